@@ -1,0 +1,66 @@
+"""The one decorator for compiled code, and where its cache lives.
+
+Flags, with their reasons: ``nogil`` so that several simulations can run in threads; no ``fastmath``, because sums
+must not depend on how a compiler reorders them; no ``parallel``, because lbopt parallelises by process.
+
+Cache: Numba looks only at the file of the cached function, so a change in a *callee* in another file goes unseen
+(numba#3588). Therefore the cache folder is named after a hash of all kernel sources: any edit anywhere makes a
+new, empty folder. ``NUMBA_CACHE_DIR`` or ``LBOPT_CACHE`` moves it; where nothing can be written, kernels compile anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import platformdirs
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@cache
+def source_hash() -> str:
+    """SHA-256 over the names and texts of all kernel sources, shortened to 16 hex digits."""
+    sha = hashlib.sha256()
+    root = Path(__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        sha.update(str(path.relative_to(root)).encode())
+        sha.update(path.read_bytes())
+    return sha.hexdigest()[:16]
+
+
+@cache
+def cache_folder() -> Path | None:
+    """Return the writable folder for compiled kernels of exactly these sources, or None where there is none."""
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        root = Path(os.environ["NUMBA_CACHE_DIR"])
+    elif os.environ.get("LBOPT_CACHE"):
+        root = Path(os.environ["LBOPT_CACHE"]) / "kernels"
+    else:
+        root = Path(platformdirs.user_cache_dir("lbopt")) / "kernels"
+    folder = root / source_hash()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return None
+    return folder
+
+
+def kernel(function: Function) -> Function:
+    """Compile `function` on first call, and keep the machine code for the next process."""
+    folder = cache_folder()
+    if folder is None:
+        return numba.njit(nogil=True)(function)
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)  # read once, while the decorator runs
+    try:
+        return numba.njit(nogil=True, cache=True)(function)
+    finally:
+        numba.config.CACHE_DIR = before

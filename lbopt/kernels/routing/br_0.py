@@ -1,0 +1,208 @@
+"""BR-0: BalanceRoute without lookahead (arXiv 2605.06113, algorithm 2), points left open as in the sheet's 2.4.
+
+Stage 1, while more than `stage_switch` slots are free: the worker with most free slots (ties: lighter, then lower
+number) takes the request of the whole pool with the largest F. F is concave in the size, so that request is the
+largest that fits the margin or the smallest that does not: two binary searches in the pool sorted by size.
+
+Stage 2: the worker with the largest key (free slots, margin) takes the best non-empty subset of a window of R_max
+requests; where even that has F <= 0, the best single one (the source's guard against starvation). Keys are formed
+anew at every pop, with the current envelope.
+
+Before the stages, requests that have waited `age_bound` steps or more are placed oldest first, each on the lightest
+worker with a free slot, at most U of them: the worker of largest F for a single request (sheet, section 5).
+"""
+
+import numpy as np
+
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.codes import (
+    BR_AGE_BOUND,
+    BR_KEY_PRODUCT,
+    BR_STAGE_SWITCH,
+    BR_WINDOW_BY_ARRIVAL,
+    BR_WINDOW_SIZE,
+    LARGEST_WINDOW,
+)
+from lbopt.kernels.routing.f_score import f_score
+from lbopt.kernels.routing.max_min import lightest_open
+from lbopt.kernels.routing.subset import best_single, best_subset
+
+
+@kernel
+def br_0(parameters, load, free, pool, prompt, reveal_step, step, choice):
+    """Run one scheduling round; returns positions filled (the whole pool).
+
+    `load` (G,) tokens and `free` (G,) are changed in place.
+    """
+    G = load.size
+    choice[: pool.size] = -1
+    slots = 0
+    for g in range(G):
+        slots += free[g]
+    slots -= _place_overdue(parameters[BR_AGE_BOUND], slots, load, free, pool, prompt, reveal_step, step, choice)
+
+    # the rest of the pool: `ranked` by size, largest first, ties in order of revelation
+    rest = 0
+    waiting = np.empty(pool.size, np.int64)
+    for position in range(pool.size):
+        if choice[position] < 0:
+            waiting[rest] = position
+            rest += 1
+    size = np.empty(rest, np.int64)
+    for r in range(rest):
+        size[r] = prompt[pool[waiting[r]]]
+    order = np.argsort(-size, kind="mergesort")
+    ranked = np.empty(rest, np.int64)
+    ranked_size = np.empty(rest, np.int64)
+    for r in range(rest):
+        ranked[r] = waiting[order[r]]
+        ranked_size[r] = size[order[r]]
+
+    envelope = 0
+    for g in range(G):
+        envelope = max(envelope, load[g])
+
+    while slots > parameters[BR_STAGE_SWITCH] and rest > 0:
+        g = _roomiest(load, free)
+        r = _best_ranked(G, ranked_size, rest, envelope - load[g])
+        choice[ranked[r]] = g
+        load[g] += ranked_size[r]
+        free[g] -= 1
+        slots -= 1
+        envelope = max(envelope, load[g])
+        rest = _remove(ranked, ranked_size, rest, r)
+
+    window = np.empty(LARGEST_WINDOW, np.int64)
+    window_rank = np.empty(LARGEST_WINDOW, np.int64)
+    while slots > 0 and rest > 0:
+        g = _largest_key(parameters[BR_KEY_PRODUCT], load, free, envelope)
+        margin = envelope - load[g]
+        length = min(parameters[BR_WINDOW_SIZE], rest)
+        _fill_window(parameters[BR_WINDOW_BY_ARRIVAL], ranked, rest, length, window_rank)
+        for j in range(length):
+            window[j] = ranked_size[window_rank[j]]
+        mask = best_subset(G, window, length, min(free[g], length), margin)
+        total = 0
+        for j in range(length):
+            if mask >> j & 1:
+                total += window[j]
+        if f_score(G, total, margin) <= 0:
+            mask = 1 << best_single(G, window, length, margin)
+        for j in range(length):
+            if mask >> j & 1:
+                choice[ranked[window_rank[j]]] = g
+                load[g] += window[j]
+                free[g] -= 1
+                slots -= 1
+        envelope = max(envelope, load[g])
+        rest = _remove_placed(ranked, ranked_size, rest, choice)
+    return pool.size
+
+
+@kernel
+def _place_overdue(age_bound, slots, load, free, pool, prompt, reveal_step, step, choice):
+    """Place requests that have waited `age_bound` steps, oldest first; returns how many."""
+    placed = 0
+    if age_bound < 0:
+        return placed
+    for position in range(pool.size):
+        i = pool[position]
+        if placed == slots or step - reveal_step[i] < age_bound:
+            break  # pool order is order of revelation: all later ones are younger
+        w = lightest_open(load, free)
+        choice[position] = w
+        load[w] += prompt[i]
+        free[w] -= 1
+        placed += 1
+    return placed
+
+
+@kernel
+def _roomiest(load, free):
+    """Worker with most free slots; ties: lighter, then lower number."""
+    best = 0
+    for g in range(1, load.size):
+        if free[g] > free[best] or (free[g] == free[best] and load[g] < load[best]):
+            best = g
+    return best
+
+
+@kernel
+def _first_at_most(ranked_size, rest, bound):
+    """First rank whose size is at most `bound`, in the descending array ranked_size[:rest]."""
+    low, high = 0, rest
+    while low < high:
+        middle = (low + high) // 2
+        if ranked_size[middle] <= bound:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def _best_ranked(G, ranked_size, rest, margin):
+    """Rank of the single request with the largest F; ties: larger, then earlier in the pool."""
+    below = _first_at_most(ranked_size, rest, margin)
+    if below == 0:
+        return below
+    smallest_above = ranked_size[below - 1]
+    above = _first_at_most(ranked_size, rest, smallest_above)  # the earliest of its size
+    if below == rest or f_score(G, smallest_above, margin) >= ranked_size[below]:
+        return above
+    return below
+
+
+@kernel
+def _largest_key(product, load, free, envelope):
+    """Worker with a free slot and the largest stage-2 key; ties: lower number."""
+    best = -1
+    for g in range(load.size):
+        if free[g] == 0:
+            continue
+        if best < 0:
+            best = g
+        elif product:
+            if free[g] * (envelope - load[g]) > free[best] * (envelope - load[best]):
+                best = g
+        elif free[g] > free[best] or (free[g] == free[best] and load[g] < load[best]):
+            best = g  # equal slots: larger margin = smaller load
+    return best
+
+
+@kernel
+def _fill_window(by_arrival, ranked, rest, length, window_rank):
+    """Write the ranks of the first `length` waiting requests in window order."""
+    if not by_arrival:
+        for j in range(length):
+            window_rank[j] = j
+        return
+    count = 0
+    for r in range(rest):  # keep the `length` smallest pool positions, ascending
+        j = min(count, length - 1)
+        if count == length and ranked[window_rank[j]] < ranked[r]:
+            continue
+        while j > 0 and ranked[window_rank[j - 1]] > ranked[r]:
+            window_rank[j] = window_rank[j - 1]
+            j -= 1
+        window_rank[j] = r
+        count = min(count + 1, length)
+
+
+@kernel
+def _remove(ranked, ranked_size, rest, r):
+    for q in range(r, rest - 1):
+        ranked[q] = ranked[q + 1]
+        ranked_size[q] = ranked_size[q + 1]
+    return rest - 1
+
+
+@kernel
+def _remove_placed(ranked, ranked_size, rest, choice):
+    kept = 0
+    for r in range(rest):
+        if choice[ranked[r]] < 0:
+            ranked[kept] = ranked[r]
+            ranked_size[kept] = ranked_size[r]
+            kept += 1
+    return kept

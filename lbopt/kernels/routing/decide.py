@@ -1,0 +1,39 @@
+"""One door to all compiled rules: `decide` for a pooled decision, by the rule's number."""
+
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.br_0 import br_0
+from lbopt.kernels.routing.codes import BR_0, FCFS, MAX_MIN, MAX_MIN_WHOLE_POOL
+from lbopt.kernels.routing.fifo import fill_in_order, one_by_one
+from lbopt.kernels.routing.max_min import max_min
+
+
+@kernel
+def decide(code, parameters, load, free, running, pool, prompt, reveal_step, step, uniforms, counter, choice):
+    """Write the worker of each pool position (or -1) into `choice`; returns positions filled.
+
+    Parameters
+    ----------
+    code, parameters
+        int64 and int64 (NUM_PARAMETERS,): the rule and its parameters, see `codes`.
+    load, free, running
+        int64 (G,): tokens, free slots and running requests; changed in place.
+    pool
+        int64 (n,): request numbers in order of revelation.
+    prompt, reveal_step
+        int64, indexed by request number: tokens, and the step in which it joined the pool.
+    step
+        int64: now.
+    uniforms
+        float64 (., 2) in [0, 1), indexed by request number; may be empty for rules that draw nothing.
+    counter
+        int64 (1,): round-robin's position; changed in place.
+    choice
+        int64 (>= n,): output.
+    """
+    if code == FCFS:
+        return fill_in_order(free, pool.size, choice)
+    if code == MAX_MIN:
+        return max_min(parameters[MAX_MIN_WHOLE_POOL], load, free, pool, prompt, choice)
+    if code == BR_0:
+        return br_0(parameters, load, free, pool, prompt, reveal_step, step, choice)
+    return one_by_one(code, load, free, running, pool, prompt, uniforms, counter, choice)

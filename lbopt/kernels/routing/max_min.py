@@ -1,0 +1,43 @@
+"""max-min: largest request first, each to the lightest worker with a free slot (BF-IO, appendix A.1.1; LPT).
+
+Over the oldest U of the pool it starves nobody; over the whole pool it admits the U largest and lets small ones wait.
+"""
+
+import numpy as np
+
+from lbopt.kernels.compile import kernel
+
+
+@kernel
+def max_min(whole_pool, load, free, pool, prompt, choice):
+    """Place the chosen U requests, largest first; returns positions filled.
+
+    `load` (G,) tokens and `free` (G,) are changed in place.
+    """
+    slots = 0
+    for g in range(free.size):
+        slots += free[g]
+    U = min(slots, pool.size)
+    seen = pool.size if whole_pool else U
+    size = np.empty(seen, np.int64)
+    for position in range(seen):
+        size[position] = prompt[pool[position]]
+        choice[position] = -1
+    order = np.argsort(-size, kind="mergesort")  # stable: the earlier of two equal requests goes first
+    for rank in range(U):
+        position = order[rank]
+        w = lightest_open(load, free)
+        choice[position] = w
+        load[w] += size[position]
+        free[w] -= 1
+    return seen
+
+
+@kernel
+def lightest_open(load, free):
+    """Worker of least load among those with a free slot (lowest number on ties), or -1."""
+    w = -1
+    for g in range(load.size):
+        if free[g] > 0 and (w < 0 or load[g] < load[w]):
+            w = g
+    return w

@@ -1,0 +1,53 @@
+"""The best non-empty subset of a short window, by enumeration (BalanceRoute, section 3.3: R_max = 4, 15 subsets)."""
+
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.f_score import f_score
+
+
+@kernel
+def best_subset(G, window, length, most, margin):
+    """Return the bit mask of the subset of window[:length] with at most `most` members and the largest F.
+
+    Ties: larger total, then fewer requests, then lexicographically first in window positions.
+    """
+    best_mask = 0
+    best_f = 0
+    best_total = 0
+    best_count = 0
+    for mask in range(1, 1 << length):
+        total = 0
+        count = 0
+        for j in range(length):
+            if mask >> j & 1:
+                total += window[j]
+                count += 1
+        if count > most:
+            continue
+        f = f_score(G, total, margin)
+        if best_mask == 0:
+            better = True
+        elif f != best_f:
+            better = f > best_f
+        elif total != best_total:
+            better = total > best_total
+        elif count != best_count:
+            better = count < best_count
+        else:
+            # equal counts: the set that holds the lowest position in which the two differ comes first
+            differ = mask ^ best_mask
+            better = mask & (differ & -differ) != 0
+        if better:
+            best_mask, best_f, best_total, best_count = mask, f, total, count
+    return best_mask
+
+
+@kernel
+def best_single(G, window, length, margin):
+    """Return the window position of the single request with the largest F; ties: larger, then earlier position."""
+    best = 0
+    best_f = f_score(G, window[0], margin)
+    for j in range(1, length):
+        f = f_score(G, window[j], margin)
+        if f > best_f or (f == best_f and window[j] > window[best]):
+            best, best_f = j, f
+    return best

@@ -1,0 +1,160 @@
+"""The loop: decide, step, decide, step, ... until all requests have ended.
+
+It runs without Python for compiled rules and comes back only where it must: rows full, a decision to be made outside,
+a pause that was asked for, the end. It can be called again at once in every case; `State.counters[PHASE]` remembers
+where it was.
+"""
+
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.codes import EXTERNAL
+from lbopt.kernels.routing.decide import decide
+from lbopt.kernels.routing.fifo import bind
+from lbopt.kernels.simulation.admission import admit, bind_to, drain_queues, known_until, reveal, reveal_to_pool
+from lbopt.kernels.simulation.real_choice import has_real_choice, loads_differ
+from lbopt.kernels.simulation.step import take_step
+from lbopt.kernels.simulation.tables import (
+    ACTIVE,
+    BEGIN_DECISION,
+    BIND,
+    BIND_UNTIL,
+    DECIDE,
+    DECISIONS,
+    FINISHED,
+    FREE_SLOTS,
+    NEEDS_DECISION,
+    NEEDS_WORKER,
+    PAUSE_AT,
+    PAUSED,
+    PHASE,
+    POOL_HEAD,
+    POOL_TAIL,
+    QUEUED,
+    REAL_CHOICE,
+    REAL_CHOICES,
+    ROUND_ROBIN_AT,
+    ROW,
+    ROWS_FULL,
+    STEP,
+    STUCK,
+    TAKE_STEP,
+    UNDISCOVERED,
+    WAITING,
+)
+
+
+@kernel
+def run(requests, setting, state, rows):
+    """Run until something outside is needed; returns why (FINISHED, ROWS_FULL, NEEDS_DECISION, ...)."""
+    counters = state.counters
+    N = requests.prompt.size
+    while True:
+        if counters[PHASE] == BEGIN_DECISION:
+            if setting.immediate:
+                until = known_until(requests, setting, state, counters[QUEUED])
+                counters[BIND_UNTIL] = until
+                drain_queues(requests, setting, state)
+                counters[PHASE] = BIND
+            else:
+                reveal_to_pool(requests, setting, state)
+                counters[PHASE] = DECIDE
+            _note_decision(requests, setting, state)
+        if (counters[PHASE] == DECIDE or counters[PHASE] == BIND) and counters[PAUSE_AT] == counters[STEP]:
+            counters[PAUSE_AT] = -1
+            return PAUSED
+        if counters[PHASE] == DECIDE:
+            if counters[POOL_HEAD] < counters[POOL_TAIL] and counters[FREE_SLOTS] > 0:
+                if setting.code == EXTERNAL:
+                    return NEEDS_DECISION
+                _decide_compiled(requests, setting, state)
+            counters[PHASE] = TAKE_STEP
+        if counters[PHASE] == BIND:
+            while counters[UNDISCOVERED] < counters[BIND_UNTIL]:
+                if setting.code == EXTERNAL:
+                    return NEEDS_WORKER
+                w = bind(
+                    setting.code,
+                    counters[UNDISCOVERED],
+                    state.load,
+                    state.running,
+                    state.queued,
+                    state.queued_tokens,
+                    requests.uniforms,
+                    counters[ROUND_ROBIN_AT : ROUND_ROBIN_AT + 1],
+                )
+                bind_next(w, requests, setting, state)
+            counters[PHASE] = TAKE_STEP
+
+        if counters[ACTIVE] == 0:
+            if setting.reveal_target < 0 and counters[UNDISCOVERED] < N:
+                # idle until somebody comes: the clock jumps, no step passes
+                state.clock[0] = max(state.clock[0], requests.arrival[counters[UNDISCOVERED]])
+                counters[PHASE] = BEGIN_DECISION
+                continue
+            if counters[POOL_HEAD] < counters[POOL_TAIL] or counters[UNDISCOVERED] < N:
+                return STUCK
+            return FINISHED
+        if counters[ROW] == rows.active.size:
+            return ROWS_FULL
+        take_step(requests, setting, state, rows)
+        counters[PHASE] = BEGIN_DECISION
+
+
+@kernel
+def admit_external(requests, state):
+    """Carry out the decision that the outside wrote into `State.choice`, one worker or -1 per pool position."""
+    admit(state.counters[POOL_TAIL] - state.counters[POOL_HEAD], requests, state)
+    state.counters[PHASE] = TAKE_STEP
+
+
+@kernel
+def bind_next(w, requests, setting, state):
+    """Reveal the next undiscovered request and bind it to worker w."""
+    i = state.counters[UNDISCOVERED]
+    state.counters[UNDISCOVERED] += 1
+    reveal(i, requests, state)
+    state.counters[REAL_CHOICES] += loads_differ(state.load, state.queued_tokens)
+    state.counters[DECISIONS] += 1
+    bind_to(i, w, requests, setting, state)
+
+
+@kernel
+def _note_decision(requests, setting, state):
+    """Write down what the decision faces, before it is made."""
+    counters = state.counters
+    free = state.load.size * setting.slots_per_worker - counters[ACTIVE]
+    counters[FREE_SLOTS] = free
+    if setting.immediate:
+        counters[WAITING] = counters[QUEUED] + counters[BIND_UNTIL] - counters[UNDISCOVERED]
+        counters[REAL_CHOICE] = 0
+        return
+    pool = state.pool[counters[POOL_HEAD] : counters[POOL_TAIL]]
+    counters[WAITING] = pool.size
+    real = has_real_choice(state.load, state.running, setting.slots_per_worker, pool, requests.prompt)
+    counters[REAL_CHOICE] = real
+    if pool.size > 0 and free > 0:
+        counters[DECISIONS] += 1
+        counters[REAL_CHOICES] += real
+
+
+@kernel
+def _decide_compiled(requests, setting, state):
+    counters = state.counters
+    for g in range(state.load.size):
+        state.scratch_load[g] = state.load[g]
+        state.scratch_running[g] = state.running[g]
+        state.scratch_free[g] = setting.slots_per_worker - state.running[g]
+    reach = decide(
+        setting.code,
+        setting.parameters,
+        state.scratch_load,
+        state.scratch_free,
+        state.scratch_running,
+        state.pool[counters[POOL_HEAD] : counters[POOL_TAIL]],
+        requests.prompt,
+        state.reveal_step,
+        counters[STEP],
+        requests.uniforms,
+        counters[ROUND_ROBIN_AT : ROUND_ROBIN_AT + 1],
+        state.choice,
+    )
+    admit(reach, requests, state)

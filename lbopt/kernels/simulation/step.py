@@ -1,0 +1,70 @@
+"""One decode step: all workers run to the barrier, every running request grows by a token, some end.
+
+Order (the BF-IO authors' simulator; see `simulator.event_order` for the two ways to read it): barrier loads and step
+time, clock, growth, completions. Growth adds `running` to the worker's load, and a request of prompt s and output o
+takes s + o tokens with it, so no request is touched between its start and its end.
+"""
+
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.simulation.tables import (
+    ACTIVE,
+    ADMITTED,
+    FREE_SLOTS,
+    REAL_CHOICE,
+    ROW,
+    STEP,
+    WAITING,
+)
+
+
+@kernel
+def take_step(requests, setting, state, rows):
+    """Advance by one step and write its row. Cost: G + completions."""
+    counters = state.counters
+    load = state.load
+    G = load.size
+    r = counters[ROW]
+
+    heaviest = 0
+    over = 0
+    for g in range(G):
+        rows.barrier_loads[r, g] = load[g]
+        heaviest = max(heaviest, load[g])
+        if setting.kv_capacity >= 0 and load[g] > setting.kv_capacity:
+            over += 1
+    seconds = setting.fixed_seconds + setting.seconds_per_token * heaviest
+    state.clock[0] += seconds
+    rows.active[r] = counters[ACTIVE]
+    rows.seconds[r] = seconds
+    rows.clock[r] = state.clock[0]
+    rows.over_capacity[r] = over
+    rows.admitted[r] = counters[ADMITTED]
+    rows.waiting[r] = counters[WAITING]
+    rows.free_slots[r] = counters[FREE_SLOTS]
+    rows.real_choice[r] = counters[REAL_CHOICE]
+    counters[ADMITTED] = 0
+
+    counters[STEP] += 1
+    for g in range(G):
+        load[g] += state.running[g]
+    rows.completed[r] = _complete(requests, state)
+    for g in range(G):
+        rows.post_loads[r, g] = load[g]
+    counters[ROW] = r + 1
+
+
+@kernel
+def _complete(requests, state):
+    """Remove the requests that end with this step; returns how many."""
+    bucket = state.counters[STEP] % state.calendar.size
+    i = state.calendar[bucket]
+    state.calendar[bucket] = -1
+    completed = 0
+    while i >= 0:
+        w = state.worker[i]
+        state.load[w] -= requests.prompt[i] + requests.output[i]
+        state.running[w] -= 1
+        completed += 1
+        i = state.link[i]
+    state.counters[ACTIVE] -= completed
+    return completed

@@ -1,0 +1,108 @@
+"""The arrays that the compiled loop works on, as named tuples.
+
+`Requests` is the truth, `Setting` the rules of the run, `State` everything that changes, `Rows` the next few thousand
+steps of output. Requests are numbered by arrival; -1 means "none" throughout.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Requests(NamedTuple):
+    """What is true of the requests; read only."""
+
+    prompt: Any  # int64 (N,), tokens
+    output: Any  # int64 (N,), decode steps, >= 1
+    arrival: Any  # float64 (N,), seconds; empty in a closed loop
+    uniforms: Any  # float64 (N, 2), draws of the random rules; may be empty
+
+
+class Setting(NamedTuple):
+    """Rules of the run; scalars."""
+
+    slots_per_worker: int
+    immediate: bool  # bound on arrival to a worker's queue, instead of pooled until a slot is free
+    reveal_target: int  # closed loop: requests kept waiting; -1 = by arrival times
+    fixed_seconds: float  # step time = fixed_seconds + seconds_per_token * max load
+    seconds_per_token: float
+    kv_capacity: int  # tokens a worker can hold; -1 = unlimited
+    code: int  # the rule, see routing.codes
+    parameters: Any  # int64 (NUM_PARAMETERS,)
+
+
+class State(NamedTuple):
+    """Everything that changes while the loop runs."""
+
+    load: Any  # int64 (G,), resident tokens
+    running: Any  # int64 (G,)
+    queued: Any  # int64 (G,), requests bound to the worker but not started (immediate admission)
+    queued_tokens: Any  # int64 (G,)
+    queue_head: Any  # int64 (G,), request at the head of the worker's queue
+    queue_tail: Any  # int64 (G,)
+    link: Any  # int64 (N,), next request in the same queue or calendar bucket
+    calendar: Any  # int64 (longest output + 1,), head of the bucket of requests that end at step = index mod length
+    pool: Any  # int64 (N,), request numbers; pool[POOL_HEAD:POOL_TAIL] wait, in order of revelation
+    worker: Any  # int64 (N,), output: where the request ran
+    start_step: Any  # int64 (N,), output
+    reveal_step: Any  # int64 (N,), output
+    start_clock: Any  # float64 (N,), output, seconds
+    reveal_clock: Any  # float64 (N,), output, seconds: arrival, or revelation in a closed loop
+    counters: Any  # int64 (NUM_COUNTERS,)
+    clock: Any  # float64 (1,), seconds
+    choice: Any  # int64 (N,), scratch: worker of each pool position
+    scratch_load: Any  # int64 (G,)
+    scratch_free: Any  # int64 (G,)
+    scratch_running: Any  # int64 (G,)
+
+
+class Rows(NamedTuple):
+    """One row a step; row r of a run is step r + 1 and the decision before it."""
+
+    barrier_loads: Any  # int64 (K, G), during the step: after admission, before growth
+    post_loads: Any  # int64 (K, G), after growth and completions, before the next admission
+    active: Any  # int64 (K,), requests running during the step
+    seconds: Any  # float64 (K,)
+    clock: Any  # float64 (K,), at the end of the step
+    completed: Any  # int64 (K,)
+    admitted: Any  # int64 (K,), by the decision before the step
+    waiting: Any  # int64 (K,), seen by the decision before the step
+    free_slots: Any  # int64 (K,), seen by the decision before the step
+    real_choice: Any  # int64 (K,), 1 where two feasible placements differ
+    over_capacity: Any  # int64 (K,), workers whose barrier load exceeds kv_capacity
+
+
+# places in State.counters
+STEP = 0  # steps taken so far
+UNDISCOVERED = 1  # first request not yet revealed
+POOL_HEAD = 2
+POOL_TAIL = 3
+ACTIVE = 4
+QUEUED = 5  # over all workers' queues
+LAST_START = 6  # step of the latest admission
+PHASE = 7
+ROUND_ROBIN_AT = 8
+BIND_UNTIL = 9  # requests below this number are revealed in the present decision (immediate admission)
+ROW = 10  # rows written since the caller emptied them
+ADMITTED = 11  # of the present decision: for the row of the step that follows
+WAITING = 12
+FREE_SLOTS = 13
+REAL_CHOICE = 14
+PAUSE_AT = 15  # stop before the decision of this step
+DECISIONS = 16  # decisions that admitted or could have admitted something
+REAL_CHOICES = 17
+NUM_COUNTERS = 18
+
+# phases of a step, so that the loop can stop for the outside and go on
+BEGIN_DECISION = 0
+DECIDE = 1
+BIND = 2
+TAKE_STEP = 3
+
+# why the loop came back
+FINISHED = 0
+ROWS_FULL = 1
+NEEDS_DECISION = 2  # pooled: write State.choice for all pool positions, call `admit`, run on
+NEEDS_WORKER = 3  # immediate: call `bind_to`, run on
+PAUSED = 4
+STUCK = 5  # nothing runs, requests wait, and the rule admitted none

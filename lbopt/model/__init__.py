@@ -1,0 +1,33 @@
+"""The vocabulary of lbopt, in NumPy alone.
+
+Glossary, paper letter and public word:
+
+====== ==================== ==========================================================================
+G      ``num_workers``      data-parallel decode workers that meet at a barrier in every step
+B      ``slots_per_worker`` requests that may run on one worker at a time
+N      ``num_requests``     requests that wait
+U      ``num_admitted``     min(N, free slots): what a full-utilisation decision admits
+H      ``horizon``          lookahead; the window is h = 0..H
+L_g    load                 tokens resident on worker g (prompt plus generated)
+M      envelope             max_g L_g, the load that sets the pace
+s, o   prompt, output       tokens of a request before decode; decode steps it runs
+====== ==================== ==========================================================================
+"""
+
+from lbopt.model.assignment import WAITS, check_assignment
+from lbopt.model.fleet import Fleet
+from lbopt.model.objective import barrier_total, imbalance, loads_after, objective
+from lbopt.model.step_problem import StepProblem
+from lbopt.model.trace import Trace
+
+__all__ = [
+    "WAITS",
+    "Fleet",
+    "StepProblem",
+    "Trace",
+    "barrier_total",
+    "check_assignment",
+    "imbalance",
+    "loads_after",
+    "objective",
+]

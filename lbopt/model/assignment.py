@@ -1,0 +1,61 @@
+"""An assignment: the worker of each waiting request, or -1 where it keeps waiting, checked against its problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lbopt.exceptions import InfeasibleDecisionError
+from lbopt.model.integers import IntArray
+from lbopt.model.step_problem import StepProblem
+
+WAITS = -1
+
+
+def check_assignment(problem: StepProblem, assignment: Any, *, who: str = "the assignment") -> IntArray:
+    """Return `assignment` as int64 (N,) if it is feasible for `problem`.
+
+    Feasible means: each entry is -1 or a worker, no worker gets more than its free slots, exactly
+    U = min(N, sum of slots) requests are admitted, and those of `must_admit` are among them (BF-IO, section 4).
+
+    Parameters
+    ----------
+    who
+        Who made the assignment, for the error message ("policy 'mine.py:route'").
+
+    Raises
+    ------
+    InfeasibleDecisionError
+        Naming the first rule that is broken, the request or worker, and the value found.
+    """
+    raw = np.asarray(assignment)
+    if raw.shape != (problem.num_requests,):
+        raise InfeasibleDecisionError(
+            f"{who} has shape {raw.shape}; expected one worker (or -1) for each of {problem.num_requests} requests"
+        )
+    if raw.size and raw.dtype.kind not in "iu":
+        raise InfeasibleDecisionError(f"{who} holds {raw.dtype} values; expected whole worker numbers or -1")
+    workers = raw.astype(np.int64)
+    outside = np.flatnonzero((workers < WAITS) | (workers >= problem.num_workers))
+    if outside.size:
+        i = int(outside[0])
+        raise InfeasibleDecisionError(
+            f"{who} sends request {i} to worker {workers[i]}; expected -1 or 0..{problem.num_workers - 1}"
+        )
+    counts = np.bincount(workers[workers >= 0], minlength=problem.num_workers)
+    crowded = np.flatnonzero(counts > problem.slots)
+    if crowded.size:
+        g = int(crowded[0])
+        raise InfeasibleDecisionError(
+            f"{who} sends {counts[g]} requests to worker {g}, which has {problem.slots[g]} free slots"
+        )
+    admitted = int(counts.sum())
+    if admitted != problem.num_admitted:
+        raise InfeasibleDecisionError(
+            f"{who} admits {admitted} requests; exactly min(N, free slots) = {problem.num_admitted} must be admitted"
+        )
+    left_out = np.flatnonzero(problem.must_admit & (workers < 0))
+    if left_out.size:
+        raise InfeasibleDecisionError(f"{who} leaves request {int(left_out[0])} waiting, which must be admitted")
+    return workers

@@ -1,0 +1,96 @@
+"""Exact integers at the border: user arrays become frozen int64 arrays or are refused with a reason.
+
+Everything called *optimal* in lbopt is computed in exact integers, so this is the only door through which numbers
+enter the model. Floats are accepted only where they are whole numbers below 2**53, the range in which a float64
+still tells neighbours apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+#: The largest total that a problem may reach: int64 arithmetic stays exact with a factor of two to spare.
+LARGEST_TOTAL = 2**62
+
+_LARGEST_EXACT_FLOAT = 2.0**53
+
+
+def integer_array(name: str, values: Any, *, ndim: tuple[int, ...]) -> IntArray:
+    """Return `values` as a new, non-writeable int64 array of non-negative entries.
+
+    Parameters
+    ----------
+    name
+        What the array is called in error messages.
+    values
+        Anything that NumPy can turn into an array.
+    ndim
+        The accepted numbers of dimensions.
+
+    Raises
+    ------
+    InputError
+        On ragged or non-numeric input, a wrong number of dimensions, NaN, a fraction or a negative entry.
+    """
+    try:
+        raw = np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"{name} is not a rectangular array of numbers: {error}") from None
+    if raw.size == 0 and raw.dtype.kind == "f":  # np.asarray([]) is float64
+        raw = raw.astype(np.int64)
+    if raw.ndim not in ndim:
+        wanted = " or ".join(f"{d}-D" for d in ndim)
+        raise InputError(f"{name} must be {wanted}; it has shape {raw.shape}")
+    if raw.dtype.kind == "O":
+        raw = _python_integers(name, raw)
+    if raw.dtype.kind == "f":
+        _refuse_where(name, raw, ~np.isfinite(raw), "a finite whole number")
+        _refuse_where(name, raw, raw != np.floor(raw), "a whole number (scale or round it first)")
+        _refuse_where(name, raw, np.abs(raw) > _LARGEST_EXACT_FLOAT, "at most 2**53 when given as a float")
+    elif raw.dtype.kind == "u":
+        _refuse_where(name, raw, raw > LARGEST_TOTAL, "at most 2**62")
+    elif raw.dtype.kind != "i":
+        raise InputError(f"{name} must hold whole numbers; it holds {raw.dtype} values")
+    exact = np.array(raw, dtype=np.int64, order="C")
+    _refuse_where(name, exact, exact < 0, "zero or more")
+    exact.flags.writeable = False
+    return exact
+
+
+def boolean_array(name: str, values: Any, length: int) -> BoolArray:
+    """Return `values` as a new, non-writeable bool array of shape (length,); 0 and 1 are accepted."""
+    try:
+        raw = np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"{name} is not an array of truth values: {error}") from None
+    if raw.shape != (length,):
+        raise InputError(f"{name} must have shape ({length},); it has shape {raw.shape}")
+    if raw.dtype.kind != "b" and not (raw.dtype.kind in "iu" and np.isin(raw, (0, 1)).all()) and raw.size:
+        raise InputError(f"{name} must hold truth values (true/false or 0/1); it holds {raw.dtype} values")
+    flags = np.array(raw, dtype=np.bool_)
+    flags.flags.writeable = False
+    return flags
+
+
+def _python_integers(name: str, raw: NDArray[Any]) -> IntArray:
+    """Python integers too large for int64 arrive as objects: name the offender rather than wrap it."""
+    for place, value in np.ndenumerate(raw):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise InputError(f"{name}{list(place)} is {value!r}; expected a whole number")
+        if abs(int(value)) > LARGEST_TOTAL:
+            raise InputError(f"{name}{list(place)} is {value}; expected at most 2**62 = {LARGEST_TOTAL}")
+    return raw.astype(np.int64)
+
+
+def _refuse_where(name: str, values: NDArray[Any], bad: NDArray[np.bool_], expected: str) -> None:
+    if bad.any():
+        place = [int(i) for i in np.argwhere(bad)[0]]
+        raise InputError(f"{name}{place} is {values[tuple(place)]}; expected {expected}")

@@ -1,0 +1,333 @@
+"""The step problem: which waiting requests go to which worker, now.
+
+G workers carry known loads over the window h = 0..H, worker g has `slots[g]` free slots, and N requests wait. Exactly
+U = min(N, sum of slots) of them are admitted, at most `slots[g]` on worker g, those of `must_admit` among them; which
+others is part of the decision. The cost is the imbalance summed over the window,
+
+    sum_{h=0..H} [ G * max_g L_g(h) - sum_g L_g(h) ],      L_g(h) = base[g, h] + sum of work[i, h] placed on g.
+
+Source: BF-IO (arXiv 2601.17855), section 4, program (IO). Note that the second term depends on *which* requests are
+admitted: least imbalance and least maximum load are different problems as soon as the pool is larger than U.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lbopt.exceptions import InputError
+from lbopt.model.integers import LARGEST_TOTAL, BoolArray, IntArray, boolean_array, integer_array
+
+FORMAT = "lbopt-step-problem"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class StepProblem:
+    """A placement decision at one decode step: checked, frozen, exact.
+
+    Parameters
+    ----------
+    base
+        int, (G,) or (G, H+1): load of each worker over the window without any new request, tokens. One column
+        stands for a load that is constant over the window.
+    slots
+        int, (G,): free slots of each worker.
+    work
+        int, (N,) or (N, H+1): load of each waiting request over the window if admitted now, tokens. One column
+        stands for a load that is constant over the window.
+    must_admit
+        bool, (N,): requests that have to be among the admitted ones; at most U. None means none.
+
+    Raises
+    ------
+    InputError
+        On wrong shapes, negative or fractional entries, no worker, too many `must_admit`, or sums that could
+        exceed 2**62.
+    """
+
+    base: IntArray
+    slots: IntArray
+    work: IntArray
+    must_admit: BoolArray = None  # type: ignore[assignment]  # None on the way in, an array from then on
+
+    def __post_init__(self) -> None:
+        base = integer_array("base", self.base, ndim=(1, 2))
+        slots = integer_array("slots", self.slots, ndim=(1,))
+        work = integer_array("work", self.work, ndim=(1, 2))
+        if base.shape[0] == 0:
+            raise InputError(f"base has shape {base.shape}; expected at least one worker")
+        if slots.shape[0] != base.shape[0]:
+            raise InputError(f"slots has {slots.shape[0]} entries but base has {base.shape[0]} workers")
+        width = _window_width(base, work)
+        base, work = _over_window(base, width), _over_window(work, width)
+        must = self.must_admit if self.must_admit is not None else np.zeros(work.shape[0], dtype=np.bool_)
+        must = boolean_array("must_admit", must, work.shape[0])
+        for name, value in (("base", base), ("slots", slots), ("work", work), ("must_admit", must)):
+            object.__setattr__(self, name, value)
+        if int(must.sum()) > self.num_admitted:
+            raise InputError(
+                f"must_admit names {int(must.sum())} requests, but only {self.num_admitted} can be admitted "
+                f"({work.shape[0]} waiting, {self.num_free_slots} free slots)"
+            )
+        self._refuse_overflow()
+
+    # ------------------------------------------------------------------ constructors
+
+    @classmethod
+    def now(cls, loads: Any, slots: Any, sizes: Any, must_admit: Any = None) -> StepProblem:
+        """Build the H = 0 problem: present loads (G,) and prompt sizes (N,), tokens."""
+        return cls(
+            base=integer_array("loads", loads, ndim=(1,)),
+            slots=slots,
+            work=integer_array("sizes", sizes, ndim=(1,)),
+            must_admit=must_admit,
+        )
+
+    @classmethod
+    def survives(
+        cls,
+        loads: Any,
+        slots: Any,
+        sizes: Any,
+        horizon: int,
+        *,
+        active: Any = None,
+        departures: Any = None,
+        growth: int = 1,
+        must_admit: Any = None,
+    ) -> StepProblem:
+        """Build the window problem in which every new request outlives the window.
+
+        Parameters
+        ----------
+        loads, slots, sizes
+            int, (G,), (G,), (N,): present loads (tokens), free slots, prompt sizes (tokens).
+        horizon
+            H >= 0; the window is h = 0..H.
+        active
+            int, (G,): requests running on each worker, each of which grows by `growth` tokens a step. None means
+            that the present loads do not grow.
+        departures
+            int, (D, 3), one row per running request that ends inside the window: worker, remaining steps r >= 1,
+            present size in tokens. It counts as running for h < r and is gone from h = r on.
+        growth
+            Tokens that each running or new request gains per step; 0 freezes all loads.
+        """
+        growths = _growth_steps(horizon, growth)
+        work = integer_array("sizes", sizes, ndim=(1,))[:, None] + growths[None, :]
+        base = _projected_base(loads, active, departures, growths)
+        return cls(base=base, slots=slots, work=work, must_admit=must_admit)
+
+    @classmethod
+    def known_ends(
+        cls,
+        loads: Any,
+        slots: Any,
+        sizes: Any,
+        outputs: Any,
+        horizon: int,
+        *,
+        active: Any = None,
+        departures: Any = None,
+        growth: int = 1,
+        must_admit: Any = None,
+    ) -> StepProblem:
+        """Build the window problem of an oracle: as `survives`, but request i is gone from h = outputs[i] on.
+
+        `outputs` is int (N,), at least 1: the number of steps request i will run.
+        """
+        growths = _growth_steps(horizon, growth)
+        prompt = integer_array("sizes", sizes, ndim=(1,))
+        steps = integer_array("outputs", outputs, ndim=(1,))
+        if steps.shape != prompt.shape:
+            raise InputError(f"outputs has {steps.size} entries but sizes has {prompt.size}")
+        if (steps < 1).any():
+            raise InputError(f"outputs[{int(np.argmax(steps < 1))}] is 0; a request runs at least one step")
+        alive = np.arange(growths.size)[None, :] < steps[:, None]
+        work = (prompt[:, None] + growths[None, :]) * alive
+        base = _projected_base(loads, active, departures, growths)
+        return cls(base=base, slots=slots, work=work, must_admit=must_admit)
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def num_workers(self) -> int:
+        """Number of workers, G."""
+        return int(self.base.shape[0])
+
+    @property
+    def num_requests(self) -> int:
+        """Number of waiting requests, N."""
+        return int(self.work.shape[0])
+
+    @property
+    def horizon(self) -> int:
+        """Lookahead H; the window has H + 1 columns."""
+        return int(self.base.shape[1]) - 1
+
+    @property
+    def num_free_slots(self) -> int:
+        """Free slots over all workers."""
+        return sum(int(c) for c in self.slots)
+
+    @property
+    def num_admitted(self) -> int:
+        """Number of requests that have to be admitted, U = min(N, free slots)."""
+        return min(self.num_requests, self.num_free_slots)
+
+    # ------------------------------------------------------------------ identity and files
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the problem's content; equal problems have equal digests on every machine."""
+        sha = hashlib.sha256(f"{FORMAT} {FORMAT_VERSION} {self.base.shape} {self.work.shape}".encode())
+        for array in (self.base, self.slots, self.work):
+            sha.update(array.astype("<i8").tobytes())
+        sha.update(self.must_admit.astype("u1").tobytes())
+        return sha.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StepProblem):
+            return NotImplemented
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("base", "slots", "work", "must_admit")
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return (
+            f"StepProblem(workers={self.num_workers}, requests={self.num_requests}, free_slots={self.num_free_slots}, "
+            f"horizon={self.horizon}, must_admit={int(self.must_admit.sum())}, digest={self.digest[:12]})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the problem as plain lists, with format, version and digest."""
+        return {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "base": self.base.tolist(),
+            "slots": self.slots.tolist(),
+            "work": self.work.tolist(),
+            "must_admit": [int(flag) for flag in self.must_admit],
+            "digest": self.digest,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any, *, source: str = "the problem") -> StepProblem:
+        """Rebuild a problem written by `to_dict`; a digest that is present must match."""
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise InputError(f"{source} is not a step problem: expected an object with \"format\": \"{FORMAT}\"")
+        if data.get("version") != FORMAT_VERSION:
+            raise InputError(
+                f"{source} has format version {data.get('version')!r}; this lbopt reads version {FORMAT_VERSION}"
+            )
+        missing = [name for name in ("base", "slots", "work") if name not in data]
+        if missing:
+            raise InputError(f"{source} lacks {', '.join(missing)}")
+        work = data["work"] if data["work"] else np.zeros((0, 1), dtype=np.int64)
+        problem = cls(base=data["base"], slots=data["slots"], work=work, must_admit=data.get("must_admit"))
+        if "digest" in data and data["digest"] != problem.digest:
+            raise InputError(
+                f"{source} says digest {str(data['digest'])[:12]}… but its numbers give {problem.digest[:12]}…: "
+                "it was changed after it was written"
+            )
+        return problem
+
+    def to_json(self) -> str:
+        """Return the problem as one line of JSON."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text_or_path: str | Path) -> StepProblem:
+        """Read a problem from a JSON text or from a file that holds one."""
+        if isinstance(text_or_path, Path) or not text_or_path.lstrip().startswith(("{", "[")):
+            source = str(text_or_path)
+            try:
+                text = Path(text_or_path).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"cannot read {source}: {error}") from None
+        else:
+            source, text = "the problem", text_or_path
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{source} is not valid JSON: {error}") from None
+        return cls.from_dict(data, source=source)
+
+    def write(self, path: str | Path) -> None:
+        """Write the integer program for other tools: `.lp` or `.mps`, chosen by the ending."""
+        from lbopt.model.export import write_program
+
+        write_program(self, Path(path))
+
+    # ------------------------------------------------------------------ inner checks
+
+    def _refuse_overflow(self) -> None:
+        """Refuse data for which G * sum_h M_h could leave the exact range, computed in Python integers."""
+        largest_total = 0
+        most = min(int(self.slots.max()), self.num_requests)
+        for h in range(self.horizon + 1):
+            heaviest = sorted((int(w) for w in self.work[:, h]), reverse=True)[:most]
+            largest_total += self.num_workers * (int(self.base[:, h].max()) + sum(heaviest))
+        if largest_total > LARGEST_TOTAL:
+            raise InputError(
+                f"G * sum of maximum loads over the window could reach {largest_total}, beyond 2**62 = {LARGEST_TOTAL}; "
+                "divide all loads by a common factor"
+            )
+
+
+def _window_width(base: IntArray, work: IntArray) -> int:
+    widths = {array.shape[1] for array in (base, work) if array.ndim == 2 and array.shape[1] != 1}
+    if 0 in widths:
+        raise InputError(f"the window is empty: base has shape {base.shape}, work has shape {work.shape}")
+    if len(widths) > 1:
+        raise InputError(
+            f"base covers {base.shape[1]} steps but work covers {work.shape[1]}; both need H + 1 columns, or one"
+        )
+    return widths.pop() if widths else 1
+
+
+def _over_window(array: IntArray, width: int) -> IntArray:
+    wide = array[:, None] if array.ndim == 1 else array
+    wide = np.ascontiguousarray(np.broadcast_to(wide, (wide.shape[0], width)))
+    wide.flags.writeable = False
+    return wide
+
+
+def _growth_steps(horizon: int, growth: int) -> IntArray:
+    """Tokens that a running request has gained at h = 0..H."""
+    for name, value in (("horizon", horizon), ("growth", growth)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+            raise InputError(f"{name} is {value!r}; expected a whole number of zero or more")
+    return np.arange(int(horizon) + 1, dtype=np.int64) * int(growth)
+
+
+def _projected_base(loads: Any, active: Any, departures: Any, growths: IntArray) -> IntArray:
+    present = integer_array("loads", loads, ndim=(1,))
+    running = integer_array("active", active if active is not None else np.zeros_like(present), ndim=(1,))
+    if running.shape != present.shape:
+        raise InputError(f"active has {running.size} entries but loads has {present.size} workers")
+    base = present[:, None] + running[:, None] * growths[None, :]
+    if departures is None or len(departures) == 0:
+        return base
+    rows = integer_array("departures", departures, ndim=(2,))
+    if rows.shape[1] != 3:
+        raise InputError(f"departures has shape {rows.shape}; expected rows of (worker, remaining steps, size)")
+    for row, (worker, remaining, size) in enumerate(rows.tolist()):
+        if worker >= present.size:
+            raise InputError(f"departures[{row}] names worker {worker}; expected 0..{present.size - 1}")
+        if remaining < 1:
+            raise InputError(f"departures[{row}] has 0 remaining steps; a running request has at least 1")
+        base[worker, remaining:] -= size + growths[remaining:]
+    if (base < 0).any():
+        worker = int(np.argwhere(base < 0)[0][0])
+        raise InputError(f"departures remove more from worker {worker} than its load and active count hold")
+    return base

@@ -1,0 +1,108 @@
+"""A trace: requests in arrival order, each with its prompt tokens, output tokens and, where known, arrival time."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.model.integers import IntArray, integer_array
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Trace:
+    """Requests in arrival order.
+
+    Parameters
+    ----------
+    prompt
+        int, (N,): tokens resident when decode starts, s_i >= 0.
+    output
+        int, (N,): decode steps that the request runs, o_i >= 1. The truth, which no policy may see.
+    arrival
+        float, (N,): seconds from the start of the trace, non-decreasing; None where the source has no times.
+    name
+        What to call it in tables.
+    left_out
+        Why rows of the source are not here, and how many: {"no output tokens": 17}.
+    """
+
+    prompt: IntArray
+    output: IntArray
+    arrival: FloatArray | None = None
+    name: str = "trace"
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        prompt = integer_array("prompt", self.prompt, ndim=(1,))
+        output = integer_array("output", self.output, ndim=(1,))
+        if prompt.size == 0:
+            raise InputError(f"trace '{self.name}' holds no request")
+        if output.shape != prompt.shape:
+            raise InputError(f"trace '{self.name}' has {prompt.size} prompts but {output.size} outputs")
+        if (output < 1).any():
+            row = int(np.argmax(output < 1))
+            raise InputError(f"trace '{self.name}': output[{row}] is 0; a request runs at least one decode step")
+        object.__setattr__(self, "prompt", prompt)
+        object.__setattr__(self, "output", output)
+        if self.arrival is not None:
+            object.__setattr__(self, "arrival", self._checked_arrival(self.arrival, prompt.size))
+
+    def _checked_arrival(self, values: Any, count: int) -> FloatArray:
+        times = np.array(values, dtype=np.float64)
+        if times.shape != (count,):
+            raise InputError(f"trace '{self.name}' has {count} requests but arrival has shape {times.shape}")
+        if not np.isfinite(times).all():
+            raise InputError(f"trace '{self.name}': arrival[{int(np.argmin(np.isfinite(times)))}] is not a number")
+        backwards = np.flatnonzero(np.diff(times) < 0)
+        if backwards.size:
+            row = int(backwards[0]) + 1
+            raise InputError(
+                f"trace '{self.name}': arrival[{row}] = {times[row]} s is before its predecessor; sort by arrival first"
+            )
+        times -= times[0]
+        times.flags.writeable = False
+        return times
+
+    def __len__(self) -> int:
+        return int(self.prompt.size)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of prompts, outputs and arrivals."""
+        sha = hashlib.sha256(b"lbopt-trace 1")
+        sha.update(self.prompt.astype("<i8").tobytes())
+        sha.update(self.output.astype("<i8").tobytes())
+        if self.arrival is not None:
+            sha.update(self.arrival.astype("<f8").tobytes())
+        return sha.hexdigest()
+
+    def first(self, count: int) -> Trace:
+        """Return the first `count` requests, in file order."""
+        if not 1 <= count <= len(self):
+            raise InputError(f"cannot take {count} requests: trace '{self.name}' has {len(self)}")
+        arrival = None if self.arrival is None else self.arrival[:count]
+        return Trace(
+            prompt=self.prompt[:count],
+            output=self.output[:count],
+            arrival=arrival,
+            name=self.name,
+            left_out=self.left_out,
+        )
+
+    def resampled(self, count: int, seed: int) -> Trace:
+        """Return `count` requests drawn with replacement, without times.
+
+        The draw is ``numpy.random.default_rng(seed).choice(N, count, replace=True)``, the one behind Table 1 of the
+        BF-IO paper (N = 8000, count = 100000, seed = 42).
+        """
+        if count < 1:
+            raise InputError(f"cannot draw {count} requests; expected at least 1")
+        rows = np.random.default_rng(seed).choice(len(self), count, replace=True)
+        return Trace(prompt=self.prompt[rows], output=self.output[rows], name=self.name, left_out=self.left_out)

@@ -1,0 +1,73 @@
+"""bf-io: the BF-IO program at H = 0, solved exactly at every decision (arXiv 2601.17855, algorithm 1).
+
+Exact answers cost milliseconds to seconds with general solvers, so this is for small fleets. What each decision was
+worth, proved, claimed by a solver or left open at the time limit, is counted in `tally`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.model import StepProblem
+from lbopt.policies.observation import Observation
+from lbopt.policies.policy import Admission
+from lbopt.solvers import solve
+
+
+@dataclass(frozen=True, slots=True)
+class BfIo:
+    """The exact rule.
+
+    Parameters
+    ----------
+    solver, time_limit
+        Handed to `lbopt.solve`; after `time_limit` seconds the best known placement is used.
+    age_bound
+        Steps after which a waiting request must be admitted, oldest first; None = never.
+    """
+
+    solver: str = "auto"
+    time_limit: float | None = 2.0
+    age_bound: int | None = None
+    tally: Counter[str] = field(default_factory=Counter, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.age_bound is not None and self.age_bound < 0:
+            raise InputError(f"policy 'bf-io': age_bound is {self.age_bound}; expected zero or more steps")
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return "bf-io" if self.age_bound is None else f"bf-io:age_bound={self.age_bound}"
+
+    @property
+    def admission(self) -> Admission:
+        """Pooled: which requests are admitted is half of the decision."""
+        return "pooled"
+
+    def decide(self, observation: Observation) -> NDArray[np.int64]:
+        """Return an optimal placement, or the best known one at the time limit."""
+        problem = StepProblem.now(
+            observation.loads,
+            observation.free_slots,
+            observation.sizes,
+            must_admit=overdue(observation, self.age_bound),
+        )
+        result = solve(problem, solver=self.solver, time_limit=self.time_limit)
+        assert result.assignment is not None, "solve starts from a greedy placement"
+        self.tally["proved" if result.proved else "claimed" if result.status == "optimal" else "open"] += 1
+        return result.assignment
+
+
+def overdue(observation: Observation, age_bound: int | None) -> NDArray[np.bool_]:
+    """Return bool (n,): the requests that have waited `age_bound` steps or more, oldest first, at most U of them."""
+    flags = np.zeros(observation.sizes.size, dtype=np.bool_)
+    if age_bound is not None:
+        late = np.flatnonzero(observation.waited >= age_bound)
+        flags[late[: observation.num_admissible]] = True  # order of revelation is order of age
+    return flags

@@ -1,0 +1,77 @@
+"""One decision of any policy on one observation, outside a simulation, and how long it takes."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.kernels.routing.codes import NUM_PARAMETERS
+from lbopt.policies.observation import Observation
+from lbopt.policies.policy import CompiledPolicy, DecidingPolicy, Policy
+
+
+def parameter_array(policy: CompiledPolicy) -> NDArray[np.int64]:
+    """Return the rule's parameters by place, int64 (NUM_PARAMETERS,)."""
+    values = np.zeros(NUM_PARAMETERS, dtype=np.int64)
+    for place, value in policy.parameters.items():
+        values[place] = value
+    return values
+
+
+def decide(policy: Policy, observation: Observation, *, seed: int = 0, round_robin_at: int = 0) -> NDArray[np.int64]:
+    """Return the worker of each waiting request, or -1, as `policy` decides it in pooled form.
+
+    `seed` feeds rules that draw; `round_robin_at` is where round-robin stands.
+    """
+    if isinstance(policy, CompiledPolicy):
+        return _call_compiled(policy, _compiled_arguments(policy, observation, seed, round_robin_at))
+    assert isinstance(policy, DecidingPolicy)
+    return np.asarray(policy.decide(observation))
+
+
+def seconds_per_decision(policy: Policy, observation: Observation, *, repeats: int = 5) -> float:
+    """Return the shortest wall time of `repeats` warm decisions; of one for policies that decide in Python."""
+    if not isinstance(policy, CompiledPolicy):
+        begin = time.perf_counter()
+        decide(policy, observation)
+        return time.perf_counter() - begin
+    best = np.inf
+    for _ in range(repeats + 1):
+        arguments = _compiled_arguments(policy, observation, 0, 0)
+        begin = time.perf_counter()
+        _call_compiled(policy, arguments)
+        best = min(best, time.perf_counter() - begin)
+    return float(best)
+
+
+def _compiled_arguments(
+    policy: CompiledPolicy, observation: Observation, seed: int, round_robin_at: int
+) -> tuple[Any, ...]:
+    count = observation.sizes.size
+    draws = np.random.default_rng(seed).random((count, 2)) if policy.draws else np.zeros((0, 2))
+    return (
+        policy.code,
+        parameter_array(policy),
+        observation.loads.copy(),
+        observation.free_slots.copy(),
+        observation.running.copy(),
+        np.arange(count),
+        observation.sizes.copy(),
+        -observation.waited,  # revealed that many steps before "step 0"
+        0,
+        draws,
+        np.array([round_robin_at % observation.loads.size], dtype=np.int64),
+        np.full(count, -1, dtype=np.int64),
+    )
+
+
+def _call_compiled(policy: CompiledPolicy, arguments: tuple[Any, ...]) -> NDArray[np.int64]:
+    from lbopt.kernels.routing.decide import decide as decide_compiled
+
+    choice: NDArray[np.int64] = arguments[-1]
+    reach = decide_compiled(*arguments)
+    choice[reach:] = -1
+    return choice

@@ -1,0 +1,21 @@
+"""max-min: largest first, each to the lightest worker with a free slot (BF-IO, appendix A.1.1)."""
+
+from __future__ import annotations
+
+from lbopt.exceptions import InputError
+from lbopt.kernels.routing import codes
+from lbopt.policies.policy import CompiledPolicy
+
+SCOPES = ("oldest", "pool")
+
+
+def max_min(scope: str = "oldest") -> CompiledPolicy:
+    """Return the rule over the oldest U requests (starves nobody) or over the whole pool (admits the U largest)."""
+    if scope not in SCOPES:
+        raise InputError(f"policy 'max-min' cannot use scope '{scope}'; expected {' or '.join(SCOPES)}")
+    return CompiledPolicy(
+        name="max-min" if scope == "oldest" else f"max-min:scope={scope}",
+        admission="pooled",
+        code=codes.MAX_MIN,
+        parameters={codes.MAX_MIN_WHOLE_POOL: int(scope == "pool")},
+    )

@@ -1,0 +1,78 @@
+"""What a router may know at a decision: loads, slots, and the waiting requests' prompt sizes. Never how long they run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.model import StepProblem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observation:
+    """A read-only snapshot handed to a policy; all arrays are non-writeable.
+
+    Parameters
+    ----------
+    step, clock
+        Decode steps taken so far, and the time in seconds.
+    loads
+        int64 (G,): resident tokens of each worker.
+    free_slots
+        int64 (G,).
+    running
+        int64 (G,): requests running on each worker.
+    queued, queued_tokens
+        int64 (G,): requests, and their prompt tokens, bound to the worker but not started (immediate admission).
+    sizes
+        int64 (n,): prompt tokens of the requests to be decided, in order of revelation.
+    waited
+        int64 (n,): steps each of them has waited so far.
+    requests
+        int64 (n,): their numbers in the trace, for looking up what else is known of them.
+    """
+
+    step: int
+    clock: float
+    loads: NDArray[np.int64]
+    free_slots: NDArray[np.int64]
+    running: NDArray[np.int64]
+    queued: NDArray[np.int64]
+    queued_tokens: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    waited: NDArray[np.int64]
+    requests: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        for name in ("loads", "free_slots", "running", "queued", "queued_tokens", "sizes", "waited", "requests"):
+            array: Any = np.array(getattr(self, name), dtype=np.int64)
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def of_problem(cls, problem: StepProblem, *, running: Any = None, waited: Any = None) -> Observation:
+        """Return what a router would see of a frozen step problem (its first column, for H > 0).
+
+        `running` (G,) and `waited` (N,) are not part of a step problem: unknown ones count as zero.
+        """
+        zeros = np.zeros(problem.num_workers, dtype=np.int64)
+        return cls(
+            step=0,
+            clock=0.0,
+            loads=problem.base[:, 0],
+            free_slots=problem.slots,
+            running=zeros if running is None else running,
+            queued=zeros,
+            queued_tokens=zeros,
+            sizes=problem.work[:, 0],
+            waited=np.zeros(problem.num_requests, dtype=np.int64) if waited is None else waited,
+            requests=np.arange(problem.num_requests),
+        )
+
+    @property
+    def num_admissible(self) -> int:
+        """Number of requests that fill all slots or empty the pool, U = min(n, free slots)."""
+        return min(int(self.sizes.size), int(self.free_slots.sum()))

@@ -1,0 +1,73 @@
+"""What a policy is: a name, when it binds requests, and a decision, compiled or in Python.
+
+*Pooled* admission: requests wait in one pool and the router chooses when slots are free. *Immediate* admission: each
+request is bound to a worker when it arrives and waits in that worker's own queue. Published baselines are immediate,
+BF-IO and BalanceRoute pooled; comparing them without that difference reproduces neither.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.policies.observation import Observation
+
+Admission = Literal["pooled", "immediate"]
+ADMISSIONS: tuple[Admission, ...] = ("pooled", "immediate")
+
+
+class Policy(Protocol):
+    """Anything that can route: either a `CompiledPolicy` or a `DecidingPolicy`."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+
+    @property
+    def admission(self) -> Admission:
+        """When it binds requests."""
+
+
+@runtime_checkable
+class DecidingPolicy(Policy, Protocol):
+    """A policy that decides in Python, called at every decision."""
+
+    def decide(self, observation: Observation) -> NDArray[np.int64]:
+        """Return the worker of each request of `observation`, or -1 where it keeps waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPolicy:
+    """A rule that the compiled loop knows.
+
+    Parameters
+    ----------
+    name
+        What tables call it.
+    admission
+        When it binds requests.
+    code
+        Its number in `lbopt.kernels.routing.codes`.
+    parameters
+        Its parameters by place, see the same file.
+    draws
+        Whether it needs random numbers.
+    """
+
+    name: str
+    admission: Admission
+    code: int
+    parameters: dict[int, int] = field(default_factory=dict)
+    draws: bool = False
+
+
+def checked_admission(name: str, admission: str, allowed: tuple[Admission, ...] = ADMISSIONS) -> Admission:
+    """Return `admission` if policy `name` can work that way."""
+    for known in allowed:
+        if admission == known:
+            return known
+    raise InputError(f"policy '{name}' cannot use admission '{admission}'; expected {' or '.join(allowed)}")

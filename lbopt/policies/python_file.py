@@ -1,0 +1,81 @@
+"""`file.py:function`: any Python callable as a policy. It gets a read-only `Observation` and returns workers.
+
+The function may carry an attribute ``admission = "immediate"``; it is then asked once per arriving request, with
+`sizes` of length one. What it returns is checked; what it raises is reported with the step in which it happened.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InfeasibleDecisionError, InputError, LbOptError
+from lbopt.policies.observation import Observation
+from lbopt.policies.policy import Admission, checked_admission
+
+
+@dataclass(frozen=True, slots=True)
+class CallablePolicy:
+    """A Python function as a policy."""
+
+    name: str
+    function: Callable[[Observation], Any]
+    admission: Admission = "pooled"
+
+    def decide(self, observation: Observation) -> NDArray[np.int64]:
+        """Ask the function; whatever it raises becomes one sentence that names policy and step."""
+        try:
+            answer = self.function(observation)
+        except (LbOptError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            raise InputError(
+                f"policy '{self.name}' raised {type(error).__name__} in step {observation.step}: {error}"
+            ) from error
+        try:
+            workers = np.asarray(answer)
+        except ValueError:
+            workers = np.asarray(None)
+        if workers.size == 0 and observation.sizes.size == 0:
+            return np.zeros(0, dtype=np.int64)
+        if workers.dtype.kind not in "iu":
+            raise InfeasibleDecisionError(
+                f"policy '{self.name}' returned {_shorten(answer)} in step {observation.step}; "
+                f"expected {observation.sizes.size} whole worker numbers, -1 for a request that keeps waiting"
+            )
+        return workers.astype(np.int64)
+
+
+def load_callable(spec: str) -> CallablePolicy:
+    """Load `path/to/file.py:function`."""
+    path_text, _, name = spec.rpartition(":")
+    path = Path(path_text)
+    if not path.is_file():
+        raise InputError(f"policy file '{path_text}' does not exist; expected path/to/file.py:function")
+    module_spec = importlib.util.spec_from_file_location(f"lbopt_policy_{path.stem}", path)
+    if module_spec is None or module_spec.loader is None:
+        raise InputError(f"policy file '{path_text}' is not a Python file")
+    module = importlib.util.module_from_spec(module_spec)
+    sys.modules[module_spec.name] = module  # dataclasses and pickling inside the file look it up there
+    try:
+        module_spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"policy file '{path_text}' cannot be loaded: {type(error).__name__}: {error}") from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        offered = ", ".join(n for n, v in vars(module).items() if callable(v) and not n.startswith("_")) or "none"
+        raise InputError(f"policy file '{path_text}' has no function '{name}'; its functions: {offered}")
+    admission = checked_admission(spec, getattr(function, "admission", "pooled"))
+    return CallablePolicy(name=f"{path.name}:{name}", function=function, admission=admission)
+
+
+def _shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

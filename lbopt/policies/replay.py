@@ -1,0 +1,142 @@
+"""replay: a router's own log, followed request by request.
+
+The log gives, for each request of the trace in order, the worker and the step (`start_step`) or the time in seconds
+(`start_time`) at which it started; CSV with these column names or NPZ with these arrays (`req_worker` and
+`req_start_step` are accepted too). A row that cannot be followed, because the request is not yet known, the worker
+does not exist or has no free slot, is named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InfeasibleDecisionError, InputError
+from lbopt.model.integers import integer_array
+from lbopt.policies.observation import Observation
+from lbopt.policies.policy import Admission
+
+_WORKER = ("worker", "req_worker")
+_STEP = ("start_step", "req_start_step")
+_TIME = ("start_time", "req_start_time")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replay:
+    """A log to be followed.
+
+    Parameters
+    ----------
+    worker
+        int64 (N,).
+    start
+        int64 (N,) steps, or float64 (N,) seconds.
+    by_time
+        Whether `start` is in seconds: a request then starts at the first decision at or after its time.
+    """
+
+    name: str
+    worker: NDArray[np.int64]
+    start: NDArray[Any]
+    by_time: bool
+
+    @property
+    def admission(self) -> Admission:
+        """Pooled: a logged start is a late binding."""
+        return "pooled"
+
+    def decide(self, observation: Observation) -> NDArray[np.int64]:
+        """Start exactly the requests that the log starts now."""
+        rows = observation.requests
+        if rows.size and int(rows.max()) >= self.worker.size:
+            raise InfeasibleDecisionError(
+                f"{self.name} has {self.worker.size} rows but the trace has a request {int(rows.max())}"
+            )
+        now = observation.clock if self.by_time else observation.step
+        due = self.start[rows] <= now
+        if not self.by_time:
+            self._refuse_missed(rows, observation)
+        workers = np.where(due, self.worker[rows], -1)
+        self._refuse_crowded(rows, workers, observation)
+        return workers
+
+    def _refuse_missed(self, rows: NDArray[np.int64], observation: Observation) -> None:
+        missed = rows[self.start[rows] < observation.step]
+        if missed.size:
+            row = int(missed[0])
+            waited = int(observation.waited[np.flatnonzero(rows == row)[0]])
+            raise InfeasibleDecisionError(
+                f"{self.name} row {row}: starts in step {self.start[row]} on worker {self.worker[row]}, but it "
+                f"joined the pool in step {observation.step - waited} and had not started by step {observation.step}"
+            )
+
+    def _refuse_crowded(
+        self, rows: NDArray[np.int64], workers: NDArray[np.int64], observation: Observation
+    ) -> None:
+        taken = np.zeros_like(observation.free_slots)
+        for row, worker in zip(rows[workers >= 0].tolist(), workers[workers >= 0].tolist(), strict=True):
+            if worker >= taken.size:
+                raise InfeasibleDecisionError(
+                    f"{self.name} row {row}: names worker {worker}; the fleet has workers 0..{taken.size - 1}"
+                )
+            taken[worker] += 1
+            if taken[worker] > observation.free_slots[worker]:
+                raise InfeasibleDecisionError(
+                    f"{self.name} row {row}: starts on worker {worker} in step {observation.step}, "
+                    f"which has {observation.free_slots[worker]} free slots then"
+                )
+
+
+def load_replay(path: str | Path) -> Replay:
+    """Read a log from CSV or NPZ."""
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"replay file '{path}' does not exist; expected a CSV or NPZ file")
+    columns = _npz_columns(file) if _is_zip(file) else _csv_columns(file)
+    worker = integer_array(f"{path}: worker", _pick(columns, _WORKER, file), ndim=(1,))
+    for names, by_time in ((_STEP, False), (_TIME, True)):
+        if any(name in columns for name in names):
+            raw = _pick(columns, names, file)
+            start = np.asarray(raw, dtype=np.float64) if by_time else integer_array(f"{path}: {names[0]}", raw, ndim=(1,))
+            if start.shape != worker.shape:
+                raise InputError(f"replay file '{path}' has {worker.size} workers but {start.size} starts")
+            if by_time and not np.isfinite(start).all():
+                raise InputError(f"replay file '{path}': start_time of row {int(np.argmin(np.isfinite(start)))} is missing")
+            return Replay(name=f"replay:{file.name}", worker=worker, start=start, by_time=by_time)
+    raise InputError(f"replay file '{path}' lacks start_step or start_time; it has {', '.join(columns) or 'nothing'}")
+
+
+def _is_zip(file: Path) -> bool:
+    with file.open("rb") as stream:
+        return stream.read(2) == b"PK"
+
+
+def _npz_columns(file: Path) -> dict[str, Any]:
+    import zipfile
+
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError(f"replay file '{file}' is not a readable NPZ file: {error}") from None
+
+
+def _csv_columns(file: Path) -> dict[str, Any]:
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(file)
+    except (OSError, ValueError) as error:
+        raise InputError(f"replay file '{file}' is not a readable CSV file: {error}") from None
+    return {str(name): frame[name].to_numpy() for name in frame.columns}
+
+
+def _pick(columns: dict[str, Any], names: tuple[str, ...], file: Path) -> Any:
+    for name in names:
+        if name in columns:
+            return columns[name]
+    raise InputError(f"replay file '{file}' lacks the column {names[0]}; it has {', '.join(columns) or 'nothing'}")
