@@ -1,64 +1,89 @@
-"""Requests in: revelation, the pool, the workers' own queues, and the start of a request."""
+"""Requests in: revelation, the pool, the workers' own queues, and the start of a request.
+
+The innermost functions take bare arrays: taking an array out of a named tuple counts a reference, and doing that once
+per request costs more than the work itself.
+"""
 
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.fifo import bind
+from lbopt.kernels.simulation.real_choice import loads_differ
 from lbopt.kernels.simulation.tables import (
     ACTIVE,
     ADMITTED,
+    BIND_UNTIL,
+    DECISIONS,
     LAST_START,
     POOL_HEAD,
     POOL_TAIL,
     QUEUED,
+    REAL_CHOICES,
+    ROUND_ROBIN_AT,
     STEP,
     UNDISCOVERED,
 )
 
 
 @kernel
+def enter(i, w, k, prompt, output, load, running, link, calendar):
+    """Let request i start on worker w at decision k: it holds its prompt, and is noted where it will end."""
+    load[w] += prompt[i]
+    running[w] += 1
+    bucket = (k + output[i]) % calendar.size
+    link[i] = calendar[bucket]
+    calendar[bucket] = i
+
+
+@kernel
 def start(i, w, requests, state):
-    """Start request i on worker w now: it holds its prompt, and is entered where it will end."""
+    """Start the single request i on worker w now."""
     counters = state.counters
     k = counters[STEP]
     state.worker[i] = w
     state.start_step[i] = k
     state.start_clock[i] = state.clock[0]
-    state.load[w] += requests.prompt[i]
-    state.running[w] += 1
+    enter(i, w, k, requests.prompt, requests.output, state.load, state.running, state.link, state.calendar)
     counters[ACTIVE] += 1
     counters[ADMITTED] += 1
     counters[LAST_START] = k
-    bucket = (k + requests.output[i]) % state.calendar.size
-    state.link[i] = state.calendar[bucket]
-    state.calendar[bucket] = i
-
-
-@kernel
-def reveal(i, requests, state):
-    """Note when request i became known: at its arrival, or now in a closed loop."""
-    state.reveal_step[i] = state.counters[STEP]
-    state.reveal_clock[i] = requests.arrival[i] if requests.arrival.size > 0 else state.clock[0]
 
 
 @kernel
 def known_until(requests, setting, state, waiting):
     """First request that stays undiscovered in the decision of this step."""
     first = state.counters[UNDISCOVERED]
+    arrival = requests.arrival
     N = requests.prompt.size
     if setting.reveal_target >= 0:
         return min(N, first + max(0, setting.reveal_target - waiting))
-    while first < N and requests.arrival[first] <= state.clock[0]:
+    now = state.clock[0]
+    while first < N and arrival[first] <= now:
         first += 1
     return first
 
 
 @kernel
+def reveal(first, until, requests, state):
+    """Note when requests first..until-1 became known: at their arrival, or now in a closed loop."""
+    arrival = requests.arrival
+    reveal_step, reveal_clock = state.reveal_step, state.reveal_clock
+    k, now = state.counters[STEP], state.clock[0]
+    for i in range(first, until):
+        reveal_step[i] = k
+        reveal_clock[i] = arrival[i] if arrival.size > 0 else now
+
+
+@kernel
 def reveal_to_pool(requests, setting, state):
     """Move newly known requests to the end of the pool."""
-    counters = state.counters
-    until = known_until(requests, setting, state, counters[POOL_TAIL] - counters[POOL_HEAD])
-    for i in range(counters[UNDISCOVERED], until):
-        reveal(i, requests, state)
-        state.pool[counters[POOL_TAIL]] = i
-        counters[POOL_TAIL] += 1
+    counters, pool = state.counters, state.pool
+    first = counters[UNDISCOVERED]
+    tail = counters[POOL_TAIL]
+    until = known_until(requests, setting, state, tail - counters[POOL_HEAD])
+    reveal(first, until, requests, state)
+    for i in range(first, until):
+        pool[tail] = i
+        tail += 1
+    counters[POOL_TAIL] = tail
     counters[UNDISCOVERED] = until
 
 
@@ -68,48 +93,110 @@ def admit(reach, requests, state):
 
     Survivors in front of the last admitted one move up, so the cost is `reach`, not the length of the pool.
     """
-    counters = state.counters
+    counters, pool, choice = state.counters, state.pool, state.choice
+    prompt, output = requests.prompt, requests.output
+    load, running, link, calendar = state.load, state.running, state.link, state.calendar
+    worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
+    k, now = counters[STEP], state.clock[0]
     head = counters[POOL_HEAD]
     keep = head + reach
+    admitted = 0
     for position in range(reach - 1, -1, -1):
-        i = state.pool[head + position]
-        w = state.choice[position]
+        i = pool[head + position]
+        w = choice[position]
         if w < 0:
             keep -= 1
-            state.pool[keep] = i
+            pool[keep] = i
         else:
-            start(i, w, requests, state)
+            worker[i] = w
+            start_step[i] = k
+            start_clock[i] = now
+            enter(i, w, k, prompt, output, load, running, link, calendar)
+            admitted += 1
     counters[POOL_HEAD] = keep
+    counters[ACTIVE] += admitted
+    counters[ADMITTED] += admitted
+    if admitted > 0:
+        counters[LAST_START] = k
 
 
 @kernel
 def drain_queues(requests, setting, state):
     """Immediate admission: every worker takes from the head of its own queue while it has a free slot."""
-    if state.counters[QUEUED] == 0:
+    counters, queued, running = state.counters, state.queued, state.running
+    if counters[QUEUED] == 0:
         return
-    for w in range(state.load.size):
-        while state.queued[w] > 0 and state.running[w] < setting.slots_per_worker:
+    for w in range(queued.size):
+        while queued[w] > 0 and running[w] < setting.slots_per_worker:
             i = state.queue_head[w]
             state.queue_head[w] = state.link[i]
-            state.queued[w] -= 1
+            queued[w] -= 1
             state.queued_tokens[w] -= requests.prompt[i]
-            state.counters[QUEUED] -= 1
+            counters[QUEUED] -= 1
             start(i, w, requests, state)
 
 
 @kernel
-def bind_to(i, w, requests, setting, state):
-    """Immediate admission: request i joins worker w, at once if a slot is free, else at the end of its queue."""
+def bind_next(w, requests, setting, state):
+    """Immediate admission: reveal the next request and let it join worker w, at once if a slot is free there."""
+    counters = state.counters
+    i = counters[UNDISCOVERED]
+    counters[UNDISCOVERED] = i + 1
+    reveal(i, i + 1, requests, state)
+    counters[DECISIONS] += 1
+    counters[REAL_CHOICES] += loads_differ(state.load, state.queued_tokens)
     if state.running[w] < setting.slots_per_worker:
         start(i, w, requests, state)
-        return
-    state.worker[i] = w
-    state.link[i] = -1
-    if state.queued[w] == 0:
-        state.queue_head[w] = i
     else:
-        state.link[state.queue_tail[w]] = i
-    state.queue_tail[w] = i
-    state.queued[w] += 1
-    state.queued_tokens[w] += requests.prompt[i]
-    state.counters[QUEUED] += 1
+        state.worker[i] = w
+        counters[QUEUED] += 1
+        join_queue(i, w, requests.prompt, state.queued, state.queued_tokens, state.queue_head, state.queue_tail, state.link)
+
+
+@kernel
+def join_queue(i, w, prompt, queued, queued_tokens, queue_head, queue_tail, link):
+    """Put request i at the end of worker w's own queue."""
+    link[i] = -1
+    if queued[w] == 0:
+        queue_head[w] = i
+    else:
+        link[queue_tail[w]] = i
+    queue_tail[w] = i
+    queued[w] += 1
+    queued_tokens[w] += prompt[i]
+
+
+@kernel
+def bind_known(requests, setting, state):
+    """Immediate admission by a compiled rule: `bind_next` for every request that is known by now."""
+    counters = state.counters
+    prompt, output, uniforms = requests.prompt, requests.output, requests.uniforms
+    load, running, link, calendar = state.load, state.running, state.link, state.calendar
+    queued, queued_tokens = state.queued, state.queued_tokens
+    queue_head, queue_tail = state.queue_head, state.queue_tail
+    worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
+    round_robin_at = counters[ROUND_ROBIN_AT : ROUND_ROBIN_AT + 1]
+    k, now = counters[STEP], state.clock[0]
+    first, until = counters[UNDISCOVERED], counters[BIND_UNTIL]
+    reveal(first, until, requests, state)
+    started = 0
+    real_choices = 0
+    for i in range(first, until):
+        real_choices += loads_differ(load, queued_tokens)
+        w = bind(setting.code, i, load, running, queued, queued_tokens, uniforms, round_robin_at)
+        worker[i] = w
+        if running[w] < setting.slots_per_worker:
+            start_step[i] = k
+            start_clock[i] = now
+            enter(i, w, k, prompt, output, load, running, link, calendar)
+            started += 1
+        else:
+            join_queue(i, w, prompt, queued, queued_tokens, queue_head, queue_tail, link)
+    counters[UNDISCOVERED] = until
+    counters[DECISIONS] += until - first
+    counters[REAL_CHOICES] += real_choices
+    counters[QUEUED] += until - first - started
+    counters[ACTIVE] += started
+    counters[ADMITTED] += started
+    if started > 0:
+        counters[LAST_START] = k

@@ -8,9 +8,8 @@ where it was.
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.codes import EXTERNAL
 from lbopt.kernels.routing.decide import decide
-from lbopt.kernels.routing.fifo import bind
-from lbopt.kernels.simulation.admission import admit, bind_to, drain_queues, known_until, reveal, reveal_to_pool
-from lbopt.kernels.simulation.real_choice import has_real_choice, loads_differ
+from lbopt.kernels.simulation.admission import admit, bind_known, drain_queues, known_until, reveal_to_pool
+from lbopt.kernels.simulation.real_choice import has_real_choice
 from lbopt.kernels.simulation.step import take_step
 from lbopt.kernels.simulation.tables import (
     ACTIVE,
@@ -68,20 +67,10 @@ def run(requests, setting, state, rows):
                 _decide_compiled(requests, setting, state)
             counters[PHASE] = TAKE_STEP
         if counters[PHASE] == BIND:
-            while counters[UNDISCOVERED] < counters[BIND_UNTIL]:
-                if setting.code == EXTERNAL:
-                    return NEEDS_WORKER
-                w = bind(
-                    setting.code,
-                    counters[UNDISCOVERED],
-                    state.load,
-                    state.running,
-                    state.queued,
-                    state.queued_tokens,
-                    requests.uniforms,
-                    counters[ROUND_ROBIN_AT : ROUND_ROBIN_AT + 1],
-                )
-                bind_next(w, requests, setting, state)
+            if setting.code != EXTERNAL:
+                bind_known(requests, setting, state)
+            elif counters[UNDISCOVERED] < counters[BIND_UNTIL]:
+                return NEEDS_WORKER
             counters[PHASE] = TAKE_STEP
 
         if counters[ACTIVE] == 0:
@@ -107,17 +96,6 @@ def admit_external(requests, state):
 
 
 @kernel
-def bind_next(w, requests, setting, state):
-    """Reveal the next undiscovered request and bind it to worker w."""
-    i = state.counters[UNDISCOVERED]
-    state.counters[UNDISCOVERED] += 1
-    reveal(i, requests, state)
-    state.counters[REAL_CHOICES] += loads_differ(state.load, state.queued_tokens)
-    state.counters[DECISIONS] += 1
-    bind_to(i, w, requests, setting, state)
-
-
-@kernel
 def _note_decision(requests, setting, state):
     """Write down what the decision faces, before it is made."""
     counters = state.counters
@@ -139,10 +117,9 @@ def _note_decision(requests, setting, state):
 @kernel
 def _decide_compiled(requests, setting, state):
     counters = state.counters
-    for g in range(state.load.size):
-        state.scratch_load[g] = state.load[g]
-        state.scratch_running[g] = state.running[g]
-        state.scratch_free[g] = setting.slots_per_worker - state.running[g]
+    state.scratch_load[:] = state.load
+    state.scratch_running[:] = state.running
+    state.scratch_free[:] = setting.slots_per_worker - state.running
     reach = decide(
         setting.code,
         setting.parameters,

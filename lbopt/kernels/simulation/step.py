@@ -21,14 +21,15 @@ from lbopt.kernels.simulation.tables import (
 def take_step(requests, setting, state, rows):
     """Advance by one step and write its row. Cost: G + completions."""
     counters = state.counters
-    load = state.load
+    load, running = state.load, state.running
+    barrier_loads, post_loads = rows.barrier_loads, rows.post_loads
     G = load.size
     r = counters[ROW]
 
     heaviest = 0
     over = 0
     for g in range(G):
-        rows.barrier_loads[r, g] = load[g]
+        barrier_loads[r, g] = load[g]
         heaviest = max(heaviest, load[g])
         if setting.kv_capacity >= 0 and load[g] > setting.kv_capacity:
             over += 1
@@ -46,25 +47,35 @@ def take_step(requests, setting, state, rows):
 
     counters[STEP] += 1
     for g in range(G):
-        load[g] += state.running[g]
-    rows.completed[r] = _complete(requests, state)
+        load[g] += running[g]
+    completed = _complete(
+        counters[STEP],
+        requests.prompt,
+        requests.output,
+        load,
+        running,
+        state.worker,
+        state.link,
+        state.calendar,
+    )
+    counters[ACTIVE] -= completed
+    rows.completed[r] = completed
     for g in range(G):
-        rows.post_loads[r, g] = load[g]
+        post_loads[r, g] = load[g]
     counters[ROW] = r + 1
 
 
 @kernel
-def _complete(requests, state):
-    """Remove the requests that end with this step; returns how many."""
-    bucket = state.counters[STEP] % state.calendar.size
-    i = state.calendar[bucket]
-    state.calendar[bucket] = -1
+def _complete(k, prompt, output, load, running, worker, link, calendar):
+    """Remove the requests that end with step k; returns how many."""
+    bucket = k % calendar.size
+    i = calendar[bucket]
+    calendar[bucket] = -1
     completed = 0
     while i >= 0:
-        w = state.worker[i]
-        state.load[w] -= requests.prompt[i] + requests.output[i]
-        state.running[w] -= 1
+        w = worker[i]
+        load[w] -= prompt[i] + output[i]
+        running[w] -= 1
         completed += 1
-        i = state.link[i]
-    state.counters[ACTIVE] -= completed
+        i = link[i]
     return completed

@@ -102,7 +102,7 @@ TAKE_STEP = 3
 # why the loop came back
 FINISHED = 0
 ROWS_FULL = 1
-NEEDS_DECISION = 2  # pooled: write State.choice for all pool positions, call `admit`, run on
-NEEDS_WORKER = 3  # immediate: call `bind_to`, run on
+NEEDS_DECISION = 2  # pooled: write State.choice for all pool positions, call `admit_external`, run on
+NEEDS_WORKER = 3  # immediate: call `admission.bind_next`, run on
 PAUSED = 4
 STUCK = 5  # nothing runs, requests wait, and the rule admitted none

@@ -1,0 +1,18 @@
+"""Live with a policy over time: the loop, its state, the recorder, and metrics over a stated window."""
+
+from lbopt.simulator.metrics import Metrics, Window
+from lbopt.simulator.run import Run
+from lbopt.simulator.setting import EVENT_ORDERS, ClosedLoop, EventOrder, SimulationSetting, TraceTimes
+from lbopt.simulator.simulate import simulate
+
+__all__ = [
+    "EVENT_ORDERS",
+    "ClosedLoop",
+    "EventOrder",
+    "Metrics",
+    "Run",
+    "SimulationSetting",
+    "TraceTimes",
+    "Window",
+    "simulate",
+]

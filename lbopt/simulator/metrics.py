@@ -1,0 +1,165 @@
+"""Metrics of a run over a stated window of steps, with batch-means intervals.
+
+Definitions follow the BF-IO sheet, section 6, and `reference_conventions.json` of the authors' simulator: imbalance,
+spread, idle share and power at the reading point of the event order; throughput = tokens / seconds; TPOT of a request
+= (finish - start) / output; waiting = decisions between revelation and start.
+
+Intervals: consecutive steps are far from independent, so the window is cut into 20 batches of equal length and a
+Student interval is put around the batch means. It is None where the window has fewer than 40 steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+
+if TYPE_CHECKING:
+    from lbopt.simulator.run import Run
+
+NUM_BATCHES = 20
+CONFIDENCE = 0.95
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Steps first..last, both included, counted from 1."""
+
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.first <= self.last:
+            raise InputError(f"window {self.first}..{self.last} is empty; steps are counted from 1")
+
+    @property
+    def rows(self) -> slice:
+        """The same as a slice of the step columns."""
+        return slice(self.first - 1, self.last)
+
+
+def default_window(start_step: NDArray[np.int64], num_steps: int) -> Window:
+    """Return steps 1 to the step of the last admission (the drain is left out); all steps if that is step 0."""
+    cut = int(start_step.max())
+    return Window(1, cut if cut >= 1 else num_steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """What a run was like. Units are in the names; `*_interval` are 95 % batch-means intervals."""
+
+    first_step: int
+    last_step: int
+    imbalance_tokens: float
+    imbalance_tokens_interval: Interval | None
+    spread_tokens: float
+    spread_tokens_interval: Interval | None
+    idle_share: float
+    idle_share_interval: Interval | None
+    throughput_tokens_per_second: float
+    throughput_tokens_per_second_interval: Interval | None
+    tpot_mean_seconds: float
+    tpot_p50_seconds: float
+    tpot_p95_seconds: float
+    tpot_p99_seconds: float
+    waiting_mean_steps: float
+    waiting_p99_steps: float
+    waiting_max_steps: int
+    first_token_mean_seconds: float
+    first_token_p99_seconds: float
+    energy_joules: float
+    mean_load_tokens: float
+    occupancy: float
+    real_choice_share: float
+    over_capacity_share: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def measure(run: Run, window: Window | None) -> Metrics:
+    """Measure `run`. With the default window TPOT, waiting and first token are over all requests, as in the paper;
+    with a stated one over the requests that start in it.
+    """
+    chosen = window or run.window
+    if chosen.last > run.num_steps:
+        raise InputError(f"window {chosen.first}..{chosen.last} goes beyond the run's {run.num_steps} steps")
+    step = {name: values[chosen.rows] for name, values in run.steps.items()}
+    fleet = run.setting.fleet
+    G = fleet.num_workers
+    imbalance = G * step["read_max"] - step["read_sum"]
+    spread = step["read_max"] - step["read_min"]
+    idle = imbalance / (G * np.maximum(step["read_max"], 1))
+    ones = np.ones(imbalance.size)
+
+    request, output = run.requests, run.trace.output
+    if window is not None:
+        inside = (request["start_step"] >= chosen.first - 1) & (request["start_step"] < chosen.last)
+        request = {name: values[inside] for name, values in request.items()}
+        output = output[inside]
+    tpot = (request["finish_clock"] - request["start_clock"]) / output
+    waiting = request["start_step"] - request["reveal_step"]
+    first_token = request["first_token_clock"] - request["reveal_clock"]
+    tpot_quantiles = _quantiles(tpot, (0.5, 0.95, 0.99))
+    return Metrics(
+        first_step=chosen.first,
+        last_step=chosen.last,
+        imbalance_tokens=float(imbalance.mean()),
+        imbalance_tokens_interval=batch_interval(imbalance, ones),
+        spread_tokens=float(spread.mean()),
+        spread_tokens_interval=batch_interval(spread, ones),
+        idle_share=float(idle.mean()),
+        idle_share_interval=batch_interval(idle, ones),
+        throughput_tokens_per_second=float(step["active"].sum() / step["seconds"].sum()),
+        throughput_tokens_per_second_interval=batch_interval(step["active"], step["seconds"]),
+        tpot_mean_seconds=_mean(tpot),
+        tpot_p50_seconds=tpot_quantiles[0],
+        tpot_p95_seconds=tpot_quantiles[1],
+        tpot_p99_seconds=tpot_quantiles[2],
+        waiting_mean_steps=_mean(waiting),
+        waiting_p99_steps=_quantiles(waiting, (0.99,))[0],
+        waiting_max_steps=int(waiting.max()) if waiting.size else 0,
+        first_token_mean_seconds=_mean(first_token),
+        first_token_p99_seconds=_quantiles(first_token, (0.99,))[0],
+        energy_joules=float((step["watts"] * step["seconds"]).sum()),
+        mean_load_tokens=float(step["read_sum"].mean() / G),
+        occupancy=float(step["active"].mean() / fleet.num_slots),
+        real_choice_share=run.real_choices / run.decisions if run.decisions else 0.0,
+        over_capacity_share=float(step["over_capacity"].mean() / G),
+    )
+
+
+def batch_interval(numerator: NDArray[Any], denominator: NDArray[Any]) -> Interval | None:
+    """Return the 95 % interval of sum(numerator) / sum(denominator) from the ratios of equal batches of steps."""
+    length = numerator.size // NUM_BATCHES
+    if length < 2:
+        return None
+    used = length * NUM_BATCHES
+    tops = numerator[-used:].reshape(NUM_BATCHES, length).sum(axis=1)
+    ratios = tops / denominator[-used:].reshape(NUM_BATCHES, length).sum(axis=1)
+    half = _student_quantile() * float(ratios.std(ddof=1)) / NUM_BATCHES**0.5
+    centre = float(numerator.sum() / denominator.sum())
+    return centre - half, centre + half
+
+
+def _student_quantile() -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(NUM_BATCHES - 1, 0.5 + CONFIDENCE / 2))
+
+
+def _mean(values: NDArray[Any]) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+def _quantiles(values: NDArray[Any], levels: tuple[float, ...]) -> list[float]:
+    if values.size == 0:
+        return [float("nan")] * len(levels)
+    return [float(q) for q in np.quantile(values, levels)]

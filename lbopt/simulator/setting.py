@@ -1,0 +1,98 @@
+"""The rules of a simulation: fleet, arrivals, event order, and what a step costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from lbopt.exceptions import InputError
+from lbopt.hardware import AffineStepTime, PowerLaw
+from lbopt.model import Fleet
+
+#: Where imbalance, spread, idle share and power are read. The dynamics are the same.
+#: ``paper``: after growth and completions, before the next admission (the BF-IO authors' simulator, their Table 1).
+#: ``theory``: after admission (BF-IO, section 1, where the theorems live).
+EventOrder = Literal["paper", "theory"]
+EVENT_ORDERS: tuple[EventOrder, ...] = ("paper", "theory")
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedLoop:
+    """Requests appear as fast as they are taken: `reveal_target` are kept waiting (None = 4 * G)."""
+
+    reveal_target: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.reveal_target is not None and self.reveal_target < 1:
+            raise InputError(f"reveal_target is {self.reveal_target}; expected at least 1 waiting request")
+
+    def describe(self) -> dict[str, Any]:
+        """Return the rule as plain data."""
+        return {"kind": "closed-loop", "reveal_target": self.reveal_target}
+
+
+@dataclass(frozen=True, slots=True)
+class TraceTimes:
+    """Requests appear at the trace's times, rescaled to `load`, a share of saturation (None = times as they are)."""
+
+    load: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.load is not None and not 0 < self.load < 100:
+            raise InputError(f"load is {self.load}; expected a share of saturation such as 0.95")
+
+    def describe(self) -> dict[str, Any]:
+        """Return the rule as plain data."""
+        return {"kind": "trace-times", "load": self.load}
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationSetting:
+    """Everything about a run but the trace, the policy and the seed.
+
+    Parameters
+    ----------
+    fleet
+        Workers, slots, and optionally KV capacity.
+    arrivals
+        Closed loop or the trace's times.
+    event_order
+        Where the loads are read, see `EventOrder`.
+    step_time
+        None = the constants of the BF-IO experiments for this fleet's slots.
+    power
+        Watts from loads.
+    """
+
+    fleet: Fleet
+    arrivals: ClosedLoop | TraceTimes = field(default_factory=ClosedLoop)
+    event_order: EventOrder = "paper"
+    step_time: AffineStepTime | None = None
+    power: PowerLaw = field(default_factory=PowerLaw)
+
+    def __post_init__(self) -> None:
+        if self.event_order not in EVENT_ORDERS:
+            raise InputError(f"event order '{self.event_order}' is unknown; expected {' or '.join(EVENT_ORDERS)}")
+        if self.step_time is None:
+            object.__setattr__(self, "step_time", AffineStepTime.of_bf_io_paper(self.fleet.slots_per_worker))
+
+    @property
+    def affine(self) -> AffineStepTime:
+        """The step-time law, filled in."""
+        assert self.step_time is not None
+        return self.step_time
+
+    def describe(self) -> dict[str, Any]:
+        """Return the setting as plain data, for `run.json`."""
+        return {
+            "num_workers": self.fleet.num_workers,
+            "slots_per_worker": self.fleet.slots_per_worker,
+            "kv_capacity": self.fleet.kv_capacity,
+            "arrivals": self.arrivals.describe(),
+            "event_order": self.event_order,
+            "fixed_seconds": self.affine.fixed_seconds,
+            "seconds_per_token": self.affine.seconds_per_token,
+            "idle_watts": self.power.idle_watts,
+            "peak_watts": self.power.peak_watts,
+            "power_exponent": self.power.exponent,
+        }

@@ -1,0 +1,117 @@
+"""Fresh arrays for a run: the truth, the rules and the state of the compiled loop. The only mutable noun in lbopt."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.kernels.routing.codes import EXTERNAL
+from lbopt.kernels.simulation.tables import NUM_COUNTERS, PAUSE_AT, Requests, Rows, Setting, State
+from lbopt.model import Trace
+from lbopt.model.integers import LARGEST_TOTAL
+from lbopt.policies.decide import parameter_array
+from lbopt.policies.policy import CompiledPolicy, Policy
+from lbopt.simulator.saturation import arrival_times
+from lbopt.simulator.setting import ClosedLoop, SimulationSetting
+
+#: The calendar of endings has one entry per possible output length.
+_LONGEST_OUTPUT = 50_000_000
+
+
+def requests_of(trace: Trace, policy: Policy, setting: SimulationSetting, seed: int) -> Requests:
+    """Return the truth of a run as the compiled loop wants it."""
+    if int(trace.output.max()) > _LONGEST_OUTPUT:
+        raise InputError(
+            f"trace '{trace.name}' has a request of {int(trace.output.max())} output tokens; "
+            f"the simulator takes at most {_LONGEST_OUTPUT}"
+        )
+    total = sum(int(array.max()) * len(trace) for array in (trace.prompt, trace.output))
+    if total > LARGEST_TOTAL:
+        raise InputError(f"the tokens of trace '{trace.name}' could add up to {total}, beyond 2**62")
+    draws = isinstance(policy, CompiledPolicy) and policy.draws
+    if isinstance(setting.arrivals, ClosedLoop):
+        arrival: NDArray[np.float64] = np.zeros(0)
+    else:
+        arrival = arrival_times(trace, setting, setting.arrivals.load)
+    return Requests(
+        prompt=np.array(trace.prompt),
+        output=np.array(trace.output),
+        arrival=arrival,
+        uniforms=np.random.default_rng(seed).random((len(trace), 2)) if draws else np.zeros((0, 2)),
+    )
+
+
+def setting_of(policy: Policy, setting: SimulationSetting) -> Setting:
+    """Return the rules of a run as the compiled loop wants them."""
+    reveal_target = -1
+    if isinstance(setting.arrivals, ClosedLoop):
+        reveal_target = setting.arrivals.reveal_target or 4 * setting.fleet.num_workers
+    compiled = policy if isinstance(policy, CompiledPolicy) else CompiledPolicy(policy.name, policy.admission, EXTERNAL)
+    return Setting(
+        slots_per_worker=setting.fleet.slots_per_worker,
+        immediate=policy.admission == "immediate",
+        reveal_target=reveal_target,
+        fixed_seconds=float(setting.affine.fixed_seconds),
+        seconds_per_token=float(setting.affine.seconds_per_token),
+        kv_capacity=-1 if setting.fleet.kv_capacity is None else setting.fleet.kv_capacity,
+        code=compiled.code,
+        parameters=parameter_array(compiled),
+    )
+
+
+def fresh_state(num_workers: int, requests: Requests) -> State:
+    """Return the state before the first decision: an empty fleet, nobody known."""
+    N = requests.prompt.size
+
+    def per_worker() -> NDArray[np.int64]:
+        return np.zeros(num_workers, dtype=np.int64)
+
+    def per_request() -> NDArray[np.int64]:
+        return np.full(N, -1, dtype=np.int64)
+
+    counters = np.zeros(NUM_COUNTERS, dtype=np.int64)
+    counters[PAUSE_AT] = -1
+    return State(
+        load=per_worker(),
+        running=per_worker(),
+        queued=per_worker(),
+        queued_tokens=per_worker(),
+        queue_head=per_worker(),
+        queue_tail=per_worker(),
+        link=per_request(),
+        calendar=np.full(int(requests.output.max()) + 1, -1, dtype=np.int64),
+        pool=per_request(),
+        worker=per_request(),
+        start_step=per_request(),
+        reveal_step=per_request(),
+        start_clock=np.full(N, np.nan),
+        reveal_clock=np.full(N, np.nan),
+        counters=counters,
+        clock=np.zeros(1),
+        choice=per_request(),
+        scratch_load=per_worker(),
+        scratch_free=per_worker(),
+        scratch_running=per_worker(),
+    )
+
+
+def fresh_rows(num_workers: int, count: int) -> Rows:
+    """Return room for `count` steps of output."""
+
+    def column() -> NDArray[np.int64]:
+        return np.zeros(count, dtype=np.int64)
+
+    return Rows(
+        barrier_loads=np.zeros((count, num_workers), dtype=np.int64),
+        post_loads=np.zeros((count, num_workers), dtype=np.int64),
+        active=column(),
+        seconds=np.zeros(count),
+        clock=np.zeros(count),
+        completed=column(),
+        admitted=column(),
+        waiting=column(),
+        free_slots=column(),
+        real_choice=column(),
+        over_capacity=column(),
+    )

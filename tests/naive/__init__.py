@@ -1,0 +1,54 @@
+"""Naive twins: slow, loop-only reference implementations written from the definitions alone.
+
+They use the standard library only and import nothing from lbopt, so that they can judge its compiled kernels.
+"""
+
+from naive.objective import brute_force, imbalance, objective, spread
+from naive.rules import (
+    IMMEDIATE_RULES,
+    POOLED_RULES,
+    best_single,
+    best_subset,
+    bind,
+    br_0,
+    br_0_trace,
+    fcfs,
+    jsq,
+    jsq_load,
+    max_min,
+    place,
+    power_of_two,
+    random_rule,
+    round_robin,
+    score,
+    vllm,
+)
+from naive.simulation import Metrics, Trajectory, metrics, simulate
+
+__all__ = [
+    "IMMEDIATE_RULES",
+    "POOLED_RULES",
+    "Metrics",
+    "Trajectory",
+    "best_single",
+    "best_subset",
+    "bind",
+    "br_0",
+    "br_0_trace",
+    "brute_force",
+    "fcfs",
+    "imbalance",
+    "jsq",
+    "jsq_load",
+    "max_min",
+    "metrics",
+    "objective",
+    "place",
+    "power_of_two",
+    "random_rule",
+    "round_robin",
+    "score",
+    "simulate",
+    "spread",
+    "vllm",
+]

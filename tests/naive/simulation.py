@@ -1,0 +1,499 @@
+"""The simulation in both event orders, and its metrics.
+
+`paper` follows the authors' simulator (reference_conventions.json, "step_order"): loads and imbalance are read after
+growth and completions, before the next admission. `theory` follows bf_io.md section 1, "Order of events": growth,
+completions, admission, then reading. The two loops below are written apart (lists of active requests here, a matrix
+of slots there) and share only what happens inside one decision.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from naive.objective import imbalance, spread
+from naive.rules import bind, place
+
+PooledRule = Callable[[list[int], list[int], list[int], list[int]], list[int]]
+
+EMPTY = -1
+
+
+@dataclass
+class Setting:
+    """What is given: the trace, the workers, the rule, the way requests are revealed."""
+
+    prompt: list[int]
+    output: list[int]
+    num_workers: int
+    slots: int
+    rule: str | PooledRule
+    admission: str
+    arrival: list[float] | None
+    reveal_target: int | None
+    options: dict[str, Any]
+    uniforms: list[tuple[float, float]] | None
+
+
+@dataclass
+class Waiting:
+    """What the router holds between decisions."""
+
+    undiscovered: int = 0  # first request that is not yet revealed; the trace is revealed in file order
+    pool: list[int] = field(default_factory=list)  # pooled form
+    queues: list[list[int]] = field(default_factory=list)  # immediate form: one FIFO queue per worker
+    counter: int = 0  # round robin
+
+
+@dataclass
+class Trajectory:
+    """What happened: one entry per request, and one entry per step (row k - 1 is step k)."""
+
+    event_order: str
+    prompt: list[int]
+    output: list[int]
+    worker: list[int]
+    reveal_step: list[int]
+    reveal_clock: list[float]
+    start_step: list[int]
+    start_clock: list[float]
+    finish_step: list[int]
+    finish_clock: list[float]
+    barrier_loads: list[list[int]]  # before growth; they make the duration
+    post_loads: list[list[int]]  # after growth and completions, before admission
+    read_loads: list[list[int]]  # what imbalance, spread, idle share and power are computed from
+    active: list[int]
+    duration: list[float]
+    clock: list[float]  # at the end of the step
+
+
+@dataclass
+class Metrics:
+    """Averages over the steps 1..cut, and per-request figures over all requests."""
+
+    cut: int
+    average_imbalance: float
+    average_spread: float
+    throughput: float
+    tpot: float
+    energy: float
+    idle_share: float
+    waiting_steps: list[int]
+    time_to_first_token: list[float]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# one decision
+
+
+def something_waits(waiting: Waiting) -> bool:
+    """Is any revealed request not yet started?"""
+    return len(waiting.pool) + number_queued(waiting) > 0
+
+
+def number_queued(waiting: Waiting) -> int:
+    """All requests in the queues of the workers."""
+    total = 0
+    for queue in waiting.queues:
+        total += len(queue)
+    return total
+
+
+def reveal(setting: Setting, waiting: Waiting, record: Trajectory, step: int, clock: float) -> list[int]:
+    """Revelation, in file order; returns the newly revealed requests (bf_io.md section 6, "Environment").
+
+    With arrival times: everything with arrival <= clock. Closed loop, pooled: until the pool holds `reveal_target`.
+    Closed loop, immediate: max(0, reveal_target - number queued) requests.
+    """
+    revealed: list[int] = []
+    queued = number_queued(waiting)
+    while waiting.undiscovered < len(setting.prompt):
+        request = waiting.undiscovered
+        if setting.arrival is not None:
+            if setting.arrival[request] > clock:
+                break
+        else:
+            assert setting.reveal_target is not None
+            held = len(waiting.pool) if setting.admission == "pooled" else queued
+            if held + len(revealed) >= setting.reveal_target:
+                break
+        revealed.append(request)
+        waiting.undiscovered += 1
+        record.reveal_step[request] = step
+        record.reveal_clock[request] = clock if setting.arrival is None else setting.arrival[request]
+    return revealed
+
+
+def decide_pooled(
+    setting: Setting, waiting: Waiting, record: Trajectory, step: int, loads: Sequence[int], running: Sequence[int]
+) -> list[tuple[int, int]]:
+    """One call of the rule on the pool; returns (request, worker) of those that start, which leave the pool."""
+    if not waiting.pool:
+        return []
+    free = [setting.slots - count for count in running]
+    sizes = [setting.prompt[request] for request in waiting.pool]
+    waited = [step - record.reveal_step[request] for request in waiting.pool]
+    if isinstance(setting.rule, str):
+        uniforms = None
+        if setting.uniforms is not None:
+            uniforms = [setting.uniforms[request] for request in waiting.pool]
+        placement, waiting.counter = place(
+            setting.rule, list(loads), free, sizes, waited, list(running), uniforms, waiting.counter, setting.options
+        )
+    else:
+        placement = setting.rule(list(loads), free, sizes, waited)
+    starts: list[tuple[int, int]] = []
+    stay: list[int] = []
+    for request, worker in zip(waiting.pool, placement, strict=True):
+        if worker >= 0:
+            free[worker] -= 1
+            if free[worker] < 0:
+                raise RuntimeError("the rule overfilled a worker")
+            starts.append((request, worker))
+        else:
+            stay.append(request)
+    waiting.pool = stay
+    return starts
+
+
+def decide_immediate(
+    setting: Setting,
+    waiting: Waiting,
+    revealed: Sequence[int],
+    loads: Sequence[int],
+    running: Sequence[int],
+) -> list[tuple[int, int]]:
+    """First the queues are drained into free slots, then each newly revealed request is bound to a worker."""
+    starts: list[tuple[int, int]] = []
+    current = list(loads)
+    counts = list(running)
+    for worker in range(setting.num_workers):
+        while waiting.queues[worker] and counts[worker] < setting.slots:
+            request = waiting.queues[worker].pop(0)
+            starts.append((request, worker))
+            counts[worker] += 1
+            current[worker] += setting.prompt[request]
+    for request in revealed:
+        queued = [len(queue) for queue in waiting.queues]
+        tokens = list(current)
+        for worker in range(setting.num_workers):
+            for other in waiting.queues[worker]:
+                tokens[worker] += setting.prompt[other]
+        uniforms = None if setting.uniforms is None else setting.uniforms[request]
+        if not isinstance(setting.rule, str):
+            raise ValueError("the immediate form takes the name of a rule")
+        worker, waiting.counter = bind(setting.rule, counts, queued, tokens, uniforms, waiting.counter)
+        if counts[worker] < setting.slots:
+            starts.append((request, worker))
+            counts[worker] += 1
+            current[worker] += setting.prompt[request]
+        else:
+            waiting.queues[worker].append(request)
+    return starts
+
+
+def decision(
+    setting: Setting,
+    waiting: Waiting,
+    record: Trajectory,
+    step: int,
+    clock: float,
+    loads: Sequence[int],
+    running: Sequence[int],
+) -> tuple[list[tuple[int, int]], float]:
+    """Decision `step`: revelation, then admission; returns the (request, worker) that start, and the clock.
+
+    With arrival times, if nothing is active and nothing waits, the clock jumps to the next arrival first.
+    """
+    if (
+        setting.arrival is not None
+        and sum(running) == 0
+        and not something_waits(waiting)
+        and waiting.undiscovered < len(setting.prompt)
+        and setting.arrival[waiting.undiscovered] > clock
+    ):
+        clock = setting.arrival[waiting.undiscovered]
+    revealed = reveal(setting, waiting, record, step, clock)
+    if setting.admission == "pooled":
+        waiting.pool.extend(revealed)
+        starts = decide_pooled(setting, waiting, record, step, loads, running)
+    else:
+        starts = decide_immediate(setting, waiting, revealed, loads, running)
+    for request, worker in starts:
+        record.worker[request] = worker
+        record.start_step[request] = step
+        record.start_clock[request] = clock
+    unfinished = something_waits(waiting) or waiting.undiscovered < len(setting.prompt)
+    if sum(running) == 0 and not starts and unfinished:
+        raise RuntimeError(f"decision {step}: nothing is active, and nothing was admitted")
+    return starts, clock
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# the two loops
+
+
+def simulate_paper(
+    setting: Setting, waiting: Waiting, record: Trajectory, fixed_seconds: float, seconds_per_token: float
+) -> None:
+    """The authors' order (reference_conventions.json, "step_order"), with lists of active requests."""
+    active: list[list[int]] = [[] for _ in range(setting.num_workers)]
+    generated = [0] * len(setting.prompt)
+
+    def loads_now() -> list[int]:
+        loads = []
+        for worker in range(setting.num_workers):
+            load = 0
+            for request in active[worker]:
+                load += setting.prompt[request] + generated[request]
+            loads.append(load)
+        return loads
+
+    def running_now() -> list[int]:
+        return [len(requests) for requests in active]
+
+    step = 0
+    clock = 0.0
+    finished = 0
+    starts, clock = decision(setting, waiting, record, step, clock, loads_now(), running_now())
+    for request, worker in starts:
+        active[worker].append(request)
+    while finished < len(setting.prompt):
+        step += 1
+        barrier = loads_now()
+        duration = fixed_seconds + seconds_per_token * max(barrier)
+        clock += duration
+        record.barrier_loads.append(barrier)
+        record.active.append(sum(running_now()))
+        record.duration.append(duration)
+        record.clock.append(clock)
+        for worker in range(setting.num_workers):
+            still_active = []
+            for request in active[worker]:
+                generated[request] += 1
+                if generated[request] >= setting.output[request]:
+                    record.finish_step[request] = step
+                    record.finish_clock[request] = clock
+                    finished += 1
+                else:
+                    still_active.append(request)
+            active[worker] = still_active
+        post = loads_now()
+        record.post_loads.append(post)
+        record.read_loads.append(post)
+        if something_waits(waiting) or waiting.undiscovered < len(setting.prompt):
+            starts, clock = decision(setting, waiting, record, step, clock, post, running_now())
+            for request, worker in starts:
+                active[worker].append(request)
+
+
+def simulate_theory(
+    setting: Setting, waiting: Waiting, record: Trajectory, fixed_seconds: float, seconds_per_token: float
+) -> None:
+    """The theory's order (bf_io.md section 1, "Order of events"), on sizes a[g][b] in a matrix of slots.
+
+    Growth, completion, admission, and only then the loads are read: snapshot j shows what is resident after the
+    admission of decision j - 1, that is, what stands at the barrier of step j.
+    """
+    workers = range(setting.num_workers)
+    slots = range(setting.slots)
+    who = [[EMPTY for _ in slots] for _ in workers]
+    size = [[0 for _ in slots] for _ in workers]
+    remaining = [[0 for _ in slots] for _ in workers]
+
+    def read() -> list[int]:
+        return [sum(size[worker]) for worker in workers]
+
+    def occupied() -> list[int]:
+        counts = []
+        for worker in workers:
+            count = 0
+            for slot in slots:
+                if who[worker][slot] != EMPTY:
+                    count += 1
+            counts.append(count)
+        return counts
+
+    def admit(step: int, clock: float) -> float:
+        starts, clock = decision(setting, waiting, record, step, clock, read(), occupied())
+        for request, worker in starts:
+            for slot in slots:
+                if who[worker][slot] == EMPTY:
+                    who[worker][slot] = request
+                    size[worker][slot] = setting.prompt[request]
+                    remaining[worker][slot] = setting.output[request]
+                    break
+            else:
+                raise RuntimeError("no free slot on the chosen worker")
+        return clock
+
+    step = 0
+    clock = admit(0, 0.0)
+    snapshot = read()
+    in_use = sum(occupied())
+    while in_use > 0:
+        record.read_loads.append(snapshot)
+        record.barrier_loads.append(snapshot)
+        record.active.append(in_use)
+        record.duration.append(fixed_seconds + seconds_per_token * max(snapshot))
+        clock += record.duration[-1]
+        record.clock.append(clock)
+        step += 1
+        for worker in workers:  # growth
+            for slot in slots:
+                if who[worker][slot] != EMPTY:
+                    size[worker][slot] += 1
+                    remaining[worker][slot] -= 1
+        for worker in workers:  # completion: the request leaves with its whole, grown size
+            for slot in slots:
+                if who[worker][slot] != EMPTY and remaining[worker][slot] == 0:
+                    record.finish_step[who[worker][slot]] = step
+                    record.finish_clock[who[worker][slot]] = clock
+                    who[worker][slot] = EMPTY
+                    size[worker][slot] = 0
+        record.post_loads.append(read())
+        clock = admit(step, clock)
+        snapshot = read()
+        in_use = sum(occupied())
+
+
+def simulate(
+    prompt: Sequence[int],
+    output: Sequence[int],
+    num_workers: int,
+    slots: int,
+    rule: str | PooledRule,
+    admission: str = "pooled",
+    arrival: Sequence[float] | None = None,
+    reveal_target: int | None = None,
+    *,
+    fixed_seconds: float,
+    seconds_per_token: float,
+    event_order: str = "paper",
+    options: Mapping[str, Any] | None = None,
+    uniforms: Sequence[tuple[float, float]] | None = None,
+    counter: int = 0,
+) -> Trajectory:
+    """Run the whole trace (bf_io.md section 6, "Environment"; reference_conventions.json, "step_order").
+
+    `rule` is a name of `rules.POOLED_RULES` or `rules.IMMEDIATE_RULES` with its `options`, or, in the pooled form, a
+    function of (loads, slots, sizes, waiting). `admission` is "pooled" or "immediate". Give either `arrival` (not
+    decreasing) or `reveal_target`. `uniforms[i]` belongs to request i of the trace.
+    """
+    total = len(prompt)
+    if len(output) != total or total == 0 or min(output) < 1:
+        raise ValueError("every request needs a prompt and at least one decode step")
+    if (arrival is None) == (reveal_target is None):
+        raise ValueError("give either arrival times or a reveal target")
+    if arrival is not None and (len(arrival) != total or list(arrival) != sorted(arrival)):
+        raise ValueError("arrival times must not decrease")
+    if admission not in ("pooled", "immediate"):
+        raise ValueError(f"unknown admission {admission!r}")
+    setting = Setting(
+        list(prompt),
+        list(output),
+        num_workers,
+        slots,
+        rule,
+        admission,
+        None if arrival is None else list(arrival),
+        reveal_target,
+        dict(options or {}),
+        None if uniforms is None else list(uniforms),
+    )
+    waiting = Waiting(queues=[[] for _ in range(num_workers)], counter=counter)
+    record = Trajectory(
+        event_order=event_order,
+        prompt=list(prompt),
+        output=list(output),
+        worker=[-1] * total,
+        reveal_step=[-1] * total,
+        reveal_clock=[0.0] * total,
+        start_step=[-1] * total,
+        start_clock=[0.0] * total,
+        finish_step=[-1] * total,
+        finish_clock=[0.0] * total,
+        barrier_loads=[],
+        post_loads=[],
+        read_loads=[],
+        active=[],
+        duration=[],
+        clock=[],
+    )
+    if event_order == "paper":
+        simulate_paper(setting, waiting, record, fixed_seconds, seconds_per_token)
+    elif event_order == "theory":
+        simulate_theory(setting, waiting, record, fixed_seconds, seconds_per_token)
+    else:
+        raise ValueError(f"unknown event order {event_order!r}")
+    return record
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# metrics
+
+
+def mean(values: Sequence[float]) -> float:
+    """Sum over count; not a number when there is nothing to average (every request started at decision 0)."""
+    if not values:
+        return float("nan")
+    return sum(values) / len(values)
+
+
+def step_power(loads: Sequence[int]) -> float:
+    """Watts of all workers: sum of 100 + 300 * (P_g / max P)^0.7 (bf_io.md section 6, "Use instead")."""
+    watts = 0.0
+    for load in loads:
+        share = 0.0 if max(loads) == 0 else load / max(loads)
+        watts += 100 + 300 * share**0.7
+    return watts
+
+
+def step_idle_share(loads: Sequence[int]) -> float:
+    """Mean over workers of 1 - P_g / max(1, max P) (reference_conventions.json, "avg_gpu_idle_rate")."""
+    total = 0.0
+    for load in loads:
+        total += 1 - load / max(1, max(loads))
+    return total / len(loads)
+
+
+def metrics(trajectory: Trajectory) -> Metrics:
+    """The metrics of reference_conventions.json, from the loads that the event order reads.
+
+    The window is steps 1..cut, cut = last start step; TPOT, waiting steps and time to first token are over all
+    requests. With cut = 0 the averages and the throughput are not a number, and the energy is 0.
+    """
+    cut = max(trajectory.start_step)
+    imbalances = []
+    spreads = []
+    idle_shares = []
+    energy = 0.0
+    tokens = 0
+    seconds = 0.0
+    for row in range(cut):
+        loads = trajectory.read_loads[row]
+        imbalances.append(imbalance(loads))
+        spreads.append(spread(loads))
+        idle_shares.append(step_idle_share(loads))
+        energy += step_power(loads) * trajectory.duration[row]
+        tokens += trajectory.active[row]
+        seconds += trajectory.duration[row]
+    per_token = []
+    waiting_steps = []
+    first_token = []
+    for request in range(len(trajectory.output)):
+        taken = trajectory.finish_clock[request] - trajectory.start_clock[request]
+        per_token.append(taken / trajectory.output[request])
+        waiting_steps.append(trajectory.start_step[request] - trajectory.reveal_step[request])
+        end_of_first_step = trajectory.clock[trajectory.start_step[request]]  # row start_step is step start_step + 1
+        first_token.append(end_of_first_step - trajectory.reveal_clock[request])
+    return Metrics(
+        cut=cut,
+        average_imbalance=mean(imbalances),
+        average_spread=mean(spreads),
+        throughput=tokens / seconds if cut > 0 else float("nan"),
+        tpot=mean(per_token),
+        energy=energy,
+        idle_share=mean(idle_shares),
+        waiting_steps=waiting_steps,
+        time_to_first_token=first_token,
+    )
