@@ -96,13 +96,27 @@ class Trace:
             left_out=self.left_out,
         )
 
-    def resampled(self, count: int, seed: int) -> Trace:
-        """Return `count` requests drawn with replacement, without times.
+    def resampled(self, count: int, seed: int, *, keep_times: bool = False) -> Trace:
+        """Return `count` requests drawn with replacement; with `keep_times` they arrive when the trace's requests do.
 
         The draw is ``numpy.random.default_rng(seed).choice(N, count, replace=True)``, the one behind Table 1 of the
-        BF-IO paper (N = 8000, count = 100000, seed = 42).
+        BF-IO paper (N = 8000, count = 100000, seed = 42). Times longer than the trace are continued by its repetition.
         """
         if count < 1:
             raise InputError(f"cannot draw {count} requests; expected at least 1")
         rows = np.random.default_rng(seed).choice(len(self), count, replace=True)
-        return Trace(prompt=self.prompt[rows], output=self.output[rows], name=self.name, left_out=self.left_out)
+        return Trace(
+            prompt=self.prompt[rows],
+            output=self.output[rows],
+            arrival=self._repeated_times(count) if keep_times else None,
+            name=self.name,
+            left_out=self.left_out,
+        )
+
+    def _repeated_times(self, count: int) -> FloatArray | None:
+        if self.arrival is None:
+            return None
+        period = self.arrival[-1] * len(self) / max(1, len(self) - 1)  # one mean gap after the last request
+        rounds = np.arange(-(-count // len(self)))
+        repeated: FloatArray = (self.arrival[None, :] + rounds[:, None] * period).ravel()[:count]
+        return repeated

@@ -27,22 +27,18 @@ def decide(policy: Policy, observation: Observation, *, seed: int = 0, round_rob
     `seed` feeds rules that draw; `round_robin_at` is where round-robin stands.
     """
     if isinstance(policy, CompiledPolicy):
-        return _call_compiled(policy, _compiled_arguments(policy, observation, seed, round_robin_at))
+        return _call_compiled(_compiled_arguments(policy, observation, seed, round_robin_at))
     assert isinstance(policy, DecidingPolicy)
     return np.asarray(policy.decide(observation))
 
 
-def seconds_per_decision(policy: Policy, observation: Observation, *, repeats: int = 5) -> float:
-    """Return the shortest wall time of `repeats` warm decisions; of one for policies that decide in Python."""
-    if not isinstance(policy, CompiledPolicy):
-        begin = time.perf_counter()
-        decide(policy, observation)
-        return time.perf_counter() - begin
+def seconds_per_decision(policy: CompiledPolicy, observation: Observation, *, repeats: int = 5) -> float:
+    """Return the shortest wall time of `repeats` warm decisions of a compiled rule."""
     best = np.inf
     for _ in range(repeats + 1):
         arguments = _compiled_arguments(policy, observation, 0, 0)
         begin = time.perf_counter()
-        _call_compiled(policy, arguments)
+        _call_compiled(arguments)
         best = min(best, time.perf_counter() - begin)
     return float(best)
 
@@ -68,7 +64,7 @@ def _compiled_arguments(
     )
 
 
-def _call_compiled(policy: CompiledPolicy, arguments: tuple[Any, ...]) -> NDArray[np.int64]:
+def _call_compiled(arguments: tuple[Any, ...]) -> NDArray[np.int64]:
     from lbopt.kernels.routing.decide import decide as decide_compiled
 
     choice: NDArray[np.int64] = arguments[-1]

@@ -2,6 +2,7 @@
 
 from lbopt.simulator.metrics import Metrics, Window
 from lbopt.simulator.run import Run
+from lbopt.simulator.sampling import SampledState, sample_states
 from lbopt.simulator.setting import EVENT_ORDERS, ClosedLoop, EventOrder, SimulationSetting, TraceTimes
 from lbopt.simulator.simulate import simulate
 
@@ -11,8 +12,10 @@ __all__ = [
     "EventOrder",
     "Metrics",
     "Run",
+    "SampledState",
     "SimulationSetting",
     "TraceTimes",
     "Window",
+    "sample_states",
     "simulate",
 ]

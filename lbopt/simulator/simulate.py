@@ -58,7 +58,8 @@ def simulate(
     progress
         Called now and then with (requests ended, requests in all).
     look_at, look
-        Ascending decision steps, and a function that is shown the observation at each of them (pooled admission).
+        Ascending decision steps, and a function that is shown, at the first decision of each of them that has
+        something to decide, what a pooled router would see.
 
     Raises
     ------
@@ -76,7 +77,7 @@ def simulate(
         why = loop.go()
         if why == tables.PAUSED:
             assert look is not None
-            look(loop.observe())
+            look(loop.look_ahead())
             loop.pause_at(next(pauses, -1))
             continue
         loop.hand_rows_to(recorder)
@@ -147,11 +148,20 @@ class _Loop:
         pool: NDArray[np.int64] = self._state.pool[counters[tables.POOL_HEAD] : counters[tables.POOL_TAIL]]
         return pool
 
+    def look_ahead(self) -> Observation:
+        """Return what a pooled router would see at the decision that comes next: all that wait, bound or not."""
+        counters = self._state.counters
+        bound = np.flatnonzero((self._state.worker >= 0) & (self._state.start_step < 0))
+        waiting = bound if self._setting.immediate else self._pool
+        count = int(self._loop.num_waiting(self._requests, self._setting, self._state))
+        first = int(counters[tables.UNDISCOVERED])
+        return self.observe(np.concatenate((waiting, np.arange(first, first + count - waiting.size))))
+
     def observe(self, waiting: NDArray[np.int64] | None = None) -> Observation:
-        """Return what the policy may see of the present state."""
+        """Return what the policy may see of the present state; by default of the pool."""
         state = self._state
         numbers = self._pool if waiting is None else waiting
-        known = state.reveal_step[numbers] if waiting is None else np.full(numbers.size, self._step)
+        known = np.where(state.reveal_step[numbers] < 0, self._step, state.reveal_step[numbers])
         return Observation(
             step=self._step,
             clock=float(state.clock[0]),

@@ -9,7 +9,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.codes import EXTERNAL
 from lbopt.kernels.routing.decide import decide
 from lbopt.kernels.simulation.admission import admit, bind_known, drain_queues, known_until, reveal_to_pool
-from lbopt.kernels.simulation.real_choice import has_real_choice
+from lbopt.kernels.simulation.real_choice import has_real_choice, loads_differ
 from lbopt.kernels.simulation.step import take_step
 from lbopt.kernels.simulation.tables import (
     ACTIVE,
@@ -48,6 +48,9 @@ def run(requests, setting, state, rows):
     N = requests.prompt.size
     while True:
         if counters[PHASE] == BEGIN_DECISION:
+            if counters[PAUSE_AT] == counters[STEP] and _something_to_decide(requests, setting, state):
+                counters[PAUSE_AT] = -1
+                return PAUSED
             if setting.immediate:
                 until = known_until(requests, setting, state, counters[QUEUED])
                 counters[BIND_UNTIL] = until
@@ -57,9 +60,6 @@ def run(requests, setting, state, rows):
                 reveal_to_pool(requests, setting, state)
                 counters[PHASE] = DECIDE
             _note_decision(requests, setting, state)
-        if (counters[PHASE] == DECIDE or counters[PHASE] == BIND) and counters[PAUSE_AT] == counters[STEP]:
-            counters[PAUSE_AT] = -1
-            return PAUSED
         if counters[PHASE] == DECIDE:
             if counters[POOL_HEAD] < counters[POOL_TAIL] and counters[FREE_SLOTS] > 0:
                 if setting.code == EXTERNAL:
@@ -96,6 +96,20 @@ def admit_external(requests, state):
 
 
 @kernel
+def num_waiting(requests, setting, state):
+    """Requests that the decision of this step faces: pool or queues, and those that become known with it."""
+    counters = state.counters
+    before = counters[QUEUED] if setting.immediate else counters[POOL_TAIL] - counters[POOL_HEAD]
+    return before + known_until(requests, setting, state, before) - counters[UNDISCOVERED]
+
+
+@kernel
+def _something_to_decide(requests, setting, state):
+    free = state.load.size * setting.slots_per_worker - state.counters[ACTIVE]
+    return free > 0 and num_waiting(requests, setting, state) > 0
+
+
+@kernel
 def _note_decision(requests, setting, state):
     """Write down what the decision faces, before it is made."""
     counters = state.counters
@@ -103,7 +117,8 @@ def _note_decision(requests, setting, state):
     counters[FREE_SLOTS] = free
     if setting.immediate:
         counters[WAITING] = counters[QUEUED] + counters[BIND_UNTIL] - counters[UNDISCOVERED]
-        counters[REAL_CHOICE] = 0
+        real = loads_differ(state.load, state.queued_tokens)
+        counters[REAL_CHOICE] = real if counters[WAITING] > 0 and free > 0 else 0
         return
     pool = state.pool[counters[POOL_HEAD] : counters[POOL_TAIL]]
     counters[WAITING] = pool.size

@@ -1,0 +1,5 @@
+"""python -m lbopt."""
+
+from lbopt.cli import main
+
+main()

@@ -1,0 +1,66 @@
+"""The command line: one file a verb; parse, call, print, nothing else.
+
+Exit codes: 0 done, 1 the answer is no (a rerun differs, a claim is false), 2 wrong input, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from lbopt import __version__
+from lbopt.cli.gap import gap
+from lbopt.cli.rerun import rerun
+from lbopt.cli.simulate import simulate
+from lbopt.cli.solve import solve
+from lbopt.cli.traces import app as traces
+from lbopt.cli.verify import verify
+from lbopt.exceptions import LbOptError
+
+app = typer.Typer(
+    name="lbopt",
+    help="Exact and fast load balancing of LLM decode workers that meet at a barrier in every step.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(gap)
+app.command()(simulate)
+app.command()(solve)
+app.command()(verify)
+app.command()(rerun)
+app.add_typer(traces, name="traces")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lbopt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Exact and fast load balancing of LLM decode workers that meet at a barrier in every step."""
+
+
+def main() -> None:
+    """Run the command line; what lbopt raises on purpose becomes one sentence and exit code 2."""
+    try:
+        app()
+    except LbOptError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        sys.exit(130)
+    except MemoryError:
+        typer.echo("error: out of memory; use fewer requests, workers or states", err=True)
+        sys.exit(2)

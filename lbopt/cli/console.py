@@ -1,0 +1,70 @@
+"""What the verbs share in a terminal: tables, a progress bar with ETA, and the command that was given."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import TimeRemainingColumn
+from rich.table import Table as RichTable
+
+from lbopt.report.gap_tables import Table
+
+#: Results go to standard output, progress and remarks to standard error.
+out = Console(soft_wrap=False)
+err = Console(stderr=True)
+
+
+def print_table(table: Table) -> None:
+    """Print a report table; wide ones are not cut but fold their headers."""
+    shown = RichTable(title=table.title, title_justify="left", title_style="bold", caption=table.caption,
+                      caption_justify="left", box=None, pad_edge=False, header_style="bold")
+    for index, header in enumerate(table.headers):
+        shown.add_column(header, justify="left" if index == 0 else "right", overflow="fold", no_wrap=index == 0)
+    for row in table.rows:
+        shown.add_row(*row)
+    width = None if out.is_terminal else 200
+    out.print(shown, width=width)
+    out.print()
+
+
+def command_line() -> str:
+    """Return the command as it was typed, ready to be pasted."""
+    return "lbopt " + " ".join(shlex.quote(word) for word in sys.argv[1:])
+
+
+class ProgressBar:
+    """A bar per stage, with time left; lines in a log where there is no terminal."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description:<22}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=err,
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> ProgressBar:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def begin(self, what: str, total: int) -> None:
+        """Start the bar of a stage."""
+        self._task = self._bar.add_task(what, total=total)
+
+    def advance(self, units: int = 1) -> None:
+        """Move the present bar."""
+        if self._task is not None:
+            self._bar.advance(self._task, units)

@@ -1,0 +1,112 @@
+"""`lbopt gap`: how far is each rule from the best placement?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lbopt.cli import options
+
+
+def gap(
+    trace: options.Trace = "burstgpt-like",
+    requests: options.Requests = None,
+    draw: options.Draw = "auto",
+    format: options.Format = "auto",
+    prompt_column: options.PromptColumn = None,
+    output_column: options.OutputColumn = None,
+    arrival_column: options.ArrivalColumn = None,
+    skip_malformed: options.SkipMalformed = False,
+    workers: options.Workers = 8,
+    slots: options.Slots = 72,
+    kv_capacity: options.KvCapacity = None,
+    arrivals: options.Arrivals = "closed",
+    reveal_target: options.RevealTarget = None,
+    load: options.Load = None,
+    event_order: options.EventOrder = "paper",
+    behaviour: Annotated[
+        list[str] | None,
+        typer.Option(help="Policy under which states are sampled; may be given again [default: fcfs, br-0]."),
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy", "-p", help="Policy to judge, e.g. `br-0:age_bound=50`; may be given again [default: all rules]."
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Policy that differences are taken to [default: the first].")
+    ] = None,
+    states: Annotated[int, typer.Option(help="States per behaviour.")] = 50,
+    problems: Annotated[
+        str | None, typer.Option(help="Score frozen problems (steps.jsonl) instead of sampling.")
+    ] = None,
+    long_runs: Annotated[bool, typer.Option(help="Also run every policy over the requests.")] = True,
+    seed: options.Seed = 0,
+    seeds: Annotated[int, typer.Option(help="Number of seeds of the long runs.")] = 1,
+    solver: options.Solver = "auto",
+    time_limit: Annotated[float, typer.Option(help="Seconds per state.")] = 10.0,
+    out: options.Out = "lbopt-gap",
+) -> None:
+    """Sample decode steps, solve each to optimality, and measure how far every policy stays behind.
+
+    Writes gap.csv, long_runs.csv, differences.csv, steps.jsonl, pictures, report.html and run.json.
+
+    Example: `lbopt gap burstgpt-like --requests 3000 --states 20 --out demo-gap`
+    """
+    from lbopt.cli.console import ProgressBar, command_line, err, out as console, print_table
+    from lbopt.report.folder import check_target
+    from lbopt.report.gap_folder import write_gap_folder
+    from lbopt.report.gap_page import lead
+    from lbopt.report.gap_tables import gap_tables, long_run_tables
+    from lbopt.studies.gap import GapConfig, run_gap
+    from lbopt.studies.gap.config import DEFAULT_BEHAVIOURS, DEFAULT_POLICIES
+    from lbopt.studies.requests import RequestSource
+
+    config = GapConfig(
+        requests=RequestSource(
+            trace=trace,
+            count=requests,
+            draw=draw,
+            format=format,
+            prompt_column=prompt_column,
+            output_column=output_column,
+            arrival_column=arrival_column,
+            skip_malformed=skip_malformed,
+        ),
+        num_workers=workers,
+        slots_per_worker=slots,
+        kv_capacity=kv_capacity,
+        arrivals=arrivals,
+        reveal_target=reveal_target,
+        load=load,
+        event_order=event_order,
+        behaviours=tuple(behaviour or DEFAULT_BEHAVIOURS),
+        policies=tuple(policy or DEFAULT_POLICIES),
+        baseline=baseline,
+        states=states,
+        seed=seed,
+        seeds=seeds,
+        solver=solver,
+        time_limit=time_limit,
+        problems=problems,
+        long_runs=long_runs and problems is None,
+    )
+    folder = Path(out) if out else None
+    if folder is not None:
+        check_target(folder)
+    with ProgressBar() as bar:
+        outcome = run_gap(config, bar)
+    for table in gap_tables(outcome) + long_run_tables(outcome):
+        print_table(table)
+    console.print(lead(outcome))
+    for note in outcome.notes:
+        err.print(f"note: {note}")
+    if folder is not None:
+        write_gap_folder(outcome, folder, command_line())
+        console.print(f"report: {folder / 'report.html'}", soft_wrap=True)
+    if outcome.interrupted:
+        err.print("interrupted: tables and report cover what was done until then")
+        raise typer.Exit(130)

@@ -1,0 +1,34 @@
+"""Options that several verbs share: which requests, which fleet, which arrivals."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+TRACE = typer.Argument(help="A trace file, a fetched trace, or a family: azure-like, burstgpt-like.", show_default=True)
+
+Trace = Annotated[str, TRACE]
+Requests = Annotated[
+    int | None, typer.Option("--requests", "-n", help="How many requests [default: all of a file, 10000 of a family].")
+]
+Draw = Annotated[
+    str, typer.Option(help="**order**: as they stand; **resample**: with replacement, by seed; **auto**: as fits.")
+]
+Format = Annotated[str, typer.Option(help="Trace format; auto tells it from the content.")]
+PromptColumn = Annotated[str | None, typer.Option(help="Column of prompt tokens, for a CSV of your own.")]
+OutputColumn = Annotated[str | None, typer.Option(help="Column of output tokens, for a CSV of your own.")]
+ArrivalColumn = Annotated[str | None, typer.Option(help="Column of arrival times, for a CSV of your own.")]
+SkipMalformed = Annotated[bool, typer.Option("--skip-malformed", help="Leave malformed rows out, counted.")]
+Workers = Annotated[int, typer.Option("--workers", "-G", help="Number of workers.")]
+Slots = Annotated[int, typer.Option("--slots", "-B", help="Slots per worker.")]
+KvCapacity = Annotated[int | None, typer.Option(help="KV tokens a worker can hold; exceeding it is reported.")]
+Arrivals = Annotated[str, typer.Option(help="**closed**: as fast as they are taken; **trace**: the trace's times.")]
+RevealTarget = Annotated[int | None, typer.Option(help="Requests kept waiting in a closed loop [default: 4·G].")]
+Load = Annotated[
+    float | None, typer.Option(help="Rescale the trace's times to this share of saturation, e.g. 0.95.")
+]
+EventOrder = Annotated[str, typer.Option(help="Where loads are read: **paper** or **theory**.")]
+Seed = Annotated[int, typer.Option(help="First seed.")]
+Solver = Annotated[str, typer.Option(help="auto, brute-force, cp-sat, highs or pulp.")]
+Out = Annotated[str | None, typer.Option("--out", "-o", help="Output folder.")]

@@ -1,0 +1,104 @@
+"""`lbopt simulate`: one policy over a trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lbopt.cli import options
+from lbopt.exceptions import InputError
+from lbopt.simulator.metrics import Window
+
+
+def simulate(
+    trace: options.Trace = "burstgpt-like",
+    policy: Annotated[
+        str, typer.Option("--policy", "-p", help="A rule, replay:FILE, or file.py:function.")
+    ] = "fcfs",
+    requests: options.Requests = None,
+    draw: options.Draw = "auto",
+    format: options.Format = "auto",
+    prompt_column: options.PromptColumn = None,
+    output_column: options.OutputColumn = None,
+    arrival_column: options.ArrivalColumn = None,
+    skip_malformed: options.SkipMalformed = False,
+    workers: options.Workers = 8,
+    slots: options.Slots = 72,
+    kv_capacity: options.KvCapacity = None,
+    arrivals: options.Arrivals = "closed",
+    reveal_target: options.RevealTarget = None,
+    load: options.Load = None,
+    event_order: options.EventOrder = "paper",
+    seed: options.Seed = 0,
+    window: Annotated[
+        str | None, typer.Option(help="Steps to average over, FIRST:LAST [default: up to the last admission].")
+    ] = None,
+    out: options.Out = None,
+) -> None:
+    """Run one policy over a trace and print its metrics.
+
+    With --out, writes requests.csv, steps.csv and run.json.
+
+    Example: `lbopt simulate burstgpt-like --policy br-0 --workers 16 --requests 20000`
+    """
+    from lbopt.cli.console import ProgressBar, command_line, out as console, print_table
+    from lbopt.policies import make_policy
+    from lbopt.report.folder import check_target
+    from lbopt.report.run_folder import write_run_folder
+    from lbopt.report.run_table import run_table
+    from lbopt.simulator import simulate as run_policy
+    from lbopt.studies.gap import GapConfig
+    from lbopt.studies.requests import RequestSource
+
+    config = GapConfig(
+        requests=RequestSource(
+            trace=trace,
+            count=requests,
+            draw=draw,
+            format=format,
+            prompt_column=prompt_column,
+            output_column=output_column,
+            arrival_column=arrival_column,
+            skip_malformed=skip_malformed,
+        ),
+        num_workers=workers,
+        slots_per_worker=slots,
+        kv_capacity=kv_capacity,
+        arrivals=arrivals,
+        reveal_target=reveal_target,
+        load=load,
+        event_order=event_order,
+        seed=seed,
+    )
+    chosen = make_policy(policy)
+    steps = _window(window)
+    folder = Path(out) if out else None
+    if folder is not None:
+        check_target(folder)
+    drawn = config.requests.draw_for(seed)
+    with ProgressBar() as bar:
+        bar.begin(chosen.name, len(drawn))
+        done = 0
+
+        def show(ended: int, total: int) -> None:
+            nonlocal done
+            bar.advance(ended - done)
+            done = ended
+
+        run = run_policy(drawn, chosen, config.setting, seed=seed, progress=show)
+    metrics = run.metrics(steps)
+    print_table(run_table(run, metrics))
+    if folder is not None:
+        write_run_folder(run, metrics, folder, command_line(), config.requests.describe())
+        console.print(f"tables: {folder}", soft_wrap=True)
+
+
+def _window(text: str | None) -> Window | None:
+    if text is None:
+        return None
+    first, colon, last = text.partition(":")
+    if not colon or not (first.isdigit() and last.isdigit()):
+        raise InputError(f"window '{text}' is not understood; expected FIRST:LAST, steps counted from 1")
+    return Window(int(first), int(last))

@@ -1,0 +1,51 @@
+"""`lbopt solve`: one step problem from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lbopt.cli import options
+
+
+def solve(
+    problem: Annotated[Path, typer.Argument(help="A step problem in JSON, or steps.jsonl with --line.")],
+    solver: options.Solver = "auto",
+    time_limit: Annotated[float | None, typer.Option(help="Seconds; none by default.")] = None,
+    tie: Annotated[str, typer.Option(help="**any** optimum, or the **leximax** one.")] = "any",
+    line: Annotated[int | None, typer.Option(help="Line of a steps.jsonl file, counted from 1.")] = None,
+    seed: options.Seed = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the result as JSON.")] = None,
+    write: Annotated[Path | None, typer.Option(help="Also write the integer program (.lp or .mps).")] = None,
+) -> None:
+    """Solve one step problem and say what is known of the answer.
+
+    Example: `lbopt solve examples/one_step.json --solver highs`
+    """
+    from lbopt import StepProblem
+    from lbopt import solve as solve_problem
+    from lbopt.cli.console import out as console
+    from lbopt.exceptions import InputError
+    from lbopt.report.result_table import result_table
+    from lbopt.studies.gap.states import read_states
+
+    from lbopt.cli.console import print_table
+
+    if line is None:
+        chosen = StepProblem.from_json(problem)
+    else:
+        states = read_states(problem)
+        if not 1 <= line <= len(states):
+            raise InputError(f"'{problem}' has {len(states)} problems; there is no line {line}")
+        chosen = states[line - 1].problem
+    if write is not None:
+        chosen.write(write)
+    result = solve_problem(chosen, solver=solver, time_limit=time_limit, seed=seed, tie=tie)
+    print_table(result_table(chosen, result))
+    if out is not None:
+        part = out.with_name(out.name + ".partial")
+        part.write_text(result.to_json() + "\n", encoding="utf-8")
+        part.replace(out)
+        console.print(f"result: {out}", soft_wrap=True)

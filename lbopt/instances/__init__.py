@@ -1,0 +1,28 @@
+"""Where requests come from: trace files, public traces fetched by name, and seeded families fitted to them.
+
+Importing this package is cheap; pandas, SciPy and pooch are imported where a file is read, a trace is
+described or fetched.
+"""
+
+from lbopt.instances.catalogue import CATALOGUE, PublicTrace
+from lbopt.instances.describe import Spread, TraceDescription, describe
+from lbopt.instances.download import Fetched, fetch
+from lbopt.instances.families import generate
+from lbopt.instances.readers import Columns, Reading, read_trace
+from lbopt.instances.sources import open_reading, open_trace
+
+__all__ = [
+    "CATALOGUE",
+    "Columns",
+    "Fetched",
+    "PublicTrace",
+    "Reading",
+    "Spread",
+    "TraceDescription",
+    "describe",
+    "fetch",
+    "generate",
+    "open_reading",
+    "open_trace",
+    "read_trace",
+]

@@ -1,0 +1,91 @@
+"""Readers of request traces, one file a format, and the front door that picks one.
+
+Formats: Azure LLM inference CSV (2023, 2024), BurstGPT CSV, Mooncake JSON lines, lengths JSON, and any CSV whose
+columns the user names; each plain or gzip. A row that cannot be used is an error that names the line, unless the
+caller asks to skip such rows; requests without output tokens are left out and counted. Nothing is dropped in silence.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lbopt.exceptions import InputError
+from lbopt.instances.names import did_you_mean
+from lbopt.instances.readers.azure import read_azure
+from lbopt.instances.readers.burstgpt import read_burstgpt
+from lbopt.instances.readers.contents import read_contents
+from lbopt.instances.readers.detect import detect
+from lbopt.instances.readers.layout import Columns
+from lbopt.instances.readers.lengths import read_lengths
+from lbopt.instances.readers.mooncake import read_mooncake
+from lbopt.instances.readers.rows import MALFORMED, NO_OUTPUT, Reading, assemble
+from lbopt.instances.readers.user_csv import read_user_csv
+from lbopt.model.trace import Trace
+
+READERS = {
+    "azure": read_azure,
+    "burstgpt": read_burstgpt,
+    "mooncake": read_mooncake,
+    "lengths": read_lengths,
+}
+FORMATS = ("auto", *READERS, "csv")
+
+__all__ = ["FORMATS", "MALFORMED", "NO_OUTPUT", "READERS", "Columns", "Reading", "read", "read_trace"]
+
+
+def read_trace(
+    path: str | os.PathLike[str],
+    format: str = "auto",
+    columns: Columns | None = None,
+    *,
+    skip_malformed: bool = False,
+    name: str | None = None,
+) -> Trace:
+    """Read a trace from a file.
+
+    Parameters
+    ----------
+    path
+        The file, plain or gzip (told from its content).
+    format
+        One of `FORMATS`; "auto" tells it from the first line.
+    columns
+        Names of the columns of any other CSV file; given, the format is "csv".
+    skip_malformed
+        Leave out rows that cannot be used, and count them, instead of refusing the file.
+    name
+        What to call the trace; the file's name by default.
+    """
+    return read(path, format, columns, skip_malformed=skip_malformed, name=name).trace
+
+
+def read(
+    path: str | os.PathLike[str],
+    format: str = "auto",
+    columns: Columns | None = None,
+    *,
+    skip_malformed: bool = False,
+    name: str | None = None,
+) -> Reading:
+    """Read a trace, and return it with the format that was found and the number of rows moved into time order."""
+    if format not in FORMATS:
+        raise InputError(f"no trace format {format!r}; expected {', '.join(FORMATS)}{did_you_mean(format, FORMATS)}")
+    if columns is not None and format not in ("auto", "csv"):
+        raise InputError(f"columns can be named only for the format csv; the format given is {format!r}")
+    if columns is None and format == "csv":
+        raise InputError("the format csv needs the names of the columns that hold prompt and output tokens")
+    data = read_contents(path)
+    source = os.fspath(path)
+    if columns is not None:
+        rows = read_user_csv(data, source, columns=columns, skip_malformed=skip_malformed)
+        format = "csv"
+    else:
+        format = detect(data, source) if format == "auto" else format
+        rows = READERS[format](data, source, skip_malformed=skip_malformed)
+    return assemble(rows, source=source, name=name or _stem(path), format=format)
+
+
+def _stem(path: str | os.PathLike[str]) -> str:
+    stem = Path(path).name.removesuffix(".gz")
+    return stem.rsplit(".", 1)[0] or stem

@@ -1,0 +1,102 @@
+"""Read a CSV file row by row: the definition of what is accepted, and the one that can name the line.
+
+`read_csv` tries the fast reader first, which accepts only files without any fault and then gives the same rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from array import array
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from lbopt.exceptions import InputError
+from lbopt.instances.readers.date_times import BAD, nanoseconds, relative_seconds
+from lbopt.instances.readers.faults import RowFault, is_blank, listed, seconds, shown, tokens
+from lbopt.instances.readers.layout import Clock, Layout
+from lbopt.instances.readers.rows import Rows
+
+
+def read_csv(data: bytes, layout: Layout, source: str, *, skip_malformed: bool) -> Rows:
+    """Return the rows below the header; the file is `source` in error messages."""
+    from lbopt.instances.readers.fast_csv import read_clean_csv
+
+    if layout.clock == "auto":
+        layout = replace(layout, clock=_clock_of_first_row(data, layout, source))
+    rows = read_clean_csv(data, layout)
+    return read_csv_by_row(data, layout, source, skip_malformed=skip_malformed) if rows is None else rows
+
+
+def read_csv_by_row(data: bytes, layout: Layout, source: str, *, skip_malformed: bool) -> Rows:
+    """Do the same, slowly, and name the first row that cannot be used (or skip and count them all)."""
+    prompt, output, lines, clock, texts = array("q"), array("q"), array("q"), array("d"), list[str]()
+    malformed = 0
+    names = layout.header
+    for line, row in _records(data, source):
+        try:
+            if len(row) != len(names):
+                raise RowFault(_wrong_width(row, names))
+            request = tokens(names[layout.prompt], row[layout.prompt])
+            answer = 0 if is_blank(row[layout.output]) else tokens(names[layout.output], row[layout.output])
+            if layout.arrival is not None and layout.clock == "seconds":
+                clock.append(seconds(names[layout.arrival], row[layout.arrival]))
+        except RowFault as fault:
+            if not skip_malformed:
+                raise InputError(f"{source}, line {line}: {fault}") from None
+            malformed += 1
+            continue
+        if layout.arrival is not None and layout.clock == "date-time":
+            texts.append(row[layout.arrival].strip())
+        prompt.append(request)
+        output.append(answer)
+        lines.append(line)
+
+    prompts, outputs = np.array(prompt, dtype=np.int64), np.array(output, dtype=np.int64)
+    if layout.arrival is None:
+        return Rows(prompt=prompts, output=outputs, arrival=None, malformed=malformed)
+    if layout.clock == "seconds":
+        return Rows(prompt=prompts, output=outputs, arrival=np.array(clock, dtype=np.float64), malformed=malformed)
+    times = nanoseconds(texts) if texts else np.empty(0, dtype=np.int64)
+    bad = times == BAD
+    if bad.any() and not skip_malformed:
+        first = int(np.argmax(bad))
+        raise InputError(
+            f"{source}, line {lines[first]}: {names[layout.arrival]} is {shown(texts[first])}; "
+            "expected a date-time such as 2023-11-16 18:15:46.6805900"
+        )
+    malformed += int(np.count_nonzero(bad))
+    return Rows(prompt=prompts[~bad], output=outputs[~bad], arrival=relative_seconds(times[~bad]), malformed=malformed)
+
+
+def _records(data: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and fields of each row below the header; trailing blank lines are none."""
+    table = csv.reader(io.StringIO(data.decode().rstrip(), newline=""), strict=True)
+    try:
+        next(table)
+        for row in table:
+            yield table.line_num, row
+    except csv.Error as error:
+        raise InputError(f"{source}, line {table.line_num}: not a CSV row ({error})") from None
+
+
+def _wrong_width(row: list[str], header: tuple[str, ...]) -> str:
+    if not row:
+        return f"an empty line between rows; expected {len(header)} fields"
+    found = "1 field" if len(row) == 1 else f"{len(row)} fields"
+    return f"{found}; expected {len(header)} ({listed(header)})"
+
+
+def _clock_of_first_row(data: bytes, layout: Layout, source: str) -> Clock:
+    place = layout.arrival
+    assert place is not None
+    for _, row in _records(data, source):
+        if len(row) == len(layout.header):
+            try:
+                seconds("", row[place])
+            except RowFault:
+                return "date-time"
+            break
+    return "seconds"

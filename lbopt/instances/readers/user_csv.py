@@ -1,0 +1,17 @@
+"""Any CSV file whose columns the user names.
+
+Arrival is optional, in seconds or as date-times; the first row decides.
+"""
+
+from __future__ import annotations
+
+from lbopt.instances.readers.csv_rows import read_csv
+from lbopt.instances.readers.layout import Clock, Columns, header_of, locate
+from lbopt.instances.readers.rows import Rows
+
+
+def read_user_csv(data: bytes, source: str, *, columns: Columns, skip_malformed: bool) -> Rows:
+    """Return the rows of a CSV file; `source` is its name in error messages."""
+    clock: Clock = "seconds" if columns.arrival is None else "auto"
+    layout = locate(header_of(data, source), columns, clock, source)
+    return read_csv(data, layout, source, skip_malformed=skip_malformed)

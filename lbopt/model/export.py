@@ -1,0 +1,124 @@
+"""Writes the integer program of a step problem for other tools: CPLEX LP (`.lp`) or free MPS (`.mps`).
+
+The numbers are in tokens divided by the program's `scale`, which both files name in a comment; the objective includes
+its constant, so that an optimum read elsewhere times `scale` is the imbalance. The constant is the cost of a column
+`one` that is fixed to 1: readers disagree about constants in LP objectives and about the sign of an objective's
+right-hand side in MPS (PuLP's reader refuses one), while a fixed column means the same to all. Files are written
+beside their place and then moved there, so that nobody ever reads half a program.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from lbopt.exceptions import InputError
+from lbopt.model.formulation import Program, formulate
+from lbopt.model.step_problem import StepProblem
+
+_ONE = "one"
+_LP_TERMS_A_LINE = 8  # the LP format limits the length of a line (CBC's reader: about 510 characters)
+
+
+def write_program(problem: StepProblem, path: str | Path) -> None:
+    """Write the integer program of `problem` to `path`; its ending, `.lp` or `.mps`, chooses the format."""
+    target = Path(path)
+    writers = {".lp": _lp_lines, ".mps": _mps_lines}
+    if target.suffix.lower() not in writers:
+        raise InputError(f"cannot write '{target}': the ending is '{target.suffix}'; expected .lp or .mps")
+    text = "\n".join(writers[target.suffix.lower()](formulate(problem))) + "\n"
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise InputError(f"cannot write '{target}': {error.strerror}") from None
+    beside = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="ascii", newline="\n") as file:
+            file.write(text)
+        beside.chmod(0o666 & ~_umask())
+        beside.replace(target)
+    except OSError as error:
+        raise InputError(f"cannot write '{target}': {error.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def _header(program: Program) -> str:
+    return f"step problem {program.problem.digest[:16]}, objective in units of {program.scale} tokens"
+
+
+def _lp_lines(program: Program) -> Iterator[str]:
+    yield f"\\ {_header(program)}"
+    yield "Minimize"
+    costs = [(column, c) for column, c in enumerate(program.cost) if c]
+    yield from _lp_expression(program, "imbalance", costs, f" {program.offset:+d} {_ONE}")
+    yield "Subject To"
+    for row in program.rows:
+        terms = list(zip(row.columns, row.coefficients, strict=True))
+        if row.lower is not None and row.lower == row.upper:
+            yield from _lp_expression(program, row.name, terms, f" = {row.lower}")
+        else:
+            if row.lower is not None:
+                yield from _lp_expression(program, f"{row.name}_lo", terms, f" >= {row.lower}")
+            if row.upper is not None:
+                yield from _lp_expression(program, row.name, terms, f" <= {row.upper}")
+    yield "Bounds"
+    for name, low, high in zip(program.names, program.lower, program.upper, strict=True):
+        yield f" {low} <= {name} <= {high}"
+    yield f" {_ONE} = 1"
+    yield "General"
+    for name in program.names:
+        yield f" {name}"
+    yield "End"
+
+
+def _lp_expression(program: Program, name: str, terms: list[tuple[int, int]], ending: str) -> Iterator[str]:
+    words = [f"{c:+d} {program.names[column]}" for column, c in terms]
+    lines = [" ".join(words[i : i + _LP_TERMS_A_LINE]) for i in range(0, len(words), _LP_TERMS_A_LINE)]
+    lines[-1] += ending
+    yield f" {name}: {lines[0]}"
+    yield from (f"  {line}" for line in lines[1:])
+
+
+def _mps_lines(program: Program) -> Iterator[str]:
+    yield f"* {_header(program)}"
+    yield "NAME step_problem"
+    yield "ROWS"
+    yield " N imbalance"
+    ranged = {}
+    for row in program.rows:
+        if row.lower is not None and row.upper is not None and row.lower != row.upper:
+            ranged[row.name] = row.upper - row.lower
+        kind = "E" if row.lower == row.upper else "G" if row.lower is not None else "L"
+        yield f" {kind} {row.name}"
+    entries: list[list[tuple[str, int]]] = [[("imbalance", c)] for c in program.cost]
+    for row in program.rows:
+        for column, c in zip(row.columns, row.coefficients, strict=True):
+            entries[column].append((row.name, c))
+    yield "COLUMNS"
+    yield " MARKER 'MARKER' 'INTORG'"
+    for name, column_entries in zip(program.names, entries, strict=True):
+        for row_name, c in column_entries:
+            yield f" {name} {row_name} {c}"
+    yield " MARKER 'MARKER' 'INTEND'"
+    yield f" {_ONE} imbalance {program.offset}"
+    yield "RHS"
+    for row in program.rows:
+        yield f" RHS {row.name} {row.lower if row.lower is not None else row.upper}"
+    if ranged:
+        yield "RANGES"
+        yield from (f" RNG {name} {span}" for name, span in ranged.items())
+    yield "BOUNDS"
+    for name, low, high in zip(program.names, program.lower, program.upper, strict=True):
+        yield f" LO BND {name} {low}"
+        yield f" UP BND {name} {high}"
+    yield f" FX BND {_ONE} 1"
+    yield "ENDATA"

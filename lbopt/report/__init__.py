@@ -1,0 +1,1 @@
+"""Tables, pictures and pages. Nothing is computed here that a study did not already find."""

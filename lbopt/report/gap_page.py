@@ -1,0 +1,118 @@
+"""The page of a gap study: one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from matplotlib.figure import Figure
+
+from lbopt.report import numbers
+from lbopt.report.figures import new_figure
+from lbopt.report.gap_distribution import draw_gap_distribution
+from lbopt.report.gap_tables import gap_rows, gap_tables, long_run_tables
+from lbopt.report.imbalance_course import draw_imbalance_course
+from lbopt.report.waiting_trade import draw_waiting_trade
+from lbopt.studies.gap import GapOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A finished figure: file name, title, caption and PNG bytes."""
+
+    file: str
+    title: str
+    caption: str
+    data: bytes
+
+    @property
+    def png(self) -> str:
+        """The bytes as text, for a page that needs nothing else."""
+        return base64.b64encode(self.data).decode("ascii")
+
+
+def gap_pictures(outcome: GapOutcome) -> list[Picture]:
+    """Draw every picture that the outcome has data for."""
+    pictures = []
+    if any(s.standing != "open" and s.decisions for s in outcome.solved):
+        figure, axes = new_figure(height=0.42 * len(outcome.config.policies) + 1.4)
+        draw_gap_distribution(outcome, axes)
+        pictures.append(
+            _picture(figure, "gap_distribution.png", "One step: gaps of all states", "Each dot is one decision.")
+        )
+    if outcome.long_runs:
+        figure, axes = new_figure(width=9.5)
+        draw_imbalance_course(outcome, axes)
+        caption = "First seed; each line averages neighbouring steps. Logarithmic."
+        pictures.append(_picture(figure, "imbalance_course.png", "Long run: imbalance over time", caption))
+        figure, axes = new_figure(width=9.5)
+        draw_waiting_trade(outcome, axes)
+        caption = "First seed. Down and left is better: balanced without letting anybody starve."
+        pictures.append(_picture(figure, "waiting_trade.png", "Long run: balance against waiting", caption))
+    return pictures
+
+
+def render_gap_page(outcome: GapOutcome, pictures: list[Picture], provenance: dict[str, Any], folder: str) -> str:
+    """Return the page as HTML."""
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string(files("lbopt.report").joinpath("gap_page.html.jinja").read_text("utf-8"))
+    config = outcome.config
+    arrivals = (
+        f"closed loop, {config.reveal_target or 4 * config.num_workers} waiting"
+        if config.arrivals == "closed"
+        else f"arrivals of the trace{'' if config.load is None else f' at load {config.load:g}'}"
+    )
+    return template.render(
+        version=provenance["versions"]["lbopt"],
+        trace_name=outcome.trace.get("name", "frozen problems"),
+        trace_line=_trace_line(outcome),
+        fleet_line=f"{config.num_workers} workers × {config.slots_per_worker} slots · {arrivals}"
+        f" · loads read in {config.event_order} order",
+        interrupted=outcome.interrupted,
+        lead=lead(outcome),
+        notes=outcome.notes,
+        tables=gap_tables(outcome) + long_run_tables(outcome),
+        figures=pictures,
+        command=provenance["command"],
+        folder=folder,
+        versions=", ".join(f"{name} {version}" for name, version in provenance["versions"].items()),
+    )
+
+
+def lead(outcome: GapOutcome) -> str:
+    """Return the answer in two sentences."""
+    if not outcome.solved:
+        return "No step problem was solved."
+    parts = [
+        f"{len(outcome.solved)} step problems: {outcome.count('proved')} solved to proven optimality, "
+        f"{outcome.count('claimed')} optimal by a solver's own word, {outcome.count('open')} open."
+    ]
+    rows = [row for row in gap_rows(outcome) if row.behaviour == "all" and row.gap_mean_tokens == row.gap_mean_tokens]
+    if rows:
+        best = min(rows, key=lambda row: row.gap_mean_tokens)
+        worst = max(rows, key=lambda row: row.gap_mean_tokens)
+        parts.append(
+            f"Nearest to the optimum is {best.policy}, {numbers.tokens(best.gap_mean_tokens)} tokens above it on average "
+            f"({numbers.share(best.gap_mean_share)} of the barrier); farthest is {worst.policy} with "
+            f"{numbers.tokens(worst.gap_mean_tokens)} ({numbers.share(worst.gap_mean_share)})."
+        )
+    return " ".join(parts)
+
+
+def _trace_line(outcome: GapOutcome) -> str:
+    trace = outcome.trace
+    if not trace:
+        return "frozen problems"
+    left_out = "".join(f", {count:,} left out ({why})" for why, count in trace["left_out"].items())
+    return f"{trace['name']}, {trace['requests']:,} requests{left_out}"
+
+
+def _picture(figure: Figure, file: str, title: str, caption: str) -> Picture:
+    stream = io.BytesIO()
+    # no date and no version inside, so that equal data give equal bytes
+    figure.savefig(stream, format="png", dpi=130, metadata={"Software": None})
+    return Picture(file, title, caption, stream.getvalue())

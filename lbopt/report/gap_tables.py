@@ -1,0 +1,175 @@
+"""The tables of a gap study: which columns, under which header, in which unit. One table, many faces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from lbopt.report import numbers
+from lbopt.studies.gap import GapOutcome, PolicyGap
+from lbopt.studies.gap.decisions import ALL, summarise
+from lbopt.studies.gap.long_runs import compare
+from lbopt.studies.gap.outcome import Comparison
+from lbopt.studies.gap.study import baseline_of
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table ready to be shown: title, one line of explanation, headers and rows of text."""
+
+    title: str
+    caption: str
+    headers: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
+_GAP_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
+    ("gap_mean_tokens", "mean gap (tokens)", numbers.tokens),
+    ("gap_median_tokens", "median", numbers.tokens),
+    ("gap_p95_tokens", "P95", numbers.tokens),
+    ("gap_max_tokens", "max", numbers.tokens),
+    ("gap_mean_share", "of barrier", numbers.share),
+    ("optimal_share", "optimal", numbers.share),
+    ("microseconds_per_decision", "µs / decision", numbers.microseconds),
+)
+
+_LONG_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
+    ("imbalance_tokens", "imbalance (tokens)", numbers.tokens),
+    ("spread_tokens", "max − min (tokens)", numbers.tokens),
+    ("throughput_tokens_per_second", "tokens / s", numbers.tokens),
+    ("tpot_mean_seconds", "TPOT mean (ms)", numbers.milliseconds),
+    ("tpot_p50_seconds", "P50", numbers.milliseconds),
+    ("tpot_p95_seconds", "P95", numbers.milliseconds),
+    ("tpot_p99_seconds", "P99", numbers.milliseconds),
+    ("waiting_mean_steps", "wait mean (steps)", numbers.plain),
+    ("waiting_p99_steps", "wait P99", numbers.plain),
+    ("waiting_max_steps", "wait max", numbers.plain),
+    ("first_token_mean_seconds", "first token (ms)", numbers.milliseconds),
+    ("idle_share", "idle", numbers.share),
+    ("energy_joules", "energy (kJ)", numbers.kilojoules),
+    ("occupancy", "occupancy", numbers.share),
+    ("real_choice_share", "real choices", numbers.share),
+)
+
+_DIFFERENCE_COLUMNS = _LONG_COLUMNS[:4] + _LONG_COLUMNS[8:10] + _LONG_COLUMNS[11:13]
+
+
+def gap_rows(outcome: GapOutcome) -> list[PolicyGap]:
+    """Return one row per policy over all states, then per behaviour where there are several."""
+    policies = list(dict.fromkeys(name for solved in outcome.solved for name in solved.decisions))
+    behaviours = list(dict.fromkeys(solved.state.behaviour for solved in outcome.solved))
+    groups = [ALL, *behaviours] if len(behaviours) > 1 else [ALL]
+    return [summarise(outcome.solved, policy, behaviour) for behaviour in groups for policy in policies]
+
+
+def gap_tables(outcome: GapOutcome) -> list[Table]:
+    """Return the one-step tables, one per group of states."""
+    rows = gap_rows(outcome)
+    tables = []
+    for behaviour in dict.fromkeys(row.behaviour for row in rows):
+        chosen = sorted((r for r in rows if r.behaviour == behaviour), key=lambda r: (r.gap_mean_tokens, r.policy))
+        first = chosen[0]
+        where = "over all states" if behaviour == ALL else f"in states under {behaviour}"
+        caption = (
+            f"{first.states} states: {first.proved} proved, {first.claimed} claimed by a solver, {first.open} open. "
+            "Open states enter no average."
+        )
+        tables.append(
+            Table(
+                title=f"One step: gap to the optimum, {where}",
+                caption=caption,
+                headers=("policy", *(header for _, header, _ in _GAP_COLUMNS)),
+                rows=[(r.policy, *(form(getattr(r, name)) for name, _, form in _GAP_COLUMNS)) for r in chosen],
+            )
+        )
+    return tables
+
+
+def long_run_tables(outcome: GapOutcome) -> list[Table]:
+    """Return the long-run table, and the one of paired differences to the baseline."""
+    if not outcome.long_runs:
+        return []
+    baseline = baseline_of(outcome.config)
+    comparisons = compare(outcome.long_runs, baseline)
+    if not comparisons:
+        return []
+    by_policy: dict[str, dict[str, Comparison]] = {}
+    for comparison in comparisons:
+        by_policy.setdefault(comparison.policy, {})[comparison.metric] = comparison
+    order = sorted(by_policy, key=lambda p: by_policy[p]["imbalance_tokens"].value.mean)
+    admission = {run.policy: run.admission for run in outcome.long_runs}
+    seeds = len({run.seed for run in outcome.long_runs})
+    spread = f"mean over {seeds} seeds ± half a 95 % interval" if seeds > 1 else "one seed"
+    tables = [
+        Table(
+            title="Long run: each policy on its own",
+            caption=f"Same requests for all, {spread}; steps up to the last admission, latencies over all requests.",
+            headers=("policy", "admission", *(header for _, header, _ in _LONG_COLUMNS)),
+            rows=[
+                (
+                    policy,
+                    admission[policy],
+                    *(numbers.with_interval(by_policy[policy][name].value, form) for name, _, form in _LONG_COLUMNS),
+                )
+                for policy in order
+            ],
+        )
+    ]
+    others = [policy for policy in order if policy != baseline]
+    if others:
+        tables.append(
+            Table(
+                title=f"Long run: difference to {baseline}",
+                caption="Paired by seed: policy minus baseline on the same requests.",
+                headers=("policy", *(header for _, header, _ in _DIFFERENCE_COLUMNS)),
+                rows=[
+                    (
+                        policy,
+                        *(
+                            numbers.with_interval(by_policy[policy][name].difference, form, signed=True)
+                            for name, _, form in _DIFFERENCE_COLUMNS
+                        ),
+                    )
+                    for policy in others
+                ],
+            )
+        )
+    return tables
+
+
+def gap_csv(outcome: GapOutcome) -> list[dict[str, object]]:
+    """Return the one-step rows with full precision."""
+    return [{f.name: getattr(row, f.name) for f in fields(row)} for row in gap_rows(outcome)]
+
+
+def long_run_csv(outcome: GapOutcome) -> list[dict[str, object]]:
+    """Return one row per policy and seed with every metric, intervals as two columns."""
+    rows: list[dict[str, object]] = []
+    for run in outcome.long_runs:
+        row: dict[str, object] = {"policy": run.policy, "admission": run.admission, "seed": run.seed, "steps": run.steps}
+        for name, value in run.metrics.to_dict().items():
+            if name.endswith("_interval"):
+                row[f"{name}_low"], row[f"{name}_high"] = value or (None, None)
+            else:
+                row[name] = value
+        row |= {f"decisions_{standing}": run.tally.get(standing) for standing in ("proved", "claimed", "open")}
+        row["simulation_seconds"] = run.seconds
+        rows.append(row)
+    return rows
+
+
+def comparison_csv(comparisons: Sequence[Comparison]) -> list[dict[str, object]]:
+    """Return one row per policy and metric: mean over seeds, difference to the baseline, intervals."""
+    return [
+        {
+            "policy": c.policy,
+            "metric": c.metric,
+            "mean": c.value.mean,
+            "low": c.value.low,
+            "high": c.value.high,
+            "difference": c.difference.mean,
+            "difference_low": c.difference.low,
+            "difference_high": c.difference.high,
+        }
+        for c in comparisons
+    ]

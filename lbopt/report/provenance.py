@@ -1,0 +1,46 @@
+"""How numbers came about: command, versions, machine. Stored with every folder of results."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import lbopt
+
+_PACKAGES = ("numpy", "numba", "scipy", "pandas", "highspy", "ortools", "pulp")
+
+
+def provenance(command: str) -> dict[str, Any]:
+    """Return command, versions of everything that can move a number, and the machine."""
+    return {
+        "command": command,
+        "versions": {"lbopt": lbopt.__version__, "python": platform.python_version()} | _installed(),
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "cpu_count": os.cpu_count(),
+        "byte_order": sys.byteorder,
+    }
+
+
+def _installed() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as stream:  # noqa: PTH123
+            for line in stream:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor()

@@ -1,0 +1,31 @@
+"""The table of one solved step problem: what is known, and a line per worker that gets something."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lbopt.model import StepProblem, loads_after
+from lbopt.report import numbers
+from lbopt.report.gap_tables import Table
+from lbopt.solvers import Result
+
+
+def result_table(problem: StepProblem, result: Result) -> Table:
+    """Return the placement, one line per worker with free slots, under a sentence that says what it is worth."""
+    rows = []
+    if result.assignment is not None:
+        after = loads_after(problem, result.assignment)
+        for g in np.flatnonzero(problem.slots > 0).tolist():
+            placed = np.flatnonzero(result.assignment == g)
+            sizes = ", ".join(f"#{i} ({numbers.tokens(problem.work[i, 0])})" for i in placed.tolist()) or "–"
+            rows.append(
+                (str(g), numbers.tokens(problem.base[g, 0]), str(problem.slots[g]), sizes, numbers.tokens(after[g, 0]))
+            )
+    waiting = 0 if result.assignment is None else int((result.assignment < 0).sum())
+    return Table(
+        title=result.summary(),
+        caption=f"{problem.num_requests} requests, {problem.num_admitted} admitted, {waiting} keep waiting; "
+        f"problem {problem.digest[:12]}.",
+        headers=("worker", "load before", "free slots", "gets request (tokens)", "load after"),
+        rows=rows,
+    )

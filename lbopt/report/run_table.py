@@ -1,0 +1,45 @@
+"""The table of one simulation: every metric with its interval, under readable names."""
+
+from __future__ import annotations
+
+from lbopt.report import numbers
+from lbopt.report.gap_tables import Table
+from lbopt.simulator import Metrics, Run
+
+_LINES: tuple[tuple[str, str, numbers.Format], ...] = (
+    ("imbalance_tokens", "average imbalance (tokens)", numbers.tokens),
+    ("spread_tokens", "max − min load (tokens)", numbers.tokens),
+    ("mean_load_tokens", "mean load (tokens)", numbers.tokens),
+    ("throughput_tokens_per_second", "throughput (tokens / s)", numbers.tokens),
+    ("tpot_mean_seconds", "TPOT mean (ms)", numbers.milliseconds),
+    ("tpot_p50_seconds", "TPOT P50 (ms)", numbers.milliseconds),
+    ("tpot_p95_seconds", "TPOT P95 (ms)", numbers.milliseconds),
+    ("tpot_p99_seconds", "TPOT P99 (ms)", numbers.milliseconds),
+    ("waiting_mean_steps", "waiting mean (steps)", numbers.plain),
+    ("waiting_p99_steps", "waiting P99 (steps)", numbers.plain),
+    ("waiting_max_steps", "waiting max (steps)", numbers.plain),
+    ("first_token_mean_seconds", "arrival to first token, mean (ms)", numbers.milliseconds),
+    ("first_token_p99_seconds", "arrival to first token, P99 (ms)", numbers.milliseconds),
+    ("idle_share", "idle at the barrier", numbers.share),
+    ("energy_joules", "energy (kJ)", numbers.kilojoules),
+    ("occupancy", "occupancy of slots", numbers.share),
+    ("real_choice_share", "decisions with a real choice", numbers.share),
+    ("over_capacity_share", "worker-steps above KV capacity", numbers.share),
+)
+
+
+def run_table(run: Run, metrics: Metrics) -> Table:
+    """Return one line per metric."""
+    rows = []
+    for name, label, form in _LINES:
+        interval = getattr(metrics, f"{name}_interval", None)
+        around = "" if interval is None else f"{form(interval[0])} … {form(interval[1])}"
+        rows.append((label, form(getattr(metrics, name)), around))
+    tally = "".join(f", {count} decisions {standing}" for standing, count in run.tally.items())
+    return Table(
+        title=f"{run.policy} ({run.admission}) on {run.trace.name}: {len(run.trace):,} requests, {run.num_steps:,} steps",
+        caption=f"Steps {metrics.first_step} to {metrics.last_step}, loads read in {run.setting.event_order} order, "
+        f"95 % batch-means intervals; simulated in {run.seconds:.3f} s{tally}.",
+        headers=("metric", "value", "interval"),
+        rows=rows,
+    )

@@ -1,0 +1,112 @@
+"""Step problems along a run: what the router faced, frozen so that anybody can decide it again.
+
+The run is made twice: once to see which decisions have a real choice, then again, stopping at the chosen ones. Chosen
+are decisions with a real choice, evenly spaced, between a warm-up and a cool-down share of the window (towards its
+end the trace runs out and the pool with it): no luck, no clustering.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.model import StepProblem, Trace
+from lbopt.model.integers import integer_array
+from lbopt.policies import Observation, Policy
+from lbopt.simulator.run import Run
+from lbopt.simulator.setting import SimulationSetting
+from lbopt.simulator.simulate import simulate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledState:
+    """A step problem with its pedigree.
+
+    Parameters
+    ----------
+    problem
+        The H = 0 problem a pooled router faced.
+    running
+        int64 (G,): requests running on each worker, which rules that count requests need.
+    waited
+        int64 (N,): steps each request had waited.
+    behaviour, step
+        The policy that had brought the fleet there, and the decision step.
+    """
+
+    problem: StepProblem
+    running: NDArray[np.int64]
+    waited: NDArray[np.int64]
+    behaviour: str
+    step: int
+
+    @property
+    def observation(self) -> Observation:
+        """What a policy is shown of it."""
+        return Observation.of_problem(self.problem, running=self.running, waited=self.waited)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain data."""
+        return {
+            "behaviour": self.behaviour,
+            "step": self.step,
+            "running": self.running.tolist(),
+            "waited": self.waited.tolist(),
+            "problem": self.problem.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any, *, source: str) -> SampledState:
+        """Rebuild a state; a bare step problem is accepted too, with nothing running and nobody aged."""
+        if not isinstance(data, dict):
+            raise InputError(f"{source} is not a JSON object with a step problem")
+        problem = StepProblem.from_dict(data.get("problem", data), source=source)
+        running = integer_array(f"{source}: running", data.get("running", [0] * problem.num_workers), ndim=(1,))
+        waited = integer_array(f"{source}: waited", data.get("waited", [0] * problem.num_requests), ndim=(1,))
+        if running.size != problem.num_workers or waited.size != problem.num_requests:
+            raise InputError(
+                f"{source} has {running.size} running counts for {problem.num_workers} workers "
+                f"and {waited.size} waits for {problem.num_requests} requests"
+            )
+        return cls(problem, running, waited, str(data.get("behaviour", "given")), int(data.get("step", 0)))
+
+
+def sample_states(
+    trace: Trace,
+    policy: Policy,
+    setting: SimulationSetting,
+    count: int,
+    *,
+    seed: int = 0,
+    warm_up_share: float = 0.1,
+    cool_down_share: float = 0.05,
+) -> tuple[list[SampledState], Run]:
+    """Return up to `count` states along a run of `policy`, and the run.
+
+    Fewer come back where the run has fewer decisions with a real choice.
+    """
+    if count < 1:
+        raise InputError(f"the number of states is {count}; expected at least 1")
+    run = simulate(trace, policy, setting, seed=seed)
+    window = run.window
+    length = window.last - window.first
+    first, last = window.first + int(warm_up_share * length), window.last - int(cool_down_share * length)
+    steps = np.arange(run.num_steps)
+    candidates = np.flatnonzero((run.steps["real_choice"] > 0) & (steps >= first) & (steps <= last))
+    if candidates.size > count:
+        candidates = candidates[np.linspace(0, candidates.size - 1, count).round().astype(np.int64)]
+    states: list[SampledState] = []
+
+    def keep(observation: Observation) -> None:
+        problem = StepProblem.now(observation.loads, observation.free_slots, observation.sizes)
+        states.append(
+            SampledState(problem, observation.running, observation.waited, policy.name, observation.step)
+        )
+
+    if candidates.size:
+        simulate(trace, policy, setting, seed=seed, look_at=candidates, look=keep)
+    return states, run

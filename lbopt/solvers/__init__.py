@@ -1,0 +1,22 @@
+"""Exact answers: `solve` finds and `verify` checks; solver packages are imported only when one of them runs."""
+
+from lbopt.solvers.backend import BACKENDS, Capabilities, is_available
+from lbopt.solvers.bounds import elementary_bound
+from lbopt.solvers.certificate import VerificationReport, verify
+from lbopt.solvers.greedy import greedy_assignment
+from lbopt.solvers.result import PROVED_BY, STOP_REASONS, Result
+from lbopt.solvers.solve import solve
+
+__all__ = [
+    "BACKENDS",
+    "PROVED_BY",
+    "STOP_REASONS",
+    "Capabilities",
+    "Result",
+    "VerificationReport",
+    "elementary_bound",
+    "greedy_assignment",
+    "is_available",
+    "solve",
+    "verify",
+]

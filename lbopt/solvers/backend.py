@@ -1,0 +1,156 @@
+"""What a solver backend is, what each can do (as data), and the table of them.
+
+A backend gets a `Task` and answers with a `RawAnswer`: values or an assignment, perhaps a bound it claims, and why it
+stopped. It neither rounds, nor checks, nor decides what is optimal: `solve` does that once for all.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Protocol, cast
+
+from lbopt.exceptions import BackendUnavailableError, InputError
+from lbopt.model.formulation import Program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What is known of a backend.
+
+    Parameters
+    ----------
+    name
+        As the user writes it.
+    package
+        The package that has to be installed; None where lbopt needs nothing.
+    extra
+        The extra of lbopt that brings the package; None where it comes with lbopt.
+    module
+        Where its `minimise` lives; imported on first use.
+    gives_bound
+        Whether it also names a bound when it stops early.
+    supports_hint
+        Whether it starts from a given assignment.
+    exhaustive
+        Whether a finished run is a proof by lbopt itself rather than a claim.
+    leximax
+        Whether it breaks ties by itself rather than through the stages of `leximax`.
+    largest_safe_total
+        Largest `Program.total` up to which its claims are used; None means any.
+    largest_total
+        Largest `Program.total` with which it is started at all; None means any.
+    """
+
+    name: str
+    module: str
+    package: str | None = None
+    extra: str | None = None
+    gives_bound: bool = True
+    supports_hint: bool = True
+    exhaustive: bool = False
+    leximax: bool = False
+    largest_safe_total: int | None = None
+    largest_total: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One run: a program, values to start from (all columns), a time limit in seconds and a seed."""
+
+    program: Program
+    hint: Sequence[int] | None = None
+    time_limit: float | None = None
+    seed: int = 0
+    tie: str = "any"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawAnswer:
+    """What a backend says, unchecked.
+
+    `values` are those of the program's columns, `bound` is a claimed lower bound on ``cost . x`` (no offset, program
+    units), `stop` is "done", "time", "interrupted" or "failed", and `tie` is the tie-breaking that was completed.
+    """
+
+    values: Sequence[float] | None
+    bound: float | None
+    stop: str
+    native_status: str
+    tie: str = "any"
+
+
+class Backend(Protocol):
+    """A module with one function."""
+
+    def minimise(self, task: Task) -> RawAnswer:
+        """Minimise the program of `task`."""
+        ...
+
+
+# SAFE
+BACKENDS: dict[str, Capabilities] = {
+    "brute-force": Capabilities(
+        name="brute-force", module="lbopt.solvers.brute_force", gives_bound=False, exhaustive=True, leximax=True
+    ),
+    "cp-sat": Capabilities(
+        name="cp-sat",
+        module="lbopt.solvers.cp_sat",
+        package="ortools",
+        extra="cp-sat",
+        largest_safe_total=2**31,
+        largest_total=2**53,
+    ),
+    "highs": Capabilities(
+        name="highs",
+        module="lbopt.solvers.highs",
+        package="highspy",
+        largest_safe_total=10**6,
+        largest_total=10**12,
+    ),
+    "pulp": Capabilities(
+        name="pulp",
+        module="lbopt.solvers.pulp_cbc",
+        package="pulp",
+        extra="pulp",
+        gives_bound=False,
+        supports_hint=False,
+        largest_safe_total=10**6,
+        largest_total=10**12,
+    ),
+}
+
+#: The order in which "auto" looks for a solver where exhaustion is too long.
+AUTO_ORDER = ("highs", "cp-sat", "pulp")
+
+
+def is_available(name: str) -> bool:
+    """Return whether the backend's package is installed; nothing is imported."""
+    package = capabilities(name).package
+    return package is None or find_spec(package) is not None
+
+
+def capabilities(name: str) -> Capabilities:
+    """Return what is known of backend `name`."""
+    if not isinstance(name, str) or name not in BACKENDS:
+        near = difflib.get_close_matches(str(name), ["auto", *BACKENDS], n=2, cutoff=0.5)
+        meant = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
+        raise InputError(f"solver is {name!r}{meant}; expected one of auto, {', '.join(BACKENDS)}")
+    return BACKENDS[name]
+
+
+def require(name: str) -> Capabilities:
+    """Return what is known of backend `name`, or say how to install it."""
+    known = capabilities(name)
+    if not is_available(name):
+        command = f'pip install "lbopt[{known.extra}]"' if known.extra else f"pip install {known.package}"
+        raise BackendUnavailableError(f"solver '{name}' needs the package {known.package}, which is absent: {command}")
+    return known
+
+
+def load(name: str) -> Backend:
+    """Import the backend's module and return it."""
+    return cast(Backend, import_module(require(name).module))

@@ -1,0 +1,189 @@
+"""The independent check of a result: every claim is recomputed in Python integers, or named as somebody's word.
+
+`verify` raises at the first claim that does not follow from the problem. What it can establish by itself: the problem's
+identity, feasibility, the objective and all numbers derived from it, any bound that elementary reasoning reaches,
+and, for problems small enough to be exhausted again, every bound and the leximax claim.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lbopt.exceptions import CertificateError
+from lbopt.solvers import recount
+
+if TYPE_CHECKING:
+    from lbopt.model import StepProblem
+    from lbopt.solvers.result import Result
+
+#: Placements that the verifier's own exhaustive search may try: about a second.
+EXHAUST_LIMIT = 200_000
+
+_STOP_REASONS = ("proved", "claimed", "time", "interrupted", "refused", "contradicted", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationReport:
+    """What a verification found; a false claim raises instead.
+
+    Parameters
+    ----------
+    feasible
+        The result holds an assignment and it keeps every rule.
+    objective_exact
+        The objective was recomputed and is the one claimed.
+    bound_established
+        The verifier itself proved that no feasible assignment is below the bound.
+    established, unverified
+        Sentences: what was established; what rests on somebody's word.
+    """
+
+    feasible: bool
+    objective_exact: bool
+    bound_established: bool
+    established: tuple[str, ...]
+    unverified: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"established: {fact}" for fact in self.established]
+        return "\n".join(lines + [f"not verified: {fact}" for fact in self.unverified])
+
+
+def verify(problem: StepProblem, result: Result, *, exhaust_limit: int = EXHAUST_LIMIT) -> VerificationReport:
+    """Check every claim of `result` against `problem`.
+
+    Parameters
+    ----------
+    exhaust_limit
+        Placements to try at most when re-enumerating; problems beyond it count as not small.
+
+    Raises
+    ------
+    CertificateError
+        Naming the first claim that does not follow.
+    """
+    p = recount.Numbers(
+        problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()
+    )
+    established: list[str] = []
+    unverified: list[str] = []
+    own = recount.digest(p)
+    _demand(result.problem_digest == own, f"the result is for problem {result.problem_digest!s:.12}…, not {own:.12}…")
+    established.append(f"the result is for problem {own[:12]}…")
+    _demand(_whole(result.bound), f"bound is {result.bound!r}; expected a whole number")
+    _demand(result.stop_reason in _STOP_REASONS, f"stop_reason is {result.stop_reason!r}, which is unknown")
+    _demand(result.tie in ("any", "leximax"), f"tie is {result.tie!r}; expected any or leximax")
+    _check_proof_label(result)
+
+    shape = _check_solution(p, result)
+    if shape is not None:
+        established.append("the assignment keeps every rule of the problem")
+        established.append(
+            f"its imbalance is {result.objective}, and the gaps and the status follow from it and the bound"
+        )
+
+    exact = recount.exhaust(p, exhaust_limit)
+    bound_established = _check_bound(p, result, exact, established, unverified)
+    if result.tie == "leximax":
+        _check_leximax(result, exact, shape, established, unverified)
+    return VerificationReport(
+        feasible=shape is not None,
+        objective_exact=shape is not None,
+        bound_established=bound_established,
+        established=tuple(established),
+        unverified=tuple(unverified),
+    )
+
+
+def _check_proof_label(result: Result) -> None:
+    labels = ("elementary-bound", "exhaustion", f"claimed:{result.solver}")
+    if result.proof == "certificate":
+        raise CertificateError("proof is 'certificate', but the result carries none")
+    _demand(result.proof is None or result.proof in labels, f"proof is {result.proof!r}; expected one of {labels}")
+    if result.stop_reason == "proved":
+        good = result.status == "optimal" and result.proof in ("elementary-bound", "exhaustion")
+        _demand(good, f"stop_reason is 'proved', but status is {result.status!r} by {result.proof!r}")
+    if result.proof == "exhaustion":
+        _demand(
+            result.status == "optimal", f"proof is 'exhaustion', which ends optimal, but status is {result.status!r}"
+        )
+
+
+def _check_solution(p: recount.Numbers, result: Result) -> list[int] | None:
+    """Check assignment, objective, gaps and status; return the sorted loads, or None without an assignment."""
+    if result.assignment is None:
+        empty = (result.objective, result.gap, result.relative_gap, result.barrier_gap)
+        _demand(empty == (None,) * 4, f"there is no assignment, but objective and gaps are {empty}")
+        _demand(result.status == "unknown", f"there is no assignment, but status is {result.status!r}")
+        return None
+    workers = result.assignment.tolist()
+    broken = recount.broken_rule(p, workers)
+    _demand(broken is None, f"the assignment is not feasible: {broken}")
+    loads = recount.loads_with(p, workers)
+    value, barrier = recount.idle_and_barrier(loads)
+    _demand(
+        _whole(result.objective) and result.objective == value, f"objective is {result.objective!r}, but it is {value}"
+    )
+    _demand(
+        result.bound <= value, f"bound {result.bound} is above the objective {value} of the result's own assignment"
+    )
+    gap = value - result.bound
+    _demand(_whole(result.gap) and result.gap == gap, f"gap is {result.gap!r}, but it is {gap}")
+    relative, share = gap / max(1, value), gap / barrier if barrier else 0.0
+    _demand(result.relative_gap == relative, f"relative_gap is {result.relative_gap!r}, but it is {relative}")
+    _demand(result.barrier_gap == share, f"barrier_gap is {result.barrier_gap!r}, but it is {share}")
+    status = "optimal" if gap == 0 else "feasible"
+    _demand(result.status == status, f"status is {result.status!r}, but objective and bound make it {status!r}")
+    return sorted((load for row in loads for load in row), reverse=True)
+
+
+def _check_bound(
+    p: recount.Numbers,
+    result: Result,
+    exact: tuple[int, list[int]] | None,
+    established: list[str],
+    unverified: list[str],
+) -> bool:
+    elementary = recount.lower_bound(p)
+    if exact is not None:
+        _demand(result.bound <= exact[0], f"bound {result.bound} is above the optimum {exact[0]}, found by exhaustion")
+    if result.proof == "elementary-bound":
+        _demand(
+            result.bound <= elementary, f"bound {result.bound} does not follow: elementary reasoning gives {elementary}"
+        )
+    if result.bound <= elementary:
+        established.append(f"no assignment is below {result.bound}, by elementary reasoning")
+        return True
+    if exact is not None:
+        established.append(f"no assignment is below {result.bound}, by exhausting the problem again")
+        return True
+    whose = {"exhaustion": "lbopt's own exhaustive search", None: "nobody"}.get(result.proof, result.solver)
+    unverified.append(
+        f"that no assignment is below {result.bound} is the word of {whose}; elementary reasoning gives {elementary}"
+    )
+    return False
+
+
+def _check_leximax(
+    result: Result,
+    exact: tuple[int, list[int]] | None,
+    shape: list[int] | None,
+    established: list[str],
+    unverified: list[str],
+) -> None:
+    _demand(result.status == "optimal", f"tie is 'leximax', which speaks of optima, but status is {result.status!r}")
+    if exact is None:
+        unverified.append(f"that the sorted loads are the least among all optima is the word of {result.solver}")
+        return
+    _demand(shape == exact[1], f"the result claims leximax with sorted loads {shape}, but {exact[1]} is less")
+    established.append("its sorted loads are the least among all optima")
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _demand(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise CertificateError(otherwise)

@@ -1,0 +1,82 @@
+"""CBC through PuLP: the binary that the pulp package brings, run as a child process.
+
+PuLP passes on no bound, and its `status` says "Optimal" after a stop on time as well. So the claim is read from
+`sol_status`, and only where CBC's own log says that the search was completed does the objective count as a bound.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pulp
+from pulp.apis import coin_api
+
+from lbopt.model.formulation import Program
+from lbopt.solvers.backend import RawAnswer, Task
+
+_COMPLETED = "Result - Optimal solution found"
+_EXACT_GAP = "within gap tolerance"
+
+_STOP = {
+    pulp.LpSolutionOptimal: "done",
+    pulp.LpSolutionIntegerFeasible: "time",
+    pulp.LpSolutionNoSolutionFound: "time",
+    pulp.LpSolutionInfeasible: "failed",  # cannot be: every step problem has a solution
+    pulp.LpSolutionUnbounded: "failed",
+}
+
+
+def minimise(task: Task) -> RawAnswer:
+    """Minimise the program with CBC."""
+    problem, variables = _model(task.program)
+    with tempfile.TemporaryDirectory(prefix="lbopt-cbc-") as folder:
+        log = Path(folder) / "cbc.log"
+        solver = pulp.COIN_CMD(
+            path=coin_api.pulp_cbc_path,
+            msg=False,
+            threads=1,
+            gapRel=0.0,
+            timeLimit=task.time_limit,
+            options=[f"randomSeed {task.seed % 2**31}", f"randomCbcSeed {task.seed % 2**31}"],
+            logPath=str(log),
+        )
+        solver.tmpDir = folder
+        try:
+            problem.solve(solver)
+        except KeyboardInterrupt:
+            return RawAnswer(values=None, bound=None, stop="interrupted", native_status="interrupted")
+        except pulp.PulpSolverError as error:
+            return RawAnswer(values=None, bound=None, stop="failed", native_status=str(error))
+        text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    stop = _STOP.get(problem.sol_status, "failed")
+    completed = stop == "done" and _COMPLETED in text and _EXACT_GAP not in text
+    values = [variable.value() for variable in variables]
+    found = problem.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible) and None not in values
+    claim = sum(c * round(v) for c, v in zip(task.program.cost, values, strict=True)) if found and completed else None
+    return RawAnswer(
+        values=values if found else None,
+        bound=claim,
+        stop="time" if stop == "done" and not completed else stop,
+        native_status=pulp.LpSolution.get(problem.sol_status, str(problem.sol_status)),
+    )
+
+
+def _model(program: Program) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
+    problem = pulp.LpProblem("step_problem", pulp.LpMinimize)
+    variables = [
+        problem.add_variable(name, low, high, cat=pulp.LpInteger)
+        for name, low, high in zip(program.names, program.lower, program.upper, strict=True)
+    ]
+    problem.setObjective(pulp.LpAffineExpression(list(zip(variables, program.cost, strict=True))))
+    for row in program.rows:
+        terms = [(variables[c], v) for c, v in zip(row.columns, row.coefficients, strict=True)]
+        expression = pulp.LpAffineExpression(terms)
+        if row.lower is not None and row.lower == row.upper:
+            problem.addConstraint(expression == row.lower, row.name)
+            continue
+        if row.lower is not None:
+            problem.addConstraint(expression >= row.lower, f"{row.name}_lo")
+        if row.upper is not None:
+            problem.addConstraint(expression <= row.upper, row.name)
+    return problem, variables

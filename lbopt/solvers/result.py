@@ -1,0 +1,214 @@
+"""What is known after a solve: an assignment, its objective, a lower bound, where the bound comes from, why it stopped.
+
+*Optimal* is decided here and nowhere else, from objective and bound alone. *Proved* asks more: that somebody other than
+a third-party solver can check the bound.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lbopt.exceptions import InputError
+from lbopt.model import StepProblem, barrier_total, check_assignment, objective
+from lbopt.model.integers import IntArray
+
+FORMAT = "lbopt-result"
+FORMAT_VERSION = 1
+
+#: Origins of a bound that need nobody's word.
+PROVED_BY = ("certificate", "exhaustion", "elementary-bound")
+
+#: Why a solve ended.
+STOP_REASONS = {
+    "proved": "the bound that lbopt itself established was reached",
+    "claimed": "the solver said that it was done; the bound is its word",
+    "time": "the time limit was reached",
+    "interrupted": "the user stopped it",
+    "refused": "the numbers are too large for the solver; what it claims is not used",
+    "contradicted": "the solver's claim was false and is not used",
+    "failed": "the solver ended without an answer",
+}
+
+TIES = ("any", "leximax")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Result:
+    """The outcome of `solve`.
+
+    Parameters
+    ----------
+    assignment
+        int64, (N,): the worker of each request, -1 where it keeps waiting; None where nothing is known.
+    objective
+        Imbalance in tokens, summed over the window; None without an assignment.
+    bound
+        Lower bound on the objective of every feasible assignment, tokens.
+    gap
+        ``objective - bound``, tokens.
+    relative_gap
+        ``gap / max(1, objective)``.
+    barrier_gap
+        ``gap / (G * sum_h M_h)``: the undecided share of the work that the fleet could do up to its barriers.
+    status
+        "optimal" where objective and bound are equal, else "feasible"; "unknown" without an assignment.
+    proof
+        Where `bound` comes from: "elementary-bound", "exhaustion", "claimed:<solver>"; None where nobody gave one.
+    stop_reason
+        One of `STOP_REASONS`.
+    solver
+        The backend that ran; "none" where none was needed.
+    seconds
+        Wall-clock time of the whole solve.
+    tie
+        Which optimum this is: "leximax" (least sorted load vector) where that was established, else "any".
+    problem_digest
+        Digest of the problem that this answers.
+    """
+
+    assignment: IntArray | None
+    objective: int | None
+    bound: int
+    gap: int | None
+    relative_gap: float | None
+    barrier_gap: float | None
+    status: str
+    proof: str | None
+    stop_reason: str
+    solver: str
+    seconds: float
+    tie: str
+    problem_digest: str
+
+    @classmethod
+    def of(
+        cls,
+        problem: StepProblem,
+        assignment: Any,
+        *,
+        bound: int,
+        proof: str | None,
+        stop_reason: str,
+        solver: str,
+        seconds: float,
+        tie: str = "any",
+    ) -> Result:
+        """Check and re-score `assignment` and derive everything that follows from it and the bound."""
+        workers = check_assignment(problem, assignment)
+        workers.flags.writeable = False
+        value, barrier = objective(problem, workers), barrier_total(problem, workers)
+        return cls(
+            assignment=workers,
+            objective=value,
+            bound=bound,
+            gap=value - bound,
+            relative_gap=(value - bound) / max(1, value),
+            barrier_gap=(value - bound) / barrier if barrier else 0.0,
+            status="optimal" if value == bound else "feasible",
+            proof=proof,
+            stop_reason=stop_reason,
+            solver=solver,
+            seconds=seconds,
+            tie=tie,
+            problem_digest=problem.digest,
+        )
+
+    @property
+    def proved(self) -> bool:
+        """Whether it is optimal and nobody's word is needed for that."""
+        return self.status == "optimal" and self.proof in PROVED_BY
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_dict() == other.to_dict() if isinstance(other, Result) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.problem_digest, self.objective, self.bound, self.solver, self.seconds))
+
+    def summary(self) -> str:
+        """Return one readable line."""
+        if self.objective is None:
+            return f"unknown: no assignment after {self.seconds:.3g} s ({STOP_REASONS.get(self.stop_reason)})"
+        if self.status == "optimal":
+            how = "proved by " + str(self.proof) if self.proved else f"on the word of {str(self.proof).split(':')[-1]}"
+            known = f"optimal ({how}): imbalance {self.objective}"
+        else:
+            known = f"feasible: imbalance {self.objective}, at least {self.bound} ({self.proof}), gap {self.gap}"
+        tail = ", leximax" if self.tie == "leximax" else ""
+        why = STOP_REASONS.get(self.stop_reason, self.stop_reason)
+        return f"{known}{tail}; solver {self.solver}, {self.seconds:.3g} s; {why}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, with format and version."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values["assignment"] = None if self.assignment is None else self.assignment.tolist()
+        return {"format": FORMAT, "version": FORMAT_VERSION, **values}
+
+    @classmethod
+    def from_dict(cls, data: Any, *, source: str = "the result") -> Result:
+        """Rebuild a result written by `to_dict`; whether its claims hold is for `verify` to say."""
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise InputError(f'{source} is not a result: expected an object with "format": "{FORMAT}"')
+        if data.get("version") != FORMAT_VERSION:
+            raise InputError(
+                f"{source} has format version {data.get('version')!r}; this lbopt reads version {FORMAT_VERSION}"
+            )
+        names = [field.name for field in fields(cls)]
+        missing = [name for name in names if name not in data]
+        if missing:
+            raise InputError(f"{source} lacks {', '.join(missing)}")
+        values = {name: data[name] for name in names}
+        _check_types(values, source)
+        if values["assignment"] is not None:
+            workers = np.array(values["assignment"], dtype=np.int64)
+            workers.flags.writeable = False
+            values["assignment"] = workers
+        return cls(**values)
+
+    def to_json(self) -> str:
+        """Return the result as one line of JSON."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text_or_path: str | Path) -> Result:
+        """Read a result from a JSON text or from a file that holds one."""
+        source, text = "the result", str(text_or_path)
+        if isinstance(text_or_path, Path) or not text.lstrip().startswith(("{", "[")):
+            source = text
+            try:
+                text = Path(text_or_path).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"cannot read {source}: {error}") from None
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{source} is not valid JSON: {error}") from None
+        return cls.from_dict(data, source=source)
+
+
+def _check_types(values: dict[str, Any], source: str) -> None:
+    def whole(value: Any) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+
+    def number(value: Any) -> bool:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+
+    def expect(name: str, good: bool, expected: str) -> None:
+        if not good:
+            raise InputError(f"{source}: {name} is {values[name]!r}; expected {expected}")
+
+    workers = values["assignment"]
+    expect("assignment", workers is None or (isinstance(workers, list) and all(map(whole, workers))), "whole numbers")
+    expect("bound", whole(values["bound"]), "a whole number")
+    for name in ("objective", "gap"):
+        expect(name, values[name] is None or whole(values[name]), "a whole number or null")
+    for name in ("relative_gap", "barrier_gap"):
+        expect(name, values[name] is None or number(values[name]), "a number or null")
+    expect("seconds", number(values["seconds"]), "a number")
+    for name in ("status", "stop_reason", "solver", "tie", "problem_digest"):
+        expect(name, isinstance(values[name], str), "a text")
+    expect("proof", values["proof"] is None or isinstance(values["proof"], str), "a text or null")

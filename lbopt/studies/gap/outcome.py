@@ -1,0 +1,114 @@
+"""What a gap study found. Numbers only; how they look is the report's affair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.simulator import Metrics, SampledState
+from lbopt.solvers import Result
+from lbopt.studies.gap.config import GapConfig
+from lbopt.studies.intervals import MeanOverSeeds
+
+#: How sure an optimum is. "claimed": a solver says so, nobody else has checked. "open": bound below the best value.
+Standing = Literal["proved", "claimed", "open"]
+STANDINGS: tuple[Standing, ...] = ("proved", "claimed", "open")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """What one policy made of one state: imbalance in tokens, and the wall time of the decision."""
+
+    objective: int
+    seconds: float
+
+
+@dataclass(slots=True, eq=False)
+class SolvedState:
+    """A state, its best known placement, and every policy's decision of it by name."""
+
+    state: SampledState
+    result: Result
+    decisions: dict[str, Decision] = field(default_factory=dict)
+
+    @property
+    def standing(self) -> Standing:
+        """How sure the optimum is. A decision below a claimed optimum refutes the claim."""
+        if self.result.proved:
+            return "proved"
+        refuted = any(d.objective < self.best for d in self.decisions.values())
+        return "claimed" if self.result.status == "optimal" and not refuted else "open"
+
+    @property
+    def best(self) -> int:
+        """The best known imbalance, tokens."""
+        assert self.result.objective is not None, "solve starts from a greedy placement"
+        return self.result.objective
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyGap:
+    """How far one policy's decisions are from the optimum, over the states of one behaviour (or of "all").
+
+    Gaps are tokens of imbalance above the optimum, averaged over proved and claimed states alone; `share` relates
+    them to G * M, the work the fleet could do up to the barrier of the optimal placement.
+    """
+
+    behaviour: str
+    policy: str
+    states: int
+    proved: int
+    claimed: int
+    open: int
+    gap_mean_tokens: float
+    gap_median_tokens: float
+    gap_p95_tokens: float
+    gap_max_tokens: float
+    gap_mean_share: float
+    optimal_share: float
+    microseconds_per_decision: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LongRun:
+    """One policy over the requests of one seed."""
+
+    policy: str
+    admission: str
+    seed: int
+    steps: int
+    seconds: float
+    metrics: Metrics
+    tally: dict[str, int]
+    #: read imbalance over the window, averaged in up to 400 equal stretches, for the picture (first seed only)
+    imbalance_course: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One metric of one policy over all seeds, and its paired difference to the baseline."""
+
+    policy: str
+    metric: str
+    value: MeanOverSeeds
+    difference: MeanOverSeeds
+
+
+@dataclass(slots=True, eq=False)
+class GapOutcome:
+    """Everything a gap study found."""
+
+    config: GapConfig
+    trace: dict[str, Any]
+    solved: list[SolvedState] = field(default_factory=list)
+    long_runs: list[LongRun] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+    seconds: float = 0.0
+
+    def count(self, standing: Standing) -> int:
+        """Return the number of states of that standing."""
+        return sum(s.standing == standing for s in self.solved)

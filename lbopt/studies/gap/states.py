@@ -1,0 +1,61 @@
+"""Where the step problems come from: sampled under each behaviour policy, or read from a frozen file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from lbopt.exceptions import InputError
+from lbopt.policies import make_policy
+from lbopt.simulator import SampledState, sample_states
+from lbopt.studies.gap.config import GapConfig
+from lbopt.studies.progress import Progress
+
+
+def gather_states(config: GapConfig, progress: Progress) -> tuple[list[SampledState], list[str]]:
+    """Return the states, and remarks about what could not be had."""
+    if config.problems is not None:
+        return read_states(Path(config.problems)), []
+    states: list[SampledState] = []
+    notes: list[str] = []
+    progress.begin("sampling states", len(config.behaviours))
+    requests = config.requests.draw_for(config.seed, num_seeds=config.seeds)
+    for spec in config.behaviours:
+        policy = make_policy(spec)
+        found, run = sample_states(requests, policy, config.setting, config.states, seed=config.seed)
+        metrics = run.metrics()
+        if len(found) < config.states:
+            notes.append(
+                f"behaviour {policy.name}: {len(found)} of {config.states} states; "
+                f"only {metrics.real_choice_share:.1%} of its decisions have a real choice "
+                f"(occupancy {metrics.occupancy:.1%})"
+            )
+        states.extend(found)
+        progress.advance()
+    if not states:
+        raise InputError(
+            "no decision in these runs has a real choice, so every policy ties; "
+            "use more requests, fewer slots, or --arrivals trace --load 0.95"
+        )
+    return states, notes
+
+
+def read_states(path: Path) -> list[SampledState]:
+    """Read states from a file with one JSON object a line, as `steps.jsonl` or as bare step problems."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the problems in '{path}': {error}") from None
+    states = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        source = f"{path} line {number}"
+        try:
+            data = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{source} is not valid JSON: {error}") from None
+        states.append(SampledState.from_dict(data, source=source))
+    if not states:
+        raise InputError(f"'{path}' holds no step problem")
+    return states

@@ -1,0 +1,80 @@
+"""`run_gap`: the recipe of a gap study. Ctrl-C ends it early and keeps what is done."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from lbopt.exceptions import InputError
+from lbopt.model import Trace
+from lbopt.policies import Policy, make_policy
+from lbopt.studies.gap.config import GapConfig
+from lbopt.studies.gap.decisions import decide_state
+from lbopt.studies.gap.long_runs import long_run
+from lbopt.studies.gap.optima import solve_state
+from lbopt.studies.gap.outcome import GapOutcome
+from lbopt.studies.gap.states import gather_states
+from lbopt.studies.progress import Progress, Silent
+
+
+def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
+    """Sample or read states, solve them, let every policy decide them, and run every policy over the requests."""
+    begin = time.perf_counter()
+    told = progress or Silent()
+    policies = _policies(config)
+    wants_requests = config.problems is None or config.long_runs
+    outcome = GapOutcome(config, _describe(_requests(config, config.seed)) if wants_requests else {})
+    try:
+        states, notes = gather_states(config, told)
+        outcome.notes.extend(notes)
+        told.begin("solving and deciding", len(states))
+        for state in states:
+            solved = solve_state(state, config)
+            decide_state(solved, policies, seed=config.seed)
+            outcome.solved.append(solved)
+            told.advance()
+        if config.long_runs:
+            told.begin("long runs", config.seeds * len(policies))
+            for seed in range(config.seed, config.seed + config.seeds):
+                requests = _requests(config, seed)
+                for spec in config.policies:
+                    outcome.long_runs.append(long_run(make_policy(spec), requests, config, seed))
+                    told.advance()
+    except KeyboardInterrupt:
+        outcome.interrupted = True
+    outcome.seconds = time.perf_counter() - begin
+    return outcome
+
+
+def baseline_of(config: GapConfig) -> str:
+    """Return the name of the baseline policy: the one named, else the first."""
+    return make_policy(config.baseline or config.policies[0]).name
+
+
+def _policies(config: GapConfig) -> list[Policy]:
+    """Build all policies before anything long begins, so that a typo costs nothing."""
+    policies = [make_policy(spec) for spec in config.policies]
+    names = [policy.name for policy in policies]
+    doubled = {name for name in names if names.count(name) > 1}
+    if doubled:
+        raise InputError(f"policy '{doubled.pop()}' is named twice")
+    for spec in config.behaviours:
+        make_policy(spec)
+    if baseline_of(config) not in names:
+        raise InputError(f"baseline '{config.baseline}' is not among the policies: {', '.join(names)}")
+    return policies
+
+
+def _requests(config: GapConfig, seed: int) -> Trace:
+    return config.requests.draw_for(seed, num_seeds=config.seeds)
+
+
+def _describe(requests: Trace) -> dict[str, Any]:
+    return {
+        "name": requests.name,
+        "requests": len(requests),
+        "left_out": dict(requests.left_out),
+        "digest": requests.digest,
+        "prompt_mean_tokens": float(requests.prompt.mean()),
+        "output_mean_tokens": float(requests.output.mean()),
+    }

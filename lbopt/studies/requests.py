@@ -1,0 +1,85 @@
+"""Which requests a study runs: a trace, how many of it, and in which draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from lbopt.exceptions import InputError
+from lbopt.instances import Columns, families, open_trace
+from lbopt.model import Trace
+
+DRAWS = ("auto", "order", "resample")
+DEFAULT_COUNT = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSource:
+    """Requests of a study.
+
+    Parameters
+    ----------
+    trace
+        A file, the name of a fetched public trace, or a seeded family.
+    count
+        How many requests; None = all of a file, or 10,000 of a family.
+    draw
+        "order": the first `count` as they stand; "resample": drawn with replacement by seed; "auto": in order where
+        that is enough for one seed, else resampled.
+    format, prompt_column, output_column, arrival_column, skip_malformed
+        How to read a file.
+    """
+
+    trace: str = "burstgpt-like"
+    count: int | None = None
+    draw: str = "auto"
+    format: str = "auto"
+    prompt_column: str | None = None
+    output_column: str | None = None
+    arrival_column: str | None = None
+    skip_malformed: bool = False
+
+    def __post_init__(self) -> None:
+        if self.draw not in DRAWS:
+            raise InputError(f"draw '{self.draw}' is unknown; expected {', '.join(DRAWS)}")
+        if self.count is not None and self.count < 1:
+            raise InputError(f"the number of requests is {self.count}; expected at least 1")
+        if (self.prompt_column is None) != (self.output_column is None):
+            raise InputError("a CSV file with columns of your own needs both --prompt-column and --output-column")
+
+    @property
+    def is_family(self) -> bool:
+        """Whether the requests are generated, anew for each seed."""
+        return self.trace in families.NAMES
+
+    def draw_for(self, seed: int, *, num_seeds: int = 1) -> Trace:
+        """Return the requests of one seed."""
+        if self.is_family:
+            return open_trace(self.trace, count=self.count or DEFAULT_COUNT, seed=seed)
+        whole = _read_once(self)
+        count = self.count or len(whole)
+        in_order = self.draw == "order" or (self.draw == "auto" and num_seeds == 1 and count <= len(whole))
+        if not in_order:
+            return whole.resampled(count, seed, keep_times=True)
+        if num_seeds > 1:
+            raise InputError(f"{num_seeds} seeds of the same requests in order would be {num_seeds} equal runs; "
+                             "use --draw resample")
+        return whole.first(count)
+
+    def columns(self) -> Columns | None:
+        """Return the user's columns, if there are any."""
+        if self.prompt_column is None or self.output_column is None:
+            return None
+        return Columns(prompt=self.prompt_column, output=self.output_column, arrival=self.arrival_column)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the source as plain data, for `run.json`."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@cache
+def _read_once(source: RequestSource) -> Trace:
+    return open_trace(
+        source.trace, format=source.format, columns=source.columns(), skip_malformed=source.skip_malformed
+    )
