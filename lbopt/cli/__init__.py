@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 the answer is no (a rerun differs, a claim is false), 2 wr
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Annotated
 
@@ -53,6 +54,7 @@ def options(
 
 def main() -> None:
     """Run the command line; what lbopt raises on purpose becomes one sentence and exit code 2."""
+    logging.basicConfig(level=logging.WARNING, format="note: %(message)s")
     try:
         app()
     except LbOptError as error:

@@ -13,21 +13,21 @@ from rich.table import Table as RichTable
 
 from lbopt.report.gap_tables import Table
 
-#: Results go to standard output, progress and remarks to standard error.
-out = Console(soft_wrap=False)
+#: Results go to standard output, progress and remarks to standard error. A pipe or file has no width to fit into.
+out = Console(width=None if sys.stdout.isatty() else 180)
 err = Console(stderr=True)
 
 
 def print_table(table: Table) -> None:
-    """Print a report table; wide ones are not cut but fold their headers."""
-    shown = RichTable(title=table.title, title_justify="left", title_style="bold", caption=table.caption,
-                      caption_justify="left", box=None, pad_edge=False, header_style="bold")
+    """Print a report table between its title and its caption."""
+    shown = RichTable(box=None, pad_edge=False, header_style="bold")
     for index, header in enumerate(table.headers):
         shown.add_column(header, justify="left" if index == 0 else "right", overflow="fold", no_wrap=index == 0)
     for row in table.rows:
         shown.add_row(*row)
-    width = None if out.is_terminal else 200
-    out.print(shown, width=width)
+    out.print(table.title, style="bold", highlight=False, soft_wrap=True)
+    out.print(shown)
+    out.print(table.caption, style="dim", highlight=False, soft_wrap=True)
     out.print()
 
 

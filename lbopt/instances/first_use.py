@@ -1,4 +1,4 @@
-"""Trust on first use: the SHA-256 of a file's first download, kept beside it in the form that ``sha256sum -c`` checks."""
+"""Trust on first use: the SHA-256 of a first download, kept beside the file as ``sha256sum -c`` reads it."""
 
 from __future__ import annotations
 

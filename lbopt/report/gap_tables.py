@@ -33,10 +33,18 @@ _GAP_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("microseconds_per_decision", "µs / decision", numbers.microseconds),
 )
 
-_LONG_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
+_BALANCE_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("imbalance_tokens", "imbalance (tokens)", numbers.tokens),
     ("spread_tokens", "max − min (tokens)", numbers.tokens),
+    ("idle_share", "idle", numbers.share),
     ("throughput_tokens_per_second", "tokens / s", numbers.tokens),
+    ("energy_joules", "energy (kJ)", numbers.kilojoules),
+    ("occupancy", "occupancy", numbers.share),
+    ("real_choice_share", "real choices", numbers.share),
+    ("waiting_max_steps", "longest wait (steps)", numbers.plain),
+)
+
+_LATENCY_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("tpot_mean_seconds", "TPOT mean (ms)", numbers.milliseconds),
     ("tpot_p50_seconds", "P50", numbers.milliseconds),
     ("tpot_p95_seconds", "P95", numbers.milliseconds),
@@ -45,13 +53,9 @@ _LONG_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("waiting_p99_steps", "wait P99", numbers.plain),
     ("waiting_max_steps", "wait max", numbers.plain),
     ("first_token_mean_seconds", "first token (ms)", numbers.milliseconds),
-    ("idle_share", "idle", numbers.share),
-    ("energy_joules", "energy (kJ)", numbers.kilojoules),
-    ("occupancy", "occupancy", numbers.share),
-    ("real_choice_share", "real choices", numbers.share),
 )
 
-_DIFFERENCE_COLUMNS = _LONG_COLUMNS[:4] + _LONG_COLUMNS[8:10] + _LONG_COLUMNS[11:13]
+_DIFFERENCE_COLUMNS = (*_BALANCE_COLUMNS[:5], _LATENCY_COLUMNS[0], *_LATENCY_COLUMNS[5:7])
 
 
 def gap_rows(outcome: GapOutcome) -> list[PolicyGap]:
@@ -86,7 +90,7 @@ def gap_tables(outcome: GapOutcome) -> list[Table]:
 
 
 def long_run_tables(outcome: GapOutcome) -> list[Table]:
-    """Return the long-run table, and the one of paired differences to the baseline."""
+    """Return the long-run tables, and the one of paired differences to the baseline."""
     if not outcome.long_runs:
         return []
     baseline = baseline_of(outcome.config)
@@ -102,17 +106,21 @@ def long_run_tables(outcome: GapOutcome) -> list[Table]:
     spread = f"mean over {seeds} seeds ± half a 95 % interval" if seeds > 1 else "one seed"
     tables = [
         Table(
-            title="Long run: each policy on its own",
-            caption=f"Same requests for all, {spread}; steps up to the last admission, latencies over all requests.",
-            headers=("policy", "admission", *(header for _, header, _ in _LONG_COLUMNS)),
+            title=title,
+            caption=f"Same requests for all, {spread}; {over}.",
+            headers=("policy", "admission", *(header for _, header, _ in columns)),
             rows=[
                 (
                     policy,
                     admission[policy],
-                    *(numbers.with_interval(by_policy[policy][name].value, form) for name, _, form in _LONG_COLUMNS),
+                    *(numbers.with_interval(by_policy[policy][name].value, form) for name, _, form in columns),
                 )
                 for policy in order
             ],
+        )
+        for title, over, columns in (
+            ("Long run: balance and speed", "steps up to the last admission", _BALANCE_COLUMNS),
+            ("Long run: latency and waiting", "over all requests", _LATENCY_COLUMNS),
         )
     ]
     others = [policy for policy in order if policy != baseline]

@@ -29,7 +29,7 @@ STOP_REASONS = {
     "claimed": "the solver said that it was done; the bound is its word",
     "time": "the time limit was reached",
     "interrupted": "the user stopped it",
-    "refused": "the numbers are too large for the solver; what it claims is not used",
+    "refused": "numbers beyond the range in which the solver can be trusted; what it claims is not used",
     "contradicted": "the solver's claim was false and is not used",
     "failed": "the solver ended without an answer",
 }

@@ -1,0 +1,51 @@
+# Each target makes its own environment: `make demo` and `make test` need python3 (3.11 or newer) and make alone.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test test-plain test-long lint bench docs clean
+
+help:
+	@echo "make demo       main job on embedded data: G = 8, report in demo-report/report.html"
+	@echo "make test       lint, types, import contract, tests, a reduced profile without compilation, the notebook"
+	@echo "make test-long  the checks that take minutes"
+	@echo "make bench      speed against the targets in docs/results/foundation.md"
+	@echo "make docs       the manual in docs/_build/html"
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "lbopt needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/lbopt gap burstgpt-like --requests 10000 --workers 8 --slots 72 --states 50 --seeds 3 --seed 1 \
+		--time-limit 2 --policy fcfs --policy round-robin --policy random --policy power-of-two --policy jsq \
+		--policy jsq-load --policy vllm --policy max-min --policy br-0 --policy br-0:age_bound=50 --out demo-report
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest -m "not slow"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow and not jit" tests/kernels tests/policies tests/simulator
+	$(BIN)/python -m pytest --nbmake examples
+
+test-long: $(STAMP)
+	$(BIN)/python -m pytest -m slow
+
+bench: $(STAMP)
+	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-columns=min,median,rounds
+	$(BIN)/python -m tests.benchmarks.targets
+
+docs: $(STAMP)
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf $(VENV) docs/_build demo-report .pytest_cache .mypy_cache .ruff_cache .hypothesis
