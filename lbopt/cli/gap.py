@@ -56,7 +56,8 @@ def gap(
 
     Example: `lbopt gap burstgpt-like --requests 3000 --states 20 --out demo-gap`
     """
-    from lbopt.cli.console import ProgressBar, command_line, err, out as console, print_table
+    from lbopt.cli.console import ProgressBar, command_line, err, print_table
+    from lbopt.cli.console import out as console
     from lbopt.report.folder import check_target
     from lbopt.report.gap_folder import write_gap_folder
     from lbopt.report.gap_page import lead

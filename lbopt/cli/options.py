@@ -25,9 +25,7 @@ Slots = Annotated[int, typer.Option("--slots", "-B", help="Slots per worker.")]
 KvCapacity = Annotated[int | None, typer.Option(help="KV tokens a worker can hold; exceeding it is reported.")]
 Arrivals = Annotated[str, typer.Option(help="**closed**: as fast as they are taken; **trace**: the trace's times.")]
 RevealTarget = Annotated[int | None, typer.Option(help="Requests kept waiting in a closed loop [default: 4·G].")]
-Load = Annotated[
-    float | None, typer.Option(help="Rescale the trace's times to this share of saturation, e.g. 0.95.")
-]
+Load = Annotated[float | None, typer.Option(help="Rescale the trace's times to this share of saturation, e.g. 0.95.")]
 EventOrder = Annotated[str, typer.Option(help="Where loads are read: **paper** or **theory**.")]
 Seed = Annotated[int, typer.Option(help="First seed.")]
 Solver = Annotated[str, typer.Option(help="auto, brute-force, cp-sat, highs or pulp.")]

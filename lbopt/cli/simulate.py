@@ -14,9 +14,7 @@ from lbopt.simulator.metrics import Window
 
 def simulate(
     trace: options.Trace = "burstgpt-like",
-    policy: Annotated[
-        str, typer.Option("--policy", "-p", help="A rule, replay:FILE, or file.py:function.")
-    ] = "fcfs",
+    policy: Annotated[str, typer.Option("--policy", "-p", help="A rule, replay:FILE, or file.py:function.")] = "fcfs",
     requests: options.Requests = None,
     draw: options.Draw = "auto",
     format: options.Format = "auto",
@@ -43,7 +41,8 @@ def simulate(
 
     Example: `lbopt simulate burstgpt-like --policy br-0 --workers 16 --requests 20000`
     """
-    from lbopt.cli.console import ProgressBar, command_line, out as console, print_table
+    from lbopt.cli.console import ProgressBar, command_line, print_table
+    from lbopt.cli.console import out as console
     from lbopt.policies import make_policy
     from lbopt.report.folder import check_target
     from lbopt.report.run_folder import write_run_folder

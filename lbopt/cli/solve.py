@@ -27,11 +27,10 @@ def solve(
     from lbopt import StepProblem
     from lbopt import solve as solve_problem
     from lbopt.cli.console import out as console
+    from lbopt.cli.console import print_table
     from lbopt.exceptions import InputError
     from lbopt.report.result_table import result_table
     from lbopt.studies.gap.states import read_states
-
-    from lbopt.cli.console import print_table
 
     if line is None:
         chosen = StepProblem.from_json(problem)

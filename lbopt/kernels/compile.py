@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import platformdirs
@@ -57,10 +57,11 @@ def kernel(function: Function) -> Function:
     """Compile `function` on first call, and keep the machine code for the next process."""
     folder = cache_folder()
     if folder is None:
-        return numba.njit(nogil=True)(function)
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)  # read once, while the decorator runs
+        return cast("Function", numba.njit(nogil=True)(function))
+    settings: Any = numba.config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = str(folder)  # read once, while the decorator runs
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        return cast("Function", numba.njit(nogil=True, cache=True)(function))
     finally:
-        numba.config.CACHE_DIR = before
+        settings.CACHE_DIR = before

@@ -196,7 +196,8 @@ class StepProblem:
         if not isinstance(other, StepProblem):
             return NotImplemented
         return all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("base", "slots", "work", "must_admit")
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("base", "slots", "work", "must_admit")
         )
 
     def __hash__(self) -> int:
@@ -224,7 +225,7 @@ class StepProblem:
     def from_dict(cls, data: Any, *, source: str = "the problem") -> StepProblem:
         """Rebuild a problem written by `to_dict`; a digest that is present must match."""
         if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise InputError(f"{source} is not a step problem: expected an object with \"format\": \"{FORMAT}\"")
+            raise InputError(f'{source} is not a step problem: expected an object with "format": "{FORMAT}"')
         if data.get("version") != FORMAT_VERSION:
             raise InputError(
                 f"{source} has format version {data.get('version')!r}; this lbopt reads version {FORMAT_VERSION}"
@@ -233,7 +234,8 @@ class StepProblem:
         if missing:
             raise InputError(f"{source} lacks {', '.join(missing)}")
         work = data["work"] if data["work"] else np.zeros((0, 1), dtype=np.int64)
-        problem = cls(base=data["base"], slots=data["slots"], work=work, must_admit=data.get("must_admit"))
+        must_admit: Any = data.get("must_admit")
+        problem = cls(base=data["base"], slots=data["slots"], work=work, must_admit=must_admit)
         if "digest" in data and data["digest"] != problem.digest:
             raise InputError(
                 f"{source} says digest {str(data['digest'])[:12]}… but its numbers give {problem.digest[:12]}…: "
@@ -279,8 +281,8 @@ class StepProblem:
             largest_total += self.num_workers * (int(self.base[:, h].max()) + sum(heaviest))
         if largest_total > LARGEST_TOTAL:
             raise InputError(
-                f"G * sum of maximum loads over the window could reach {largest_total}, beyond 2**62 = {LARGEST_TOTAL}; "
-                "divide all loads by a common factor"
+                f"G * sum of maximum loads over the window could reach {largest_total}, beyond 2**62 = "
+                f"{LARGEST_TOTAL}; divide all loads by a common factor"
             )
 
 

@@ -1,4 +1,4 @@
-"""What a router may know at a decision: loads, slots, and the waiting requests' prompt sizes. Never how long they run."""
+"""What a router may know at a decision: loads, slots, prompt sizes of those that wait. Never how long they run."""
 
 from __future__ import annotations
 

@@ -74,9 +74,7 @@ class Replay:
                 f"joined the pool in step {observation.step - waited} and had not started by step {observation.step}"
             )
 
-    def _refuse_crowded(
-        self, rows: NDArray[np.int64], workers: NDArray[np.int64], observation: Observation
-    ) -> None:
+    def _refuse_crowded(self, rows: NDArray[np.int64], workers: NDArray[np.int64], observation: Observation) -> None:
         taken = np.zeros_like(observation.free_slots)
         for row, worker in zip(rows[workers >= 0].tolist(), workers[workers >= 0].tolist(), strict=True):
             if worker >= taken.size:
@@ -101,11 +99,15 @@ def load_replay(path: str | Path) -> Replay:
     for names, by_time in ((_STEP, False), (_TIME, True)):
         if any(name in columns for name in names):
             raw = _pick(columns, names, file)
-            start = np.asarray(raw, dtype=np.float64) if by_time else integer_array(f"{path}: {names[0]}", raw, ndim=(1,))
+            start = (
+                np.asarray(raw, dtype=np.float64) if by_time else integer_array(f"{path}: {names[0]}", raw, ndim=(1,))
+            )
             if start.shape != worker.shape:
                 raise InputError(f"replay file '{path}' has {worker.size} workers but {start.size} starts")
             if by_time and not np.isfinite(start).all():
-                raise InputError(f"replay file '{path}': start_time of row {int(np.argmin(np.isfinite(start)))} is missing")
+                raise InputError(
+                    f"replay file '{path}': start_time of row {int(np.argmin(np.isfinite(start)))} is missing"
+                )
             return Replay(name=f"replay:{file.name}", worker=worker, start=start, by_time=by_time)
     raise InputError(f"replay file '{path}' lacks start_step or start_time; it has {', '.join(columns) or 'nothing'}")
 

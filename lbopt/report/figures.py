@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,6 +22,6 @@ def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def line_style(index: int) -> dict[str, str]:
+def line_style(index: int) -> dict[str, Any]:
     """Return colour and dash of line number `index`."""
     return {"color": COLOURS[index % len(COLOURS)], "linestyle": DASHES[index // len(COLOURS) % len(DASHES)]}

@@ -37,10 +37,7 @@ def write_gap_folder(outcome: GapOutcome, folder: Path, command: str) -> None:
             (target / picture.file).write_bytes(picture.data)
         page = render_gap_page(outcome, pictures, how, str(folder))
         (target / "report.html").write_text(page, encoding="utf-8")
-        digests = {
-            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(target.iterdir())
-        }
+        digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(target.iterdir())}
         run = {
             "format": FORMAT,
             "version": FORMAT_VERSION,

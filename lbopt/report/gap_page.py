@@ -96,8 +96,8 @@ def lead(outcome: GapOutcome) -> str:
         best = min(rows, key=lambda row: row.gap_mean_tokens)
         worst = max(rows, key=lambda row: row.gap_mean_tokens)
         parts.append(
-            f"Nearest to the optimum is {best.policy}, {numbers.tokens(best.gap_mean_tokens)} tokens above it on average "
-            f"({numbers.share(best.gap_mean_share)} of the barrier); farthest is {worst.policy} with "
+            f"Nearest to the optimum is {best.policy}, {numbers.tokens(best.gap_mean_tokens)} tokens above it on "
+            f"average ({numbers.share(best.gap_mean_share)} of the barrier); farthest is {worst.policy} with "
             f"{numbers.tokens(worst.gap_mean_tokens)} ({numbers.share(worst.gap_mean_share)})."
         )
     return " ".join(parts)

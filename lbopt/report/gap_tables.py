@@ -20,7 +20,7 @@ class Table:
     title: str
     caption: str
     headers: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
 
 
 _GAP_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
@@ -154,7 +154,12 @@ def long_run_csv(outcome: GapOutcome) -> list[dict[str, object]]:
     """Return one row per policy and seed with every metric, intervals as two columns."""
     rows: list[dict[str, object]] = []
     for run in outcome.long_runs:
-        row: dict[str, object] = {"policy": run.policy, "admission": run.admission, "seed": run.seed, "steps": run.steps}
+        row: dict[str, object] = {
+            "policy": run.policy,
+            "admission": run.admission,
+            "seed": run.seed,
+            "steps": run.steps,
+        }
         for name, value in run.metrics.to_dict().items():
             if name.endswith("_interval"):
                 row[f"{name}_low"], row[f"{name}_high"] = value or (None, None)

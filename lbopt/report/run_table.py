@@ -37,7 +37,8 @@ def run_table(run: Run, metrics: Metrics) -> Table:
         rows.append((label, form(getattr(metrics, name)), around))
     tally = "".join(f", {count} decisions {standing}" for standing, count in run.tally.items())
     return Table(
-        title=f"{run.policy} ({run.admission}) on {run.trace.name}: {len(run.trace):,} requests, {run.num_steps:,} steps",
+        title=f"{run.policy} ({run.admission}) on {run.trace.name}: "
+        f"{len(run.trace):,} requests, {run.num_steps:,} steps",
         caption=f"Steps {metrics.first_step} to {metrics.last_step}, loads read in {run.setting.event_order} order, "
         f"95 % batch-means intervals; simulated in {run.seconds:.3f} s{tally}.",
         headers=("metric", "value", "interval"),

@@ -17,8 +17,14 @@ def draw_waiting_trade(outcome: GapOutcome, axes: Axes) -> None:
         marker = "o" if run.admission == "pooled" else "s"
         axes.scatter([x], [y], marker=marker, s=45, color=COLOURS[index % len(COLOURS)], zorder=3)
         axes.annotate(f"{index + 1}", (x, y), textcoords="offset points", xytext=(6, 4), fontsize=9)
-        axes.plot([], [], linestyle="none", marker=marker, color=COLOURS[index % len(COLOURS)],
-                  label=f"{index + 1}  {run.policy}")
+        axes.plot(
+            [],
+            [],
+            linestyle="none",
+            marker=marker,
+            color=COLOURS[index % len(COLOURS)],
+            label=f"{index + 1}  {run.policy}",
+        )
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("mean imbalance (tokens)")

@@ -103,9 +103,7 @@ def sample_states(
 
     def keep(observation: Observation) -> None:
         problem = StepProblem.now(observation.loads, observation.free_slots, observation.sizes)
-        states.append(
-            SampledState(problem, observation.running, observation.waited, policy.name, observation.step)
-        )
+        states.append(SampledState(problem, observation.running, observation.waited, policy.name, observation.step))
 
     if candidates.size:
         simulate(trace, policy, setting, seed=seed, look_at=candidates, look=keep)

@@ -45,8 +45,8 @@ def minimise(task: Task) -> RawAnswer:
         start = highspy.HighsSolution()
         start.col_value = [float(value) for value in task.hint]
         solver.setSolution(start)
-    solver.HandleUserInterrupt = True  # lets cancelSolve stop a run that was begun by startSolve
-    stopped = run_interruptible(lambda: solver.startSolve().join(), solver.cancelSolve)
+    solver.HandleUserInterrupt = True  # so that cancelSolve stops the run
+    stopped = run_interruptible(solver.run, solver.cancelSolve)
     status = solver.getModelStatus()
     info = solver.getInfo()
     found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible

@@ -8,7 +8,7 @@ from collections.abc import Callable
 _LOOK_SECONDS = 0.05
 
 
-def run_interruptible(work: Callable[[], None], stop: Callable[[], None]) -> bool:
+def run_interruptible(work: Callable[[], object], stop: Callable[[], object]) -> bool:
     """Run `work` to its end; on Ctrl-C call `stop`, again and again, until it ends. Return whether Ctrl-C came.
 
     An event is waited for and not the thread: in Python up to 3.12 an interrupted `Thread.join` marks a thread as

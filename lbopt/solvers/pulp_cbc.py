@@ -35,7 +35,6 @@ def minimise(task: Task) -> RawAnswer:
         solver = pulp.COIN_CMD(
             path=coin_api.pulp_cbc_path,
             msg=False,
-            threads=1,
             gapRel=0.0,
             timeLimit=task.time_limit,
             options=[f"randomSeed {task.seed % 2**31}", f"randomCbcSeed {task.seed % 2**31}"],

@@ -63,8 +63,9 @@ class RequestSource:
         if not in_order:
             return whole.resampled(count, seed, keep_times=True)
         if num_seeds > 1:
-            raise InputError(f"{num_seeds} seeds of the same requests in order would be {num_seeds} equal runs; "
-                             "use --draw resample")
+            raise InputError(
+                f"{num_seeds} seeds of the same requests in order would be {num_seeds} equal runs; use --draw resample"
+            )
         return whole.first(count)
 
     def columns(self) -> Columns | None:

@@ -14,6 +14,7 @@ worker with a free slot, at most U of them: the worker of largest F for a single
 
 import numpy as np
 
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.codes import (
     BR_AGE_BOUND,
@@ -29,7 +30,9 @@ from lbopt.kernels.routing.subset import best_single, best_subset
 
 
 @kernel
-def br_0(parameters, load, free, pool, prompt, reveal_step, step, choice):
+def br_0(
+    parameters: Ints, load: Ints, free: Ints, pool: Ints, prompt: Ints, reveal_step: Ints, step: int, choice: Ints
+) -> int:
     """Run one scheduling round; returns positions filled (the whole pool).
 
     `load` (G,) tokens and `free` (G,) are changed in place.
@@ -100,7 +103,17 @@ def br_0(parameters, load, free, pool, prompt, reveal_step, step, choice):
 
 
 @kernel
-def _place_overdue(age_bound, slots, load, free, pool, prompt, reveal_step, step, choice):
+def _place_overdue(
+    age_bound: int,
+    slots: int,
+    load: Ints,
+    free: Ints,
+    pool: Ints,
+    prompt: Ints,
+    reveal_step: Ints,
+    step: int,
+    choice: Ints,
+) -> int:
     """Place requests that have waited `age_bound` steps, oldest first; returns how many."""
     placed = 0
     if age_bound < 0:
@@ -118,7 +131,7 @@ def _place_overdue(age_bound, slots, load, free, pool, prompt, reveal_step, step
 
 
 @kernel
-def _roomiest(load, free):
+def _roomiest(load: Ints, free: Ints) -> int:
     """Worker with most free slots; ties: lighter, then lower number."""
     best = 0
     for g in range(1, load.size):
@@ -128,7 +141,7 @@ def _roomiest(load, free):
 
 
 @kernel
-def _first_at_most(ranked_size, rest, bound):
+def _first_at_most(ranked_size: Ints, rest: int, bound: int) -> int:
     """First rank whose size is at most `bound`, in the descending array ranked_size[:rest]."""
     low, high = 0, rest
     while low < high:
@@ -141,7 +154,7 @@ def _first_at_most(ranked_size, rest, bound):
 
 
 @kernel
-def _best_ranked(G, ranked_size, rest, margin):
+def _best_ranked(G: int, ranked_size: Ints, rest: int, margin: int) -> int:
     """Rank of the single request with the largest F; ties: larger, then earlier in the pool."""
     below = _first_at_most(ranked_size, rest, margin)
     if below == 0:
@@ -154,7 +167,7 @@ def _best_ranked(G, ranked_size, rest, margin):
 
 
 @kernel
-def _largest_key(product, load, free, envelope):
+def _largest_key(product: int, load: Ints, free: Ints, envelope: int) -> int:
     """Worker with a free slot and the largest stage-2 key; ties: lower number."""
     best = -1
     for g in range(load.size):
@@ -171,7 +184,7 @@ def _largest_key(product, load, free, envelope):
 
 
 @kernel
-def _fill_window(by_arrival, ranked, rest, length, window_rank):
+def _fill_window(by_arrival: int, ranked: Ints, rest: int, length: int, window_rank: Ints) -> None:
     """Write the ranks of the first `length` waiting requests in window order."""
     if not by_arrival:
         for j in range(length):
@@ -190,7 +203,7 @@ def _fill_window(by_arrival, ranked, rest, length, window_rank):
 
 
 @kernel
-def _remove(ranked, ranked_size, rest, r):
+def _remove(ranked: Ints, ranked_size: Ints, rest: int, r: int) -> int:
     for q in range(r, rest - 1):
         ranked[q] = ranked[q + 1]
         ranked_size[q] = ranked_size[q + 1]
@@ -198,7 +211,7 @@ def _remove(ranked, ranked_size, rest, r):
 
 
 @kernel
-def _remove_placed(ranked, ranked_size, rest, choice):
+def _remove_placed(ranked: Ints, ranked_size: Ints, rest: int, choice: Ints) -> int:
     kept = 0
     for r in range(rest):
         if choice[ranked[r]] < 0:

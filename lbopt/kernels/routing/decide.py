@@ -1,5 +1,6 @@
 """One door to all compiled rules: `decide` for a pooled decision, by the rule's number."""
 
+from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.br_0 import br_0
 from lbopt.kernels.routing.codes import BR_0, FCFS, MAX_MIN, MAX_MIN_WHOLE_POOL
@@ -8,7 +9,20 @@ from lbopt.kernels.routing.max_min import max_min
 
 
 @kernel
-def decide(code, parameters, load, free, running, pool, prompt, reveal_step, step, uniforms, counter, choice):
+def decide(
+    code: int,
+    parameters: Ints,
+    load: Ints,
+    free: Ints,
+    running: Ints,
+    pool: Ints,
+    prompt: Ints,
+    reveal_step: Ints,
+    step: int,
+    uniforms: Floats,
+    counter: Ints,
+    choice: Ints,
+) -> int:
     """Write the worker of each pool position (or -1) into `choice`; returns positions filled.
 
     Parameters

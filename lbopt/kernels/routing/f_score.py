@@ -12,7 +12,7 @@ from lbopt.kernels.compile import kernel
 
 
 @kernel
-def f_score(G, delta, margin):
+def f_score(G: int, delta: int, margin: int) -> int:
     """Return F in tokens for a batch of `delta` tokens on a worker with this margin."""
     overflow = delta - margin
     if overflow <= 0:

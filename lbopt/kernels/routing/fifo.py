@@ -9,12 +9,13 @@
 Source of the baselines: BalanceRoute sheet 6.1 and BF-IO appendix A.1.1; vllm's score is 4 * waiting + running.
 """
 
+from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.codes import JSQ, JSQ_LOAD, POWER_OF_TWO, RANDOM, ROUND_ROBIN, VLLM
 
 
 @kernel
-def fill_in_order(free, pool_size, choice):
+def fill_in_order(free: Ints, pool_size: int, choice: Ints) -> int:
     """Fill worker 0, then worker 1, ... from the head of the pool; returns positions filled."""
     position = 0
     for g in range(free.size):
@@ -27,7 +28,17 @@ def fill_in_order(free, pool_size, choice):
 
 
 @kernel
-def one_by_one(code, load, free, running, pool, prompt, uniforms, counter, choice):
+def one_by_one(
+    code: int,
+    load: Ints,
+    free: Ints,
+    running: Ints,
+    pool: Ints,
+    prompt: Ints,
+    uniforms: Floats,
+    counter: Ints,
+    choice: Ints,
+) -> int:
     """Send each request in turn to a worker with a free slot; returns positions filled.
 
     `load` (G,) tokens, `free` (G,), `running` (G,) and `counter` (1,) are changed in place; `uniforms` (., 2) is
@@ -77,7 +88,7 @@ def one_by_one(code, load, free, running, pool, prompt, uniforms, counter, choic
 
 
 @kernel
-def _nth_open(free, n):
+def _nth_open(free: Ints, n: int) -> int:
     """Worker number n, counting only workers with a free slot."""
     for g in range(free.size):
         if free[g] > 0:
@@ -88,7 +99,9 @@ def _nth_open(free, n):
 
 
 @kernel
-def bind(code, i, load, running, queued, queued_tokens, uniforms, counter):
+def bind(
+    code: int, i: int, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints, uniforms: Floats, counter: Ints
+) -> int:
     """Return the worker to which request `i` is bound on arrival; `counter` (1,) is changed in place."""
     G = load.size
     if code == ROUND_ROBIN:
@@ -118,7 +131,7 @@ def bind(code, i, load, running, queued, queued_tokens, uniforms, counter):
 
 
 @kernel
-def _score(code, g, load, running, queued, queued_tokens):
+def _score(code: int, g: int, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints) -> int:
     if code == VLLM:
         return 4 * queued[g] + running[g]
     if code == JSQ:

@@ -5,11 +5,12 @@ Over the oldest U of the pool it starves nobody; over the whole pool it admits t
 
 import numpy as np
 
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 
 
 @kernel
-def max_min(whole_pool, load, free, pool, prompt, choice):
+def max_min(whole_pool: int, load: Ints, free: Ints, pool: Ints, prompt: Ints, choice: Ints) -> int:
     """Place the chosen U requests, largest first; returns positions filled.
 
     `load` (G,) tokens and `free` (G,) are changed in place.
@@ -34,7 +35,7 @@ def max_min(whole_pool, load, free, pool, prompt, choice):
 
 
 @kernel
-def lightest_open(load, free):
+def lightest_open(load: Ints, free: Ints) -> int:
     """Worker of least load among those with a free slot (lowest number on ties), or -1."""
     w = -1
     for g in range(load.size):

@@ -1,11 +1,12 @@
 """The best non-empty subset of a short window, by enumeration (BalanceRoute, section 3.3: R_max = 4, 15 subsets)."""
 
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.f_score import f_score
 
 
 @kernel
-def best_subset(G, window, length, most, margin):
+def best_subset(G: int, window: Ints, length: int, most: int, margin: int) -> int:
     """Return the bit mask of the subset of window[:length] with at most `most` members and the largest F.
 
     Ties: larger total, then fewer requests, then lexicographically first in window positions.
@@ -42,7 +43,7 @@ def best_subset(G, window, length, most, margin):
 
 
 @kernel
-def best_single(G, window, length, margin):
+def best_single(G: int, window: Ints, length: int, margin: int) -> int:
     """Return the window position of the single request with the largest F; ties: larger, then earlier position."""
     best = 0
     best_f = f_score(G, window[0], margin)

@@ -4,6 +4,7 @@ The innermost functions take bare arrays: taking an array out of a named tuple c
 per request costs more than the work itself.
 """
 
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.simulation.real_choice import loads_differ
@@ -20,11 +21,16 @@ from lbopt.kernels.simulation.tables import (
     ROUND_ROBIN_AT,
     STEP,
     UNDISCOVERED,
+    Requests,
+    Setting,
+    State,
 )
 
 
 @kernel
-def enter(i, w, k, prompt, output, load, running, link, calendar):
+def enter(
+    i: int, w: int, k: int, prompt: Ints, output: Ints, load: Ints, running: Ints, link: Ints, calendar: Ints
+) -> None:
     """Let request i start on worker w at decision k: it holds its prompt, and is noted where it will end."""
     load[w] += prompt[i]
     running[w] += 1
@@ -34,7 +40,7 @@ def enter(i, w, k, prompt, output, load, running, link, calendar):
 
 
 @kernel
-def start(i, w, requests, state):
+def start(i: int, w: int, requests: Requests, state: State) -> None:
     """Start the single request i on worker w now."""
     counters = state.counters
     k = counters[STEP]
@@ -48,7 +54,7 @@ def start(i, w, requests, state):
 
 
 @kernel
-def known_until(requests, setting, state, waiting):
+def known_until(requests: Requests, setting: Setting, state: State, waiting: int) -> int:
     """First request that stays undiscovered in the decision of this step."""
     first = state.counters[UNDISCOVERED]
     arrival = requests.arrival
@@ -62,7 +68,7 @@ def known_until(requests, setting, state, waiting):
 
 
 @kernel
-def reveal(first, until, requests, state):
+def reveal(first: int, until: int, requests: Requests, state: State) -> None:
     """Note when requests first..until-1 became known: at their arrival, or now in a closed loop."""
     arrival = requests.arrival
     reveal_step, reveal_clock = state.reveal_step, state.reveal_clock
@@ -73,7 +79,7 @@ def reveal(first, until, requests, state):
 
 
 @kernel
-def reveal_to_pool(requests, setting, state):
+def reveal_to_pool(requests: Requests, setting: Setting, state: State) -> None:
     """Move newly known requests to the end of the pool."""
     counters, pool = state.counters, state.pool
     first = counters[UNDISCOVERED]
@@ -88,7 +94,7 @@ def reveal_to_pool(requests, setting, state):
 
 
 @kernel
-def admit(reach, requests, state):
+def admit(reach: int, requests: Requests, state: State) -> None:
     """Start the chosen requests among the first `reach` of the pool; the others keep their order.
 
     Survivors in front of the last admitted one move up, so the cost is `reach`, not the length of the pool.
@@ -121,7 +127,7 @@ def admit(reach, requests, state):
 
 
 @kernel
-def drain_queues(requests, setting, state):
+def drain_queues(requests: Requests, setting: Setting, state: State) -> None:
     """Immediate admission: every worker takes from the head of its own queue while it has a free slot."""
     counters, queued, running = state.counters, state.queued, state.running
     if counters[QUEUED] == 0:
@@ -137,7 +143,7 @@ def drain_queues(requests, setting, state):
 
 
 @kernel
-def bind_next(w, requests, setting, state):
+def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> None:
     """Immediate admission: reveal the next request and let it join worker w, at once if a slot is free there."""
     counters = state.counters
     i = counters[UNDISCOVERED]
@@ -150,11 +156,15 @@ def bind_next(w, requests, setting, state):
     else:
         state.worker[i] = w
         counters[QUEUED] += 1
-        join_queue(i, w, requests.prompt, state.queued, state.queued_tokens, state.queue_head, state.queue_tail, state.link)
+        join_queue(
+            i, w, requests.prompt, state.queued, state.queued_tokens, state.queue_head, state.queue_tail, state.link
+        )
 
 
 @kernel
-def join_queue(i, w, prompt, queued, queued_tokens, queue_head, queue_tail, link):
+def join_queue(
+    i: int, w: int, prompt: Ints, queued: Ints, queued_tokens: Ints, queue_head: Ints, queue_tail: Ints, link: Ints
+) -> None:
     """Put request i at the end of worker w's own queue."""
     link[i] = -1
     if queued[w] == 0:
@@ -167,7 +177,7 @@ def join_queue(i, w, prompt, queued, queued_tokens, queue_head, queue_tail, link
 
 
 @kernel
-def bind_known(requests, setting, state):
+def bind_known(requests: Requests, setting: Setting, state: State) -> None:
     """Immediate admission by a compiled rule: `bind_next` for every request that is known by now."""
     counters = state.counters
     prompt, output, uniforms = requests.prompt, requests.output, requests.uniforms

@@ -38,11 +38,15 @@ from lbopt.kernels.simulation.tables import (
     TAKE_STEP,
     UNDISCOVERED,
     WAITING,
+    Requests,
+    Rows,
+    Setting,
+    State,
 )
 
 
 @kernel
-def run(requests, setting, state, rows):
+def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
     """Run until something outside is needed; returns why (FINISHED, ROWS_FULL, NEEDS_DECISION, ...)."""
     counters = state.counters
     N = requests.prompt.size
@@ -89,14 +93,14 @@ def run(requests, setting, state, rows):
 
 
 @kernel
-def admit_external(requests, state):
+def admit_external(requests: Requests, state: State) -> None:
     """Carry out the decision that the outside wrote into `State.choice`, one worker or -1 per pool position."""
     admit(state.counters[POOL_TAIL] - state.counters[POOL_HEAD], requests, state)
     state.counters[PHASE] = TAKE_STEP
 
 
 @kernel
-def num_waiting(requests, setting, state):
+def num_waiting(requests: Requests, setting: Setting, state: State) -> int:
     """Requests that the decision of this step faces: pool or queues, and those that become known with it."""
     counters = state.counters
     before = counters[QUEUED] if setting.immediate else counters[POOL_TAIL] - counters[POOL_HEAD]
@@ -104,13 +108,13 @@ def num_waiting(requests, setting, state):
 
 
 @kernel
-def _something_to_decide(requests, setting, state):
+def _something_to_decide(requests: Requests, setting: Setting, state: State) -> bool:
     free = state.load.size * setting.slots_per_worker - state.counters[ACTIVE]
     return free > 0 and num_waiting(requests, setting, state) > 0
 
 
 @kernel
-def _note_decision(requests, setting, state):
+def _note_decision(requests: Requests, setting: Setting, state: State) -> None:
     """Write down what the decision faces, before it is made."""
     counters = state.counters
     free = state.load.size * setting.slots_per_worker - counters[ACTIVE]
@@ -130,7 +134,7 @@ def _note_decision(requests, setting, state):
 
 
 @kernel
-def _decide_compiled(requests, setting, state):
+def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None:
     counters = state.counters
     state.scratch_load[:] = state.load
     state.scratch_running[:] = state.running

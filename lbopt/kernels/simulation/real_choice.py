@@ -5,11 +5,12 @@ slot differ in load, and either a slot stays empty or two requests differ in siz
 saturation few decisions have one, and every policy ties.
 """
 
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 
 
 @kernel
-def has_real_choice(load, running, slots_per_worker, pool, prompt):
+def has_real_choice(load: Ints, running: Ints, slots_per_worker: int, pool: Ints, prompt: Ints) -> int:
     """Return 1 where the pooled decision has a real choice, else 0."""
     if pool.size == 0:
         return 0
@@ -37,7 +38,7 @@ def has_real_choice(load, running, slots_per_worker, pool, prompt):
 
 
 @kernel
-def loads_differ(load, queued_tokens):
+def loads_differ(load: Ints, queued_tokens: Ints) -> int:
     """Return 1 where two workers differ in resident plus queued tokens: the choice of an immediate binding."""
     for g in range(1, load.size):
         if load[g] + queued_tokens[g] != load[0] + queued_tokens[0]:

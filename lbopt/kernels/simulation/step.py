@@ -5,6 +5,7 @@ time, clock, growth, completions. Growth adds `running` to the worker's load, an
 takes s + o tokens with it, so no request is touched between its start and its end.
 """
 
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.simulation.tables import (
     ACTIVE,
@@ -14,11 +15,15 @@ from lbopt.kernels.simulation.tables import (
     ROW,
     STEP,
     WAITING,
+    Requests,
+    Rows,
+    Setting,
+    State,
 )
 
 
 @kernel
-def take_step(requests, setting, state, rows):
+def take_step(requests: Requests, setting: Setting, state: State, rows: Rows) -> None:
     """Advance by one step and write its row. Cost: G + completions."""
     counters = state.counters
     load, running = state.load, state.running
@@ -66,7 +71,9 @@ def take_step(requests, setting, state, rows):
 
 
 @kernel
-def _complete(k, prompt, output, load, running, worker, link, calendar):
+def _complete(
+    k: int, prompt: Ints, output: Ints, load: Ints, running: Ints, worker: Ints, link: Ints, calendar: Ints
+) -> int:
     """Remove the requests that end with step k; returns how many."""
     bucket = k % calendar.size
     i = calendar[bucket]

@@ -6,16 +6,18 @@ steps of output. Requests are numbered by arrival; -1 means "none" throughout.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from lbopt.kernels.arrays import Floats, Ints
 
 
 class Requests(NamedTuple):
     """What is true of the requests; read only."""
 
-    prompt: Any  # int64 (N,), tokens
-    output: Any  # int64 (N,), decode steps, >= 1
-    arrival: Any  # float64 (N,), seconds; empty in a closed loop
-    uniforms: Any  # float64 (N, 2), draws of the random rules; may be empty
+    prompt: Ints  # int64 (N,), tokens
+    output: Ints  # int64 (N,), decode steps, >= 1
+    arrival: Floats  # float64 (N,), seconds; empty in a closed loop
+    uniforms: Floats  # float64 (N, 2), draws of the random rules; may be empty
 
 
 class Setting(NamedTuple):
@@ -28,48 +30,48 @@ class Setting(NamedTuple):
     seconds_per_token: float
     kv_capacity: int  # tokens a worker can hold; -1 = unlimited
     code: int  # the rule, see routing.codes
-    parameters: Any  # int64 (NUM_PARAMETERS,)
+    parameters: Ints  # int64 (NUM_PARAMETERS,)
 
 
 class State(NamedTuple):
     """Everything that changes while the loop runs."""
 
-    load: Any  # int64 (G,), resident tokens
-    running: Any  # int64 (G,)
-    queued: Any  # int64 (G,), requests bound to the worker but not started (immediate admission)
-    queued_tokens: Any  # int64 (G,)
-    queue_head: Any  # int64 (G,), request at the head of the worker's queue
-    queue_tail: Any  # int64 (G,)
-    link: Any  # int64 (N,), next request in the same queue or calendar bucket
-    calendar: Any  # int64 (longest output + 1,), head of the bucket of requests that end at step = index mod length
-    pool: Any  # int64 (N,), request numbers; pool[POOL_HEAD:POOL_TAIL] wait, in order of revelation
-    worker: Any  # int64 (N,), output: where the request ran
-    start_step: Any  # int64 (N,), output
-    reveal_step: Any  # int64 (N,), output
-    start_clock: Any  # float64 (N,), output, seconds
-    reveal_clock: Any  # float64 (N,), output, seconds: arrival, or revelation in a closed loop
-    counters: Any  # int64 (NUM_COUNTERS,)
-    clock: Any  # float64 (1,), seconds
-    choice: Any  # int64 (N,), scratch: worker of each pool position
-    scratch_load: Any  # int64 (G,)
-    scratch_free: Any  # int64 (G,)
-    scratch_running: Any  # int64 (G,)
+    load: Ints  # int64 (G,), resident tokens
+    running: Ints  # int64 (G,)
+    queued: Ints  # int64 (G,), requests bound to the worker but not started (immediate admission)
+    queued_tokens: Ints  # int64 (G,)
+    queue_head: Ints  # int64 (G,), request at the head of the worker's queue
+    queue_tail: Ints  # int64 (G,)
+    link: Ints  # int64 (N,), next request in the same queue or calendar bucket
+    calendar: Ints  # int64 (longest output + 1,), head of the bucket of requests that end at step = index mod length
+    pool: Ints  # int64 (N,), request numbers; pool[POOL_HEAD:POOL_TAIL] wait, in order of revelation
+    worker: Ints  # int64 (N,), output: where the request ran
+    start_step: Ints  # int64 (N,), output
+    reveal_step: Ints  # int64 (N,), output
+    start_clock: Floats  # float64 (N,), output, seconds
+    reveal_clock: Floats  # float64 (N,), output, seconds: arrival, or revelation in a closed loop
+    counters: Ints  # int64 (NUM_COUNTERS,)
+    clock: Floats  # float64 (1,), seconds
+    choice: Ints  # int64 (N,), scratch: worker of each pool position
+    scratch_load: Ints  # int64 (G,)
+    scratch_free: Ints  # int64 (G,)
+    scratch_running: Ints  # int64 (G,)
 
 
 class Rows(NamedTuple):
     """One row a step; row r of a run is step r + 1 and the decision before it."""
 
-    barrier_loads: Any  # int64 (K, G), during the step: after admission, before growth
-    post_loads: Any  # int64 (K, G), after growth and completions, before the next admission
-    active: Any  # int64 (K,), requests running during the step
-    seconds: Any  # float64 (K,)
-    clock: Any  # float64 (K,), at the end of the step
-    completed: Any  # int64 (K,)
-    admitted: Any  # int64 (K,), by the decision before the step
-    waiting: Any  # int64 (K,), seen by the decision before the step
-    free_slots: Any  # int64 (K,), seen by the decision before the step
-    real_choice: Any  # int64 (K,), 1 where two feasible placements differ
-    over_capacity: Any  # int64 (K,), workers whose barrier load exceeds kv_capacity
+    barrier_loads: Ints  # int64 (K, G), during the step: after admission, before growth
+    post_loads: Ints  # int64 (K, G), after growth and completions, before the next admission
+    active: Ints  # int64 (K,), requests running during the step
+    seconds: Floats  # float64 (K,)
+    clock: Floats  # float64 (K,), at the end of the step
+    completed: Ints  # int64 (K,)
+    admitted: Ints  # int64 (K,), by the decision before the step
+    waiting: Ints  # int64 (K,), seen by the decision before the step
+    free_slots: Ints  # int64 (K,), seen by the decision before the step
+    real_choice: Ints  # int64 (K,), 1 where two feasible placements differ
+    over_capacity: Ints  # int64 (K,), workers whose barrier load exceeds kv_capacity
 
 
 # places in State.counters

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lbopt.model import barrier_total, check_assignment, objective
+from lbopt.model import check_assignment, objective
 from lbopt.policies import CompiledPolicy, Policy
 from lbopt.policies.decide import decide, seconds_per_decision
 from lbopt.studies.gap.outcome import Decision, PolicyGap, SolvedState
@@ -34,9 +34,7 @@ def summarise(solved: Sequence[SolvedState], policy: str, behaviour: str = ALL) 
     standings = [s.standing for s in chosen]
     closed = [s for s in chosen if s.standing != "open"]
     gaps = np.array([s.decisions[policy].objective - s.best for s in closed], dtype=np.float64)
-    barriers = np.array(
-        [max(1, barrier_total(s.state.problem, s.result.assignment)) for s in closed], dtype=np.float64
-    )
+    barriers = np.array([max(1, s.barrier) for s in closed], dtype=np.float64)
     times = [s.decisions[policy].seconds for s in chosen]
     known = gaps.size > 0
     return PolicyGap(

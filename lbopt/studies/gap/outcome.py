@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.model import barrier_total
 from lbopt.simulator import Metrics, SampledState
 from lbopt.solvers import Result
 from lbopt.studies.gap.config import GapConfig
@@ -47,6 +48,12 @@ class SolvedState:
         """The best known imbalance, tokens."""
         assert self.result.objective is not None, "solve starts from a greedy placement"
         return self.result.objective
+
+    @property
+    def barrier(self) -> int:
+        """G * M after the best known placement, tokens."""
+        assert self.result.assignment is not None, "solve starts from a greedy placement"
+        return barrier_total(self.state.problem, self.result.assignment)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,7 @@
+"""Names of the array types that kernels take and give."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
