@@ -24,7 +24,7 @@ def share(value: float | None) -> str:
     if not _known(value):
         return "–"
     assert value is not None
-    percent = 100 * value
+    percent = 100 * value if abs(value) > 1e-9 else 0.0  # the rest is rounding
     return f"{percent:.1f} %" if abs(percent) >= 1 or percent == 0 else f"{percent:.2g} %"
 
 

@@ -1,0 +1,71 @@
+"""Every backend against a naive enumeration, on random small problems.
+
+LBOPT_DIFFERENTIAL_COUNT sets how many problems the normal run takes.
+"""
+
+import os
+import random
+
+import pytest
+from solvers.small_problems import naive_optimum, random_problem
+
+from lbopt.solvers import BACKENDS, is_available, solve, verify
+
+COUNT = int(os.environ.get("LBOPT_DIFFERENTIAL_COUNT", "240"))
+SCALES = (3, 100, 1000, 3000)
+
+
+def _compare(seed: int) -> None:
+    rng = random.Random(seed)
+    problem = random_problem(rng, SCALES[seed % len(SCALES)])
+    optimum, _ = naive_optimum(problem)
+    for name in filter(is_available, BACKENDS):
+        result = solve(problem, name, seed=seed % 7)
+        if name == "pulp":  # no claim of CBC is used, and it does make false ones
+            assert result.bound <= optimum <= result.objective, (seed, result.summary())
+        else:
+            assert result.status == "optimal", (seed, result.summary())
+            assert result.objective == result.bound == optimum, (seed, result.summary())
+        assert verify(problem, result).bound_established
+
+
+@pytest.mark.parametrize("block", range(12))
+def test_all_solvers_and_enumeration_agree(block):
+    """On a few hundred problems."""
+    for seed in range(block, COUNT, 12):
+        _compare(seed)
+
+
+@pytest.mark.slow
+def test_all_solvers_and_enumeration_agree_on_two_thousand():
+    for seed in range(2000):
+        _compare(seed)
+
+
+@pytest.mark.parametrize("top", [10**6, 10**9, 10**12])
+def test_no_large_number_fools_lbopt(top):
+    """Beyond the safe scales: never a bound above the optimum, never a worse assignment called optimal."""
+    for seed in range(6):
+        problem = random_problem(random.Random(seed), top)
+        optimum, _ = naive_optimum(problem)
+        for name in filter(is_available, BACKENDS):
+            result = solve(problem, name, time_limit=0.3)
+            assert result.bound <= optimum <= result.objective, (seed, result.summary())
+            verify(problem, result)
+
+
+@pytest.mark.parametrize("name", [n for n in BACKENDS if BACKENDS[n].largest_safe_total != 0])
+def test_leximax_agrees_with_enumeration(name):
+    """The sorted load vector is the least among all optima."""
+    for seed in range(40):
+        problem = random_problem(random.Random(seed), (3, 100)[seed % 2], requests=5)
+        result = solve(problem, name, tie="leximax")
+        optimum, loads = naive_optimum(problem)
+        after = problem.base.copy()
+        for i, g in enumerate(result.assignment):
+            if g >= 0:
+                after[g] += problem.work[i]
+        assert result.objective == optimum
+        assert result.tie == "leximax"
+        assert sorted(after.ravel().tolist(), reverse=True) == loads, seed
+        assert "its sorted loads are the least among all optima" in verify(problem, result).established

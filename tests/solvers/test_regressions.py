@@ -1,0 +1,45 @@
+"""Problems on which a third-party solver claimed a bound above the optimum: lbopt must not repeat the claim."""
+
+import json
+import logging
+import types
+from pathlib import Path
+
+import pytest
+
+from lbopt.model import StepProblem
+from lbopt.model.formulation import formulate
+from lbopt.solvers import is_available, recount, solve, verify
+from lbopt.solvers.backend import RawAnswer
+
+FILES = sorted((Path(__file__).parent / "regressions").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_false_claim_is_not_repeated(path, monkeypatch, caplog):
+    data = json.loads(path.read_text())
+    problem = StepProblem.from_dict(data["problem"])
+    numbers = recount.Numbers(
+        problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()
+    )
+    optimum, _ = recount.exhaust(numbers, 10**7)
+    assert optimum == data["optimum"] < data["claimed_bound"]
+    if is_available(data["solver"]):
+        result = solve(problem, data["solver"], time_limit=5)
+        assert result.bound <= optimum <= result.objective
+        verify(problem, result)
+
+    # The claim as it was recorded, whatever the solver says today.
+    program = formulate(problem)
+    claim = data["claimed_bound"] // program.scale - program.offset
+    answer = RawAnswer(values=None, bound=float(claim), stop="done", native_status="Optimal")
+    front_door = __import__("sys").modules[solve.__module__]
+    monkeypatch.setattr(front_door, "load", lambda name: types.SimpleNamespace(minimise=lambda task: answer))
+    with caplog.at_level(logging.WARNING):
+        result = solve(problem, data["solver"])
+    assert result.bound <= optimum
+    verify(problem, result)
+
+
+def test_there_are_regressions():
+    assert FILES
