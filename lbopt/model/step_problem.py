@@ -22,6 +22,8 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.model.integers import LARGEST_TOTAL, BoolArray, IntArray, boolean_array, integer_array
+from lbopt.model.json_text import parsed_json
+from lbopt.model.window import growth_steps, projected_base
 
 FORMAT = "lbopt-step-problem"
 FORMAT_VERSION = 1
@@ -119,9 +121,9 @@ class StepProblem:
         growth
             Tokens that each running or new request gains per step; 0 freezes all loads.
         """
-        growths = _growth_steps(horizon, growth)
+        growths = growth_steps(horizon, growth)
         work = integer_array("sizes", sizes, ndim=(1,))[:, None] + growths[None, :]
-        base = _projected_base(loads, active, departures, growths)
+        base = projected_base(loads, active, departures, growths)
         return cls(base=base, slots=slots, work=work, must_admit=must_admit)
 
     @classmethod
@@ -142,7 +144,7 @@ class StepProblem:
 
         `outputs` is int (N,), at least 1: the number of steps request i will run.
         """
-        growths = _growth_steps(horizon, growth)
+        growths = growth_steps(horizon, growth)
         prompt = integer_array("sizes", sizes, ndim=(1,))
         steps = integer_array("outputs", outputs, ndim=(1,))
         if steps.shape != prompt.shape:
@@ -151,7 +153,7 @@ class StepProblem:
             raise InputError(f"outputs[{int(np.argmax(steps < 1))}] is 0; a request runs at least one step")
         alive = np.arange(growths.size)[None, :] < steps[:, None]
         work = (prompt[:, None] + growths[None, :]) * alive
-        base = _projected_base(loads, active, departures, growths)
+        base = projected_base(loads, active, departures, growths)
         return cls(base=base, slots=slots, work=work, must_admit=must_admit)
 
     # ------------------------------------------------------------------ shape
@@ -250,18 +252,7 @@ class StepProblem:
     @classmethod
     def from_json(cls, text_or_path: str | Path) -> StepProblem:
         """Read a problem from a JSON text or from a file that holds one."""
-        if isinstance(text_or_path, Path) or not text_or_path.lstrip().startswith(("{", "[")):
-            source = str(text_or_path)
-            try:
-                text = Path(text_or_path).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"cannot read {source}: {error}") from None
-        else:
-            source, text = "the problem", text_or_path
-        try:
-            data = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{source} is not valid JSON: {error}") from None
+        data, source = parsed_json(text_or_path, "the problem")
         return cls.from_dict(data, source=source)
 
     def write(self, path: str | Path) -> None:
@@ -302,34 +293,3 @@ def _over_window(array: IntArray, width: int) -> IntArray:
     wide = np.ascontiguousarray(np.broadcast_to(wide, (wide.shape[0], width)))
     wide.flags.writeable = False
     return wide
-
-
-def _growth_steps(horizon: int, growth: int) -> IntArray:
-    """Tokens that a running request has gained at h = 0..H."""
-    for name, value in (("horizon", horizon), ("growth", growth)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-            raise InputError(f"{name} is {value!r}; expected a whole number of zero or more")
-    return np.arange(int(horizon) + 1, dtype=np.int64) * int(growth)
-
-
-def _projected_base(loads: Any, active: Any, departures: Any, growths: IntArray) -> IntArray:
-    present = integer_array("loads", loads, ndim=(1,))
-    running = integer_array("active", active if active is not None else np.zeros_like(present), ndim=(1,))
-    if running.shape != present.shape:
-        raise InputError(f"active has {running.size} entries but loads has {present.size} workers")
-    base = present[:, None] + running[:, None] * growths[None, :]
-    if departures is None or len(departures) == 0:
-        return base
-    rows = integer_array("departures", departures, ndim=(2,))
-    if rows.shape[1] != 3:
-        raise InputError(f"departures has shape {rows.shape}; expected rows of (worker, remaining steps, size)")
-    for row, (worker, remaining, size) in enumerate(rows.tolist()):
-        if worker >= present.size:
-            raise InputError(f"departures[{row}] names worker {worker}; expected 0..{present.size - 1}")
-        if remaining < 1:
-            raise InputError(f"departures[{row}] has 0 remaining steps; a running request has at least 1")
-        base[worker, remaining:] -= size + growths[remaining:]
-    if (base < 0).any():
-        worker = int(np.argwhere(base < 0)[0][0])
-        raise InputError(f"departures remove more from worker {worker} than its load and active count hold")
-    return base

@@ -106,7 +106,6 @@ BACKENDS: dict[str, Capabilities] = {
         name="cp-sat",
         module="lbopt.solvers.cp_sat",
         package="ortools",
-        extra="cp-sat",
         largest_safe_total=2**31,
         largest_total=2**53,
     ),

@@ -16,6 +16,7 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem, barrier_total, check_assignment, objective
 from lbopt.model.integers import IntArray
+from lbopt.model.json_text import parsed_json
 
 FORMAT = "lbopt-result"
 FORMAT_VERSION = 1
@@ -176,17 +177,7 @@ class Result:
     @classmethod
     def from_json(cls, text_or_path: str | Path) -> Result:
         """Read a result from a JSON text or from a file that holds one."""
-        source, text = "the result", str(text_or_path)
-        if isinstance(text_or_path, Path) or not text.lstrip().startswith(("{", "[")):
-            source = text
-            try:
-                text = Path(text_or_path).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"cannot read {source}: {error}") from None
-        try:
-            data = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{source} is not valid JSON: {error}") from None
+        data, source = parsed_json(text_or_path, "the result")
         return cls.from_dict(data, source=source)
 
 
