@@ -29,4 +29,4 @@ def draw_gap_distribution(outcome: GapOutcome, axes: Axes) -> None:
     axes.set_xscale("symlog", linthresh=100)
     axes.set_xlim(left=-5)
     axes.set_xlabel("imbalance above the optimum (tokens; linear up to 100, then logarithmic)")
-    axes.legend(loc="lower right", frameon=True)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)

@@ -36,12 +36,12 @@ _GAP_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
 _BALANCE_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("imbalance_tokens", "imbalance (tokens)", numbers.tokens),
     ("spread_tokens", "max − min (tokens)", numbers.tokens),
+    ("waiting_max_steps", "longest wait (steps)", numbers.plain),
     ("idle_share", "idle", numbers.share),
     ("throughput_tokens_per_second", "tokens / s", numbers.tokens),
     ("energy_joules", "energy (kJ)", numbers.kilojoules),
     ("occupancy", "occupancy", numbers.share),
     ("real_choice_share", "real choices", numbers.share),
-    ("waiting_max_steps", "longest wait (steps)", numbers.plain),
 )
 
 _LATENCY_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
@@ -55,7 +55,7 @@ _LATENCY_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("first_token_mean_seconds", "first token (ms)", numbers.milliseconds),
 )
 
-_DIFFERENCE_COLUMNS = (*_BALANCE_COLUMNS[:5], _LATENCY_COLUMNS[0], *_LATENCY_COLUMNS[5:7])
+_DIFFERENCE_COLUMNS = (*_BALANCE_COLUMNS[:6], _LATENCY_COLUMNS[0])
 
 
 def gap_rows(outcome: GapOutcome) -> list[PolicyGap]:
@@ -67,8 +67,10 @@ def gap_rows(outcome: GapOutcome) -> list[PolicyGap]:
 
 
 def gap_tables(outcome: GapOutcome) -> list[Table]:
-    """Return the one-step tables, one per group of states."""
+    """Return the one-step tables, one per group of states; each also shows how long the policy lets anybody wait."""
     rows = gap_rows(outcome)
+    waits = _longest_waits(outcome)
+    wait_header = ("longest wait (own run, steps)",) if waits else ()
     tables = []
     for behaviour in dict.fromkeys(row.behaviour for row in rows):
         chosen = sorted((r for r in rows if r.behaviour == behaviour), key=lambda r: (r.gap_mean_tokens, r.policy))
@@ -82,11 +84,25 @@ def gap_tables(outcome: GapOutcome) -> list[Table]:
             Table(
                 title=f"One step: gap to the optimum, {where}",
                 caption=caption,
-                headers=("policy", *(header for _, header, _ in _GAP_COLUMNS)),
-                rows=[(r.policy, *(form(getattr(r, name)) for name, _, form in _GAP_COLUMNS)) for r in chosen],
+                headers=("policy", *(header for _, header, _ in _GAP_COLUMNS), *wait_header),
+                rows=[
+                    (
+                        r.policy,
+                        *(form(getattr(r, name)) for name, _, form in _GAP_COLUMNS),
+                        *((waits.get(r.policy, "–"),) if waits else ()),
+                    )
+                    for r in chosen
+                ],
             )
         )
     return tables
+
+
+def _longest_waits(outcome: GapOutcome) -> dict[str, str]:
+    longest: dict[str, int] = {}
+    for run in outcome.long_runs:
+        longest[run.policy] = max(longest.get(run.policy, 0), run.metrics.waiting_max_steps)
+    return {policy: numbers.plain(steps) for policy, steps in longest.items()}
 
 
 def long_run_tables(outcome: GapOutcome) -> list[Table]:
