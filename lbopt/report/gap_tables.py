@@ -63,7 +63,8 @@ def gap_rows(outcome: GapOutcome) -> list[PolicyGap]:
     policies = list(dict.fromkeys(name for solved in outcome.solved for name in solved.decisions))
     behaviours = list(dict.fromkeys(solved.state.behaviour for solved in outcome.solved))
     groups = [ALL, *behaviours] if len(behaviours) > 1 else [ALL]
-    return [summarise(outcome.solved, policy, behaviour) for behaviour in groups for policy in policies]
+    rows = [summarise(outcome.solved, policy, behaviour) for behaviour in groups for policy in policies]
+    return [row for row in rows if row.states > 0]
 
 
 def gap_tables(outcome: GapOutcome) -> list[Table]:
@@ -74,10 +75,11 @@ def gap_tables(outcome: GapOutcome) -> list[Table]:
     tables = []
     for behaviour in dict.fromkeys(row.behaviour for row in rows):
         chosen = sorted((r for r in rows if r.behaviour == behaviour), key=lambda r: (r.gap_mean_tokens, r.policy))
-        first = chosen[0]
+        widest = max(chosen, key=lambda r: r.states)  # a log decides its own states alone
         where = "over all states" if behaviour == ALL else f"in states under {behaviour}"
         caption = (
-            f"{first.states} states: {first.proved} proved, {first.claimed} claimed by a solver, {first.open} open. "
+            f"{widest.states} states: {widest.proved} proved, {widest.claimed} claimed by a solver, "
+            f"{widest.open} open. "
             "Open states enter no average."
         )
         tables.append(

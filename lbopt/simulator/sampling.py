@@ -36,6 +36,8 @@ class SampledState:
         int64 (N,): steps each request had waited.
     behaviour, step
         The policy that had brought the fleet there, and the decision step.
+    chosen
+        int64 (N,): what the behaviour then really did, worker or -1; None where that is not known.
     """
 
     problem: StepProblem
@@ -43,6 +45,7 @@ class SampledState:
     waited: NDArray[np.int64]
     behaviour: str
     step: int
+    chosen: NDArray[np.int64] | None = None
 
     @property
     def observation(self) -> Observation:
@@ -56,6 +59,7 @@ class SampledState:
             "step": self.step,
             "running": self.running.tolist(),
             "waited": self.waited.tolist(),
+            "chosen": None if self.chosen is None else self.chosen.tolist(),
             "problem": self.problem.to_dict(),
         }
 
@@ -72,7 +76,15 @@ class SampledState:
                 f"{source} has {running.size} running counts for {problem.num_workers} workers "
                 f"and {waited.size} waits for {problem.num_requests} requests"
             )
-        return cls(problem, running, waited, str(data.get("behaviour", "given")), int(data.get("step", 0)))
+        chosen = data.get("chosen")
+        return cls(
+            problem,
+            running,
+            waited,
+            str(data.get("behaviour", "given")),
+            int(data.get("step", 0)),
+            None if chosen is None else np.asarray(chosen, dtype=np.int64),
+        )
 
 
 def sample_states(
@@ -99,12 +111,20 @@ def sample_states(
     candidates = np.flatnonzero((run.steps["real_choice"] > 0) & (steps >= first) & (steps <= last))
     if candidates.size > count:
         candidates = candidates[np.linspace(0, candidates.size - 1, count).round().astype(np.int64)]
-    states: list[SampledState] = []
-
-    def keep(observation: Observation) -> None:
-        problem = StepProblem.now(observation.loads, observation.free_slots, observation.sizes)
-        states.append(SampledState(problem, observation.running, observation.waited, policy.name, observation.step))
-
+    seen: list[Observation] = []
     if candidates.size:
-        simulate(trace, policy, setting, seed=seed, look_at=candidates, look=keep)
-    return states, run
+        simulate(trace, policy, setting, seed=seed, look_at=candidates, look=seen.append)
+    return [_state(observation, run) for observation in seen], run
+
+
+def _state(observation: Observation, run: Run) -> SampledState:
+    """Freeze what was seen, with what the run then did: a decision starts the requests whose start_step it is."""
+    starts = run.requests["start_step"][observation.requests] == observation.step
+    return SampledState(
+        problem=StepProblem.now(observation.loads, observation.free_slots, observation.sizes),
+        running=observation.running,
+        waited=observation.waited,
+        behaviour=run.policy,
+        step=observation.step,
+        chosen=np.where(starts, run.requests["worker"][observation.requests], -1),
+    )

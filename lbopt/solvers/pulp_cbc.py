@@ -2,9 +2,9 @@
 
 PuLP passes on no bound, and its `status` says "Optimal" after a stop on time as well. So the claim is read from
 `sol_status`, and only where CBC's own log says that the search was completed does the objective count as a claimed
-bound; `backend.py` says up to which scale it is used. No `threads` option is given: with "threads 1" the bundled CBC runs
-its parallel code and now and then never ends (seen in fewer than 3,000 tiny programs; without it 2,880 all ended).
-On Ctrl-C the child ends by the terminal's own signal; a signal sent to Python alone does not reach it.
+bound; `backend.py` says up to which scale it is used. No `threads` option is given: with "threads 1" the bundled CBC
+runs its parallel code and now and then never ends (seen in fewer than 3,000 tiny programs; without it 2,880 all
+ended). On Ctrl-C the child ends by the terminal's own signal; a signal sent to Python alone does not reach it.
 """
 
 from __future__ import annotations

@@ -21,10 +21,10 @@ STANDINGS: tuple[Standing, ...] = ("proved", "claimed", "open")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """What one policy made of one state: imbalance in tokens, and the wall time of the decision."""
+    """What one policy made of one state: imbalance in tokens, and the wall time of the decision where it was timed."""
 
     objective: int
-    seconds: float
+    seconds: float | None
 
 
 @dataclass(slots=True, eq=False)

@@ -7,9 +7,9 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
-from lbopt.policies import Policy, make_policy
+from lbopt.policies import CompiledPolicy, Policy, make_policy
 from lbopt.studies.gap.config import GapConfig
-from lbopt.studies.gap.decisions import decide_state
+from lbopt.studies.gap.decisions import decide_state, score_as_run
 from lbopt.studies.gap.long_runs import long_run
 from lbopt.studies.gap.optima import solve_state
 from lbopt.studies.gap.outcome import GapOutcome
@@ -27,12 +27,21 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
     try:
         states, notes = gather_states(config, told)
         outcome.notes.extend(notes)
+        decided = {p.name for p in policies if isinstance(p, CompiledPolicy) and p.admission == "pooled"}
+        underfilled: dict[str, int] = {}
         told.begin("solving and deciding", len(states))
         for state in states:
             solved = solve_state(state, config)
             decide_state(solved, policies, seed=config.seed)
+            if state.behaviour not in decided and not score_as_run(solved):
+                underfilled[state.behaviour] = underfilled.get(state.behaviour, 0) + 1
             outcome.solved.append(solved)
             told.advance()
+        for behaviour, count in underfilled.items():
+            outcome.notes.append(
+                f"behaviour {behaviour} left slots empty in {count} of its states although somebody waited; "
+                "what it did there is not compared with full placements"
+            )
         if config.long_runs:
             told.begin("long runs", config.seeds * len(policies))
             for seed in range(config.seed, config.seed + config.seeds):
@@ -40,10 +49,23 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
                 for spec in config.policies:
                     outcome.long_runs.append(long_run(make_policy(spec), requests, config, seed))
                     told.advance()
+            outcome.notes.extend(_capacity_notes(outcome, config))
     except KeyboardInterrupt:
         outcome.interrupted = True
     outcome.seconds = time.perf_counter() - begin
     return outcome
+
+
+def _capacity_notes(outcome: GapOutcome, config: GapConfig) -> list[str]:
+    """Name the policies under which a worker held more tokens than it has room for."""
+    worst: dict[str, float] = {}
+    for run in outcome.long_runs:
+        worst[run.policy] = max(worst.get(run.policy, 0.0), run.metrics.over_capacity_share)
+    return [
+        f"policy {policy}: {share:.2%} of all worker-steps exceed the KV capacity of {config.kv_capacity} tokens"
+        for policy, share in worst.items()
+        if share > 0
+    ]
 
 
 def baseline_of(config: GapConfig) -> str:
