@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 the answer is no (a rerun differs, a claim is false), 2 wr
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from typing import Annotated
 
@@ -60,9 +61,9 @@ def main() -> None:
     except LbOptError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        sys.exit(130)
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing to flush at exit
+        sys.exit(1)
     except MemoryError:
         typer.echo("error: out of memory; use fewer requests, workers or states", err=True)
         sys.exit(2)

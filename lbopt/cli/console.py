@@ -17,24 +17,35 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table as RichTable
+from rich.text import Text
 
 from lbopt.report.gap_tables import Table
 
 #: Results go to standard output, progress and remarks to standard error. A pipe or file has no width to fit into.
-out = Console(width=None if sys.stdout.isatty() else 180)
-err = Console(stderr=True)
+out = Console(width=None if sys.stdout.isatty() else 180, markup=False, highlight=False)
+err = Console(stderr=True, markup=False, highlight=False)
+
+
+def say(text: str) -> None:
+    """Print one line of result; names are printed as they are, and long lines are left to the terminal."""
+    out.print(text, soft_wrap=True)
+
+
+def remark(text: str) -> None:
+    """Print one line to standard error."""
+    err.print(text, soft_wrap=True)
 
 
 def print_table(table: Table) -> None:
     """Print a report table between its title and its caption."""
     shown = RichTable(box=None, pad_edge=False, header_style="bold")
     for index, header in enumerate(table.headers):
-        shown.add_column(header, justify="left" if index == 0 else "right", overflow="fold", no_wrap=index == 0)
+        shown.add_column(Text(header), justify="left" if index == 0 else "right", overflow="fold", no_wrap=index == 0)
     for row in table.rows:
-        shown.add_row(*row)
-    out.print(table.title, style="bold", highlight=False, soft_wrap=True)
+        shown.add_row(*(Text(cell) for cell in row))
+    out.print(table.title, style="bold", soft_wrap=True)
     out.print(shown)
-    out.print(table.caption, style="dim", highlight=False, soft_wrap=True)
+    out.print(table.caption, style="dim", soft_wrap=True)
     out.print()
 
 
@@ -48,7 +59,7 @@ class ProgressBar:
 
     def __init__(self) -> None:
         self._bar = Progress(
-            TextColumn("{task.description:<22}"),
+            TextColumn("{task.description:<22}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),

@@ -56,10 +56,9 @@ def gap(
 
     Example: `lbopt gap burstgpt-like --requests 3000 --states 20 --out demo-gap`
     """
-    from lbopt.cli.console import ProgressBar, command_line, err, print_table
-    from lbopt.cli.console import out as console
+    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
     from lbopt.report.folder import check_target
-    from lbopt.report.gap_folder import write_gap_folder
+    from lbopt.report.gap_folder import FORMAT, write_gap_folder
     from lbopt.report.gap_page import lead
     from lbopt.report.gap_tables import gap_tables, long_run_tables
     from lbopt.studies.gap import GapConfig, run_gap
@@ -97,17 +96,18 @@ def gap(
     )
     folder = Path(out) if out else None
     if folder is not None:
-        check_target(folder)
+        check_target(folder, FORMAT)
     with ProgressBar() as bar:
         outcome = run_gap(config, bar)
+    if folder is not None:  # before anything is printed: a closed pipe must not cost the study
+        write_gap_folder(outcome, folder, command_line())
     for table in gap_tables(outcome) + long_run_tables(outcome):
         print_table(table)
-    console.print(lead(outcome))
+    say(lead(outcome))
     for note in outcome.notes:
-        err.print(f"note: {note}")
+        remark(f"note: {note}")
     if folder is not None:
-        write_gap_folder(outcome, folder, command_line())
-        console.print(f"report: {folder / 'report.html'}", soft_wrap=True)
+        say(f"report: {folder / 'report.html'}")
     if outcome.interrupted:
-        err.print("interrupted: tables and report cover what was done until then")
+        remark("interrupted: tables and report cover what was done until then")
         raise typer.Exit(130)

@@ -18,8 +18,7 @@ def rerun(
 
     Example: `lbopt gap burstgpt-like --requests 2000 --states 10 --out again && lbopt rerun again`
     """
-    from lbopt.cli.console import ProgressBar, err
-    from lbopt.cli.console import out as console
+    from lbopt.cli.console import ProgressBar, remark, say
     from lbopt.exceptions import InputError
     from lbopt.report.gap_difference import first_difference
     from lbopt.report.gap_folder import read_run, write_gap_folder
@@ -33,19 +32,19 @@ def rerun(
         outcome = run_gap(config, bar)
     if outcome.interrupted:
         raise KeyboardInterrupt
-    if before["trace"] and before["trace"]["digest"] != outcome.trace["digest"]:
-        console.print(f"differs: the requests of '{config.requests.trace}' are not the same any more")
+    if before["trace"] and before["trace"].get("digest") != outcome.trace["digest"]:
+        say(f"differs: the requests of '{config.requests.trace}' are not the same any more")
         raise typer.Exit(1)
     with tempfile.TemporaryDirectory() as scratch:
         again = Path(scratch) / "again"
         write_gap_folder(outcome, again, before["command"])
         difference = first_difference(folder, again)
     if difference is None:
-        console.print("identical: every number but the times")
+        say("identical: every number but the times")
         return
-    console.print(f"differs: {difference}", soft_wrap=True, highlight=False)
+    say(f"differs: {difference}")
     now = provenance(before["command"])["versions"]
     for name, version in before["versions"].items():
         if now.get(name) != version:
-            err.print(f"note: {name} was {version}, is {now.get(name, 'missing')}")
+            remark(f"note: {name} was {version}, is {now.get(name, 'missing')}")
     raise typer.Exit(1)

@@ -41,11 +41,10 @@ def simulate(
 
     Example: `lbopt simulate burstgpt-like --policy br-0 --workers 16 --requests 20000`
     """
-    from lbopt.cli.console import ProgressBar, command_line, print_table
-    from lbopt.cli.console import out as console
+    from lbopt.cli.console import ProgressBar, command_line, print_table, say
     from lbopt.policies import make_policy
     from lbopt.report.folder import check_target
-    from lbopt.report.run_folder import write_run_folder
+    from lbopt.report.run_folder import FORMAT, write_run_folder
     from lbopt.report.run_table import run_table
     from lbopt.simulator import simulate as run_policy
     from lbopt.studies.gap import GapConfig
@@ -75,7 +74,7 @@ def simulate(
     steps = _window(window)
     folder = Path(out) if out else None
     if folder is not None:
-        check_target(folder)
+        check_target(folder, FORMAT)
     drawn = config.requests.draw_for(seed)
     with ProgressBar() as bar:
         bar.begin(chosen.name, len(drawn))
@@ -88,16 +87,17 @@ def simulate(
 
         run = run_policy(drawn, chosen, config.setting, seed=seed, progress=show)
     metrics = run.metrics(steps)
-    print_table(run_table(run, metrics))
     if folder is not None:
         write_run_folder(run, metrics, folder, command_line(), config.requests.describe())
-        console.print(f"tables: {folder}", soft_wrap=True)
+    print_table(run_table(run, metrics))
+    if folder is not None:
+        say(f"tables: {folder}")
 
 
 def _window(text: str | None) -> Window | None:
     if text is None:
         return None
     first, colon, last = text.partition(":")
-    if not colon or not (first.isdigit() and last.isdigit()):
+    if not colon or not (first.isdecimal() and last.isdecimal()):
         raise InputError(f"window '{text}' is not understood; expected FIRST:LAST, steps counted from 1")
     return Window(int(first), int(last))

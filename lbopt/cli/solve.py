@@ -26,12 +26,15 @@ def solve(
     """
     from lbopt import StepProblem
     from lbopt import solve as solve_problem
-    from lbopt.cli.console import out as console
-    from lbopt.cli.console import print_table
+    from lbopt.cli.console import print_table, say
     from lbopt.exceptions import InputError
+    from lbopt.report.folder import write_file
     from lbopt.report.result_table import result_table
     from lbopt.studies.gap.states import read_states
 
+    for target in (out, write):
+        if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
+            raise InputError(f"cannot write '{target}': it is a folder, or its folder does not exist")
     if line is None:
         chosen = StepProblem.from_json(problem)
     else:
@@ -44,7 +47,5 @@ def solve(
     result = solve_problem(chosen, solver=solver, time_limit=time_limit, seed=seed, tie=tie)
     print_table(result_table(chosen, result))
     if out is not None:
-        part = out.with_name(out.name + ".partial")
-        part.write_text(result.to_json() + "\n", encoding="utf-8")
-        part.replace(out)
-        console.print(f"result: {out}", soft_wrap=True)
+        write_file(out, result.to_json() + "\n")
+        say(f"result: {out}")

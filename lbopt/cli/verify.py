@@ -20,13 +20,12 @@ def verify(
     """
     from lbopt import CertificateError, Result, StepProblem
     from lbopt import verify as check
-    from lbopt.cli.console import err
-    from lbopt.cli.console import out as console
+    from lbopt.cli.console import remark, say
 
     chosen = StepProblem.from_json(problem)
     try:
         report = check(chosen, Result.from_json(result))
     except CertificateError as error:
-        err.print(f"rejected: {error}", soft_wrap=True, highlight=False)
+        remark(f"rejected: {error}")
         raise typer.Exit(1) from None
-    console.print(str(report), highlight=False, soft_wrap=True)
+    say(str(report))

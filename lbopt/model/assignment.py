@@ -13,7 +13,9 @@ from lbopt.model.step_problem import StepProblem
 WAITS = -1
 
 
-def check_assignment(problem: StepProblem, assignment: Any, *, who: str = "the assignment") -> IntArray:
+def check_assignment(
+    problem: StepProblem, assignment: Any, *, who: str = "the assignment", full: bool = True
+) -> IntArray:
     """Return `assignment` as int64 (N,) if it is feasible for `problem`.
 
     Feasible means: each entry is -1 or a worker, no worker gets more than its free slots, exactly
@@ -23,6 +25,8 @@ def check_assignment(problem: StepProblem, assignment: Any, *, who: str = "the a
     ----------
     who
         Who made the assignment, for the error message ("policy 'mine.py:route'").
+    full
+        False: workers and slots are checked alone; a router may keep back requests that could be admitted.
 
     Raises
     ------
@@ -36,6 +40,8 @@ def check_assignment(problem: StepProblem, assignment: Any, *, who: str = "the a
         )
     if raw.size and raw.dtype.kind not in "iu":
         raise InfeasibleDecisionError(f"{who} holds {raw.dtype} values; expected whole worker numbers or -1")
+    if raw.dtype.kind == "u" and raw.size and int(raw.max()) > np.iinfo(np.int64).max:
+        raise InfeasibleDecisionError(f"{who} sends a request to worker {int(raw.max())}, which does not exist")
     workers = raw.astype(np.int64)
     outside = np.flatnonzero((workers < WAITS) | (workers >= problem.num_workers))
     if outside.size:
@@ -50,6 +56,8 @@ def check_assignment(problem: StepProblem, assignment: Any, *, who: str = "the a
         raise InfeasibleDecisionError(
             f"{who} sends {counts[g]} requests to worker {g}, which has {problem.slots[g]} free slots"
         )
+    if not full:
+        return workers
     admitted = int(counts.sum())
     if admitted != problem.num_admitted:
         raise InfeasibleDecisionError(

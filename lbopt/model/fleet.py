@@ -7,6 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.model.integers import LARGEST_TOTAL
+
+#: Far beyond any machine that exists, and small enough that no sum over the fleet overflows.
+MOST_WORKERS = 2**20
+MOST_SLOTS = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +33,15 @@ class Fleet:
     kv_capacity: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (
-            ("num_workers", self.num_workers),
-            ("slots_per_worker", self.slots_per_worker),
-            ("kv_capacity", self.kv_capacity),
+        for name, value, largest in (
+            ("num_workers", self.num_workers, MOST_WORKERS),
+            ("slots_per_worker", self.slots_per_worker, MOST_SLOTS),
+            ("kv_capacity", self.kv_capacity, LARGEST_TOTAL),
         ):
             if name == "kv_capacity" and value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InputError(f"{name} is {value!r}; expected a whole number of at least 1")
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= largest:
+                raise InputError(f"{name} is {value!r}; expected a whole number from 1 to {largest}")
 
     @property
     def num_slots(self) -> int:

@@ -232,12 +232,15 @@ class StepProblem:
             raise InputError(
                 f"{source} has format version {data.get('version')!r}; this lbopt reads version {FORMAT_VERSION}"
             )
-        missing = [name for name in ("base", "slots", "work") if name not in data]
+        missing = [name for name in ("base", "slots", "work") if data.get(name) is None]
         if missing:
             raise InputError(f"{source} lacks {', '.join(missing)}")
-        work = data["work"] if data["work"] else np.zeros((0, 1), dtype=np.int64)
+        work = data["work"] if data["work"] != [] else np.zeros((0, 1), dtype=np.int64)
         must_admit: Any = data.get("must_admit")
-        problem = cls(base=data["base"], slots=data["slots"], work=work, must_admit=must_admit)
+        try:
+            problem = cls(base=data["base"], slots=data["slots"], work=work, must_admit=must_admit)
+        except InputError as error:
+            raise InputError(f"{source}: {error}") from None
         if "digest" in data and data["digest"] != problem.digest:
             raise InputError(
                 f"{source} says digest {str(data['digest'])[:12]}… but its numbers give {problem.digest[:12]}…: "

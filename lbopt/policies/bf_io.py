@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
 from lbopt.policies.observation import Observation
-from lbopt.policies.policy import Admission
-from lbopt.solvers import solve
+from lbopt.policies.policy import Admission, check_age_bound
+from lbopt.solvers import check_solver, solve
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +36,19 @@ class BfIo:
     tally: Counter[str] = field(default_factory=Counter, compare=False)
 
     def __post_init__(self) -> None:
-        if self.age_bound is not None and self.age_bound < 0:
-            raise InputError(f"policy 'bf-io': age_bound is {self.age_bound}; expected zero or more steps")
+        check_age_bound("bf-io", self.age_bound)
+        check_solver(self.solver, self.time_limit)
 
     @property
     def name(self) -> str:
-        """What tables call it."""
-        return "bf-io" if self.age_bound is None else f"bf-io:age_bound={self.age_bound}"
+        """What tables call it: the options that differ from their defaults."""
+        defaults = BfIo()
+        changed = [
+            f"{option}={getattr(self, option)}"
+            for option in ("solver", "time_limit", "age_bound")
+            if getattr(self, option) != getattr(defaults, option)
+        ]
+        return ":".join(["bf-io", *([",".join(changed)] if changed else [])])
 
     @property
     def admission(self) -> Admission:
@@ -60,6 +65,8 @@ class BfIo:
         )
         result = solve(problem, solver=self.solver, time_limit=self.time_limit)
         assert result.assignment is not None, "solve starts from a greedy placement"
+        if result.stop_reason == "interrupted":  # the solver has caught Ctrl-C; the run has to hear of it
+            raise KeyboardInterrupt
         self.tally["proved" if result.proved else "claimed" if result.status == "optimal" else "open"] += 1
         return result.assignment
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.routing import codes
-from lbopt.policies.policy import CompiledPolicy
+from lbopt.policies.policy import LARGEST_OPTION, CompiledPolicy, check_age_bound
 
 WINDOW_ORDERS = ("size", "arrival")
 KEYS = ("lexicographic", "product")
@@ -41,16 +41,15 @@ def br_0(
     age_bound
         Steps after which a waiting request is placed before all others, oldest first; None = never.
     """
-    if stage_switch < 0:
-        raise InputError(f"policy 'br-0': stage_switch is {stage_switch}; expected zero or more")
-    if not 1 <= window <= codes.LARGEST_WINDOW:
+    if stage_switch is None or not 0 <= stage_switch <= LARGEST_OPTION:
+        raise InputError(f"policy 'br-0': stage_switch is {stage_switch}; expected 0 to {LARGEST_OPTION}")
+    if window is None or not 1 <= window <= codes.LARGEST_WINDOW:
         raise InputError(f"policy 'br-0': window is {window}; expected 1 to {codes.LARGEST_WINDOW}")
     if window_order not in WINDOW_ORDERS:
         raise InputError(f"policy 'br-0': window_order is '{window_order}'; expected {' or '.join(WINDOW_ORDERS)}")
     if key not in KEYS:
         raise InputError(f"policy 'br-0': key is '{key}'; expected {' or '.join(KEYS)}")
-    if age_bound is not None and age_bound < 0:
-        raise InputError(f"policy 'br-0': age_bound is {age_bound}; expected zero or more steps")
+    check_age_bound("br-0", age_bound)
     given = {
         "stage_switch": stage_switch,
         "window": window,

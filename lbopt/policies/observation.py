@@ -53,14 +53,14 @@ class Observation:
             object.__setattr__(self, name, array)
 
     @classmethod
-    def of_problem(cls, problem: StepProblem, *, running: Any = None, waited: Any = None) -> Observation:
+    def of_problem(cls, problem: StepProblem, *, running: Any = None, waited: Any = None, step: int = 0) -> Observation:
         """Return what a router would see of a frozen step problem (its first column, for H > 0).
 
-        `running` (G,) and `waited` (N,) are not part of a step problem: unknown ones count as zero.
+        `running` (G,), `waited` (N,) and `step` are not part of a step problem: unknown ones count as zero.
         """
         zeros = np.zeros(problem.num_workers, dtype=np.int64)
         return cls(
-            step=0,
+            step=step,
             clock=0.0,
             loads=problem.base[:, 0],
             free_slots=problem.slots,

@@ -17,6 +17,9 @@ from lbopt.exceptions import InputError
 from lbopt.policies.observation import Observation
 
 Admission = Literal["pooled", "immediate"]
+#: No option of a rule needs a larger number.
+LARGEST_OPTION = 2**31
+
 ADMISSIONS: tuple[Admission, ...] = ("pooled", "immediate")
 
 
@@ -63,6 +66,12 @@ class CompiledPolicy:
     code: int
     parameters: dict[int, int] = field(default_factory=dict)
     draws: bool = False
+
+
+def check_age_bound(name: str, age_bound: int | None) -> None:
+    """Refuse an age bound of policy `name` that is not a number of steps."""
+    if age_bound is not None and not 0 <= age_bound <= LARGEST_OPTION:
+        raise InputError(f"policy '{name}': age_bound is {age_bound}; expected 0 to {LARGEST_OPTION} steps, or none")
 
 
 def checked_admission(name: str, admission: str, allowed: tuple[Admission, ...] = ADMISSIONS) -> Admission:

@@ -6,6 +6,7 @@ The function may carry an attribute ``admission = "immediate"``; it is then aske
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -33,19 +34,19 @@ class CallablePolicy:
         """Ask the function; whatever it raises becomes one sentence that names policy and step."""
         try:
             answer = self.function(observation)
-        except (LbOptError, KeyboardInterrupt):
+        except LbOptError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InputError(
                 f"policy '{self.name}' raised {type(error).__name__} in step {observation.step}: {error}"
             ) from error
         try:
             workers = np.asarray(answer)
-        except ValueError:
+        except (ValueError, OverflowError):
             workers = np.asarray(None)
         if workers.size == 0 and observation.sizes.size == 0:
             return np.zeros(0, dtype=np.int64)
-        if workers.dtype.kind not in "iu":
+        if workers.dtype.kind != "i":
             raise InfeasibleDecisionError(
                 f"policy '{self.name}' returned {_shorten(answer)} in step {observation.step}; "
                 f"expected {observation.sizes.size} whole worker numbers, -1 for a request that keeps waiting"
@@ -59,21 +60,22 @@ def load_callable(spec: str) -> CallablePolicy:
     path = Path(path_text)
     if not path.is_file():
         raise InputError(f"policy file '{path_text}' does not exist; expected path/to/file.py:function")
-    module_spec = importlib.util.spec_from_file_location(f"lbopt_policy_{path.stem}", path)
+    unique = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]  # two files may have the same name
+    module_spec = importlib.util.spec_from_file_location(f"lbopt_policy_{path.stem}_{unique}", path)
     if module_spec is None or module_spec.loader is None:
         raise InputError(f"policy file '{path_text}' is not a Python file")
     module = importlib.util.module_from_spec(module_spec)
     sys.modules[module_spec.name] = module  # dataclasses and pickling inside the file look it up there
     try:
         module_spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"policy file '{path_text}' cannot be loaded: {type(error).__name__}: {error}") from error
     function = getattr(module, name, None)
     if not callable(function):
         offered = ", ".join(n for n, v in vars(module).items() if callable(v) and not n.startswith("_")) or "none"
         raise InputError(f"policy file '{path_text}' has no function '{name}'; its functions: {offered}")
     admission = checked_admission(spec, getattr(function, "admission", "pooled"))
-    return CallablePolicy(name=f"{path.name}:{name}", function=function, admission=admission)
+    return CallablePolicy(name=spec, function=function, admission=admission)
 
 
 def _shorten(value: Any) -> str:

@@ -99,17 +99,21 @@ def load_replay(path: str | Path) -> Replay:
     for names, by_time in ((_STEP, False), (_TIME, True)):
         if any(name in columns for name in names):
             raw = _pick(columns, names, file)
-            start = (
-                np.asarray(raw, dtype=np.float64) if by_time else integer_array(f"{path}: {names[0]}", raw, ndim=(1,))
-            )
+            start = _seconds(raw, file) if by_time else integer_array(f"{path}: {names[0]}", raw, ndim=(1,))
             if start.shape != worker.shape:
                 raise InputError(f"replay file '{path}' has {worker.size} workers but {start.size} starts")
-            if by_time and not np.isfinite(start).all():
-                raise InputError(
-                    f"replay file '{path}': start_time of row {int(np.argmin(np.isfinite(start)))} is missing"
-                )
             return Replay(name=f"replay:{file.name}", worker=worker, start=start, by_time=by_time)
     raise InputError(f"replay file '{path}' lacks start_step or start_time; it has {', '.join(columns) or 'nothing'}")
+
+
+def _seconds(raw: Any, file: Path) -> NDArray[np.float64]:
+    try:
+        start = np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"replay file '{file}': start_time is not in seconds: {error}") from None
+    if not np.isfinite(start).all():
+        raise InputError(f"replay file '{file}': start_time of row {int(np.argmin(np.isfinite(start)))} is missing")
+    return start
 
 
 def _is_zip(file: Path) -> bool:
@@ -134,7 +138,17 @@ def _csv_columns(file: Path) -> dict[str, Any]:
         frame = pd.read_csv(file)
     except (OSError, ValueError) as error:
         raise InputError(f"replay file '{file}' is not a readable CSV file: {error}") from None
-    return {str(name): frame[name].to_numpy() for name in frame.columns}
+    columns = {}
+    for name in frame.columns:
+        values = frame[name]
+        if str(name) in (*_WORKER, *_STEP, *_TIME):
+            values = pd.to_numeric(values, errors="coerce")
+            bad = np.flatnonzero(values.isna())
+            if bad.size:
+                found = frame[name].iloc[bad[0]]
+                raise InputError(f"replay file '{file}': {name} of row {bad[0]} is {found!r}; expected a number")
+        columns[str(name)] = values.to_numpy()
+    return columns
 
 
 def _pick(columns: dict[str, Any], names: tuple[str, ...], file: Path) -> Any:

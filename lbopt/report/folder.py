@@ -1,7 +1,8 @@
 """A folder of results that appears whole or not at all.
 
-Files are written into `NAME.partial` beside the target, which is renamed at the end; an existing target is replaced
-only if an earlier study made it. A full disk or a kill leaves the old folder as it was.
+Files are written into `NAME.partial` beside the target, which then takes its place. The folder it replaces is moved
+aside first and comes back if anything fails, also in the next run after a kill. Replaced is only a folder that holds
+nothing but files that an earlier study of the same kind wrote, as its `run.json` lists them.
 """
 
 from __future__ import annotations
@@ -17,40 +18,67 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 
-#: The file by which a folder is known to be ours.
+#: The file by which a folder is known to be ours; it names its format and the other files.
 MARK = "run.json"
 
 
-def check_target(folder: Path) -> None:
-    """Refuse, before any work, a folder that could not be written or is somebody else's."""
-    if folder.exists() and not folder.is_dir():
+def check_target(folder: Path, format: str) -> None:
+    """Refuse, before any work, a folder that could not be written or holds anything that is not ours."""
+    place = folder.resolve()
+    _restore(place)
+    if place == Path.cwd().resolve():
+        raise InputError(f"output folder '{folder}' is the working directory; name a folder inside it")
+    if place.exists() and not place.is_dir():
         raise InputError(f"output folder '{folder}' is a file; give another name")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
-        raise InputError(f"output folder '{folder}' holds other files; give a new or an earlier output folder")
-    parent = folder.absolute().parent
-    if not parent.is_dir():
-        raise InputError(f"output folder '{folder}' cannot be made: '{parent}' does not exist")
-    if not os.access(parent, os.W_OK):
-        raise InputError(f"output folder '{folder}' cannot be made: '{parent}' is not writable")
+    if place.is_dir():
+        foreign = sorted({entry.name for entry in place.iterdir()} - _own_files(place, format))
+        if foreign:
+            raise InputError(
+                f"output folder '{folder}' holds '{foreign[0]}', which no earlier run of this kind wrote; "
+                "give a new folder"
+            )
+    if not place.parent.is_dir():
+        raise InputError(f"output folder '{folder}' cannot be made: '{place.parent}' does not exist")
+    if not os.access(place.parent, os.W_OK):
+        raise InputError(f"output folder '{folder}' cannot be made: '{place.parent}' is not writable")
 
 
-def write_whole(folder: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill a fresh folder, then put it in place of `folder`."""
-    check_target(folder)
-    partial = folder.with_name(folder.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
+def write_whole(folder: Path, format: str, write: Callable[[Path], dict[str, Any]]) -> None:
+    """Let `write` fill a fresh folder and return its account of it, then put that folder in place of `folder`.
+
+    The account is written last, as run.json, with `format` and the names of all other files.
+    """
+    check_target(folder, format)
+    place = folder.resolve()
+    partial, old = _partial(place), _old(place)
     try:
-        partial.mkdir()
-        write(partial)
-        old = folder.with_name(folder.name + ".old.partial")
-        shutil.rmtree(old, ignore_errors=True)
-        if folder.exists():
-            folder.rename(old)
-        partial.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
-    except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        account = write(partial)
+        files = sorted(path.name for path in partial.iterdir())
+        write_json(partial / MARK, {"format": format, "files": files, **account})
+        if place.exists():
+            place.rename(old)
+        partial.rename(place)
+    except OSError as error:
         raise InputError(f"cannot write output folder '{folder}': {error}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        _restore(place)
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write one file whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(f"'{path}' is a folder")
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot write '{path}': {error}") from None
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, object]]) -> None:
@@ -63,9 +91,45 @@ def write_csv(path: Path, rows: Sequence[dict[str, object]]) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write indented JSON."""
-    path.write_text(json.dumps(data, indent=2, sort_keys=False) + "\n", encoding="utf-8")
+    """Write indented JSON; NaN becomes null, which every reader understands."""
+    path.write_text(json.dumps(_without_nan(data), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _partial(place: Path) -> Path:
+    return place.with_name(place.name + ".partial")
+
+
+def _old(place: Path) -> Path:
+    return place.with_name(place.name + ".old.partial")
+
+
+def _restore(place: Path) -> None:
+    """Bring back a folder that was moved aside and not replaced, or drop it where it was."""
+    old = _old(place)
+    if old.is_dir():
+        if place.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.rename(place)
+
+
+def _own_files(place: Path, format: str) -> set[str]:
+    try:
+        account = json.loads((place / MARK).read_text(encoding="utf-8"))
+        if account["format"] == format:
+            return {MARK, *account["files"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return set()
 
 
 def _missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _without_nan(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {name: _without_nan(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_without_nan(value) for value in data]
+    return None if _missing(data) else data

@@ -19,7 +19,7 @@ def draw_gap_distribution(outcome: GapOutcome, axes: Axes) -> None:
     for row, policy in enumerate(order):
         values = gaps[policy]
         height = row + jitter.uniform(-0.22, 0.22, values.size)
-        axes.scatter(values, height, s=9, alpha=0.35, color=COLOURS[0], linewidths=0)
+        axes.scatter(values, height, s=10, alpha=0.5, color=COLOURS[0], linewidths=0)
         axes.plot([np.median(values)] * 2, [row - 0.36, row + 0.36], color=COLOURS[1], linewidth=2)
         axes.plot([values.mean()], [row], marker="D", color=COLOURS[6], markersize=5)
     axes.plot([], [], color=COLOURS[1], linewidth=2, label="median")
@@ -28,5 +28,6 @@ def draw_gap_distribution(outcome: GapOutcome, axes: Axes) -> None:
     axes.set_yticks(range(len(order)), order)
     axes.set_xscale("symlog", linthresh=100)
     axes.set_xlim(left=-5)
+    axes.margins(x=0.05)
     axes.set_xlabel("imbalance above the optimum (tokens; linear up to 100, then logarithmic)")
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.report.folder import MARK, write_csv, write_json, write_whole
+from lbopt.report.folder import MARK, write_csv, write_whole
 from lbopt.report.gap_page import gap_pictures, render_gap_page
 from lbopt.report.gap_tables import comparison_csv, gap_csv, long_run_csv
 from lbopt.report.provenance import provenance
@@ -18,13 +18,14 @@ from lbopt.studies.gap.study import baseline_of
 
 FORMAT = "lbopt-gap"
 FORMAT_VERSION = 1
+_NEEDED = ("version", "configuration", "interrupted", "trace", "command", "versions")
 
 
 def write_gap_folder(outcome: GapOutcome, folder: Path, command: str) -> None:
     """Write gap.csv, long_runs.csv, differences.csv, steps.jsonl, the pictures, report.html and run.json."""
     how = provenance(command)
 
-    def write(target: Path) -> None:
+    def write(target: Path) -> dict[str, Any]:
         write_csv(target / "gap.csv", gap_csv(outcome))
         if outcome.long_runs:
             write_csv(target / "long_runs.csv", long_run_csv(outcome))
@@ -37,9 +38,7 @@ def write_gap_folder(outcome: GapOutcome, folder: Path, command: str) -> None:
             (target / picture.file).write_bytes(picture.data)
         page = render_gap_page(outcome, pictures, how, str(folder))
         (target / "report.html").write_text(page, encoding="utf-8")
-        digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(target.iterdir())}
-        run = {
-            "format": FORMAT,
+        return {
             "version": FORMAT_VERSION,
             **how,
             "configuration": outcome.config.to_dict(),
@@ -47,11 +46,10 @@ def write_gap_folder(outcome: GapOutcome, folder: Path, command: str) -> None:
             "interrupted": outcome.interrupted,
             "notes": outcome.notes,
             "seconds": outcome.seconds,
-            "sha256": digests,
+            "sha256": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(target.iterdir())},
         }
-        write_json(target / MARK, run)
 
-    write_whole(folder, write)
+    write_whole(folder, FORMAT, write)
 
 
 def step_record(solved: SolvedState) -> dict[str, Any]:
@@ -70,10 +68,13 @@ def read_run(folder: Path) -> tuple[GapConfig, dict[str, Any]]:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"'{folder}' is not an output folder of lbopt gap: {error}") from None
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"'{path}' is not valid JSON: {error}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError(f"'{path}' was not written by lbopt gap")
     if data.get("version") != FORMAT_VERSION:
         raise InputError(f"'{path}' has version {data.get('version')!r}; this lbopt reads version {FORMAT_VERSION}")
+    missing = [name for name in _NEEDED if name not in data]
+    if missing or not isinstance(data["trace"], dict) or not isinstance(data["versions"], dict):
+        raise InputError(f"'{path}' lacks {', '.join(missing) or 'an account of its trace or versions'}")
     return GapConfig.from_dict(data["configuration"], source=str(path)), data

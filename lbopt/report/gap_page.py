@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -18,6 +19,7 @@ from lbopt.report.gap_tables import gap_rows, gap_tables, long_run_tables
 from lbopt.report.imbalance_course import draw_imbalance_course
 from lbopt.report.waiting_trade import draw_waiting_trade
 from lbopt.studies.gap import GapOutcome
+from lbopt.studies.gap.decisions import ALL, AS_RUN
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +93,19 @@ def lead(outcome: GapOutcome) -> str:
         f"{len(outcome.solved)} step problems: {outcome.count('proved')} solved to proven optimality, "
         f"{outcome.count('claimed')} optimal by a solver's own word, {outcome.count('open')} open."
     ]
-    rows = [row for row in gap_rows(outcome) if row.behaviour == "all" and row.gap_mean_tokens == row.gap_mean_tokens]
+    rows = [
+        row
+        for row in gap_rows(outcome)
+        if row.behaviour == ALL and not row.policy.endswith(AS_RUN) and not math.isnan(row.gap_mean_tokens)
+    ]
     if rows:
         best = min(rows, key=lambda row: row.gap_mean_tokens)
         worst = max(rows, key=lambda row: row.gap_mean_tokens)
         parts.append(
             f"Nearest to the optimum is {best.policy}, {numbers.tokens(best.gap_mean_tokens)} tokens above it on "
-            f"average ({numbers.share(best.gap_mean_share)} of the barrier); farthest is {worst.policy} with "
-            f"{numbers.tokens(worst.gap_mean_tokens)} ({numbers.share(worst.gap_mean_share)})."
+            f"average and {numbers.tokens(best.gap_median_tokens)} in the median ({numbers.share(best.gap_mean_share)} of the "
+            f"barrier); farthest is {worst.policy} with {numbers.tokens(worst.gap_mean_tokens)} and "
+            f"{numbers.tokens(worst.gap_median_tokens)} ({numbers.share(worst.gap_mean_share)})."
         )
     return " ".join(parts)
 

@@ -24,6 +24,7 @@ class Table:
 
 
 _GAP_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
+    ("states", "states", numbers.whole),
     ("gap_mean_tokens", "mean gap (tokens)", numbers.tokens),
     ("gap_median_tokens", "median", numbers.tokens),
     ("gap_p95_tokens", "P95", numbers.tokens),
@@ -36,7 +37,7 @@ _GAP_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
 _BALANCE_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("imbalance_tokens", "imbalance (tokens)", numbers.tokens),
     ("spread_tokens", "max − min (tokens)", numbers.tokens),
-    ("waiting_max_steps", "longest wait (steps)", numbers.plain),
+    ("waiting_max_steps", "longest wait (steps)", numbers.steps),
     ("idle_share", "idle", numbers.share),
     ("throughput_tokens_per_second", "tokens / s", numbers.tokens),
     ("energy_joules", "energy (kJ)", numbers.kilojoules),
@@ -49,9 +50,9 @@ _LATENCY_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("tpot_p50_seconds", "P50", numbers.milliseconds),
     ("tpot_p95_seconds", "P95", numbers.milliseconds),
     ("tpot_p99_seconds", "P99", numbers.milliseconds),
-    ("waiting_mean_steps", "wait mean (steps)", numbers.plain),
-    ("waiting_p99_steps", "wait P99", numbers.plain),
-    ("waiting_max_steps", "wait max", numbers.plain),
+    ("waiting_mean_steps", "wait mean (steps)", numbers.steps),
+    ("waiting_p99_steps", "wait P99", numbers.steps),
+    ("waiting_max_steps", "wait max", numbers.steps),
     ("first_token_mean_seconds", "first token (ms)", numbers.milliseconds),
 )
 
@@ -71,7 +72,7 @@ def gap_tables(outcome: GapOutcome) -> list[Table]:
     """Return the one-step tables, one per group of states; each also shows how long the policy lets anybody wait."""
     rows = gap_rows(outcome)
     waits = _longest_waits(outcome)
-    wait_header = ("longest wait (own run, steps)",) if waits else ()
+    wait_header = ("longest wait (own runs)",) if waits else ()
     tables = []
     for behaviour in dict.fromkeys(row.behaviour for row in rows):
         chosen = sorted((r for r in rows if r.behaviour == behaviour), key=lambda r: (r.gap_mean_tokens, r.policy))
@@ -80,7 +81,7 @@ def gap_tables(outcome: GapOutcome) -> list[Table]:
         caption = (
             f"{widest.states} states: {widest.proved} proved, {widest.claimed} claimed by a solver, "
             f"{widest.open} open. "
-            "Open states enter no average."
+            "Open states enter no average. All rules decide in pooled form; the optimum itself may let anybody wait."
         )
         tables.append(
             Table(
@@ -104,7 +105,7 @@ def _longest_waits(outcome: GapOutcome) -> dict[str, str]:
     longest: dict[str, int] = {}
     for run in outcome.long_runs:
         longest[run.policy] = max(longest.get(run.policy, 0), run.metrics.waiting_max_steps)
-    return {policy: numbers.plain(steps) for policy, steps in longest.items()}
+    return {policy: numbers.whole(steps) for policy, steps in longest.items()}
 
 
 def long_run_tables(outcome: GapOutcome) -> list[Table]:
@@ -152,7 +153,11 @@ def long_run_tables(outcome: GapOutcome) -> list[Table]:
                     (
                         policy,
                         *(
-                            numbers.with_interval(by_policy[policy][name].difference, form, signed=True)
+                            numbers.with_interval(
+                                by_policy[policy][name].difference,
+                                numbers.points if form is numbers.share else form,
+                                signed=True,
+                            )
                             for name, _, form in _DIFFERENCE_COLUMNS
                         ),
                     )

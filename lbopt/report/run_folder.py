@@ -5,32 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lbopt.report.folder import MARK, write_json, write_whole
+from lbopt.report.folder import write_whole
 from lbopt.report.provenance import provenance
 from lbopt.simulator import Metrics, Run
+
+FORMAT = "lbopt-simulation"
+FORMAT_VERSION = 1
 
 
 def write_run_folder(run: Run, metrics: Metrics, folder: Path, command: str, requests: dict[str, Any]) -> None:
     """Write the folder whole or not at all."""
 
-    def write(target: Path) -> None:
+    def write(target: Path) -> dict[str, Any]:
         run.request_table().to_csv(target / "requests.csv", index=False)
         run.step_table().to_csv(target / "steps.csv", index=False)
-        write_json(
-            target / MARK,
-            {
-                "format": "lbopt-simulation",
-                "version": 1,
-                **provenance(command),
-                "requests": requests,
-                "trace_digest": run.trace.digest,
-                "policy": run.policy,
-                "admission": run.admission,
-                "setting": run.setting.describe(),
-                "seed": run.seed,
-                "metrics": metrics.to_dict(),
-                "tally": run.tally,
-            },
-        )
+        return {
+            "version": FORMAT_VERSION,
+            **provenance(command),
+            "requests": requests,
+            "trace_digest": run.trace.digest,
+            "policy": run.policy,
+            "admission": run.admission,
+            "setting": run.setting.describe(),
+            "seed": run.seed,
+            "metrics": metrics.to_dict(),
+            "tally": run.tally,
+        }
 
-    write_whole(folder, write)
+    write_whole(folder, FORMAT, write)

@@ -5,28 +5,27 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from lbopt.report.figures import COLOURS
-from lbopt.studies.gap import GapOutcome
+from lbopt.studies.gap import GapOutcome, LongRun
 
 
 def draw_waiting_trade(outcome: GapOutcome, axes: Axes) -> None:
-    """Draw the longest wait against the mean imbalance of each long run of the first seed."""
-    first = outcome.config.seed
-    runs = sorted((r for r in outcome.long_runs if r.seed == first), key=lambda r: r.metrics.imbalance_tokens)
-    for index, run in enumerate(runs):
-        x, y = run.metrics.imbalance_tokens, run.metrics.waiting_max_steps + 1
-        marker = "o" if run.admission == "pooled" else "s"
-        axes.scatter([x], [y], marker=marker, s=45, color=COLOURS[index % len(COLOURS)], zorder=3)
-        axes.annotate(f"{index + 1}", (x, y), textcoords="offset points", xytext=(6, 4), fontsize=9)
-        axes.plot(
-            [],
-            [],
-            linestyle="none",
-            marker=marker,
-            color=COLOURS[index % len(COLOURS)],
-            label=f"{index + 1}  {run.policy}",
-        )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    """Draw the longest wait against the mean imbalance of each long run of the first seed; equal runs share a point."""
+    alike: dict[tuple[float, int], list[LongRun]] = {}
+    for run in outcome.long_runs:
+        if run.seed == outcome.config.seed:
+            alike.setdefault((run.metrics.imbalance_tokens, run.metrics.waiting_max_steps), []).append(run)
+    for index, ((imbalance, wait), runs) in enumerate(sorted(alike.items()), start=1):
+        colour = COLOURS[(index - 1) % len(COLOURS)]
+        marker = "o" if runs[0].admission == "pooled" else "s"
+        axes.scatter([imbalance], [wait], marker=marker, s=45, color=colour, zorder=3)
+        axes.annotate(str(index), (imbalance, wait), textcoords="offset points", xytext=(6, 4), fontsize=9)
+        names = " = ".join(f"{run.policy}" for run in runs)
+        axes.plot([], [], linestyle="none", marker=marker, color=colour, label=f"{index}  {names}")
+    if any(imbalance > 0 for imbalance, _ in alike):
+        axes.set_xscale("symlog", linthresh=100)
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
     axes.set_xlabel("mean imbalance (tokens)")
-    axes.set_ylabel("longest wait + 1 (steps)")
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, title="● pooled  ■ immediate")
+    axes.set_ylabel("longest wait (steps)")
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, title="round: pooled, square: immediate")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,10 +89,3 @@ class Run:
         return pd.DataFrame(
             {"step": np.arange(1, self.num_steps + 1)} | {name: self.steps[name] for name in STEP_COLUMNS}
         )
-
-    def write_tables(self, folder: Path) -> None:
-        """Write requests.csv and steps.csv, each whole or not at all."""
-        for name, table in (("requests.csv", self.request_table()), ("steps.csv", self.step_table())):
-            part = folder / f"{name}.partial"
-            table.to_csv(part, index=False)
-            part.replace(folder / name)

@@ -50,7 +50,7 @@ class SampledState:
     @property
     def observation(self) -> Observation:
         """What a policy is shown of it."""
-        return Observation.of_problem(self.problem, running=self.running, waited=self.waited)
+        return Observation.of_problem(self.problem, running=self.running, waited=self.waited, step=self.step)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as plain data."""
@@ -69,6 +69,9 @@ class SampledState:
         if not isinstance(data, dict):
             raise InputError(f"{source} is not a JSON object with a step problem")
         problem = StepProblem.from_dict(data.get("problem", data), source=source)
+        step = data.get("step", 0)
+        if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < 2**62:
+            raise InputError(f"{source}: step is {step!r}; expected a whole number of zero or more")
         running = integer_array(f"{source}: running", data.get("running", [0] * problem.num_workers), ndim=(1,))
         waited = integer_array(f"{source}: waited", data.get("waited", [0] * problem.num_requests), ndim=(1,))
         if running.size != problem.num_workers or waited.size != problem.num_requests:
@@ -76,14 +79,16 @@ class SampledState:
                 f"{source} has {running.size} running counts for {problem.num_workers} workers "
                 f"and {waited.size} waits for {problem.num_requests} requests"
             )
-        chosen = data.get("chosen")
+        chosen = None if data.get("chosen") is None else np.asarray(data["chosen"])
+        if chosen is not None and (chosen.shape != (problem.num_requests,) or chosen.dtype.kind not in "iu"):
+            raise InputError(f"{source}: chosen is not one worker (or -1) for each of {problem.num_requests} requests")
         return cls(
             problem,
             running,
             waited,
             str(data.get("behaviour", "given")),
-            int(data.get("step", 0)),
-            None if chosen is None else np.asarray(chosen, dtype=np.int64),
+            step,
+            chosen,
         )
 
 

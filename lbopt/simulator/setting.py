@@ -8,6 +8,7 @@ from typing import Any, Literal
 from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime, PowerLaw
 from lbopt.model import Fleet
+from lbopt.model.integers import LARGEST_TOTAL
 
 #: Where imbalance, spread, idle share and power are read. The dynamics are the same.
 #: ``paper``: after growth and completions, before the next admission (the BF-IO authors' simulator, their Table 1).
@@ -23,8 +24,8 @@ class ClosedLoop:
     reveal_target: int | None = None
 
     def __post_init__(self) -> None:
-        if self.reveal_target is not None and self.reveal_target < 1:
-            raise InputError(f"reveal_target is {self.reveal_target}; expected at least 1 waiting request")
+        if self.reveal_target is not None and not 1 <= self.reveal_target <= LARGEST_TOTAL:
+            raise InputError(f"reveal_target is {self.reveal_target}; expected 1 to 2**62 waiting requests")
 
     def describe(self) -> dict[str, Any]:
         """Return the rule as plain data."""

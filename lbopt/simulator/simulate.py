@@ -70,7 +70,7 @@ def simulate(
     requests = requests_of(trace, policy, setting, seed)
     state = fresh_state(setting.fleet.num_workers, requests)
     recorder = Recorder(setting, keep_loads)
-    loop = _Loop(policy, requests, setting_of(policy, setting), state, _rows_for(setting.fleet.num_workers))
+    loop = _Loop(policy, requests, setting_of(policy, setting, len(trace)), state, _rows_for(setting.fleet.num_workers))
     pauses: Iterator[int] = iter(() if look_at is None else look_at.tolist())
     loop.pause_at(next(pauses, -1))
     while True:

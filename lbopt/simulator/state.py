@@ -42,11 +42,11 @@ def requests_of(trace: Trace, policy: Policy, setting: SimulationSetting, seed: 
     )
 
 
-def setting_of(policy: Policy, setting: SimulationSetting) -> Setting:
+def setting_of(policy: Policy, setting: SimulationSetting, num_requests: int) -> Setting:
     """Return the rules of a run as the compiled loop wants them."""
     reveal_target = -1
     if isinstance(setting.arrivals, ClosedLoop):
-        reveal_target = setting.arrivals.reveal_target or 4 * setting.fleet.num_workers
+        reveal_target = min(setting.arrivals.reveal_target or 4 * setting.fleet.num_workers, num_requests)
     compiled = policy if isinstance(policy, CompiledPolicy) else CompiledPolicy(policy.name, policy.admission, EXTERNAL)
     return Setting(
         slots_per_worker=setting.fleet.slots_per_worker,

@@ -5,7 +5,7 @@ from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.certificate import VerificationReport, verify
 from lbopt.solvers.greedy import greedy_assignment
 from lbopt.solvers.result import PROVED_BY, STOP_REASONS, Result
-from lbopt.solvers.solve import solve
+from lbopt.solvers.solve import check_solver, solve
 
 __all__ = [
     "BACKENDS",
@@ -14,6 +14,7 @@ __all__ = [
     "Capabilities",
     "Result",
     "VerificationReport",
+    "check_solver",
     "elementary_bound",
     "greedy_assignment",
     "is_available",

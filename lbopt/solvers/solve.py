@@ -196,15 +196,20 @@ def _better(problem: StepProblem, greedy: IntArray, hint: Any) -> IntArray:
     return given if objective(problem, given) <= objective(problem, greedy) else greedy
 
 
-def _check_arguments(problem: Any, solver: Any, time_limit: Any, seed: Any, tie: Any) -> None:
-    if not isinstance(problem, StepProblem):
-        raise InputError(f"problem is a {type(problem).__name__}; expected a StepProblem")
+def check_solver(solver: Any, time_limit: Any) -> None:
+    """Refuse a solver that is unknown or absent, and a time limit that is none."""
     if solver != "auto":
         require(solver)
     if time_limit is not None:
         number = isinstance(time_limit, int | float | np.integer | np.floating) and not isinstance(time_limit, bool)
         if not number or not time_limit > 0:  # NaN is not above 0 either
             raise InputError(f"time_limit is {time_limit!r}; expected seconds above 0, or None for no limit")
+
+
+def _check_arguments(problem: Any, solver: Any, time_limit: Any, seed: Any, tie: Any) -> None:
+    if not isinstance(problem, StepProblem):
+        raise InputError(f"problem is a {type(problem).__name__}; expected a StepProblem")
+    check_solver(solver, time_limit)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"seed is {seed!r}; expected a whole number of zero or more")
     if tie not in TIES:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
@@ -45,7 +46,8 @@ class RequestSource:
             raise InputError(f"draw '{self.draw}' is unknown; expected {', '.join(DRAWS)}")
         if self.count is not None and self.count < 1:
             raise InputError(f"the number of requests is {self.count}; expected at least 1")
-        if (self.prompt_column is None) != (self.output_column is None):
+        named = (self.prompt_column, self.output_column, self.arrival_column)
+        if any(named) and None in named[:2]:
             raise InputError("a CSV file with columns of your own needs both --prompt-column and --output-column")
 
     @property
@@ -57,7 +59,7 @@ class RequestSource:
         """Return the requests of one seed."""
         if self.is_family:
             return open_trace(self.trace, count=self.count or DEFAULT_COUNT, seed=seed)
-        whole = _read_once(self)
+        whole = _read_once(self, _version(self.trace))
         count = self.count or len(whole)
         in_order = self.draw == "order" or (self.draw == "auto" and num_seeds == 1 and count <= len(whole))
         if not in_order:
@@ -79,8 +81,18 @@ class RequestSource:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-@cache
-def _read_once(source: RequestSource) -> Trace:
+def _version(trace: str) -> tuple[str, int, int]:
+    """Return what tells one content of a file from another, so that an edited file is read again."""
+    try:
+        path = Path(trace).resolve()
+        status = path.stat()
+    except (OSError, ValueError):
+        return trace, 0, 0
+    return str(path), status.st_mtime_ns, status.st_size
+
+
+@lru_cache(maxsize=4)
+def _read_once(source: RequestSource, _version: tuple[str, int, int]) -> Trace:
     return open_trace(
         source.trace, format=source.format, columns=source.columns(), skip_malformed=source.skip_malformed
     )

@@ -74,7 +74,7 @@ def microseconds_per_step(
     for _ in range(repeats + 1):
         requests = requests_of(trace, chosen, setting, 0)
         state = fresh_state(num_workers, requests)
-        rules = setting_of(chosen, setting)
+        rules = setting_of(chosen, setting, len(trace))
         _Loop(chosen, requests, rules, state, fresh_rows(num_workers, 3 * slots)).go()
         loop = _Loop(chosen, requests, rules, state, fresh_rows(num_workers, steps))
         state.counters[ROW] = 0  # the new rows are empty

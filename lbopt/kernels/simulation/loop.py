@@ -58,12 +58,13 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
             if setting.immediate:
                 until = known_until(requests, setting, state, counters[QUEUED])
                 counters[BIND_UNTIL] = until
+                _note_decision(requests, setting, state)
                 drain_queues(requests, setting, state)
                 counters[PHASE] = BIND
             else:
                 reveal_to_pool(requests, setting, state)
+                _note_decision(requests, setting, state)
                 counters[PHASE] = DECIDE
-            _note_decision(requests, setting, state)
         if counters[PHASE] == DECIDE:
             if counters[POOL_HEAD] < counters[POOL_TAIL] and counters[FREE_SLOTS] > 0:
                 if setting.code == EXTERNAL:

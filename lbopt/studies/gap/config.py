@@ -8,6 +8,7 @@ from typing import Any
 from lbopt.exceptions import InputError
 from lbopt.model import Fleet
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes
+from lbopt.solvers import check_solver
 from lbopt.studies.requests import RequestSource
 
 DEFAULT_POLICIES = (
@@ -92,6 +93,8 @@ class GapConfig:
                 raise InputError(f"no {name} given; expected at least one")
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; expected zero or more")
+        check_solver(self.solver, self.time_limit)
+        _ = self.setting  # refuses a fleet, load or event order that cannot be
 
     @property
     def setting(self) -> SimulationSetting:
@@ -115,10 +118,10 @@ class GapConfig:
     def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> GapConfig:
         """Rebuild a configuration."""
         try:
-            given = dict(data)
+            given: dict[str, Any] = dict(data)
             given["requests"] = RequestSource(**given["requests"])
             given["policies"] = tuple(given["policies"])
             given["behaviours"] = tuple(given["behaviours"])
             return cls(**given)
-        except (TypeError, KeyError) as error:
+        except (TypeError, KeyError, ValueError) as error:
             raise InputError(f"{source} is not a gap configuration of this version: {error}") from None

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lbopt.model import check_assignment, objective
+from lbopt.model import StepProblem, check_assignment, objective
+from lbopt.model.integers import IntArray
 from lbopt.policies import CompiledPolicy, Policy
 from lbopt.policies.decide import decide, seconds_per_decision
 from lbopt.policies.replay import Replay
@@ -19,34 +20,58 @@ ALL = "all"
 AS_RUN = " (as run)"
 
 
-def decide_state(solved: SolvedState, policies: Sequence[Policy], *, seed: int) -> None:
+def judged_step_by_step(policy: Policy) -> bool:
+    """Return whether a policy can decide a frozen state.
+
+    A log knows only what happened (see `score_as_run`), and a Python rule that binds on arrival is asked one request
+    at a time. Compiled rules that bind on arrival decide in their pooled form: by the same signal, in order of arrival.
+    """
+    return isinstance(policy, CompiledPolicy) or (policy.admission == "pooled" and not isinstance(policy, Replay))
+
+
+def decide_state(solved: SolvedState, policies: Sequence[Policy], *, seed: int) -> list[str]:
     """Let each policy decide the state, check the decision, and note imbalance and time.
 
-    A log knows only what happened: it is scored by `score_as_run`, in its own states.
+    Returns the names of the policies whose decision keeps back a request that has to be admitted: it is legal for a
+    router, but its imbalance is not comparable with the optimum over full placements, and is left out.
     """
     problem, observation = solved.state.problem, solved.state.observation
+    held_back = []
     for policy in policies:
-        if isinstance(policy, Replay):
+        if not judged_step_by_step(policy):
             continue
         begin = time.perf_counter()
         assignment = decide(policy, observation, seed=seed, round_robin_at=solved.state.step)
         seconds = time.perf_counter() - begin
         if isinstance(policy, CompiledPolicy):  # microseconds need warm repeats; Python policies are asked once
             seconds = seconds_per_decision(policy, observation)
-        feasible = check_assignment(problem, assignment, who=f"policy '{policy.name}'")
-        solved.decisions[policy.name] = Decision(objective(problem, feasible), seconds)
+        who = f"policy '{policy.name}', in step {solved.state.step} under {solved.state.behaviour},"
+        legal = check_assignment(problem, assignment, who=who, full=False)
+        if _is_full(problem, legal):
+            solved.decisions[policy.name] = Decision(objective(problem, legal), seconds)
+        else:
+            held_back.append(policy.name)
+    return held_back
+
+
+def _is_full(problem: StepProblem, workers: IntArray) -> bool:
+    admits = workers >= 0
+    return int(admits.sum()) == problem.num_admitted and bool(admits[problem.must_admit].all())
 
 
 def score_as_run(solved: SolvedState) -> bool:
-    """Note the imbalance after what the behaviour really did; return whether it filled as many slots as it could.
+    """Note the imbalance after what the behaviour really did; False where it left slots empty while somebody waited.
 
     A rule that binds on arrival may leave a slot empty while somebody waits elsewhere. Its imbalance then is not
     comparable with the optimum over full placements, and is left out.
     """
     chosen, problem = solved.state.chosen, solved.state.problem
-    if chosen is None or int((chosen >= 0).sum()) != problem.num_admitted:
+    if chosen is None:
+        return True
+    workers = check_assignment(problem, chosen, who=f"the log of '{solved.state.behaviour}'", full=False)
+    if not _is_full(problem, workers):
         return False
-    value = objective(problem, check_assignment(problem, chosen, who=f"the log of '{solved.state.behaviour}'"))
+    value = objective(problem, workers)
     solved.decisions[solved.state.behaviour + AS_RUN] = Decision(value, None)
     return True
 

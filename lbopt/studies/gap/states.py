@@ -26,16 +26,16 @@ def gather_states(config: GapConfig, progress: Progress) -> tuple[list[SampledSt
         metrics = run.metrics()
         if len(found) < config.states:
             notes.append(
-                f"behaviour {policy.name}: {len(found)} of {config.states} states; "
-                f"only {metrics.real_choice_share:.1%} of its decisions have a real choice "
-                f"(occupancy {metrics.occupancy:.1%})"
+                f"behaviour {policy.name}: {len(found)} states instead of {config.states}; its run has no more "
+                f"decisions with a real choice between warm-up and cool-down ({run.num_steps} steps, "
+                f"{metrics.real_choice_share:.1%} real choices, occupancy {metrics.occupancy:.1%})"
             )
         states.extend(found)
         progress.advance()
     if not states:
         raise InputError(
-            "no decision in these runs has a real choice, so every policy ties; "
-            "use more requests, fewer slots, or --arrivals trace --load 0.95"
+            "no decision between warm-up and cool-down of these runs has a real choice, so every policy ties; "
+            "use more requests, more than one worker, or requests that differ in size"
         )
     return states, notes
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.policies import CompiledPolicy, Policy, make_policy
 from lbopt.studies.gap.config import GapConfig
-from lbopt.studies.gap.decisions import decide_state, score_as_run
+from lbopt.studies.gap.decisions import AS_RUN, decide_state, judged_step_by_step, score_as_run
 from lbopt.studies.gap.long_runs import long_run
 from lbopt.studies.gap.optima import solve_state
 from lbopt.studies.gap.outcome import GapOutcome
@@ -27,21 +28,26 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
     try:
         states, notes = gather_states(config, told)
         outcome.notes.extend(notes)
-        decided = {p.name for p in policies if isinstance(p, CompiledPolicy) and p.admission == "pooled"}
-        underfilled: dict[str, int] = {}
+        decided = {p.name for p in map(make_policy, config.behaviours) if _decides_alike(p)}
+        held_back: Counter[str] = Counter()
+        outcome.notes.extend(
+            f"policy {policy.name} cannot decide a frozen state; it is judged in its long run alone"
+            for policy in policies
+            if not judged_step_by_step(policy)
+        )
         told.begin("solving and deciding", len(states))
         for state in states:
             solved = solve_state(state, config)
-            decide_state(solved, policies, seed=config.seed)
+            held_back.update(decide_state(solved, policies, seed=config.seed))
             if state.behaviour not in decided and not score_as_run(solved):
-                underfilled[state.behaviour] = underfilled.get(state.behaviour, 0) + 1
+                held_back[f"{state.behaviour}{AS_RUN}"] += 1
             outcome.solved.append(solved)
             told.advance()
-        for behaviour, count in underfilled.items():
-            outcome.notes.append(
-                f"behaviour {behaviour} left slots empty in {count} of its states although somebody waited; "
-                "what it did there is not compared with full placements"
-            )
+        outcome.notes.extend(
+            f"{who} kept requests back in {count} states although slots were free for them or they had to be admitted; "
+            "what it did there is not compared with full placements"
+            for who, count in held_back.items()
+        )
         if config.long_runs:
             told.begin("long runs", config.seeds * len(policies))
             for seed in range(config.seed, config.seed + config.seeds):
@@ -54,6 +60,11 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
         outcome.interrupted = True
     outcome.seconds = time.perf_counter() - begin
     return outcome
+
+
+def _decides_alike(behaviour: Policy) -> bool:
+    """Return whether what a behaviour did in its own state is what it would decide there again."""
+    return isinstance(behaviour, CompiledPolicy) and behaviour.admission == "pooled" and not behaviour.draws
 
 
 def _capacity_notes(outcome: GapOutcome, config: GapConfig) -> list[str]:

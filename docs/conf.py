@@ -1,0 +1,45 @@
+"""Sphinx configuration of the manual. Nothing is fetched from a network while it is built."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import lbopt
+
+HERE = Path(__file__).resolve().parent
+
+# The notebooks live in examples/; the manual shows copies of them, executed at build time (a few seconds).
+copies = HERE / "examples"
+shutil.rmtree(copies, ignore_errors=True)
+copies.mkdir()
+for notebook in sorted((HERE.parent / "examples").glob("*.ipynb")):
+    shutil.copy(notebook, copies)
+
+project = "lbopt"
+author = "The lbopt authors"
+copyright = "The lbopt authors"
+version = release = lbopt.__version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+nb_execution_mode = "auto"
+nb_execution_timeout = 120
+nb_execution_raise_on_error = True
+
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_numpy_docstring = True
+napoleon_use_rtype = False
+
+html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
+html_title = f"lbopt {release}"
+html_show_sphinx = False
+html_copy_source = False

@@ -1,0 +1,79 @@
+"""Compiled rules beside their naive twins, and random observations for both."""
+
+import random
+from typing import Any
+
+import numba
+import numpy as np
+
+from lbopt.policies import Observation
+
+COMPILED = not numba.config.DISABLE_JIT
+
+#: (lbopt's spec, the twin's name, the twin's options) of every rule without parameters of its own, pooled.
+POOLED: list[tuple[str, str, dict[str, Any]]] = [
+    ("fcfs", "fcfs", {}),
+    ("round-robin:admission=pooled", "round_robin", {}),
+    ("random:admission=pooled", "random", {}),
+    ("power-of-two:admission=pooled", "power_of_two", {}),
+    ("jsq:admission=pooled", "jsq", {}),
+    ("jsq-load", "jsq_load", {}),
+    ("vllm:admission=pooled", "vllm", {}),
+    ("max-min", "max_min", {"scope": "oldest"}),
+    ("max-min:scope=pool", "max_min", {"scope": "pool"}),
+]
+IMMEDIATE: list[tuple[str, str, dict[str, Any]]] = [
+    (f"{spec}:admission=immediate", name, {})
+    for spec, name in (
+        ("round-robin", "round_robin"),
+        ("random", "random"),
+        ("power-of-two", "power_of_two"),
+        ("jsq", "jsq"),
+        ("jsq-load", "jsq_load"),
+        ("vllm", "vllm"),
+    )
+]
+
+
+def many(compiled: int, plain: int) -> int:
+    """So many random cases with compiled kernels, so many under NUMBA_DISABLE_JIT=1."""
+    return compiled if COMPILED else plain
+
+
+def random_br_0(rng: random.Random) -> tuple[str, str, dict[str, Any]]:
+    """BR-0 with any value of every field, as lbopt's spec and as the twin's options."""
+    switch, window = rng.choice([0, 1, 2, 3, 5, 7, 12, 99]), rng.randint(1, 8)
+    order, key = rng.choice(["size", "arrival"]), rng.choice(["lexicographic", "product"])
+    age = rng.choice([None, None, 0, 1, 3, 6])
+    spec = f"br-0:stage_switch={switch},window={window},window_order={order},key={key},age_bound={str(age).lower()}"
+    options = {
+        "stage_switch": switch,
+        "window_size": window,
+        "window_order": "s_desc" if order == "size" else "arrival",
+        "key": key,
+        "age_bound": age,
+    }
+    return spec, "br_0", options
+
+
+def random_observation(rng: random.Random, workers: tuple[int, ...] = (1, 2, 2, 3, 4, 6, 9)) -> Observation:
+    """Ties and none, zero sizes, closed workers, more and fewer requests than slots, a single worker."""
+    G = rng.choice(workers)
+    n = rng.choice([0, 1, 2, 3, 5, 8, 13])
+    top = rng.choice([0, 1, 3, 20, 1000, 10**9])
+    few = [rng.randint(0, top) for _ in range(3)]
+    draw = rng.choice([lambda: rng.randint(0, top), lambda: rng.choice(few)])
+    resident = rng.choice([0, 1, 4]) * top
+    slots = rng.choice([0, 1, 2, 5])
+    return Observation(
+        step=rng.randint(0, 50),
+        clock=0.0,
+        loads=[rng.randint(0, resident) if rng.random() < 0.7 else rng.choice(few) for _ in range(G)],
+        free_slots=[rng.randint(0, slots) for _ in range(G)],
+        running=[rng.randint(0, 4) for _ in range(G)],
+        queued=[0] * G,
+        queued_tokens=[0] * G,
+        sizes=[draw() for _ in range(n)],
+        waited=sorted((rng.randint(0, 8) for _ in range(n)), reverse=True),  # order of revelation is order of age
+        requests=np.arange(n),
+    )

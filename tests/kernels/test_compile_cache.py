@@ -1,0 +1,77 @@
+"""Compiled kernels are kept on disk, and an edit of a callee in another file is seen (numba#3588)."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lbopt
+
+# Sizes 10 and 13 at margin 12 on 3 workers: F = 10 and 10, so the larger wins; `best_single` is in subset.py.
+ASK = """
+import json
+import numpy as np
+from lbopt.kernels import compile
+from lbopt.kernels.routing.subset import best_single
+answer = int(best_single(3, np.array([10, 13]), 2, 12))
+hits = sum(best_single.stats.cache_hits.values())
+print(json.dumps([compile.__file__, compile.source_hash(), str(compile.cache_folder()), answer, hits]))
+"""
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the package root and its kernels, which import nothing else of lbopt."""
+    here = Path(lbopt.__file__).parent
+    package = tmp_path / "lbopt"
+    shutil.copytree(here / "kernels", package / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(here / "__init__.py", package)
+    return package
+
+
+def ask(copy, variable):
+    kept = ("NUMBA_CACHE_DIR", "LBOPT_CACHE", "NUMBA_DISABLE_JIT", "PYTHONPATH")
+    environment = {name: value for name, value in os.environ.items() if name not in kept}
+    environment |= {"PYTHONPATH": str(copy.parent), variable: str(copy.parent / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], cwd=copy.parent, env=environment, capture_output=True, text=True, check=True
+    )
+    file, *told = json.loads(done.stdout)
+    assert Path(file) == copy / "kernels" / "compile.py"
+    return told
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("variable", ["NUMBA_CACHE_DIR", "LBOPT_CACHE"])
+def test_an_edited_callee_is_compiled_anew(copy, variable):
+    first_hash, first_folder, answer, hits = ask(copy, variable)
+    assert (answer, hits) == (1, 0)
+    assert Path(first_folder).is_relative_to(copy.parent / "cache")
+
+    again_hash, again_folder, answer, hits = ask(copy, variable)
+    assert (again_hash, again_folder, answer) == (first_hash, first_folder, 1)
+    assert hits == 1  # the second process compiled nothing
+
+    callee = copy / "kernels" / "routing" / "f_score.py"
+    before = "        return delta\n"
+    text = callee.read_text()
+    assert text.count(before) == 1
+    callee.write_text(text.replace(before, "        return delta + 1\n"))  # now F = 11 and 10
+    new_hash, new_folder, answer, hits = ask(copy, variable)
+    assert new_hash != first_hash
+    assert new_folder != first_folder
+    assert (answer, hits) == (0, 0)
+
+    callee.write_text(text)
+    assert ask(copy, variable) == [first_hash, first_folder, 1, 1]  # and back, without compiling
+
+
+@pytest.mark.jit
+def test_where_nothing_can_be_written_kernels_compile_all_the_same(copy):
+    (copy.parent / "cache").write_text("a file where the folder should be")
+    _, folder, answer, hits = ask(copy, "NUMBA_CACHE_DIR")
+    assert (folder, answer, hits) == ("None", 1, 0)

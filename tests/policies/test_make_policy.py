@@ -1,0 +1,73 @@
+"""The text form of policies: every name, every option, and what is said of a wrong one."""
+
+import pytest
+from kernels.rules import IMMEDIATE, POOLED
+
+from lbopt.exceptions import InputError
+from lbopt.policies import POLICIES, CompiledPolicy, DecidingPolicy, make_policy
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_name_makes_the_policy_of_that_name(name):
+    policy = make_policy(name)
+    assert policy.name == name
+    assert isinstance(policy, CompiledPolicy) != isinstance(policy, DecidingPolicy)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_policys_name_makes_it_again(name):
+    specs = [spec for spec, _, _ in [*POOLED, *IMMEDIATE] if spec.partition(":")[0] == name]
+    more = {"br-0": ["br-0:stage_switch=0,window=8,window_order=arrival"], "bf-io": ["bf-io:solver=highs,age_bound=5"]}
+    for spec in [name, *specs, *more.get(name, [])]:
+        policy = make_policy(spec)
+        assert make_policy(policy.name) == policy
+
+
+def test_published_baselines_bind_when_their_source_does():
+    immediate = {name for name in POLICIES if make_policy(name).admission == "immediate"}
+    assert immediate == {"round-robin", "random", "power-of-two", "jsq", "vllm"}
+
+
+def test_options_reach_the_policy():
+    assert make_policy("br-0:window=4,stage_switch=7") == make_policy("br-0")
+    assert make_policy("br-0:age_bound=none") == make_policy("br-0")
+    assert make_policy("br-0:window=8,key=product").name == "br-0:window=8,key=product"
+    exact = make_policy("bf-io:solver=highs,time_limit=0.5,age_bound=3")
+    assert (exact.solver, exact.time_limit, exact.age_bound) == ("highs", 0.5, 3)
+    assert make_policy("bf-io:time_limit=none").time_limit is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("br0", r"unknown policy 'br0': did you mean br-0\?"),
+        ("jsq-laod", r"did you mean jsq-load"),
+        ("xyzzy", r"unknown policy 'xyzzy': known: fcfs, .*bf-io \(also replay:FILE and file\.py:function\)"),
+        ("", r"unknown policy ''"),
+        ("fcfs:admission=immediate", r"policy 'fcfs' cannot use admission 'immediate'; expected pooled"),
+        ("jsq:admission=late", r"policy 'jsq' cannot use admission 'late'; expected pooled or immediate"),
+        ("jsq:depth=2", r"policy 'jsq' has no option 'depth=2'; it takes admission"),
+        ("br-0:7", r"policy 'br-0' has no option '7'; it takes stage_switch, window, window_order, key, age_bound"),
+        ("br-0:window=four", r"policy 'br-0': window is 'four'; expected a number"),
+        ("br-0:window=4.5", r"window is '4\.5'"),
+        ("br-0:window=0", r"policy 'br-0': window is 0; expected 1 to 16"),
+        ("br-0:window=17", r"window is 17; expected 1 to 16"),
+        ("br-0:stage_switch=-1", r"policy 'br-0': stage_switch is -1; expected"),
+        ("br-0:age_bound=-1", r"policy 'br-0': age_bound is -1; expected"),
+        ("br-0:window_order=newest", r"window_order is 'newest'; expected size or arrival"),
+        ("br-0:key=sum", r"key is 'sum'; expected lexicographic or product"),
+        ("max-min:scope=half", r"policy 'max-min' cannot use scope 'half'; expected oldest or pool"),
+        ("bf-io:age_bound=-2", r"policy 'bf-io': age_bound is -2; expected"),
+        ("bf-io:time_limit=soon", r"time_limit is 'soon'; expected a number"),
+        ("bf-io:tally=1", r"policy 'bf-io' has no option 'tally=1'; it takes solver, time_limit, age_bound"),
+    ],
+)
+def test_a_wrong_name_or_option_is_named(spec, message):
+    with pytest.raises(InputError, match=message):
+        make_policy(spec)
+
+
+@pytest.mark.parametrize("spec", ["br-0:window=none", "br-0:stage_switch=none", "max-min:scope=none"])
+def test_none_is_refused_where_there_is_no_none(spec):
+    with pytest.raises(InputError, match=spec.partition(":")[0]):
+        make_policy(spec)

@@ -1,0 +1,154 @@
+"""The rules of the house, as programs that read the source."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "lbopt"
+FILES = sorted(PACKAGE.rglob("*.py"))
+LONGEST = 300
+SOLVER_HOMES = {"highspy": "solvers/highs.py", "ortools": "solvers/cp_sat.py", "pulp": "solvers/pulp_cbc.py"}
+
+
+def name_of(path):
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(path):
+    """Top-level packages that a file imports anywhere."""
+    found = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+def importers(package):
+    return [name_of(path) for path in FILES if package in imported(path)]
+
+
+def public(tree):
+    """Public classes and functions of a module, methods of public classes included."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            yield node.name, node
+            if isinstance(node, ast.ClassDef):
+                for inner in node.body:
+                    if isinstance(inner, ast.FunctionDef) and not inner.name.startswith("_"):
+                        yield f"{node.name}.{inner.name}", inner
+
+
+def test_the_package_is_read():
+    """The rules below look at real files."""
+    assert len(FILES) > 80
+
+
+def test_every_kernel_has_a_docstring_or_is_private():
+    """Compiled code is the hardest to read: each @kernel function says what it does, or is somebody's inner part."""
+    silent, seen = [], 0
+    for path in (PACKAGE / "kernels").rglob("*.py"):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef) and any(ast.unparse(d) == "kernel" for d in node.decorator_list):
+                seen += 1
+                if not node.name.startswith("_") and not ast.get_docstring(node):
+                    silent.append(f"{name_of(path)}: {node.name}")
+    assert seen > 20
+    assert silent == []
+
+
+def test_printing_only_on_the_command_line():
+    """print( stands nowhere outside cli/."""
+    found = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in FILES
+        if not name_of(path).startswith("cli/")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert found == []
+
+
+def test_numba_lives_in_the_kernels():
+    """Numba is imported under kernels/ alone."""
+    found = importers("numba")
+    assert found
+    assert [name for name in found if not name.startswith("kernels/")] == []
+
+
+@pytest.mark.parametrize("package", ["matplotlib", "jinja2"])
+def test_pictures_and_pages_live_in_the_report(package):
+    """Drawing and templates are imported under report/ alone."""
+    found = importers(package)
+    assert found
+    assert [name for name in found if not name.startswith("report/")] == []
+
+
+@pytest.mark.parametrize("package", SOLVER_HOMES)
+def test_each_solver_has_one_file(package):
+    """Each third-party solver is imported in one file, which can be deleted without breaking another."""
+    assert importers(package) == [SOLVER_HOMES[package]]
+
+
+def test_no_file_is_long():
+    """A file of more than 300 lines is two files."""
+    long = {name_of(path): count for path in FILES if (count := len(path.read_text().splitlines())) > LONGEST}
+    assert long == {}
+
+
+def test_every_room_has_a_name():
+    """No file or folder is called utils, helpers, common or misc."""
+    empty = {"utils", "util", "helpers", "helper", "common", "misc"}
+    assert [p for p in PACKAGE.rglob("*") if p.stem.lower() in empty] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_everything_public_says_what_it_is(path):
+    """Every module, public class, function and method has a docstring."""
+    tree = tree_of(path)
+    assert ast.get_docstring(tree), f"{name_of(path)} has no docstring"
+    silent = [name for name, node in public(tree) if not ast.get_docstring(node)]
+    assert silent == []
+
+
+def fresh(code):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_importing_lbopt_is_light():
+    """`import lbopt` loads neither Numba nor a solver, nor pandas, SciPy, matplotlib or NumPy's weight class."""
+    heavy = "numba scipy pandas highspy ortools pulp matplotlib jinja2 typer rich requests pooch"
+    code = f"import sys, lbopt; print([n for n in '{heavy}'.split() if n in sys.modules])"
+    assert fresh(code) == "[]"
+
+
+def test_importing_lbopt_is_quick():
+    """`import lbopt` takes less than 0.3 s, best of five fresh processes."""
+    code = "import time; t = time.perf_counter(); import lbopt; print(time.perf_counter() - t)"
+    best = min(float(fresh(code)) for _ in range(5))
+    if os.getloadavg()[0] > 4 * (os.cpu_count() or 1):
+        pytest.skip(f"the machine is overloaded; best of five was {best:.3f} s")
+    assert best < 0.3
+
+
+def test_every_public_name_can_be_had():
+    """Each name of `lbopt.__all__` is there on first use, and an unknown one is an AttributeError."""
+    code = (
+        "import lbopt\nassert all(getattr(lbopt, n) is not None for n in lbopt.__all__)\n"
+        "try:\n    lbopt.nonsense\nexcept AttributeError as e:\n    print('offers' in str(e))"
+    )
+    assert fresh(code) == "True"

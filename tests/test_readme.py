@@ -1,0 +1,100 @@
+"""README and manual say only what works: their Python runs, their commands parse, their notebook is the paired one."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from lbopt.cli import app
+from lbopt.policies import make_policy
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "results").glob("*.md"))]
+SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
+
+_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [text for kind, text in _FENCE.findall(page.read_text(encoding="utf-8")) if kind == language]
+
+
+def commands(page: Path) -> list[str]:
+    """Every `lbopt ...` line of a page's console blocks or of an example's docstring."""
+    text = "\n".join(blocks(page, "console")) if page.suffix == ".md" else page.read_text(encoding="utf-8")
+    text = re.sub(r" \\\n\s*", " ", text)
+    return [line.strip() for line in re.findall(r"^\s*(?:\$ )?(lbopt \w.*)$", text, re.MULTILINE)]
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
+def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of a page run one after the other, in an empty folder, as a reader would paste them."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": page.stem}
+    for number, text in enumerate(blocks(page, "python"), start=1):
+        exec(compile(text, f"{page.name}, block {number}", "exec"), names)
+
+
+@pytest.mark.parametrize("line", sorted({line for page in PAGES + SCRIPTS for line in commands(page)}))
+def test_commands_parse(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verb, options and their values are understood; nothing is run. Policies that need no file of yours exist."""
+    monkeypatch.chdir(ROOT)
+    words = shlex.split(line)[1:]
+    command = typer.main.get_command(app)
+    context = command.make_context("lbopt", list(words))
+    while hasattr(command, "resolve_command"):
+        rest = [*context._protected_args, *context.args]
+        name, command, rest = command.resolve_command(context, rest)
+        assert command is not None, line
+        context = command.make_context(name, rest, parent=context)
+    named = context.params.get("policy") or []
+    for spec in [named] if isinstance(named, str) else named:
+        if not spec.startswith("replay:"):
+            make_policy(spec)
+
+
+def test_there_are_commands() -> None:
+    """The pattern that finds them still does."""
+    assert len(commands(ROOT / "README.md")) >= 4
+    assert any(blocks(page, "python") for page in PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_named_files_exist(page: Path) -> None:
+    """Paths in code spans that begin in the repository exist."""
+    spans = re.findall(r"`((?:lbopt|tests|docs|examples)/[\w./-]+)(?::\w+)?`", page.read_text(encoding="utf-8"))
+    missing = [span for span in spans if not (ROOT / span).exists()]
+    assert not missing
+
+
+def test_policy_tables_are_complete() -> None:
+    """Every policy has its row in the README and in the manual."""
+    from lbopt.policies import POLICIES
+
+    for page in (ROOT / "README.md", ROOT / "docs" / "policies.md"):
+        rows = "\n".join(line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| `"))
+        assert [name for name in POLICIES if f"`{name}`" not in rows] == []
+
+
+@pytest.mark.parametrize("script", [s for s in SCRIPTS if s.with_suffix(".ipynb").exists()], ids=lambda p: p.name)
+def test_notebook_is_paired_and_stripped(script: Path) -> None:
+    """The notebook holds the cells of its percent script, and no outputs."""
+    jupytext = pytest.importorskip("jupytext")
+    notebook = json.loads(script.with_suffix(".ipynb").read_text(encoding="utf-8"))
+    paired = [(cell.cell_type, cell.source) for cell in jupytext.read(script).cells]
+    assert [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]] == paired
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in notebook["cells"])
+
+
+def test_one_step_example_opens() -> None:
+    """The step problem of the examples is the one of the README."""
+    from lbopt import StepProblem
+
+    problem = StepProblem.from_json(ROOT / "examples" / "one_step.json")
+    assert problem == StepProblem.now([900, 700, 400], [1, 2, 1], [310, 260, 150, 120, 80])
