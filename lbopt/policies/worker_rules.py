@@ -1,8 +1,8 @@
 """The rules that take requests in order of arrival and choose only the worker, as one table.
 
-Sources: BF-IO appendix A.1.1 and the authors' simulator (fcfs, and their "JSQ", which goes by tokens); BalanceRoute
-section 6.1 for the baselines of the vLLM router. All break ties by the lowest worker number. By default each binds
-requests when its source does.
+Sources: BF-IO appendix A.1.1 and its authors' simulator (fcfs, and their "JSQ", which goes by tokens); the evaluation
+of BalanceRoute (arXiv 2605.06113) for the baselines; vLLM's data-parallel balancer (vllm/v1/engine/core_client.py) for
+vllm. All break ties by the lowest worker number. By default each binds requests when its source does.
 """
 
 from __future__ import annotations

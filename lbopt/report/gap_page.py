@@ -103,8 +103,8 @@ def lead(outcome: GapOutcome) -> str:
         worst = max(rows, key=lambda row: row.gap_mean_tokens)
         parts.append(
             f"Nearest to the optimum is {best.policy}, {numbers.tokens(best.gap_mean_tokens)} tokens above it on "
-            f"average and {numbers.tokens(best.gap_median_tokens)} in the median ({numbers.share(best.gap_mean_share)} of the "
-            f"barrier); farthest is {worst.policy} with {numbers.tokens(worst.gap_mean_tokens)} and "
+            f"average and {numbers.tokens(best.gap_median_tokens)} in the median "
+            f"({numbers.share(best.gap_mean_share)} of the barrier); farthest is {worst.policy} with {numbers.tokens(worst.gap_mean_tokens)} and "
             f"{numbers.tokens(worst.gap_median_tokens)} ({numbers.share(worst.gap_mean_share)})."
         )
     return " ".join(parts)

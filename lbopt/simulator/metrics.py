@@ -1,6 +1,6 @@
 """Metrics of a run over a stated window of steps, with batch-means intervals.
 
-Definitions follow the BF-IO sheet, section 6, and `reference_conventions.json` of the authors' simulator: imbalance,
+Definitions follow the experiments of the BF-IO paper (eqs. 6 to 10) and its authors' simulator: imbalance,
 spread, idle share and power at the reading point of the event order; throughput = tokens / seconds; TPOT of a request
 = (finish - start) / output; waiting = decisions between revelation and start.
 

@@ -12,7 +12,7 @@ from lbopt.model.integers import LARGEST_TOTAL
 
 #: Where imbalance, spread, idle share and power are read. The dynamics are the same.
 #: ``paper``: after growth and completions, before the next admission (the BF-IO authors' simulator, their Table 1).
-#: ``theory``: after admission (BF-IO, section 1, where the theorems live).
+#: ``theory``: after admission (the model of the BF-IO paper, in which its theorems are stated).
 EventOrder = Literal["paper", "theory"]
 EVENT_ORDERS: tuple[EventOrder, ...] = ("paper", "theory")
 

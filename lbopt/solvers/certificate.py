@@ -55,6 +55,8 @@ def verify(problem: StepProblem, result: Result, *, exhaust_limit: int = EXHAUST
 
     Parameters
     ----------
+    problem, result
+        The step problem, and what is claimed of it.
     exhaust_limit
         Placements to try at most when re-enumerating; problems beyond it count as not small.
 

@@ -49,6 +49,8 @@ def solve(
 
     Parameters
     ----------
+    problem
+        The step problem.
     solver
         "auto" or a name of `BACKENDS`.
     time_limit

@@ -1,4 +1,4 @@
-"""BR-0: BalanceRoute without lookahead (arXiv 2605.06113, algorithm 2), points left open as in the sheet's 2.4.
+"""BR-0: BalanceRoute without lookahead (arXiv 2605.06113, algorithm 2); what it leaves open is a parameter.
 
 Stage 1, while more than `stage_switch` slots are free: the worker with most free slots (ties: lighter, then lower
 number) takes the request of the whole pool with the largest F. F is concave in the size, so that request is the
@@ -9,7 +9,8 @@ requests; where even that has F <= 0, the best single one (the source's guard ag
 anew at every pop, with the current envelope.
 
 Before the stages, requests that have waited `age_bound` steps or more are placed oldest first, each on the lightest
-worker with a free slot, at most U of them: the worker of largest F for a single request (sheet, section 5).
+worker with a free slot, at most U of them: for a single request that is a worker of largest
+F, because F does not fall as the margin grows.
 """
 
 import numpy as np

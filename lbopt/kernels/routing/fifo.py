@@ -6,7 +6,8 @@
   (round-robin), a uniform number (random, power-of-two), running requests (jsq, vllm) or resident tokens (jsq-load).
 * `bind`: the same signals when requests are bound on arrival to any worker, with or without a free slot.
 
-Source of the baselines: BalanceRoute sheet 6.1 and BF-IO appendix A.1.1; vllm's score is 4 * waiting + running.
+Sources: the baselines of the BalanceRoute evaluation (arXiv 2605.06113) and BF-IO, appendix A.1.1; vllm's score is the
+4 * waiting + running of vLLM's data-parallel balancer (vllm/v1/engine/core_client.py).
 """
 
 from lbopt.kernels.arrays import Floats, Ints

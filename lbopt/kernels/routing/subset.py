@@ -1,4 +1,4 @@
-"""The best non-empty subset of a short window, by enumeration (BalanceRoute, section 3.3: R_max = 4, 15 subsets)."""
+"""The best non-empty subset of a short window, by enumeration (BalanceRoute deploys R_max = 4: 15 subsets)."""
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel

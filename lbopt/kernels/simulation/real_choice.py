@@ -1,6 +1,6 @@
 """Does a decision matter? It has a real choice where placements that fill as many slots as they can differ in loads.
 
-On a trace far from saturation few decisions have one, and every policy ties. Told in O(G + n), without enumeration:
+Without one every policy ties. Told in O(G + n), without enumeration:
 
 * more wait than there are slots: *which*, as soon as two of them differ in size;
 * all of them are admitted, to two or more workers: *where*, if a slot stays empty or two of them differ in size, and

@@ -50,7 +50,8 @@ class GapConfig:
     states
         States per behaviour.
     seed, seeds
-        First seed and number of seeds of the long runs; states come from the first.
+        First seed and number of seeds of the long runs; states come from the first. A file is resampled for each seed,
+        its arrival times kept in order.
     solver, time_limit
         Handed to `lbopt.solve` for each state.
     problems
