@@ -18,7 +18,7 @@ from lbopt.report.gap_distribution import draw_gap_distribution
 from lbopt.report.gap_tables import gap_rows, gap_tables, long_run_tables
 from lbopt.report.imbalance_course import draw_imbalance_course
 from lbopt.report.waiting_trade import draw_waiting_trade
-from lbopt.studies.gap import GapOutcome
+from lbopt.studies.gap import GapOutcome, PolicyGap
 from lbopt.studies.gap.decisions import ALL, AS_RUN
 
 
@@ -86,7 +86,7 @@ def render_gap_page(outcome: GapOutcome, pictures: list[Picture], provenance: di
 
 
 def lead(outcome: GapOutcome) -> str:
-    """Return the answer in two sentences."""
+    """Return the answer in three sentences."""
     if not outcome.solved:
         return "No step problem was solved."
     parts = [
@@ -101,13 +101,14 @@ def lead(outcome: GapOutcome) -> str:
     if rows:
         best = min(rows, key=lambda row: row.gap_mean_tokens)
         worst = max(rows, key=lambda row: row.gap_mean_tokens)
-        parts.append(
-            f"Nearest to the optimum is {best.policy}, {numbers.tokens(best.gap_mean_tokens)} tokens above it on "
-            f"average and {numbers.tokens(best.gap_median_tokens)} in the median "
-            f"({numbers.share(best.gap_mean_share)} of the barrier); farthest is {worst.policy} with {numbers.tokens(worst.gap_mean_tokens)} and "
-            f"{numbers.tokens(worst.gap_median_tokens)} ({numbers.share(worst.gap_mean_share)})."
-        )
+        parts.append(f"Nearest to the optimum is {best.policy}, {_distance(best)}.")
+        parts.append(f"Farthest is {worst.policy}, {_distance(worst)}.")
     return " ".join(parts)
+
+
+def _distance(row: PolicyGap) -> str:
+    mean, median = numbers.tokens(row.gap_mean_tokens), numbers.tokens(row.gap_median_tokens)
+    return f"{mean} tokens above it on average ({numbers.share(row.gap_mean_share)} of the barrier), {median} in the median"
 
 
 def _trace_line(outcome: GapOutcome) -> str:

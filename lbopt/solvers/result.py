@@ -59,8 +59,9 @@ class Result:
     status
         "optimal" where objective and bound are equal, else "feasible"; "unknown" without an assignment.
     proof
-        Where `bound` comes from: "elementary-bound" (closed-form reasoning that `verify` repeats), "exhaustion" (lbopt's
-        own enumeration), "certificate" (kept for searches that write one), "claimed:<solver>"; None where nobody gave one.
+        Where `bound` comes from: "elementary-bound" (closed-form reasoning that `verify` repeats), "exhaustion"
+        (lbopt's own enumeration), "certificate" (kept for searches that write one), "claimed:<solver>"; None where
+        nobody gave one.
     stop_reason
         One of `STOP_REASONS`.
     solver
