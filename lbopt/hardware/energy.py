@@ -9,6 +9,7 @@ exponent 0.7.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,8 @@ class PowerLaw:
     exponent: float = 0.7
 
     def __post_init__(self) -> None:
+        if not 0 < self.peak_watts < math.inf:
+            raise InputError(f"peak_watts is {self.peak_watts}; expected a finite number above 0")
         if not 0 <= self.idle_watts <= self.peak_watts:
             raise InputError(f"idle_watts is {self.idle_watts}; expected between 0 and peak_watts = {self.peak_watts}")
         if not 0 < self.exponent <= 1:

@@ -135,7 +135,7 @@ def _csv_columns(file: Path) -> dict[str, Any]:
     import pandas as pd
 
     try:
-        frame = pd.read_csv(file)
+        frame = pd.read_csv(file)  # exact for floats from pandas 3 on; an ulp too much would start a step late
     except (OSError, ValueError) as error:
         raise InputError(f"replay file '{file}' is not a readable CSV file: {error}") from None
     columns = {}
@@ -146,7 +146,7 @@ def _csv_columns(file: Path) -> dict[str, Any]:
             bad = np.flatnonzero(values.isna())
             if bad.size:
                 found = frame[name].iloc[bad[0]]
-                raise InputError(f"replay file '{file}': {name} of row {bad[0]} is {found!r}; expected a number")
+                raise InputError(f"replay file '{file}': {name} of row {bad[0]} is '{found}'; expected a number")
         columns[str(name)] = values.to_numpy()
     return columns
 

@@ -58,8 +58,10 @@ def _options(name: str, text: str, factory: Callable[..., Policy]) -> dict[str, 
     chosen: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
         option, equals, value = part.partition("=")
-        if not equals or option not in known:
-            raise InputError(f"policy '{name}' has no option '{part}'; it takes {', '.join(known) or 'none'}")
+        if option not in known:
+            raise InputError(f"policy '{name}' has no option '{option}'; it takes {', '.join(known) or 'none'}")
+        if not equals:
+            raise InputError(f"policy '{name}': option {option} has no value; expected {option}=VALUE")
         chosen[option] = _parsed(name, option, value, known[option])
     return chosen
 

@@ -108,7 +108,8 @@ def lead(outcome: GapOutcome) -> str:
 
 def _distance(row: PolicyGap) -> str:
     mean, median = numbers.tokens(row.gap_mean_tokens), numbers.tokens(row.gap_median_tokens)
-    return f"{mean} tokens above it on average ({numbers.share(row.gap_mean_share)} of the barrier), {median} in the median"
+    barrier = numbers.share(row.gap_mean_share)
+    return f"{mean} tokens above it on average ({barrier} of the barrier), {median} in the median"
 
 
 def _trace_line(outcome: GapOutcome) -> str:

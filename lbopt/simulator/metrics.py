@@ -96,7 +96,7 @@ def measure(run: Run, window: Window | None) -> Metrics:
     G = fleet.num_workers
     imbalance = G * step["read_max"] - step["read_sum"]
     spread = step["read_max"] - step["read_min"]
-    idle = imbalance / (G * np.maximum(step["read_max"], 1))
+    idle = 1 - step["read_sum"] / (G * np.maximum(step["read_max"], 1))  # 1 where nothing is resident
     ones = np.ones(imbalance.size)
 
     request, output = run.requests, run.trace.output

@@ -7,7 +7,8 @@ told), a Python policy must decide, a pause was asked for (to look at the state)
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -71,19 +72,22 @@ def simulate(
     state = fresh_state(setting.fleet.num_workers, requests)
     recorder = Recorder(setting, keep_loads)
     loop = _Loop(policy, requests, setting_of(policy, setting, len(trace)), state, _rows_for(setting.fleet.num_workers))
-    pauses: Iterator[int] = iter(() if look_at is None else look_at.tolist())
-    loop.pause_at(next(pauses, -1))
+    pauses = deque([] if look_at is None else look_at.tolist())
+    loop.pause_from(pauses)
     while True:
         why = loop.go()
         if why == tables.PAUSED:
             assert look is not None
-            look(loop.look_ahead())
-            loop.pause_at(next(pauses, -1))
+            while pauses and pauses[0] < loop.step:
+                pauses.popleft()  # nothing was to be decided there
+            if pauses and pauses[0] == loop.step:
+                pauses.popleft()
+                look(loop.look_ahead())
+            loop.pause_from(pauses)
             continue
         loop.hand_rows_to(recorder)
         if progress is not None:
-            started = int(state.counters[tables.UNDISCOVERED] - state.counters[tables.QUEUED])
-            progress(started - int(state.counters[tables.ACTIVE]), len(trace))
+            progress(loop.num_ended, len(trace))
         if why == tables.FINISHED:
             break
     return Run(
@@ -125,21 +129,30 @@ class _Loop:
                 self._bind()
             elif why == tables.STUCK:
                 raise InfeasibleDecisionError(
-                    f"policy '{self._policy.name}' admits nothing in step {self._step} although nothing is running "
+                    f"policy '{self._policy.name}' admits nothing in step {self.step} although nothing is running "
                     f"and {self._pool.size} requests wait"
                 )
             else:
                 return why
 
-    def pause_at(self, step: int) -> None:
-        self._state.counters[tables.PAUSE_AT] = step
+    @property
+    def num_ended(self) -> int:
+        """Requests that have ended: known, and neither running nor waiting in pool or queue."""
+        at = self._state.counters
+        waiting = at[tables.POOL_TAIL] - at[tables.POOL_HEAD] + at[tables.QUEUED]
+        return int(at[tables.UNDISCOVERED] - waiting - at[tables.ACTIVE])
+
+    def pause_from(self, steps: deque[int]) -> None:
+        """Stop at the first decision that has something to decide, from the first of `steps` on."""
+        self._state.counters[tables.PAUSE_AT] = steps[0] if steps else -1
 
     def hand_rows_to(self, recorder: Recorder) -> None:
         recorder.take(self._rows, int(self._state.counters[tables.ROW]))
         self._state.counters[tables.ROW] = 0
 
     @property
-    def _step(self) -> int:
+    def step(self) -> int:
+        """Steps taken so far."""
         return int(self._state.counters[tables.STEP])
 
     @property
@@ -161,9 +174,9 @@ class _Loop:
         """Return what the policy may see of the present state; by default of the pool."""
         state = self._state
         numbers = self._pool if waiting is None else waiting
-        known = np.where(state.reveal_step[numbers] < 0, self._step, state.reveal_step[numbers])
+        known = np.where(state.reveal_step[numbers] < 0, self.step, state.reveal_step[numbers])
         return Observation(
-            step=self._step,
+            step=self.step,
             clock=float(state.clock[0]),
             loads=state.load,
             free_slots=self._setting.slots_per_worker - state.running,
@@ -171,7 +184,7 @@ class _Loop:
             queued=state.queued,
             queued_tokens=state.queued_tokens,
             sizes=self._requests.prompt[numbers],
-            waited=self._step - known,
+            waited=self.step - known,
             requests=numbers,
         )
 
@@ -186,11 +199,11 @@ class _Loop:
         number = self._state.counters[tables.UNDISCOVERED]
         observation = self.observe(np.array([number]))
         workers = self._ask(observation)
-        worker = int(workers[0]) if workers.shape == (1,) else -1
+        worker = int(workers[0]) if workers.shape == (1,) and workers.dtype.kind in "iu" else -1
         if not 0 <= worker < observation.loads.size:
             raise InfeasibleDecisionError(
-                f"policy '{self._policy.name}' binds request {int(number)} in step {self._step} to {workers.tolist()}; "
-                f"expected one worker of 0..{observation.loads.size - 1}"
+                f"policy '{self._policy.name}' binds request {int(number)} in step {self.step} to {workers.tolist()}; "
+                f"expected a list of one worker of 0..{observation.loads.size - 1}"
             )
         self._admission.bind_next(worker, self._requests, self._setting, self._state)
 

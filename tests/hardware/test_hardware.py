@@ -60,7 +60,7 @@ def test_power_depends_on_shares_only_and_lies_between_idle_and_peak():
         ({"idle_watts": -1.0}, r"idle_watts is -1\.0; expected between 0 and peak_watts = 400\.0"),
         ({"idle_watts": 500.0}, r"idle_watts is 500\.0"),
         ({"idle_watts": float("nan")}, "idle_watts is nan"),
-        ({"peak_watts": float("nan")}, "peak_watts = nan"),
+        ({"peak_watts": float("nan")}, "peak_watts is nan"),
         ({"peak_watts": float("inf")}, "peak_watts"),
         ({"exponent": 0.0}, r"exponent is 0\.0; expected in \(0, 1\]"),
         ({"exponent": 1.5}, r"exponent is 1\.5"),

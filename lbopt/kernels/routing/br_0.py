@@ -157,6 +157,8 @@ def _first_at_most(ranked_size: Ints, rest: int, bound: int) -> int:
 @kernel
 def _best_ranked(G: int, ranked_size: Ints, rest: int, margin: int) -> int:
     """Rank of the single request with the largest F; ties: larger, then earlier in the pool."""
+    if G == 1:
+        return 0  # F is flat beyond the margin: all tie with the largest
     below = _first_at_most(ranked_size, rest, margin)
     if below == 0:
         return below

@@ -52,7 +52,7 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
     N = requests.prompt.size
     while True:
         if counters[PHASE] == BEGIN_DECISION:
-            if counters[PAUSE_AT] == counters[STEP] and _something_to_decide(requests, setting, state):
+            if 0 <= counters[PAUSE_AT] <= counters[STEP] and _something_to_decide(requests, setting, state):
                 counters[PAUSE_AT] = -1
                 return PAUSED
             if setting.immediate:

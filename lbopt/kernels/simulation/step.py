@@ -1,8 +1,8 @@
 """One decode step: all workers run to the barrier, every running request grows by a token, some end.
 
-Order (that of the BF-IO authors' simulator; `EventOrder` in simulator/setting.py names the two ways to read it): barrier
-loads and step time, clock, growth, completions. Growth adds `running` to the worker's load, and a request of prompt s
-and output o takes s + o tokens with it, so no request is touched between its start and its end.
+Order, that of the BF-IO authors' simulator: barrier loads and step time, clock, growth, completions
+(simulator/setting.py names the two ways to read it). Growth adds `running` to the worker's load, and a request of
+prompt s and output o takes s + o tokens with it, so no request is touched between its start and its end.
 """
 
 from lbopt.kernels.arrays import Ints

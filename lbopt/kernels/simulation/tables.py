@@ -90,7 +90,7 @@ ADMITTED = 11  # of the present decision: for the row of the step that follows
 WAITING = 12
 FREE_SLOTS = 13
 REAL_CHOICE = 14
-PAUSE_AT = 15  # stop before the first decision of this step that has something to decide
+PAUSE_AT = 15  # stop before the first decision from this step on that has something to decide; -1 = never
 DECISIONS = 16  # decisions that admitted or could have admitted something
 REAL_CHOICES = 17
 NUM_COUNTERS = 18
