@@ -46,7 +46,7 @@ def test_options_reach_the_policy():
         ("", r"unknown policy ''"),
         ("fcfs:admission=immediate", r"policy 'fcfs' cannot use admission 'immediate'; expected pooled"),
         ("jsq:admission=late", r"policy 'jsq' cannot use admission 'late'; expected pooled or immediate"),
-        ("jsq:depth=2", r"policy 'jsq' has no option 'depth=2'; it takes admission"),
+        ("jsq:depth=2", r"policy 'jsq' has no option 'depth'; it takes admission"),
         ("br-0:7", r"policy 'br-0' has no option '7'; it takes stage_switch, window, window_order, key, age_bound"),
         ("br-0:window=four", r"policy 'br-0': window is 'four'; expected a number"),
         ("br-0:window=4.5", r"window is '4\.5'"),
@@ -59,7 +59,7 @@ def test_options_reach_the_policy():
         ("max-min:scope=half", r"policy 'max-min' cannot use scope 'half'; expected oldest or pool"),
         ("bf-io:age_bound=-2", r"policy 'bf-io': age_bound is -2; expected"),
         ("bf-io:time_limit=soon", r"time_limit is 'soon'; expected a number"),
-        ("bf-io:tally=1", r"policy 'bf-io' has no option 'tally=1'; it takes solver, time_limit, age_bound"),
+        ("bf-io:tally=1", r"policy 'bf-io' has no option 'tally'; it takes solver, time_limit, age_bound"),
     ],
 )
 def test_a_wrong_name_or_option_is_named(spec, message):
