@@ -69,7 +69,7 @@ def simulate(
     """
     begin = time.perf_counter()
     requests = requests_of(trace, policy, setting, seed)
-    state = fresh_state(setting.fleet.num_workers, requests)
+    state = fresh_state(setting.fleet, requests)
     recorder = Recorder(setting, keep_loads)
     loop = _Loop(policy, requests, setting_of(policy, setting, len(trace)), state, _rows_for(setting.fleet.num_workers))
     pauses = deque([] if look_at is None else look_at.tolist())

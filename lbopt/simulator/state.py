@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.routing.codes import EXTERNAL
-from lbopt.kernels.simulation.tables import NUM_COUNTERS, PAUSE_AT, Requests, Rows, Setting, State
-from lbopt.model import Trace
+from lbopt.kernels.simulation.tables import NEXT, NUM_COUNTERS, PAUSE_AT, Requests, Rows, Setting, State
+from lbopt.model import Fleet, Trace
 from lbopt.model.integers import LARGEST_TOTAL
 from lbopt.policies.decide import parameter_array
 from lbopt.policies.policy import CompiledPolicy, Policy
@@ -60,9 +60,10 @@ def setting_of(policy: Policy, setting: SimulationSetting, num_requests: int) ->
     )
 
 
-def fresh_state(num_workers: int, requests: Requests) -> State:
+def fresh_state(fleet: Fleet, requests: Requests) -> State:
     """Return the state before the first decision: an empty fleet, nobody known."""
     N = requests.prompt.size
+    num_workers, slots_per_worker = fleet.num_workers, fleet.slots_per_worker
 
     def per_worker() -> NDArray[np.int64]:
         return np.zeros(num_workers, dtype=np.int64)
@@ -79,8 +80,9 @@ def fresh_state(num_workers: int, requests: Requests) -> State:
         queued_tokens=per_worker(),
         queue_head=per_worker(),
         queue_tail=per_worker(),
-        link=per_request(),
+        next_in_queue=per_request(),
         calendar=np.full(int(requests.output.max()) + 1, -1, dtype=np.int64),
+        records=_unused_records(min(N, num_workers * slots_per_worker)),
         pool=per_request(),
         worker=per_request(),
         start_step=per_request(),
@@ -94,6 +96,12 @@ def fresh_state(num_workers: int, requests: Requests) -> State:
         scratch_free=per_worker(),
         scratch_running=per_worker(),
     )
+
+
+def _unused_records(count: int) -> NDArray[np.int64]:
+    records = np.zeros((count, 3), dtype=np.int64)
+    records[:, NEXT] = np.arange(1, count + 1)  # the chain of unused ones starts at record 0
+    return records
 
 
 def fresh_rows(num_workers: int, count: int) -> Rows:

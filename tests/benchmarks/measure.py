@@ -73,7 +73,7 @@ def microseconds_per_step(
     best = np.inf
     for _ in range(repeats + 1):
         requests = requests_of(trace, chosen, setting, 0)
-        state = fresh_state(num_workers, requests)
+        state = fresh_state(setting.fleet, requests)
         rules = setting_of(chosen, setting, len(trace))
         _Loop(chosen, requests, rules, state, fresh_rows(num_workers, 3 * slots)).go()
         loop = _Loop(chosen, requests, rules, state, fresh_rows(num_workers, steps))

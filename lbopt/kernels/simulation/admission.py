@@ -14,13 +14,17 @@ from lbopt.kernels.simulation.tables import (
     BIND_UNTIL,
     DECISIONS,
     LAST_START,
+    NEXT,
+    ON_WORKER,
     POOL_HEAD,
     POOL_TAIL,
     QUEUED,
     REAL_CHOICES,
     ROUND_ROBIN_AT,
     STEP,
+    TOKENS,
     UNDISCOVERED,
+    UNUSED_RECORD,
     Requests,
     Setting,
     State,
@@ -29,14 +33,27 @@ from lbopt.kernels.simulation.tables import (
 
 @kernel
 def enter(
-    i: int, w: int, k: int, prompt: Ints, output: Ints, load: Ints, running: Ints, link: Ints, calendar: Ints
+    i: int,
+    w: int,
+    k: int,
+    prompt: Ints,
+    output: Ints,
+    load: Ints,
+    running: Ints,
+    records: Ints,
+    calendar: Ints,
+    counters: Ints,
 ) -> None:
-    """Let request i start on worker w at decision k: it holds its prompt, and is noted where it will end."""
+    """Let request i start on worker w at decision k: it holds its prompt, and a record says where it will end."""
     load[w] += prompt[i]
     running[w] += 1
+    record = counters[UNUSED_RECORD]
+    counters[UNUSED_RECORD] = records[record, NEXT]
     bucket = (k + output[i]) % calendar.size
-    link[i] = calendar[bucket]
-    calendar[bucket] = i
+    records[record, NEXT] = calendar[bucket]
+    records[record, ON_WORKER] = w
+    records[record, TOKENS] = prompt[i] + output[i]
+    calendar[bucket] = record
 
 
 @kernel
@@ -47,7 +64,7 @@ def start(i: int, w: int, requests: Requests, state: State) -> None:
     state.worker[i] = w
     state.start_step[i] = k
     state.start_clock[i] = state.clock[0]
-    enter(i, w, k, requests.prompt, requests.output, state.load, state.running, state.link, state.calendar)
+    enter(i, w, k, requests.prompt, requests.output, state.load, state.running, state.records, state.calendar, counters)
     counters[ACTIVE] += 1
     counters[ADMITTED] += 1
     counters[LAST_START] = k
@@ -101,7 +118,7 @@ def admit(reach: int, requests: Requests, state: State) -> None:
     """
     counters, pool, choice = state.counters, state.pool, state.choice
     prompt, output = requests.prompt, requests.output
-    load, running, link, calendar = state.load, state.running, state.link, state.calendar
+    load, running, records, calendar = state.load, state.running, state.records, state.calendar
     worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
     k, now = counters[STEP], state.clock[0]
     head = counters[POOL_HEAD]
@@ -117,7 +134,7 @@ def admit(reach: int, requests: Requests, state: State) -> None:
             worker[i] = w
             start_step[i] = k
             start_clock[i] = now
-            enter(i, w, k, prompt, output, load, running, link, calendar)
+            enter(i, w, k, prompt, output, load, running, records, calendar, counters)
             admitted += 1
     counters[POOL_HEAD] = keep
     counters[ACTIVE] += admitted
@@ -135,7 +152,7 @@ def drain_queues(requests: Requests, setting: Setting, state: State) -> None:
     for w in range(queued.size):
         while queued[w] > 0 and running[w] < setting.slots_per_worker:
             i = state.queue_head[w]
-            state.queue_head[w] = state.link[i]
+            state.queue_head[w] = state.next_in_queue[i]
             queued[w] -= 1
             state.queued_tokens[w] -= requests.prompt[i]
             counters[QUEUED] -= 1
@@ -157,20 +174,34 @@ def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> Non
         state.worker[i] = w
         counters[QUEUED] += 1
         join_queue(
-            i, w, requests.prompt, state.queued, state.queued_tokens, state.queue_head, state.queue_tail, state.link
+            i,
+            w,
+            requests.prompt,
+            state.queued,
+            state.queued_tokens,
+            state.queue_head,
+            state.queue_tail,
+            state.next_in_queue,
         )
 
 
 @kernel
 def join_queue(
-    i: int, w: int, prompt: Ints, queued: Ints, queued_tokens: Ints, queue_head: Ints, queue_tail: Ints, link: Ints
+    i: int,
+    w: int,
+    prompt: Ints,
+    queued: Ints,
+    queued_tokens: Ints,
+    queue_head: Ints,
+    queue_tail: Ints,
+    next_in_queue: Ints,
 ) -> None:
     """Put request i at the end of worker w's own queue."""
-    link[i] = -1
+    next_in_queue[i] = -1
     if queued[w] == 0:
         queue_head[w] = i
     else:
-        link[queue_tail[w]] = i
+        next_in_queue[queue_tail[w]] = i
     queue_tail[w] = i
     queued[w] += 1
     queued_tokens[w] += prompt[i]
@@ -181,9 +212,9 @@ def bind_known(requests: Requests, setting: Setting, state: State) -> None:
     """Immediate admission by a compiled rule: `bind_next` for every request that is known by now."""
     counters = state.counters
     prompt, output, uniforms = requests.prompt, requests.output, requests.uniforms
-    load, running, link, calendar = state.load, state.running, state.link, state.calendar
+    load, running, records, calendar = state.load, state.running, state.records, state.calendar
     queued, queued_tokens = state.queued, state.queued_tokens
-    queue_head, queue_tail = state.queue_head, state.queue_tail
+    queue_head, queue_tail, next_in_queue = state.queue_head, state.queue_tail, state.next_in_queue
     worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
     round_robin_at = counters[ROUND_ROBIN_AT : ROUND_ROBIN_AT + 1]
     k, now = counters[STEP], state.clock[0]
@@ -198,10 +229,10 @@ def bind_known(requests: Requests, setting: Setting, state: State) -> None:
         if running[w] < setting.slots_per_worker:
             start_step[i] = k
             start_clock[i] = now
-            enter(i, w, k, prompt, output, load, running, link, calendar)
+            enter(i, w, k, prompt, output, load, running, records, calendar, counters)
             started += 1
         else:
-            join_queue(i, w, prompt, queued, queued_tokens, queue_head, queue_tail, link)
+            join_queue(i, w, prompt, queued, queued_tokens, queue_head, queue_tail, next_in_queue)
     counters[UNDISCOVERED] = until
     counters[DECISIONS] += until - first
     counters[REAL_CHOICES] += real_choices

@@ -11,11 +11,14 @@ from lbopt.kernels.simulation.tables import (
     ACTIVE,
     ADMITTED,
     FREE_SLOTS,
+    NEXT,
+    ON_WORKER,
     REAL_CHOICE,
     ROW,
     STEP,
+    TOKENS,
+    UNUSED_RECORD,
     WAITING,
-    Requests,
     Rows,
     Setting,
     State,
@@ -23,7 +26,7 @@ from lbopt.kernels.simulation.tables import (
 
 
 @kernel
-def take_step(requests: Requests, setting: Setting, state: State, rows: Rows) -> None:
+def take_step(setting: Setting, state: State, rows: Rows) -> None:
     """Advance by one step and write its row. Cost: G + completions."""
     counters = state.counters
     load, running = state.load, state.running
@@ -53,16 +56,7 @@ def take_step(requests: Requests, setting: Setting, state: State, rows: Rows) ->
     counters[STEP] += 1
     for g in range(G):
         load[g] += running[g]
-    completed = _complete(
-        counters[STEP],
-        requests.prompt,
-        requests.output,
-        load,
-        running,
-        state.worker,
-        state.link,
-        state.calendar,
-    )
+    completed = _complete(counters, load, running, state.records, state.calendar)
     counters[ACTIVE] -= completed
     rows.completed[r] = completed
     for g in range(G):
@@ -71,18 +65,21 @@ def take_step(requests: Requests, setting: Setting, state: State, rows: Rows) ->
 
 
 @kernel
-def _complete(
-    k: int, prompt: Ints, output: Ints, load: Ints, running: Ints, worker: Ints, link: Ints, calendar: Ints
-) -> int:
-    """Remove the requests that end with step k; returns how many."""
-    bucket = k % calendar.size
-    i = calendar[bucket]
+def _complete(counters: Ints, load: Ints, running: Ints, records: Ints, calendar: Ints) -> int:
+    """Remove the requests that end with this step; returns how many."""
+    bucket = counters[STEP] % calendar.size
+    unused = counters[UNUSED_RECORD]
+    record = calendar[bucket]
     calendar[bucket] = -1
     completed = 0
-    while i >= 0:
-        w = worker[i]
-        load[w] -= prompt[i] + output[i]
+    while record >= 0:
+        w = records[record, ON_WORKER]
+        load[w] -= records[record, TOKENS]
         running[w] -= 1
         completed += 1
-        i = link[i]
+        following = records[record, NEXT]
+        records[record, NEXT] = unused
+        unused = record
+        record = following
+    counters[UNUSED_RECORD] = unused
     return completed

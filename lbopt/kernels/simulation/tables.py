@@ -42,8 +42,9 @@ class State(NamedTuple):
     queued_tokens: Ints  # int64 (G,)
     queue_head: Ints  # int64 (G,), request at the head of the worker's queue
     queue_tail: Ints  # int64 (G,)
-    link: Ints  # int64 (N,), next request in the same queue or calendar bucket
-    calendar: Ints  # int64 (longest output + 1,), head of the bucket of requests that end at step = index mod length
+    next_in_queue: Ints  # int64 (N,)
+    calendar: Ints  # int64 (longest output + 1,), first record of those that end at step = index mod length
+    records: Ints  # int64 (most that can run at once, 3), one per running request; unused ones are chained
     pool: Ints  # int64 (N,), request numbers; pool[POOL_HEAD:POOL_TAIL] wait, in order of revelation
     worker: Ints  # int64 (N,), output: where the request ran
     start_step: Ints  # int64 (N,), output
@@ -74,6 +75,11 @@ class Rows(NamedTuple):
     over_capacity: Ints  # int64 (K,), workers whose barrier load exceeds kv_capacity
 
 
+# columns of State.records. Records are reused last out, first in, so those in use stay together in the cache.
+NEXT = 0  # record that ends with the same step, or next unused record
+ON_WORKER = 1
+TOKENS = 2  # that the request takes along when it ends
+
 # places in State.counters
 STEP = 0  # steps taken so far
 UNDISCOVERED = 1  # first request not yet revealed
@@ -93,7 +99,8 @@ REAL_CHOICE = 14
 PAUSE_AT = 15  # stop before the first decision from this step on that has something to decide; -1 = never
 DECISIONS = 16  # decisions that admitted or could have admitted something
 REAL_CHOICES = 17
-NUM_COUNTERS = 18
+UNUSED_RECORD = 18  # first of the chain
+NUM_COUNTERS = 19
 
 # phases of a step, so that the loop can stop for the outside and go on
 BEGIN_DECISION = 0
