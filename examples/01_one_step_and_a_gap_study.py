@@ -129,11 +129,10 @@ for name in ("fcfs", "max-min", "br-0"):
 # %%
 from lbopt.studies.gap import GapConfig, run_gap
 from lbopt.studies.requests import RequestSource
+from lbopt.studies.scenario import Scenario
 
 config = GapConfig(
-    requests=RequestSource(trace="burstgpt-like", count=1500),
-    num_workers=4,
-    slots_per_worker=32,
+    scenario=Scenario(requests=RequestSource(trace="burstgpt-like", count=1500), num_workers=4, slots_per_worker=32),
     behaviours=("fcfs", "br-0"),
     policies=("fcfs", "jsq", "jsq-load", "max-min", "br-0", "br-0:age_bound=50"),
     states=5,

@@ -11,6 +11,7 @@ from lbopt.cli import options
 
 
 def gap(
+    context: typer.Context,
     trace: options.Trace = "burstgpt-like",
     requests: options.Requests = None,
     draw: options.Draw = "auto",
@@ -63,26 +64,9 @@ def gap(
     from lbopt.report.gap_tables import gap_tables, long_run_tables
     from lbopt.studies.gap import GapConfig, run_gap
     from lbopt.studies.gap.config import DEFAULT_BEHAVIOURS, DEFAULT_POLICIES
-    from lbopt.studies.requests import RequestSource
 
     config = GapConfig(
-        requests=RequestSource(
-            trace=trace,
-            count=requests,
-            draw=draw,
-            format=format,
-            prompt_column=prompt_column,
-            output_column=output_column,
-            arrival_column=arrival_column,
-            skip_malformed=skip_malformed,
-        ),
-        num_workers=workers,
-        slots_per_worker=slots,
-        kv_capacity=kv_capacity,
-        arrivals=arrivals,
-        reveal_target=reveal_target,
-        load=load,
-        event_order=event_order,
+        scenario=options.scenario(context.params),
         behaviours=tuple(behaviour or DEFAULT_BEHAVIOURS),
         policies=tuple(policy or DEFAULT_POLICIES),
         baseline=baseline,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from lbopt.studies.requests import RequestSource
+from lbopt.studies.scenario import Scenario
 
 TRACE = typer.Argument(help="A trace file, a fetched trace, or a family: azure-like, burstgpt-like.", show_default=True)
 
@@ -30,3 +33,26 @@ EventOrder = Annotated[str, typer.Option(help="Where loads are read: **paper** o
 Seed = Annotated[int, typer.Option(help="First seed.")]
 Solver = Annotated[str, typer.Option(help="auto, brute-force, cp-sat, highs or pulp.")]
 Out = Annotated[str | None, typer.Option("--out", "-o", help="Output folder.")]
+
+
+def scenario(given: dict[str, Any]) -> Scenario:
+    """Build the scenario from the options of a command, by their names."""
+    return Scenario(
+        requests=RequestSource(
+            trace=given["trace"],
+            count=given["requests"],
+            draw=given["draw"],
+            format=given["format"],
+            prompt_column=given["prompt_column"],
+            output_column=given["output_column"],
+            arrival_column=given["arrival_column"],
+            skip_malformed=given["skip_malformed"],
+        ),
+        num_workers=given["workers"],
+        slots_per_worker=given["slots"],
+        kv_capacity=given["kv_capacity"],
+        arrivals=given["arrivals"],
+        reveal_target=given["reveal_target"],
+        load=given["load"],
+        event_order=given["event_order"],
+    )

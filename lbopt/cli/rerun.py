@@ -33,7 +33,7 @@ def rerun(
     if outcome.interrupted:
         raise KeyboardInterrupt
     if before["trace"] and before["trace"].get("digest") != outcome.trace["digest"]:
-        say(f"differs: the requests of '{config.requests.trace}' are not the same any more")
+        say(f"differs: the requests of '{config.scenario.requests.trace}' are not the same any more")
         raise typer.Exit(1)
     with tempfile.TemporaryDirectory() as scratch:
         again = Path(scratch) / "again"

@@ -13,6 +13,7 @@ from lbopt.simulator.metrics import Window
 
 
 def simulate(
+    context: typer.Context,
     trace: options.Trace = "burstgpt-like",
     policy: Annotated[str, typer.Option("--policy", "-p", help="A rule, replay:FILE, or file.py:function.")] = "fcfs",
     requests: options.Requests = None,
@@ -47,35 +48,14 @@ def simulate(
     from lbopt.report.run_folder import FORMAT, write_run_folder
     from lbopt.report.run_table import run_table
     from lbopt.simulator import simulate as run_policy
-    from lbopt.studies.gap import GapConfig
-    from lbopt.studies.requests import RequestSource
 
-    config = GapConfig(
-        requests=RequestSource(
-            trace=trace,
-            count=requests,
-            draw=draw,
-            format=format,
-            prompt_column=prompt_column,
-            output_column=output_column,
-            arrival_column=arrival_column,
-            skip_malformed=skip_malformed,
-        ),
-        num_workers=workers,
-        slots_per_worker=slots,
-        kv_capacity=kv_capacity,
-        arrivals=arrivals,
-        reveal_target=reveal_target,
-        load=load,
-        event_order=event_order,
-        seed=seed,
-    )
+    scenario = options.scenario(context.params)
     chosen = make_policy(policy)
     steps = _window(window)
     folder = Path(out) if out else None
     if folder is not None:
         check_target(folder, FORMAT)
-    drawn = config.requests.draw_for(seed)
+    drawn = scenario.requests.draw_for(seed)
     with ProgressBar() as bar:
         bar.begin(chosen.name, len(drawn))
         done = 0
@@ -85,10 +65,10 @@ def simulate(
             bar.advance(ended - done)
             done = ended
 
-        run = run_policy(drawn, chosen, config.setting, seed=seed, progress=show)
+        run = run_policy(drawn, chosen, scenario.setting, seed=seed, progress=show)
     metrics = run.metrics(steps)
     if folder is not None:
-        write_run_folder(run, metrics, folder, command_line(), config.requests.describe())
+        write_run_folder(run, metrics, folder, command_line(), scenario.requests.describe())
     print_table(run_table(run, metrics))
     if folder is not None:
         say(f"tables: {folder}")

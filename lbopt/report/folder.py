@@ -1,8 +1,8 @@
 """A folder of results that appears whole or not at all.
 
-Files are written into `NAME.partial` beside the target, which then takes its place. The folder it replaces is moved
-aside first and comes back if anything fails, also in the next run after a kill. Replaced is only a folder that holds
-nothing but files that an earlier study of the same kind wrote, as its `run.json` lists them.
+Files are written into a fresh folder beside the target, which then takes its place. The folder it replaces is moved
+aside first, to `NAME.old.partial`, and comes back if anything fails, also in the next run after a kill. Replaced is
+only a folder that holds nothing but files that an earlier study of the same kind wrote, as its `run.json` lists them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import math
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,11 @@ MARK = "run.json"
 def check_target(folder: Path, format: str) -> None:
     """Refuse, before any work, a folder that could not be written or holds anything that is not ours."""
     place = folder.resolve()
-    _restore(place)
+    if not place.name:
+        raise InputError(f"output folder '{folder}' is the root of the file system; name a folder")
+    _restore(place, format)
+    if _old(place).exists():
+        raise InputError(f"output folder '{folder}' needs the name '{_old(place)}' for a moment, which is taken")
     if place == Path.cwd().resolve():
         raise InputError(f"output folder '{folder}' is the working directory; name a folder inside it")
     if place.exists() and not place.is_dir():
@@ -49,11 +54,11 @@ def write_whole(folder: Path, format: str, write: Callable[[Path], dict[str, Any
     The account is written last, as run.json, with `format` and the names of all other files.
     """
     check_target(folder, format)
-    place = folder.resolve()
-    partial, old = _partial(place), _old(place)
+    place, old = folder.resolve(), _old(folder.resolve())
+    partial: Path | None = None
     try:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir()
+        partial = Path(tempfile.mkdtemp(prefix=f"{place.name}.", suffix=".partial", dir=place.parent))
+        partial.chmod(0o777 & ~_umask())
         account = write(partial)
         files = sorted(path.name for path in partial.iterdir())
         write_json(partial / MARK, {"format": format, "files": files, **account})
@@ -63,8 +68,9 @@ def write_whole(folder: Path, format: str, write: Callable[[Path], dict[str, Any
     except OSError as error:
         raise InputError(f"cannot write output folder '{folder}': {error}") from None
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
-        _restore(place)
+        if partial is not None:
+            shutil.rmtree(partial, ignore_errors=True)
+        _restore(place, format)
 
 
 def write_file(path: Path, text: str) -> None:
@@ -95,22 +101,25 @@ def write_json(path: Path, data: Any) -> None:
     path.write_text(json.dumps(_without_nan(data), indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def _partial(place: Path) -> Path:
-    return place.with_name(place.name + ".partial")
-
-
 def _old(place: Path) -> Path:
     return place.with_name(place.name + ".old.partial")
 
 
-def _restore(place: Path) -> None:
-    """Bring back a folder that was moved aside and not replaced, or drop it where it was."""
+def _restore(place: Path, format: str) -> None:
+    """Bring back a folder of ours that was moved aside and not replaced, or drop it where it was replaced."""
     old = _old(place)
-    if old.is_dir():
+    if old.is_dir() and {entry.name for entry in old.iterdir()} <= _own_files(old, format):
         if place.exists():
             shutil.rmtree(old, ignore_errors=True)
         else:
             old.rename(place)
+
+
+def _umask() -> int:
+    """Return the process's umask: folders of `mkdtemp` are private, results are not."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _own_files(place: Path, format: str) -> set[str]:

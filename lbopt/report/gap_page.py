@@ -41,7 +41,8 @@ def gap_pictures(outcome: GapOutcome) -> list[Picture]:
     """Draw every picture that the outcome has data for."""
     pictures = []
     if any(s.standing != "open" and s.decisions for s in outcome.solved):
-        figure, axes = new_figure(height=0.42 * len(outcome.config.policies) + 1.4)
+        rows = {name for solved in outcome.solved for name in solved.decisions}
+        figure, axes = new_figure(height=0.42 * len(rows) + 1.4)
         draw_gap_distribution(outcome, axes)
         pictures.append(
             _picture(figure, "gap_distribution.png", "One step: gaps of all states", "Each dot is one decision.")
@@ -62,18 +63,11 @@ def render_gap_page(outcome: GapOutcome, pictures: list[Picture], provenance: di
     """Return the page as HTML."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(files("lbopt.report").joinpath("gap_page.html.jinja").read_text("utf-8"))
-    config = outcome.config
-    arrivals = (
-        f"closed loop, {config.reveal_target or 4 * config.num_workers} waiting"
-        if config.arrivals == "closed"
-        else f"arrivals of the trace{'' if config.load is None else f' at load {config.load:g}'}"
-    )
     return template.render(
         version=provenance["versions"]["lbopt"],
         trace_name=outcome.trace.get("name", "frozen problems"),
         trace_line=_trace_line(outcome),
-        fleet_line=f"{config.num_workers} workers × {config.slots_per_worker} slots · {arrivals}"
-        f" · loads read in {config.event_order} order",
+        fleet_line=str(outcome.config.scenario),
         interrupted=outcome.interrupted,
         lead=lead(outcome),
         notes=outcome.notes,

@@ -47,7 +47,7 @@ def minimise(task: Task) -> RawAnswer:
         values=[solver.value(variable) for variable in variables] if found else None,
         # CP-SAT counts in integers and reports a float some ulps off: the nearest integer is what it means.
         bound=round(solver.best_objective_bound) if stop != "failed" and task.program.total < _EXACT_FLOAT else None,
-        stop="interrupted" if stopped and stop != "done" else stop,
+        stop="interrupted" if stopped else stop,
         native_status=solver.status_name(status),
     )
 

@@ -54,7 +54,7 @@ def minimise(task: Task) -> RawAnswer:
     return RawAnswer(
         values=list(solver.getSolution().col_value) if found else None,
         bound=float(info.mip_dual_bound) if stop != "failed" else None,
-        stop="interrupted" if stopped and stop != "done" else stop,
+        stop="interrupted" if stopped else stop,
         native_status=solver.modelStatusToString(status),
     )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 _LOOK_SECONDS = 0.05
 
@@ -11,8 +13,8 @@ _LOOK_SECONDS = 0.05
 def run_interruptible(work: Callable[[], object], stop: Callable[[], object]) -> bool:
     """Run `work` to its end; on Ctrl-C call `stop`, again and again, until it ends. Return whether Ctrl-C came.
 
-    An event is waited for and not the thread: in Python up to 3.12 an interrupted `Thread.join` marks a thread as
-    finished that still runs.
+    Ctrl-C is noted instead of raised while the solver works: an exception could leave this function at any line, with
+    the native thread still running, and the interpreter would then abort when it ends.
     """
     finished = threading.Event()
     errors: list[BaseException] = []
@@ -25,15 +27,27 @@ def run_interruptible(work: Callable[[], object], stop: Callable[[], object]) ->
         finally:
             finished.set()
 
-    interrupted = False
-    threading.Thread(target=run, daemon=True).start()
-    while not finished.is_set():
-        try:
-            if interrupted:
+    thread = threading.Thread(target=run, daemon=True)
+    with _noted_interrupt() as interrupted:
+        thread.start()
+        while not finished.wait(_LOOK_SECONDS):
+            if interrupted.is_set():
                 stop()  # the first call may come before the search listens
-            finished.wait(_LOOK_SECONDS)
-        except KeyboardInterrupt:
-            interrupted = True
+        thread.join()
     if errors:
         raise errors[0]
-    return interrupted
+    return interrupted.is_set()
+
+
+@contextmanager
+def _noted_interrupt() -> Iterator[threading.Event]:
+    """Note Ctrl-C in an event; outside the main thread none ever comes."""
+    interrupted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted
+        return
+    before = signal.signal(signal.SIGINT, lambda number, frame: interrupted.set())
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -37,15 +37,15 @@ def sorted_loads(program: Program, values: Sequence[int]) -> list[int]:
 
 def break_ties(
     minimise: Minimise, program: Program, values: list[int], *, remaining: Clock, seed: int
-) -> tuple[list[int], bool]:
-    """Return the leximax values among those with the cost of `values`, and whether every stage was closed.
+) -> tuple[list[int], str]:
+    """Return the leximax values among those with the cost of `values`, and how it ended: "done" if every stage closed.
 
     `values` are core columns of an optimum; `remaining` tells the seconds that are left, None for no limit. Where a
     stage is not closed the best values so far come back: they are optimal, but perhaps not leximax.
     """
     count = program.problem.num_workers * (program.problem.horizon + 1)
     if count > LARGEST_NUMBER_OF_LOADS:
-        return values, False
+        return values, "refused"
     cost = sum(c * v for c, v in zip(program.cost, values, strict=True))
     held = [(column, c) for column, c in enumerate(program.cost) if c]
     columns, coefficients = tuple(c for c, _ in held), tuple(c for _, c in held)
@@ -56,16 +56,16 @@ def break_ties(
         if target > _stage_floor(program, loads, j):
             left = remaining()
             if left is not None and left <= 0:
-                return values, False
+                return values, "time"
             stage = _with_stage(grown, j, hold_at=None)
             answer = minimise(Task(program=stage, hint=_full_hint(stage, values), time_limit=left, seed=seed))
             found = repaired(program, answer.values) if answer.values is not None else None
             if found is not None and _at_least_as_good(program, found, cost, loads, j):
                 values, target = found, sum(sorted_loads(program, found)[:j])
             if answer.stop != "done" or rounded_up(answer.bound) != target:
-                return values, False
+                return values, answer.stop if answer.stop != "done" else "failed"
         grown = _with_stage(grown, j, hold_at=target)
-    return values, True
+    return values, "done"
 
 
 def _at_least_as_good(program: Program, found: list[int], cost: int, loads: list[int], j: int) -> bool:

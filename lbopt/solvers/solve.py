@@ -150,6 +150,8 @@ def _join(program: Program, chosen: Capabilities, known: Knowledge, answer: RawA
         joined = replace(joined, bound=bound, proof="exhaustion" if chosen.exhaustive else f"claimed:{chosen.name}")
     if joined.bound == value and joined.proof in PROVED_BY:
         joined = replace(joined, reason="proved")
+    if answer.stop == "interrupted":  # whoever called has to hear of Ctrl-C, whatever was reached by then
+        joined = replace(joined, reason="interrupted")
     return joined
 
 
@@ -172,9 +174,10 @@ def _leximax(
     if objective(program.problem, known.assignment) != known.bound or not _trusted(chosen, tokens):
         return known, "any"
     start = program.encode(known.assignment.tolist())
-    values, complete = break_ties(load(chosen.name).minimise, program, start, remaining=remaining, seed=seed)
+    values, ending = break_ties(load(chosen.name).minimise, program, start, remaining=remaining, seed=seed)
     assignment = np.array(program.decode(values), dtype=np.int64)
-    return replace(known, assignment=assignment), "leximax" if complete else "any"
+    reason = "interrupted" if ending == "interrupted" else known.reason
+    return replace(known, assignment=assignment, reason=reason), "leximax" if ending == "done" else "any"
 
 
 def _trusted(chosen: Capabilities, total: int) -> bool:

@@ -348,8 +348,8 @@ def test_frozen_states_that_cannot_be(refused, here, change):
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
-        ("br-0:colour=3", "no option 'colour=3'"),
-        ("br-0:window", "no option 'window'"),
+        ("br-0:colour=3", "policy 'br-0' has no option 'colour'; it takes stage_switch, window"),
+        ("br-0:window", "option window has no value; expected window=VALUE"),
         ("br-0:window=x", "window is 'x'"),
         ("br-0:window=0", "window is 0"),
         ("br-0:window=17", "window is 17"),
@@ -366,7 +366,7 @@ def test_frozen_states_that_cannot_be(refused, here, change):
         ("bf-io:time_limit=nan", "time_limit is nan"),
         ("bf-io:solver=magic", "solver is 'magic'"),
         ("bf-io:age_bound=-3", "age_bound is -3"),
-        ("bf-io:tally=3", "no option 'tally=3'"),
+        ("bf-io:tally=3", "policy 'bf-io' has no option 'tally'; it takes solver, time_limit, age_bound"),
         ("absent.py:f", "does not exist"),
         ("routers.py", "unknown policy"),
         ("routers.py:absent", "no function 'absent'"),
@@ -437,10 +437,12 @@ def test_logs_that_cannot_be_replayed(refused, here, text, expected):
     ("out", "expected"),
     [
         ("p.json", "is a file"),
-        ("foreign", "holds other files"),
+        ("foreign", "holds 'thesis.tex', which no earlier run of this kind wrote"),
         ("nowhere/out", "does not exist"),
-        (".", "other files"),
-        ("..", "other files"),
+        (".", "is the working directory"),
+        ("foreign/..", "is the working directory"),
+        ("..", "which no earlier run of this kind wrote"),
+        ("/", "'/'"),
         ("p.json/out", "p.json"),
     ],
 )

@@ -1,35 +1,40 @@
 """A folder of results appears whole or not at all, and never in the place of somebody else's."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from lbopt.exceptions import InputError
-from lbopt.report.folder import MARK, check_target, write_csv, write_whole
+from lbopt.report.folder import MARK, check_target, write_csv, write_file, write_json, write_whole
+
+KIND = "lbopt-gap"
 
 
 def fill(target, text="new"):
     (target / "a.csv").write_text(text)
-    (target / MARK).write_text('{"format": "lbopt-gap"}')
+    return {"text": text}
 
 
 def content(folder):
-    return {p.relative_to(folder).as_posix(): p.read_text() for p in folder.rglob("*") if p.is_file()}
+    return {p.relative_to(folder).as_posix(): p.read_text(errors="replace") for p in folder.rglob("*") if p.is_file()}
 
 
 def test_a_folder_is_written_and_replaced(tmp_path):
     """A new folder is made, an earlier one of ours replaced, and nothing is left beside it."""
     folder = tmp_path / "out folder"
-    write_whole(folder, fill)
-    write_whole(folder, lambda target: fill(target, "newer"))
+    write_whole(folder, KIND, fill)
+    write_whole(folder, KIND, lambda target: fill(target, "newer"))
     assert (folder / "a.csv").read_text() == "newer"
+    assert json.loads((folder / MARK).read_text()) == {"format": KIND, "files": ["a.csv"], "text": "newer"}
+    assert {p.name for p in folder.iterdir()} == {"a.csv", MARK}
     assert [p.name for p in tmp_path.iterdir()] == ["out folder"]
 
 
 def test_an_empty_folder_is_taken(tmp_path):
     """An empty folder that exists is as good as none."""
     (tmp_path / "out").mkdir()
-    write_whole(tmp_path / "out", fill)
+    write_whole(tmp_path / "out", KIND, fill)
     assert (tmp_path / "out" / MARK).is_file()
 
 
@@ -39,14 +44,14 @@ def test_a_failure_in_the_middle_leaves_things_as_they_were(tmp_path, error, bef
     """Whatever happens while files are written, the old folder stays and no half-written one is left."""
     folder = tmp_path / "out"
     if before:
-        write_whole(folder, lambda target: fill(target, "old"))
+        write_whole(folder, KIND, lambda target: fill(target, "old"))
 
     def breaks(target):
         (target / "a.csv").write_text("half")
         raise error
 
     with pytest.raises((InputError, RuntimeError, KeyboardInterrupt)):
-        write_whole(folder, breaks)
+        write_whole(folder, KIND, breaks)
     assert [p.name for p in tmp_path.iterdir()] == (["out"] if before else [])
     if before:
         assert (folder / "a.csv").read_text() == "old"
@@ -55,17 +60,17 @@ def test_a_failure_in_the_middle_leaves_things_as_they_were(tmp_path, error, bef
 def test_a_failure_of_the_last_rename_leaves_the_old_folder(tmp_path, monkeypatch):
     """If the new folder cannot be put in place, the old one is there under its name."""
     folder = tmp_path / "out"
-    write_whole(folder, lambda target: fill(target, "old"))
+    write_whole(folder, KIND, lambda target: fill(target, "old"))
     rename = Path.rename
 
     def no_rename(self, target):
-        if self.name == "out.partial":
+        if self.name.endswith(".partial") and target.name == "out" and self.name != "out.old.partial":
             raise OSError("no")
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", no_rename)
     with pytest.raises(InputError, match="cannot write output folder"):
-        write_whole(folder, fill)
+        write_whole(folder, KIND, fill)
     assert folder.is_dir()
     assert (folder / "a.csv").read_text() == "old"
 
@@ -77,27 +82,44 @@ def test_a_full_disk_is_one_sentence(tmp_path):
         raise OSError(28, "No space left on device")
 
     with pytest.raises(InputError, match=r"cannot write output folder .*out.*No space left"):
-        write_whole(tmp_path / "out", breaks)
+        write_whole(tmp_path / "out", KIND, breaks)
 
 
 def test_targets_that_cannot_be(tmp_path):
     """A file, a folder with other files and a folder without a parent are refused."""
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError, match="is a file"):
-        check_target(tmp_path / "file")
-    with pytest.raises(InputError, match="holds other files"):
-        check_target(tmp_path)
+        check_target(tmp_path / "file", KIND)
+    with pytest.raises(InputError, match="holds 'file', which no earlier run of this kind wrote"):
+        check_target(tmp_path, KIND)
     with pytest.raises(InputError, match="does not exist"):
-        check_target(tmp_path / "missing" / "out")
+        check_target(tmp_path / "missing" / "out", KIND)
+    assert content(tmp_path) == {"file": "x"}
 
 
-def test_the_present_folder_is_refused_or_filled(tmp_path, monkeypatch):
-    """`--out .` in an empty folder is either done or refused in words."""
-    monkeypatch.chdir(tmp_path)
-    try:
-        write_whole(Path(), fill)
-    except InputError:
-        assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("name", ["", ".", "../here", "link"])
+def test_the_present_folder_is_refused(tmp_path, monkeypatch, name):
+    """`--out .`, even in an empty folder and under any other name, is refused in words, and nothing happens."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    if name == "link":
+        (tmp_path / "link").symlink_to(here)
+        name = tmp_path / "link"
+    for refuse in (check_target, lambda folder, kind: write_whole(folder, kind, fill)):
+        with pytest.raises(InputError, match="is the working directory"):
+            refuse(Path(name), KIND)
+    assert list(here.iterdir()) == []
+    assert {p.name for p in tmp_path.iterdir()} <= {"here", "link"}
+
+
+def refuses(folder, named, kind=KIND):
+    """The folder is refused by the check and by the writing, names the entry, and loses nothing."""
+    before = content(folder.parent)
+    for refuse in (check_target, lambda place, form: write_whole(place, form, fill)):
+        with pytest.raises(InputError, match=f"holds '{named}', which no earlier run of this kind wrote"):
+            refuse(folder, kind)
+    assert content(folder.parent) == before
 
 
 def test_a_foreign_run_json_does_not_make_a_folder_ours(tmp_path):
@@ -106,9 +128,125 @@ def test_a_foreign_run_json_does_not_make_a_folder_ours(tmp_path):
     folder.mkdir()
     (folder / MARK).write_text('{"epochs": 3}')
     (folder / "weights.bin").write_text("precious")
-    with pytest.raises(InputError):
-        write_whole(folder, fill)
+    refuses(folder, MARK)
     assert content(folder) == {MARK: '{"epochs": 3}', "weights.bin": "precious"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "3",
+        "{}",
+        '{"format": "lbopt-gap"}',
+        '{"format": "lbopt-gap", "files": null}',
+        '{"format": "lbopt-gap", "files": 3}',
+        '{"format": "lbopt-gap", "files": [[]]}',
+        b"\xff\xfe",
+    ],
+)
+def test_a_broken_account_does_not_make_a_folder_ours(tmp_path, text):
+    """A run.json that cannot be read, or lists nothing, vouches for no file, itself included."""
+    folder = tmp_path / "out"
+    write_whole(folder, KIND, fill)
+    (folder / MARK).write_bytes(text if isinstance(text, bytes) else text.encode())
+    refuses(folder, "a.csv")
+
+
+def test_a_file_added_by_the_user_keeps_the_folder(tmp_path):
+    """A folder of ours in which somebody has put a file or a folder is not ours to replace any more."""
+    folder = tmp_path / "out"
+    write_whole(folder, KIND, fill)
+    (folder / "notes.txt").write_text("precious")
+    refuses(folder, "notes.txt")
+    (folder / "notes.txt").unlink()
+    (folder / "kept").mkdir()
+    refuses(folder, "kept")
+
+
+def test_a_folder_of_another_kind_is_not_replaced(tmp_path):
+    """A gap study does not take the place of a simulation."""
+    folder = tmp_path / "out"
+    write_whole(folder, "lbopt-simulation", fill)
+    refuses(folder, "a.csv")
+    check_target(folder, "lbopt-simulation")
+
+
+def test_a_folder_with_a_file_less_is_still_ours(tmp_path):
+    """What the user deleted of our files does not keep the next run from its place."""
+    folder = tmp_path / "out"
+    write_whole(folder, KIND, fill)
+    (folder / "a.csv").unlink()
+    write_whole(folder, KIND, lambda target: fill(target, "newer"))
+    assert (folder / "a.csv").read_text() == "newer"
+
+
+def test_a_kill_between_the_renames_is_mended(tmp_path):
+    """Killed after the old folder was moved aside: the next check brings it back, the next run replaces it."""
+    folder, aside = tmp_path / "out", tmp_path / "out.old.partial"
+    write_whole(folder, KIND, lambda target: fill(target, "old"))
+    folder.rename(aside)
+    check_target(folder, KIND)
+    assert (folder / "a.csv").read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    folder.rename(aside)
+    write_whole(folder, KIND, fill)
+    assert (folder / "a.csv").read_text() == "new"
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_kill_after_the_renames_is_mended(tmp_path):
+    """Killed before the replaced folder was deleted: the new one stays, the old one goes."""
+    folder, aside = tmp_path / "out", tmp_path / "out.old.partial"
+    write_whole(aside, KIND, lambda target: fill(target, "old"))
+    write_whole(folder, KIND, fill)
+    assert (folder / "a.csv").read_text() == "new"
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_foreign_folder_under_the_name_of_ours_moved_aside_is_left_alone(tmp_path):
+    """Only what an earlier run of ours moved aside is brought back or dropped, not what somebody keeps there."""
+    for ours in (False, True):
+        base = tmp_path / str(ours)
+        (base / "out.old.partial").mkdir(parents=True)
+        (base / "out.old.partial" / "thesis.tex").write_text("precious")
+        try:
+            if ours:
+                write_whole(base / "out", KIND, fill)
+            else:
+                check_target(base / "out", KIND)
+        except InputError:
+            pass
+        assert content(base / "out.old.partial") == {"thesis.tex": "precious"}
+
+
+def test_one_file_is_written_whole_or_not_at_all(tmp_path):
+    """A file is replaced at the end; what stands in the way is one sentence, and nothing is left half-written."""
+    path = tmp_path / "r.json"
+    write_file(path, "é")
+    write_file(path, "newer")
+    assert content(tmp_path) == {"r.json": "newer"}
+    with pytest.raises(InputError, match=r"cannot write .*r\.json"):
+        write_file(path, "\ud800")  # cannot be encoded
+    with pytest.raises(InputError, match="is a folder"):
+        write_file(tmp_path, "x")
+    with pytest.raises(InputError, match="cannot write"):
+        write_file(tmp_path / "missing" / "r.json", "x")
+    assert content(tmp_path) == {"r.json": "newer"}
+    assert not tmp_path.with_name(tmp_path.name + ".partial").exists()
+
+
+def test_json_has_null_for_what_is_not_known(tmp_path):
+    """NaN anywhere inside becomes null; Infinity, which is nothing we ever write, is refused."""
+    nan = float("nan")
+    write_json(tmp_path / "x.json", {"a": nan, "b": [1.5, nan, (nan,)], "c": {"d": nan, "e": None}, "f": 0})
+    known = {"a": None, "b": [1.5, None, [None]], "c": {"d": None, "e": None}, "f": 0}
+    assert json.loads((tmp_path / "x.json").read_text()) == known
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(tmp_path / "y.json", {"a": float("inf")})
 
 
 def test_missing_numbers_are_empty_cells(tmp_path):

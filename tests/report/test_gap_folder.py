@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import hashlib
 import json
+import re
 import shutil
 from html.parser import HTMLParser
 
@@ -17,9 +18,10 @@ from lbopt.report import gap_folder
 from lbopt.report.gap_difference import first_difference
 from lbopt.report.gap_folder import read_run, write_gap_folder
 from lbopt.report.gap_page import gap_pictures, lead, render_gap_page
+from lbopt.report.gap_tables import gap_csv, gap_tables, long_run_tables
 from lbopt.report.provenance import provenance
 from lbopt.solvers import solve
-from lbopt.studies.gap import GapOutcome
+from lbopt.studies.gap import GapOutcome, SolvedState, run_gap
 from lbopt.studies.gap.decisions import summarise
 from lbopt.studies.gap.long_runs import compare
 from lbopt.studies.gap.states import read_states
@@ -133,11 +135,12 @@ def test_steps_are_states_results_and_decisions(folder):
 def test_run_json_tells_how_it_came_about(folder, run):
     """Command, versions, configuration, trace and marks are there, and the configuration reads back."""
     assert run["format"] == "lbopt-gap"
+    assert run["files"] == sorted(FILES - {"run.json"})
     assert run["command"] == "lbopt gap --out 'gap folder'"
     assert {"lbopt", "python", "numpy", "highspy"} <= set(run["versions"])
     assert run["interrupted"] is False
     assert run["trace"]["requests"] == 300
-    assert run["trace"]["digest"] == small_config().requests.draw_for(1).digest
+    assert run["trace"]["digest"] == small_config().scenario.requests.draw_for(1).digest
     assert read_run(folder)[0] == small_config()
 
 
@@ -260,11 +263,19 @@ def test_equal_data_give_equal_bytes(folder):
         assert picture.data == (folder / picture.file).read_bytes()
 
 
-def test_pictures_of_a_single_worker_are_drawn_without_a_complaint(recwarn):
+def test_pictures_of_a_single_worker_are_drawn_without_a_complaint(tmp_path, recwarn):
     """One worker has no imbalance; the logarithmic axes must not choke on zeros."""
-    from lbopt.studies.gap import run_gap
+    from lbopt import StepProblem
 
-    outcome = run_gap(small_config(num_workers=1, policies=("fcfs", "random"), states=2))
+    alone = {"num_workers": 1, "policies": ("fcfs", "random"), "states": 2}
+    with pytest.raises(InputError, match=r"no decision .* has a real choice"):  # so its states have to be given
+        run_gap(small_config(**alone))
+    file = tmp_path / "problems.jsonl"
+    problems = [StepProblem.now([load], [2], [3, 9, 4]) for load in (0, 70)]
+    file.write_text("".join(json.dumps(problem.to_dict()) + "\n" for problem in problems))
+    outcome = run_gap(small_config(problems=str(file), **alone))
+    assert [d.objective - s.best for s in outcome.solved for d in s.decisions.values()] == [0, 0, 0, 0]
+    assert [run.metrics.imbalance_tokens for run in outcome.long_runs] == [0, 0]
     assert len(gap_pictures(outcome)) == 3
     assert [str(w.message) for w in recwarn if "log-scaled" in str(w.message)] == []
 
@@ -291,7 +302,7 @@ def test_a_failure_in_the_middle_keeps_the_old_folder(tmp_path, monkeypatch):
 def test_a_foreign_folder_is_refused(tmp_path):
     """A folder with somebody else's files is left alone."""
     (tmp_path / "thesis.tex").write_text("x")
-    with pytest.raises(InputError, match="holds other files"):
+    with pytest.raises(InputError, match=r"holds 'thesis\.tex', which no earlier run of this kind wrote"):
         write_gap_folder(small_outcome(), tmp_path, "x")
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
@@ -388,6 +399,10 @@ def bump(*path):
         (bump("running", 0), "running"),
         (bump("waited", 0), "waited"),
         (bump("step"), "step"),
+        (bump("chosen", 0), "chosen"),
+        (lambda r: r.update(chosen=None), "chosen"),
+        (lambda r: r["decisions"].update(other=3), "decisions, other: None then, 3 now"),
+        (lambda r: r["decisions"].pop("random"), "decisions, random"),
         (lambda r: r.update(behaviour="other"), "behaviour"),
         (lambda r: r.update(standing="open"), "standing"),
         (lambda r: r["result"]["assignment"].reverse(), "assignment"),
@@ -401,6 +416,10 @@ def bump(*path):
         "running",
         "waited",
         "step",
+        "chosen",
+        "nothing chosen",
+        "policy more",
+        "policy less",
         "behaviour",
         "standing",
         "assignment",
@@ -429,7 +448,118 @@ def test_the_seconds_of_a_solve_are_no_difference(two):
     assert first_difference(*two) is None
 
 
+@pytest.mark.parametrize("picture", ["gap_distribution.png", "imbalance_course.png", "waiting_trade.png"])
+def test_another_picture_is_named(two, picture):
+    """One byte of a picture, or a picture that is not there, is a difference."""
+    path = two[1] / picture
+    path.write_bytes(path.read_bytes() + b"x")
+    assert first_difference(*two) == f"{picture}: another picture of the same numbers"
+    path.unlink()
+    assert first_difference(*two) == f"{picture}: another picture of the same numbers"
+    assert first_difference(*two[::-1]) == f"{picture}: another picture of the same numbers"
+
+
+# ---------------------------------------------------------------- tables
+
+
+def column(table, header):
+    return {row[0]: row[table.headers.index(header)] for row in table.rows}
+
+
+def test_the_one_step_table_counts_states_and_shows_waits():
+    """Each policy stands with its states and the longest wait of its own runs over all seeds."""
+    tables = gap_tables(seeds_outcome())
+    assert [table.title.rpartition(", ")[2] for table in tables] == [
+        "over all states",
+        "in states under fcfs",
+        "in states under br-0",
+    ]
+    longest = dict.fromkeys(("fcfs", "random", "br-0"), 0)
+    for run in seeds_outcome().long_runs:
+        longest[run.policy] = max(longest[run.policy], run.metrics.waiting_max_steps)
+    for table, states in zip(tables, ("6", "3", "3"), strict=True):
+        assert table.headers[1] == "states"
+        assert table.headers[-1] == "longest wait (own runs)"
+        assert column(table, "states") == dict.fromkeys(longest, states)
+        assert column(table, "longest wait (own runs)") == {name: f"{wait:,}" for name, wait in longest.items()}
+
+
+def test_without_long_runs_there_is_no_column_of_waits():
+    """A study of frozen states alone knows nothing of waiting."""
+    outcome = dataclasses.replace(small_outcome(), long_runs=[])
+    (table,) = gap_tables(outcome)
+    assert "longest wait (own runs)" not in table.headers
+    assert all(len(row) == len(table.headers) for row in table.rows)
+    assert column(table, "states") == dict.fromkeys(NAMES, "5")
+
+
+def test_rows_without_states_are_dropped():
+    """A policy that decided no state of a group has no row in its table nor in gap.csv, and no wait is invented."""
+    outcome = seeds_outcome()
+    solved = [SolvedState(s.state, s.result, dict(s.decisions)) for s in outcome.solved]
+    for one in solved:
+        if one.state.behaviour == "fcfs":
+            del one.decisions["random"]
+        else:
+            one.decisions["br-0 (as run)"] = one.decisions["br-0"]
+    outcome = dataclasses.replace(outcome, solved=solved)
+    over_all, fcfs, br_0 = gap_tables(outcome)
+    assert column(over_all, "states") == {"fcfs": "6", "random": "3", "br-0": "6", "br-0 (as run)": "3"}
+    assert column(fcfs, "states") == {"fcfs": "3", "br-0": "3"}
+    assert column(br_0, "states") == dict.fromkeys(("fcfs", "random", "br-0", "br-0 (as run)"), "3")
+    assert column(br_0, "longest wait (own runs)")["br-0 (as run)"] == "–"
+    found = [(r["behaviour"], r["policy"], r["states"]) for r in gap_csv(outcome)]
+    assert [behaviour for behaviour, _, _ in found] == ["all"] * 4 + ["fcfs"] * 2 + ["br-0"] * 4
+    assert sorted(found) == [
+        ("all", "br-0", 6),
+        ("all", "br-0 (as run)", 3),
+        ("all", "fcfs", 6),
+        ("all", "random", 3),
+        ("br-0", "br-0", 3),
+        ("br-0", "br-0 (as run)", 3),
+        ("br-0", "fcfs", 3),
+        ("br-0", "random", 3),
+        ("fcfs", "br-0", 3),
+        ("fcfs", "fcfs", 3),
+    ]
+
+
+def test_what_was_really_done_is_not_the_answer():
+    """The sentence on top names a rule, never what somebody did in his own states alone."""
+    outcome = small_outcome()
+    solved = [SolvedState(s.state, s.result, dict(s.decisions)) for s in outcome.solved]
+    for one in solved:
+        one.decisions["log (as run)"] = dataclasses.replace(one.decisions["fcfs"], objective=one.best + 10**9)
+    text = lead(dataclasses.replace(outcome, solved=solved))
+    assert text == lead(outcome)
+
+
+def test_differences_of_shares_are_points():
+    """In the table of differences, shares stand in points; in the table of values, in percent."""
+    values, _, differences = long_run_tables(seeds_outcome())
+    assert {row[0] for row in differences.rows} == {"random", "br-0"}
+    for name, cell in column(values, "idle").items():
+        assert re.fullmatch(r"\d+\.\d\d % ± \d+\.\d\d %", cell), name
+    known = {c.policy: c.difference for c in compare(seeds_outcome().long_runs, "fcfs") if c.metric == "idle_share"}
+    for name, cell in column(differences, "idle").items():
+        assert re.fullmatch(r"[+−]?\d+\.\d\d pp ± \d+\.\d\d pp", cell), name
+        mean = float(cell.split(" pp")[0].replace("−", "-"))
+        assert mean == pytest.approx(100 * known[name].mean, abs=0.005001)
+
+
 # ---------------------------------------------------------------- reading back
+
+
+def account(**changes):
+    """A run.json with everything that has to be in it, but for the changes."""
+    whole = {"format": "lbopt-gap", "version": 1, "configuration": small_config().to_dict(), "interrupted": False}
+    return json.dumps(whole | {"trace": {}, "command": "x", "versions": {}} | changes)
+
+
+def test_a_whole_account_is_read(tmp_path):
+    """The account that the cases below break reads back."""
+    (tmp_path / "run.json").write_text(account())
+    assert read_run(tmp_path)[0] == small_config()
 
 
 @pytest.mark.parametrize(
@@ -440,8 +570,12 @@ def test_the_seconds_of_a_solve_are_no_difference(two):
         ("[]", "was not written by lbopt gap"),
         ('{"format": "lbopt-simulation", "version": 1}', "was not written by lbopt gap"),
         ('{"format": "lbopt-gap", "version": 99}', "has version 99"),
-        ('{"format": "lbopt-gap", "version": 1, "configuration": {"colour": 1}}', "not a gap configuration"),
-        ('{"format": "lbopt-gap", "version": 1}', "configuration"),
+        (account(configuration={"colour": 1}), "not a gap configuration"),
+        (account(configuration=None), "not a gap configuration"),
+        (account(configuration={}), "not a gap configuration"),
+        ('{"format": "lbopt-gap", "version": 1}', "lacks configuration, interrupted, trace, command, versions"),
+        (account(trace=None), "lacks an account of its trace or versions"),
+        (account(versions=[]), "lacks an account of its trace or versions"),
         (b"\xff\xfe", "run.json"),
     ],
 )

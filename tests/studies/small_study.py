@@ -1,29 +1,31 @@
 """A gap study of seconds, shared by the tests of the study and of its report."""
 
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
 from lbopt.studies.gap import GapConfig, run_gap
 from lbopt.studies.requests import RequestSource
+from lbopt.studies.scenario import Scenario
 
 ROUTER = f"{Path(__file__).with_name('routers.py')}:lightest"
 POLICIES = ("fcfs", "random", "bf-io", ROUTER)
-NAMES = ("fcfs", "random", "bf-io", "routers.py:lightest")
+NAMES = ("fcfs", "random", "bf-io", ROUTER)
 
 
 def small_config(**changes):
     """Three workers of four slots, 300 requests, five states."""
+    scenario = {"requests": RequestSource(trace="burstgpt-like", count=300), "num_workers": 3, "slots_per_worker": 4}
+    names = {field.name for field in fields(Scenario)}
+    scenario |= {name: changes.pop(name) for name in list(changes) if name in names}
     given = {
-        "requests": RequestSource(trace="burstgpt-like", count=300),
-        "num_workers": 3,
-        "slots_per_worker": 4,
         "behaviours": ("fcfs",),
         "policies": POLICIES,
         "states": 5,
         "seed": 1,
         "time_limit": 20.0,
     }
-    return GapConfig(**(given | changes))
+    return GapConfig(scenario=Scenario(**scenario), **(given | changes))
 
 
 @cache

@@ -6,10 +6,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.model import Fleet
-from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes
 from lbopt.solvers import check_solver
-from lbopt.studies.requests import RequestSource
+from lbopt.studies.scenario import Scenario
 
 DEFAULT_POLICIES = (
     "fcfs",
@@ -24,7 +22,6 @@ DEFAULT_POLICIES = (
     "br-0",
 )
 DEFAULT_BEHAVIOURS = ("fcfs", "br-0")
-ARRIVALS = ("closed", "trace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +30,8 @@ class GapConfig:
 
     Parameters
     ----------
-    requests
-        Which requests.
-    num_workers, slots_per_worker, kv_capacity
-        The fleet.
-    arrivals, reveal_target, load
-        "closed" with a revelation target (None = 4 * G), or "trace" with a share of saturation (None = as they are).
-    event_order
-        Where loads are read in the long runs.
+    scenario
+        Requests, fleet, arrivals, event order.
     behaviours
         Policies under which states are sampled; also ``replay:FILE``.
     policies
@@ -60,14 +51,7 @@ class GapConfig:
         Whether to run the policies over the requests at all.
     """
 
-    requests: RequestSource = field(default_factory=RequestSource)
-    num_workers: int = 8
-    slots_per_worker: int = 72
-    kv_capacity: int | None = None
-    arrivals: str = "closed"
-    reveal_target: int | None = None
-    load: float | None = None
-    event_order: str = "paper"
+    scenario: Scenario = field(default_factory=Scenario)
     behaviours: tuple[str, ...] = DEFAULT_BEHAVIOURS
     policies: tuple[str, ...] = DEFAULT_POLICIES
     baseline: str | None = None
@@ -80,12 +64,6 @@ class GapConfig:
     long_runs: bool = True
 
     def __post_init__(self) -> None:
-        if self.arrivals not in ARRIVALS:
-            raise InputError(f"arrivals '{self.arrivals}' is unknown; expected {' or '.join(ARRIVALS)}")
-        if self.arrivals == "closed" and self.load is not None:
-            raise InputError("load has a meaning only for --arrivals trace; a closed loop is always saturated")
-        if self.arrivals == "trace" and self.reveal_target is not None:
-            raise InputError("reveal_target has a meaning only for --arrivals closed")
         for name in ("states", "seeds"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; expected at least 1")
@@ -95,22 +73,12 @@ class GapConfig:
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; expected zero or more")
         check_solver(self.solver, self.time_limit)
-        _ = self.setting  # refuses a fleet, load or event order that cannot be
-
-    @property
-    def setting(self) -> SimulationSetting:
-        """The simulation's rules."""
-        return SimulationSetting(
-            fleet=Fleet(self.num_workers, self.slots_per_worker, self.kv_capacity),
-            arrivals=ClosedLoop(self.reveal_target) if self.arrivals == "closed" else TraceTimes(self.load),
-            event_order=self.event_order,  # type: ignore[arg-type]  # checked by SimulationSetting
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data."""
         data = {f.name: getattr(self, f.name) for f in fields(self)}
         return data | {
-            "requests": self.requests.describe(),
+            "scenario": self.scenario.to_dict(),
             "policies": list(self.policies),
             "behaviours": list(self.behaviours),
         }
@@ -120,7 +88,7 @@ class GapConfig:
         """Rebuild a configuration."""
         try:
             given: dict[str, Any] = dict(data)
-            given["requests"] = RequestSource(**given["requests"])
+            given["scenario"] = Scenario.from_dict(given["scenario"])
             given["policies"] = tuple(given["policies"])
             given["behaviours"] = tuple(given["behaviours"])
             return cls(**given)

@@ -40,7 +40,7 @@ COMPARED = (
 
 def long_run(policy: Policy, requests: Trace, config: GapConfig, seed: int) -> LongRun:
     """Run one policy over the requests of one seed."""
-    run = simulate(requests, policy, config.setting, seed=seed)
+    run = simulate(requests, policy, config.scenario.setting, seed=seed)
     return LongRun(
         policy=policy.name,
         admission=policy.admission,
@@ -74,6 +74,6 @@ def compare(runs: Sequence[LongRun], baseline: str) -> list[Comparison]:
 
 def _course(run: Run, config: GapConfig) -> NDArray[np.float64]:
     rows = run.window.rows
-    imbalance = config.num_workers * run.steps["read_max"][rows] - run.steps["read_sum"][rows]
+    imbalance = config.scenario.num_workers * run.steps["read_max"][rows] - run.steps["read_sum"][rows]
     stretches = np.array_split(imbalance, min(_COURSE_POINTS, imbalance.size))
     return np.array([stretch.mean() for stretch in stretches])

@@ -19,10 +19,10 @@ def gather_states(config: GapConfig, progress: Progress) -> tuple[list[SampledSt
     states: list[SampledState] = []
     notes: list[str] = []
     progress.begin("sampling states", len(config.behaviours))
-    requests = config.requests.draw_for(config.seed, num_seeds=config.seeds)
+    requests = config.scenario.requests.draw_for(config.seed, num_seeds=config.seeds)
     for spec in config.behaviours:
         policy = make_policy(spec)
-        found, run = sample_states(requests, policy, config.setting, config.states, seed=config.seed)
+        found, run = sample_states(requests, policy, config.scenario.setting, config.states, seed=config.seed)
         metrics = run.metrics()
         if len(found) < config.states:
             notes.append(

@@ -22,6 +22,7 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
     """Sample or read states, solve them, let every policy decide them, and run every policy over the requests."""
     begin = time.perf_counter()
     told = progress or Silent()
+    held_back: Counter[str] = Counter()
     policies = _policies(config)
     wants_requests = config.problems is None or config.long_runs
     outcome = GapOutcome(config, _describe(_requests(config, config.seed)) if wants_requests else {})
@@ -29,7 +30,6 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
         states, notes = gather_states(config, told)
         outcome.notes.extend(notes)
         decided = {p.name for p in map(make_policy, config.behaviours) if _decides_alike(p)}
-        held_back: Counter[str] = Counter()
         outcome.notes.extend(
             f"policy {policy.name} cannot decide a frozen state; it is judged in its long run alone"
             for policy in policies
@@ -43,11 +43,6 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
                 held_back[f"{state.behaviour}{AS_RUN}"] += 1
             outcome.solved.append(solved)
             told.advance()
-        outcome.notes.extend(
-            f"{who} kept requests back in {count} states although slots were free for them or they had to be admitted; "
-            "what it did there is not compared with full placements"
-            for who, count in held_back.items()
-        )
         if config.long_runs:
             told.begin("long runs", config.seeds * len(policies))
             for seed in range(config.seed, config.seed + config.seeds):
@@ -58,6 +53,11 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
             outcome.notes.extend(_capacity_notes(outcome, config))
     except KeyboardInterrupt:
         outcome.interrupted = True
+    outcome.notes.extend(
+        f"{who} kept requests back in {count} states although slots were free for them or they had to be admitted; "
+        "what it did there is not compared with full placements"
+        for who, count in held_back.items()
+    )
     outcome.seconds = time.perf_counter() - begin
     return outcome
 
@@ -69,11 +69,12 @@ def _decides_alike(behaviour: Policy) -> bool:
 
 def _capacity_notes(outcome: GapOutcome, config: GapConfig) -> list[str]:
     """Name the policies under which a worker held more tokens than it has room for."""
+    capacity = config.scenario.kv_capacity
     worst: dict[str, float] = {}
     for run in outcome.long_runs:
         worst[run.policy] = max(worst.get(run.policy, 0.0), run.metrics.over_capacity_share)
     return [
-        f"policy {policy}: {share:.2%} of all worker-steps exceed the KV capacity of {config.kv_capacity} tokens"
+        f"policy {policy}: {share:.2%} of all worker-steps exceed the KV capacity of {capacity} tokens"
         for policy, share in worst.items()
         if share > 0
     ]
@@ -99,7 +100,7 @@ def _policies(config: GapConfig) -> list[Policy]:
 
 
 def _requests(config: GapConfig, seed: int) -> Trace:
-    return config.requests.draw_for(seed, num_seeds=config.seeds)
+    return config.scenario.requests.draw_for(seed, num_seeds=config.seeds)
 
 
 def _describe(requests: Trace) -> dict[str, Any]:

@@ -1,0 +1,74 @@
+"""The scenario: which requests, arriving how, on which fleet, with loads read where. What every study simulates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from lbopt.exceptions import InputError
+from lbopt.model import Fleet
+from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes
+from lbopt.studies.requests import RequestSource
+
+ARRIVALS = ("closed", "trace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A scenario, checked on construction.
+
+    Parameters
+    ----------
+    requests
+        Which requests.
+    num_workers, slots_per_worker, kv_capacity
+        The fleet.
+    arrivals, reveal_target, load
+        "closed" with a revelation target (None = 4 * G), or "trace" with a share of saturation (None = as they are).
+    event_order
+        Where loads are read: "paper" or "theory".
+    """
+
+    requests: RequestSource = field(default_factory=RequestSource)
+    num_workers: int = 8
+    slots_per_worker: int = 72
+    kv_capacity: int | None = None
+    arrivals: str = "closed"
+    reveal_target: int | None = None
+    load: float | None = None
+    event_order: str = "paper"
+
+    def __post_init__(self) -> None:
+        if self.arrivals not in ARRIVALS:
+            raise InputError(f"arrivals '{self.arrivals}' is unknown; expected {' or '.join(ARRIVALS)}")
+        if self.arrivals == "closed" and self.load is not None:
+            raise InputError("load has a meaning only for --arrivals trace; a closed loop is always saturated")
+        if self.arrivals == "trace" and self.reveal_target is not None:
+            raise InputError("reveal_target has a meaning only for --arrivals closed")
+        _ = self.setting  # refuses a fleet, load or event order that cannot be
+
+    @property
+    def setting(self) -> SimulationSetting:
+        """The simulation's rules."""
+        return SimulationSetting(
+            fleet=Fleet(self.num_workers, self.slots_per_worker, self.kv_capacity),
+            arrivals=ClosedLoop(self.reveal_target) if self.arrivals == "closed" else TraceTimes(self.load),
+            event_order=self.event_order,  # type: ignore[arg-type]  # checked by SimulationSetting
+        )
+
+    def __str__(self) -> str:
+        if self.arrivals == "closed":
+            arrivals = f"closed loop, {self.reveal_target or 4 * self.num_workers} waiting"
+        else:
+            arrivals = "arrivals of the trace" + ("" if self.load is None else f" at load {self.load:g}")
+        fleet = f"{self.num_workers} workers × {self.slots_per_worker} slots"
+        return f"{fleet} · {arrivals} · loads read in {self.event_order} order"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scenario as plain data."""
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"requests": self.requests.describe()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Scenario:
+        """Rebuild a scenario; wrong names raise TypeError, missing ones KeyError."""
+        return cls(**(data | {"requests": RequestSource(**data["requests"])}))
