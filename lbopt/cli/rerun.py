@@ -32,9 +32,11 @@ def rerun(
         outcome = run_gap(config, bar)
     if outcome.interrupted:
         raise KeyboardInterrupt
-    if before["trace"] and before["trace"].get("digest") != outcome.trace["digest"]:
-        say(f"differs: the requests of '{config.scenario.requests.trace}' are not the same any more")
-        raise typer.Exit(1)
+    for name, now in outcome.trace.items():
+        if before["trace"].get(name) != now:
+            then = before["trace"].get(name)
+            say(f"differs: the requests of '{config.scenario.requests.trace}', {name}: {then} then, {now} now")
+            raise typer.Exit(1)
     with tempfile.TemporaryDirectory() as scratch:
         again = Path(scratch) / "again"
         write_gap_folder(outcome, again, before["command"])

@@ -35,6 +35,8 @@ def solve(
     for target in (out, write):
         if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
             raise InputError(f"cannot write '{target}': it is a folder, or its folder does not exist")
+    if line is None and problem.suffix == ".jsonl":
+        raise InputError(f"'{problem}' holds one problem a line; choose one with --line")
     if line is None:
         chosen = StepProblem.from_json(problem)
     else:

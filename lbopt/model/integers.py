@@ -42,8 +42,8 @@ def integer_array(name: str, values: Any, *, ndim: tuple[int, ...]) -> IntArray:
     """
     try:
         raw = np.asarray(values)
-    except ValueError as error:
-        raise InputError(f"{name} is not a rectangular array of numbers: {error}") from None
+    except ValueError:
+        raise InputError(f"{name} is not a rectangular array of numbers: its rows differ in length or depth") from None
     if raw.size == 0 and raw.dtype.kind == "f":  # np.asarray([]) is float64
         raw = raw.astype(np.int64)
     if raw.ndim not in ndim:
@@ -73,7 +73,9 @@ def boolean_array(name: str, values: Any, length: int) -> BoolArray:
         raise InputError(f"{name} is not an array of truth values: {error}") from None
     if raw.shape != (length,):
         raise InputError(f"{name} must have shape ({length},); it has shape {raw.shape}")
-    if raw.dtype.kind != "b" and not (raw.dtype.kind in "iu" and np.isin(raw, (0, 1)).all()) and raw.size:
+    if raw.dtype.kind in "iu":
+        _refuse_where(name, raw, ~np.isin(raw, (0, 1)), "true, false, 0 or 1")
+    elif raw.dtype.kind != "b" and raw.size:
         raise InputError(f"{name} must hold truth values (true/false or 0/1); it holds {raw.dtype} values")
     flags = np.array(raw, dtype=np.bool_)
     flags.flags.writeable = False

@@ -29,7 +29,7 @@ FORMAT = "lbopt-step-problem"
 FORMAT_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StepProblem:
     """A placement decision at one decode step: checked, frozen, exact.
 

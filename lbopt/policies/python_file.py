@@ -38,7 +38,7 @@ class CallablePolicy:
             raise
         except (Exception, SystemExit) as error:
             raise InputError(
-                f"policy '{self.name}' raised {type(error).__name__} in step {observation.step}: {error}"
+                f"policy '{self.name}' raised {type(error).__name__} in step {observation.step}: {_one_line(error)}"
             ) from error
         try:
             workers = np.asarray(answer)
@@ -69,13 +69,19 @@ def load_callable(spec: str) -> CallablePolicy:
     try:
         module_spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise InputError(f"policy file '{path_text}' cannot be loaded: {type(error).__name__}: {error}") from error
+        raise InputError(
+            f"policy file '{path_text}' cannot be loaded: {type(error).__name__}: {_one_line(error)}"
+        ) from error
     function = getattr(module, name, None)
     if not callable(function):
         offered = ", ".join(n for n, v in vars(module).items() if callable(v) and not n.startswith("_")) or "none"
         raise InputError(f"policy file '{path_text}' has no function '{name}'; its functions: {offered}")
     admission = checked_admission(spec, getattr(function, "admission", "pooled"))
     return CallablePolicy(name=spec, function=function, admission=admission)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
 
 
 def _shorten(value: Any) -> str:

@@ -41,6 +41,8 @@ def make_policy(spec: str) -> Policy:
         return load_replay(rest)
     if spec.rpartition(":")[0].endswith(".py"):
         return load_callable(spec)
+    if name not in POLICIES and spec.endswith(".py"):
+        raise InputError(f"policy file '{spec}' needs a function: expected {spec}:function")
     if name not in POLICIES:
         near = difflib.get_close_matches(name, POLICIES, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(POLICIES)}"

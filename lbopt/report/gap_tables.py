@@ -81,9 +81,9 @@ def gap_tables(outcome: GapOutcome) -> list[Table]:
         chosen = sorted((r for r in rows if r.behaviour == behaviour), key=lambda r: (r.gap_mean_tokens, r.policy))
         widest = max(chosen, key=lambda r: r.states)  # a log decides its own states alone
         where = "over all states" if behaviour == ALL else f"in states under {behaviour}"
+        count = "1 state" if widest.states == 1 else f"{widest.states} states"
         caption = (
-            f"{widest.states} states: {widest.proved} proved, {widest.claimed} claimed by a solver, "
-            f"{widest.open} open. "
+            f"{count}: {widest.proved} proved, {widest.claimed} claimed by a solver, {widest.open} open. "
             "Open states enter no average. All rules decide in pooled form; the optimum itself may let anybody wait."
         )
         tables.append(

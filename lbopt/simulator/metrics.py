@@ -36,7 +36,7 @@ class Window:
 
     def __post_init__(self) -> None:
         if not 1 <= self.first <= self.last:
-            raise InputError(f"window {self.first}..{self.last} is empty; steps are counted from 1")
+            raise InputError(f"window {self.first}..{self.last} is not first <= last with steps counted from 1")
 
     @property
     def rows(self) -> slice:

@@ -96,6 +96,8 @@ class Backend(Protocol):
 #     other programs of its kind went wrong (or-tools#5293).
 #   HiGHS 1.13.1: 1,000 problems at each of 2e4, 1e5, 5e5: no wrong claim; 150 at 1e7: two wrong bounds, of programs
 #     with total 1.2e6 and 1.8e6 (the second "Optimal" at 367832, true 367829); at 5e9 wrong by factors. Held at 2**18.
+#     From entries near 1e9 on, 5 of 57 runs never ended, deaf to the time limit and to cancelSolve; none of 1,200 with
+#     entries to 1e6 did. Not started above 2**26.
 #   CBC 2.10 through PuLP: with default options a wrong "Optimal" (13087, true 11447) on a program of five columns with
 #     total 3e4. With its integer preprocessing off that one is right, and 5,510 problems with totals to 1.9e5 and 524
 #     to 2.7e5 gave no wrong claim; from 1e6 on there are many. Held at 2**17.
@@ -115,7 +117,7 @@ BACKENDS: dict[str, Capabilities] = {
         module="lbopt.solvers.highs",
         package="highspy",
         largest_safe_total=2**18,
-        largest_total=10**12,
+        largest_total=2**26,
     ),
     "pulp": Capabilities(
         name="pulp",

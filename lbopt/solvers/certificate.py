@@ -7,6 +7,7 @@ and, for problems small enough to be exhausted again, every bound and the lexima
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,7 @@ def verify(problem: StepProblem, result: Result, *, exhaust_limit: int = EXHAUST
     established.append(f"the result is for problem {own[:12]}…")
     _demand(_whole(result.bound), f"bound is {result.bound!r}; expected a whole number")
     _demand(result.stop_reason in _STOP_REASONS, f"stop_reason is {result.stop_reason!r}, which is unknown")
+    _demand(_seconds(result.seconds), f"seconds is {result.seconds!r}; expected zero or more")
     _demand(result.tie in ("any", "leximax"), f"tie is {result.tie!r}; expected any or leximax")
     _check_proof_label(result)
 
@@ -184,6 +186,10 @@ def _check_leximax(
 
 def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _seconds(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _demand(holds: bool, otherwise: str) -> None:

@@ -6,6 +6,8 @@ CP-SAT 9.15 certifies wrong optima where half-reified rows have coefficients tha
 
 from __future__ import annotations
 
+import time
+
 from ortools.sat.python import cp_model
 
 from lbopt.model.formulation import Program
@@ -26,6 +28,7 @@ _STOP = {
 
 def minimise(task: Task) -> RawAnswer:
     """Minimise the program with CP-SAT."""
+    begun = time.perf_counter()
     model, variables = _model(task.program)
     if task.hint is not None:
         for variable, value in zip(variables, task.hint, strict=True):
@@ -37,7 +40,10 @@ def minimise(task: Task) -> RawAnswer:
     if hasattr(solver.parameters, "presolve_inclusion_work_limit"):
         solver.parameters.presolve_inclusion_work_limit = 0
     if task.time_limit is not None:
-        solver.parameters.max_time_in_seconds = float(task.time_limit)
+        left = task.time_limit - (time.perf_counter() - begun)
+        if left <= 0:
+            return RawAnswer(values=None, bound=None, stop="time", native_status="not started")
+        solver.parameters.max_time_in_seconds = float(left)
     statuses: list[cp_model.CpSolverStatus] = []
     stopped = run_interruptible(lambda: statuses.append(solver.solve(model)), solver.stop_search)
     status = statuses[0]

@@ -9,6 +9,8 @@ highspy 1.14.0 returns wrong optima (HiGHS#2957, #2995, #3043) and is refused.
 
 from __future__ import annotations
 
+import time
+
 import highspy
 import numpy as np
 
@@ -29,6 +31,7 @@ _STOP = {
 
 def minimise(task: Task) -> RawAnswer:
     """Minimise the program with HiGHS."""
+    begun = time.perf_counter()
     solver = highspy.Highs()
     if solver.version() in _WRONG_VERSIONS:
         raise BackendUnavailableError(
@@ -38,9 +41,12 @@ def minimise(task: Task) -> RawAnswer:
     solver.setOptionValue("threads", 1)
     solver.setOptionValue("random_seed", task.seed % 2**31)
     solver.setOptionValue("mip_rel_gap", 0.0)
-    if task.time_limit is not None:
-        solver.setOptionValue("time_limit", float(task.time_limit))
     solver.passModel(_model(task.program))
+    if task.time_limit is not None:
+        left = task.time_limit - (time.perf_counter() - begun)
+        if left <= 0:
+            return RawAnswer(values=None, bound=None, stop="time", native_status="not started")
+        solver.setOptionValue("time_limit", float(left))
     if task.hint is not None:
         start = highspy.HighsSolution()
         start.col_value = [float(value) for value in task.hint]

@@ -6,8 +6,12 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 _LOOK_SECONDS = 0.05
+
+#: So many times Ctrl-C is pressed before a solver that does not listen is left to itself.
+_PATIENCE = 3
 
 
 def run_interruptible(work: Callable[[], object], stop: Callable[[], object]) -> bool:
@@ -46,7 +50,16 @@ def _noted_interrupt() -> Iterator[threading.Event]:
     if threading.current_thread() is not threading.main_thread():
         yield interrupted
         return
-    before = signal.signal(signal.SIGINT, lambda number, frame: interrupted.set())
+    presses = 0
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal presses
+        presses += 1
+        interrupted.set()
+        if presses >= _PATIENCE:  # the solver is deaf: whoever presses on wants out, at any price
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, note)
     try:
         yield interrupted
     finally:

@@ -10,6 +10,7 @@ ended). On Ctrl-C the child ends by the terminal's own signal; a signal sent to 
 from __future__ import annotations
 
 import tempfile
+import time
 from pathlib import Path
 
 import pulp
@@ -35,14 +36,18 @@ _STOP = {
 
 def minimise(task: Task) -> RawAnswer:
     """Minimise the program with CBC."""
+    begun = time.perf_counter()
     problem, variables = _model(task.program)
+    left = None if task.time_limit is None else task.time_limit - (time.perf_counter() - begun)
+    if left is not None and left <= 0:
+        return RawAnswer(values=None, bound=None, stop="time", native_status="not started")
     with tempfile.TemporaryDirectory(prefix="lbopt-cbc-") as folder:
         log = Path(folder) / "cbc.log"
         solver = pulp.COIN_CMD(
             path=coin_api.pulp_cbc_path,
             msg=False,
             gapRel=0.0,
-            timeLimit=task.time_limit,
+            timeLimit=left,
             options=[*_OPTIONS, f"randomSeed {task.seed % 2**31}", f"randomCbcSeed {task.seed % 2**31}"],
             logPath=str(log),
         )

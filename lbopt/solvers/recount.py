@@ -132,7 +132,7 @@ def exhaust(p: Numbers, limit: int) -> tuple[int, list[int]] | None:
                     continue
                 heavier = (free - 1, *(loads[h] + p.work[i][h] for h in range(width)))
                 following.add((tuple(sorted((*workers[:place], heavier, *workers[place + 1 :]))), missing - 1))
-                steps += 1
+                steps += max(1, len(workers) // 4)  # a state of many workers takes longer to copy and sort
             if steps > limit:
                 return None
         states = following

@@ -39,7 +39,6 @@ AUTO_LEAVES = 20_000
 def solve(
     problem: StepProblem,
     solver: str = "auto",
-    *,
     time_limit: float | None = None,
     seed: int = 0,
     hint: Any = None,
@@ -54,7 +53,8 @@ def solve(
     solver
         "auto" or a name of `BACKENDS`.
     time_limit
-        Seconds, above 0; None for none. What is known by then is returned.
+        Seconds, above 0; None for none. What is known by then is returned. A wide program (512 workers, 2,048
+        requests) takes seconds to be written down, which is not cut short.
     seed
         Passed to the solver; equal calls give equal results.
     hint
@@ -185,13 +185,20 @@ def _trusted(chosen: Capabilities, total: int) -> bool:
 
 
 def _choose(program: Program, solver: str) -> Capabilities:
-    """Return the backend to run; "auto" exhausts small problems and else takes the first whose claims can be used."""
+    """Return the backend to run.
+
+    "auto" exhausts small problems and else takes the first whose claims can be used; beyond all ranges the one with the
+    widest, which still finds the best placements there.
+    """
     if solver != "auto":
         return capabilities(solver)
     if leaf_estimate(program) <= AUTO_LEAVES:
         return capabilities("brute-force")
     ready = [capabilities(name) for name in AUTO_ORDER if is_available(name)]
-    return next((one for one in ready if _trusted(one, program.total)), ready[0] if ready else require(AUTO_ORDER[0]))
+    if not ready:
+        return require(AUTO_ORDER[0])
+    widest = max(ready, key=lambda one: one.largest_safe_total or 0)
+    return next((one for one in ready if _trusted(one, program.total)), widest)
 
 
 def _better(problem: StepProblem, greedy: IntArray, hint: Any) -> IntArray:

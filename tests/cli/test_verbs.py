@@ -140,7 +140,7 @@ def test_rerun_of_an_own_file_that_changed(type_in, here):
     (here / "own.csv").write_text("p,o\n" + "".join(lines[::-1]))
     done = lbopt("rerun", "out", cwd=here)  # a fresh process, as a user would
     assert done.returncode == 1
-    assert "not the same any more" in done.stdout
+    assert "the requests of 'own.csv', digest: " in done.stdout
 
 
 def test_simulate_prints_metrics_and_writes_tables(type_in, here):

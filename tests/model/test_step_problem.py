@@ -28,7 +28,7 @@ from lbopt.model import StepProblem, barrier_total, check_assignment, imbalance,
         ({"work": [2**61, 2**61]}, "divide all loads"),
         ({"work": [1e17]}, "2\\*\\*53"),
         ({"must_admit": [1]}, "shape"),
-        ({"must_admit": [2, 0]}, "truth values"),
+        ({"must_admit": [2, 0]}, r"must_admit\[0\] is 2; expected true, false, 0 or 1"),
         ({"must_admit": [1, 1], "slots": [1, 0]}, "must_admit names 2"),
     ],
 )

@@ -77,7 +77,9 @@ def test_a_window_in_which_nothing_starts_has_no_figures_of_requests():
 
 def test_a_window_that_is_no_window_is_refused():
     for first, last in ((0, 3), (3, 2), (-1, -1)):
-        with pytest.raises(InputError, match=rf"window {first}\.\.{last} is empty; steps are counted from 1"):
+        with pytest.raises(
+            InputError, match=rf"window {first}\.\.{last} is not first <= last with steps counted from 1"
+        ):
             Window(first, last)
     with pytest.raises(InputError, match=r"window 2\.\.4 goes beyond the run's 3 steps"):
         three().metrics(Window(2, 4))

@@ -5,13 +5,14 @@ import logging
 import subprocess
 import sys
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from solvers.small_problems import enumerate_all, naive_optimum, step_problems
 
-from lbopt.exceptions import BackendUnavailableError, InfeasibleDecisionError, InputError
+from lbopt.exceptions import BackendUnavailableError, CertificateError, InfeasibleDecisionError, InputError
 from lbopt.model import StepProblem, objective
 from lbopt.solvers import BACKENDS, Result, elementary_bound, greedy_assignment, is_available, solve, verify
 from lbopt.solvers import solve as solve_function
@@ -211,3 +212,28 @@ def test_a_bad_result_file_is_named(change, words):
         Result.from_dict({**solve(OPEN, "brute-force").to_dict(), **change})
     with pytest.raises(InputError, match="lacks bound"):
         Result.from_dict({k: v for k, v in solve(OPEN, "brute-force").to_dict().items() if k != "bound"})
+
+
+def test_beyond_all_trusted_ranges_auto_keeps_to_the_widest_and_ends_in_time():
+    """On this problem HiGHS runs on for good, whatever its time limit: `auto` leaves it to CP-SAT, HiGHS refuses."""
+    problem = StepProblem(
+        [[29658362, 29658362], [337514925, 337514925], [478315578, 478315578]],
+        [3, 1, 1],
+        [[257552741, 973605377], [158326893, 99050461], [962236773, 85032019], [984506894, 295118474]],
+        [1, 1, 1, 1],
+    )
+    optimum = solve(problem, "brute-force").objective
+    for solver in ("auto", "cp-sat", "highs"):
+        result = solve(problem, solver, 5)
+        assert result.bound <= optimum <= result.objective
+    assert solve(problem, "highs", 5).stop_reason == "refused"
+    wide = StepProblem.now([10**12, 3, 5 * 10**11, 7], [3, 3, 3, 3], [10**11 + 7919 * i * i for i in range(14)])
+    assert solve(wide, "auto", 2).solver == "cp-sat"
+
+
+def test_a_false_duration_is_refused():
+    """`seconds` is a claim like any other."""
+    result = solve(OPEN)
+    for seconds in (-1.0, float("nan"), float("inf"), True):
+        with pytest.raises(CertificateError, match="seconds is"):
+            verify(OPEN, replace(result, seconds=seconds))

@@ -27,7 +27,8 @@ def gather_states(config: GapConfig, progress: Progress) -> tuple[list[SampledSt
         if len(found) < config.states:
             notes.append(
                 f"behaviour {policy.name}: {len(found)} states instead of {config.states}; its run has no more "
-                f"decisions with a real choice between warm-up and cool-down ({run.num_steps} steps, "
+                f"decisions with a real choice between warm-up and cool-down (requests are admitted "
+                f"until step {run.window.last}; "
                 f"{metrics.real_choice_share:.1%} real choices, occupancy {metrics.occupancy:.1%})"
             )
         states.extend(found)
