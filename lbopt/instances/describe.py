@@ -90,7 +90,7 @@ def describe(trace: Trace) -> TraceDescription:
         output=_spread(trace.output),
         pearson=correlation(s, o),
         spearman=rank_correlation(s, o),
-        tokens_per_slot=float((s * o).mean() + (o * (o - 1) / 2).mean()) / float(o.mean()),
+        tokens_per_slot=trace.mean_resident_tokens,
     )
 
 

@@ -83,6 +83,15 @@ class Trace:
             sha.update(self.arrival.astype("<f8").tobytes())
         return sha.hexdigest()
 
+    @property
+    def mean_resident_tokens(self) -> float:
+        """Mean tokens in a slot that is never empty: (E[s o] + E[o (o - 1) / 2]) / E[o].
+
+        A request shows the sizes s, s + 1, ..., s + o - 1, one a step.
+        """
+        prompt, output = self.prompt.astype(np.float64), self.output.astype(np.float64)
+        return float((prompt * output + output * (output - 1) / 2).mean() / output.mean())
+
     def first(self, count: int) -> Trace:
         """Return the first `count` requests, in file order."""
         if not 1 <= count <= len(self):

@@ -19,16 +19,9 @@ from lbopt.model import Trace
 from lbopt.simulator.setting import SimulationSetting
 
 
-def mean_resident_tokens(trace: Trace) -> float:
-    """Return the mean tokens that a busy slot holds (see above)."""
-    prompt = trace.prompt.astype(np.float64)
-    output = trace.output.astype(np.float64)
-    return float((prompt * output + output * (output - 1) / 2).mean() / output.mean())
-
-
 def saturation_rate(trace: Trace, setting: SimulationSetting) -> float:
     """Return the largest sustainable rate in requests per second, perfectly balanced."""
-    heaviest = setting.fleet.slots_per_worker * mean_resident_tokens(trace)
+    heaviest = setting.fleet.slots_per_worker * trace.mean_resident_tokens
     seconds = setting.affine.seconds(heaviest)
     return float(setting.fleet.num_slots / (trace.output.mean() * seconds))
 

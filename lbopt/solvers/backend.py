@@ -7,8 +7,9 @@ stopped. It neither rounds, nor checks, nor decides what is optimal: `solve` doe
 from __future__ import annotations
 
 import difflib
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Protocol, cast
@@ -59,13 +60,21 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One run: a program, values to start from (all columns), a time limit in seconds and a seed."""
+    """One run: a program, values to start from (all columns), a time limit in seconds and a seed.
+
+    The limit counts from when the task was made, so that writing the program down for a solver is part of it.
+    """
 
     program: Program
     hint: Sequence[int] | None = None
     time_limit: float | None = None
     seed: int = 0
     tie: str = "any"
+    begun: float = field(default_factory=time.perf_counter, compare=False)
+
+    def remaining(self) -> float | None:
+        """Return the seconds that are left, zero or less where none are; None without a limit."""
+        return None if self.time_limit is None else float(self.time_limit) - (time.perf_counter() - self.begun)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +90,10 @@ class RawAnswer:
     stop: str
     native_status: str
     tie: str = "any"
+
+
+#: The answer of a backend that had no time left when the program was written down.
+NOT_STARTED = RawAnswer(values=None, bound=None, stop="time", native_status="not started")
 
 
 class Backend(Protocol):

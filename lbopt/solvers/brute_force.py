@@ -84,7 +84,7 @@ class _Search:
     def __init__(self, task: Task) -> None:
         program = task.program
         self.program, self.leximax = program, task.tie == "leximax"
-        self.deadline = None if task.time_limit is None else time.perf_counter() + task.time_limit
+        self.deadline = None if task.time_limit is None else task.begun + task.time_limit
         self.work = [group.work for group in program.classes]
         self.left = [len(group.members) for group in program.classes]
         self.must = [group.must_admit for group in program.classes]

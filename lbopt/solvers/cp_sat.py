@@ -6,12 +6,10 @@ CP-SAT 9.15 certifies wrong optima where half-reified rows have coefficients tha
 
 from __future__ import annotations
 
-import time
-
 from ortools.sat.python import cp_model
 
 from lbopt.model.formulation import Program
-from lbopt.solvers.backend import RawAnswer, Task
+from lbopt.solvers.backend import NOT_STARTED, RawAnswer, Task
 from lbopt.solvers.interruptible import run_interruptible
 
 _UNBOUNDED = 2**62
@@ -28,7 +26,6 @@ _STOP = {
 
 def minimise(task: Task) -> RawAnswer:
     """Minimise the program with CP-SAT."""
-    begun = time.perf_counter()
     model, variables = _model(task.program)
     if task.hint is not None:
         for variable, value in zip(variables, task.hint, strict=True):
@@ -39,11 +36,10 @@ def minimise(task: Task) -> RawAnswer:
     solver.parameters.catch_sigint_signal = False  # Ctrl-C belongs to Python
     if hasattr(solver.parameters, "presolve_inclusion_work_limit"):
         solver.parameters.presolve_inclusion_work_limit = 0
-    if task.time_limit is not None:
-        left = task.time_limit - (time.perf_counter() - begun)
+    if (left := task.remaining()) is not None:
         if left <= 0:
-            return RawAnswer(values=None, bound=None, stop="time", native_status="not started")
-        solver.parameters.max_time_in_seconds = float(left)
+            return NOT_STARTED
+        solver.parameters.max_time_in_seconds = left
     statuses: list[cp_model.CpSolverStatus] = []
     stopped = run_interruptible(lambda: statuses.append(solver.solve(model)), solver.stop_search)
     status = statuses[0]

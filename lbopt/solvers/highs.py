@@ -9,14 +9,12 @@ highspy 1.14.0 returns wrong optima (HiGHS#2957, #2995, #3043) and is refused.
 
 from __future__ import annotations
 
-import time
-
 import highspy
 import numpy as np
 
 from lbopt.exceptions import BackendUnavailableError
 from lbopt.model.formulation import Program
-from lbopt.solvers.backend import RawAnswer, Task
+from lbopt.solvers.backend import NOT_STARTED, RawAnswer, Task
 from lbopt.solvers.interruptible import run_interruptible
 
 _WRONG_VERSIONS = ("1.14.0",)
@@ -31,7 +29,6 @@ _STOP = {
 
 def minimise(task: Task) -> RawAnswer:
     """Minimise the program with HiGHS."""
-    begun = time.perf_counter()
     solver = highspy.Highs()
     if solver.version() in _WRONG_VERSIONS:
         raise BackendUnavailableError(
@@ -42,11 +39,10 @@ def minimise(task: Task) -> RawAnswer:
     solver.setOptionValue("random_seed", task.seed % 2**31)
     solver.setOptionValue("mip_rel_gap", 0.0)
     solver.passModel(_model(task.program))
-    if task.time_limit is not None:
-        left = task.time_limit - (time.perf_counter() - begun)
+    if (left := task.remaining()) is not None:
         if left <= 0:
-            return RawAnswer(values=None, bound=None, stop="time", native_status="not started")
-        solver.setOptionValue("time_limit", float(left))
+            return NOT_STARTED
+        solver.setOptionValue("time_limit", left)
     if task.hint is not None:
         start = highspy.HighsSolution()
         start.col_value = [float(value) for value in task.hint]

@@ -10,14 +10,13 @@ ended). On Ctrl-C the child ends by the terminal's own signal; a signal sent to 
 from __future__ import annotations
 
 import tempfile
-import time
 from pathlib import Path
 
 import pulp
 from pulp.apis import coin_api
 
 from lbopt.model.formulation import Program
-from lbopt.solvers.backend import RawAnswer, Task
+from lbopt.solvers.backend import NOT_STARTED, RawAnswer, Task
 
 #: CBC's integer preprocessing made a program of five columns "Optimal" at 13087 where 11447 is true.
 _OPTIONS = ("preprocess off",)
@@ -36,11 +35,10 @@ _STOP = {
 
 def minimise(task: Task) -> RawAnswer:
     """Minimise the program with CBC."""
-    begun = time.perf_counter()
     problem, variables = _model(task.program)
-    left = None if task.time_limit is None else task.time_limit - (time.perf_counter() - begun)
+    left = task.remaining()
     if left is not None and left <= 0:
-        return RawAnswer(values=None, bound=None, stop="time", native_status="not started")
+        return NOT_STARTED
     with tempfile.TemporaryDirectory(prefix="lbopt-cbc-") as folder:
         log = Path(folder) / "cbc.log"
         solver = pulp.COIN_CMD(

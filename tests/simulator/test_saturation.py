@@ -8,14 +8,14 @@ from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet, Trace
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, Window
-from lbopt.simulator.saturation import arrival_times, mean_resident_tokens, saturation_rate
+from lbopt.simulator.saturation import arrival_times, saturation_rate
 
 
 def test_the_rate_by_hand():
     # Sizes shown: 4, 5 and 9, 10, 11; a = 39 / 5 = 7.8. A step of two slots: 1 + 0.1 * 15.6 = 2.56 s. Outputs: 2.5.
     trace = Trace(prompt=[4, 9], output=[2, 3], arrival=[0.0, 10.0])
     setting = SimulationSetting(Fleet(3, 2), TraceTimes(), step_time=AffineStepTime(1.0, 0.1))
-    assert mean_resident_tokens(trace) == pytest.approx(7.8)
+    assert trace.mean_resident_tokens == pytest.approx(7.8)
     assert saturation_rate(trace, setting) == pytest.approx(6 / (2.5 * 2.56))
     # One gap of 10 s, 0.1 requests a second, to half the rate.
     assert arrival_times(trace, setting, 0.5).tolist() == pytest.approx([0.0, 1 / (0.5 * 6 / (2.5 * 2.56))])
@@ -49,7 +49,7 @@ def test_occupancy_of_a_memoryless_trace(load):
     setting = SimulationSetting(Fleet(G, B), TraceTimes(load), step_time=AffineStepTime(0.005, 1e-7))
     run = Case(trace, setting).run("jsq-load")
     C = setting.affine.fixed_seconds
-    full = setting.affine.seconds(B * mean_resident_tokens(trace)) - C
+    full = setting.affine.seconds(B * trace.mean_resident_tokens) - C
     expected = load * C / (C + (1 - load) * full)
     warm = Window(run.window.last // 5, run.window.last)
     assert run.metrics(warm).occupancy == pytest.approx(expected, abs=0.03)

@@ -13,7 +13,6 @@ from lbopt.kernels.simulation.tables import (
     ADMITTED,
     BIND_UNTIL,
     DECISIONS,
-    LAST_START,
     NEXT,
     ON_WORKER,
     POOL_HEAD,
@@ -67,7 +66,6 @@ def start(i: int, w: int, requests: Requests, state: State) -> None:
     enter(i, w, k, requests.prompt, requests.output, state.load, state.running, state.records, state.calendar, counters)
     counters[ACTIVE] += 1
     counters[ADMITTED] += 1
-    counters[LAST_START] = k
 
 
 @kernel
@@ -139,8 +137,6 @@ def admit(reach: int, requests: Requests, state: State) -> None:
     counters[POOL_HEAD] = keep
     counters[ACTIVE] += admitted
     counters[ADMITTED] += admitted
-    if admitted > 0:
-        counters[LAST_START] = k
 
 
 @kernel
@@ -239,5 +235,3 @@ def bind_known(requests: Requests, setting: Setting, state: State) -> None:
     counters[QUEUED] += until - first - started
     counters[ACTIVE] += started
     counters[ADMITTED] += started
-    if started > 0:
-        counters[LAST_START] = k

@@ -87,20 +87,19 @@ POOL_HEAD = 2
 POOL_TAIL = 3
 ACTIVE = 4
 QUEUED = 5  # over all workers' queues
-LAST_START = 6  # step of the latest admission
-PHASE = 7
-ROUND_ROBIN_AT = 8
-BIND_UNTIL = 9  # requests below this number are revealed in the present decision (immediate admission)
-ROW = 10  # rows written since the caller emptied them
-ADMITTED = 11  # of the present decision: for the row of the step that follows
-WAITING = 12
-FREE_SLOTS = 13
-REAL_CHOICE = 14
-PAUSE_AT = 15  # stop before the first decision from this step on that has something to decide; -1 = never
-DECISIONS = 16  # decisions that admitted or could have admitted something
-REAL_CHOICES = 17
-UNUSED_RECORD = 18  # first of the chain
-NUM_COUNTERS = 19
+PHASE = 6
+ROUND_ROBIN_AT = 7
+BIND_UNTIL = 8  # requests below this number are revealed in the present decision (immediate admission)
+ROW = 9  # rows written since the caller emptied them
+ADMITTED = 10  # of the present decision: for the row of the step that follows
+WAITING = 11
+FREE_SLOTS = 12
+REAL_CHOICE = 13
+PAUSE_AT = 14  # stop before the first decision from this step on that has something to decide; -1 = never
+DECISIONS = 15  # decisions that admitted or could have admitted something
+REAL_CHOICES = 16
+UNUSED_RECORD = 17  # first of the chain
+NUM_COUNTERS = 18
 
 # phases of a step, so that the loop can stop for the outside and go on
 BEGIN_DECISION = 0
