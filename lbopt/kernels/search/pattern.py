@@ -1,0 +1,240 @@
+"""The best pattern of a worker: exactly c requests whose sizes fit its margin, most profit at given prices.
+
+Size classes k = 0..K-1 ascend in size v[k] (tokens); avail[k] requests of the class are left; p[k] is the profit of one,
+its size less its price, in units of 1/scale token. A pattern is a multiset of c classes, written largest class first.
+
+One request: the best profit among the classes that fit, a prefix maximum. Two: for each larger one the best partner that
+still fits, two pointers. More: the largest is tried from the top down and so on until two are left; a branch is left when
+it cannot beat the best pattern known, and everything ends when the ceiling is reached. The ceiling is what no pattern
+exceeds: a full margin (sizes cost their price, so profit <= size while prices are not negative), or the c best profits.
+
+Source: the pricing problem of the Dantzig-Wolfe reformulation of BF-IO (IO) at H = 0 for a fixed envelope.
+"""
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+
+#: Pair scans after which the search for a pattern of three or more gives up; its ceiling is then the bound.
+PAIR_SCANS = 400
+
+_NONE = -(1 << 62)
+
+
+@kernel
+def prefix_best(p: Ints, avail: Ints, best: Ints) -> None:
+    """Set best[k] to the class of most profit among 0..k with requests left (the largest such), -1 for none."""
+    top = -1
+    for k in range(p.size):
+        if avail[k] > 0 and (top < 0 or p[k] >= p[top]):
+            top = k
+        best[k] = top
+
+
+@kernel
+def last_fitting(v: Ints, margin: int) -> int:
+    """Return the largest class with v[k] <= margin, -1 for none."""
+    low, high = 0, v.size
+    while low < high:
+        middle = (low + high) >> 1
+        if v[middle] <= margin:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@kernel
+def best_pair(
+    margin: int, last: int, left: int, ceiling: int, v: Ints, p: Ints, avail: Ints, best: Ints, out: Ints, at: int
+) -> int:
+    """Write the best pair among classes 0..last (`left` requests of class `last`) to out[at:at+2]; return its profit.
+
+    Stops early once `ceiling` is reached. Returns -2**62 where no pair fits.
+    """
+    found = _NONE
+    j = last
+    for i in range(last + 1):
+        copies = left if i == last else avail[i]
+        if copies == 0:
+            continue
+        room = margin - v[i]
+        while j >= 0 and v[j] > room:
+            j -= 1
+        if j < 0:
+            break
+        partner = best[min(i - 1, j)] if i > 0 else -1
+        if partner >= 0 and p[i] + p[partner] > found:
+            found = p[i] + p[partner]
+            out[at], out[at + 1] = i, partner
+        if copies >= 2 and i <= j and 2 * p[i] > found:
+            found = 2 * p[i]
+            out[at], out[at + 1] = i, i
+        if found >= ceiling:
+            break
+    return found
+
+
+@kernel
+def smallest_sums(v: Ints, avail: Ints, sums: Ints) -> None:
+    """Set sums[c] to the total of the c smallest requests left; -1 from where there are fewer than c."""
+    sums[:] = -1
+    sums[0] = 0
+    count = 0
+    for k in range(v.size):
+        for _ in range(avail[k]):
+            if count + 1 >= sums.size:
+                return
+            sums[count + 1] = sums[count] + v[k]
+            count += 1
+
+
+@kernel
+def undominated(c: int, p: Ints, avail: Ints, keep: Ints, tops: Ints) -> tuple[int, int]:
+    """List the classes that a best pattern of `c` slots may need, in ascending order, in keep.
+
+    A class is not needed where smaller classes hold c requests of no less profit: a pattern has c - 1 others, so one
+    of these c is free to take its place.
+
+    Returns
+    -------
+    length, ceiling
+        Length of the list, and the sum of the c largest profits (-2**62 where there are fewer requests).
+    """
+    size = 0
+    length = 0
+    for k in range(p.size):
+        if avail[k] == 0 or (size == c and tops[c - 1] >= p[k]):
+            continue
+        keep[length] = k
+        length += 1
+        for _ in range(min(avail[k], c)):
+            if size < c:
+                place = size
+                size += 1
+            elif p[k] > tops[c - 1]:
+                place = c - 1
+            else:
+                break
+            while place > 0 and tops[place - 1] < p[k]:
+                tops[place] = tops[place - 1]
+                place -= 1
+            tops[place] = p[k]
+    total = 0
+    for place in range(c):
+        total += tops[place]
+    return length, total if size == c else _NONE
+
+
+@kernel
+def best_pattern(
+    margin: int,
+    c: int,
+    scale: int,
+    full: int,
+    tops: int,
+    v: Ints,
+    p: Ints,
+    avail: Ints,
+    best: Ints,
+    sums: Ints,
+    out: Ints,
+    pair: Ints,
+) -> tuple[int, int]:
+    """Find the pattern of most profit for `c` slots and `margin` tokens; write its classes to out[:c].
+
+    Parameters
+    ----------
+    full, tops
+        Upper bounds on the profit: what a margin filled to the last token is worth, and the c largest profits.
+    best, sums
+        From `prefix_best` and `smallest_sums` for the same `avail`.
+    pair
+        Scratch, two entries.
+
+    Returns
+    -------
+    value, bound
+        The profit found (-2**62 where no pattern fits), and what no pattern exceeds; equal where the search ended.
+    """
+    if sums[c] < 0 or sums[c] > margin:
+        return _NONE, _NONE
+    fitting = last_fitting(v, margin - sums[c - 1])
+    if c == 1:
+        out[0] = best[fitting]
+        return p[best[fitting]], p[best[fitting]]
+    ceiling = min(full, tops)
+    if c == 2:
+        value = best_pair(margin, fitting, avail[fitting], ceiling, v, p, avail, best, out, 0)
+        return value, value
+    return _best_of_many(margin, c, scale, full, fitting, ceiling, v, p, avail, best, sums, out, pair)
+
+
+@kernel
+def _best_of_many(
+    margin: int,
+    c: int,
+    scale: int,
+    full: int,
+    fitting: int,
+    ceiling: int,
+    v: Ints,
+    p: Ints,
+    avail: Ints,
+    best: Ints,
+    sums: Ints,
+    out: Ints,
+    pair: Ints,
+) -> tuple[int, int]:
+    """`best_pattern` for c >= 3: descend over the largest, second largest, ... class until a pair is left.
+
+    out[:c] holds the branch while the search goes on at out[c:2c], which is where the best pattern is kept.
+    """
+    found = _NONE
+    scans = 0
+    depth = 0
+    room = margin
+    profit = 0
+    exhausted = False
+    top = fitting  # the largest class still to be tried at this depth
+    while True:
+        k = top
+        rest = c - depth
+        need = sums[rest - 1]
+        while k >= 0 and profit + rest * p[best[k]] > found and (avail[k] == 0 or v[k] + need > room):
+            k -= 1
+        if k >= 0 and profit + rest * p[best[k]] > found:
+            if depth < c - 3:
+                out[depth] = k
+                avail[k] -= 1
+                room -= v[k]
+                profit += p[k]
+                depth += 1
+                top = k
+                continue
+            top = k - 1
+            if full - scale * (margin - room + v[k]) + profit + p[k] <= found:
+                continue  # even a margin filled to the last token with unpriced requests would not be better
+            value = best_pair(room - v[k], k, avail[k] - 1, ceiling - profit - p[k], v, p, avail, best, pair, 0)
+            if value > _NONE and profit + p[k] + value > found:
+                found = profit + p[k] + value
+                for j in range(depth):
+                    out[c + j] = out[j]
+                out[c + depth], out[2 * c - 2], out[2 * c - 1] = k, pair[0], pair[1]
+            scans += 1
+            if found >= ceiling or scans >= PAIR_SCANS:
+                break
+        elif depth == 0:
+            exhausted = True
+            break
+        else:
+            depth -= 1
+            k = out[depth]
+            avail[k] += 1
+            room += v[k]
+            profit -= p[k]
+            top = k - 1
+    for j in range(depth):
+        avail[out[j]] += 1
+    for j in range(c):
+        out[j] = out[c + j]
+    return found, found if exhausted or found >= ceiling else ceiling
