@@ -57,11 +57,25 @@ def kernel(function: Function) -> Function:
     """Compile `function` on first call, and keep the machine code for the next process."""
     folder = cache_folder()
     if folder is None:
-        return cast("Function", numba.njit(nogil=True)(function))
+        return cast("Function", _one_version(numba.njit(nogil=True)(function)))
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(folder)  # read once, while the decorator runs
     try:
-        return cast("Function", numba.njit(nogil=True, cache=True)(function))
+        return cast("Function", _one_version(numba.njit(nogil=True, cache=True)(function)))
     finally:
         settings.CACHE_DIR = before
+
+
+def _one_version(dispatcher: Any) -> Any:
+    """Forget literal types in calls between kernels: f(0) and f(1) would each compile a version of f and of all below."""
+    if not hasattr(dispatcher, "get_call_template"):  # NUMBA_DISABLE_JIT gives the plain function back
+        return dispatcher
+    template = dispatcher.get_call_template
+
+    def without_literals(arguments: Any, keywords: Any) -> Any:
+        plain = tuple(map(numba.types.unliteral, arguments))
+        return template(plain, {name: numba.types.unliteral(kind) for name, kind in keywords.items()})
+
+    dispatcher.get_call_template = without_literals
+    return dispatcher

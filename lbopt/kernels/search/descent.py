@@ -30,7 +30,7 @@ def _fewest(
     A worker of -1 means that all are decided; a negative spare means that the branch is dead.
     """
     spare = budget
-    for w in range(decided.size):
+    for w in range(slots.size):
         if decided[w] != -1:
             continue
         c = slots[w]
@@ -47,7 +47,7 @@ def _fewest(
             return w, -1
         least[w] = low
     chosen, fewest = -1, 1 << 62
-    for w in range(decided.size):
+    for w in range(slots.size):
         if decided[w] != -1:
             continue
         count = 0
@@ -87,12 +87,14 @@ def descend(
     viable: Ints,
     work: Ints,
     classes: Ints,
+    pattern: Ints,
     chosen: Ints,
 ) -> tuple[int, int, int]:
     """Search for an assignment that admits at least `target` tokens at envelope M.
 
     Workers with first[w] >= 0 are listed: rows first[w]..last[w] of items and loss, ascending in loss. `work` is
-    scratch, (6, W + 1); `classes` is scratch, (6, K). chosen[w, :slots[w]] receives the best leaf.
+    scratch, (6, W + 2); `classes` and `pattern` are scratch, (6, K) and (W, 3 Q + 4). chosen[w, :slots[w]] receives the
+    best leaf.
 
     Returns
     -------
@@ -115,7 +117,6 @@ def descend(
     depth = 0
     left[0] = budget
     fresh = True
-    pattern = chosen.copy()
     while True:
         if fresh:
             nodes -= 1
@@ -128,7 +129,7 @@ def descend(
                 )
                 if tokens > top:
                     top = tokens
-                    chosen[:] = pattern
+                    _copy(pattern, chosen, slots)
                     if tokens >= target:
                         return 1, top, nodes
                 for u in range(W):
@@ -161,6 +162,13 @@ def descend(
             if depth < 0:
                 break
     return 0 if complete else -1, top, nodes
+
+
+@kernel
+def _copy(source: Ints, target: Ints, slots: Ints) -> None:
+    for w in range(slots.size):
+        for q in range(slots[w]):
+            target[w, q] = source[w, q]
 
 
 @kernel

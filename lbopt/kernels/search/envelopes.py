@@ -21,10 +21,12 @@ from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.column_generation import generate_columns
 from lbopt.kernels.search.descent import descend
+from lbopt.kernels.search.dive import dive
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.master import Master, reset_master
 from lbopt.kernels.search.near_optimal import list_all
-from lbopt.kernels.search.prices import evaluate, threshold_prices
+from lbopt.kernels.search.prices import EXACT, QUICK, evaluate, threshold_prices
+from lbopt.kernels.search.rematch import rematch
 
 _NONE = -(1 << 62)
 
@@ -58,6 +60,7 @@ class Search(NamedTuple):
     first_answer: Ints  # (W, Q) scratch
     best_price: Ints
     short: Ints  # (8, K + pad)
+    table: Ints  # (2, TABLE + 1)
     value: Ints
     bound: Ints
     pattern: Ints  # (W, 3Q + 2)
@@ -112,7 +115,8 @@ def keep_prices(search: Search, price: Ints, M: int) -> None:
     count = search.known[PRICES]
     P = search.bank.shape[0]
     at = count if count < P else 1 + (count - 1) % (P - 1)
-    search.bank[at, :] = price
+    for k in range(price.size):
+        search.bank[at, k] = price[k]
     search.bank_at[at] = M
     search.known[PRICES] = count + 1
 
@@ -122,6 +126,12 @@ def newest(search: Search, count: int) -> int:
     """Return where the count-th prices are kept."""
     P = search.bank.shape[0]
     return count if count < P else 1 + (count - 1) % (P - 1)
+
+
+@kernel
+def _recall(search: Search, at: int) -> None:
+    for k in range(search.price.size):
+        search.price[k] = search.bank[at, k]
 
 
 @kernel
@@ -147,8 +157,8 @@ def advance(step: Step, search: Search, budget: int) -> int:
     Returns PROVED, OPEN (more budget may help) or STUCK (no method is left for the cheapest range).
     """
     v, n, load, slots, sums, facts = step.v, step.n, step.load, step.slots, step.sums, step.facts
-    node, known, bank = search.node, search.known, search.bank
-    price, best_price, short = search.price, search.best_price, search.short
+    node, known = search.node, search.known
+    price, best_price, short, table = search.price, search.best_price, search.short, search.table
     value, bound, pattern = search.value, search.bound, search.pattern
     G, total, scale = facts[0], facts[1], facts[3]
     W, K = load.size, v.size
@@ -168,9 +178,9 @@ def advance(step: Step, search: Search, budget: int) -> int:
         a, b, stage = node[i, FIRST], node[i, LAST], node[i, STAGE]
         if node[i, TRIED] < known[PRICES]:
             # newest prices first: they were found nearest to where the search is now
-            price[:] = bank[newest(search, known[PRICES] - 1)]
+            _recall(search, newest(search, known[PRICES] - 1))
             node[i, TRIED] = known[PRICES]
-            tokens = evaluate(b, scale, v, n, price, load, slots, sums, short, value, bound, pattern)
+            tokens = evaluate(b, scale, QUICK, v, n, price, load, slots, sums, short, table, value, bound, pattern)
             known[WORK] += 5 + W // 3
             if tokens == _NONE:
                 node[i, LB] = 1 << 62
@@ -182,10 +192,12 @@ def advance(step: Step, search: Search, budget: int) -> int:
             node[i, LAST], node[i, TRIED] = middle, 0
             if not push(search, lb, middle + 1, b, SPLIT, tried):
                 return STUCK
+        elif stage == SPLIT and known[PRICES] > 0:
+            node[i, STAGE] = THRESHOLD  # prices from another envelope are a better start than a threshold
         elif stage == SPLIT:
             node[i, STAGE] = THRESHOLD
             tokens = threshold_prices(
-                a, scale, v, n, price, load, slots, sums, short, value, bound, pattern, best_price
+                a, scale, v, n, price, load, slots, sums, short, table, value, bound, pattern, best_price
             )
             known[WORK] += 50 + 5 * W
             if tokens == _NONE:
@@ -194,32 +206,43 @@ def advance(step: Step, search: Search, budget: int) -> int:
             node[i, LB] = max(node[i, LB], G * a - total - tokens // scale)
             keep_prices(search, best_price, a)
             node[i, TRIED] = known[PRICES]
-            price[:] = best_price
+            _recall(search, newest(search, known[PRICES] - 1))
             _fill(step, search, a)
             if node[i, LB] < known[COST]:
-                _descend(step, search, i, 0, 200, 300, 1)
+                _descend(step, search, i, 0, 200, W + 10, 1)
         elif stage == THRESHOLD:
             node[i, STAGE] = MASTER
             reset_master(search.master, n, W, 2.0 * a)
-            price[:] = bank[newest(search, known[PRICES] - 1)]
+            _recall(search, newest(search, known[PRICES] - 1))
             enough = G * a - total - known[COST]
             tokens, rounds, ending, top = generate_columns(
                 search.master, a, scale, enough, 300, v, n, price, load, slots, search.rank, sums, short,
-                value, bound, pattern, best_price, search.undecided, search.items, search.first_answer,
+                table, value, bound, pattern, best_price, search.undecided, search.items, search.first_answer,
             )
             known[WORK] += 10 + search.master.count[2] * (W + search.master.count[1]) ** 2 // 1000
             if top >= 0:
-                offer(step, search, search.first_answer, top)
+                _improve(step, search, search.first_answer, a, top, 100)
             node[i, LB] = max(node[i, LB], G * a - total - tokens // scale)
             keep_prices(search, best_price, a)
             node[i, TRIED] = known[PRICES]
+            if ending == 0 and node[i, LB] < known[COST]:
+                target = G * a - total - node[i, LB]
+                _recall(search, newest(search, known[PRICES] - 1))
+                top, pivots = dive(
+                    search.master, a, scale, target, 200, 200, v, n, load, slots, search.rank, price, best_price, short, table,
+                    value, bound, pattern, search.work, search.classes, search.first, search.last, search.items,
+                    search.loss, search.viable, search.undecided, search.first_answer,
+                )
+                known[WORK] += pivots * (W + search.master.count[1]) ** 2 // 1000
+                if top >= 0:
+                    _improve(step, search, search.first_answer, a, top, 100)
         else:
             level = stage - MASTER
             if level > 12:
                 return STUCK
-            most = 200 if level == 0 else min(200 * 4 ** level, 20000)
+            most = min(200 << (2 * level), 20000)
             extras = 6 if level == 0 else 1
-            if not _descend(step, search, i, 0, most, 300 * 8 ** level, extras):
+            if not _descend(step, search, i, 0, most, 300 << (3 * level), extras):
                 node[i, STAGE] = stage + 1
 
 
@@ -238,7 +261,22 @@ def _fill(step: Step, search: Search, M: int) -> None:
         M, scale, lowest, v, p, n, load, slots, search.rank, search.undecided, search.items, search.pattern, best, some, now
     )
     if tokens >= 0:
-        offer(step, search, search.pattern, tokens)
+        _improve(step, search, search.pattern, M, tokens, 40)
+
+
+@kernel
+def _improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, rounds: int) -> int:
+    """Offer an assignment and what `rematch` makes of it."""
+    G, total, scale = step.facts[0], step.facts[1], step.facts[3]
+    offer(step, search, pattern, tokens)
+    target = G * M - total - search.known[BOUND]
+    if tokens < target:
+        tokens = rematch(
+            M, scale, target, rounds, 12345, step.v, step.n, step.load, step.slots, pattern, search.work, search.classes
+        )
+        offer(step, search, pattern, tokens)
+        search.known[WORK] += rounds * (5 + step.load.size // 5)
+    return tokens
 
 
 @kernel
@@ -255,12 +293,12 @@ def _descend(step: Step, search: Search, i: int, which: int, most: int, nodes: i
     for j in range(min(known[PRICES], search.bank.shape[0])):
         if search.bank_at[j] == M:
             tokens = evaluate(
-                M, scale, v, n, search.bank[j], load, slots, sums, search.short, search.value, search.bound, search.pattern
+                M, scale, EXACT, v, n, search.bank[j], load, slots, sums, search.short, search.table, search.value, search.bound, search.pattern
             )
             if tokens < d:
                 d, which = tokens, j
-    price[:] = search.bank[which]
-    d = evaluate(M, scale, v, n, price, load, slots, sums, search.short, search.value, search.bound, search.pattern)
+    _recall(search, which)
+    d = evaluate(M, scale, EXACT, v, n, price, load, slots, sums, search.short, search.table, search.value, search.bound, search.pattern)
     extra = 0
     for attempt in range(tries):
         target = G * M - total - lb - extra
@@ -273,11 +311,13 @@ def _descend(step: Step, search: Search, i: int, which: int, most: int, nodes: i
         )
         state, top, left = descend(
             M, scale, budget, target, nodes, v, n, price, load, slots, search.rank, search.first, search.last,
-            search.items, search.loss, search.viable, search.work, search.classes, search.pattern,
+            search.items, search.loss, search.viable, search.work, search.classes, search.pattern, search.first_answer,
         )
         known[WORK] += 10 + (nodes - left) * (1 + rows // 500)
         if top >= 0:
-            offer(step, search, search.pattern, top)
+            _improve(step, search, search.first_answer, M, top, 100)
+            if known[COST] <= lb:
+                return True
         if state == 0:
             node[i, LB] = lb + extra + 1
             return True

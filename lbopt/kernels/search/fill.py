@@ -2,7 +2,7 @@
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.pattern import best_pattern, prefix_best, smallest_sums
+from lbopt.kernels.search.pattern import BRANCHES, best_pattern, prefix_best, smallest_sums
 
 _NONE = -(1 << 62)
 
@@ -42,10 +42,10 @@ def fill(
                 pattern[w, q] = items[decided[w], q]
         else:
             smallest_sums(v, now, sums[: c + 1])
-            prefix_best(p, now, best)
+            prefix_best(v.size, p, now, best)
             margin = M - load[w]
             full = (scale + 1) * margin - c * lowest
-            value, _ = best_pattern(margin, c, scale + 1, full, full, v, p, now, best, sums, pattern[w], pattern[w, 2 * c :])
+            value, _ = best_pattern(margin, c, scale + 1, full, full, BRANCHES, v, p, now, best, sums, pattern[w], pattern[w, 2 * c :])
             if value == _NONE:
                 tokens = -1
                 break

@@ -72,7 +72,8 @@ def new_master(num_classes: int, slots: Ints, columns: int) -> Master:
 def reset_master(m: Master, n: Ints, W: int, penalty: float) -> None:
     """Start anew: the basis is one artificial column of value -penalty for each worker."""
     m.count[0], m.count[1], m.count[2] = W, W, 0
-    m.place[:] = -1
+    for r in range(m.place.size):
+        m.place[r] = -1
     for k in range(n.size):
         # A hair more than n_k, different for each class: no two rows become tight at once, so nothing cycles.
         m.limit[k] = n[k] + 1e-8 * (1.0 + (k * 0.6180339887498949) % 1.0)
@@ -92,7 +93,8 @@ def refresh_duals(m: Master) -> None:
     """Recompute the prices of the tight rows from the basis."""
     size = m.count[1]
     dual, inverse, value, basic = m.dual, m.inverse, m.value, m.basic
-    dual[:size] = 0.0
+    for p in range(size):
+        dual[p] = 0.0
     for b in range(size):
         worth = value[basic[b]]
         line = inverse[b]
@@ -145,14 +147,15 @@ def best_slack(m: Master, W: int, least: float) -> tuple[int, float]:
 
 
 @kernel
-def enter_column(m: Master, j: int, W: int) -> None:
+def enter_column(m: Master, j: int, W: int) -> bool:
     """Bring column j into the basis."""
     size = m.count[1]
     step, rate, inverse, place, items = m.step, m.rate, m.inverse, m.place, m.items
     p = place[m.owner[j]]
     for b in range(size):
         step[b] = inverse[b, p]
-    rate[:] = 0.0
+    for k in range(rate.size):
+        rate[k] = 0.0
     for q in range(items.shape[1]):
         k = items[j, q]
         if k < 0:
@@ -163,20 +166,22 @@ def enter_column(m: Master, j: int, W: int) -> None:
                 step[b] += inverse[b, p]
         else:
             rate[k] += 1.0
-    _pivot(m, j, -1, W)
+    return _pivot(m, j, -1, W)
 
 
 @kernel
-def enter_slack(m: Master, p: int, W: int) -> None:
+def enter_slack(m: Master, p: int, W: int) -> bool:
     """Let the tight row at position p become slack (its price is negative)."""
     for b in range(m.count[1]):
         m.step[b] = m.inverse[b, p]
-    m.rate[:] = 0.0
-    _pivot(m, -1, p, W)
+    rate = m.rate
+    for k in range(rate.size):
+        rate[k] = 0.0
+    return _pivot(m, -1, p, W)
 
 
 @kernel
-def _pivot(m: Master, j: int, p: int, W: int) -> None:
+def _pivot(m: Master, j: int, p: int, W: int) -> bool:
     """Move along `step`: column j enters (p = -1), or the slack of the row at position p does (j = -1)."""
     size = m.count[1]
     step, rate, level, slack = m.step, m.rate, m.level, m.slack
@@ -203,6 +208,8 @@ def _pivot(m: Master, j: int, p: int, W: int) -> None:
             t = max(slack[k], 0.0) / rate[k]
             if t < length - 1e-12 or (t <= length + 1e-12 and rate[k] > strength):
                 length, leaving, blocking, strength = min(t, length), -1, k, rate[k]
+    if (leaving < 0 and blocking < 0) or (j >= 0 and blocking >= 0 and size >= m.row.size):
+        return False  # rounding has spoilt the inverse
     m.count[2] += 1
     for b in range(size):
         level[b] -= length * step[b]
@@ -217,6 +224,7 @@ def _pivot(m: Master, j: int, p: int, W: int) -> None:
         _shrink(m, leaving, p, length, W)
     else:
         _replace_row(m, blocking, p, length, W)
+    return True
 
 
 @kernel

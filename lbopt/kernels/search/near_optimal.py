@@ -131,7 +131,7 @@ def list_all(
     for k in range(v.size):
         p[k] = scale * v[k] - price[k]
         lowest = min(lowest, price[k])
-    prefix_best(p, n, best)
+    prefix_best(v.size, p, n, best)
     end = 0
     for w in range(load.size):
         first[w] = last[w] = -1

@@ -14,17 +14,19 @@ Source: the pricing problem of the Dantzig-Wolfe reformulation of BF-IO (IO) at 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 
-#: Pair scans after which the search for a pattern of three or more gives up; its ceiling is then the bound.
-PAIR_SCANS = 400
+#: Branches after which the search for a pattern of three or more gives up; its ceiling is then the bound. A scan for
+#: the best pair counts as SCAN of them.
+BRANCHES = 4000
+SCAN = 10
 
 _NONE = -(1 << 62)
 
 
 @kernel
-def prefix_best(p: Ints, avail: Ints, best: Ints) -> None:
+def prefix_best(num_classes: int, p: Ints, avail: Ints, best: Ints) -> None:
     """Set best[k] to the class of most profit among 0..k with requests left (the largest such), -1 for none."""
     top = -1
-    for k in range(p.size):
+    for k in range(num_classes):
         if avail[k] > 0 and (top < 0 or p[k] >= p[top]):
             top = k
         best[k] = top
@@ -77,7 +79,8 @@ def best_pair(
 @kernel
 def smallest_sums(v: Ints, avail: Ints, sums: Ints) -> None:
     """Set sums[c] to the total of the c smallest requests left; -1 from where there are fewer than c."""
-    sums[:] = -1
+    for c in range(sums.size):
+        sums[c] = -1
     sums[0] = 0
     count = 0
     for k in range(v.size):
@@ -102,7 +105,7 @@ def undominated(c: int, p: Ints, avail: Ints, keep: Ints, tops: Ints) -> tuple[i
     """
     size = 0
     length = 0
-    for k in range(p.size):
+    for k in range(avail.size):
         if avail[k] == 0 or (size == c and tops[c - 1] >= p[k]):
             continue
         keep[length] = k
@@ -132,6 +135,7 @@ def best_pattern(
     scale: int,
     full: int,
     tops: int,
+    limit: int,
     v: Ints,
     p: Ints,
     avail: Ints,
@@ -146,6 +150,8 @@ def best_pattern(
     ----------
     full, tops
         Upper bounds on the profit: what a margin filled to the last token is worth, and the c largest profits.
+    limit
+        Branches after which the search for three or more gives up.
     best, sums
         From `prefix_best` and `smallest_sums` for the same `avail`.
     pair
@@ -166,7 +172,7 @@ def best_pattern(
     if c == 2:
         value = best_pair(margin, fitting, avail[fitting], ceiling, v, p, avail, best, out, 0)
         return value, value
-    return _best_of_many(margin, c, scale, full, fitting, ceiling, v, p, avail, best, sums, out, pair)
+    return _best_of_many(margin, c, scale, full, fitting, ceiling, limit, v, p, avail, best, sums, out, pair)
 
 
 @kernel
@@ -177,6 +183,7 @@ def _best_of_many(
     full: int,
     fitting: int,
     ceiling: int,
+    limit: int,
     v: Ints,
     p: Ints,
     avail: Ints,
@@ -190,7 +197,7 @@ def _best_of_many(
     out[:c] holds the branch while the search goes on at out[c:2c], which is where the best pattern is kept.
     """
     found = _NONE
-    scans = 0
+    branches = 0
     depth = 0
     room = margin
     profit = 0
@@ -210,9 +217,11 @@ def _best_of_many(
                 profit += p[k]
                 depth += 1
                 top = k
+                branches += 1
                 continue
             top = k - 1
-            if full - scale * (margin - room + v[k]) + profit + p[k] <= found:
+            branches += 1
+            if full - scale * (margin - room + v[k]) + profit + p[k] <= found and branches < limit:
                 continue  # even a margin filled to the last token with unpriced requests would not be better
             value = best_pair(room - v[k], k, avail[k] - 1, ceiling - profit - p[k], v, p, avail, best, pair, 0)
             if value > _NONE and profit + p[k] + value > found:
@@ -220,8 +229,8 @@ def _best_of_many(
                 for j in range(depth):
                     out[c + j] = out[j]
                 out[c + depth], out[2 * c - 2], out[2 * c - 1] = k, pair[0], pair[1]
-            scans += 1
-            if found >= ceiling or scans >= PAIR_SCANS:
+            branches += SCAN
+            if found >= ceiling or branches >= limit:
                 break
         elif depth == 0:
             exhausted = True

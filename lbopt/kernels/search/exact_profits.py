@@ -1,0 +1,78 @@
+"""The exact best pattern of many slots: one table over (requests, tokens), shared by all workers that need it.
+
+best[c, r] is the largest profit of exactly c requests with total at most r, after the requests taken up so far:
+
+    best[c, r] = max(best[c, r], p_i + best[c - 1, r - v_i])      one request i after the other, c from large to small.
+
+taken[i, c, r] remembers whether request i raised the entry, so that a best pattern can be read off backwards. The
+relaxed tables of `tables` may use a request twice; this one never does. It costs (requests x slots x tokens) steps and is
+consulted only where the relaxed bounds are not good enough.
+"""
+
+import numpy as np
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+
+#: Largest table of decisions, entries (bytes).
+LARGEST = 64_000_000
+
+_NONE = -(1 << 61)
+
+
+@kernel
+def exact_patterns(
+    c: int,
+    margins: Ints,
+    length: int,
+    v: Ints,
+    p: Ints,
+    n: Ints,
+    value: Ints,
+    pattern: Ints,
+) -> bool:
+    """Set value[j] and pattern[j, :c] to the best pattern for margins[j]; False where the table would be too large.
+
+    A margin below 0 is passed over. Classes 0..length-1 ascend in size.
+    """
+    reach = -1
+    for margin in margins:
+        reach = max(reach, margin)
+    requests = 0
+    for k in range(length):
+        requests += min(n[k], c)
+    if requests * (c + 1) * (reach + 1) > LARGEST:
+        return False
+    best = np.full((c + 1, reach + 1), _NONE)
+    taken = np.zeros((requests, c + 1, reach + 1), dtype=np.uint8)
+    of = np.zeros(requests, dtype=np.int64)
+    for r in range(reach + 1):
+        best[0, r] = 0
+    i = 0
+    for k in range(length):
+        size, profit = v[k], p[k]
+        for _ in range(min(n[k], c)):
+            of[i] = k
+            for d in range(min(c, i + 1), 0, -1):
+                row, below, mark = best[d], best[d - 1], taken[i, d]
+                for r in range(size, reach + 1):
+                    candidate = profit + below[r - size]
+                    if candidate > row[r]:
+                        row[r] = candidate
+                        mark[r] = 1
+            i += 1
+    for j in range(margins.size):
+        r = margins[j]
+        if r < 0:
+            continue
+        value[j] = best[c, r]
+        d = c
+        for i in range(requests - 1, -1, -1):
+            if d > 0 and taken[i, d, r] == 1:
+                d -= 1
+                pattern[j, d] = of[i]
+                r -= v[of[i]]
+        # largest class first, as everywhere
+        for q in range(c // 2):
+            pattern[j, q], pattern[j, c - 1 - q] = pattern[j, c - 1 - q], pattern[j, q]
+    return True

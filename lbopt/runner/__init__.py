@@ -1,0 +1,33 @@
+"""Runs tasks once: each result goes into a store as it ends, and a rerun computes only what is missing.
+
+A `Task` is a function path, parameters and a seed; its key is their hash. A `Store` is one SQLite file. `run_tasks`
+brings the two together on an engine. Nothing here knows what the tasks are about.
+"""
+
+from lbopt.runner.canonical import canonical_json
+from lbopt.runner.engines import ENGINES, Engine, Isolated, Joblib, Serial, make_engine
+from lbopt.runner.errors import EngineError, StoreError
+from lbopt.runner.outcome import Failure, Outcome
+from lbopt.runner.run import Progress, Summary, run_tasks
+from lbopt.runner.store import Row, Store
+from lbopt.runner.task import Task
+
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "EngineError",
+    "Failure",
+    "Isolated",
+    "Joblib",
+    "Outcome",
+    "Progress",
+    "Row",
+    "Serial",
+    "Store",
+    "StoreError",
+    "Summary",
+    "Task",
+    "canonical_json",
+    "make_engine",
+    "run_tasks",
+]

@@ -1,0 +1,90 @@
+"""Runs one task in this process and says how it ended. Whatever a task raises is its failure; Ctrl-C is nobody's."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from lbopt.exceptions import InputError
+from lbopt.runner.canonical import canonical_json
+from lbopt.runner.interrupts import noted_interrupts
+from lbopt.runner.outcome import Failure, Outcome
+from lbopt.runner.task import Task
+
+#: Longest answer in characters; SQLite holds texts of up to a billion bytes.
+LONGEST_ANSWER = 2**28
+
+
+def execute(task: Task) -> Outcome:
+    """Call the function of the task and return its answer or its failure.
+
+    A function that catches Ctrl-C and returns what it has so far, or fails over it, has not ended: KeyboardInterrupt
+    is raised all the same, and there is no outcome.
+    """
+    with noted_interrupts() as pressed:
+        outcome = _run(task)
+    if pressed:
+        raise KeyboardInterrupt
+    return outcome
+
+
+def _run(task: Task) -> Outcome:
+    begin = time.perf_counter()
+    try:
+        function = resolve(task.function)
+        arguments = task.arguments()
+        begin = time.perf_counter()  # importing the function's module is not its work
+        result = function(**arguments)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit too: a task must not end the run
+        return _failed(task, "raised", error, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+    try:
+        return Outcome(key=task.key, answer=_text(result), seconds=seconds)
+    except InputError as error:
+        return _failed(task, "unstorable", error, seconds)
+
+
+def resolve(path: str) -> Callable[..., Any]:
+    """Return the function at "package.module:name"; an InputError says what of it does not exist."""
+    home, _, name = path.partition(":")
+    try:
+        module = import_module(home)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{home}.".startswith(f"{error.name}."):
+            raise  # the module exists, but imports one that does not
+        raise InputError(f"function '{path}' cannot be run: there is no module '{error.name}' on sys.path") from None
+    function = getattr(module, name, None)
+    if not callable(function):
+        what = "is not a function" if hasattr(module, name) else "does not exist"
+        raise InputError(f"function '{path}' cannot be run: '{name}' {what} in module '{home}'")
+    return function  # type: ignore[no-any-return]
+
+
+def _text(result: object) -> str:
+    text = canonical_json(result, "the result")
+    if len(text) > LONGEST_ANSWER:
+        raise InputError(f"the result has {len(text)} characters as JSON; a store takes up to {LONGEST_ANSWER}")
+    return text
+
+
+def _failed(task: Task, kind: str, error: BaseException, seconds: float) -> Outcome:
+    inner = error.__traceback__.tb_next if error.__traceback__ else None  # without this file's own frame
+    failure = Failure(
+        kind=kind,
+        exception=type(error).__name__,
+        message=_said(error),
+        traceback="".join(traceback.format_exception(type(error), error, inner)),
+    )
+    return Outcome(key=task.key, failure=failure, seconds=seconds)
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return f"a {type(error).__name__} that cannot be shown"

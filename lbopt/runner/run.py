@@ -1,0 +1,109 @@
+"""`run_tasks`: computes what a store does not hold yet, and stores each result as it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lbopt.exceptions import InputError
+from lbopt.runner.canonical import canonical_json
+from lbopt.runner.engines import Engine, make_engine
+from lbopt.runner.errors import EngineError
+from lbopt.runner.outcome import Outcome
+from lbopt.runner.store import Store
+from lbopt.runner.task import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """How far a run has come; its four numbers add up to the tasks that were given, each key counted once.
+
+    Parameters
+    ----------
+    computed
+        Tasks that got their answer in this run.
+    skipped
+        Tasks that were not run, because the store has an answer, or a failure that is not to be tried again.
+    failed
+        Tasks that failed in this run.
+    remaining
+        Tasks that have not ended.
+    """
+
+    computed: int = 0
+    skipped: int = 0
+    failed: int = 0
+    remaining: int = 0
+
+
+#: Called before the first task with None, and after each stored outcome with that.
+Progress = Callable[[Summary, Outcome | None], object]
+
+
+def run_tasks(
+    tasks: Iterable[Task],
+    store: Store,
+    *,
+    engine: str | Engine = "serial",
+    progress: Progress | None = None,
+    retry_failures: bool = True,
+    provenance: Mapping[str, Any] | None = None,
+) -> Summary:
+    """Run the tasks whose answers `store` does not hold, and store how each ended.
+
+    Ctrl-C stops the run with KeyboardInterrupt; what had ended is stored, and the same call goes on from there.
+
+    Parameters
+    ----------
+    tasks
+        Those that have the same key are run once.
+    store
+        Open to write.
+    engine
+        A name for an engine with its default options, or one from `make_engine`.
+    progress
+        Told how far the run is, in this thread.
+    retry_failures
+        Whether tasks whose failure is stored are run again.
+    provenance
+        Stored with every row under "extra", such as the command or the versions of solvers.
+
+    Returns
+    -------
+    Summary
+        With nothing remaining.
+    """
+    if store.read_only:
+        raise InputError(f"store {store.path} is open to read only; open it to write")
+    chosen = make_engine(engine) if isinstance(engine, str) else engine
+    origin = {"engine": chosen.name} | ({"extra": dict(provenance)} if provenance else {})
+    canonical_json(origin, "provenance")
+    told = progress or _silent
+    wanted = {task.key: task for task in tasks}
+    stored = store.statuses()
+    settled = ("done",) if retry_failures else ("done", "failed")
+    pending = {key: task for key, task in wanted.items() if stored.get(key) not in settled}
+    summary = Summary(skipped=len(wanted) - len(pending), remaining=len(pending))
+    told(summary, None)
+    if not pending:
+        return summary
+    with closing(chosen.run(list(pending.values()))) as outcomes:
+        for outcome in outcomes:
+            if outcome.key not in pending:
+                raise EngineError(f"engine '{chosen.name}' answered for task {outcome.key}, which it was not given")
+            store.put(pending.pop(outcome.key), outcome, origin)
+            done = outcome.failure is None
+            summary = replace(
+                summary,
+                computed=summary.computed + done,
+                failed=summary.failed + (not done),
+                remaining=len(pending),
+            )
+            told(summary, outcome)
+    return summary
+
+
+def _silent(summary: Summary, outcome: Outcome | None) -> None:
+    """Nobody listens."""
