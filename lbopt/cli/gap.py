@@ -47,7 +47,7 @@ def gap(
     long_runs: Annotated[bool, typer.Option(help="Also run every policy over the requests.")] = True,
     seed: options.Seed = 0,
     seeds: Annotated[int, typer.Option(help="Number of seeds of the long runs.")] = 1,
-    solver: options.Solver = "auto",
+    solver: options.Solver = "exact",
     time_limit: Annotated[float, typer.Option(help="Seconds per state.")] = 10.0,
     out: options.Out = "lbopt-gap",
 ) -> None:

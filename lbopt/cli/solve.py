@@ -12,7 +12,7 @@ from lbopt.cli import options
 
 def solve(
     problem: Annotated[Path, typer.Argument(help="A step problem in JSON, or steps.jsonl with --line.")],
-    solver: options.Solver = "auto",
+    solver: options.Solver = "exact",
     time_limit: Annotated[float | None, typer.Option(help="Seconds; none by default.")] = None,
     tie: Annotated[str, typer.Option(help="**any** optimum, or the **leximax** one.")] = "any",
     line: Annotated[int | None, typer.Option(help="Line of a steps.jsonl file, counted from 1.")] = None,

@@ -30,7 +30,7 @@ class BfIo:
         Steps after which a waiting request must be admitted, oldest first; None = never.
     """
 
-    solver: str = "auto"
+    solver: str = "exact"
     time_limit: float | None = 2.0
     age_bound: int | None = None
     tally: Counter[str] = field(default_factory=Counter, compare=False)

@@ -144,6 +144,9 @@ BACKENDS: dict[str, Capabilities] = {
     ),
 }
 
+#: What `solve` answers without a backend of that name: its own search, and the choice of a backend.
+OWN = ("exact", "auto")
+
 #: The order in which "auto" looks for a solver where exhaustion is too long.
 AUTO_ORDER = ("highs", "cp-sat", "pulp")
 
@@ -157,9 +160,9 @@ def is_available(name: str) -> bool:
 def capabilities(name: str) -> Capabilities:
     """Return what is known of backend `name`."""
     if not isinstance(name, str) or name not in BACKENDS:
-        near = difflib.get_close_matches(str(name), ["auto", *BACKENDS], n=2, cutoff=0.5)
+        near = difflib.get_close_matches(str(name), [*OWN, *BACKENDS], n=2, cutoff=0.5)
         meant = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
-        raise InputError(f"solver is {name!r}{meant}; expected one of auto, {', '.join(BACKENDS)}")
+        raise InputError(f"solver is {name!r}{meant}; expected one of {', '.join([*OWN, *BACKENDS])}")
     return BACKENDS[name]
 
 

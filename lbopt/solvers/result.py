@@ -33,6 +33,7 @@ STOP_REASONS = {
     "refused": "numbers beyond the range in which the solver can be trusted; what it claims is not used",
     "contradicted": "the solver's claim was false and is not used",
     "failed": "the solver ended without an answer",
+    "stuck": "no method of the search was left for what is open",
 }
 
 TIES = ("any", "leximax")
@@ -60,7 +61,8 @@ class Result:
         "optimal" where objective and bound are equal, else "feasible"; "unknown" without an assignment.
     proof
         Where `bound` comes from: "elementary-bound" (closed-form reasoning that `verify` repeats), "exhaustion"
-        (lbopt's own enumeration), "certificate" (kept for searches that write one), "claimed:<solver>"; None where
+        (lbopt's own enumeration), "certificate" (lbopt's own search; `certificate` writes the proof down),
+        "claimed:<solver>"; None where
         nobody gave one.
     stop_reason
         One of `STOP_REASONS`.
@@ -72,6 +74,8 @@ class Result:
         Which optimum this is: "leximax" (least sorted load vector) where that was established, else "any".
     problem_digest
         Digest of the problem that this answers.
+    evidence
+        What the search kept for its certificate; not part of what is compared or written.
     """
 
     assignment: IntArray | None
@@ -87,6 +91,7 @@ class Result:
     seconds: float
     tie: str
     problem_digest: str
+    evidence: Any = None
 
     @classmethod
     def of(
@@ -100,6 +105,7 @@ class Result:
         solver: str,
         seconds: float,
         tie: str = "any",
+        evidence: Any = None,
     ) -> Result:
         """Check and re-score `assignment` and derive everything that follows from it and the bound."""
         workers = check_assignment(problem, assignment)
@@ -119,6 +125,7 @@ class Result:
             seconds=seconds,
             tie=tie,
             problem_digest=problem.digest,
+            evidence=evidence,
         )
 
     @property
@@ -147,7 +154,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with format and version."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {name: getattr(self, name) for name in _written()}
         values["assignment"] = None if self.assignment is None else self.assignment.tolist()
         return {"format": FORMAT, "version": FORMAT_VERSION, **values}
 
@@ -160,7 +167,7 @@ class Result:
             raise InputError(
                 f"{source} has format version {data.get('version')!r}; this lbopt reads version {FORMAT_VERSION}"
             )
-        names = [field.name for field in fields(cls)]
+        names = _written()
         missing = [name for name in names if name not in data]
         if missing:
             raise InputError(f"{source} lacks {', '.join(missing)}")
@@ -181,6 +188,10 @@ class Result:
         """Read a result from a JSON text or from a file that holds one."""
         data, source = parsed_json(text_or_path, "the result")
         return cls.from_dict(data, source=source)
+
+
+def _written() -> list[str]:
+    return [field.name for field in fields(Result) if field.name != "evidence"]
 
 
 def _check_types(values: dict[str, Any], source: str) -> None:

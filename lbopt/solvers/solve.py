@@ -1,6 +1,6 @@
 """The front door: `solve` finds a placement, joins what everybody knows about it, and says how sure that is.
 
-Greedy (and the hint) give a first assignment, elementary reasoning a first bound. Where they meet the problem is
+"exact" is lbopt's own search, which proves what it finds. With any other solver, greedy (and the hint) give a first assignment, elementary reasoning a first bound. Where they meet the problem is
 solved. Else one backend runs; its values are rounded to the nearest integers, checked and re-scored in exact
 integers, and its claimed bound is rounded up and used only inside the range in which the backend's claims were found
 to hold. A claim that a known assignment refutes is dropped with a warning in the log.
@@ -20,9 +20,10 @@ from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.model import StepProblem, check_assignment, objective
 from lbopt.model.formulation import Program, formulate
 from lbopt.model.integers import IntArray
-from lbopt.solvers.backend import AUTO_ORDER, Capabilities, RawAnswer, Task, capabilities, is_available, load, require
+from lbopt.solvers.backend import AUTO_ORDER, OWN, Capabilities, RawAnswer, Task, capabilities, is_available, load, require
 from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.brute_force import leaf_estimate
+from lbopt.solvers.exact import search_exactly
 from lbopt.solvers.greedy import greedy_assignment
 from lbopt.solvers.leximax import break_ties
 from lbopt.solvers.result import PROVED_BY, TIES, Result
@@ -38,7 +39,7 @@ AUTO_LEAVES = 20_000
 
 def solve(
     problem: StepProblem,
-    solver: str = "auto",
+    solver: str = "exact",
     time_limit: float | None = None,
     seed: int = 0,
     hint: Any = None,
@@ -51,7 +52,8 @@ def solve(
     problem
         The step problem.
     solver
-        "auto" or a name of `BACKENDS`.
+        "exact", "auto" or a name of `BACKENDS`. "exact" answers problems without a window and with tie="any" by
+        lbopt's own search; windows and tie="leximax" go to "auto" for now, which takes the first solver it can trust.
     time_limit
         Seconds, above 0; None for none. What is known by then is returned. A wide program (512 workers, 2,048
         requests) takes seconds to be written down, which is not cut short.
@@ -74,6 +76,10 @@ def solve(
     """
     started = time.perf_counter()
     _check_arguments(problem, solver, time_limit, seed, tie)
+    if solver == "exact" and problem.horizon == 0 and tie == "any" and problem.num_admitted > 0:
+        answered = _search(problem, hint, started, time_limit)
+        if answered is not None:
+            return answered
     incumbent = _better(problem, greedy_assignment(problem), hint)
     known = Knowledge(incumbent, elementary_bound(problem), "elementary-bound", "proved")
     closed = objective(problem, incumbent) == known.bound
@@ -101,6 +107,30 @@ def solve(
         solver=name,
         seconds=time.perf_counter() - started,
         tie=established,
+    )
+
+
+def _search(problem: StepProblem, hint: Any, started: float, time_limit: float | None) -> Result | None:
+    """Answer by lbopt's own search; None where the numbers are too large for it."""
+    given = None if hint is None else check_assignment(problem, hint, who="the hint")
+    value = None if given is None else objective(problem, given)
+
+    def remaining() -> float | None:
+        return None if time_limit is None else time_limit - (time.perf_counter() - started)
+
+    answer = search_exactly(problem, value, remaining)
+    if answer.stop == "refused":
+        return None
+    assignment = given if answer.assignment is None else answer.assignment
+    return Result.of(
+        problem,
+        assignment,
+        bound=answer.bound,
+        proof="certificate",
+        stop_reason="proved" if answer.stop == "done" else answer.stop,
+        solver="exact",
+        seconds=time.perf_counter() - started,
+        evidence=answer,
     )
 
 
@@ -190,7 +220,7 @@ def _choose(program: Program, solver: str) -> Capabilities:
     "auto" exhausts small problems and else takes the first whose claims can be used; beyond all ranges the one with the
     widest, which still finds the best placements there.
     """
-    if solver != "auto":
+    if solver not in OWN:
         return capabilities(solver)
     if leaf_estimate(program) <= AUTO_LEAVES:
         return capabilities("brute-force")
@@ -210,7 +240,7 @@ def _better(problem: StepProblem, greedy: IntArray, hint: Any) -> IntArray:
 
 def check_solver(solver: Any, time_limit: Any) -> None:
     """Refuse a solver that is unknown or absent, and a time limit that is none."""
-    if solver != "auto":
+    if solver not in OWN:
         require(solver)
     if time_limit is not None:
         number = isinstance(time_limit, int | float | np.integer | np.floating) and not isinstance(time_limit, bool)

@@ -1,104 +1,111 @@
-"""Solve the master program at one envelope: restricted program, prices, new patterns, until nothing is gained."""
+"""Solve the master program at one envelope: restricted program, prices, new patterns, until nothing is gained.
+
+Every round adds the best pattern of each worker at the new prices and one whole assignment filled at these prices: the
+first say where the bound is, the second keeps the restricted program supplied with patterns that go together.
+"""
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.master import PRICED, Master, add_column, best_column, best_slack, enter_column, enter_slack, refresh_duals
 from lbopt.kernels.search.fill import fill
-from lbopt.kernels.search.prices import EXACT, QUICK, evaluate
+from lbopt.kernels.search.master import (
+    PRICED,
+    add_column,
+    best_column,
+    best_slack,
+    drop_columns,
+    enter_column,
+    enter_slack,
+    refresh_duals,
+)
+from lbopt.kernels.search.prices import evaluate
+from lbopt.kernels.search.terms import EXACT, QUICK, SCALE, Master, Search, Step
+
+#: Pivots after which one restricted program is left as it is.
+PIVOTS = 5_000
 
 
 @kernel
-def reoptimise(m: Master, W: int, pivots: int) -> int:
-    """Pivot until no known column and no slack gains anything; return the pivots left."""
-    while pivots > 0:
+def reoptimise(m: Master, W: int, K: int, priced: float, pivots: int) -> None:
+    """Pivot until no known column and no slack gains more than `priced`, at most `pivots` times."""
+    for _ in range(pivots):
         refresh_duals(m)
-        position, gain = best_slack(m, W, PRICED)
+        position, gain = best_slack(m, W, priced)
         column, gain = best_column(m, W, gain)
         if column >= 0:
-            if not enter_column(m, column, W):
+            if not enter_column(m, column, W, K):
                 break
-        elif position < 0 or not enter_slack(m, position, W):
+        elif position < 0 or not enter_slack(m, position, W, K):
             break
-        pivots -= 1
-    return pivots
 
 
 @kernel
-def add_patterns(m: Master, slots: Ints, v: Ints, pattern: Ints) -> bool:
-    """Add pattern[w, :slots[w]] of every worker as a column; False where the table is full."""
+def add_patterns(m: Master, step: Step, bonus: int, pattern: Ints) -> None:
+    """Add pattern[w, :slots[w]] of every worker as a column; forced requests are worth `bonus` more than their size."""
+    v, slots, floor = step.v, step.slots, step.floor
+    if m.count[0] + slots.size > m.owner.size:
+        drop_columns(m)
     for w in range(slots.size):
         if pattern[w, 0] < 0:
             continue
         tokens = 0
         for q in range(slots[w]):
             tokens += v[pattern[w, q]]
-        if add_column(m, w, pattern[w], slots[w], float(tokens)) < 0:
-            return False
-    return True
+            if floor[pattern[w, q]] < 0:
+                tokens += bonus
+        add_column(m, w, pattern[w], slots[w], float(tokens))
 
 
 @kernel
-def generate_columns(
-    m: Master,
-    M: int,
-    scale: int,
-    enough: int,
-    rounds: int,
-    v: Ints,
-    n: Ints,
-    price: Ints,
-    load: Ints,
-    slots: Ints,
-    rank: Ints,
-    sums: Ints,
-    short: Ints,
-    table: Ints,
-    value: Ints,
-    bound: Ints,
-    pattern: Ints,
-    best_price: Ints,
-    undecided: Ints,
-    rows: Ints,
-    answer: Ints,
-) -> tuple[int, int, int, int]:
-    W = load.size
+def generate_columns(step: Step, search: Search, M: int, enough: int, rounds: int) -> tuple[int, bool, int]:
+    """Lower the bound on the admitted tokens at envelope M until it is at most `enough` or cannot fall.
+
+    Starts from search.price and a master that was reset. Leaves the prices of the best bound in search.best_price and
+    the best assignment that was filled in search.spare.
+
+    Returns
+    -------
+    scaled, converged, tokens
+        The best bound times scale; whether it cannot fall any more; tokens of that assignment, -1 for none.
+    """
+    m, v, n, slots, floor = search.master, step.v, step.n, step.slots, step.floor
+    price, best_price, value, bound = search.price, search.best_price, search.value, search.bound
+    W, K, scale = slots.size, v.size, step.facts[SCALE]
+    bonus = 0
+    for k in range(K):
+        bonus = max(bonus, -floor[k] // scale)
+    # Duals are sums of values of this size, so differences below are noise.
+    priced = max(PRICED, 1e-12 * (M + bonus) * (W + 1))
     lowest = 1 << 62
     top = -1
     effort = QUICK
-    p, best, now, some = short[0], short[1], short[2], short[3]
-    for used in range(rounds):
-        total = evaluate(M, scale, effort, v, n, price, load, slots, sums, short, table, value, bound, pattern)
+    for _ in range(rounds):
+        total = evaluate(step, search, M, effort)
+        loose = False
+        for w in range(W):
+            loose = loose or value[w] < bound[w]
         if total < lowest:
             lowest = total
-            for k in range(v.size):
+            for k in range(K):
                 best_price[k] = price[k]
             if lowest // scale <= enough:
-                return lowest, used, 0, top
-        if not add_patterns(m, slots, v, pattern):
-            return lowest, used, 2, top
-        least = 0
-        for k in range(v.size):
-            p[k] = scale * v[k] - price[k]
-            least = min(least, price[k])
-        tokens = fill(M, scale, least, v, p, n, load, slots, rank, undecided, rows, pattern, best, some, now)
-        if tokens > top:
-            top = tokens
-            for w in range(W):
-                for q in range(slots[w]):
-                    answer[w, q] = pattern[w, q]
-        if not add_patterns(m, slots, v, pattern):
-            return lowest, used, 2, top
+                return lowest, False, top
+        add_patterns(m, step, bonus, search.pattern)
+        tokens = fill(step, search, M, n, search.undecided, search.leaf)
+        if tokens >= 0:
+            if tokens > top:
+                top = tokens
+                for w in range(W):
+                    for q in range(slots[w]):
+                        search.spare[w, q] = search.leaf[w, q]
+            add_patterns(m, step, bonus, search.leaf)
         before = m.count[2]
-        reoptimise(m, W, 100000)
+        reoptimise(m, W, K, priced, PIVOTS)
         if m.count[2] == before:
-            loose = False
-            for w in range(W):
-                loose = loose or value[w] < bound[w]
             if effort == EXACT or not loose:
-                return lowest, used, 0, top
-            effort = EXACT
+                return lowest, True, top
+            effort = EXACT  # converged at bounds that are not exact: go on with exact ones
             continue
-        for k in range(v.size):
+        for k in range(K):
             q = m.place[W + k]
-            price[k] = max(0, int(m.dual[q] * scale + 0.5)) if q >= 0 else 0
-    return lowest, rounds, 1, top
+            price[k] = floor[k] + (max(0, int(m.dual[q] * scale + 0.5)) if q >= 0 else 0)
+    return lowest, False, top

@@ -4,12 +4,19 @@ The workers that could be listed (`near_optimal`) are decided one after the othe
 left; a pattern is left when its requests are still there and its loss fits the budget once every undecided worker has
 been charged its least loss. When all listed workers are decided, each of the others takes the best pattern among the
 requests that are left. Every leaf is a feasible assignment, and the best one is kept.
+
+A descent that has used up its nodes can be continued: everything it needs is in arrays.
 """
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.fill import fill
+from lbopt.kernels.search.terms import SCALE, Search, Step
 
+# search.cut: depth, whether the node at that depth is new, best leaf, whether every leaf could be settled
+DEPTH, NEW, TOP, SETTLED = 0, 1, 2, 3
+
+_UNDECIDED, _UNLISTED = -1, -2
 
 
 @kernel
@@ -31,7 +38,7 @@ def _fewest(
     """
     spare = budget
     for w in range(slots.size):
-        if decided[w] != -1:
+        if decided[w] != _UNDECIDED:
             continue
         c = slots[w]
         low = -1
@@ -48,7 +55,7 @@ def _fewest(
         least[w] = low
     chosen, fewest = -1, 1 << 62
     for w in range(slots.size):
-        if decided[w] != -1:
+        if decided[w] != _UNDECIDED:
             continue
         count = 0
         most = spare + least[w]
@@ -62,117 +69,8 @@ def _fewest(
 
 
 @kernel
-def _take(items: Ints, row: int, c: int, avail: Ints, copies: int) -> None:
-    for q in range(c):
-        avail[items[row, q]] -= copies
-
-
-@kernel
-def descend(
-    M: int,
-    scale: int,
-    budget: int,
-    target: int,
-    nodes: int,
-    v: Ints,
-    n: Ints,
-    price: Ints,
-    load: Ints,
-    slots: Ints,
-    rank: Ints,
-    first: Ints,
-    last: Ints,
-    items: Ints,
-    loss: Ints,
-    viable: Ints,
-    work: Ints,
-    classes: Ints,
-    pattern: Ints,
-    chosen: Ints,
-) -> tuple[int, int, int]:
-    """Search for an assignment that admits at least `target` tokens at envelope M.
-
-    Workers with first[w] >= 0 are listed: rows first[w]..last[w] of items and loss, ascending in loss. `work` is
-    scratch, (6, W + 2); `classes` and `pattern` are scratch, (6, K) and (W, 3 Q + 4). chosen[w, :slots[w]] receives the
-    best leaf.
-
-    Returns
-    -------
-    state, tokens, nodes
-        1 = found, 0 = there is none, -1 = open (node limit, or a leaf failed at a worker that is not listed);
-        the most tokens of any leaf (-1 for none); nodes left.
-    """
-    W, K = load.size, v.size
-    decided, least, order, cursor, most, left = work[0], work[1], work[2], work[3], work[4], work[5]
-    avail, p, best, sums, now = classes[0], classes[1], classes[2], classes[3], classes[4]
-    lowest = 0
-    for k in range(K):
-        avail[k] = n[k]
-        p[k] = scale * v[k] - price[k]
-        lowest = min(lowest, price[k])
-    for w in range(W):
-        decided[w] = -1 if first[w] >= 0 else -2
-    top = -1
-    complete = True
-    depth = 0
-    left[0] = budget
-    fresh = True
-    while True:
-        if fresh:
-            nodes -= 1
-            if nodes < 0:
-                return -1, top, 0
-            w, spare = _fewest(left[depth], decided, first, last, items, loss, slots, avail, least, viable)
-            if w < 0:
-                tokens = fill(
-                    M, scale, lowest, v, p, avail, load, slots, rank, decided, items, pattern, best, sums, now
-                )
-                if tokens > top:
-                    top = tokens
-                    _copy(pattern, chosen, slots)
-                    if tokens >= target:
-                        return 1, top, nodes
-                for u in range(W):
-                    if decided[u] == -2:
-                        complete = False
-            if w < 0 or spare < 0:
-                depth -= 1
-            else:
-                order[depth], cursor[depth], most[depth] = w, first[w], spare + least[w]
-        if depth < 0:
-            break
-        w = order[depth]
-        c = slots[w]
-        if decided[w] >= 0:
-            _take(items, decided[w], c, avail, -1)
-            decided[w] = -1
-        j = cursor[depth]
-        while j < last[w] and loss[j] <= most[depth] and not _free(items, j, c, avail):
-            j += 1
-        if j < last[w] and loss[j] <= most[depth]:
-            _take(items, j, c, avail, 1)
-            decided[w] = j
-            cursor[depth] = j + 1
-            left[depth + 1] = left[depth] - loss[j]
-            depth += 1
-            fresh = True
-        else:
-            depth -= 1
-            fresh = False
-            if depth < 0:
-                break
-    return 0 if complete else -1, top, nodes
-
-
-@kernel
-def _copy(source: Ints, target: Ints, slots: Ints) -> None:
-    for w in range(slots.size):
-        for q in range(slots[w]):
-            target[w, q] = source[w, q]
-
-
-@kernel
 def _free(items: Ints, j: int, c: int, avail: Ints) -> bool:
+    """Whether the requests of pattern j, one of c slots, are all left."""
     for q in range(c):
         k = items[j, q]
         if avail[k] < c:
@@ -183,3 +81,80 @@ def _free(items: Ints, j: int, c: int, avail: Ints) -> bool:
             if same > avail[k]:
                 return False
     return True
+
+
+@kernel
+def start_descent(step: Step, search: Search, budget: int) -> None:
+    """Put all listed workers back to undecided; `budget` is what an assignment may lose in all (1/scale tokens)."""
+    decided, left, avail, cut = search.work[0], search.work[5], search.classes[0], search.cut
+    for k in range(step.v.size):
+        avail[k] = step.n[k]
+    for w in range(step.load.size):
+        decided[w] = _UNDECIDED if search.first[w] >= 0 else _UNLISTED
+    left[0] = budget
+    cut[DEPTH], cut[NEW], cut[TOP], cut[SETTLED] = 0, 1, -1, 1
+
+
+@kernel
+def descend(step: Step, search: Search, M: int, target: int, nodes: int) -> tuple[int, int, int]:
+    """Go on with a descent at envelope M for an assignment that admits at least `target` tokens, for so many nodes.
+
+    Takes the lists of `list_all` and search.price. The best leaf is in search.spare[w, :slots[w]].
+
+    Returns
+    -------
+    state, tokens, nodes
+        1 = found, 0 = there is none, -1 = open (nodes used up, or a leaf failed at a worker that is not listed);
+        the most tokens of any leaf (-1 for none); nodes left.
+    """
+    slots, first, last, items, loss = step.slots, search.first, search.last, search.items, search.loss
+    work, avail, cut = search.work, search.classes[0], search.cut
+    decided, least, order, cursor, most, left = work[0], work[1], work[2], work[3], work[4], work[5]
+    W = slots.size
+    unlisted = False
+    for w in range(W):
+        unlisted = unlisted or decided[w] == _UNLISTED
+    depth, fresh = cut[DEPTH], cut[NEW] == 1
+    while depth >= 0:
+        if fresh:
+            if nodes == 0:
+                cut[DEPTH], cut[NEW] = depth, 1
+                return -1, cut[TOP], 0
+            nodes -= 1
+            w, spare = _fewest(left[depth], decided[:W], first, last, items, loss, slots, avail, least, search.viable)
+            if w < 0:
+                tokens = fill(step, search, M, avail, decided, search.leaf)
+                if tokens > cut[TOP]:
+                    cut[TOP] = tokens
+                    for u in range(W):
+                        for q in range(slots[u]):
+                            search.spare[u, q] = search.leaf[u, q]
+                    if tokens >= target:
+                        return 1, tokens, nodes
+                if unlisted:
+                    cut[SETTLED] = 0
+            if w < 0 or spare < 0:
+                depth -= 1
+                fresh = False
+                continue
+            order[depth], cursor[depth], most[depth] = w, first[w], spare + least[w]
+        w = order[depth]
+        c = slots[w]
+        if decided[w] >= 0:
+            for q in range(c):
+                avail[items[decided[w], q]] += 1
+            decided[w] = _UNDECIDED
+        j = cursor[depth]
+        while j < last[w] and loss[j] <= most[depth] and not _free(items, j, c, avail):
+            j += 1
+        fresh = j < last[w] and loss[j] <= most[depth]
+        if fresh:
+            for q in range(c):
+                avail[items[j, q]] -= 1
+            decided[w] = j
+            cursor[depth] = j + 1
+            left[depth + 1] = left[depth] - loss[j]
+            depth += 1
+        else:
+            depth -= 1
+    return 0 if cut[SETTLED] == 1 else -1, cut[TOP], nodes

@@ -13,11 +13,12 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.terms import Search, Step
 
 #: Largest table of decisions, entries (bytes).
 LARGEST = 64_000_000
 
-_NONE = -(1 << 61)
+_LESS = -(1 << 60)
 
 
 @kernel
@@ -41,9 +42,9 @@ def exact_patterns(
     requests = 0
     for k in range(length):
         requests += min(n[k], c)
-    if requests * (c + 1) * (reach + 1) > LARGEST:
+    if reach > LARGEST or requests * (c + 1) * (reach + 1) > LARGEST:
         return False
-    best = np.full((c + 1, reach + 1), _NONE)
+    best = np.full((c + 1, reach + 1), _LESS)
     taken = np.zeros((requests, c + 1, reach + 1), dtype=np.uint8)
     of = np.zeros(requests, dtype=np.int64)
     for r in range(reach + 1):
@@ -76,3 +77,21 @@ def exact_patterns(
         for q in range(c // 2):
             pattern[j, q], pattern[j, c - 1 - q] = pattern[j, c - 1 - q], pattern[j, q]
     return True
+
+
+@kernel
+def settle(step: Step, search: Search, M: int, c: int, first: int, last: int, length: int) -> None:
+    """Replace the loose bounds of workers first..last, all with c slots, by exact values, where memory allows.
+
+    The classes in use are the first `length` entries of search.short[1:4], as `prices.evaluate` left them.
+    """
+    value, bound, load = search.value, search.bound, step.load
+    margins = np.full(last - first, -1)
+    for w in range(first, last):
+        if value[w] < bound[w]:
+            margins[w - first] = M - load[w]
+    v, p, n = search.short[1], search.short[2], search.short[3]
+    if exact_patterns(c, margins, length, v, p, n, value[first:last], search.pattern[first:last]):
+        for w in range(first, last):
+            if margins[w - first] >= 0:
+                bound[w] = value[w]

@@ -3,37 +3,27 @@
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, prefix_best, smallest_sums
-
-_NONE = -(1 << 62)
+from lbopt.kernels.search.terms import FORCED, NONE, SCALE, Search, Step
 
 
 @kernel
-def fill(
-    M: int,
-    scale: int,
-    lowest: int,
-    v: Ints,
-    p: Ints,
-    avail: Ints,
-    load: Ints,
-    slots: Ints,
-    rank: Ints,
-    decided: Ints,
-    items: Ints,
-    pattern: Ints,
-    best: Ints,
-    sums: Ints,
-    now: Ints,
-) -> int:
-    """Serve the workers with decided[w] < 0 from the requests left; return the tokens admitted by all, -1 where one fails.
+def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern: Ints) -> int:
+    """Serve the workers with decided[w] < 0; return the tokens admitted by all, -1 where one or a forced request fails.
 
-    Workers come in the order of `rank`, the tightest margin a slot first: it has the least choice. Profits p are tilted
-    by 1/scale a token, so that among equally good patterns the one with most tokens is taken. Fills pattern[w, :slots[w]].
+    Workers come in the order of step.rank, fewest slots and tightest margin first: they have the least choice. Profits are tilted
+    by 1/scale a token, so that among equally good patterns the one with most tokens is taken. Fills
+    pattern[w, :slots[w]]; decided workers have row decided[w] of search.items. `avail` is what the decided ones left.
     """
+    v, floor, load, slots, rank = step.v, step.floor, step.load, step.slots, step.rank
+    items, price = search.items, search.price
+    p, best, sums, now = search.classes[1], search.classes[2], search.classes[3], search.classes[4]
+    scale = step.facts[SCALE] + 1
     tokens = 0
+    lowest = 0
     for k in range(v.size):
         now[k] = avail[k]
-        p[k] += v[k]
+        p[k] = scale * v[k] - price[k]
+        lowest = min(lowest, price[k])
     for r in range(load.size):
         w = rank[r]
         c = slots[w]
@@ -44,15 +34,18 @@ def fill(
             smallest_sums(v, now, sums[: c + 1])
             prefix_best(v.size, p, now, best)
             margin = M - load[w]
-            full = (scale + 1) * margin - c * lowest
-            value, _ = best_pattern(margin, c, scale + 1, full, full, BRANCHES, v, p, now, best, sums, pattern[w], pattern[w, 2 * c :])
-            if value == _NONE:
-                tokens = -1
-                break
+            full = scale * margin - c * lowest
+            value, _ = best_pattern(
+                margin, c, scale, full, full, BRANCHES, v, p, now, best, sums, pattern[w], pattern[w, 2 * c :]
+            )
+            if value == NONE:
+                return -1
             for q in range(c):
                 now[pattern[w, q]] -= 1
         for q in range(c):
             tokens += v[pattern[w, q]]
-    for k in range(v.size):
-        p[k] -= v[k]
+    if step.facts[FORCED] > 0:
+        for k in range(v.size):
+            if floor[k] < 0 and now[k] > 0:
+                return -1
     return tokens

@@ -12,67 +12,22 @@ Floats are fine here: the prices that come out are rounded, and any prices give 
 Source: Dantzig-Wolfe reformulation of BF-IO (IO) at H = 0 for a fixed envelope; bordered inverses are textbook.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.terms import Master
 
 #: Steps shorter than this are taken as zero; reduced costs below PRICED are as good as zero (tokens).
 TINY = 1e-9
 PRICED = 1e-6
 
 
-class Master(NamedTuple):
-    """The program, its basis and its inverse; all arrays change in place.
-
-    Shapes: W open workers, K classes, C columns at most, R tight rows at most, Q slots at most.
-    """
-
-    owner: Ints  # (C,) worker of each column
-    items: Ints  # (C, Q) its classes, -1 beyond its length
-    value: Floats  # (C,) tokens it brings; strongly negative for the artificial column of each worker
-    limit: Floats  # (K,) copies of each class
-    count: Ints  # (3,) columns, tight rows, pivots
-    row: Ints  # (R,) tight rows
-    place: Ints  # (W + K,) position of a row among the tight ones, -1 = slack
-    basic: Ints  # (R,) column that is basic at each position
-    inverse: Floats  # (R, R) [basic position, tight position]
-    level: Floats  # (R,) value of each basic column
-    slack: Floats  # (K,) value of each slack variable
-    dual: Floats  # (R,) price of each tight row
-    step: Floats  # (R,) scratch: change of the basic columns
-    rate: Floats  # (K,) scratch: change of the slack variables
-
-
-def new_master(num_classes: int, slots: Ints, columns: int) -> Master:
-    """Return the arrays of a master for so many classes and these slots; `reset_master` fills them."""
-    W, K = slots.size, num_classes
-    R, Q = W + min(K, int(slots.sum())) + 1, int(slots.max())
-    return Master(
-        owner=np.zeros(columns, dtype=np.int64),
-        items=np.full((columns, Q), -1, dtype=np.int64),
-        value=np.zeros(columns),
-        limit=np.zeros(K),
-        count=np.zeros(3, dtype=np.int64),
-        row=np.zeros(R, dtype=np.int64),
-        place=np.full(W + K, -1, dtype=np.int64),
-        basic=np.zeros(R, dtype=np.int64),
-        inverse=np.zeros((R, R)),
-        level=np.zeros(R),
-        slack=np.zeros(K),
-        dual=np.zeros(R),
-        step=np.zeros(R),
-        rate=np.zeros(K),
-    )
-
-
 @kernel
 def reset_master(m: Master, n: Ints, W: int, penalty: float) -> None:
     """Start anew: the basis is one artificial column of value -penalty for each worker."""
     m.count[0], m.count[1], m.count[2] = W, W, 0
-    for r in range(m.place.size):
+    for r in range(W + n.size):
         m.place[r] = -1
     for k in range(n.size):
         # A hair more than n_k, different for each class: no two rows become tight at once, so nothing cycles.
@@ -100,6 +55,26 @@ def refresh_duals(m: Master) -> None:
         line = inverse[b]
         for p in range(size):
             dual[p] += worth * line[p]
+
+
+@kernel
+def drop_columns(m: Master) -> None:
+    """Forget all columns that are neither basic nor artificial: the pricing finds again those that are needed."""
+    W = 0
+    while m.items[W, 0] < 0 and W < m.count[0]:
+        W += 1
+    position = np.full(m.count[0], -1)
+    for b in range(m.count[1]):
+        position[m.basic[b]] = b
+    kept = W
+    for j in range(W, m.count[0]):
+        if position[j] >= 0:
+            m.owner[kept], m.value[kept] = m.owner[j], m.value[j]
+            for q in range(m.items.shape[1]):
+                m.items[kept, q] = m.items[j, q]
+            m.basic[position[j]] = kept
+            kept += 1
+    m.count[0] = kept
 
 
 @kernel
@@ -147,14 +122,14 @@ def best_slack(m: Master, W: int, least: float) -> tuple[int, float]:
 
 
 @kernel
-def enter_column(m: Master, j: int, W: int) -> bool:
+def enter_column(m: Master, j: int, W: int, K: int) -> bool:
     """Bring column j into the basis."""
     size = m.count[1]
     step, rate, inverse, place, items = m.step, m.rate, m.inverse, m.place, m.items
     p = place[m.owner[j]]
     for b in range(size):
         step[b] = inverse[b, p]
-    for k in range(rate.size):
+    for k in range(K):
         rate[k] = 0.0
     for q in range(items.shape[1]):
         k = items[j, q]
@@ -166,22 +141,22 @@ def enter_column(m: Master, j: int, W: int) -> bool:
                 step[b] += inverse[b, p]
         else:
             rate[k] += 1.0
-    return _pivot(m, j, -1, W)
+    return _pivot(m, j, -1, W, K)
 
 
 @kernel
-def enter_slack(m: Master, p: int, W: int) -> bool:
+def enter_slack(m: Master, p: int, W: int, K: int) -> bool:
     """Let the tight row at position p become slack (its price is negative)."""
     for b in range(m.count[1]):
         m.step[b] = m.inverse[b, p]
     rate = m.rate
-    for k in range(rate.size):
+    for k in range(K):
         rate[k] = 0.0
-    return _pivot(m, -1, p, W)
+    return _pivot(m, -1, p, W, K)
 
 
 @kernel
-def _pivot(m: Master, j: int, p: int, W: int) -> bool:
+def _pivot(m: Master, j: int, p: int, W: int, K: int) -> bool:
     """Move along `step`: column j enters (p = -1), or the slack of the row at position p does (j = -1)."""
     size = m.count[1]
     step, rate, level, slack = m.step, m.rate, m.level, m.slack
@@ -203,7 +178,7 @@ def _pivot(m: Master, j: int, p: int, W: int) -> bool:
             t = max(level[b], 0.0) / step[b]
             if t < length - 1e-12 or (t <= length + 1e-12 and step[b] > strength):
                 length, leaving, strength = min(t, length), b, step[b]
-    for k in range(rate.size):
+    for k in range(K):
         if rate[k] > TINY and place[W + k] < 0:
             t = max(slack[k], 0.0) / rate[k]
             if t < length - 1e-12 or (t <= length + 1e-12 and rate[k] > strength):
@@ -213,7 +188,7 @@ def _pivot(m: Master, j: int, p: int, W: int) -> bool:
     m.count[2] += 1
     for b in range(size):
         level[b] -= length * step[b]
-    for k in range(rate.size):
+    for k in range(K):
         if rate[k] != 0.0:
             slack[k] -= length * rate[k]
     if j >= 0 and leaving >= 0:

@@ -8,6 +8,7 @@ D - scale target matter, and for c <= 3 slots they can be listed.
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import last_fitting, prefix_best
+from lbopt.kernels.search.terms import SCALE, Search, Step
 
 
 @kernel
@@ -105,28 +106,16 @@ def _list_pairs(
 
 
 @kernel
-def list_all(
-    M: int,
-    scale: int,
-    budget: int,
-    most: int,
-    v: Ints,
-    n: Ints,
-    price: Ints,
-    load: Ints,
-    slots: Ints,
-    bound: Ints,
-    p: Ints,
-    best: Ints,
-    first: Ints,
-    last: Ints,
-    items: Ints,
-    loss: Ints,
-) -> int:
+def list_all(step: Step, search: Search, M: int, budget: int, most: int) -> int:
     """List every worker's patterns that lose at most `budget`, in ascending order of loss; return the number of rows.
 
-    first[w] = last[w] = -1 marks workers without a list: more than three slots, or more than `most` such patterns.
+    Losses are measured at search.price against search.bound. first[w] = last[w] = -1 marks workers without a list:
+    more than three slots, or more than `most` such patterns.
     """
+    v, n, load, slots = step.v, step.n, step.load, step.slots
+    price, bound, first, last = search.price, search.bound, search.first, search.last
+    items, loss, p, best = search.items, search.loss, search.short[0], search.short[1]
+    scale = step.facts[SCALE]
     lowest = 0
     for k in range(v.size):
         p[k] = scale * v[k] - price[k]
@@ -150,6 +139,18 @@ def list_all(
 
 
 @kernel
+def _after(loss: Ints, items: Ints, j: int, key: int, a: int, b: int, c: int) -> bool:
+    """Whether row j belongs after the row (key; a, b, c): larger loss, or else smaller classes."""
+    if loss[j] != key:
+        return loss[j] > key
+    if items[j, 0] != a:
+        return items[j, 0] < a
+    if items[j, 1] != b:
+        return items[j, 1] < b
+    return items[j, 2] < c
+
+
+@kernel
 def _sort(items: Ints, loss: Ints, start: int, end: int) -> None:
     """Shell sort of the rows start..end by loss, then by classes: no two rows are equal, so the order is unique."""
     gap = 1
@@ -159,16 +160,7 @@ def _sort(items: Ints, loss: Ints, start: int, end: int) -> None:
         for i in range(start + gap, end):
             key, a, b, c = loss[i], items[i, 0], items[i, 1], items[i, 2]
             j = i
-            while j >= start + gap and (
-                loss[j - gap] > key
-                or (
-                    loss[j - gap] == key
-                    and (
-                        items[j - gap, 0] < a
-                        or (items[j - gap, 0] == a and (items[j - gap, 1] < b or (items[j - gap, 1] == b and items[j - gap, 2] < c)))
-                    )
-                )
-            ):
+            while j >= start + gap and _after(loss, items, j - gap, key, a, b, c):
                 loss[j] = loss[j - gap]
                 items[j, 0], items[j, 1], items[j, 2] = items[j - gap, 0], items[j - gap, 1], items[j - gap, 2]
                 j -= gap

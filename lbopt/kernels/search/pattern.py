@@ -13,13 +13,12 @@ Source: the pricing problem of the Dantzig-Wolfe reformulation of BF-IO (IO) at 
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.terms import NONE
 
 #: Branches after which the search for a pattern of three or more gives up; its ceiling is then the bound. A scan for
 #: the best pair counts as SCAN of them.
 BRANCHES = 4000
 SCAN = 10
-
-_NONE = -(1 << 62)
 
 
 @kernel
@@ -53,7 +52,7 @@ def best_pair(
 
     Stops early once `ceiling` is reached. Returns -2**62 where no pair fits.
     """
-    found = _NONE
+    found = NONE
     j = last
     for i in range(last + 1):
         copies = left if i == last else avail[i]
@@ -125,7 +124,7 @@ def undominated(c: int, p: Ints, avail: Ints, keep: Ints, tops: Ints) -> tuple[i
     total = 0
     for place in range(c):
         total += tops[place]
-    return length, total if size == c else _NONE
+    return length, total if size == c else NONE
 
 
 @kernel
@@ -163,7 +162,7 @@ def best_pattern(
         The profit found (-2**62 where no pattern fits), and what no pattern exceeds; equal where the search ended.
     """
     if sums[c] < 0 or sums[c] > margin:
-        return _NONE, _NONE
+        return NONE, NONE
     fitting = last_fitting(v, margin - sums[c - 1])
     if c == 1:
         out[0] = best[fitting]
@@ -196,7 +195,7 @@ def _best_of_many(
 
     out[:c] holds the branch while the search goes on at out[c:2c], which is where the best pattern is kept.
     """
-    found = _NONE
+    found = NONE
     branches = 0
     depth = 0
     room = margin
@@ -224,7 +223,7 @@ def _best_of_many(
             if full - scale * (margin - room + v[k]) + profit + p[k] <= found and branches < limit:
                 continue  # even a margin filled to the last token with unpriced requests would not be better
             value = best_pair(room - v[k], k, avail[k] - 1, ceiling - profit - p[k], v, p, avail, best, pair, 0)
-            if value > _NONE and profit + p[k] + value > found:
+            if value > NONE and profit + p[k] + value > found:
                 found = profit + p[k] + value
                 for j in range(depth):
                     out[c + j] = out[j]

@@ -3,43 +3,35 @@
 With its other requests fixed, the open slot of worker w can hold any request of at most (what is in it) + (what is free
 up to the envelope). Such limits are nested, so the best refilling of all open slots together is a greedy matching: in
 ascending order of the limits, each slot takes the largest request left that fits. It never loses tokens. Rounds repeat
-with other slots open, chosen by a small generator of its own (a linear congruence), and between rounds one worker after
+with other slots open, chosen by a small generator of its own (MINSTD), and between rounds one worker after
 the other takes its best pattern from what it has and what is left.
 """
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, last_fitting, prefix_best, smallest_sums
+from lbopt.kernels.search.terms import Search, Step
 
-_NONE = -(1 << 62)
+#: Workers with more slots than this keep their patterns between rounds.
+MOST_SLOTS = 4
 
 
 @kernel
-def rematch(
-    M: int,
-    scale: int,
-    target: int,
-    rounds: int,
-    seed: int,
-    v: Ints,
-    n: Ints,
-    load: Ints,
-    slots: Ints,
-    pattern: Ints,
-    work: Ints,
-    classes: Ints,
-) -> int:
-    """Improve pattern[w, :slots[w]] in place; return the tokens admitted, at least `target` where that was reached.
-
-    work is scratch (6, W + 1), classes is scratch (6, K).
-    """
+def rematch(step: Step, search: Search, M: int, target: int, rounds: int, pattern: Ints) -> int:
+    """Improve pattern[w, :slots[w]] in place; return the tokens admitted, at least `target` where that was reached."""
+    v, load, slots = step.v, step.load, step.slots
     W, K = load.size, v.size
-    slack, opened, head, link = work[0], work[1], classes[0], work[2]
-    avail, p, best, sums = classes[1], classes[2], classes[3], classes[4]
+    slack, opened, link = search.work[0], search.work[1], search.work[2]
+    head, avail, p, best, sums = (
+        search.classes[0],
+        search.classes[1],
+        search.classes[2],
+        search.classes[3],
+        search.classes[4],
+    )
     tokens = 0
     for k in range(K):
-        avail[k] = n[k]
-        p[k] = scale * v[k]
+        avail[k], p[k] = step.n[k], v[k]
     for w in range(W):
         slack[w] = M - load[w]
         for q in range(slots[w]):
@@ -47,7 +39,8 @@ def rematch(
             avail[k] -= 1
             slack[w] -= v[k]
             tokens += v[k]
-    state = seed
+    other, scratch = search.work[3], search.work[4]
+    state = 12345
     for turn in range(rounds):
         if tokens >= target:
             break
@@ -55,8 +48,8 @@ def rematch(
         for k in range(K):
             head[k] = -1
         for w in range(W):
-            state = (state * 6364136223846793005 + 1442695040888963407) & 0x7FFFFFFFFFFFFFFF
-            q = (state >> 33) % slots[w] if slots[w] > 1 else 0
+            state = state * 48271 % 2147483647  # never overflows: compiled code may take an overflow for impossible
+            q = state % slots[w]
             k = pattern[w, q]
             opened[w] = q
             avail[k] += 1
@@ -79,17 +72,20 @@ def rematch(
         # One worker after the other may take another pattern altogether.
         w = turn % W
         c = slots[w]
-        if c > 1 and c <= 4 and slack[w] > 0:
+        if 1 < c <= MOST_SLOTS and slack[w] > 0:
+            before = 0
             for q in range(c):
                 avail[pattern[w, q]] += 1
-                slack[w] += v[pattern[w, q]]
-                tokens -= v[pattern[w, q]]
+                before += v[pattern[w, q]]
             smallest_sums(v, avail, sums[: c + 1])
             prefix_best(K, p, avail, best)
-            full = scale * slack[w]
-            best_pattern(slack[w], c, scale, full, full, BRANCHES, v, p, avail, best, sums, pattern[w], pattern[w, 2 * c :])
+            full = slack[w] + before
+            value, _ = best_pattern(full, c, 1, full, full, BRANCHES, v, p, avail, best, sums, other, scratch)
+            if value > before:
+                for q in range(c):
+                    pattern[w, q] = other[q]
+                slack[w] -= value - before
+                tokens += value - before
             for q in range(c):
                 avail[pattern[w, q]] -= 1
-                slack[w] -= v[pattern[w, q]]
-                tokens += v[pattern[w, q]]
     return tokens

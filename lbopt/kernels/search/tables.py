@@ -7,18 +7,20 @@ they serve as ceilings at which the search for a pattern of three to six request
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.pattern import BRANCHES, best_pattern
+from lbopt.kernels.search.terms import SCALE, Search, Step
 
 #: Largest residual that is tabulated, tokens.
 TABLE = 1 << 15
 
-_NONE = -(1 << 61)
+_LESS = -(1 << 60)  # two of them still do not overflow
 
 
 @kernel
 def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, pairs: Ints) -> None:
     """Set pairs[r] to the largest profit of two requests of the first `length` classes with total at most r <= reach."""
     for r in range(reach + 1):
-        pairs[r] = _NONE
+        pairs[r] = _LESS
     for i in range(length):
         if 2 * v[i] <= reach and n[i] >= 2 and 2 * p[i] > pairs[2 * v[i]]:
             pairs[2 * v[i]] = 2 * p[i]
@@ -37,7 +39,7 @@ def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, pairs: In
 def tabulate_triples(length: int, reach: int, v: Ints, p: Ints, pairs: Ints, triples: Ints) -> None:
     """Set triples[r] to an upper bound on the profit of three requests with total at most r <= reach."""
     for r in range(reach + 1):
-        triples[r] = _NONE
+        triples[r] = _LESS
     for i in range(length):
         size, profit = v[i], p[i]
         for r in range(size, reach + 1):
@@ -49,7 +51,7 @@ def tabulate_triples(length: int, reach: int, v: Ints, p: Ints, pairs: Ints, tri
 @kernel
 def joined(margin: int, left: Ints, right: Ints) -> int:
     """Return the largest left[r] + right[margin - r]."""
-    top = 2 * _NONE
+    top = 2 * _LESS
     for r in range(margin + 1):
         value = left[r] + right[margin - r]
         if value > top:
@@ -60,7 +62,7 @@ def joined(margin: int, left: Ints, right: Ints) -> int:
 @kernel
 def one_more(margin: int, length: int, v: Ints, p: Ints, table: Ints) -> int:
     """Return the largest profit of one request and a part from the table, within `margin`."""
-    top = 2 * _NONE
+    top = 2 * _LESS
     for k in range(length):
         if v[k] > margin:
             break
@@ -68,3 +70,45 @@ def one_more(margin: int, length: int, v: Ints, p: Ints, table: Ints) -> int:
         if value > top:
             top = value
     return top
+
+
+@kernel
+def relax(step: Step, search: Search, M: int, lowest: int, c: int, first: int, last: int, length: int) -> int:
+    """Lower the bounds of workers first..last, all with c of 3 to 6 slots; return how many stay above their values.
+
+    The classes in use are the first `length` entries of search.short[1:4], as `prices.evaluate` left them.
+    """
+    load, sums, scale = step.load, step.sums, step.facts[SCALE]
+    value, bound, pattern = search.value, search.bound, search.pattern
+    pairs, triples = search.table[0], search.table[1]
+    v, p, n, best, scratch = search.short[1], search.short[2], search.short[3], search.short[4], search.short[5]
+    reach = -1
+    for w in range(first, last):
+        if value[w] < bound[w] and M - load[w] <= TABLE:
+            reach = max(reach, M - load[w])
+    tabulate_pairs(length, reach, v, p, n, pairs)
+    if c >= 5:
+        tabulate_triples(length, reach, v, p, pairs, triples)
+    loose = 0
+    for w in range(first, last):
+        margin = M - load[w]
+        if value[w] == bound[w]:
+            continue
+        if margin <= TABLE:
+            if c == 3:
+                ceiling = one_more(margin, length, v, p, pairs)
+            elif c == 4:
+                ceiling = joined(margin, pairs, pairs)
+            elif c == 5:
+                ceiling = joined(margin, pairs, triples)
+            else:
+                ceiling = joined(margin, triples, triples)
+            bound[w] = min(bound[w], ceiling)
+            if value[w] < bound[w]:
+                full = scale * margin - c * lowest
+                value[w], bound[w] = best_pattern(
+                    margin, c, scale, full, bound[w], BRANCHES, v[:length], p, n, best, sums, pattern[w], scratch
+                )
+        if value[w] < bound[w]:
+            loose += 1
+    return loose

@@ -58,7 +58,7 @@ class GapConfig:
     states: int = 50
     seed: int = 0
     seeds: int = 1
-    solver: str = "auto"
+    solver: str = "exact"
     time_limit: float | None = 10.0
     problems: str | None = None
     long_runs: bool = True

@@ -1,0 +1,133 @@
+"""From requests and workers to the terms of the search, and back; and cheap first assignments.
+
+Requests come sorted by (size, whether they must be admitted, number); `order` says who is where. Handing out takes the
+lowest number of a class first, to the lowest worker first: that, and nothing else, decides between equal requests.
+"""
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.pattern import smallest_sums
+from lbopt.kernels.search.terms import FORCED, HEAVIEST, MOST, SCALE, TOTAL, WORKERS, Step
+
+
+@kernel
+def group_requests(sizes: Ints, must: Ints, order: Ints, v: Ints, n: Ints, forced: Ints) -> int:
+    """Fill the classes of the sorted requests; forced[k] says whether class k must be admitted. Return their number."""
+    count = 0
+    for i in order:
+        if count > 0 and v[count - 1] == sizes[i] and forced[count - 1] == must[i]:
+            n[count - 1] += 1
+        else:
+            v[count], n[count], forced[count] = sizes[i], 1, must[i]
+            count += 1
+    return count
+
+
+@kernel
+def most_tokens(sizes: Ints, must: Ints, order: Ints, admitted: int) -> int:
+    """Return the most tokens that `admitted` requests can bring, the forced ones among them."""
+    total = 0
+    for i in order:
+        if must[i] == 1:
+            total += sizes[i]
+            admitted -= 1
+    for j in range(order.size - 1, -1, -1):
+        if admitted == 0:
+            break
+        i = order[j]
+        if must[i] == 0:
+            total += sizes[i]
+            admitted -= 1
+    return total
+
+
+@kernel
+def hand_out(step: Step, answer: Ints, order: Ints, workers: Ints, open_worker: Ints, assignment: Ints) -> None:
+    """Set assignment[i] to the worker of request i, -1 = waits, for the classes in answer[w, :slots[w]].
+
+    open_worker[g] is the number w of worker g among the open ones, -1 = closed; `workers` is scratch, (K,).
+    """
+    n, slots = step.n, step.slots
+    start = workers
+    at = 0
+    for k in range(n.size):
+        start[k] = at
+        at += n[k]
+    for i in range(assignment.size):
+        assignment[i] = -1
+    for g in range(open_worker.size):
+        w = open_worker[g]
+        if w >= 0:
+            for q in range(slots[w]):
+                k = answer[w, q]
+                i = order[start[k]]
+                start[k] += 1
+                if i < assignment.size:  # beyond are the empty requests that fill slots up
+                    assignment[i] = g
+
+
+@kernel
+def longest_first(loads: Ints, slots: Ints, sizes: Ints, chosen: Ints, assignment: Ints, now: Ints, room: Ints) -> int:
+    """Place the requests `chosen`, in this order, each on the lightest worker with a free slot; return the cost.
+
+    chosen is ended by its length; now, room are scratch (G,).
+    """
+    G = loads.size
+    total = 0
+    top = 0
+    for g in range(G):
+        now[g], room[g] = loads[g], slots[g]
+        total += loads[g]
+        top = max(top, loads[g])
+    for i in range(assignment.size):
+        assignment[i] = -1
+    for i in chosen:
+        best = -1
+        for g in range(G):
+            if room[g] > 0 and (best < 0 or now[g] < now[best]):
+                best = g
+        now[best] += sizes[i]
+        room[best] -= 1
+        total += sizes[i]
+        top = max(top, now[best])
+        assignment[i] = best
+    return G * top - total
+
+
+@kernel
+def choose(order: Ints, must: Ints, admitted: int, rule: int, flags: Ints, chosen: Ints) -> None:
+    """Fill `chosen` with the requests to admit, largest first: the forced ones and (rule 0) the oldest, (1) the largest,
+    (2) the smallest of the others. flags is scratch (N,)."""
+    N = order.size
+    left = admitted
+    for i in range(N):
+        flags[i] = must[i]
+        left -= must[i]
+    for j in range(N):
+        if left == 0:
+            break
+        i = j if rule == 0 else order[N - 1 - j] if rule == 1 else order[j]
+        if flags[i] == 0:
+            flags[i] = 1
+            left -= 1
+    at = 0
+    for j in range(N - 1, -1, -1):
+        if flags[order[j]] == 1:
+            chosen[at] = order[j]
+            at += 1
+
+
+@kernel
+def state_facts(loads: Ints, slots: Ints, scale: int, most: int, forced: int, facts: Ints) -> None:
+    """Fill the facts of a step."""
+    facts[WORKERS], facts[SCALE], facts[MOST], facts[FORCED] = loads.size, scale, most, forced
+    facts[TOTAL], facts[HEAVIEST] = 0, 0
+    for load in loads:
+        facts[TOTAL] += load
+        facts[HEAVIEST] = max(facts[HEAVIEST], load)
+
+
+@kernel
+def set_sums(v: Ints, n: Ints, sums: Ints) -> None:
+    """Fill sums[c] with the total of the c smallest requests."""
+    smallest_sums(v, n, sums)

@@ -1,0 +1,98 @@
+"""The words of the search: the decision in its terms, and the state that the search works in.
+
+Letters: W open workers (with free slots), ascending in slots; K size classes, ascending in size; Q the most slots of a
+worker; M the envelope, that is, the largest load allowed. A pattern is what one worker takes: classes[:slots], largest
+first. Prices and profits are in 1/scale tokens. Arrays of `Search` may be longer than the decision needs: they are reused
+from one decision to the next.
+"""
+
+from typing import NamedTuple
+
+from lbopt.kernels.arrays import Floats, Ints
+
+#: What stands for "nothing fits"; far below every profit.
+NONE = -(1 << 62)
+
+# facts of a step
+WORKERS, TOTAL, HEAVIEST, SCALE, MOST, FORCED = 0, 1, 2, 3, 4, 5
+
+# what is known of a search
+COST, NODES, PRICES, WORK, BOUND = 0, 1, 2, 3, 4
+
+# columns of a node: bound on the cost, first and last envelope, stage, number of prices it was evaluated at
+LB, FIRST, LAST, STAGE, TRIED = 0, 1, 2, 3, 4
+
+# efforts of an evaluation
+QUICK, EXACT = 0, 1
+
+# how `advance` ends
+STUCK, OPEN, PROVED = -1, 0, 1
+
+
+class Step(NamedTuple):
+    """A decision at H = 0, every slot of which is filled by exactly one request.
+
+    facts: workers G; loads before, summed over all workers; the heaviest of them; scale; the most tokens that can be
+    admitted; requests that must be.
+    """
+
+    v: Ints  # (K,) sizes, ascending; a forced class after the unforced one of the same size
+    n: Ints  # (K,) requests
+    floor: Ints  # (K,) least price: 0, or far below for classes whose requests must be admitted
+    load: Ints  # (W,) ascending in slots
+    slots: Ints  # (W,)
+    rank: Ints  # (W,) workers in the order of filling: fewest slots first, then the heaviest
+    sums: Ints  # (Q + 1,) totals of the smallest requests
+    facts: Ints  # (6,)
+
+
+class Master(NamedTuple):
+    """The restricted master program, its basis and its inverse; see `master`.
+
+    C columns, R tight rows at most.
+    """
+
+    owner: Ints  # (C,) worker of each column
+    items: Ints  # (C, Q) its classes, -1 beyond its length
+    value: Floats  # (C,) tokens it brings; strongly negative for the artificial column of each worker
+    limit: Floats  # (K,) requests of each class
+    count: Ints  # (3,) columns, tight rows, pivots
+    row: Ints  # (R,) tight rows
+    place: Ints  # (W + K,) position of a row among the tight ones, -1 = slack
+    basic: Ints  # (R,) column that is basic at each position
+    inverse: Floats  # (R, R) [basic position, tight position]
+    level: Floats  # (R,) value of each basic column
+    slack: Floats  # (K,) value of each slack variable
+    dual: Floats  # (R,) price of each tight row
+    step: Floats  # (R,) scratch: change of the basic columns
+    rate: Floats  # (K,) scratch: change of the slack variables
+
+
+class Search(NamedTuple):
+    """The state of a search; changes in place, and the search can be taken up again."""
+
+    known: Ints  # (5,) best cost, open ranges, prices, work done, proved bound
+    node: Ints  # (., 5) open ranges of envelopes
+    bank: Ints  # (P, K) the newest P prices
+    bank_at: Ints  # (P,) the envelopes they were found at
+    answer: Ints  # (W, Q) the best assignment
+    price: Ints  # (K,) the prices in use
+    best_price: Ints  # (K,) the prices of the best bound at this envelope
+    value: Ints  # (W,) best profit found at the prices in use
+    bound: Ints  # (W,) what no profit exceeds
+    pattern: Ints  # (W, 3 Q + 4) the patterns of `value`
+    leaf: Ints  # (W, 3 Q + 4) an assignment in the making
+    spare: Ints  # (W, 3 Q + 4) the best assignment of a descent or of the columns
+    kept: Ints  # (W, 3 Q + 4) the assignment of a dive
+    short: Ints  # (8, K) scratch of evaluations
+    table: Ints  # (2, TABLE + 1) scratch of evaluations
+    work: Ints  # (6, W + 12) scratch over workers
+    classes: Ints  # (6, K) scratch over classes
+    first: Ints  # (W,) where the list of a worker's near-optimal patterns begins, -1 = not listed
+    last: Ints  # (W,) and where it ends
+    items: Ints  # (., 3) their classes
+    loss: Ints  # (.,) their losses
+    viable: Ints  # (.,) whether they are still possible
+    undecided: Ints  # (W,) minus one everywhere
+    cut: Ints  # (4,) where a descent was interrupted
+    master: Master

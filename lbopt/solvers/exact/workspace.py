@@ -1,0 +1,79 @@
+"""The arrays that the search works in, kept from one decision to the next: allocating them would cost more than many
+decisions take. Each thread has its own."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from lbopt.kernels.search.tables import TABLE
+from lbopt.kernels.search.terms import Master, Search
+
+_NODES, _PRICES, _COLUMNS, _ROWS = 1 << 14, 64, 6000, 40_000
+
+_ours = threading.local()
+
+
+def workspace(num_open: int, num_classes: int, most_slots: int) -> Search:
+    """Return arrays for at least so many open workers, size classes and slots of a worker; `known` is zeroed."""
+    held: tuple[tuple[int, int, int], Search] | None = getattr(_ours, "held", None)
+    wanted = (num_open, num_classes, most_slots)
+    if held is None or any(have < want for have, want in zip(held[0], wanted, strict=True)):
+        size = tuple(1 << (max(8, want) - 1).bit_length() for want in wanted)
+        held = ((size[0], size[1], size[2]), _allocate(*size))
+        _ours.held = held
+    held[1].known[:] = 0
+    return held[1]
+
+
+def _allocate(W: int, K: int, Q: int) -> Search:
+    def ints(*shape: int) -> np.ndarray:
+        return np.zeros(shape, dtype=np.int64)
+
+    wide = max(K, Q + 2)
+    tight = W + min(K, W * Q) + 1
+    rows = max(_ROWS, 200 * W)
+    columns = max(_COLUMNS, 16 * W)
+    return Search(
+        known=ints(5),
+        node=ints(_NODES, 5),
+        bank=ints(_PRICES, K),
+        bank_at=ints(_PRICES),
+        answer=ints(W, Q),
+        price=ints(K),
+        best_price=ints(K),
+        value=ints(W),
+        bound=ints(W),
+        pattern=ints(W, 3 * Q + 4),
+        leaf=ints(W, 3 * Q + 4),
+        spare=ints(W, 3 * Q + 4),
+        kept=ints(W, 3 * Q + 4),
+        short=ints(8, wide),
+        table=ints(2, TABLE + 1),
+        work=ints(6, W + 12),
+        classes=ints(6, wide),
+        first=ints(W),
+        last=ints(W),
+        items=ints(rows, 3),
+        loss=ints(rows),
+        viable=ints(rows),
+        undecided=np.full(W, -1, dtype=np.int64),
+        cut=ints(4),
+        master=Master(
+            owner=ints(columns),
+            items=np.full((columns, Q), -1, dtype=np.int64),
+            value=np.zeros(columns),
+            limit=np.zeros(K),
+            count=ints(3),
+            row=ints(tight),
+            place=np.full(W + K, -1, dtype=np.int64),
+            basic=ints(tight),
+            inverse=np.zeros((tight, tight)),
+            level=np.zeros(tight),
+            slack=np.zeros(K),
+            dual=np.zeros(tight),
+            step=np.zeros(tight),
+            rate=np.zeros(K),
+        ),
+    )
