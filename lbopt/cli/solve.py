@@ -49,5 +49,5 @@ def solve(
     result = solve_problem(chosen, solver=solver, time_limit=time_limit, seed=seed, tie=tie)
     print_table(result_table(chosen, result))
     if out is not None:
-        write_file(out, result.to_json() + "\n")
+        write_file(out, result.to_json(certificate=True) + "\n")
         say(f"result: {out}")

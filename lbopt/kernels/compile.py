@@ -68,14 +68,15 @@ def kernel(function: Function) -> Function:
 
 
 def _one_version(dispatcher: Any) -> Any:
-    """Forget literal types in calls between kernels: f(0) and f(1) would each compile a version of f and of all below."""
+    """Forget literal types in calls between kernels: f(0) and f(1) would each compile a version of f and below."""
     if not hasattr(dispatcher, "get_call_template"):  # NUMBA_DISABLE_JIT gives the plain function back
         return dispatcher
     template = dispatcher.get_call_template
+    unliteral: Any = numba.types.unliteral
 
     def without_literals(arguments: Any, keywords: Any) -> Any:
-        plain = tuple(map(numba.types.unliteral, arguments))
-        return template(plain, {name: numba.types.unliteral(kind) for name, kind in keywords.items()})
+        plain = tuple(map(unliteral, arguments))
+        return template(plain, {name: unliteral(kind) for name, kind in keywords.items()})
 
     dispatcher.get_call_template = without_literals
     return dispatcher

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from lbopt.exceptions import CertificateError
 from lbopt.solvers import recount
+from lbopt.solvers.certificates import check
 
 if TYPE_CHECKING:
     from lbopt.model import StepProblem
@@ -88,7 +89,8 @@ def verify(problem: StepProblem, result: Result, *, exhaust_limit: int = EXHAUST
         )
 
     exact = recount.exhaust(p, exhaust_limit)
-    bound_established = _check_bound(p, result, exact, established, unverified)
+    certified = _certified(problem, result)
+    bound_established = _check_bound(p, result, exact, certified, established, unverified)
     if result.tie == "leximax":
         _check_leximax(result, exact, shape, established, unverified)
     return VerificationReport(
@@ -101,17 +103,30 @@ def verify(problem: StepProblem, result: Result, *, exhaust_limit: int = EXHAUST
 
 
 def _check_proof_label(result: Result) -> None:
-    labels = ("elementary-bound", "exhaustion", f"claimed:{result.solver}")
-    if result.proof == "certificate":
-        raise CertificateError("proof is 'certificate', but the result carries none")
+    labels = ("elementary-bound", "exhaustion", "certificate", f"claimed:{result.solver}")
     _demand(result.proof is None or result.proof in labels, f"proof is {result.proof!r}; expected one of {labels}")
     if result.stop_reason == "proved":
-        good = result.status == "optimal" and result.proof in ("elementary-bound", "exhaustion")
+        good = result.status == "optimal" and result.proof in ("elementary-bound", "exhaustion", "certificate")
         _demand(good, f"stop_reason is 'proved', but status is {result.status!r} by {result.proof!r}")
     if result.proof == "exhaustion":
         _demand(
             result.status == "optimal", f"proof is 'exhaustion', which ends optimal, but status is {result.status!r}"
         )
+
+
+def _certified(problem: StepProblem, result: Result) -> int | None:
+    """Return the bound that the result's certificate establishes; None where it has none."""
+    if result.proof != "certificate":
+        return None
+    try:
+        certificate = result.certificate()
+    except CertificateError:  # too long to be written down
+        return None
+    if certificate is None:
+        return None
+    established = check(problem, certificate)
+    _demand(established >= result.bound, f"bound is {result.bound}, but the certificate establishes {established}")
+    return established
 
 
 def _check_solution(p: recount.Numbers, result: Result) -> list[int] | None:
@@ -146,6 +161,7 @@ def _check_bound(
     p: recount.Numbers,
     result: Result,
     exact: tuple[int, list[int]] | None,
+    certified: int | None,
     established: list[str],
     unverified: list[str],
 ) -> bool:
@@ -162,7 +178,14 @@ def _check_bound(
     if exact is not None:
         established.append(f"no assignment is below {result.bound}, by exhausting the problem again")
         return True
-    whose = {"exhaustion": "lbopt's own exhaustive search", None: "nobody"}.get(result.proof, result.solver)
+    if certified is not None:
+        established.append(f"no assignment is below {result.bound}, by the certificate")
+        return True
+    whose = {
+        "certificate": "lbopt's own search, whose certificate is not in the file",
+        "exhaustion": "lbopt's own exhaustive search",
+        None: "nobody",
+    }.get(result.proof, result.solver)
     unverified.append(
         f"that no assignment is below {result.bound} is the word of {whose}; elementary reasoning gives {elementary}"
     )

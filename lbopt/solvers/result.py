@@ -6,17 +6,20 @@ a third-party solver can check the bound.
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lbopt.exceptions import InputError
+from lbopt.exceptions import CertificateError, InputError
 from lbopt.model import StepProblem, barrier_total, check_assignment, objective
 from lbopt.model.integers import IntArray
 from lbopt.model.json_text import parsed_json
+from lbopt.solvers.certificates import Certificate
 
 FORMAT = "lbopt-result"
 FORMAT_VERSION = 1
@@ -75,7 +78,7 @@ class Result:
     problem_digest
         Digest of the problem that this answers.
     evidence
-        What the search kept for its certificate; not part of what is compared or written.
+        The certificate, or what writes it when it is asked for; not part of what is compared.
     """
 
     assignment: IntArray | None
@@ -91,7 +94,7 @@ class Result:
     seconds: float
     tie: str
     problem_digest: str
-    evidence: Any = None
+    evidence: Certificate | Callable[[], Certificate] | None = None
 
     @classmethod
     def of(
@@ -105,7 +108,7 @@ class Result:
         solver: str,
         seconds: float,
         tie: str = "any",
-        evidence: Any = None,
+        evidence: Certificate | Callable[[], Certificate] | None = None,
     ) -> Result:
         """Check and re-score `assignment` and derive everything that follows from it and the bound."""
         workers = check_assignment(problem, assignment)
@@ -139,6 +142,20 @@ class Result:
     def __hash__(self) -> int:
         return hash((self.problem_digest, self.objective, self.bound, self.solver, self.seconds))
 
+    def certificate(self) -> Certificate | None:
+        """Return the proof of `bound` for others to check; None where the proof is of another kind.
+
+        It is written down on the first call, which can take as long as the solve.
+
+        Raises
+        ------
+        CertificateError
+            Where the proof is too long to be written down.
+        """
+        if callable(self.evidence):
+            object.__setattr__(self, "evidence", self.evidence())
+        return self.evidence if isinstance(self.evidence, Certificate) else None
+
     def summary(self) -> str:
         """Return one readable line."""
         if self.objective is None:
@@ -152,11 +169,20 @@ class Result:
         why = STOP_REASONS.get(self.stop_reason, self.stop_reason)
         return f"{known}{tail}; solver {self.solver}, {self.seconds:.3g} s; {why}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, with format and version."""
+    def to_dict(self, *, certificate: bool = False) -> dict[str, Any]:
+        """Return plain values, with format and version; with the certificate where that is asked for and exists."""
         values = {name: getattr(self, name) for name in _written()}
         values["assignment"] = None if self.assignment is None else self.assignment.tolist()
-        return {"format": FORMAT, "version": FORMAT_VERSION, **values}
+        proof = None
+        if certificate:
+            with contextlib.suppress(CertificateError):  # too long to be written: the bound stays this search's word
+                proof = self.certificate()
+        return {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            **values,
+            **({} if proof is None else {"certificate": proof.to_dict()}),
+        }
 
     @classmethod
     def from_dict(cls, data: Any, *, source: str = "the result") -> Result:
@@ -177,11 +203,13 @@ class Result:
             workers = np.array(values["assignment"], dtype=np.int64)
             workers.flags.writeable = False
             values["assignment"] = workers
+        if "certificate" in data:
+            values["evidence"] = Certificate.from_dict(data["certificate"], source=f"the certificate of {source}")
         return cls(**values)
 
-    def to_json(self) -> str:
-        """Return the result as one line of JSON."""
-        return json.dumps(self.to_dict())
+    def to_json(self, *, certificate: bool = False) -> str:
+        """Return the result as one line of JSON, with its certificate where that is asked for and there is one."""
+        return json.dumps(self.to_dict(certificate=certificate))
 
     @classmethod
     def from_json(cls, text_or_path: str | Path) -> Result:

@@ -1,9 +1,10 @@
 """The front door: `solve` finds a placement, joins what everybody knows about it, and says how sure that is.
 
-"exact" is lbopt's own search, which proves what it finds. With any other solver, greedy (and the hint) give a first assignment, elementary reasoning a first bound. Where they meet the problem is
-solved. Else one backend runs; its values are rounded to the nearest integers, checked and re-scored in exact
-integers, and its claimed bound is rounded up and used only inside the range in which the backend's claims were found
-to hold. A claim that a known assignment refutes is dropped with a warning in the log.
+"exact" is lbopt's own search, which proves what it finds. With any other solver, greedy (and the hint) give a first
+assignment, elementary reasoning a first bound. Where they meet the problem is solved. Else one backend runs; its
+values are rounded to the nearest integers, checked and re-scored in exact integers, and its claimed bound is rounded
+up and used only inside the range in which the backend's claims were found to hold. A claim that a known assignment
+refutes is dropped with a warning in the log.
 """
 
 from __future__ import annotations
@@ -20,10 +21,20 @@ from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.model import StepProblem, check_assignment, objective
 from lbopt.model.formulation import Program, formulate
 from lbopt.model.integers import IntArray
-from lbopt.solvers.backend import AUTO_ORDER, OWN, Capabilities, RawAnswer, Task, capabilities, is_available, load, require
+from lbopt.solvers.backend import (
+    AUTO_ORDER,
+    OWN,
+    Capabilities,
+    RawAnswer,
+    Task,
+    capabilities,
+    is_available,
+    load,
+    require,
+)
 from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.brute_force import leaf_estimate
-from lbopt.solvers.exact import search_exactly
+from lbopt.solvers.certificates import Certificate
 from lbopt.solvers.greedy import greedy_assignment
 from lbopt.solvers.leximax import break_ties
 from lbopt.solvers.result import PROVED_BY, TIES, Result
@@ -112,6 +123,8 @@ def solve(
 
 def _search(problem: StepProblem, hint: Any, started: float, time_limit: float | None) -> Result | None:
     """Answer by lbopt's own search; None where the numbers are too large for it."""
+    from lbopt.solvers.exact import search_exactly
+
     given = None if hint is None else check_assignment(problem, hint, who="the hint")
     value = None if given is None else objective(problem, given)
 
@@ -122,6 +135,12 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
     if answer.stop == "refused":
         return None
     assignment = given if answer.assignment is None else answer.assignment
+
+    def written() -> Certificate:
+        from lbopt.solvers.exact import written_proof
+
+        return written_proof(problem, answer)
+
     return Result.of(
         problem,
         assignment,
@@ -130,7 +149,7 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
         stop_reason="proved" if answer.stop == "done" else answer.stop,
         solver="exact",
         seconds=time.perf_counter() - started,
-        evidence=answer,
+        evidence=written,
     )
 
 

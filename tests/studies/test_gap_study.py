@@ -470,7 +470,7 @@ def test_a_policy_that_holds_requests_back_is_skipped_and_counted(tmp_path):
     ("spec", "name"),
     [
         ("bf-io", "bf-io"),
-        ("bf-io:solver=auto", "bf-io"),
+        ("bf-io:solver=exact", "bf-io"),
         ("bf-io:solver=cp-sat", "bf-io:solver=cp-sat"),
         ("bf-io:age_bound=9,solver=highs", "bf-io:solver=highs,age_bound=9"),
         ("bf-io:time_limit=5", "bf-io:time_limit=5.0"),

@@ -42,7 +42,7 @@ def reoptimise(m: Master, W: int, K: int, priced: float, pivots: int) -> None:
 def add_patterns(m: Master, step: Step, bonus: int, pattern: Ints) -> None:
     """Add pattern[w, :slots[w]] of every worker as a column; forced requests are worth `bonus` more than their size."""
     v, slots, floor = step.v, step.slots, step.floor
-    if m.count[0] + slots.size > m.owner.size:
+    if m.counts[0] + slots.size > m.owner.size:
         drop_columns(m)
     for w in range(slots.size):
         if pattern[w, 0] < 0:
@@ -98,9 +98,9 @@ def generate_columns(step: Step, search: Search, M: int, enough: int, rounds: in
                     for q in range(slots[w]):
                         search.spare[w, q] = search.leaf[w, q]
             add_patterns(m, step, bonus, search.leaf)
-        before = m.count[2]
+        before = m.counts[2]
         reoptimise(m, W, K, priced, PIVOTS)
-        if m.count[2] == before:
+        if m.counts[2] == before:
             if effort == EXACT or not loose:
                 return lowest, True, top
             effort = EXACT  # converged at bounds that are not exact: go on with exact ones

@@ -96,8 +96,10 @@ def longest_first(loads: Ints, slots: Ints, sizes: Ints, chosen: Ints, assignmen
 
 @kernel
 def choose(order: Ints, must: Ints, admitted: int, rule: int, flags: Ints, chosen: Ints) -> None:
-    """Fill `chosen` with the requests to admit, largest first: the forced ones and (rule 0) the oldest, (1) the largest,
-    (2) the smallest of the others. flags is scratch (N,)."""
+    """Fill `chosen` with the requests to admit, largest first: the forced ones and some others.
+
+    The others are the oldest (rule 0), the largest (1) or the smallest (2). flags is scratch (N,).
+    """
     N = order.size
     left = admitted
     for i in range(N):

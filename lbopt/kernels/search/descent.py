@@ -11,7 +11,7 @@ A descent that has used up its nodes can be continued: everything it needs is in
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.fill import fill
-from lbopt.kernels.search.terms import SCALE, Search, Step
+from lbopt.kernels.search.terms import Search, Step
 
 # search.cut: depth, whether the node at that depth is new, best leaf, whether every leaf could be settled
 DEPTH, NEW, TOP, SETTLED = 0, 1, 2, 3

@@ -1,9 +1,9 @@
 """Diving: solve the master, keep the patterns that it takes whole, solve again for the workers that are left.
 
-The master's optimum is a mixture of patterns, but most workers have one pattern at level one. Those are kept; the rest is
-a smaller problem of the same kind over the requests that are left, whose master starts from the prices of the last one.
-Where nothing is whole, the pattern of the highest level is kept. After each round a short descent tries to settle what is
-left at once.
+The master's optimum is a mixture of patterns, but most workers have one pattern at level one. Those are kept; the
+rest is a smaller problem of the same kind over the requests that are left, whose master starts from the prices of the
+last one. Where nothing is whole, the pattern of the highest level is kept. After each round a short descent tries to
+settle what is left at once.
 """
 
 import numpy as np
@@ -47,7 +47,7 @@ def dive(step: Step, search: Search, M: int, target: int, nodes: int, most: int,
     while True:
         # Settle what the master takes whole, or else its strongest pattern.
         strongest, top = -1, 0.0
-        for b in range(m.count[1]):
+        for b in range(m.counts[1]):
             j = m.basic[b]
             if m.items[j, 0] < 0:
                 if m.level[b] > NOTHING:
@@ -58,7 +58,7 @@ def dive(step: Step, search: Search, M: int, target: int, nodes: int, most: int,
             return -1, pivots
         for r in range(size):
             place[r] = r
-        for b in range(m.count[1]):
+        for b in range(m.counts[1]):
             j = m.basic[b]
             if m.items[j, 0] >= 0 and (j == strongest or m.level[b] > WHOLE):
                 r = m.owner[j]
@@ -87,12 +87,10 @@ def dive(step: Step, search: Search, M: int, target: int, nodes: int, most: int,
                 sub_rank[at] = place[rank[r]]
                 at += 1
         smallest_sums(v, left, sums)
-        sub = Step(
-            v, left, step.floor, sub_load[:size], sub_slots[:size], sub_rank[:size], sums, step.facts
-        )
+        sub = Step(v, left, step.floor, sub_load[:size], sub_slots[:size], sub_rank[:size], sums, step.facts)
         reset_master(m, left, size, 2.0 * M)
         tokens, converged, found = generate_columns(sub, search, M, NONE, 300)
-        pivots += m.count[2]
+        pivots += m.counts[2]
         if tokens == NONE:
             return -1, pivots
         if done + found < target and done + tokens // scale >= target:

@@ -10,8 +10,8 @@ ranges and always takes the one with the least bound:
 4. then the master program, whose prices are the best there are, and a dive for an assignment;
 5. then descents with growing limits: each finds an assignment as cheap as the bound, or shows that there is none.
 
-It ends when no open range is below the best assignment. All bounds are exact integers, and the search can be stopped and
-taken up again between any two of these steps.
+It ends when no open range is below the best assignment. All bounds are exact integers, and the search can be stopped
+and taken up again between any two of these steps.
 """
 
 from lbopt.kernels.arrays import Ints
@@ -22,7 +22,7 @@ from lbopt.kernels.search.dive import dive
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.near_optimal import list_all
-from lbopt.kernels.search.pattern import BRANCHES, best_pattern, prefix_best
+from lbopt.kernels.search.open_ranges import FRESH, cheapest, push, reached
 from lbopt.kernels.search.prices import evaluate, threshold_prices
 from lbopt.kernels.search.rematch import rematch
 from lbopt.kernels.search.terms import (
@@ -34,8 +34,6 @@ from lbopt.kernels.search.terms import (
     HEAVIEST,
     LAST,
     LB,
-    MOST,
-    NODES,
     NONE,
     OPEN,
     PRICES,
@@ -52,8 +50,8 @@ from lbopt.kernels.search.terms import (
     Step,
 )
 
-# stages of a single envelope
-_SPLIT, _THRESHOLD, _MASTER, _DESCENT = 0, 1, 2, 3
+# stages of a single envelope, beyond a fresh one; later ones count the descents
+_THRESHOLD, _MASTER = 1, 2
 
 #: Patterns listed for a worker, nodes of a descent: at the first level; both grow with every level.
 LISTED, BRIEF = 200, 300
@@ -74,6 +72,16 @@ _CLOSED = 1 << 62
 def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
     """Keep an assignment if it is the best so far; its cost is taken at the load it really reaches."""
     load, slots, v, facts = step.load, step.slots, step.v, step.facts
+    if facts[FORCED] > 0:
+        waiting = search.classes[5]
+        for k in range(v.size):
+            waiting[k] = step.n[k]
+        for w in range(load.size):
+            for q in range(slots[w]):
+                waiting[pattern[w, q]] -= 1
+        for k in range(v.size):
+            if step.floor[k] < 0 and waiting[k] > 0:
+                return  # a request that must be admitted is not
     M = facts[HEAVIEST]
     for w in range(load.size):
         after = load[w]
@@ -101,18 +109,6 @@ def _improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, rou
 
 
 @kernel
-def _push(search: Search, lb: int, first: int, last: int, tried: int) -> bool:
-    """Add an open range; False where there is no room for it."""
-    count = search.known[NODES]
-    if count >= search.node.shape[0]:
-        return False
-    node = search.node[count]
-    node[LB], node[FIRST], node[LAST], node[STAGE], node[TRIED] = lb, first, last, _SPLIT, tried
-    search.known[NODES] = count + 1
-    return True
-
-
-@kernel
 def _place_in_bank(search: Search, count: int) -> int:
     """Return where the count-th prices are kept: the first ones for good, the others in a ring."""
     P = search.bank.shape[0]
@@ -136,50 +132,6 @@ def _recall(step: Step, search: Search, at: int) -> None:
 
 
 @kernel
-def begin(step: Step, search: Search) -> None:
-    """Open ranges from the least possible envelope to the last one that could beat the best assignment."""
-    load, slots, sums, facts = step.load, step.slots, step.sums, step.facts
-    G, total, M, most = facts[WORKERS], facts[TOTAL], facts[HEAVIEST], facts[MOST]
-    for w in range(load.size):
-        M = max(M, load[w] + sums[slots[w]])
-    end = (search.known[COST] - 1 + total + most) // G
-    width = 1
-    while M <= end:
-        last = min(end, M + width - 1)
-        _push(search, max(0, G * M - total - most), M, last, 0)
-        M = last + 1
-        width *= 2
-
-
-@kernel
-def _cheapest(search: Search) -> int:
-    """Return the open range with the least bound, the one that has come furthest among equals; -1 for none."""
-    node = search.node
-    best = -1
-    for j in range(search.known[NODES]):
-        if best < 0 or node[j, LB] < node[best, LB] or (node[j, LB] == node[best, LB] and node[j, STAGE] > node[best, STAGE]):
-            best = j
-    return best
-
-
-@kernel
-def _reached(step: Step, search: Search, M: int) -> int:
-    """Return the largest load of at most M that some worker can have, M itself where that is not settled quickly."""
-    v, n, load, slots = step.v, step.n, step.load, step.slots
-    best, out = search.short[0], search.leaf
-    prefix_best(v.size, v, n, best)
-    top = step.facts[HEAVIEST]
-    for w in range(load.size):
-        margin = M - load[w]
-        value, bound = best_pattern(
-            margin, slots[w], 1, margin, margin, BRANCHES, v, v, n, best, step.sums, out[w], search.short[1]
-        )
-        if bound >= 0:
-            top = max(top, load[w] + (value if value == bound else margin))
-    return top
-
-
-@kernel
 def advance(step: Step, search: Search, budget: int) -> int:
     """Search until everything is closed or `budget` is spent (units of about 1 microsecond).
 
@@ -190,7 +142,7 @@ def advance(step: Step, search: Search, budget: int) -> int:
     stop = known[WORK] + budget
     sparse = step.v[step.v.size - 1] > SPARSE
     while True:
-        i = _cheapest(search)
+        i = cheapest(search)
         if i < 0 or node[i, LB] >= known[COST]:
             known[BOUND] = known[COST]
             return PROVED
@@ -208,9 +160,9 @@ def advance(step: Step, search: Search, budget: int) -> int:
                 node[i, LB] = _CLOSED
             else:
                 node[i, LB] = max(node[i, LB], G * a - total - tokens // scale)
-        elif sparse and stage == _SPLIT and _reached(step, search, b) < b:
+        elif sparse and stage == FRESH and reached(step, search, b) < b:
             # no worker can have a load of b: skip what nobody can reach
-            b = _reached(step, search, b)
+            b = reached(step, search, b)
             known[WORK] += 5 + W // 3
             node[i, LAST], node[i, TRIED] = b, 0
             if b < a:
@@ -220,9 +172,9 @@ def advance(step: Step, search: Search, budget: int) -> int:
             middle = (a + b) // 2
             lb, tried = node[i, LB], node[i, TRIED]
             node[i, LAST], node[i, TRIED] = middle, 0
-            if not _push(search, lb, middle + 1, b, tried):
+            if not push(search, lb, middle + 1, b, tried):
                 return STUCK
-        elif stage == _SPLIT:
+        elif stage == FRESH:
             node[i, STAGE] = _THRESHOLD
             if known[PRICES] == 0:  # later on, prices from another envelope are a better start
                 _first_prices(step, search, i)
@@ -268,7 +220,7 @@ def _best_prices(step: Step, search: Search, i: int) -> None:
     reset_master(m, step.n, W, 2.0 * M)
     _recall(step, search, _place_in_bank(search, known[PRICES] - 1))
     scaled, converged, top = generate_columns(step, search, M, G * M - total - known[COST], 300)
-    known[WORK] += 10 + m.count[2] * (W + m.count[1]) ** 2 // 1000
+    known[WORK] += 10 + m.counts[2] * (W + m.counts[1]) ** 2 // 1000
     node[i, LB] = max(node[i, LB], G * M - total - scaled // facts[SCALE])
     known[BOUND] = max(known[BOUND], min(node[i, LB], known[COST]))
     _keep_prices(step, search, M)
@@ -278,7 +230,7 @@ def _best_prices(step: Step, search: Search, i: int) -> None:
     if converged and node[i, LB] < known[COST]:
         _recall(step, search, _place_in_bank(search, known[PRICES] - 1))
         top, pivots = dive(step, search, M, G * M - total - node[i, LB], LISTED, LISTED, search.kept)
-        known[WORK] += pivots * (W + m.count[1]) ** 2 // 1000
+        known[WORK] += pivots * (W + m.counts[1]) ** 2 // 1000
         if top >= 0:
             _improve(step, search, search.kept, M, top, 100)
 

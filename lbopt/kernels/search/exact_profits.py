@@ -5,8 +5,8 @@ best[c, r] is the largest profit of exactly c requests with total at most r, aft
     best[c, r] = max(best[c, r], p_i + best[c - 1, r - v_i])      one request i after the other, c from large to small.
 
 taken[i, c, r] remembers whether request i raised the entry, so that a best pattern can be read off backwards. The
-relaxed tables of `tables` may use a request twice; this one never does. It costs (requests x slots x tokens) steps and is
-consulted only where the relaxed bounds are not good enough.
+relaxed tables of `tables` may use a request twice; this one never does. It costs (requests x slots x tokens) steps
+and is consulted only where the relaxed bounds are not good enough.
 """
 
 import numpy as np

@@ -10,9 +10,10 @@ from lbopt.kernels.search.terms import FORCED, NONE, SCALE, Search, Step
 def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern: Ints) -> int:
     """Serve the workers with decided[w] < 0; return the tokens admitted by all, -1 where one or a forced request fails.
 
-    Workers come in the order of step.rank, fewest slots and tightest margin first: they have the least choice. Profits are tilted
-    by 1/scale a token, so that among equally good patterns the one with most tokens is taken. Fills
-    pattern[w, :slots[w]]; decided workers have row decided[w] of search.items. `avail` is what the decided ones left.
+    Workers come in the order of step.rank, fewest slots and tightest margin first: they have the least choice.
+    Profits are tilted by 1/scale a token, so that among equally good patterns the one with most tokens is taken.
+    Fills pattern[w, :slots[w]]; decided workers have row decided[w] of search.items. `avail` is what the decided ones
+    left.
     """
     v, floor, load, slots, rank = step.v, step.floor, step.load, step.slots, step.rank
     items, price = search.items, search.price

@@ -1,12 +1,14 @@
 """The best pattern of a worker: exactly c requests whose sizes fit its margin, most profit at given prices.
 
-Size classes k = 0..K-1 ascend in size v[k] (tokens); avail[k] requests of the class are left; p[k] is the profit of one,
-its size less its price, in units of 1/scale token. A pattern is a multiset of c classes, written largest class first.
+Size classes k = 0..K-1 ascend in size v[k] (tokens); avail[k] requests of the class are left; p[k] is the profit of
+one, its size less its price, in units of 1/scale token. A pattern is a multiset of c classes, written largest class
+first.
 
-One request: the best profit among the classes that fit, a prefix maximum. Two: for each larger one the best partner that
-still fits, two pointers. More: the largest is tried from the top down and so on until two are left; a branch is left when
-it cannot beat the best pattern known, and everything ends when the ceiling is reached. The ceiling is what no pattern
-exceeds: a full margin (sizes cost their price, so profit <= size while prices are not negative), or the c best profits.
+One request: the best profit among the classes that fit, a prefix maximum. Two: for each larger one the best partner
+that still fits, two pointers. More: the largest is tried from the top down and so on until two are left; a branch is
+left when it cannot beat the best pattern known, and everything ends when the ceiling is reached. The ceiling is what
+no pattern exceeds: a full margin (sizes cost their price, so profit <= size while prices are not negative), or the c
+best profits.
 
 Source: the pricing problem of the Dantzig-Wolfe reformulation of BF-IO (IO) at H = 0 for a fixed envelope.
 """

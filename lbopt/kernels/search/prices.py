@@ -1,7 +1,7 @@
 """Prices of size classes and the bound they prove.
 
-Any prices lambda_k (1/scale tokens for one request of class k), not negative where a request need not be admitted, bound
-the tokens T that a fleet can admit while no load exceeds the envelope M:
+Any prices lambda_k (1/scale tokens for one request of class k), not negative where a request need not be admitted,
+bound the tokens T that a fleet can admit while no load exceeds the envelope M:
 
     scale * T  <=  sum_k n_k lambda_k + sum_w max { sum of (scale v_k - lambda_k) over a pattern of worker w }.
 

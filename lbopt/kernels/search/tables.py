@@ -18,7 +18,7 @@ _LESS = -(1 << 60)  # two of them still do not overflow
 
 @kernel
 def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, pairs: Ints) -> None:
-    """Set pairs[r] to the largest profit of two requests of the first `length` classes with total at most r <= reach."""
+    """Set pairs[r] to the largest profit of two requests, total at most r <= reach, of `length` classes."""
     for r in range(reach + 1):
         pairs[r] = _LESS
     for i in range(length):

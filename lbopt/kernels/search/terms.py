@@ -2,8 +2,8 @@
 
 Letters: W open workers (with free slots), ascending in slots; K size classes, ascending in size; Q the most slots of a
 worker; M the envelope, that is, the largest load allowed. A pattern is what one worker takes: classes[:slots], largest
-first. Prices and profits are in 1/scale tokens. Arrays of `Search` may be longer than the decision needs: they are reused
-from one decision to the next.
+first. Prices and profits are in 1/scale tokens. Arrays of `Search` may be longer than the decision needs: they are
+reused from one decision to the next.
 """
 
 from typing import NamedTuple
@@ -56,7 +56,7 @@ class Master(NamedTuple):
     items: Ints  # (C, Q) its classes, -1 beyond its length
     value: Floats  # (C,) tokens it brings; strongly negative for the artificial column of each worker
     limit: Floats  # (K,) requests of each class
-    count: Ints  # (3,) columns, tight rows, pivots
+    counts: Ints  # (3,) columns, tight rows, pivots
     row: Ints  # (R,) tight rows
     place: Ints  # (W + K,) position of a row among the tight ones, -1 = slack
     basic: Ints  # (R,) column that is basic at each position

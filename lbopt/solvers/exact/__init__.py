@@ -1,5 +1,9 @@
-"""lbopt's own exact search: the face of `lbopt.kernels.search`."""
+"""lbopt's own exact search: the face of `lbopt.kernels.search`.
 
+Importing it imports Numba, so it is imported on use.
+"""
+
+from lbopt.solvers.exact.proof import written_proof
 from lbopt.solvers.exact.search import ExactAnswer, search_exactly
 
-__all__ = ["ExactAnswer", "search_exactly"]
+__all__ = ["ExactAnswer", "search_exactly", "written_proof"]

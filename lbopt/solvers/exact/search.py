@@ -1,40 +1,18 @@
-"""Run the exact search on a step problem at H = 0: in slices, so that the clock and Ctrl-C are heard.
-
-Where fewer requests wait than there are slots, empty requests of size 0 fill the others; from then on every slot is
-filled by exactly one request, and which requests are admitted follows.
-"""
+"""Run the exact search on a step problem at H = 0: in slices, so that the clock and Ctrl-C are heard."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from lbopt.kernels.search.decision import (
-    choose,
-    group_requests,
-    hand_out,
-    longest_first,
-    most_tokens,
-    set_sums,
-    state_facts,
-)
-from lbopt.kernels.search.envelopes import advance, begin
-from lbopt.kernels.search.terms import BOUND, COST, OPEN, PRICES, PROVED, Search, Step
+from lbopt.kernels.search.envelopes import advance
+from lbopt.kernels.search.terms import BOUND, COST, OPEN, PRICES, PROVED
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.exact.workspace import workspace
+from lbopt.solvers.exact.decision import Decision
 
 #: Work between two looks at the clock, about microseconds.
 SLICE = 5_000
-
-#: Largest magnitude that an evaluation may reach (prices times scale, summed over all requests).
-LARGEST = 1 << 60
-
-#: Prices are rounded to 1/4096 token where magnitudes allow it.
-FINEST_SCALE = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,10 +48,11 @@ def search_exactly(
 
     `remaining` says how many seconds are left; None is without limit.
     """
-    decision = _Decision(problem)
+    decision = Decision(problem)
     if decision.scale == 0:
         return ExactAnswer(None, 0, "refused")
-    assignment, cost = decision.first_assignment()
+    first, cost = decision.first_assignment()
+    assignment: IntArray | None = first
     if best is not None and best <= cost:
         assignment, cost = None, best
     search = decision.start(cost)
@@ -101,82 +80,3 @@ def search_exactly(
         envelopes=search.bank_at[:kept].copy(),
         scale=decision.scale,
     )
-
-
-class _Decision:
-    """A step problem in the terms of the search."""
-
-    def __init__(self, problem: StepProblem) -> None:
-        self.loads, self.slots = problem.base[:, 0], problem.slots
-        self.num_requests = problem.num_requests
-        missing = max(0, problem.num_free_slots - problem.num_requests)
-        sizes, must = problem.work[:, 0], problem.must_admit.astype(np.int64)
-        if missing:
-            sizes = np.concatenate([sizes, np.zeros(missing, dtype=np.int64)])
-            must = np.concatenate([must, np.zeros(missing, dtype=np.int64)])
-        self.sizes, self.must = np.ascontiguousarray(sizes), must
-        self.admitted = problem.num_free_slots
-        if self.admitted == sizes.size:  # everybody is admitted, so nobody has to be forced
-            self.must = np.zeros_like(must)
-        self.order = np.lexsort((self.must, self.sizes)) if self.must.any() else np.argsort(self.sizes, kind="stable")
-        v, n, forced = np.zeros((3, self.sizes.size), dtype=np.int64)
-        K = group_requests(self.sizes, self.must, self.order, v, n, forced)
-        self.forced = int(self.must.sum())
-        open_workers = np.flatnonzero(self.slots)
-        self.workers = open_workers[np.argsort(self.slots[open_workers], kind="stable")]
-        load, slots = self.loads[self.workers], self.slots[self.workers]
-        bonus = 2 * (int(self.loads.max()) + int(v[K - 1])) if self.forced else 0
-        magnitude = (
-            sum(self.sizes.tolist())
-            + 2 * self.loads.size * (int(self.loads.max()) + int(slots.max()) * int(v[K - 1]))
-            + 2 * bonus * (self.forced + self.admitted)
-        )
-        self.scale = FINEST_SCALE
-        while self.scale > 0 and self.scale * magnitude > LARGEST:
-            self.scale //= 2
-        sums = np.zeros(int(slots.max()) + 1, dtype=np.int64)
-        facts = np.zeros(6, dtype=np.int64)
-        set_sums(v[:K], n[:K], sums)
-        self.step = Step(
-            v=v[:K],
-            n=n[:K],
-            floor=forced[:K] * (-bonus * self.scale),
-            load=load,
-            slots=slots,
-            rank=np.lexsort((-load, slots)),
-            sums=sums,
-            facts=facts,
-        )
-        most = most_tokens(self.sizes, self.must, self.order, self.admitted)
-        state_facts(self.loads, self.slots, self.scale, most, self.forced, facts)
-
-    def first_assignment(self) -> tuple[IntArray, int]:
-        """Return the best of three cheap assignments, and its cost."""
-        G, N = self.loads.size, self.sizes.size
-        now, room = np.zeros((2, G), dtype=np.int64)
-        chosen = np.zeros(self.admitted, dtype=np.int64)
-        assignments = np.zeros((3, N), dtype=np.int64)
-        flags = np.zeros(N, dtype=np.int64)
-        rules = 1 if self.admitted == N else 3
-        costs = []
-        for rule in range(rules):
-            choose(self.order, self.must, self.admitted, rule, flags, chosen)
-            costs.append(longest_first(self.loads, self.slots, self.sizes, chosen, assignments[rule], now, room))
-        best = int(np.argmin(costs))
-        return assignments[best, : self.num_requests], int(costs[best])
-
-    def start(self, cost: int) -> Search:
-        """Return a search for something cheaper than `cost`."""
-        search = workspace(self.step.load.size, self.step.v.size, int(self.step.slots[-1]))
-        search.known[COST] = cost
-        begin(self.step, search)
-        return search
-
-    def handed_out(self, search: Search) -> IntArray:
-        """Return the worker of each request in the best assignment of `search`."""
-        open_worker = np.full(self.loads.size, -1, dtype=np.int64)
-        open_worker[self.workers] = np.arange(self.workers.size)
-        assignment = np.zeros(self.num_requests, dtype=np.int64)
-        scratch: Any = np.zeros(self.step.v.size, dtype=np.int64)
-        hand_out(self.step, search.answer, self.order, scratch, open_worker, assignment)
-        return assignment

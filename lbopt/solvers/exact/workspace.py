@@ -65,7 +65,7 @@ def _allocate(W: int, K: int, Q: int) -> Search:
             items=np.full((columns, Q), -1, dtype=np.int64),
             value=np.zeros(columns),
             limit=np.zeros(K),
-            count=ints(3),
+            counts=ints(3),
             row=ints(tight),
             place=np.full(W + K, -1, dtype=np.int64),
             basic=ints(tight),

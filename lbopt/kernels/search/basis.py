@@ -1,0 +1,129 @@
+"""The four ways in which a basis of the master program changes, and what each does to its inverse.
+
+A column enters for a column (product form), a column enters and a class row becomes tight (the inverse is bordered), a
+class row becomes slack and a column leaves (the inverse is cut), or one class row is tight in place of another.
+`length` is the step of the pivot, `master.step` and `master.rate` are its direction. Textbook linear algebra.
+"""
+
+from lbopt.kernels.arrays import Floats
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.terms import Master
+
+
+@kernel
+def replace_column(m: Master, j: int, b: int, length: float) -> None:
+    """Column j takes basic position b."""
+    size = m.counts[1]
+    inverse, step = m.inverse, m.step
+    top = inverse[b]
+    d = step[b]
+    for p in range(size):
+        top[p] /= d
+    for r in range(size):
+        if r != b and step[r] != 0.0:
+            factor = step[r]
+            line = inverse[r]
+            for p in range(size):
+                line[p] -= factor * top[p]
+    m.basic[b] = j
+    m.level[b] = length
+
+
+@kernel
+def row_times_inverse(m: Master, k: int, out: Floats) -> None:
+    """Set out[:size] to (coefficients of class row k in the basic columns) times the inverse."""
+    size = m.counts[1]
+    items, basic, inverse = m.items, m.basic, m.inverse
+    Q = items.shape[1]
+    for p in range(size):
+        out[p] = 0.0
+    for b in range(size):
+        copies = 0.0
+        for q in range(Q):
+            other = items[basic[b], q]
+            if other < 0:
+                break
+            if other == k:
+                copies += 1.0
+        if copies != 0.0:
+            line = inverse[b]
+            for p in range(size):
+                out[p] += copies * line[p]
+
+
+@kernel
+def grow(m: Master, j: int, k: int, length: float, W: int) -> None:
+    """Column j enters and class row k becomes tight: border the inverse."""
+    size = m.counts[1]
+    inverse, step = m.inverse, m.step
+    alpha = m.rate[k]
+    bottom = inverse[size]
+    row_times_inverse(m, k, bottom)
+    for p in range(size):
+        bottom[p] = -bottom[p] / alpha
+    for b in range(size):
+        d = step[b]
+        if d != 0.0:
+            line = inverse[b]
+            for p in range(size):
+                line[p] -= d * bottom[p]
+        inverse[b, size] = -d / alpha
+    bottom[size] = 1.0 / alpha
+    m.row[size] = W + k
+    m.place[W + k] = size
+    m.basic[size] = j
+    m.level[size] = length
+    m.slack[k] = 0.0
+    m.counts[1] = size + 1
+
+
+@kernel
+def shrink(m: Master, b: int, p: int, length: float, W: int) -> None:
+    """The column at basic position b leaves and the row at position p becomes slack: cut both out of the inverse."""
+    size = m.counts[1]
+    inverse = m.inverse
+    pivot = inverse[b, p]
+    top = inverse[b]
+    for r in range(size):
+        if r != b and inverse[r, p] != 0.0:
+            factor = inverse[r, p] / pivot
+            line = inverse[r]
+            for q in range(size):
+                line[q] -= factor * top[q]
+    k = m.row[p] - W
+    m.place[W + k] = -1
+    m.slack[k] = length
+    last = size - 1
+    if b != last:  # the last basic column moves into the gap
+        for q in range(size):
+            inverse[b, q] = inverse[last, q]
+        m.basic[b], m.level[b] = m.basic[last], m.level[last]
+    if p != last:  # and so does the last tight row
+        for r in range(size):
+            inverse[r, p] = inverse[r, last]
+        m.row[p] = m.row[last]
+        m.place[m.row[p]] = p
+    m.counts[1] = last
+
+
+@kernel
+def replace_row(m: Master, k: int, p: int, length: float, W: int) -> None:
+    """Class row k becomes tight where the row at position p becomes slack."""
+    size = m.counts[1]
+    inverse = m.inverse
+    r = m.dual  # scratch; the duals are refreshed after each pivot
+    row_times_inverse(m, k, r)
+    alpha = r[p]
+    for b in range(size):
+        scaled = inverse[b, p] / alpha
+        if scaled != 0.0:
+            line = inverse[b]
+            for q in range(size):
+                line[q] -= scaled * r[q]
+        inverse[b, p] = scaled
+    old = m.row[p] - W
+    m.place[W + old] = -1
+    m.slack[old] = length
+    m.row[p] = W + k
+    m.place[W + k] = p
+    m.slack[k] = 0.0

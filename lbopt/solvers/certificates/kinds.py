@@ -1,0 +1,42 @@
+"""Which kinds of certificates there are, and the front door of their check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from lbopt.exceptions import CertificateError
+from lbopt.solvers import recount
+from lbopt.solvers.certificates.format import Certificate, shown, whole
+from lbopt.solvers.certificates.priced import check_priced
+
+if TYPE_CHECKING:
+    from lbopt.model import StepProblem
+
+#: Kind of certificate -> its check, called with the problem's numbers, the bound and the fields of the kind.
+KINDS: dict[str, Callable[[recount.Numbers, int, dict[str, Any]], None]] = {
+    "priced-envelopes": check_priced,
+}
+
+
+def check(problem: StepProblem, certificate: Certificate) -> int:
+    """Return the bound that `certificate` establishes: no feasible assignment of `problem` costs less.
+
+    Exact integers throughout; nothing of the search that wrote it is used.
+
+    Raises
+    ------
+    CertificateError
+        If the certificate is of another problem or of an unknown kind, is malformed, or does not prove its bound.
+    """
+    p = recount.Numbers(
+        problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()
+    )
+    own = recount.digest(p)
+    if certificate.problem_digest != own:
+        raise CertificateError(f"it is of problem {certificate.problem_digest!s:.12}…, not {own:.12}…")
+    bound = whole(certificate.bound, "its bound")
+    if certificate.kind not in KINDS:
+        raise CertificateError(f"its kind {shown(certificate.kind)} is unknown; this lbopt checks {', '.join(KINDS)}")
+    KINDS[certificate.kind](p, bound, certificate.body)
+    return bound

@@ -1,0 +1,121 @@
+"""The fields of a certificate of the kind "priced-envelopes", read with exact type checks.
+
+    "scale": S                                   prices are in units of 1/S token
+    "prices": [[[k, price of class k], ...], ...]     one list per price vector, k ascending, zero where absent
+    "nodes": [{"envelopes": [a, b], "prices": i, "tree": TREE}, ...]      "tree" only where the prices do not suffice
+
+TREE is the tree of decisions as a flat list of its records in preorder, so that depth costs no nesting. A record is
+
+    {"worker": g, "patterns": [[k1, k2, ...], ...]}   a branch; one subtree follows for each pattern, in this order
+    {"dead": [g, ...]}                                a leaf
+
+with the classes of a pattern in descending order, a class as often as the pattern takes it.
+
+Whether classes and workers exist depends on the problem and is left to the checker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from lbopt.exceptions import CertificateError
+from lbopt.solvers.certificates.format import fields, items, whole
+
+Pattern = tuple[int, ...]
+
+
+class Branch(NamedTuple):
+    """An inner record of a tree: `worker` takes one of `patterns`, whose subtrees follow in this order."""
+
+    worker: int
+    patterns: tuple[Pattern, ...]
+
+
+class Dead(NamedTuple):
+    """A leaf of a tree: what `workers` lose at least is more than what is left."""
+
+    workers: tuple[int, ...]
+
+
+Tree = tuple[Branch | Dead, ...]
+
+
+class Node(NamedTuple):
+    """A range of envelopes, and the prices (an index) and perhaps the tree that refute it."""
+
+    first: int
+    last: int
+    prices: int
+    tree: Tree | None
+
+
+@dataclass(frozen=True, slots=True)
+class PricedBody:
+    """The evidence: scale, sparse price vectors {class: price}, and nodes."""
+
+    scale: int
+    prices: tuple[dict[int, int], ...]
+    nodes: tuple[Node, ...]
+
+
+def read_priced_body(body: dict[str, Any]) -> PricedBody:
+    """Return the evidence of a certificate; a CertificateError names the first field that is not as it should be."""
+    fields(body, "the certificate", ("scale", "prices", "nodes"))
+    scale = whole(body["scale"], "scale", least=1)
+    vectors = items(body["prices"], "prices")
+    prices = tuple(_vector(vector, f"prices[{i}]") for i, vector in enumerate(vectors))
+    nodes = tuple(_node(node, f"node {i}", len(prices)) for i, node in enumerate(items(body["nodes"], "nodes")))
+    return PricedBody(scale, prices, nodes)
+
+
+def _vector(value: Any, what: str) -> dict[int, int]:
+    vector: dict[int, int] = {}
+    last = -1
+    for pair in items(value, what):
+        if type(pair) is not list or len(pair) != 2:
+            raise CertificateError(f"{what} holds an entry that is not [class, price]")
+        last = whole(pair[0], f"{what}: a class (ascending)", least=last + 1)
+        vector[last] = whole(pair[1], f"{what}: the price of class {last}")
+    return vector
+
+
+def _node(value: Any, what: str, num_prices: int) -> Node:
+    node = fields(value, what, ("envelopes", "prices"), ("tree",))
+    ends = items(node["envelopes"], f"{what}: envelopes")
+    if len(ends) != 2:
+        raise CertificateError(f"{what}: envelopes has {len(ends)} entries; expected [first, last]")
+    first = whole(ends[0], f"{what}: the first envelope")
+    last = whole(ends[1], f"{what}: the last envelope", least=first)
+    index = whole(node["prices"], f"{what}: prices", least=0, below=num_prices)
+    tree = _tree(node["tree"], f"{what}: tree") if "tree" in node else None
+    return Node(first, last, index, tree)
+
+
+def _tree(value: Any, what: str) -> Tree:
+    return tuple(_record(record, f"{what}[{i}]") for i, record in enumerate(items(value, what)))
+
+
+def _record(value: Any, what: str) -> Branch | Dead:
+    if type(value) is dict and "dead" in value:
+        return Dead(_numbers(fields(value, what, ("dead",))["dead"], f"{what}: dead"))
+    branch = fields(value, what, ("worker", "patterns"))
+    worker = whole(branch["worker"], f"{what}: worker", least=0)
+    patterns = tuple(_pattern(one, f"{what}: a pattern") for one in items(branch["patterns"], f"{what}: patterns"))
+    return Branch(worker, patterns)
+
+
+def _pattern(value: Any, what: str) -> Pattern:
+    pattern = _numbers(value, what)
+    if any(one < other for one, other in pairwise(pattern)):
+        raise CertificateError(f"{what} is {list(pattern[:8])}; expected classes in descending order")
+    return pattern
+
+
+def _numbers(value: Any, what: str) -> tuple[int, ...]:
+    numbers = items(value, what)
+    for number in numbers:
+        if type(number) is not int or not 0 <= number < 2**62:
+            whole(number, what, least=0, below=2**62)
+    return tuple(numbers)

@@ -1,0 +1,233 @@
+"""Write the proof of a search down: which prices, and where needed which decisions, refute every cheaper assignment.
+
+The search keeps its prices; which of them closes which range of envelopes is found again here, and so are the trees of
+decisions, by the same rule as in the descent: the worker with fewest patterns left is next. Nothing here has to be
+trusted: `lbopt.solvers.certificates.check` believes none of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lbopt.exceptions import CertificateError
+from lbopt.kernels.search.column_generation import generate_columns
+from lbopt.kernels.search.envelopes import LONGEST, SPARSE
+from lbopt.kernels.search.master import reset_master
+from lbopt.kernels.search.near_optimal import list_all
+from lbopt.kernels.search.open_ranges import reached
+from lbopt.kernels.search.prices import evaluate
+from lbopt.kernels.search.terms import EXACT, HEAVIEST, MOST, NONE, SCALE, TOTAL, WORKERS
+from lbopt.model import StepProblem
+from lbopt.model.integers import IntArray
+from lbopt.solvers.certificates import Certificate, priced_envelopes
+from lbopt.solvers.certificates.writer import NodeRow, branch, dead
+from lbopt.solvers.exact.decision import Decision
+from lbopt.solvers.exact.search import ExactAnswer
+
+#: Prices tried for a range of envelopes, those found nearest to it first.
+_NEAREST = 6
+
+#: Evaluations of prices before the proof is given up: with few, very large requests nearly every envelope is its own.
+_EVALUATIONS = 30_000
+
+#: Records of a tree before it is given up.
+_RECORDS = 400_000
+
+
+def written_proof(problem: StepProblem, answer: ExactAnswer) -> Certificate:
+    """Return the certificate that no assignment costs less than answer.bound.
+
+    Raises
+    ------
+    CertificateError
+        Where a part of the proof is too long to be written down.
+    """
+    return _Writer(problem, answer).certificate()
+
+
+class _Writer:
+    def __init__(self, problem: StepProblem, answer: ExactAnswer) -> None:
+        if answer.prices is None or answer.envelopes is None:
+            raise CertificateError("the search kept no prices, so there is no proof to write down")
+        self.problem, self.bound = problem, answer.bound
+        self.decision = Decision(problem)
+        self.step = self.decision.step
+        self.search = self.decision.start(answer.bound)
+        self.prices: list[IntArray] = list(answer.prices)
+        self.found_at: list[int] = answer.envelopes.tolist()
+        facts = self.step.facts
+        self.evaluations = 0
+        self.G, self.total, self.scale = (int(facts[i]) for i in (WORKERS, TOTAL, SCALE))
+
+    def certificate(self) -> Certificate:
+        facts, step = self.step.facts, self.step
+        first = max(int(facts[HEAVIEST]), int((step.load + step.sums[step.slots]).max()))
+        last = (self.bound - 1 + self.total + int(facts[MOST])) // self.G
+        if not self.prices:
+            self._solve(first)
+        nodes: list[NodeRow] = []
+        while first <= last:
+            node = self._longest(first, last) or self._single(first)
+            nodes.append(node)
+            first = node[1] + 1
+        used = sorted({node[2] for node in nodes})
+        row = {which: position for position, which in enumerate(used)}
+        return priced_envelopes(
+            self.problem.digest,
+            self.bound,
+            self.scale,
+            [self.prices[which].tolist() for which in used],
+            [(a, b, row[which], tree) for a, b, which, tree in nodes],
+        )
+
+    def _longest(self, a: int, last: int) -> NodeRow | None:
+        """Return the longest range from a on that prices close; None where they do not even close a alone.
+
+        The bound at b grows with b, in steps: at loads that some worker can have. So doubling and bisection find b.
+        """
+
+        def closed_by(b: int) -> int | None:
+            which, tokens = self._best(b, b == a)
+            return which if self._closes(a, tokens) else None
+
+        which = closed_by(a)
+        if which is None:
+            return None
+        good, step = a, 1
+        while good < last:
+            beyond = min(last, a + step)
+            found = closed_by(beyond)
+            if found is None:
+                break
+            good, which, step = beyond, found, 2 * step
+        else:
+            return a, good, which, None
+        low, high = good, beyond  # closed at low, not at high
+        while high - low > 1:
+            middle = (low + high) // 2
+            found = closed_by(middle)
+            if found is None:
+                high = middle
+            else:
+                low, which = middle, found
+        return a, low, which, None
+
+    def _closes(self, a: int, tokens: int) -> bool:
+        return tokens == NONE or self.G * a - self.total - tokens // self.scale >= self.bound
+
+    def _evaluate(self, which: int, M: int) -> int:
+        self.evaluations += 1
+        if self.evaluations > _EVALUATIONS:
+            raise CertificateError(f"the proof needs more than {_EVALUATIONS} evaluations; it is not written down")
+        self.search.price[: self.step.v.size] = self.prices[which]
+        # No worker can have a load between `reached` and M, so exact bounds are equal there; ours need not be.
+        at = reached(self.step, self.search, M) if self.step.v[-1] > SPARSE else M
+        return int(evaluate(self.step, self.search, at, EXACT))
+
+    def _best(self, M: int, thorough: bool) -> tuple[int, int]:
+        """Return the prices of the least bound at M among those found nearest to it, and that bound times scale."""
+        near = sorted(range(len(self.prices)), key=lambda i: abs(self.found_at[i] - M))
+        values = [(self._evaluate(i, M), i) for i in (near if thorough else near[:_NEAREST])]
+        tokens, which = min(values)
+        return which, tokens
+
+    def _solve(self, M: int) -> None:
+        """Find the best prices at M anew."""
+        search, step = self.search, self.step
+        search.price[: step.v.size] = self.prices[0] if self.prices else step.floor
+        reset_master(search.master, step.n, step.load.size, 2.0 * M)
+        generate_columns(step, search, M, NONE, 300)
+        self.prices.append(search.best_price[: step.v.size].copy())
+        self.found_at.append(M)
+
+    def _single(self, M: int) -> NodeRow:
+        """Close one envelope that known prices leave open: by better prices, or by a tree."""
+        if M not in self.found_at:
+            self._solve(M)
+        which, tokens = self._best(M, True)
+        return M, M, which, None if self._closes(M, tokens) else self._tree(M, which)
+
+    def _tree(self, M: int, which: int) -> list[dict[str, Any]]:
+        search, step = self.search, self.step
+        tokens = self._evaluate(which, M)
+        budget = tokens - self.scale * (self.G * M - self.total - self.bound + 1)
+        rows = int(list_all(step, search, M, budget, LONGEST))
+        tree = _Tree(
+            first=search.first[: step.load.size].tolist(),
+            last=search.last[: step.load.size].tolist(),
+            items=search.items[:rows],
+            loss=search.loss[:rows],
+            slots=step.slots.tolist(),
+            avail=step.n.copy(),
+            names=self.decision.workers.tolist(),
+        )
+        return tree.records(budget)
+
+
+class _Tree:
+    """The decisions of one envelope, as flat records in preorder."""
+
+    def __init__(
+        self,
+        *,
+        first: list[int],
+        last: list[int],
+        items: IntArray,
+        loss: IntArray,
+        slots: list[int],
+        avail: IntArray,
+        names: list[int],
+    ) -> None:
+        self.listed = [w for w in range(len(slots)) if first[w] >= 0]
+        self.first, self.last, self.loss, self.slots, self.names = first, last, loss, slots, names
+        self.avail = avail
+        # copies[j, q]: how many requests of class items[j, q] pattern j takes; unused places ask for none
+        width = np.zeros(loss.size, dtype=np.int64)
+        for w in self.listed:
+            width[first[w] : last[w]] = slots[w]
+        used = np.arange(items.shape[1])[None, :] < width[:, None]
+        same = (items[:, :, None] == items[:, None, :]) & used[:, None, :]
+        self.items, self.copies = np.where(used, items, 0), np.where(used, same.sum(axis=2), 0)
+
+    def records(self, budget: int) -> list[dict[str, Any]]:
+        """Return the tree for this budget (1/scale tokens)."""
+        out: list[dict[str, Any]] = []
+        undecided = set(self.listed)
+        self._visit(budget, undecided, out)
+        return out
+
+    def _visit(self, budget: int, undecided: set[int], out: list[dict[str, Any]]) -> None:
+        if len(out) > _RECORDS:
+            raise CertificateError(f"the proof needs a tree of more than {_RECORDS} records; it is not written down")
+        viable = (self.avail[self.items] >= self.copies).all(axis=1) & (self.loss <= budget)
+        least: dict[int, int] = {}
+        for w in undecided:
+            rows = np.flatnonzero(viable[self.first[w] : self.last[w]])
+            if rows.size == 0:
+                out.append(dead([self.names[w]]))
+                return
+            least[w] = int(self.loss[self.first[w] + int(rows[0])])  # ascending losses
+        spare = budget - sum(least.values())
+        heavy = [w for w in undecided if least[w] > 0]
+        if spare < 0:
+            out.append(dead([self.names[w] for w in heavy]))
+            return
+        if not undecided:
+            raise CertificateError("the proof rests on workers with too many patterns to be listed; it is not written")
+        counts = {
+            w: int((viable & (self.loss <= spare + least[w]))[self.first[w] : self.last[w]].sum()) for w in undecided
+        }
+        w = min(undecided, key=lambda u: (counts[u], u))
+        rows = self.first[w] + np.flatnonzero(viable[self.first[w] : self.last[w]])
+        patterns = [self.items[j, : self.slots[w]].tolist() for j in rows]
+        out.append(branch(self.names[w], patterns))
+        rest = undecided - {w}
+        for j, pattern in zip(rows.tolist(), patterns, strict=True):
+            if self.loss[j] > spare + least[w]:
+                out.append(dead([self.names[u] for u in heavy if u != w]))
+                continue
+            np.subtract.at(self.avail, pattern, 1)
+            self._visit(budget - int(self.loss[j]), rest, out)
+            np.add.at(self.avail, pattern, 1)

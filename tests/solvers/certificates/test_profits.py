@@ -1,0 +1,147 @@
+"""Best profits and patterns, in every mode of the table, against enumeration."""
+
+import random
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from lbopt.exceptions import CertificateError
+from lbopt.solvers.certificates import cardinality_table, profits
+from lbopt.solvers.certificates.pattern_list import PatternList
+from lbopt.solvers.certificates.patterns import Patterns
+from lbopt.solvers.certificates.profits import BestProfits
+from lbopt.solvers.certificates.step import SizeClasses, extreme_total
+
+TINY = {"i": 0, "O": 0}
+MODES = {
+    "exact": {},
+    "coarse": {"_TABLE_WORK": TINY, "_COARSE_WORK": {"i": 20, "O": 20}},
+    "one coarse cell": {"_TABLE_WORK": TINY, "_COARSE_WORK": {"i": 1, "O": 1}},
+    "no table": {"_ROW_OPERATIONS": 0},
+    "no tables after each class": {"_KEPT": 0},
+}
+
+
+SEEDS = {1: 200, 2**57: 60}  # the second is beyond int64 with most scales
+
+
+@pytest.fixture(params=MODES)
+def mode(request, monkeypatch):
+    for name, value in MODES[request.param].items():
+        monkeypatch.setattr(cardinality_table if name == "_KEPT" else profits, name, value)
+    return request.param
+
+
+def random_classes(rng, factor=1):
+    sizes = sorted(rng.choices(range(rng.choice([3, 12, 40])), k=rng.randint(1, 9)))
+    keys = sorted({(factor * size + rng.randint(0, factor > 1), rng.random() < 0.3) for size in sizes})
+    counts = tuple(rng.choice([1, 1, 2, 3]) for _ in keys)
+    return SizeClasses(tuple(size for size, _ in keys), tuple(must for _, must in keys), counts)
+
+
+def every_pattern(classes, count, room, value):
+    """Enumerate (profit, pattern), most profitable first."""
+    copies = [k for k, n in enumerate(classes.counts) for _ in range(n)][::-1]
+    found = {one for one in combinations(copies, count) if sum(classes.sizes[k] for k in one) <= room}
+    return sorted(((sum(value[k] for k in one), one) for one in found), key=lambda pair: (-pair[0], pair[1]))
+
+
+def random_table(rng, factor=1):
+    classes = random_classes(rng, factor)
+    scale = rng.choice([1, 3, 64])
+    prices = [rng.randint(-5 if must else 0, 30) * factor * rng.choice([0, 1]) for must in classes.forced]
+    most = rng.randint(1, min(5, sum(classes.counts)))
+    reach = {
+        c: rng.randint(c * classes.sizes[0], c * classes.sizes[-1])
+        for c in range(1, most + 1)
+        if c == most or rng.random() < 0.5
+    }
+    return classes, prices, scale, reach
+
+
+@pytest.mark.parametrize("factor", [1, 2**57])
+def test_best_profits(mode, factor):
+    """Exact where it says so, never below the truth elsewhere; also beyond 64 bits."""
+    exact = loose = large = 0
+    for seed in range(SEEDS[factor]):
+        rng = random.Random(seed)
+        classes, prices, scale, reach = random_table(rng, factor)
+        table = BestProfits(classes, prices, scale, reach)
+        large += table.kind.kind == "O"
+        for count, top in reach.items():
+            for room in {0, top, rng.randint(0, top), rng.randint(0, top)}:
+                truth = every_pattern(classes, count, room, table.own)
+                room = table.clipped(count, room)
+                best = table.upper(count, np.array([room], dtype=table.kind))[0]
+                if not truth:
+                    assert not table.exact or best < table.none_below
+                    continue
+                assert best >= truth[0][0]
+                exact += table.exact
+                loose += not table.exact
+                assert not table.exact or best == truth[0][0]
+                assert Patterns(table, count, room, None, 10**6).best_or_above() == truth[0][0]
+                for patience in (0, 1, 2):
+                    assert Patterns(table, count, room, None, patience).best_or_above() >= truth[0][0]
+    assert exact > 200 or factor > 1 or mode not in ("exact", "no tables after each class")
+    assert loose > 20 or (factor == 1 and mode in ("exact", "no tables after each class"))
+    assert (large > 20) == (factor > 1)
+
+
+@pytest.mark.parametrize("factor", [1, 2**57])
+def test_patterns_in_order(mode, factor):
+    """All patterns of enough profit, in order, and the ones among them that the copies left suffice for."""
+    listed = 0
+    for seed in range(SEEDS[factor]):
+        rng = random.Random(seed)
+        classes, prices, scale, reach = random_table(rng, factor)
+        table = BestProfits(classes, prices, scale, reach)
+        count = max(reach)
+        room = table.clipped(count, reach[count])
+        truth = every_pattern(classes, count, room, table.own)
+        least = rng.choice(truth)[0] if truth and rng.random() < 0.3 else None
+        truth = [pair for pair in truth if least is None or pair[0] >= least]
+        patterns = Patterns(table, count, room, least, 10**6)
+        found = []
+        while (one := patterns[len(found)]) is not None:
+            found.append(one)
+        assert [one.profit for one in found] == [profit for profit, _ in truth]
+        assert {one.pattern for one in found} == {pattern for _, pattern in truth}
+        assert all(dict(one.needs) == {k: one.pattern.count(k) for k in one.pattern} for one in found)
+        listed += len(found)
+        left = [rng.randint(0, n) for n in classes.counts]
+        enough = rng.choice(truth)[0] if truth else 0
+        wanted = {p for profit, p in truth if profit >= enough and all(p.count(k) <= left[k] for k in p)}
+        some = PatternList(Patterns(table, count, room, least, 10**6), count)
+        for _ in range(2):
+            assert {one.pattern for one in some.available(np.array(left), enough)} == wanted
+    assert listed > 5 * SEEDS[factor]
+
+
+def test_long_lists_are_read_in_blocks():
+    classes = SizeClasses(tuple(range(40)), (False,) * 40, (2,) * 40)
+    table = BestProfits(classes, [0] * 40, 1, {3: 100})
+    some = PatternList(Patterns(table, 3, 100, None, 10**6), 3)
+    left = np.array([0, 1, 2, 0] * 10)
+    truth = {p for profit, p in every_pattern(classes, 3, 100, table.own) if profit >= 60}
+    truth = {p for p in truth if all(p.count(k) <= left[k] for k in p)}
+    assert len(truth) > 500
+    assert {one.pattern for one in some.available(left, 60)} == truth
+
+
+def test_patience_ends():
+    classes = SizeClasses(tuple(range(40)), (False,) * 40, (1,) * 40)
+    patterns = Patterns(BestProfits(classes, [0] * 40, 1, {3: 60}), 3, 60, None, 50)
+    with pytest.raises(CertificateError, match="more patterns than"):
+        patterns[1000]
+
+
+def test_extreme_totals():
+    for seed in range(50):
+        rng = random.Random(seed)
+        values = [(rng.randint(-9, 9), rng.randint(0, 3)) for _ in range(6)]
+        every = sorted(value for value, n in values for _ in range(n))
+        for count in range(len(every) + 1):
+            assert extreme_total(values, count, largest=False) == sum(every[:count])
+            assert extreme_total(values, count, largest=True) == sum(every[len(every) - count :])
