@@ -1,6 +1,6 @@
 """Time `lbopt.solve` on the frozen classes of steady states.
 
-python -m tests.benchmarks.steady_states --data ../shared/data --count 100 --limit 2 rich-burstgpt-g16 leftover-azure-g64
+python -m tests.benchmarks.steady_states --data ../shared/data --count 100 --limit 2 rich-burstgpt-g16
 """
 
 import argparse
