@@ -18,7 +18,6 @@ from collections.abc import Generator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
@@ -59,8 +58,15 @@ class Joblib:
         pending = {task.key: task for task in tasks}
         with tempfile.TemporaryDirectory(prefix="lbopt-runner-") as marks:
             while pending:
-                pool = joblib.Parallel(self.jobs or joblib.cpu_count(), return_as="generator_unordered", batch_size=1)
-                calls = [joblib.delayed(_marked)(task, marks, os.getpid()) for task in pending.values()]
+                pool = joblib.Parallel(
+                    self.jobs or joblib.cpu_count(),
+                    backend="loky",
+                    return_as="generator_unordered",
+                    batch_size=1,
+                    initializer=_end_with,
+                    initargs=(os.getpid(),),
+                )
+                calls = [joblib.delayed(_marked)(task, marks) for task in pending.values()]
                 try:
                     with closing(pool(calls)) as done:
                         for outcome in done:
@@ -80,17 +86,14 @@ class Joblib:
                             yield outcome
 
 
-def _marked(task: Task, marks: str, parent: int) -> Outcome:
+def _marked(task: Task, marks: str) -> Outcome:
     """Leave the mark that the task has begun, in the folder `marks`, and run it."""
-    if os.getpid() != parent:
-        _end_with(parent)
     Path(marks, task.key).touch()
     return execute(task)
 
 
-@cache
 def _end_with(parent: int) -> None:
-    """End this process when its parent has ended; asked for again, it does nothing."""
+    """End this process when its parent has ended: the first thing that each process of the pool is told."""
 
     def look() -> None:
         while os.getppid() == parent:
