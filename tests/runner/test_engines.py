@@ -69,7 +69,7 @@ def _die(task, marks, parent):
 
 def test_joblib_is_asked_for_when_it_is_absent(store, monkeypatch):
     monkeypatch.setitem(sys.modules, "joblib", None)
-    with pytest.raises(BackendUnavailableError, match=r"pip install 'joblib>=1.4'"):
+    with pytest.raises(BackendUnavailableError, match=r"pip install 'joblib>=1.5'"):
         run_tasks(MIXED, store, engine="joblib")
 
 

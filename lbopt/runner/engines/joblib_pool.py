@@ -108,7 +108,7 @@ def _joblib() -> ModuleType:
         import joblib
     except ImportError:
         raise BackendUnavailableError(
-            "engine 'joblib' needs the package joblib, which is absent: pip install 'joblib>=1.4'; "
+            "engine 'joblib' needs the package joblib, which is absent: pip install 'joblib>=1.5'; "
             "engine 'serial' needs none"
         ) from None
     found: ModuleType = joblib
