@@ -63,7 +63,7 @@ def test_a_pool_that_never_begins_is_an_error(store, monkeypatch):
     assert len(store) == 0
 
 
-def _die(task, marks, parent):
+def _die(task, marks):
     os._exit(1)
 
 
