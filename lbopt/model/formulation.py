@@ -245,21 +245,44 @@ def reduce_loads(problem: StepProblem) -> ReducedLoads:
 def envelope_floors(problem: StepProblem, loads: ReducedLoads) -> list[int]:
     """Return, for each h, a lower bound on M_h in reduced units.
 
-    A maximum is at least every base load, at least the mean load with the lightest admissible set rounded up, and,
-    where all slots get filled, at least base[g,h] plus the slots_g smallest works, for each g.
+    A maximum M is at least
+
+    * every base load, and the mean load with the lightest admissible set rounded up;
+    * the least M with sum_g min(M, base[g,h] + the slots_g largest works) >= that load: a worker with few slots cannot
+      get its share, so others carry more than the mean;
+    * base[g,h] plus the smallest works that g must take because the slots elsewhere do not suffice, for each g;
+    * the lightest worker with a free slot plus the largest work that has to be admitted.
     """
-    slots = problem.slots.tolist()
+    admitted = problem.num_admitted
+    slots = [min(c, admitted) for c in problem.slots.tolist()]
+    must = [True] * problem.num_requests if admitted == problem.num_requests else problem.must_admit.tolist()
     floors = []
     for h in range(problem.horizon + 1):
         column = [row[h] for row in loads.base]
         work = [row[h] for row in loads.work]
         least = admitted_total(work, problem.must_admit.tolist(), problem.num_admitted, largest=False)
         floor = max(max(column), -(-(sum(column) + least) // len(column)))
-        if problem.num_admitted == problem.num_free_slots:
-            lightest = _prefix_sums(sorted(work))
-            floor = max(floor, *(load + lightest[c] for load, c in zip(column, slots, strict=True)), 0)
-        floors.append(floor)
+        lightest, heaviest = _prefix_sums(sorted(work)), _prefix_sums(sorted(work, reverse=True))
+        forced = (max(0, admitted - sum(slots) + c) for c in slots)
+        floor = max(floor, *(load + lightest[c] for load, c in zip(column, forced, strict=True)))
+        if any(must):
+            largest = max(w for w, forced in zip(work, must, strict=True) if forced)
+            floor = max(floor, largest + min(load for load, c in zip(column, slots, strict=True) if c > 0))
+        most = [load + heaviest[c] for load, c in zip(column, slots, strict=True)]
+        floors.append(_least_level(most, sum(column) + least, floor))
     return floors
+
+
+def _least_level(most: Sequence[int], total: int, low: int) -> int:
+    """Return the least level >= `low` at which loads of at most `most` hold `total`; there is one."""
+    high = max(low, *most)
+    while low < high:
+        middle = (low + high) // 2
+        if sum(min(middle, one) for one in most) >= total:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 def admitted_total(weights: Sequence[int], must_admit: Sequence[bool], count: int, *, largest: bool) -> int:

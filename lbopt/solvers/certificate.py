@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lbopt.exceptions import CertificateError
 from lbopt.solvers import recount
-from lbopt.solvers.certificates import check
+from lbopt.solvers.certificates import check, refuted
 
 if TYPE_CHECKING:
     from lbopt.model import StepProblem
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 #: Placements that the verifier's own exhaustive search may try: about a second.
 EXHAUST_LIMIT = 200_000
 
-_STOP_REASONS = ("proved", "claimed", "time", "interrupted", "refused", "contradicted", "failed")
+#: Subsets that its enumeration for few workers may look at: some seconds.
+ENUMERATION_LIMIT = 20_000_000
+
+_STOP_REASONS = ("proved", "claimed", "time", "interrupted", "refused", "contradicted", "failed", "stuck")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +181,9 @@ def _check_bound(
     if exact is not None:
         established.append(f"no assignment is below {result.bound}, by exhausting the problem again")
         return True
+    if result.proof == "exhaustion" and _enumerated(p, result.bound):
+        established.append(f"no assignment is below {result.bound}, by enumerating the problem again")
+        return True
     if certified is not None:
         established.append(f"no assignment is below {result.bound}, by the certificate")
         return True
@@ -190,6 +196,17 @@ def _check_bound(
         f"that no assignment is below {result.bound} is the word of {whose}; elementary reasoning gives {elementary}"
     )
     return False
+
+
+def _enumerated(p: recount.Numbers, bound: int) -> bool:
+    """Tell whether the verifier's enumeration of few requests on few workers finds nothing below the bound."""
+    if len(p.base[0]) > 1 or p.admitted < len(p.work) or bound <= 0:
+        return False
+    before = sum(row[0] for row in (*p.base, *p.work))
+    level = (bound - 1 + before) // len(p.base)  # the largest load that a cost below the bound allows
+    answer = refuted(p, level, ENUMERATION_LIMIT)
+    _demand(answer is not False, f"bound {bound} is wrong: loads of at most {level} are possible")
+    return answer is True
 
 
 def _check_leximax(

@@ -88,11 +88,7 @@ def lower_bound(p: Numbers) -> int:
     for h in range(width):
         column, sizes = [row[h] for row in base], [row[h] for row in work]
         mean = -((-sum(column) - _extreme(sizes, p.must, admitted, heaviest=False)) // workers)
-        peak = max(mean, *column)
-        if admitted == sum(p.slots):
-            light = sorted(sizes)
-            peak = max([peak] + [a + sum(light[:c]) for a, c in zip(column, p.slots, strict=True)])
-        peaks.append(peak)
+        peaks.append(_least_peak(p, column, sizes, max(mean, *column)))
 
     def best_on(room: list[int]) -> int:
         sizes = [sum(row[h] for h in room) for row in work]
@@ -106,6 +102,31 @@ def lower_bound(p: Numbers) -> int:
 
     best = max(sum(best_on([h]) for h in range(width)), best_on(list(range(width))))
     return unit * best
+
+
+def _least_peak(p: Numbers, column: list[int], sizes: list[int], peak: int) -> int:
+    """Raise a bound on the largest load by what slots enforce."""
+    light = [0]
+    for size in sorted(sizes):
+        light.append(light[-1] + size)
+    everything = light[-1]
+    places = [min(c, p.admitted) for c in p.slots]
+    for load, c in zip(column, places, strict=True):
+        elsewhere = sum(places) - c
+        if p.admitted > elsewhere:  # the others cannot take them all
+            peak = max(peak, load + light[p.admitted - elsewhere])
+    bound_to_come = [s for s, m in zip(sizes, p.must, strict=True) if m or p.admitted == len(sizes)]
+    if bound_to_come:
+        peak = max(peak, max(bound_to_come) + min(a for a, c in zip(column, places, strict=True) if c))
+    # each worker fills up to its ceiling; raise the water level until all fits
+    ceilings = sorted(a + everything - light[len(sizes) - c] for a, c in zip(column, places, strict=True))
+    missing = sum(column) + _extreme(sizes, p.must, p.admitted, heaviest=False)
+    for done, ceiling in enumerate(ceilings):
+        share = -(-missing // (len(ceilings) - done))
+        if share <= ceiling:
+            return max(peak, share)
+        missing -= ceiling
+    return peak
 
 
 def _extreme(sizes: list[int], must: list[bool], count: int, *, heaviest: bool) -> int:

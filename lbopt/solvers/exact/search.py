@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lbopt.kernels.search.envelopes import advance
 from lbopt.kernels.search.terms import BOUND, COST, OPEN, PRICES, PROVED
-from lbopt.model import StepProblem
+from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
+from lbopt.solvers.bounds import elementary_bound
+from lbopt.solvers.exact.cold_start import balanced_start, is_cold
 from lbopt.solvers.exact.decision import Decision
+from lbopt.solvers.exact.everybody import Everybody, kept_prices, place_everybody
+from lbopt.solvers.exact.workspace import check_memory
+
+Clock = Callable[[], float | None]
 
 #: Work between two looks at the clock, about microseconds.
 SLICE = 5_000
@@ -29,6 +35,8 @@ class ExactAnswer:
         "done" (bound and best cost are equal), "stuck", "time", "interrupted", or "refused" (magnitudes beyond int64).
     prices, envelopes, scale
         int64 (P, K) and (P,): the prices found and the envelopes they were found at, in 1/scale tokens.
+    proof
+        Where the bound comes from, as in `Result`.
     """
 
     assignment: IntArray | None
@@ -37,17 +45,41 @@ class ExactAnswer:
     prices: IntArray | None = None
     envelopes: IntArray | None = None
     scale: int = 1
+    proof: str = "certificate"
 
 
 def search_exactly(
     problem: StepProblem,
     best: int | None,
-    remaining: Callable[[], float | None],
+    remaining: Clock,
 ) -> ExactAnswer:
     """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
 
     `remaining` says how many seconds are left; None is without limit.
+
+    Raises
+    ------
+    InputError
+        Where the search would take too much memory.
     """
+    if 0 < problem.num_requests == problem.num_admitted:
+        return _everybody(problem, best, remaining)
+    if not is_cold(problem):
+        return _by_prices(problem, best, remaining)
+    cold, cost = _cold(problem, remaining)
+    useful = best is None or cost < best
+    least = cost if best is None else min(cost, best)
+    bound = elementary_bound(problem) if least > 0 else 0
+    if least == bound:
+        return ExactAnswer(cold if useful else None, bound, "done", proof="elementary-bound")
+    answer = _by_prices(problem, least, remaining)
+    if answer.assignment is None and useful:
+        answer = replace(answer, assignment=cold)
+    return answer if answer.bound >= bound else replace(answer, bound=bound, proof="elementary-bound")
+
+
+def _by_prices(problem: StepProblem, best: int | None, remaining: Clock) -> ExactAnswer:
+    check_memory(problem)
     decision = Decision(problem)
     if decision.scale == 0:
         return ExactAnswer(None, 0, "refused")
@@ -79,4 +111,44 @@ def search_exactly(
         prices=search.bank[:kept, : decision.step.v.size].copy(),
         envelopes=search.bank_at[:kept].copy(),
         scale=decision.scale,
+    )
+
+
+def _cold(problem: StepProblem, remaining: Clock) -> tuple[IntArray, int]:
+    """Return the best assignment of a chosen set of requests, and its cost."""
+    found: tuple[IntArray, int] | None = None
+    for assignment in balanced_start(problem):
+        value, left = objective(problem, assignment), remaining()
+        if found is None or value < found[1]:
+            found = assignment, value
+        if value == 0 or (left is not None and left <= 0):
+            break
+    assert found is not None, "there is one after the first slice"
+    return found
+
+
+def _everybody(problem: StepProblem, best: int | None, remaining: Clock) -> ExactAnswer:
+    """Answer a decision in which all waiting requests are admitted."""
+    known: Everybody | None = None
+    stop = "stuck"
+    try:
+        for known in place_everybody(problem):
+            left = remaining()
+            if not known.done and left is not None and left <= 0:
+                stop = "time"
+                break
+    except KeyboardInterrupt:
+        if known is None:
+            raise
+        stop = "interrupted"
+    assert known is not None, "the first look comes before any doubt"
+    prices, envelopes, scale = kept_prices(known) or (None, None, 1)
+    return ExactAnswer(
+        assignment=None if best is not None and best <= known.cost else known.assignment,
+        bound=known.bound,
+        stop="done" if known.bound == min(known.cost, known.cost if best is None else best) else stop,
+        prices=prices,
+        envelopes=envelopes,
+        scale=scale,
+        proof=known.proof,
     )

@@ -7,12 +7,37 @@ import threading
 
 import numpy as np
 
+from lbopt.exceptions import InputError
 from lbopt.kernels.search.tables import TABLE
 from lbopt.kernels.search.terms import Master, Search
+from lbopt.model import StepProblem
 
 _NODES, _PRICES, _COLUMNS, _ROWS = 1 << 14, 64, 6000, 40_000
 
+#: Bytes that the arrays of one decision may take.
+LARGEST = 4 << 30
+
 _ours = threading.local()
+
+
+def bytes_needed(problem: StepProblem) -> int:
+    """Return about how many bytes the search by prices would take."""
+    W, N = int((problem.slots > 0).sum()), problem.num_requests
+    Q = int(problem.slots.max())
+    tight = W + min(N + 1, W * Q) + 1
+    columns, rows = max(_COLUMNS, 16 * W), max(_ROWS, 200 * W)
+    return 8 * (tight**2 + columns * (Q + 2) + 5 * rows + W * (13 * Q + 30) + N * (_PRICES + 20))
+
+
+def check_memory(problem: StepProblem) -> None:
+    """Refuse a problem that is too large, before anything is allocated."""
+    needed = bytes_needed(problem)
+    if needed > LARGEST:
+        raise InputError(
+            f"{problem.num_requests} requests for {problem.num_workers} workers of up to {int(problem.slots.max())} "
+            f"free slots would take about {needed / 2**30:.1f} GiB in the exact search, which stops at "
+            f"{LARGEST / 2**30:.0f}; offer it fewer waiting requests, or use a policy"
+        )
 
 
 def workspace(num_open: int, num_classes: int, most_slots: int) -> Search:

@@ -70,7 +70,7 @@ def test_it_is_never_worse_than_a_hint_and_stops_in_time():
 def test_a_proof_survives_its_file_and_a_raised_bound_does_not(tmp_path):
     from lbopt import CertificateError, Result
 
-    problem = StepProblem.now([0, 0], [2, 2], [10, 10, 10, 1])
+    problem = StepProblem.now([0, 0], [2, 2], [10, 10, 10, 3, 1])
     result = solve(problem)
     assert (result.proof, result.proved, result.solver) == ("certificate", True, "exact")
     path = tmp_path / "r.json"
@@ -82,7 +82,7 @@ def test_a_proof_survives_its_file_and_a_raised_bound_does_not(tmp_path):
     data["objective"] += 1
     with pytest.raises(CertificateError):
         verify(problem, Result.from_dict(data))
-    other = StepProblem.now([0, 0], [2, 2], [10, 10, 10, 2])
+    other = StepProblem.now([0, 0], [2, 2], [10, 10, 10, 3, 2])
     with pytest.raises(CertificateError, match="is for problem"):
         verify(other, again)
 
@@ -90,6 +90,6 @@ def test_a_proof_survives_its_file_and_a_raised_bound_does_not(tmp_path):
 def test_without_its_certificate_a_proof_is_only_a_word():
     from lbopt import Result
 
-    problem = StepProblem.now([0, 0], [2, 2], [10, 10, 10, 1])
+    problem = StepProblem.now([0, 0], [2, 2], [10, 10, 10, 3, 1])
     bare = Result.from_json(solve(problem).to_json())
     assert not verify(problem, bare, exhaust_limit=0).bound_established

@@ -1,0 +1,190 @@
+"""Subsets of q of m numbers whose sum lies in a window, by meeting in the middle (Horowitz and Sahni 1974).
+
+Two lists of smaller subsets are joined: one is thrown into buckets by sum, the other looks up what it lacks, which
+costs some steps for each list entry however narrow the window is. Two ways to make the lists:
+
+whole    (small q) subsets of u = q // 2 and of q - u of *all* numbers; a pair counts if all numbers of the first
+         come before all of the second, so every subset is found once. C(m, u) + C(m, q - u) entries.
+halves   (large q) subsets of the first and of the second half of the numbers, for every split q = u + v with
+         |u - v| <= 2 * spread + 1. `spread` >= q leaves none out; a small one misses the subsets that lie unevenly in
+         the halves, and saves most of the entries.
+
+Each number has a merit, and where there are more subsets than are kept, those of the greatest merit are.
+"""
+
+import numpy as np
+
+from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.compile import kernel
+
+# rows of the scratch `room` (ROWS, L): an entry's sum, the entry that it grew from, its last and its first number,
+# its merit (as a float), and where layers begin
+SUM, PARENT, LAST, FIRST, MERIT, START = 0, 1, 2, 3, 4, 5
+ROWS = 6
+SECOND = 64  # where the layers of the second list begin in room[START]
+MOST_HITS = 4000  # after which no more are looked for
+
+
+@kernel
+def find_subsets(
+    value: Ints,
+    merit: Floats,
+    m: int,
+    q: int,
+    low: int,
+    high: int,
+    whole: int,
+    spread: int,
+    room: Ints,
+    table: Ints,
+    found: Ints,
+    found_merit: Floats,
+) -> tuple[int, int]:
+    """Write the positions of each subset as a row of `found` (cap, >= q), its merit to `found_merit` (cap,).
+
+    Returns (how many, work). `value` (m,) and `merit` (m,) are the numbers, 1 <= q <= m, q < 60; `room` (ROWS, L)
+    and `table` (T,) are scratch: L must suffice for both lists, T for five times the longest layer.
+    """
+    first_end = m if whole else m // 2
+    second_begin = 0 if whole else first_end
+    if whole:
+        fewest = most = q // 2
+    else:
+        fewest = max(0, q - (m - second_begin), q // 2 - spread)
+        most = min(q, first_end, (q + 1) // 2 + spread)
+    start = room[START]
+    end = _grow(value, merit, 0, first_end, most, 0, room, 0)
+    end = _grow(value, merit, second_begin, m, q - fewest, end, room, SECOND)
+    work = 2 * end
+    count = hits = 0
+    for u in range(fewest, most + 1):
+        a, a_end = start[u], start[u + 1]
+        b, b_end = start[SECOND + q - u], start[SECOND + q - u + 1]
+        short, short_end, long, long_end, order = a, a_end, b, b_end, whole
+        if a_end - a > b_end - b:
+            short, short_end, long, long_end, order = b, b_end, a, a_end, -whole
+        count, hits, done = _join(
+            room, table, short, short_end, long, long_end, low, high, order, found, found_merit, count, hits
+        )
+        work += done
+        if hits >= MOST_HITS:
+            break
+    return count, work
+
+
+@kernel
+def _grow(value: Ints, merit: Floats, begin: int, end: int, most: int, at: int, room: Ints, layer: int) -> int:
+    """List the subsets of value[begin:end] with at most `most` members, fewest first; returns the end of the list.
+
+    Those of u members stand from start[layer + u] to start[layer + u + 1]. Each grows from the one without its last.
+    """
+    total, parent, last, first, start = room[SUM], room[PARENT], room[LAST], room[FIRST], room[START]
+    merits = room[MERIT].view(np.float64)
+    total[at] = 0
+    merits[at] = 0.0
+    last[at] = begin - 1
+    first[at] = end
+    parent[at] = -1
+    start[layer] = at
+    start[layer + 1] = at + 1
+    n = at + 1
+    for u in range(1, most + 1):
+        for e in range(start[layer + u - 1], start[layer + u]):
+            for i in range(last[e] + 1, end):
+                total[n] = total[e] + value[i]
+                merits[n] = merits[e] + merit[i]
+                parent[n] = e
+                last[n] = i
+                first[n] = i if u == 1 else first[e]
+                n += 1
+        start[layer + u + 1] = n
+    return n
+
+
+@kernel
+def _join(
+    room: Ints,
+    table: Ints,
+    a: int,
+    a_end: int,
+    b: int,
+    b_end: int,
+    low: int,
+    high: int,
+    order: int,
+    found: Ints,
+    found_merit: Floats,
+    n: int,
+    hits: int,
+) -> tuple[int, int, int]:
+    """Pairs of entries whose sum lies in [low, high]; a:a_end is thrown into buckets. Returns (kept, found, work).
+
+    `order` = 1: all numbers of the entry from a:a_end must come first; -1: all of that from b:b_end; 0: no matter.
+    """
+    if a == a_end or b == b_end:
+        return n, hits, 0
+    total, last, first = room[SUM], room[LAST], room[FIRST]
+    merits = room[MERIT].view(np.float64)
+    least = greatest = total[a]
+    for e in range(a + 1, a_end):
+        least = min(least, total[e])
+        greatest = max(greatest, total[e])
+    buckets = 1
+    while buckets < a_end - a:
+        buckets *= 2
+    shift = 0
+    while (greatest - least) >> shift >= buckets:
+        shift += 1
+    for k in range(buckets + 2):
+        table[k] = 0
+    for e in range(a, a_end):
+        table[((total[e] - least) >> shift) + 2] += 1
+    for k in range(2, buckets + 2):
+        table[k] += table[k - 1]
+    entries = buckets + 2
+    for e in range(a, a_end):
+        k = ((total[e] - least) >> shift) + 1
+        table[entries + table[k]] = e
+        table[k] += 1
+    # now bucket k holds the entries from table[k] to table[k + 1]
+    looked = 0
+    for f in range(b, b_end):
+        from_sum = low - total[f]
+        to_sum = high - total[f]
+        if to_sum < least or from_sum > greatest:
+            continue
+        k = (max(from_sum, least) - least) >> shift
+        k_last = (min(to_sum, greatest) - least) >> shift
+        looked += table[k_last + 1] - table[k]
+        for at in range(table[k], table[k_last + 1]):
+            e = table[entries + at]
+            if from_sum <= total[e] <= to_sum:
+                if (order == 1 and last[e] >= first[f]) or (order == -1 and last[f] >= first[e]):
+                    continue
+                hits += 1
+                merit = merits[e] + merits[f]
+                if n < found.shape[0]:
+                    row = n
+                    n += 1
+                else:
+                    row = 0
+                    for r in range(1, n):
+                        if found_merit[r] < found_merit[row]:
+                            row = r
+                    if merit <= found_merit[row]:
+                        continue
+                found_merit[row] = merit
+                _write(room, e, found[row], _write(room, f, found[row], 0))
+        if hits >= MOST_HITS:
+            break
+    return n, hits, looked + 2 * buckets + b_end - b
+
+
+@kernel
+def _write(room: Ints, entry: int, positions: Ints, at: int) -> int:
+    """Write the positions of an entry's numbers from positions[at] on; returns where they end."""
+    while room[PARENT, entry] >= 0:
+        positions[at] = room[LAST, entry]
+        at += 1
+        entry = room[PARENT, entry]
+    return at

@@ -1,0 +1,243 @@
+"""All requests placed, the heaviest worker as light as can be: the search as a whole, in slices.
+
+1. Bounds (`mean_bound`), and the longest first, by load and by need; swaps bring loads down to the bound where sizes
+   are dense.
+2. A target for the maximum is set and the workers are filled up to it: `peel` while the pool is rich, `walk` for the
+   last ones. Where the walk fails, some workers are emptied again and filled otherwise. The first target is the bound;
+   where it is out of reach for now, larger ones between the bound and the best known, then the bound again, with more
+   work.
+
+This finds; it proves by reaching the bound alone. The same arguments give the same course of the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from math import isqrt
+
+import numpy as np
+
+from lbopt.kernels.partition.draw import MODULUS, draw, new_dice
+from lbopt.kernels.partition.longest_first import longest_first
+from lbopt.kernels.partition.peel import LEFT, PLACES, SLACK, WORK, peel
+from lbopt.kernels.partition.subset_sums import ROWS
+from lbopt.kernels.partition.swaps import swap_down
+from lbopt.kernels.partition.walk import KEPT, walk
+from lbopt.model.integers import IntArray
+
+#: Work between two looks at the clock: some 20 ms.
+SLICE = 12_000_000
+
+_OPEN = 100  # requests left to a walk
+_FEWEST_OPEN = 4  # workers left to a walk
+_REWIND = 800  # requests from which on workers are filled anew after a failure
+_WALK = 1_000_000_000  # work for a walk, before workers are emptied again
+_FIRST_TRY = 300_000_000  # work for the first try of a target
+
+#: A generator that gives the caller a look at the clock at each `yield`, and returns whether it reached its aim.
+Slices = Generator[None, None, bool]
+
+
+def mean_bound(base: IntArray, slots: IntArray, descending: IntArray) -> int:
+    """Return a lower bound on the largest load when all requests are placed.
+
+    `base` (G,) loads that are there, `slots` (G,), `descending` (N,) sizes, N <= sum of the slots; int64, >= 0. The
+    maximum M is at least
+    - every base load, and the mean load rounded up;
+    - the lightest open worker's load plus the largest size;
+    - base_g plus the least that g must take, because the slots elsewhere do not suffice;
+    - the least M with sum_g min(M, base_g + the slots_g largest sizes) >= the sum of all: a worker with few slots
+      cannot get its share, so others have to carry more than the mean.
+    """
+    N = descending.size
+    slots = np.minimum(slots, N)
+    top = np.concatenate([[0], np.cumsum(descending)])
+    total = sum(base.tolist()) + int(top[-1])
+    forced = np.maximum(0, N - (slots.sum() - slots))
+    bound = max(int((base + (top[-1] - top[N - forced])).max()), -(-total // base.size))
+    if N:
+        bound = max(bound, int(base[slots > 0].min() + descending[0]))
+    most = base + top[slots]
+    low, high = bound, max(bound, int(most.max()))  # at `high` all fits
+    while low < high:
+        middle = (low + high) // 2
+        if sum(np.minimum(most, middle).tolist()) >= total:
+            high = middle
+        else:
+            low = middle + 1
+    return int(low)
+
+
+class Balancing:
+    """The search for the least largest load: the best assignment so far, and what it takes to go on.
+
+    Parameters
+    ----------
+    base, slots, sizes
+        int64 (G,), (G,), (N,), >= 0: loads before, free slots, sizes of the requests, all of which are placed. N is at
+        most the sum of the slots, and all loads together are below 2**61.
+    seed
+        Of the draws.
+    """
+
+    def __init__(self, base: IntArray, slots: IntArray, sizes: IntArray, seed: int = 0) -> None:
+        self.base, self.slots, self.sizes = base, slots, sizes
+        self.order = np.argsort(-sizes, kind="stable")
+        self.bound = mean_bound(base, slots, sizes[self.order])
+        self.assignment: IntArray = np.zeros(sizes.size, np.int64)
+        self.max_load = np.iinfo(np.int64).max
+        self.work = 0
+        self._dice = new_dice(seed)
+        self._room, self._table = np.empty((ROWS, 1 << 19), np.int64), np.empty(1 << 21, np.int64)
+
+    @property
+    def done(self) -> bool:
+        """Whether the bound is reached."""
+        return bool(self.max_load == self.bound)
+
+    def offer(self, assignment: IntArray) -> None:
+        """Keep an assignment if it is the best so far."""
+        load = self.base.copy()
+        np.add.at(load, assignment, self.sizes)
+        if int(load.max()) < self.max_load:
+            self.assignment, self.max_load = assignment.copy(), int(load.max())
+
+    def longest_first(self) -> Slices:
+        """Place everybody, longest first, and swap; returns whether that reached the bound."""
+        G, N = self.base.size, self.sizes.size
+        slots = np.minimum(self.slots, N)
+        starts = []
+        for by_need in (0, 1):
+            load, assignment = np.empty(G, np.int64), np.empty(N, np.int64)
+            if by_need and slots.sum() > N + N // 4:
+                continue
+            self.work += longest_first(self.base, slots, self.sizes, self.order, self.bound, by_need, load, assignment)
+            starts.append((int(load.max()), by_need, load, assignment))
+        _, _, load, assignment = min(starts, key=lambda start: start[:2])
+        self.offer(assignment)
+        work = SLICE
+        while not self.done and work >= SLICE:
+            work = swap_down(slots, self.sizes, self.order, self.bound, SLICE, load, assignment)
+            self.offer(assignment)
+            self.work += int(work)
+            yield
+        return self.done
+
+    def fill_to_targets(self) -> Slices:
+        """Fill the workers up to one target after the other; ends only where the bound is reached."""
+        failed, budget = -1, _FIRST_TRY
+        while not self.done:
+            gap = self.max_load - self.bound
+            if failed >= 0 and gap <= 2 * failed + 2:
+                failed, budget = -1, 4 * budget
+            target = isqrt((failed + 1) * gap) if failed >= 0 else 0
+            if not (yield from self._reach(self.bound + target, budget)):
+                failed = target
+        return True
+
+    def _reach(self, target: int, budget: int) -> Slices:
+        """Look for an assignment with no load above `target`."""
+        limit = self.work + budget
+        count = np.bincount(self.assignment, minlength=self.base.size)
+        workers = np.flatnonzero(count)
+        lack = target - self.base
+        need = lack[workers] / count[workers]
+        workers = workers[np.lexsort((-np.abs(need - need.mean()), count[workers]))]
+        slack = min(sum(lack[workers].tolist()) - sum(self.sizes.tolist()), 1 << 61)
+        stop = _first_open(count[workers])
+        assignment = np.full(self.sizes.size, -1)
+        open_workers = workers
+        while True:
+            last = open_workers.size - (workers.size - stop)
+            slack, spent = yield from self._peel(open_workers, last, lack, count, slack, limit, assignment)
+            if not spent:
+                return False
+            filled = np.bincount(assignment[assignment >= 0], minlength=self.base.size)
+            open_workers = workers[filled[workers] == 0]
+            left = np.flatnonzero(assignment < 0)
+            left = left[np.argsort(self.sizes[left], kind="stable")]
+            upto = min(limit, self.work + _WALK)
+            if (yield from self._finish(left, open_workers, lack, count, slack, upto, assignment)):
+                return True
+            solved = workers[filled[workers] > 0]
+            if self.work > limit or solved.size == 0:
+                return False
+            # empty those filled last
+            back = solved.size - int(np.searchsorted(np.cumsum(count[solved][::-1]), _REWIND - left.size)) - 1
+            emptied = solved[max(0, back) :]
+            open_workers = workers[np.isin(workers, emptied) | (filled[workers] == 0)]
+            inside = np.isin(assignment, emptied)
+            slack += sum(lack[emptied].tolist()) - sum(self.sizes[inside].tolist())
+            assignment[inside] = -1
+
+    def _peel(
+        self,
+        workers: IntArray,
+        last: int,
+        lack: IntArray,
+        count: IntArray,
+        slack: int,
+        limit: int,
+        assignment: IntArray,
+    ) -> Generator[None, None, tuple[int, bool]]:
+        """Fill all but the last; returns the slack left, and whether work was left to do it."""
+        pool = np.flatnonzero(assignment < 0)
+        pool = pool[np.argsort(self.sizes[pool], kind="stable")]
+        state = np.zeros(PLACES, np.int64)
+        state[LEFT], state[SLACK] = pool.size, slack
+        value, item, taken = self.sizes[pool].copy(), pool.copy(), np.zeros(pool.size, np.int64)
+        picks, merits = np.empty((KEPT, int(count.max())), np.int64), np.empty(KEPT)
+        room, table = self._room, self._table
+        done = False
+        while not done:
+            before = int(state[WORK])
+            done = peel(
+                *(value, item, taken, state, lack, count, workers, last, SLICE, self._dice),
+                *(room, table, picks, merits, assignment),
+            )
+            self.work += int(state[WORK]) - before
+            yield
+            if self.work > limit:
+                return int(state[SLACK]), False
+        return int(state[SLACK]), True
+
+    def _finish(
+        self,
+        left: IntArray,
+        workers: IntArray,
+        lack: IntArray,
+        count: IntArray,
+        slack: int,
+        limit: int,
+        assignment: IntArray,
+    ) -> Slices:
+        """Fill `workers` with the requests `left`, and complete the assignment."""
+        value, lack, slots = self.sizes[left], lack[workers], count[workers]
+        holder, order = np.full(value.size, -1), np.arange(slots.size)
+        state = np.array([slots.size, slack, 0, 0])
+        dice = self._dice
+        code = np.array([draw(dice, MODULUS) << 30 | draw(dice, 1 << 30) for _ in range(value.size)])
+        known = np.zeros(1 << 18, np.int64)
+        picks, merits = np.empty((KEPT, int(slots.max())), np.int64), np.empty(KEPT)
+        while self.work < limit:
+            found, work = walk(
+                *(value, lack, slots, holder, order, state, code, known, SLICE, dice),
+                *(self._room, self._table, picks, merits),
+            )
+            if found:
+                assignment[left] = workers[holder]
+                self.offer(assignment)
+            self.work += int(work)
+            yield
+            if found:
+                return True
+        return False
+
+
+def _first_open(count: IntArray) -> int:
+    """Return from which worker on they are left to the walk: the last ones, with so many requests and workers."""
+    stop, opened = count.size, 0
+    while stop > 0 and (opened < _OPEN or count.size - stop < _FEWEST_OPEN):
+        stop -= 1
+        opened += int(count[stop])
+    return stop

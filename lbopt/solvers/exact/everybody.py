@@ -1,0 +1,246 @@
+"""Decisions in which every waiting request is admitted: the cost is that of the largest load, and nothing else.
+
+Three methods take turns, each with its budget, which double from round to round (all budgets are work, not time, so the
+course of the search does not depend on the machine):
+
+fill     `balance.Balancing`: finds loads at the mean, rounded up; proves by reaching that bound.
+few      `kernels.partition.few_workers`: enumeration, for few requests on few workers.
+prices   the search of `lbopt.kernels.search`, which also serves where requests wait.
+
+Where `few` can be used it goes first. Of the others that depends on how many placements at the bound are to be
+expected: with c_g requests on worker g there are U! / prod c_g! placements, and G - 1 loads have to hit a window of
+slack + 1 tokens out of a few standard deviations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from math import lgamma, log
+
+import numpy as np
+
+from lbopt.kernels.partition.few_workers import FOUND, MOST_REQUESTS, MOST_WORKERS, NONE, OPEN, fits
+from lbopt.kernels.search.envelopes import advance
+from lbopt.kernels.search.terms import BOUND, COST, PRICES, PROVED, Search
+from lbopt.kernels.search.terms import OPEN as UNDECIDED
+from lbopt.model import StepProblem, objective
+from lbopt.model.integers import IntArray
+from lbopt.solvers.exact.balance import Balancing
+from lbopt.solvers.exact.decision import Decision
+from lbopt.solvers.exact.workspace import LARGEST, bytes_needed
+
+#: Budgets of the first round, about 20 ms each: work of `few`, and of `prices`, whose unit is larger.
+_FEW, _PRICES = 2_000_000, 20_000
+
+#: Work of one call of `few` that no clock interrupts: some 2 s. It begins anew with each call.
+_LONGEST_CALL = 200_000_000
+
+#: Work of the price search between two looks at the clock.
+_PRICE_SLICE = 5_000
+
+
+@dataclass(slots=True)
+class Everybody:
+    """The search as it goes on: the best assignment and bound so far, and where the bound comes from.
+
+    `cost` and `bound` are in tokens; `proof` is as in `Result`.
+    """
+
+    problem: StepProblem
+    assignment: IntArray
+    cost: int
+    bound: int
+    proof: str
+    decision: Decision | None = None
+    prices: Search | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether cost and bound are equal."""
+        return bool(self.cost == self.bound)
+
+
+def place_everybody(problem: StepProblem) -> Generator[Everybody, None, None]:
+    """Search, and yield the same object after each slice; ends when it is done, or nothing is left to try."""
+    base, sizes, unit = _reduced(problem)
+    balancing = Balancing(base, problem.slots, sizes)
+    G, total = base.size, sum(base.tolist()) + sum(sizes.tolist())
+
+    def cost_at(largest: int) -> int:
+        return int(unit * (G * largest - total))
+
+    def take(assignment: IntArray) -> None:
+        value = objective(problem, assignment)
+        if value < known.cost:
+            known.assignment, known.cost = assignment, value
+
+    first = balancing.longest_first()
+    next(first, None)  # at once at the bound, or after the first swaps
+    bound = cost_at(balancing.bound)
+    known = Everybody(
+        problem, balancing.assignment, objective(problem, balancing.assignment), bound, "elementary-bound"
+    )
+    yield known
+    for _ in first:
+        take(balancing.assignment)
+        yield known
+    take(balancing.assignment)
+    if known.done:
+        return
+    few = _FewWorkers.of(base, problem.slots, sizes, balancing.bound, balancing.max_load)
+    filling = balancing.fill_to_targets()
+
+    def enumerate_few(turn: int) -> Generator[None, None, bool]:
+        assert few is not None, "else it gets no turn"
+        given_up = yield from few.search(_FEW << turn)
+        if few.assignment is not None:
+            take(few.assignment)
+        if cost_at(few.bound) > known.bound:
+            known.bound, known.proof = cost_at(few.bound), "exhaustion"
+        return few.done or given_up
+
+    def fill(turn: int) -> Generator[None, None, bool]:
+        for _ in range(1 << turn):
+            next(filling, None)
+            if balancing.done:
+                break
+            yield
+        take(balancing.assignment)
+        return balancing.done
+
+    def price(turn: int) -> Generator[None, None, bool]:
+        return _search_prices(known, _PRICES << turn, take)
+
+    turns = [price] if bytes_needed(problem) <= LARGEST else []
+    turns.insert(0 if _expected_at_bound(base, problem.slots, sizes, balancing.bound) > 0 else 1, fill)
+    if few is not None:
+        turns.insert(0, enumerate_few)
+    turn = 0
+    while turns:
+        for method in list(turns):
+            running = method(turn)
+            exhausted = yield from _passed_on(running, known)
+            if known.cost <= known.bound:
+                yield known
+                return
+            if exhausted:
+                turns.remove(method)
+        turn = min(turn + 1, 30)
+
+
+def _passed_on(running: Generator[None, None, bool], known: Everybody) -> Generator[Everybody, None, bool]:
+    while True:
+        try:
+            next(running)
+        except StopIteration as end:
+            return bool(end.value)
+        yield known
+
+
+def _reduced(problem: StepProblem) -> tuple[IntArray, IntArray, int]:
+    """Shift and divide the loads so that they have no common part: base, sizes, and the unit in tokens."""
+    base, sizes = problem.base[:, 0], problem.work[:, 0]
+    base = base - base.min()
+    unit = int(np.gcd.reduce(np.concatenate([base, sizes])))
+    return (base, sizes, 1) if unit <= 1 else (base // unit, sizes // unit, unit)
+
+
+def _expected_at_bound(base: IntArray, slots: IntArray, sizes: IntArray, bound: int) -> float:
+    """Return the logarithm of the placements to expect with no load above the bound."""
+    N, G = sizes.size, int((slots > 0).sum())
+    each = N / G
+    slack = G * bound - sum(base[slots > 0].tolist()) - sum(sizes.tolist())
+    deviation = 0.5 + float(sizes.std()) * each**0.5
+    window = min(0.0, log(max(0, slack) / G + 1) - log(2.5 * deviation))
+    return lgamma(N + 1) - G * lgamma(each + 1) + (G - 1) * window
+
+
+def _search_prices(known: Everybody, budget: int, take: Callable[[IntArray], None]) -> Generator[None, None, bool]:
+    """Spend a budget on the search by prices; returns whether it has nothing left to try."""
+    if known.decision is None:
+        known.decision = Decision(known.problem)
+        if known.decision.scale == 0:
+            return True
+        known.prices = known.decision.start(known.cost)
+    decision, search = known.decision, known.prices
+    assert search is not None, "it was started with the decision"
+    state = UNDECIDED
+    while budget > 0 and state == UNDECIDED and not known.done:
+        search.known[COST] = min(int(search.known[COST]), known.cost)
+        before = int(search.known[COST])
+        state = advance(decision.step, search, _PRICE_SLICE)
+        if search.known[COST] < before:
+            take(decision.handed_out(search))
+        bound = int(min(search.known[BOUND], search.known[COST]))
+        if bound > known.bound:
+            known.bound, known.proof = bound, "certificate"
+        budget -= _PRICE_SLICE
+        yield
+    return state not in (UNDECIDED, PROVED)
+
+
+def kept_prices(known: Everybody) -> tuple[IntArray, IntArray, int] | None:
+    """Return prices, the envelopes they were found at, and their scale, where prices were found."""
+    if known.prices is None or known.decision is None:
+        return None
+    kept = min(int(known.prices.known[PRICES]), known.prices.bank.shape[0])
+    K = known.decision.step.v.size
+    return known.prices.bank[:kept, :K].copy(), known.prices.bank_at[:kept].copy(), known.decision.scale
+
+
+class _FewWorkers:
+    """Targets above the bound in doubling steps until one fits, then lower and lower ones until one does not."""
+
+    def __init__(self, base: IntArray, slots: IntArray, sizes: IntArray, bound: int, reached: int) -> None:
+        self.workers = np.flatnonzero(slots)
+        self.workers = self.workers[np.lexsort((slots[self.workers], base[self.workers]))]
+        self.order = np.argsort(-sizes, kind="stable")
+        self.base, self.slots, self.size = base[self.workers], slots[self.workers], sizes[self.order]
+        self.bound, self.reached = bound, reached
+        self.step = 1
+        self.found_any = False
+        self.limit = max(_FEW, 16 << (sizes.size + 1) // 2)  # enough for the lists and something besides
+        self.assignment: IntArray | None = None
+
+    @classmethod
+    def of(cls, base: IntArray, slots: IntArray, sizes: IntArray, bound: int, reached: int) -> _FewWorkers | None:
+        """Return the search, or None where there are too many requests or workers for it."""
+        if sizes.size > MOST_REQUESTS or (slots > 0).sum() > MOST_WORKERS:
+            return None
+        return cls(base, slots, sizes, bound, reached)
+
+    @property
+    def done(self) -> bool:
+        """Whether nobody can stay below what was reached."""
+        return self.bound == self.reached
+
+    def search(self, budget: int) -> Generator[None, None, bool]:
+        """Spend a budget; returns whether a target was too much for the longest call."""
+        masks = np.zeros(self.workers.size, np.int64)
+        while budget > 0 and not self.done:
+            target = self.reached - 1 if self.found_any else min(self.reached - 1, self.bound + self.step - 1)
+            state = np.array([0, min(self.limit, _LONGEST_CALL)])
+            answer = fits(self.size, target - self.base, self.slots, state, masks)
+            budget -= int(state[0]) + 1
+            if answer == FOUND:
+                self._keep(masks)
+            elif answer == NONE:
+                self.bound = target + 1
+                self.step *= 2
+            elif answer == OPEN:
+                if self.limit >= _LONGEST_CALL:
+                    return True
+                self.limit *= 2
+            yield
+        return False
+
+    def _keep(self, masks: IntArray) -> None:
+        self.found_any = True
+        assignment = np.zeros(self.size.size, np.int64)
+        load = self.base.copy()
+        for j, mask in enumerate(masks.tolist()):
+            mine = [p for p in range(self.size.size) if mask >> p & 1]
+            assignment[self.order[mine]] = self.workers[j]
+            load[j] += self.size[mine].sum()
+        self.assignment, self.reached = assignment, int(max(load.max(), self.bound))
