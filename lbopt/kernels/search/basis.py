@@ -2,7 +2,8 @@
 
 A column enters for a column (product form), a column enters and a class row becomes tight (the inverse is bordered), a
 class row becomes slack and a column leaves (the inverse is cut), or one class row is tight in place of another.
-`length` is the step of the pivot, `master.step` and `master.rate` are its direction. Textbook linear algebra.
+`length` is the step of the pivot, `master.step` and `master.rate` are its direction, and `gain` is what the entering
+column is worth beyond its prices; all but the last keep the prices up to date. Textbook linear algebra.
 """
 
 from lbopt.kernels.arrays import Floats
@@ -11,14 +12,15 @@ from lbopt.kernels.search.terms import Master
 
 
 @kernel
-def replace_column(m: Master, j: int, b: int, length: float) -> None:
+def replace_column(m: Master, j: int, b: int, length: float, gain: float) -> None:
     """Column j takes basic position b."""
     size = m.counts[1]
-    inverse, step = m.inverse, m.step
+    inverse, step, dual = m.inverse, m.step, m.dual
     top = inverse[b]
     d = step[b]
     for p in range(size):
         top[p] /= d
+        dual[p] += gain * top[p]
     for r in range(size):
         if r != b and step[r] != 0.0:
             factor = step[r]
@@ -52,15 +54,16 @@ def row_times_inverse(m: Master, k: int, out: Floats) -> None:
 
 
 @kernel
-def grow(m: Master, j: int, k: int, length: float, W: int) -> None:
+def grow(m: Master, j: int, k: int, length: float, gain: float, W: int) -> None:
     """Column j enters and class row k becomes tight: border the inverse."""
     size = m.counts[1]
-    inverse, step = m.inverse, m.step
+    inverse, step, dual = m.inverse, m.step, m.dual
     alpha = m.rate[k]
     bottom = inverse[size]
     row_times_inverse(m, k, bottom)
     for p in range(size):
         bottom[p] = -bottom[p] / alpha
+        dual[p] += gain * bottom[p]
     for b in range(size):
         d = step[b]
         if d != 0.0:
@@ -69,6 +72,7 @@ def grow(m: Master, j: int, k: int, length: float, W: int) -> None:
                 line[p] -= d * bottom[p]
         inverse[b, size] = -d / alpha
     bottom[size] = 1.0 / alpha
+    dual[size] = gain / alpha
     m.row[size] = W + k
     m.place[W + k] = size
     m.basic[size] = j
@@ -81,9 +85,12 @@ def grow(m: Master, j: int, k: int, length: float, W: int) -> None:
 def shrink(m: Master, b: int, p: int, length: float, W: int) -> None:
     """The column at basic position b leaves and the row at position p becomes slack: cut both out of the inverse."""
     size = m.counts[1]
-    inverse = m.inverse
+    inverse, dual = m.inverse, m.dual
     pivot = inverse[b, p]
     top = inverse[b]
+    change = dual[p] / pivot  # a slack row has no price
+    for q in range(size):
+        dual[q] -= change * top[q]
     for r in range(size):
         if r != b and inverse[r, p] != 0.0:
             factor = inverse[r, p] / pivot
@@ -101,6 +108,7 @@ def shrink(m: Master, b: int, p: int, length: float, W: int) -> None:
     if p != last:  # and so does the last tight row
         for r in range(size):
             inverse[r, p] = inverse[r, last]
+        dual[p] = dual[last]
         m.row[p] = m.row[last]
         m.place[m.row[p]] = p
     m.counts[1] = last
@@ -111,7 +119,7 @@ def replace_row(m: Master, k: int, p: int, length: float, W: int) -> None:
     """Class row k becomes tight where the row at position p becomes slack."""
     size = m.counts[1]
     inverse = m.inverse
-    r = m.dual  # scratch; the duals are refreshed after each pivot
+    r = m.dual  # scratch: the prices have to be refreshed
     row_times_inverse(m, k, r)
     alpha = r[p]
     for b in range(size):

@@ -23,19 +23,24 @@ from lbopt.kernels.search.terms import EXACT, QUICK, SCALE, Master, Search, Step
 #: Pivots after which one restricted program is left as it is.
 PIVOTS = 5_000
 
+#: Pivots after which rounding is taken out of the duals.
+REFRESH = 50
+
 
 @kernel
 def reoptimise(m: Master, W: int, K: int, priced: float, pivots: int) -> None:
     """Pivot until no known column and no slack gains more than `priced`, at most `pivots` times."""
-    for _ in range(pivots):
-        refresh_duals(m)
+    for turn in range(pivots):
+        if turn % REFRESH == 0:
+            refresh_duals(m)
         position, gain = best_slack(m, W, priced)
         column, gain = best_column(m, W, gain)
         if column >= 0:
-            if not enter_column(m, column, W, K):
+            if not enter_column(m, column, gain, W, K):
                 break
         elif position < 0 or not enter_slack(m, position, W, K):
             break
+    refresh_duals(m)
 
 
 @kernel

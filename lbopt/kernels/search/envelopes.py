@@ -274,4 +274,4 @@ def _try_descent(step: Step, search: Search, i: int, most: int, nodes: int, leve
             return settled or known[COST] <= lb
         attempts += 1
         extra = min(2 * extra + 1, max(extra + 1, known[COST] - 1 - lb))
-    return True
+    return settled or known[COST] <= lb

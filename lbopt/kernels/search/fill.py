@@ -37,7 +37,8 @@ def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern
             margin = M - load[w]
             full = scale * margin - c * lowest
             value, _ = best_pattern(
-                margin, c, scale, full, full, BRANCHES, v, p, now, best, sums, pattern[w], pattern[w, 2 * c :]
+                *(margin, c, scale, full, full, BRANCHES, v, p, now, best, sums, pattern[w], pattern[w, 2 * c :]),
+                *(0, best, best),
             )
             if value == NONE:
                 return -1

@@ -123,7 +123,7 @@ def best_slack(m: Master, W: int, least: float) -> tuple[int, float]:
 
 
 @kernel
-def enter_column(m: Master, j: int, W: int, K: int) -> bool:
+def enter_column(m: Master, j: int, gain: float, W: int, K: int) -> bool:
     """Bring column j into the basis."""
     size = m.counts[1]
     step, rate, inverse, place, items = m.step, m.rate, m.inverse, m.place, m.items
@@ -142,7 +142,7 @@ def enter_column(m: Master, j: int, W: int, K: int) -> bool:
                 step[b] += inverse[b, p]
         else:
             rate[k] += 1.0
-    return _pivot(m, j, -1, W, K)
+    return _pivot(m, j, -1, gain, W, K)
 
 
 @kernel
@@ -153,11 +153,11 @@ def enter_slack(m: Master, p: int, W: int, K: int) -> bool:
     rate = m.rate
     for k in range(K):
         rate[k] = 0.0
-    return _pivot(m, -1, p, W, K)
+    return _pivot(m, -1, p, -m.dual[p], W, K)
 
 
 @kernel
-def _pivot(m: Master, j: int, p: int, W: int, K: int) -> bool:
+def _pivot(m: Master, j: int, p: int, gain: float, W: int, K: int) -> bool:
     """Move along `step`: column j enters (p = -1), or the slack of the row at position p does (j = -1)."""
     size = m.counts[1]
     step, rate, level, slack = m.step, m.rate, m.level, m.slack
@@ -193,11 +193,12 @@ def _pivot(m: Master, j: int, p: int, W: int, K: int) -> bool:
         if rate[k] != 0.0:
             slack[k] -= length * rate[k]
     if j >= 0 and leaving >= 0:
-        replace_column(m, j, leaving, length)
+        replace_column(m, j, leaving, length, gain)
     elif j >= 0:
-        grow(m, j, blocking, length, W)
+        grow(m, j, blocking, length, gain, W)
     elif leaving >= 0:
         shrink(m, leaving, p, length, W)
     else:
         replace_row(m, blocking, p, length, W)
+        refresh_duals(m)
     return True

@@ -75,7 +75,8 @@ def reached(step: Step, search: Search, M: int) -> int:
     for w in range(load.size):
         margin = M - load[w]
         value, bound = best_pattern(
-            margin, slots[w], 1, margin, margin, BRANCHES, v, v, n, best, step.sums, out[w], search.short[1]
+            *(margin, slots[w], 1, margin, margin, BRANCHES, v, v, n, best, step.sums, out[w], search.short[1]),
+            *(0, best, best),
         )
         if bound >= 0:
             top = max(top, load[w] + (value if value == bound else margin))

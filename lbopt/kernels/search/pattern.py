@@ -144,6 +144,9 @@ def best_pattern(
     sums: Ints,
     out: Ints,
     pair: Ints,
+    tables: int,
+    pairs: Ints,
+    triples: Ints,
 ) -> tuple[int, int]:
     """Find the pattern of most profit for `c` slots and `margin` tokens; write its classes to out[:c].
 
@@ -157,6 +160,9 @@ def best_pattern(
         From `prefix_best` and `smallest_sums` for the same `avail`.
     pair
         Scratch, two entries.
+    tables, pairs, triples
+        How many tables there are (0, 1, 2): pairs[r] and triples[r] bound the profit of two and of three requests with
+        a total of at most r. They end branches early, and with them a pattern that reaches `tops` is looked for first.
 
     Returns
     -------
@@ -173,7 +179,17 @@ def best_pattern(
     if c == 2:
         value = best_pair(margin, fitting, avail[fitting], ceiling, v, p, avail, best, out, 0)
         return value, value
-    return _best_of_many(margin, c, scale, full, fitting, ceiling, limit, v, p, avail, best, sums, out, pair)
+    if tables > 0:
+        value, _ = _best_of_many(
+            *(margin, c, scale, full, fitting, ceiling, limit, ceiling, v, p, avail, best, sums, out, pair),
+            *(tables, pairs, triples),
+        )
+        if value == ceiling:
+            return value, value
+    return _best_of_many(
+        *(margin, c, scale, full, fitting, ceiling, limit, NONE + 1, v, p, avail, best, sums, out, pair),
+        *(tables, pairs, triples),
+    )
 
 
 @kernel
@@ -185,6 +201,7 @@ def _best_of_many(
     fitting: int,
     ceiling: int,
     limit: int,
+    least: int,
     v: Ints,
     p: Ints,
     avail: Ints,
@@ -192,12 +209,16 @@ def _best_of_many(
     sums: Ints,
     out: Ints,
     pair: Ints,
+    tables: int,
+    pairs: Ints,
+    triples: Ints,
 ) -> tuple[int, int]:
     """`best_pattern` for c >= 3: descend over the largest, second largest, ... class until a pair is left.
 
-    out[:c] holds the branch while the search goes on at out[c:2c], which is where the best pattern is kept.
+    Patterns of a profit below `least` do not count. out[:c] holds the branch while the search goes on at out[c:2c],
+    which is where the best pattern is kept.
     """
-    found = NONE
+    found = least - 1
     branches = 0
     depth = 0
     room = margin
@@ -211,6 +232,14 @@ def _best_of_many(
         while k >= 0 and profit + rest * p[best[k]] > found and (avail[k] == 0 or v[k] + need > room):
             k -= 1
         if k >= 0 and profit + rest * p[best[k]] > found:
+            if tables > 0 and rest <= 2 + tables:
+                others = pairs[room - v[k]] if rest == 3 else triples[room - v[k]]
+                if profit + p[k] + others <= found:
+                    top = k - 1
+                    branches += 1
+                    if branches < limit:
+                        continue
+                    break
             if depth < c - 3:
                 out[depth] = k
                 avail[k] -= 1
@@ -245,6 +274,8 @@ def _best_of_many(
             top = k - 1
     for j in range(depth):
         avail[out[j]] += 1
+    if found < least:
+        return NONE, NONE if exhausted and least == NONE + 1 else ceiling
     for j in range(c):
         out[j] = out[c + j]
     return found, found if exhausted or found >= ceiling else ceiling

@@ -51,14 +51,15 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
             margin = M - load[w]
             full = scale * margin - c * lowest
             value[w], bound[w] = best_pattern(
-                margin, c, scale, full, ceiling, limit, vs[:length], ps, ns, best, sums, pattern[w], tops
+                *(margin, c, scale, full, ceiling, limit, vs[:length], ps, ns, best, sums, pattern[w], tops),
+                *(0, tops, tops),
             )
             if bound[w] == NONE:
                 return NONE
             if value[w] < bound[w]:
                 loose += 1
-        if loose > 0 and c <= 6:
-            loose = relax(step, search, M, lowest, c, first, last, length)
+        if loose > 0:
+            loose = relax(step, search, M, lowest, c, first, last, length, effort)
         if loose > 0 and effort == EXACT:
             settle(step, search, M, c, first, last, length)
         for w in range(first, last):

@@ -80,7 +80,9 @@ def rematch(step: Step, search: Search, M: int, target: int, rounds: int, patter
             smallest_sums(v, avail, sums[: c + 1])
             prefix_best(K, p, avail, best)
             full = slack[w] + before
-            value, _ = best_pattern(full, c, 1, full, full, BRANCHES, v, p, avail, best, sums, other, scratch)
+            value, _ = best_pattern(
+                full, c, 1, full, full, BRANCHES, v, p, avail, best, sums, other, scratch, 0, best, best
+            )
             if value > before:
                 for q in range(c):
                     pattern[w, q] = other[q]

@@ -7,11 +7,15 @@ they serve as ceilings at which the search for a pattern of three to six request
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.assembled import best_three, join_pairs
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern
-from lbopt.kernels.search.terms import SCALE, Search, Step
+from lbopt.kernels.search.terms import EXACT, SCALE, Search, Step
 
 #: Largest residual that is tabulated, tokens.
 TABLE = 1 << 15
+
+#: Branches of a thorough search for a pattern of five or six.
+THOROUGH = 100_000
 
 _LESS = -(1 << 60)  # two of them still do not overflow
 
@@ -73,10 +77,13 @@ def one_more(margin: int, length: int, v: Ints, p: Ints, table: Ints) -> int:
 
 
 @kernel
-def relax(step: Step, search: Search, M: int, lowest: int, c: int, first: int, last: int, length: int) -> int:
-    """Lower the bounds of workers first..last, all with c of 3 to 6 slots; return how many stay above their values.
+def relax(
+    step: Step, search: Search, M: int, lowest: int, c: int, first: int, last: int, length: int, effort: int
+) -> int:
+    """Lower the bounds of workers first..last, all with c >= 3 slots; return how many stay above their values.
 
-    The classes in use are the first `length` entries of search.short[1:4], as `prices.evaluate` left them.
+    The classes in use are the first `length` entries of search.short[1:4], as `prices.evaluate` left them. The table of
+    triples, which costs more than all else, is made for an effort of EXACT alone.
     """
     load, sums, scale = step.load, step.sums, step.facts[SCALE]
     value, bound, pattern = search.value, search.bound, search.pattern
@@ -87,28 +94,43 @@ def relax(step: Step, search: Search, M: int, lowest: int, c: int, first: int, l
         if value[w] < bound[w] and M - load[w] <= TABLE:
             reach = max(reach, M - load[w])
     tabulate_pairs(length, reach, v, p, n, pairs)
-    if c >= 5:
+    tables = 1
+    limit = BRANCHES
+    if effort == EXACT and 5 <= c <= 6:
         tabulate_triples(length, reach, v, p, pairs, triples)
+        tables = 2
+        limit = THOROUGH
     loose = 0
     for w in range(first, last):
         margin = M - load[w]
         if value[w] == bound[w]:
             continue
         if margin <= TABLE:
+            ceiling = bound[w]
             if c == 3:
                 ceiling = one_more(margin, length, v, p, pairs)
             elif c == 4:
                 ceiling = joined(margin, pairs, pairs)
-            elif c == 5:
-                ceiling = joined(margin, pairs, triples)
-            else:
-                ceiling = joined(margin, triples, triples)
+            elif tables == 2:
+                ceiling = joined(margin, pairs if c == 5 else triples, triples)
             bound[w] = min(bound[w], ceiling)
-            if value[w] < bound[w]:
-                full = scale * margin - c * lowest
-                value[w], bound[w] = best_pattern(
-                    margin, c, scale, full, bound[w], BRANCHES, v[:length], p, n, best, sums, pattern[w], scratch
-                )
+            if value[w] >= bound[w]:
+                continue
+            if c == 3:
+                value[w] = bound[w] = best_three(margin, bound[w], v[:length], p, n, best, pairs, pattern[w], scratch)
+                continue
+            if (
+                c == 4
+                and bound[w] == ceiling
+                and join_pairs(margin, ceiling, v[:length], p, n, best, pairs, pattern[w], scratch)
+            ):
+                value[w] = ceiling
+                continue
+            full = scale * margin - c * lowest
+            value[w], bound[w] = best_pattern(
+                *(margin, c, scale, full, bound[w], limit, v[:length], p, n, best, sums, pattern[w], scratch),
+                *(tables, pairs, triples),
+            )
         if value[w] < bound[w]:
             loose += 1
     return loose

@@ -1,0 +1,83 @@
+"""Best patterns of three and four requests, put together from the table of pairs.
+
+The table's joins may use a request twice, so they say what no pattern exceeds, and where to look for one that reaches
+it. Three: the largest request k, and the best pair of requests no larger, which is only worked out where the table's
+pair would beat what is known; exact. Four: two pairs that share the margin as the table's best join does; if the second
+can do without the requests of the first, the pattern is best, else this finds nothing.
+"""
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.pattern import best_pair, prefix_best
+from lbopt.kernels.search.terms import NONE
+
+#: Joins of two pairs that are tried.
+_JOINS = 8
+
+
+@kernel
+def best_three(
+    margin: int, ceiling: int, v: Ints, p: Ints, n: Ints, best: Ints, pairs: Ints, out: Ints, scratch: Ints
+) -> int:
+    """Write the best pattern of three requests within `margin` to out[:3]; return its profit, NONE where none fits.
+
+    No pattern is worth more than `ceiling`; pairs[r] bounds the profit of two requests of at most r tokens.
+    """
+    found = ceiling - 1  # first only for a pattern that reaches the ceiling
+    for _ in range(2):
+        for k in range(v.size - 1, -1, -1):
+            rest = margin - v[k]
+            if n[k] == 0 or rest < 0 or p[k] + pairs[rest] <= found:
+                continue
+            value = best_pair(rest, k, n[k] - 1, ceiling - p[k], v, p, n, best, scratch, 0)
+            if value > NONE and p[k] + value > found:
+                found = p[k] + value
+                out[0], out[1], out[2] = k, scratch[0], scratch[1]
+                if found >= ceiling:
+                    return found
+        if found >= ceiling:
+            return found
+        if found == ceiling - 1:
+            found = NONE
+        else:
+            break
+    return found
+
+
+@kernel
+def join_pairs(
+    margin: int, ceiling: int, v: Ints, p: Ints, n: Ints, best: Ints, pairs: Ints, out: Ints, scratch: Ints
+) -> bool:
+    """Write a pattern of four requests of profit `ceiling`, the best join of two pairs, to out[:4], if one is found.
+
+    `scratch` (length of v) is overwritten.
+    """
+    tries = 0
+    last = v.size - 1
+    for r in range(margin + 1):
+        if pairs[r] + pairs[margin - r] != ceiling or (r > 0 and pairs[r] == pairs[r - 1]):
+            continue
+        tries += 1
+        if tries > _JOINS:
+            return False
+        best_pair(r, last, n[last], pairs[r], v, p, n, best, out, 0)
+        n[out[0]] -= 1
+        n[out[1]] -= 1
+        prefix_best(v.size, p, n, scratch)
+        value = best_pair(margin - r, last, n[last], pairs[margin - r], v, p, n, scratch, out, 2)
+        n[out[0]] += 1
+        n[out[1]] += 1
+        if value == pairs[margin - r]:
+            _sort_four(out)
+            return True
+    return False
+
+
+@kernel
+def _sort_four(out: Ints) -> None:
+    """Largest class first, as everywhere."""
+    for i in range(1, 4):
+        j = i
+        while j > 0 and out[j - 1] < out[j]:
+            out[j - 1], out[j] = out[j], out[j - 1]
+            j -= 1
