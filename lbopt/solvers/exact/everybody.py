@@ -36,6 +36,9 @@ _FEW, _PRICES = 2_000_000, 20_000
 #: Work of one call of `few` that no clock interrupts: some 2 s. It begins anew with each call.
 _LONGEST_CALL = 200_000_000
 
+#: Where the logarithm of the placements to expect at the bound is as large, prices are left alone for some rounds.
+_PLENTY, _LATE = 20.0, 6
+
 #: Work of the price search between two looks at the clock.
 _PRICE_SLICE = 5_000
 
@@ -109,11 +112,15 @@ def place_everybody(problem: StepProblem) -> Generator[Everybody, None, None]:
         take(balancing.assignment)
         return balancing.done
 
+    expected = _expected_at_bound(base, problem.slots, sizes, balancing.bound)
+
     def price(turn: int) -> Generator[None, None, bool]:
-        return _search_prices(known, _PRICES << turn, take)
+        if expected > _PLENTY and turn < _LATE:
+            return False
+        return (yield from _search_prices(known, _PRICES << turn, take))
 
     turns = [price] if bytes_needed(problem) <= LARGEST else []
-    turns.insert(0 if _expected_at_bound(base, problem.slots, sizes, balancing.bound) > 0 else 1, fill)
+    turns.insert(0 if expected > 0 else 1, fill)
     if few is not None:
         turns.insert(0, enumerate_few)
     turn = 0
