@@ -52,27 +52,26 @@ def add_patterns(m: Master, step: Step, bonus: int, pattern: Ints) -> None:
     for w in range(slots.size):
         if pattern[w, 0] < 0:
             continue
-        tokens = 0
+        size, worth = 0, 0
         for q in range(slots[w]):
-            tokens += v[pattern[w, q]]
-            if floor[pattern[w, q]] < 0:
-                tokens += bonus
-        add_column(m, w, pattern[w], slots[w], float(tokens))
+            size += v[pattern[w, q]]
+            worth += v[pattern[w, q]] + (bonus if floor[pattern[w, q]] < 0 else 0)
+        add_column(m, w, pattern[w], slots[w], size, float(worth))
 
 
 @kernel
-def generate_columns(step: Step, search: Search, M: int, enough: int, rounds: int) -> tuple[int, bool, int]:
+def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int, rounds: int) -> tuple[int, bool, int]:
     """Lower the bound on the admitted tokens at envelope M until it is at most `enough` or cannot fall.
 
-    Starts from search.price and a master that was reset. Leaves the prices of the best bound in search.best_price and
-    the best assignment that was filled in search.spare.
+    Starts from search.price and a master `m` that was reset or moved to M. Leaves the prices of the best bound in
+    search.best_price and the best assignment that was filled in search.spare.
 
     Returns
     -------
     scaled, converged, tokens
         The best bound times scale; whether it cannot fall any more; tokens of that assignment, -1 for none.
     """
-    m, v, n, slots, floor = search.master, step.v, step.n, step.slots, step.floor
+    v, n, slots, floor = step.v, step.n, step.slots, step.floor
     price, best_price, value, bound = search.price, search.best_price, search.value, search.bound
     W, K, scale = slots.size, v.size, step.facts[SCALE]
     bonus = 0

@@ -26,8 +26,8 @@ WHOLE, NOTHING = 0.999, 1e-6
 def dive(step: Step, search: Search, M: int, target: int, nodes: int, most: int, answer: Ints) -> tuple[int, int]:
     """Complete the master's present optimum to an assignment at envelope M; writes answer[w, :slots[w]].
 
-    Starts from search.price and the basis of search.master for all workers. The short descents have `nodes` nodes and
-    lists of at most `most` patterns.
+    Starts from search.price and the basis of search.small, a copy of the master of all workers. The short descents have
+    `nodes` nodes and lists of at most `most` patterns.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def dive(step: Step, search: Search, M: int, target: int, nodes: int, most: int,
         Tokens admitted, -1 where the dive ended at a worker that cannot be served; pivots made.
     """
     v, load, slots, rank, scale = step.v, step.load, step.slots, step.rank, step.facts[SCALE]
-    m, price, best_price, spare = search.master, search.price, search.best_price, search.spare
+    m, price, best_price, spare = search.small, search.price, search.best_price, search.spare
     W, K = load.size, v.size
     left = step.n.copy()
     who = np.arange(W)  # the workers that are left, in the order of load and slots
@@ -49,7 +49,7 @@ def dive(step: Step, search: Search, M: int, target: int, nodes: int, most: int,
         strongest, top = -1, 0.0
         for b in range(m.counts[1]):
             j = m.basic[b]
-            if m.items[j, 0] < 0:
+            if m.value[j] < 0.0:
                 if m.level[b] > NOTHING:
                     return -1, pivots  # somebody cannot be served
             elif m.level[b] > top + 1e-9:
@@ -60,7 +60,7 @@ def dive(step: Step, search: Search, M: int, target: int, nodes: int, most: int,
             place[r] = r
         for b in range(m.counts[1]):
             j = m.basic[b]
-            if m.items[j, 0] >= 0 and (j == strongest or m.level[b] > WHOLE):
+            if m.value[j] >= 0.0 and (j == strongest or m.level[b] > WHOLE):
                 r = m.owner[j]
                 place[r] = -1
                 for q in range(slots[who[r]]):
@@ -89,7 +89,7 @@ def dive(step: Step, search: Search, M: int, target: int, nodes: int, most: int,
         smallest_sums(v, left, sums)
         sub = Step(v, left, step.floor, sub_load[:size], sub_slots[:size], sub_rank[:size], sums, step.facts)
         reset_master(m, left, size, 2.0 * M)
-        tokens, converged, found = generate_columns(sub, search, M, NONE, 300)
+        tokens, converged, found = generate_columns(sub, search, m, M, NONE, 300)
         pivots += m.counts[2]
         if tokens == NONE:
             return -1, pivots

@@ -20,7 +20,7 @@ from lbopt.kernels.search.column_generation import generate_columns
 from lbopt.kernels.search.descent import descend, start_descent
 from lbopt.kernels.search.dive import dive
 from lbopt.kernels.search.fill import fill
-from lbopt.kernels.search.master import reset_master
+from lbopt.kernels.search.master import copy_master, move_envelope, reset_master
 from lbopt.kernels.search.near_optimal import list_all
 from lbopt.kernels.search.open_ranges import FRESH, cheapest, push, reached
 from lbopt.kernels.search.prices import evaluate, threshold_prices
@@ -44,6 +44,7 @@ from lbopt.kernels.search.terms import (
     STUCK,
     TOTAL,
     TRIED,
+    WARM,
     WORK,
     WORKERS,
     Search,
@@ -61,6 +62,9 @@ LONGEST = 20_000
 
 #: Levels of descents before an envelope is given up.
 LEVELS = 9
+
+#: Pivots after which a master is begun anew, to be rid of rounding.
+MOST_PIVOTS = 20_000
 
 #: From this size on, most envelopes are loads that no worker can have.
 SPARSE = 1 << 16
@@ -217,10 +221,15 @@ def _best_prices(step: Step, search: Search, i: int) -> None:
     facts, node, known = step.facts, search.node, search.known
     G, total, M, W = facts[WORKERS], facts[TOTAL], node[i, FIRST], step.load.size
     m = search.master
-    reset_master(m, step.n, W, 2.0 * M)
+    if known[WARM] == 0 or m.counts[2] > MOST_PIVOTS:
+        reset_master(m, step.n, W, 2.0 * M)
+        known[WARM] = 1
+    else:
+        move_envelope(m, step.load, M, 2.0 * M)
+    before = m.counts[2]
     _recall(step, search, _place_in_bank(search, known[PRICES] - 1))
-    scaled, converged, top = generate_columns(step, search, M, G * M - total - known[COST], 300)
-    known[WORK] += 10 + m.counts[2] * (W + m.counts[1]) ** 2 // 1000
+    scaled, converged, top = generate_columns(step, search, m, M, G * M - total - known[COST], 300)
+    known[WORK] += 10 + (m.counts[2] - before) * (W + m.counts[1]) ** 2 // 1000
     node[i, LB] = max(node[i, LB], G * M - total - scaled // facts[SCALE])
     known[BOUND] = max(known[BOUND], min(node[i, LB], known[COST]))
     _keep_prices(step, search, M)
@@ -229,6 +238,7 @@ def _best_prices(step: Step, search: Search, i: int) -> None:
         _improve(step, search, search.spare, M, top, 100)
     if converged and node[i, LB] < known[COST]:
         _recall(step, search, _place_in_bank(search, known[PRICES] - 1))
+        copy_master(m, search.small, W, step.v.size)
         top, pivots = dive(step, search, M, G * M - total - node[i, LB], LISTED, LISTED, search.kept)
         known[WORK] += pivots * (W + m.counts[1]) ** 2 // 1000
         if top >= 0:

@@ -35,13 +35,40 @@ def reset_master(m: Master, n: Ints, W: int, penalty: float) -> None:
         m.limit[k] = n[k] + 1e-8 * (1.0 + (k * 0.6180339887498949) % 1.0)
         m.slack[k] = m.limit[k]
     for w in range(W):
-        m.owner[w], m.value[w] = w, -penalty
+        m.owner[w], m.size[w], m.value[w], m.worth[w] = w, 0, -penalty, -penalty
         m.items[w, 0] = -1
         m.row[w] = m.place[w] = m.basic[w] = w
         for u in range(W):
             m.inverse[w, u] = 1.0 if u == w else 0.0
         m.level[w] = 1.0
         m.dual[w] = -penalty
+
+
+@kernel
+def move_envelope(m: Master, load: Ints, M: int, penalty: float) -> None:
+    """Go on at another envelope: columns that do not fit it are driven out like artificial ones.
+
+    The rows do not depend on the envelope, so the basis stays feasible, and nearly optimal where M is near the last.
+    """
+    for j in range(m.counts[0]):
+        m.value[j] = m.worth[j] if m.size[j] <= M - load[m.owner[j]] else -penalty
+
+
+@kernel
+def copy_master(source: Master, target: Master, W: int, K: int) -> None:
+    """Make `target` equal to `source`."""
+    C, R = source.counts[0], source.counts[1]
+    for i in range(3):
+        target.counts[i] = source.counts[i]
+    target.owner[:C], target.size[:C] = source.owner[:C], source.size[:C]
+    target.worth[:C], target.value[:C] = source.worth[:C], source.value[:C]
+    target.items[:C] = source.items[:C]
+    target.limit[:K], target.slack[:K] = source.limit[:K], source.slack[:K]
+    target.place[: W + K] = source.place[: W + K]
+    target.row[:R], target.basic[:R] = source.row[:R], source.basic[:R]
+    target.level[:R], target.dual[:R] = source.level[:R], source.dual[:R]
+    for b in range(R):
+        target.inverse[b, :R] = source.inverse[b, :R]
 
 
 @kernel
@@ -71,6 +98,7 @@ def drop_columns(m: Master) -> None:
     for j in range(W, m.counts[0]):
         if position[j] >= 0:
             m.owner[kept], m.value[kept] = m.owner[j], m.value[j]
+            m.size[kept], m.worth[kept] = m.size[j], m.worth[j]
             for q in range(m.items.shape[1]):
                 m.items[kept, q] = m.items[j, q]
             m.basic[position[j]] = kept
@@ -79,13 +107,13 @@ def drop_columns(m: Master) -> None:
 
 
 @kernel
-def add_column(m: Master, worker: int, items: Ints, length: int, value: float) -> int:
-    """Append a column and return its number, or -1 where the table is full."""
+def add_column(m: Master, worker: int, items: Ints, length: int, size: int, value: float) -> int:
+    """Append a column that fits and return its number, or -1 where the table is full."""
     j = m.counts[0]
     if j >= m.owner.size:
         return -1
-    m.owner[j] = worker
-    m.value[j] = value
+    m.owner[j], m.size[j] = worker, size
+    m.value[j] = m.worth[j] = value
     for q in range(m.items.shape[1]):
         m.items[j, q] = items[q] if q < length else -1
     m.counts[0] = j + 1

@@ -16,8 +16,8 @@ NONE = -(1 << 62)
 # facts of a step
 WORKERS, TOTAL, HEAVIEST, SCALE, MOST, FORCED = 0, 1, 2, 3, 4, 5
 
-# what is known of a search
-COST, NODES, PRICES, WORK, BOUND = 0, 1, 2, 3, 4
+# what is known of a search; WARM says whether its master has been used for this decision
+COST, NODES, PRICES, WORK, BOUND, WARM = 0, 1, 2, 3, 4, 5
 
 # columns of a node: bound on the cost, first and last envelope, stage, number of prices it was evaluated at
 LB, FIRST, LAST, STAGE, TRIED = 0, 1, 2, 3, 4
@@ -54,7 +54,9 @@ class Master(NamedTuple):
 
     owner: Ints  # (C,) worker of each column
     items: Ints  # (C, Q) its classes, -1 beyond its length
-    value: Floats  # (C,) tokens it brings; strongly negative for the artificial column of each worker
+    size: Ints  # (C,) total of its sizes
+    worth: Floats  # (C,) tokens it brings, with a bonus for forced requests; strongly negative if artificial
+    value: Floats  # (C,) the same, but strongly negative where it does not fit the present envelope
     limit: Floats  # (K,) requests of each class
     counts: Ints  # (3,) columns, tight rows, pivots
     row: Ints  # (R,) tight rows
@@ -71,7 +73,7 @@ class Master(NamedTuple):
 class Search(NamedTuple):
     """The state of a search; changes in place, and the search can be taken up again."""
 
-    known: Ints  # (5,) best cost, open ranges, prices, work done, proved bound
+    known: Ints  # (6,) best cost, open ranges, prices, work done, proved bound, whether the master is warm
     node: Ints  # (., 5) open ranges of envelopes
     bank: Ints  # (P, K) the newest P prices
     bank_at: Ints  # (P,) the envelopes they were found at
@@ -95,4 +97,5 @@ class Search(NamedTuple):
     viable: Ints  # (.,) whether they are still possible
     undecided: Ints  # (W,) minus one everywhere
     cut: Ints  # (4,) where a descent was interrupted
-    master: Master
+    master: Master  # of all workers; stays from one envelope to the next
+    small: Master  # of the workers that a dive has left

@@ -138,7 +138,7 @@ class _Writer:
         search, step = self.search, self.step
         search.price[: step.v.size] = self.prices[0] if self.prices else step.floor
         reset_master(search.master, step.n, step.load.size, 2.0 * M)
-        generate_columns(step, search, M, NONE, 300)
+        generate_columns(step, search, search.master, M, NONE, 300)
         self.prices.append(search.best_price[: step.v.size].copy())
         self.found_at.append(M)
 

@@ -26,7 +26,7 @@ def bytes_needed(problem: StepProblem) -> int:
     Q = int(problem.slots.max())
     tight = W + min(N + 1, W * Q) + 1
     columns, rows = max(_COLUMNS, 16 * W), max(_ROWS, 200 * W)
-    return 8 * (tight**2 + columns * (Q + 2) + 5 * rows + W * (13 * Q + 30) + N * (_PRICES + 20))
+    return 8 * (2 * tight**2 + 2 * columns * (Q + 4) + 5 * rows + W * (13 * Q + 30) + N * (_PRICES + 20))
 
 
 def check_memory(problem: StepProblem) -> None:
@@ -60,8 +60,29 @@ def _allocate(W: int, K: int, Q: int) -> Search:
     tight = W + min(K, W * Q) + 1
     rows = max(_ROWS, 200 * W)
     columns = max(_COLUMNS, 16 * W)
+
+    def master() -> Master:
+        return Master(
+            owner=ints(columns),
+            items=np.full((columns, Q), -1, dtype=np.int64),
+            size=ints(columns),
+            worth=np.zeros(columns),
+            value=np.zeros(columns),
+            limit=np.zeros(K),
+            counts=ints(3),
+            row=ints(tight),
+            place=np.full(W + K, -1, dtype=np.int64),
+            basic=ints(tight),
+            inverse=np.zeros((tight, tight)),
+            level=np.zeros(tight),
+            slack=np.zeros(K),
+            dual=np.zeros(tight),
+            step=np.zeros(tight),
+            rate=np.zeros(K),
+        )
+
     return Search(
-        known=ints(5),
+        known=ints(6),
         node=ints(_NODES, 5),
         bank=ints(_PRICES, K),
         bank_at=ints(_PRICES),
@@ -85,20 +106,6 @@ def _allocate(W: int, K: int, Q: int) -> Search:
         viable=ints(rows),
         undecided=np.full(W, -1, dtype=np.int64),
         cut=ints(4),
-        master=Master(
-            owner=ints(columns),
-            items=np.full((columns, Q), -1, dtype=np.int64),
-            value=np.zeros(columns),
-            limit=np.zeros(K),
-            counts=ints(3),
-            row=ints(tight),
-            place=np.full(W + K, -1, dtype=np.int64),
-            basic=ints(tight),
-            inverse=np.zeros((tight, tight)),
-            level=np.zeros(tight),
-            slack=np.zeros(K),
-            dual=np.zeros(tight),
-            step=np.zeros(tight),
-            rate=np.zeros(K),
-        ),
+        master=master(),
+        small=master(),
     )
