@@ -17,7 +17,18 @@ and taken up again between any two of these steps.
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.column_generation import generate_columns
-from lbopt.kernels.search.descent import descend, start_descent
+from lbopt.kernels.search.descent import (
+    ANY,
+    ATTEMPTS,
+    BOUNDED,
+    EXTRA,
+    LEFT,
+    RANGE,
+    ROWS,
+    START,
+    descend,
+    start_descent,
+)
 from lbopt.kernels.search.dive import dive
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.master import copy_master, move_envelope, reset_master
@@ -36,12 +47,15 @@ from lbopt.kernels.search.terms import (
     LB,
     NONE,
     OPEN,
+    PATIENCE,
     PRICES,
     PROVED,
     QUICK,
+    ROUGH,
     SCALE,
     STAGE,
     STUCK,
+    TIMES,
     TOTAL,
     TRIED,
     WARM,
@@ -53,6 +67,12 @@ from lbopt.kernels.search.terms import (
 
 # stages of a single envelope, beyond a fresh one; later ones count the descents
 _THRESHOLD, _MASTER = 1, 2
+
+#: How a descent ends for the range that it is made for; one that is pending goes on before anything else.
+UNCHANGED, RAISED, PENDING = 0, 1, 2
+
+#: Nodes of a descent between two looks at the clock.
+CHUNK = 400
 
 #: Patterns listed for a worker, nodes of a descent: at the first level; both grow with every level.
 LISTED, BRIEF = 200, 300
@@ -146,19 +166,22 @@ def advance(step: Step, search: Search, budget: int) -> int:
     stop = known[WORK] + budget
     sparse = step.v[step.v.size - 1] > SPARSE
     while True:
-        i = cheapest(search)
-        if i < 0 or node[i, LB] >= known[COST]:
-            known[BOUND] = known[COST]
-            return PROVED
-        known[BOUND] = node[i, LB]
+        pending = search.cut[LEFT] > 0
+        i = search.cut[RANGE] if pending else cheapest(search)
+        if not pending:
+            if i < 0 or node[i, LB] >= known[COST]:
+                known[BOUND] = known[COST]
+                return PROVED
+            known[BOUND] = node[i, LB]
         if known[WORK] >= stop:
             return OPEN
         a, b, stage = node[i, FIRST], node[i, LAST], node[i, STAGE]
-        if node[i, TRIED] < known[PRICES]:
+        if not pending and node[i, TRIED] < known[PRICES] and (a < b or node[i, TIMES] <= known[PATIENCE]):
             # newest prices first: they were found nearest to where the search is now
             _recall(step, search, _place_in_bank(search, known[PRICES] - 1))
             node[i, TRIED] = known[PRICES]
-            tokens = evaluate(step, search, b, QUICK)
+            node[i, TIMES] += 1
+            tokens = evaluate(step, search, b, QUICK if a == b else ROUGH)
             known[WORK] += 5 + W // 3
             if tokens == NONE:
                 node[i, LB] = _CLOSED
@@ -176,7 +199,8 @@ def advance(step: Step, search: Search, budget: int) -> int:
             middle = (a + b) // 2
             lb, tried = node[i, LB], node[i, TRIED]
             node[i, LAST], node[i, TRIED] = middle, 0
-            if not push(search, lb, middle + 1, b, tried):
+            # the bound at b was a rough one; alone, it is worth a better one
+            if not push(search, lb, middle + 1, b, tried if middle + 1 < b else 0):
                 return STUCK
         elif stage == FRESH:
             node[i, STAGE] = _THRESHOLD
@@ -189,7 +213,10 @@ def advance(step: Step, search: Search, budget: int) -> int:
             level = stage - _MASTER
             if level > LEVELS:
                 return STUCK
-            if not _try_descent(step, search, i, min(LISTED << (2 * level), LONGEST), BRIEF << (3 * level), level):
+            ending = _try_descent(step, search, i, min(LISTED << (2 * level), LONGEST), BRIEF << (3 * level), level)
+            if ending == PENDING:
+                search.cut[RANGE] = i
+            elif ending == UNCHANGED:
                 node[i, STAGE] = stage + 1
 
 
@@ -212,7 +239,7 @@ def _first_prices(step: Step, search: Search, i: int) -> None:
     if reached >= 0:
         _improve(step, search, search.leaf, M, reached, 40)
     if node[i, LB] < known[COST]:
-        _try_descent(step, search, i, LISTED, W + 10, -1)
+        _try_descent(step, search, i, LISTED, min(W + 10, CHUNK), -1)
 
 
 @kernel
@@ -229,7 +256,9 @@ def _best_prices(step: Step, search: Search, i: int) -> None:
     before = m.counts[2]
     _recall(step, search, _place_in_bank(search, known[PRICES] - 1))
     scaled, converged, top = generate_columns(step, search, m, M, G * M - total - known[COST], 300)
-    known[WORK] += 10 + (m.counts[2] - before) * (W + m.counts[1]) ** 2 // 1000
+    work = 10 + (m.counts[2] - before) * (W + m.counts[1]) ** 2 // 1000
+    known[WORK] += work
+    known[PATIENCE] = (known[PATIENCE] + work // (4 * (5 + W // 3))) // 2
     node[i, LB] = max(node[i, LB], G * M - total - scaled // facts[SCALE])
     known[BOUND] = max(known[BOUND], min(node[i, LB], known[COST]))
     _keep_prices(step, search, M)
@@ -246,42 +275,65 @@ def _best_prices(step: Step, search: Search, i: int) -> None:
 
 
 @kernel
-def _try_descent(step: Step, search: Search, i: int, most: int, nodes: int, level: int) -> bool:
-    """Descend at the envelope of range i with its best prices; True where that raised its bound or met it.
-
-    First for an assignment as cheap as the bound, then, as long as there is none, for dearer ones in doubling steps. At
-    level 0 also where it stayed open: slightly dearer ones are found sooner.
-    """
-    facts, node, known = step.facts, search.node, search.known
-    G, total, scale = facts[WORKERS], facts[TOTAL], facts[SCALE]
-    M, lb = node[i, FIRST], node[i, LB]
+def _price_descent(step: Step, search: Search, i: int, level: int) -> int:
+    """Take the best prices known for the envelope of range i, and return their bound."""
+    known, M = search.known, search.node[i, FIRST]
+    effort = EXACT if level >= 0 else QUICK
     scaled = 1 << 62
-    which = 0
+    which = last = 0
     for j in range(min(known[PRICES], search.bank.shape[0])):
         if search.bank_at[j] == M:
             _recall(step, search, j)
-            tokens = evaluate(step, search, M, EXACT)
+            last = j
+            tokens = evaluate(step, search, M, effort)
             if tokens < scaled:
                 scaled, which = tokens, j
-    _recall(step, search, which)
-    scaled = evaluate(step, search, M, EXACT)
-    extra, attempts, settled = 0, 0, False
-    while lb + extra < known[COST]:
-        target = G * M - total - lb - extra
+    if which != last or scaled == 1 << 62:
+        _recall(step, search, which)
+        scaled = evaluate(step, search, M, effort)
+    return scaled
+
+
+@kernel
+def _try_descent(step: Step, search: Search, i: int, most: int, nodes: int, level: int) -> int:
+    """Descend at the envelope of range i with its best prices; go on with a descent that was left pending.
+
+    First for an assignment as cheap as the bound, then, as long as there is none, for dearer ones in doubling steps. At
+    level 0 also where it stayed open: slightly dearer ones are found sooner. Returns RAISED where that raised the
+    range's bound or met it, UNCHANGED, or PENDING: it is to be called again with the same arguments.
+    """
+    facts, node, known, cut = step.facts, search.node, search.known, search.cut
+    G, total, scale = facts[WORKERS], facts[TOTAL], facts[SCALE]
+    M = node[i, FIRST]
+    resumed = cut[LEFT] > 0
+    if not resumed:
+        cut[START], cut[BOUNDED], cut[EXTRA] = node[i, LB], _price_descent(step, search, i, level), 0
+        cut[ATTEMPTS] = cut[ANY] = 0
+    lb, scaled = cut[START], cut[BOUNDED]
+    while lb + cut[EXTRA] < known[COST]:
+        target = G * M - total - lb - cut[EXTRA]
         budget = scaled - scale * target
         state = 0
         if budget >= 0:  # else exact bounds alone show that there is none
-            rows = list_all(step, search, M, budget, most)
-            start_descent(step, search, budget)
-            state, top, left = descend(step, search, M, target, nodes)
-            known[WORK] += 10 + (nodes - left) * (1 + rows // 500)
+            if not resumed:
+                cut[ROWS] = list_all(step, search, M, budget, most)
+                start_descent(step, search, budget)
+                cut[LEFT] = nodes
+            resumed = False
+            some = min(cut[LEFT], CHUNK)
+            state, top, unused = descend(step, search, M, target, some)
+            cut[LEFT] -= some - unused
+            known[WORK] += 10 + (some - unused) * (1 + cut[ROWS] // 500)
+            if state < 0 and unused == 0 and cut[LEFT] > 0:
+                return PENDING
+            cut[LEFT] = 0
             if top >= 0:
                 _improve(step, search, search.spare, M, top, 100)
         if state == 0:
-            node[i, LB] = lb + extra + 1
-            settled = True
-        elif state == 1 or settled or level != 0 or attempts == 5:
-            return settled or known[COST] <= lb
-        attempts += 1
-        extra = min(2 * extra + 1, max(extra + 1, known[COST] - 1 - lb))
-    return settled or known[COST] <= lb
+            node[i, LB] = lb + cut[EXTRA] + 1
+            cut[ANY] = 1
+        elif state == 1 or cut[ANY] == 1 or level != 0 or cut[ATTEMPTS] == 5:
+            break
+        cut[ATTEMPTS] += 1
+        cut[EXTRA] = min(2 * cut[EXTRA] + 1, max(cut[EXTRA] + 1, known[COST] - 1 - lb))
+    return RAISED if cut[ANY] == 1 or known[COST] <= lb else UNCHANGED

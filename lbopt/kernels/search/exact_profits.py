@@ -13,7 +13,8 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.terms import Search, Step
+from lbopt.kernels.search.tables import TABLE, joined
+from lbopt.kernels.search.terms import NONE, Search, Step
 
 #: Largest table of decisions, entries (bytes).
 LARGEST = 64_000_000
@@ -83,15 +84,42 @@ def exact_patterns(
 def settle(step: Step, search: Search, M: int, c: int, first: int, last: int, length: int) -> None:
     """Replace the loose bounds of workers first..last, all with c slots, by exact values, where memory allows.
 
-    The classes in use are the first `length` entries of search.short[1:4], as `prices.evaluate` left them.
+    The classes in use are the first `length` entries of search.short[1:4], as `prices.evaluate` left them; for five and
+    six slots search.table holds their pairs and triples.
     """
-    value, bound, load = search.value, search.bound, step.load
+    value, bound, load, table = search.value, search.bound, step.load, search.table
     margins = np.full(last - first, -1)
     for w in range(first, last):
         if value[w] < bound[w]:
             margins[w - first] = M - load[w]
     v, p, n = search.short[1], search.short[2], search.short[3]
-    if exact_patterns(c, margins, length, v, p, n, value[first:last], search.pattern[first:last]):
+    # Only classes that can be part of something better than what is known.
+    classes = np.zeros(length, dtype=np.int64)
+    kept = 0
+    for k in range(length):
+        useful = False
         for w in range(first, last):
-            if margins[w - first] >= 0:
-                bound[w] = value[w]
+            rest = margins[w - first] - v[k]
+            if rest < 0 or useful:
+                continue
+            if c == 5 and margins[w - first] <= TABLE:
+                useful = p[k] + joined(rest, table[0], table[0]) > value[w]
+            elif c == 6 and margins[w - first] <= TABLE:
+                useful = p[k] + joined(rest, table[0], table[1]) > value[w]
+            else:
+                useful = True
+        if useful:
+            classes[kept] = k
+            kept += 1
+    classes = classes[:kept]
+    profit = np.full(last - first, NONE)
+    pattern = np.zeros((last - first, c), dtype=np.int64)
+    if exact_patterns(c, margins, kept, v[classes], p[classes], n[classes], profit, pattern):
+        for w in range(first, last):
+            if margins[w - first] < 0:
+                continue
+            if profit[w - first] > value[w]:
+                value[w] = profit[w - first]
+                for q in range(c):
+                    search.pattern[w, q] = classes[pattern[w - first, q]]
+            bound[w] = value[w]

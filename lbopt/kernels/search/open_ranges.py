@@ -11,6 +11,7 @@ from lbopt.kernels.search.terms import (
     MOST,
     NODES,
     STAGE,
+    TIMES,
     TOTAL,
     TRIED,
     WORKERS,
@@ -29,7 +30,7 @@ def push(search: Search, lb: int, first: int, last: int, tried: int) -> bool:
     if count >= search.node.shape[0]:
         return False
     node = search.node[count]
-    node[LB], node[FIRST], node[LAST], node[STAGE], node[TRIED] = lb, first, last, FRESH, tried
+    node[LB], node[FIRST], node[LAST], node[STAGE], node[TRIED], node[TIMES] = lb, first, last, FRESH, tried, 0
     search.known[NODES] = count + 1
     return True
 

@@ -13,7 +13,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.exact_profits import settle
 from lbopt.kernels.search.pattern import BRANCHES, SCAN, best_pattern, prefix_best, undominated
 from lbopt.kernels.search.tables import relax
-from lbopt.kernels.search.terms import EXACT, NONE, QUICK, SCALE, Search, Step
+from lbopt.kernels.search.terms import EXACT, NONE, QUICK, ROUGH, SCALE, Search, Step
 
 
 @kernel
@@ -58,7 +58,7 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
                 return NONE
             if value[w] < bound[w]:
                 loose += 1
-        if loose > 0:
+        if loose > 0 and effort != ROUGH:
             loose = relax(step, search, M, lowest, c, first, last, length, effort)
         if loose > 0 and effort == EXACT:
             settle(step, search, M, c, first, last, length)
@@ -90,13 +90,13 @@ def threshold_prices(step: Step, search: Search, M: int) -> int:
             price[k] = scale * max(0, v[k] - threshold) + floor[k]
             if v[k] >= threshold:
                 above += n[k]
-        total = evaluate(step, search, M, QUICK)
+        total = evaluate(step, search, M, ROUGH)
         if total < lowest or total == NONE:
             lowest = total
             for k in range(v.size):
                 best_price[k] = price[k]
         if total == NONE or low >= high:
-            return lowest
+            break
         used = 0
         for w in range(slots.size):
             for q in range(slots[w]):
@@ -107,4 +107,9 @@ def threshold_prices(step: Step, search: Search, M: int) -> int:
         else:
             low = middle
             if middle == high:
-                return lowest
+                break
+    if lowest != NONE:
+        for k in range(v.size):
+            price[k] = best_price[k]
+        lowest = evaluate(step, search, M, QUICK)
+    return lowest

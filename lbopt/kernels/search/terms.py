@@ -16,14 +16,16 @@ NONE = -(1 << 62)
 # facts of a step
 WORKERS, TOTAL, HEAVIEST, SCALE, MOST, FORCED = 0, 1, 2, 3, 4, 5
 
-# what is known of a search; WARM says whether its master has been used for this decision
-COST, NODES, PRICES, WORK, BOUND, WARM = 0, 1, 2, 3, 4, 5
+# what is known of a search; WARM: whether its master has been used for this decision; PATIENCE: how many prices of
+# others a single envelope is evaluated at before it gets its own
+COST, NODES, PRICES, WORK, BOUND, WARM, PATIENCE = 0, 1, 2, 3, 4, 5, 6
 
-# columns of a node: bound on the cost, first and last envelope, stage, number of prices it was evaluated at
-LB, FIRST, LAST, STAGE, TRIED = 0, 1, 2, 3, 4
+# columns of a node: bound on the cost, first and last envelope, stage, the number of prices there were when it was last
+# evaluated, how often it was
+LB, FIRST, LAST, STAGE, TRIED, TIMES = 0, 1, 2, 3, 4, 5
 
 # efforts of an evaluation
-QUICK, EXACT = 0, 1
+ROUGH, QUICK, EXACT = -1, 0, 1
 
 # how `advance` ends
 STUCK, OPEN, PROVED = -1, 0, 1
@@ -73,8 +75,8 @@ class Master(NamedTuple):
 class Search(NamedTuple):
     """The state of a search; changes in place, and the search can be taken up again."""
 
-    known: Ints  # (6,) best cost, open ranges, prices, work done, proved bound, whether the master is warm
-    node: Ints  # (., 5) open ranges of envelopes
+    known: Ints  # (7,) best cost, open ranges, prices, work done, proved bound, warm master, patience
+    node: Ints  # (., 6) open ranges of envelopes
     bank: Ints  # (P, K) the newest P prices
     bank_at: Ints  # (P,) the envelopes they were found at
     answer: Ints  # (W, Q) the best assignment
@@ -96,6 +98,6 @@ class Search(NamedTuple):
     loss: Ints  # (.,) their losses
     viable: Ints  # (.,) whether they are still possible
     undecided: Ints  # (W,) minus one everywhere
-    cut: Ints  # (4,) where a descent was interrupted
+    cut: Ints  # (12,) where a descent was interrupted
     master: Master  # of all workers; stays from one envelope to the next
     small: Master  # of the workers that a dive has left

@@ -49,6 +49,7 @@ def workspace(num_open: int, num_classes: int, most_slots: int) -> Search:
         held = ((size[0], size[1], size[2]), _allocate(*size))
         _ours.held = held
     held[1].known[:] = 0
+    held[1].cut[:] = 0
     return held[1]
 
 
@@ -82,8 +83,8 @@ def _allocate(W: int, K: int, Q: int) -> Search:
         )
 
     return Search(
-        known=ints(6),
-        node=ints(_NODES, 5),
+        known=ints(7),
+        node=ints(_NODES, 6),
         bank=ints(_PRICES, K),
         bank_at=ints(_PRICES),
         answer=ints(W, Q),
@@ -105,7 +106,7 @@ def _allocate(W: int, K: int, Q: int) -> Search:
         loss=ints(rows),
         viable=ints(rows),
         undecided=np.full(W, -1, dtype=np.int64),
-        cut=ints(4),
+        cut=ints(12),
         master=master(),
         small=master(),
     )
