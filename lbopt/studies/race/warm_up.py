@@ -1,0 +1,51 @@
+"""Compiling kernels and importing solvers, once a process and before anything is timed."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from lbopt.model import StepProblem
+from lbopt.solvers import solve
+
+#: Seconds for each of the problems below; compiling is not cut short by it.
+_LIMIT = 0.5
+
+
+@cache
+def warm(solver: str, window: bool) -> None:
+    """Let `solver` answer a few small problems, so that what it loads or compiles on first use is there.
+
+    Windows and single steps go different ways through lbopt's own search, so each is warmed apart.
+    """
+    for problem in _windows() if window else _steps():
+        solve(problem, solver="auto" if solver == "brute-force" else solver, time_limit=_LIMIT)
+
+
+def compiled(*, solver: str, window: bool) -> None:
+    """Do the same as a task of its own: what it compiles lies in the cache for the processes that are timed."""
+    warm(solver, window)
+
+
+def _steps() -> list[StepProblem]:
+    """A steady fleet with more requests than slots, one with fewer, one with forced requests, and an empty one."""
+    rng = np.random.default_rng(7)
+    loads, slots = rng.integers(70_000, 76_000, 16), rng.integers(0, 4, 16)
+    sizes = rng.lognormal(5.4, 1.2, 96).astype(np.int64) + 1
+    forced = np.zeros(96, dtype=np.bool_)
+    forced[:2] = True
+    return [
+        StepProblem.now(loads, slots, sizes),
+        StepProblem.now(loads, slots, sizes[:8]),
+        StepProblem.now(loads, slots, sizes, forced),
+        StepProblem.now(np.zeros(3, dtype=np.int64), np.full(3, 4), sizes[:12]),
+    ]
+
+
+def _windows() -> list[StepProblem]:
+    rng = np.random.default_rng(7)
+    loads, slots = rng.integers(7_000, 7_600, 4), rng.integers(1, 3, 4)
+    sizes = rng.lognormal(5.4, 1.2, 24).astype(np.int64) + 1
+    departures = [(0, 2, 500), (2, 1, 300)]
+    return [StepProblem.survives(loads, slots, sizes, 5, active=np.full(4, 10), departures=departures)]
