@@ -14,6 +14,7 @@ import typer
 
 from lbopt import __version__
 from lbopt.cli.gap import gap
+from lbopt.cli.race import race
 from lbopt.cli.rerun import rerun
 from lbopt.cli.simulate import simulate
 from lbopt.cli.solve import solve
@@ -34,6 +35,7 @@ app.command()(gap)
 app.command()(simulate)
 app.command()(solve)
 app.command()(verify)
+app.command()(race)
 app.command()(rerun)
 app.add_typer(traces, name="traces")
 

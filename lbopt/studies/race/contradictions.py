@@ -37,6 +37,11 @@ class Contradiction:
     refuted_by: str
     value: int
 
+    @property
+    def grave(self) -> bool:
+        """Whether somebody relies on that bound; else it is a claim that lbopt would not have used anyway."""
+        return self.proved or self.trusted
+
     def __str__(self) -> str:
         whose = "proved" if self.proved else "claimed" if self.trusted else "claimed, outside its safe range,"
         return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lbopt.studies.race.config import RaceConfig
@@ -135,7 +135,7 @@ class RaceOutcome:
             "instances": len(self.instances),
             "interrupted": self.interrupted,
             "notes": self.notes,
-            "contradictions": [str(one) for one in self.contradictions],
+            "contradictions": [asdict(one) for one in self.contradictions],
             "solvers": [
                 {
                     "group": s.group,

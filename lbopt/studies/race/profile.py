@@ -50,7 +50,7 @@ def times_of(records: Sequence[RaceRecord], *, claims: bool = True) -> Times:
 
 def share_within(times: Times, seconds: float) -> float:
     """Return the share of runs closed within so many seconds; NaN of none."""
-    return float(np.mean(times <= seconds)) if times.size else float("nan")
+    return float(np.mean(np.isfinite(times) & (times <= seconds))) if times.size else float("nan")
 
 
 def quantile(times: Times, q: float, limit: float) -> Bracket | None:

@@ -8,19 +8,25 @@ import numpy as np
 
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
+from lbopt.solvers.backend import OWN
 
 #: Seconds for each of the problems below; compiling is not cut short by it.
 _LIMIT = 0.5
+
+#: Closed by neither greedy nor elementary reasoning, so that the solver asked for really runs.
+TINY = StepProblem.now([10, 3, 5], [1, 2, 0], [4, 7, 9, 2, 6])
 
 
 @cache
 def warm(solver: str, window: bool) -> None:
     """Let `solver` answer a few small problems, so that what it loads or compiles on first use is there.
 
-    Windows and single steps go different ways through lbopt's own search, so each is warmed apart.
+    Windows and single steps go different ways through lbopt's own search, so each is warmed apart; of the others it is
+    the import that counts.
     """
-    for problem in _windows() if window else _steps():
-        solve(problem, solver="auto" if solver == "brute-force" else solver, time_limit=_LIMIT)
+    problems = _windows() if window else _steps()
+    for problem in problems if solver in OWN else [TINY]:
+        solve(problem, solver=solver, time_limit=_LIMIT)
 
 
 def compiled(*, solver: str, window: bool) -> None:
