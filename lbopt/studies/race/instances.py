@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.instances import open_trace
+from lbopt.instances import library, open_trace
 from lbopt.instances.names import did_you_mean
 from lbopt.instances.steady.state_sets import StateSet, state_set
 from lbopt.model import StepProblem
@@ -65,6 +64,8 @@ def gather_instances(config: RaceConfig, progress: Progress) -> list[RaceInstanc
         for one in steady_instances(chosen, data=config.data, count=config.count, shift=config.shift):
             found.setdefault(one.problem.digest, one)
         progress.advance()
+    if not found:
+        raise InputError(f"the classes {', '.join(config.instances)} of the library are empty; name others")
     names = [one.name for one in found.values()]
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
@@ -98,27 +99,21 @@ def _read_file(path: Path) -> Iterator[RaceInstance]:
 
 
 def _from_library(wanted: str) -> Iterator[RaceInstance]:
-    library = _library()
-    names: list[str] = library.names()
-    by_kind: list[str] = [] if wanted in names or wanted == ALL else library.names(kind=wanted)
-    chosen = names if wanted == ALL else [wanted] if wanted in names else by_kind
-    if not chosen:
+    known = library.names()
+    if wanted == ALL:
+        chosen = known
+    elif wanted in library.KINDS:
+        chosen = library.names(wanted)
+    elif wanted in known:
+        chosen = [wanted]
+    else:
+        near = did_you_mean(wanted, [*known, *library.KINDS])
         raise InputError(
-            f"there is no instance '{wanted}' in the library{did_you_mean(wanted, names)}; expected one of its "
-            f"{len(names)} names, a kind, '{ALL}', or a file that ends in .json or .jsonl"
+            f"there is no instance '{wanted}' in the library{near}; expected one of its {len(known)} names, a class "
+            f"({', '.join(library.KINDS)}), '{ALL}', or a file that ends in .json or .jsonl"
         )
-    for name in chosen:
-        entry = library.load(name)
-        yield RaceInstance(
-            name=entry.name, group=str(entry.kind), problem=entry.problem, best=entry.best, bound=entry.bound
-        )
-
-
-def _library() -> Any:
-    try:
-        return import_module("lbopt.instances.library")
-    except ModuleNotFoundError:
-        raise InputError("this lbopt has no library of instances; name problem files or --states instead") from None
+    for entry in map(library.load, chosen):
+        yield RaceInstance(name=entry.name, group=entry.kind, problem=entry.problem, best=entry.best, bound=entry.bound)
 
 
 def problem_parameter(problem: StepProblem) -> dict[str, Any]:

@@ -77,13 +77,15 @@ def _by_backend(problem: StepProblem, chosen: Capabilities, time_limit: float, s
     program = formulate(problem)
     greedy = greedy_assignment(problem)
     trusted = chosen.largest_safe_total is None or program.total <= chosen.largest_safe_total
-    task = SearchTask(program=program, hint=program.encode(greedy.tolist()), time_limit=time_limit, seed=seed)
+    kind = Task if chosen.exhaustive else SearchTask  # exhaustion writes nothing down: its clock starts at once
+    task = kind(program=program, hint=program.encode(greedy.tolist()), time_limit=time_limit, seed=seed)
+    called = time.perf_counter()
     if chosen.largest_total is not None and program.total > chosen.largest_total:
         answer = RawAnswer(values=None, bound=None, stop="refused", native_status="not started")
     else:
         answer = load(chosen.name).minimise(task)
     ended = time.perf_counter()
-    started = task.asked[0] if task.asked else ended
+    started = task.asked[0] if isinstance(task, SearchTask) and task.asked else called
     return {
         "answered_by": chosen.name,
         **_known(program, chosen, answer, greedy),
