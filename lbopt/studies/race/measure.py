@@ -11,6 +11,7 @@ somebody claims is rounded up, as `solve` does.
 
 from __future__ import annotations
 
+import gc
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,7 @@ from lbopt.model.integers import IntArray
 from lbopt.solvers import elementary_bound, greedy_assignment, solve
 from lbopt.solvers.backend import OWN, Capabilities, RawAnswer, Task, capabilities, load
 from lbopt.solvers.rounding import repaired, rounded_up
-from lbopt.studies.race.warm_up import warm
+from lbopt.studies.race.warm_up import refresh
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,8 @@ def measure(*, problem: dict[str, Any], solver: str, time_limit: float, version:
     `version` is that of the solver's code; it is part of the task, so that another version runs anew.
     """
     chosen = StepProblem.from_dict(problem)
-    warm(solver, chosen.horizon > 0)
+    gc.collect()  # what reading the problem left behind is not collected while the solver is timed
+    refresh(solver, chosen.horizon > 0)
     if solver in OWN or chosen.num_admitted == 0:
         return _by_solve(chosen, solver, time_limit, seed)
     return _by_backend(chosen, capabilities(solver), time_limit, seed)

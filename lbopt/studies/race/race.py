@@ -7,18 +7,17 @@ solver's threads and memory stand in another's way, and a solver that hangs or c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
-import lbopt
 from lbopt.runner import Isolated, Outcome, Store, Summary, Task, run_tasks
-from lbopt.solvers.backend import OWN, capabilities
+from lbopt.solvers.backend import OWN
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.race.config import RaceConfig
 from lbopt.studies.race.contradictions import find_contradictions
 from lbopt.studies.race.instances import RaceInstance, problem_parameter
 from lbopt.studies.race.outcome import RaceOutcome
 from lbopt.studies.race.record import RaceRecord
+from lbopt.studies.race.versions import solver_version
 
 MEASURE = "lbopt.studies.race.measure:measure"
 WARM_UP = "lbopt.studies.race.warm_up:compiled"
@@ -80,16 +79,6 @@ def _tasks(config: RaceConfig, instances: Sequence[RaceInstance]) -> dict[tuple[
             }
             tasks[one.name, solver] = Task(MEASURE, given, config.seed)
     return tasks
-
-
-def solver_version(solver: str) -> str:
-    """Return what tells one code of a solver from another: the package's version, or a hash of our own kernels."""
-    if solver in OWN:
-        from lbopt.kernels.compile import source_hash
-
-        return f"lbopt {lbopt.__version__}, kernels {source_hash()}"
-    package = capabilities(solver).package
-    return f"lbopt {lbopt.__version__}" + (f", {package} {version(package)}" if package else "")
 
 
 def _batches(config: RaceConfig, instances: Sequence[RaceInstance]) -> list[list[tuple[str, str]]]:

@@ -58,7 +58,7 @@ class Backend:
 def with_backend(monkeypatch, answer):
     backend = Backend(answer)
     monkeypatch.setattr(module, "load", lambda name: backend)
-    monkeypatch.setattr(module, "warm", lambda solver, window: None)
+    monkeypatch.setattr(module, "refresh", lambda solver, window: None)
     return backend
 
 
