@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.instances import library, open_trace
@@ -114,9 +112,3 @@ def _from_library(wanted: str) -> Iterator[RaceInstance]:
         )
     for entry in map(library.load, chosen):
         yield RaceInstance(name=entry.name, group=entry.kind, problem=entry.problem, best=entry.best, bound=entry.bound)
-
-
-def problem_parameter(problem: StepProblem) -> dict[str, Any]:
-    """Return the problem as a task's parameter: its content, so that a store needs no file and no path."""
-    content: dict[str, Any] = json.loads(problem.to_json())
-    return content

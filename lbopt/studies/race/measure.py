@@ -99,7 +99,11 @@ def _by_backend(problem: StepProblem, chosen: Capabilities, time_limit: float, s
 
 
 def _known(program: Program, chosen: Capabilities, answer: RawAnswer, greedy: IntArray) -> dict[str, Any]:
-    """Join the answer with the greedy placement and the elementary bound, which every solver starts from."""
+    """Join the answer with the greedy placement and the elementary bound, which every solver starts from.
+
+    Closed is a run that the solver itself ended: where elementary reasoning is enough but the solver did not see it
+    within its limit, or was not started, the run is open with a gap of zero.
+    """
     problem = program.problem
     elementary = elementary_bound(problem)
     found = _placement(program, answer)
@@ -113,7 +117,7 @@ def _known(program: Program, chosen: Capabilities, answer: RawAnswer, greedy: In
     if claim is not None and claim > value:
         stop = "contradicted"
     bound = elementary if claim is None or stop in ("contradicted", "failed") else max(elementary, claim)
-    if bound < value:
+    if stop != "done" or bound < value:
         status = "open"
     else:
         status = "proved" if elementary == value or chosen.exhaustive else "claimed"
@@ -123,7 +127,7 @@ def _known(program: Program, chosen: Capabilities, answer: RawAnswer, greedy: In
         "bound": bound,
         "barrier": barrier_total(problem, best),
         "claim": claim,
-        "stop": status if stop == "done" and status != "open" else stop,
+        "stop": status if status != "open" else stop,
     }
 
 

@@ -14,7 +14,7 @@ from lbopt.solvers.backend import OWN
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.race.config import RaceConfig
 from lbopt.studies.race.contradictions import find_contradictions
-from lbopt.studies.race.instances import RaceInstance, problem_parameter
+from lbopt.studies.race.instances import RaceInstance
 from lbopt.studies.race.outcome import RaceOutcome
 from lbopt.studies.race.record import RaceRecord
 from lbopt.studies.race.versions import solver_version
@@ -69,7 +69,7 @@ def _tasks(config: RaceConfig, instances: Sequence[RaceInstance]) -> dict[tuple[
     versions = {solver: solver_version(solver) for solver in config.solvers}
     tasks = {}
     for one in instances:
-        problem = problem_parameter(one.problem)
+        problem = one.problem.to_dict()  # the content, so that a store needs no file and no path
         for solver in config.solvers:
             given = {
                 "problem": problem,

@@ -73,6 +73,16 @@ def test_writing_the_model_down_is_not_timed(monkeypatch):
     assert found["stop"] == "time"
 
 
+def test_only_what_the_solver_itself_ended_is_closed(monkeypatch):
+    """Greedy meets the elementary bound, but the solver ran out of time: open with a gap of zero, not a quick proof."""
+    with_backend(monkeypatch, lambda task: RawAnswer(values=None, bound=None, stop="time", native_status=""))
+    easy = StepProblem.now([5, 5, 0], [1, 1, 0], [3, 3])
+    assert solve(easy, solver="highs").solver == "none"
+    found = run("highs", easy)
+    assert found["status"] == "open"
+    assert found["value"] == found["bound"]
+
+
 def test_a_claim_above_its_own_placement_is_kept_aside(monkeypatch):
     """The bound is not used, the claim is there to be reported."""
     answer = lambda task: RawAnswer(values=task.hint, bound=10_000.0, stop="done", native_status="Optimal")  # noqa: E731
