@@ -1,13 +1,14 @@
 """Small problems, records made by hand, and a measuring function that answers, fails or dies as its problem says."""
 
 import os
+import time
 
 from lbopt.model import StepProblem
 from lbopt.studies.race import RaceInstance
 from lbopt.studies.race.record import RaceRecord
 
 #: What `scripted` does with a problem that has so many workers.
-RAISES, DIES, ANSWERS = 2, 4, 3
+RAISES, DIES, HANGS, ANSWERS = 2, 4, 6, 3
 
 
 def problem(workers=ANSWERS, first=10):
@@ -44,6 +45,8 @@ def scripted(*, problem, solver, time_limit, version, seed):
         raise ValueError("this problem is refused")
     if workers == DIES:
         os._exit(7)
+    if workers == HANGS:
+        time.sleep(600)
     late = solver != "exact"
     return {
         "answered_by": solver,

@@ -1,7 +1,9 @@
 """A race through its store: resumed, extended, interrupted, and with runs that raise or die."""
 
+from dataclasses import replace
+
 import pytest
-from studies.race.small_race import DIES, RAISES, instance
+from studies.race.small_race import DIES, HANGS, RAISES, instance
 
 from lbopt.exceptions import InputError
 from lbopt.runner import Isolated, Serial
@@ -85,6 +87,21 @@ def test_a_run_that_raises_or_dies_costs_itself_alone(tmp_path, monkeypatch):
     assert "this problem is refused" in found["bad"].failure
     assert found["dead"].stop == "died"
     assert "exit code 7" in found["dead"].failure
+
+
+def test_a_run_that_hangs_is_killed(tmp_path, monkeypatch):
+    """After its limit and the grace; it is not tried again unless that is asked for."""
+    monkeypatch.setattr(race, "Isolated", Isolated)
+    monkeypatch.setattr(race, "GRACE_SECONDS", 5.0)
+    config = RaceConfig(solvers=("exact",), time_limit=1.0)
+    instances, store = [instance("deaf", workers=HANGS), instance("good")], tmp_path / "race.sqlite"
+    deaf, good = run_race(config, instances, store).records
+    assert (deaf.status, deaf.stop, good.status) == ("failed", "killed", "proved")
+    monkeypatch.setattr(race, "Isolated", lambda *given, **named: Serial())
+    monkeypatch.setattr(Serial, "run", lambda self, tasks: pytest.fail("something is run"))
+    assert run_race(config, instances, store).records == [deaf, good]
+    with pytest.raises(pytest.fail.Exception, match="something is run"):
+        run_race(replace(config, retry_failures=True), instances, store)
 
 
 @pytest.mark.parametrize("stop_at", [1, 3, 5])
