@@ -14,6 +14,7 @@ import typer
 
 from lbopt import __version__
 from lbopt.cli.gap import gap
+from lbopt.cli.library import app as library
 from lbopt.cli.rerun import rerun
 from lbopt.cli.simulate import simulate
 from lbopt.cli.solve import solve
@@ -36,6 +37,7 @@ app.command()(solve)
 app.command()(verify)
 app.command()(rerun)
 app.add_typer(traces, name="traces")
+app.add_typer(library, name="library")
 
 
 def _version(wanted: bool) -> None:
