@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lbopt.exceptions import LbOptError
 from lbopt.instances.library import Entry
-from lbopt.studies.library.build import build
+from lbopt.studies.library.building import build
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
