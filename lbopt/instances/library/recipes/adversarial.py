@@ -17,7 +17,9 @@ from lbopt.model import StepProblem
 
 _AGAINST = {
     "br-0": "the rule BR-0 leaves {reached:,} tokens idle.",
-    "max-min": "largest first to the lightest worker leaves {reached:,} tokens idle.",
+    "max-min": "max-min, the oldest requests largest first to the lightest worker, leaves {reached:,} tokens idle.",
+    "largest-first": "the largest requests of the pool, largest first to the lightest worker, leave {reached:,} idle.",
+    "greedy": "the best of six greedy assignments leaves {reached:,} tokens idle.",
     "elementary-bound": "closed-form reasoning proves no more than {reached:,} tokens.",
     "pattern-bound": "the linear bound over patterns, at the root of the exact search, is {reached:,} tokens.",
     "effort": "long for the exact search in its size: about {reached:,} units of work.",
