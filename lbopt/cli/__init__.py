@@ -14,6 +14,7 @@ import typer
 
 from lbopt import __version__
 from lbopt.cli.gap import gap
+from lbopt.cli.library import app as library
 from lbopt.cli.race import race
 from lbopt.cli.rerun import rerun
 from lbopt.cli.simulate import simulate
@@ -38,6 +39,7 @@ app.command()(verify)
 app.command()(race)
 app.command()(rerun)
 app.add_typer(traces, name="traces")
+app.add_typer(library, name="library")
 
 
 def _version(wanted: bool) -> None:

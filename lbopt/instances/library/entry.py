@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
@@ -110,9 +110,17 @@ class Entry:
         """Return "proved", "claimed" or "open"; see `Record.status`."""
         return self.record.status
 
-    def with_record(self, record: Record) -> Entry:
-        """Return the entry with another state of knowledge."""
-        return replace(self, record=record)
+    @classmethod
+    def of(cls, draft: Draft, record: Record) -> Entry:
+        """Return the entry of a draft of which so much is known."""
+        return cls(
+            name=draft.name,
+            kind=draft.kind,
+            explanation=draft.explanation,
+            origin=draft.origin,
+            problem=draft.problem,
+            record=record,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with format and version."""

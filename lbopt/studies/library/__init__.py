@@ -4,7 +4,7 @@
 solving belongs here because instances and solvers do not know each other.
 """
 
-from lbopt.studies.library.attempt import Attempt, attempt
-from lbopt.studies.library.build import build
+from lbopt.studies.library.attempts import Attempt, attempt, compared, result_text
+from lbopt.studies.library.building import build
 
-__all__ = ["Attempt", "attempt", "build"]
+__all__ = ["Attempt", "attempt", "build", "compared", "result_text"]

@@ -9,29 +9,26 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from lbopt.exceptions import LbOptError
-from lbopt.instances.library import KINDS, Entry
-from lbopt.studies.library.build import build
+from lbopt.instances.library import Entry
+from lbopt.studies.library.building import build
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m lbopt.studies.library", description=__doc__)
-    parser.add_argument("kinds", nargs="*", metavar="CLASS", help=f"classes to build (all): {', '.join(KINDS)}")
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="names of entries to solve, e.g. 'cold-*' (all)")
     parser.add_argument("--resolve-open", action="store_true", help="solve again what has no proof yet")
     parser.add_argument("--solver", default="exact", help="solver (exact)")
-    parser.add_argument("--time-limit", type=float, default=5.0, help="seconds a problem (5)")
+    parser.add_argument("--time-limit", type=float, default=5.0, help="seconds a problem, 0 for none (5)")
     parser.add_argument("--out", type=Path, help="folder to write to (default: into the package)")
     options = parser.parse_args(arguments)
-    unknown = [kind for kind in options.kinds if kind not in KINDS]
-    if unknown:
-        parser.error(f"no class {unknown[0]!r}; expected {', '.join(KINDS)}")
     try:
         with as_file(files("lbopt.instances.library").joinpath("data")) as packaged:
             build(
                 options.out or packaged,
                 time_limit=options.time_limit,
                 solver=options.solver,
-                kinds=options.kinds or tuple(KINDS),
+                patterns=options.patterns or ["*"],
                 resolve_open=options.resolve_open,
                 listener=_tell,
             )

@@ -9,12 +9,15 @@ from typing import Any
 from lbopt import __version__
 from lbopt.exceptions import CertificateError
 from lbopt.instances.library import Record
-from lbopt.model import StepProblem
-from lbopt.solvers import BACKENDS, PROVED_BY, Result, elementary_bound
-from lbopt.solvers.certificates import check
+from lbopt.model import StepProblem, objective
+from lbopt.solvers import BACKENDS, PROVED_BY, Result, elementary_bound, greedy_assignment
+from lbopt.studies.library.patience import certificate_within
 
 #: Certificates above this size, in characters of JSON, are left out of the library.
 LARGEST_CERTIFICATE = 60_000
+
+#: Seconds to write a certificate down and check it, beyond which the proof rests on the search.
+CERTIFICATE_SECONDS = 20.0
 
 _NO_CERTIFICATE = {
     "elementary-bound": "closed-form reasoning needs none",
@@ -37,12 +40,13 @@ def solver_name(solver: str) -> str:
 
 
 def starting_point(problem: StepProblem) -> Known:
-    """Return what is known before anybody has solved it: a bound by closed-form reasoning, and no assignment."""
+    """Return what is known before anybody has solved it: a greedy assignment, and a bound by closed-form reasoning."""
+    assignment = greedy_assignment(problem)
     return Known(
         Record(
-            best=None,
-            assignment=None,
-            best_by=None,
+            best=objective(problem, assignment),
+            assignment=assignment,
+            best_by=solver_name("greedy"),
             bound=elementary_bound(problem),
             proof="elementary-bound",
             bound_by=f"lbopt {__version__}",
@@ -64,7 +68,7 @@ def joined(known: Known, problem: StepProblem, result: Result) -> Known:
         raise CertificateError(contradiction)
     record = known.record
     if result.objective is not None and (record.best is None or result.objective < record.best):
-        by = solver_name("greedy" if result.solver == "none" else result.solver)
+        by = solver_name(result.solver)
         record = replace(record, best=result.objective, assignment=result.assignment, best_by=by)
     claims = result.proof is not None and result.proof not in PROVED_BY
     if claims and result.bound > max(record.bound, record.claimed_bound or 0):
@@ -106,9 +110,9 @@ def _with_bound(known: Known, problem: StepProblem, result: Result) -> Known:
 
 
 def _with_certificate(known: Known, problem: StepProblem, result: Result, by: str) -> Known:
-    """Have the proof written down and checked; one that cannot be written leaves the search's word."""
+    """Have the proof written down and checked; where that cannot be done the bound is the search's word."""
     try:
-        certificate = result.certificate()
+        certificate = certificate_within(problem, result, CERTIFICATE_SECONDS)
     except CertificateError as error:
         certificate, reason = None, str(error)
     else:
@@ -117,7 +121,6 @@ def _with_certificate(known: Known, problem: StepProblem, result: Result, by: st
         if result.bound == known.record.bound:
             return known
         return Known(_proved(known.record, result.bound, "search", by, note=reason))
-    check(problem, certificate)
     text = certificate.to_json()
     keep = len(text) <= LARGEST_CERTIFICATE
     note = "" if keep else f"{len(text):,} characters; `lbopt library solve NAME --out FOLDER` writes it again"

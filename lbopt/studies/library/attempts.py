@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lbopt.exceptions import CertificateError
 from lbopt.instances.library import Entry
 from lbopt.solvers import Result, solve
-from lbopt.studies.library.knowledge import contradiction_of
+from lbopt.studies.library.knowledge import CERTIFICATE_SECONDS, contradiction_of
+from lbopt.studies.library.patience import certificate_within
 
 #: Verdicts on a value, and what they mean.
 VERDICTS = {
@@ -75,3 +77,12 @@ def compared(entry: Entry, result: Result) -> Attempt:
     elif result.bound > entry.bound and result.proof is not None and not result.proof.startswith("claimed"):
         news = f"proved bound {result.bound} instead of {entry.bound}"
     return Attempt(entry=entry, result=result, verdict=verdict, news=news)
+
+
+def result_text(attempt: Attempt) -> str:
+    """Return the result as JSON, with its certificate where that can be written down and checked in time."""
+    try:
+        certificate = certificate_within(attempt.entry.problem, attempt.result, CERTIFICATE_SECONDS)
+    except CertificateError:  # `lbopt verify` says that the bound is the search's word then
+        certificate = None
+    return attempt.result.to_json(certificate=certificate is not None)
