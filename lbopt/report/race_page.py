@@ -101,7 +101,7 @@ def _panels(outcome: RaceOutcome) -> tuple[Picture, bytes]:
     for axes in panels[len(groups) :]:
         axes.set_axis_off()
     lines = {line.get_label(): line for axes in panels for line in axes.get_legend_handles_labels()[0]}
-    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=6, frameon=False, fontsize=8)
+    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=2 * across, frameon=False, fontsize=8)
     figure.supxlabel("wall time of the solver proper (s)", fontsize=9)
     figure.supylabel("share of instances closed", fontsize=9)
     return _drawn(figure, "profile_by_group", "Performance profile, group by group", "The same, for each group alone.")

@@ -15,30 +15,30 @@ _MARGIN = 0.6
 
 
 def draw_profile(outcome: RaceOutcome, axes: Axes, group: str = ALL_GROUPS) -> None:
-    """Draw full lines for what lbopt vouches for, dashed ones for what a solver claims on top; the limit is dotted."""
+    """Draw full lines for what lbopt vouches for, dashed ones for what a solver claims on top; the limit is dotted.
+
+    The time axis is that of the whole race, whatever the group, so that panels can be compared.
+    """
     limit = outcome.config.time_limit
-    fields = {s: [r for r in outcome.of(s, group) if r.status != "missing"] for s in outcome.config.solvers}
-    finite = np.concatenate([times_of(records) for records in fields.values()] or [np.array([limit])])
-    finite = finite[np.isfinite(finite)]
-    left = _MARGIN * min(float(finite.min()) if finite.size else limit, limit)
-    right = max(limit, float(finite.max()) if finite.size else limit)
-    for index, (solver, records) in enumerate(fields.items()):
+    everything = times_of([r for r in outcome.records if r.status != "missing"])
+    finite = np.append(everything[np.isfinite(everything)], limit)
+    left, right = _MARGIN * float(finite.min()), float(finite.max())
+    for index, solver in enumerate(outcome.config.solvers):
+        records = [r for r in outcome.of(solver, group) if r.status != "missing"]
         style = line_style(index)
         proved, closed = times_of(records, claims=False), times_of(records)
-        if np.isfinite(proved).any():
+        if np.isfinite(proved).any() or not np.isfinite(closed).any():
             _steps(axes, proved, left, right, label=f"{solver}, proved", linewidth=1.8, **style)
         if not np.array_equal(proved, closed):
             dashed = style | {"linestyle": "--"}
             _steps(axes, closed, left, right, label=f"{solver}, claims too", linewidth=1.6, **dashed)
-        elif not np.isfinite(closed).any():
-            axes.plot([], [], label=f"{solver}, none closed", **style)
     axes.axvline(limit, color="#57606a", linestyle=":", linewidth=1)
     axes.annotate(
         f"limit {limit:g} s",
-        (limit, 0.02),
-        xytext=(-4, 0),
+        (limit, 1.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(0, 3),
         textcoords="offset points",
-        rotation=90,
         ha="right",
         va="bottom",
         fontsize=8,

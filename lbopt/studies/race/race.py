@@ -130,7 +130,7 @@ def _notes(outcome: RaceOutcome) -> list[str]:
             passed[record.solver, record.answered_by] = passed.get((record.solver, record.answered_by), 0) + 1
     for (solver, answered), count in passed.items():
         notes.append(
-            f"{solver} passed {count} problems on to {answered}; their times are of that, model building included"
+            f"problems that {solver} passed on to {answered}: {count}; their times are of that, model building included"
         )
     outside: dict[str, int] = {}
     for record in outcome.records:
@@ -138,7 +138,7 @@ def _notes(outcome: RaceOutcome) -> list[str]:
             outside[record.solver] = outside.get(record.solver, 0) + 1
     for solver, count in outside.items():
         notes.append(
-            f"{count} claims of {solver} are about numbers beyond the range in which its claims were found to hold; "
+            f"claims of {solver} about numbers beyond the range in which its claims were found to hold: {count}; "
             "they count as claimed here, and lbopt would not use them"
         )
     if outcome.config.jobs > 1:
