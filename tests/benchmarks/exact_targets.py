@@ -8,6 +8,7 @@ final numbers; while something is being tuned, use `--shift`.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -39,6 +40,8 @@ PARTITION_TARGETS = {20: 0.1, 30: 1.0}
 BMNP_SECONDS = 60.0
 #: By number of workers: seconds within which nine in ten windows are to be proved.
 WINDOW_TARGETS = {4: 5e-3, 16: 100e-3}
+#: Limit of the windows with 144 workers; a run may take half as long again before it counts as having ignored it.
+WINDOW_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -79,28 +82,26 @@ def proofs(outcome: RaceOutcome) -> np.ndarray:
     return times_of(outcome.of("exact"), claims=False)
 
 
-def states_part(bench: Bench) -> list[Line]:
-    lines = []
+def states_part(bench: Bench) -> Iterator[Line]:
     for shape in RATIO_TARGETS:
         for trace in TRACES:
             for workers, (quick, slow, median) in STATE_TARGETS.items():
                 name = f"{shape}-{trace}-g{workers}"
                 outcome = bench.race(bench.states(name, bench.options.count), 5.0)
                 times = proofs(outcome)
-                gaps = [r.gap_share for r in outcome.of("exact") if r.status != "proved" and r.gap_share is not None]
+                unproved = [r for r in outcome.of("exact") if r.status != "proved"]
+                gaps = [np.inf if r.gap_share is None else r.gap_share for r in unproved]
                 middle = quantile(times, 0.5, 5.0)
-                lines.append(at_least(f"{name}: proved within 60 ms", quick, share_within(times, 0.06)))
-                lines.append(at_least(f"{name}: proved within 5 s", slow, share_within(times, 5.0)))
-                lines.append(at_most(f"{name}: median", median, middle))
+                yield at_least(f"{name}: proved within 60 ms", quick, share_within(times, 0.06))
+                yield at_least(f"{name}: proved within 5 s", slow, share_within(times, 5.0))
+                yield at_most(f"{name}: median", median, middle)
                 worst = max(gaps, default=0.0)
                 wanted, reached = f"<= {LARGEST_OPEN_SHARE:.2%} of G·M", f"{worst:.4%}"
-                lines.append(Line(f"{name}: largest open gap", wanted, reached, worst <= LARGEST_OPEN_SHARE))
-    return lines
+                yield Line(f"{name}: largest open gap", wanted, reached, worst <= LARGEST_OPEN_SHARE)
 
 
-def rivals_part(bench: Bench) -> list[Line]:
+def rivals_part(bench: Bench) -> Iterator[Line]:
     limit, rivals = bench.options.rival_limit, ("highs", "cp-sat")
-    lines = []
     for shape, wanted in RATIO_TARGETS.items():
         for trace in TRACES:
             for workers in (16, 32, 64, 144):
@@ -110,39 +111,35 @@ def rivals_part(bench: Bench) -> list[Line]:
                 found = median_ratio(ratios(best, proofs(outcome), limit))
                 states = f"{bench.options.rival_count} states, {limit:g} s"
                 what = f"{name}: better of HiGHS and CP-SAT / exact, median of {states}"
-                lines.append(Line(what, f">= {wanted:,.0f}×", ratio_bracket(found), reaches(found, wanted)))
-    return lines
+                yield Line(what, f">= {wanted:,.0f}×", ratio_bracket(found), reaches(found, wanted))
 
 
-def bmnp_part(bench: Bench) -> list[Line]:
+def bmnp_part(bench: Bench) -> Iterator[Line]:
     outcome = bench.race(sources.bmnp(bench.options.data), BMNP_SECONDS)
-    return [proved_within(r.instance, BMNP_SECONDS, [r]) for r in outcome.of("exact")]
+    for record in outcome.of("exact"):
+        yield proved_within(record.instance, BMNP_SECONDS, [record])
 
 
-def partition_part(bench: Bench) -> list[Line]:
-    lines = []
+def partition_part(bench: Bench) -> Iterator[Line]:
     for count, seconds in PARTITION_TARGETS.items():
         outcome = bench.race(sources.partitions(count, bench.options.partitions), 20.0)
-        lines.append(proved_within(f"3 workers, {count} numbers of 16 bits, each", seconds, outcome.of("exact")))
-    return lines
+        yield proved_within(f"3 workers, {count} numbers of 16 bits, each", seconds, outcome.of("exact"))
 
 
-def horizon_part(bench: Bench) -> list[Line]:
-    lines = []
+def horizon_part(bench: Bench) -> Iterator[Line]:
     for trace in TRACES:
         for workers, seconds in WINDOW_TARGETS.items():
             name = f"rich-{trace}-g{workers}-h20"
             times = proofs(bench.race(bench.states(name, bench.options.window_count), 2.0))
-            lines.append(at_least(f"{name}: proved within {duration(seconds)}", 0.9, share_within(times, seconds)))
+            yield at_least(f"{name}: proved within {duration(seconds)}", 0.9, share_within(times, seconds))
         name = f"rich-{trace}-g144-h20"
-        outcome = bench.race(bench.states(name, bench.options.window_count), 0.02)
+        outcome = bench.race(bench.states(name, bench.options.window_count), WINDOW_SECONDS)
         shares = [r.gap_share for r in outcome.of("exact")]
         known = [share for share in shares if share is not None]
         longest = max((r.seconds for r in outcome.of("exact") if r.seconds is not None), default=0.0)
         reached = f"{max(known, default=float('nan')):.2%}, longest {duration(longest)}"
-        met = len(known) == len(shares) and max(known) <= 0.01 and longest <= 0.03
-        lines.append(Line(f"{name}: largest gap with a limit of 20 ms", "<= 1 % of G·ΣM", reached, met))
-    return lines
+        met = len(known) == len(shares) and max(known) <= 0.01 and longest <= 1.5 * WINDOW_SECONDS
+        yield Line(f"{name}: largest gap with a limit of 20 ms", "<= 1 % of G·ΣM", reached, met)
 
 
 #: In the order in which they are run; the one that takes longest is the last.
@@ -216,7 +213,9 @@ def main() -> None:
         with ProgressBar() as bar:
             bench = Bench(options, bar)
             for part in wanted:
-                lines[part] = PARTS[part](bench)
+                lines[part] = []
+                for line in PARTS[part](bench):  # an interrupted part keeps the lines that it came to
+                    lines[part].append(line)
     except KeyboardInterrupt:
         out.print("interrupted: what was done is kept, the same command goes on")
     how = provenance(command_line().replace("lbopt ", "python -m tests.benchmarks.exact_targets ", 1))
