@@ -14,6 +14,8 @@ import typer
 
 from lbopt import __version__
 from lbopt.cli.gap import gap
+from lbopt.cli.library import app as library
+from lbopt.cli.race import race
 from lbopt.cli.rerun import rerun
 from lbopt.cli.simulate import simulate
 from lbopt.cli.solve import solve
@@ -34,8 +36,10 @@ app.command()(gap)
 app.command()(simulate)
 app.command()(solve)
 app.command()(verify)
+app.command()(race)
 app.command()(rerun)
 app.add_typer(traces, name="traces")
+app.add_typer(library, name="library")
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,93 @@
+"""`lbopt race`: who proves it first?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lbopt.cli import options
+
+
+def race(
+    solvers: Annotated[str, typer.Option(help="Who takes part, separated by commas.")] = "exact,highs,cp-sat",
+    limit: Annotated[float, typer.Option(help="Seconds a run, for the solver proper.")] = 20.0,
+    instances: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--instances",
+            "-i",
+            help="Names or kinds of the packaged library, **all**, or problem files (.json, .jsonl), separated by "
+            "commas; may be given again.",
+        ),
+    ] = None,
+    states: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Classes of steady states, e.g. `rich-burstgpt-g16`, separated by commas; may be given again."
+        ),
+    ] = None,
+    count: Annotated[int, typer.Option(help="States of each class.")] = 20,
+    shift: Annotated[int, typer.Option(help="Added to the seeds of the classes: other states, for tuning.")] = 0,
+    data: Annotated[Path | None, typer.Option(help="Folder of the traces that the states are drawn from.")] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="Solver that times are divided by [default: the first].")
+    ] = None,
+    seed: options.Seed = 0,
+    jobs: Annotated[int, typer.Option(help="Runs at a time; more than one disturbs the timing.")] = 1,
+    retry_failures: Annotated[bool, typer.Option("--retry-failures", help="Make stored failures again.")] = False,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output folder; the same one goes on.")] = Path("lbopt-race"),
+) -> None:
+    """Let solvers race to a proof on the same step problems, each in a process of its own.
+
+    Writes race.sqlite, results.csv, summary.json, profile and ratios (png, svg), report.html and run.json. What the
+    folder's race.sqlite holds is not run again. Exit code 1 if a bound that counts excludes a placement of somebody
+    else.
+
+    Example: `lbopt race --solvers exact,highs --limit 5 --instances examples/one_step.json --out my-race`
+    """
+    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
+    from lbopt.report.race_folder import prepare_race_folder, write_race_folder
+    from lbopt.report.race_page import lead
+    from lbopt.report.race_tables import race_tables
+    from lbopt.studies.race import RaceConfig, gather_instances, run_race
+
+    config = RaceConfig(
+        solvers=tuple(_split([solvers])),
+        time_limit=limit,
+        seed=seed,
+        reference=reference,
+        instances=tuple(_split(instances)),
+        states=tuple(_split(states)),
+        count=count,
+        shift=shift,
+        data=None if data is None else str(data),
+        jobs=jobs,
+        retry_failures=retry_failures,
+    )
+    command = command_line()
+    with ProgressBar() as bar:
+        found = gather_instances(config, bar)
+        store = prepare_race_folder(out, config, command)
+        outcome = run_race(config, found, store, bar)
+    write_race_folder(outcome, out, command)  # before anything is printed: a closed pipe must not cost the race
+    for table in race_tables(outcome):
+        print_table(table)
+    say(lead(outcome))
+    for note in outcome.notes:
+        remark(f"note: {note}")
+    say(f"report: {out / 'report.html'}")
+    grave = [one for one in outcome.contradictions if one.grave]
+    for one in outcome.contradictions:
+        remark(f"{'CONTRADICTION' if one.grave else 'refuted claim'}: {one}")
+    if outcome.interrupted:
+        remark(f"interrupted: what was done is kept; go on with: {command}")
+        raise typer.Exit(130)
+    if grave:
+        remark(f"{len(grave)} contradictions between bounds and placements: somebody's bound is false, see above")
+        raise typer.Exit(1)
+
+
+def _split(words: list[str] | None) -> list[str]:
+    return [part for word in words or [] for part in word.split(",") if part]

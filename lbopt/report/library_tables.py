@@ -1,0 +1,103 @@
+"""The tables of the instance library: all entries, one entry, and what a solver made of some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lbopt.instances.library import Entry
+from lbopt.instances.library.record import CERTIFICATES, PROOFS
+from lbopt.report import numbers
+from lbopt.report.gap_tables import Table
+from lbopt.studies.library import Attempt
+
+_HEADERS = ("name", "class", "G", "H", "N", "free slots", "best (tokens)", "bound (tokens)", "status")
+
+
+def entry_facts(entry: Entry) -> dict[str, Any]:
+    """Return the line of an entry in the list, as plain values."""
+    problem = entry.problem
+    return {
+        "name": entry.name,
+        "class": entry.kind,
+        "workers": problem.num_workers,
+        "horizon": problem.horizon,
+        "requests": problem.num_requests,
+        "free_slots": problem.num_free_slots,
+        "best": entry.best,
+        "bound": entry.bound,
+        "status": entry.status,
+    }
+
+
+def list_table(entries: Sequence[Entry]) -> Table:
+    """Return one line per entry."""
+    rows = []
+    for entry in entries:
+        facts = entry_facts(entry)
+        names = (facts["name"], facts["class"])
+        shape = (str(facts[key]) for key in ("workers", "horizon", "requests", "free_slots"))
+        rows.append((*names, *shape, numbers.tokens(facts["best"]), numbers.tokens(facts["bound"]), facts["status"]))
+    counts = {status: sum(entry.status == status for entry in entries) for status in ("proved", "claimed", "open")}
+    return Table(
+        title=f"{len(entries)} entries of the instance library",
+        caption=", ".join(f"{count} {status}" for status, count in counts.items())
+        + "; a bound is proved by lbopt itself, a claimed optimum is the word of a solver.",
+        headers=_HEADERS,
+        rows=rows,
+    )
+
+
+def entry_lines(entry: Entry) -> list[tuple[str, str]]:
+    """Return the pedigree, the problem and what is known of it, as (what, is so)."""
+    problem, record, origin = entry.problem, entry.record, entry.origin
+    parameters = ", ".join(f"{name} {value}" for name, value in origin.parameters.items())
+    claim = "none"
+    if record.claimed_bound is not None:
+        claim = f"{numbers.tokens(record.claimed_bound)}, claimed by {record.claimed_by}"
+    certificate = CERTIFICATES[record.certificate]
+    if record.certificate_note:
+        certificate += f": {record.certificate_note}"
+    if record.certificate_digest is not None:
+        certificate += f" (SHA-256 {record.certificate_digest[:16]}…)"
+    slots = "–" if origin.slots_per_worker is None else str(origin.slots_per_worker)
+    return [
+        ("class", entry.kind),
+        ("origin", f"{origin.source}; recipe {origin.recipe}"),
+        ("seed", "none" if origin.seed is None else str(origin.seed)),
+        ("parameters", parameters or "none"),
+        ("workers G", str(problem.num_workers)),
+        ("slots per worker B", slots),
+        ("free slots", str(problem.num_free_slots)),
+        ("waiting requests N", f"{problem.num_requests}, {problem.num_admitted} of them start"),
+        ("must be admitted", str(int(problem.must_admit.sum()))),
+        ("horizon H", str(problem.horizon)),
+        ("digest", problem.digest),
+        ("status", entry.status),
+        ("best (tokens)", f"{numbers.tokens(record.best)}, found by {record.best_by or 'nobody'}"),
+        ("bound (tokens)", f"{numbers.tokens(record.bound)}, proved by {record.bound_by}"),
+        ("proof", f"{record.proof}: {PROOFS[record.proof]}"),
+        ("certificate", certificate),
+        ("higher claimed bound", claim),
+    ]
+
+
+def attempt_table(attempts: Sequence[Attempt], solver: str) -> Table:
+    """Return one line per attempt: what was reached, what is known, and how they compare."""
+    rows = []
+    for one in attempts:
+        entry, result = one.entry, one.result
+        verdict = f"{one.verdict}; {one.news}" if one.news and one.verdict != "contradiction" else one.verdict
+        values = (result.objective, entry.best, result.bound, entry.bound)
+        rows.append((entry.name, *map(numbers.tokens, values), result.stop_reason, f"{result.seconds:.2f}", verdict))
+    counts = [f"{sum(one.verdict == verdict for one in attempts)} {verdict}" for verdict in _verdicts(attempts)]
+    return Table(
+        title=f"solver {solver} on {len(attempts)} entries",
+        caption="; ".join(counts) or "nothing was solved",
+        headers=("name", "value", "known", "its bound", "proved", "ended", "seconds", "verdict"),
+        rows=rows,
+    )
+
+
+def _verdicts(attempts: Sequence[Attempt]) -> list[str]:
+    return list(dict.fromkeys(one.verdict for one in attempts))

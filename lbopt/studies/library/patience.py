@@ -1,0 +1,53 @@
+"""A certificate within a time limit: writing one down can take far longer than the search that found the proof.
+
+The limit is an alarm of the operating system, heard between two Python instructions; where there is none (Windows, or
+outside the main thread) there is no limit either.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+from lbopt.exceptions import CertificateError
+from lbopt.model import StepProblem
+from lbopt.solvers import Result
+from lbopt.solvers.certificates import Certificate, check
+
+
+def certificate_within(problem: StepProblem, result: Result, seconds: float) -> Certificate | None:
+    """Return the certificate of the result's bound, written down and checked; None where there is no such proof.
+
+    Raises
+    ------
+    CertificateError
+        Where it is too long to be written down, where writing and checking take longer than `seconds`, or where it does
+        not prove the bound.
+    """
+    with _alarm(seconds):
+        certificate = result.certificate()
+        if certificate is not None:
+            check(problem, certificate)
+    return certificate
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(number: int, frame: FrameType | None) -> NoReturn:
+        raise CertificateError(f"writing it down and checking it takes longer than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,143 @@
+"""The library as others use it: names and classes, and entries whose every number is computed again."""
+
+import pytest
+from naive.objective import brute_force
+
+from lbopt import InputError
+from lbopt.instances import library
+from lbopt.instances.library.recipes import RECIPES
+from lbopt.solvers import recount
+from lbopt.solvers.certificates import Certificate, check
+
+NAMES = library.names()
+
+#: Certificates whose check is quick; `test_every_certificate` takes all of them.
+QUICK_CERTIFICATES = [*library.names("tiny"), *library.names("adversarial"), "steady-rich-burstgpt-g8-b72-r256-h0"]
+
+#: Recipes that draw quickly; `test_every_problem_is_drawn_again` takes all of them.
+QUICK_RECIPES = [*(name for kind in RECIPES if kind != "steady" for name in RECIPES[kind])]
+
+
+def numbers_of(problem):
+    return recount.Numbers(
+        problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()
+    )
+
+
+def check_certificate(name):
+    """Check what is kept for an entry; returns whether there is a certificate."""
+    entry, kept = library.load(name), library.certificate(name)
+    assert (kept is not None) == (entry.record.certificate == "kept")
+    if kept is not None:
+        certificate = Certificate.from_dict(kept)
+        assert certificate.digest == entry.record.certificate_digest
+        assert check(entry.problem, certificate) == entry.bound
+    return kept is not None
+
+
+def redrawn(name):
+    """Draw an entry's problem again and compare everything that the recipe says of it."""
+    entry = library.load(name)
+    draft = RECIPES[entry.kind][name]()
+    assert draft.problem == entry.problem
+    assert (draft.name, draft.explanation, draft.origin) == (entry.name, entry.explanation, entry.origin)
+
+
+def test_the_classes_add_up():
+    """names() is the classes one after the other, without a name twice; the recipes have the same."""
+    assert [name for kind in library.KINDS for name in library.names(kind)] == NAMES
+    assert [name for kind in library.KINDS for name in RECIPES[kind]] == NAMES
+    assert len(set(NAMES)) == len(NAMES)
+    assert all(library.names(kind) for kind in library.KINDS)
+
+
+def test_the_library_covers_what_it_is_for():
+    """Fleets of every size, both slots, windows, both pools; and entries of every standing that was asked for."""
+    entries = [library.load(name) for name in NAMES]
+    steady = [entry for entry in entries if entry.kind == "steady"]
+    assert {entry.problem.num_workers for entry in steady} == {4, 8, 16, 32, 64, 144}
+    assert {entry.origin.slots_per_worker for entry in steady} == {24, 72}
+    assert {entry.problem.horizon for entry in steady} == {0, 20, 80}
+    assert {entry.origin.parameters["shape"] for entry in steady} == {"rich", "leftover"}
+    assert any(entry.problem.must_admit.any() for entry in entries)
+    assert sum(entry.status == "proved" for entry in entries) > len(entries) // 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_is_computed_again(name):
+    """The best assignment keeps every rule and is worth what is said; no bound is above it; proofs have a reason."""
+    entry = library.load(name)
+    problem, record = entry.problem, entry.record
+    p = numbers_of(problem)
+    assert entry.name == name
+    assert recount.digest(p) == problem.digest
+    workers = record.assignment.tolist()
+    assert recount.broken_rule(p, workers) is None
+    assert recount.idle_and_barrier(recount.loads_with(p, workers))[0] == record.best
+    assert entry.bound <= entry.best
+    assert record.claimed_bound is None or entry.bound < record.claimed_bound <= entry.best
+    assert (record.claimed_bound is None) == (record.claimed_by is None)
+    if record.proof == "elementary-bound":
+        assert entry.bound <= recount.lower_bound(p)
+    if record.proof == "certificate":
+        assert record.certificate in ("kept", "left out")
+        assert record.certificate_digest
+    else:
+        assert record.certificate == "none"
+        assert record.certificate_note, "an entry without a certificate says why"
+
+
+@pytest.mark.parametrize("name", library.names("tiny"))
+def test_tiny_entries_are_enumerated(name):
+    """Plain enumeration of all assignments finds the best value of each tiny entry."""
+    entry = library.load(name)
+    p = entry.problem
+    assert entry.status == "proved"
+    value, optima = brute_force(p.base.tolist(), p.slots.tolist(), p.work.tolist(), p.must_admit.tolist())
+    assert value == entry.best
+    assert entry.record.assignment.tolist() in optima
+
+
+@pytest.mark.parametrize("name", QUICK_CERTIFICATES)
+def test_quick_certificates(name):
+    """A kept certificate proves the bound of its entry."""
+    check_certificate(name)
+
+
+@pytest.mark.slow
+def test_every_certificate():
+    """So does every other, and there are many."""
+    assert sum(check_certificate(name) for name in NAMES) >= 20
+
+
+@pytest.mark.parametrize("name", QUICK_RECIPES)
+def test_problems_are_drawn_again(name):
+    """The recipe of an entry gives its problem, byte for byte."""
+    redrawn(name)
+
+
+def test_a_small_steady_problem_is_drawn_again():
+    """So does that of a busy fleet, which has to warm up."""
+    redrawn("steady-rich-burstgpt-g4-b72-r16-h0")
+
+
+@pytest.mark.slow
+def test_every_steady_problem_is_drawn_again():
+    """So do all of them."""
+    for name in library.names("steady"):
+        redrawn(name)
+
+
+@pytest.mark.parametrize("call", [library.load, library.certificate])
+def test_a_typo_gets_the_nearest_name(call):
+    """An unknown name is one sentence with the nearest one."""
+    with pytest.raises(InputError, match="did you mean 'tiny-makespan'"):
+        call("tiny-makespam")
+    with pytest.raises(InputError, match="lbopt library list"):
+        call("qqqqqqqq")
+
+
+def test_an_unknown_class():
+    """So is an unknown class."""
+    with pytest.raises(InputError, match="did you mean 'steady'"):
+        library.names("stedy")
