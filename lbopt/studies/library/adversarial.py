@@ -5,8 +5,8 @@ changes one number at a time and keeps what does not lower the score; after many
 
 Scores, where the optimum comes from the exact search and must be proved:
 
-* a rule ("br-0", "max-min", "largest-first", "greedy"): (its imbalance - optimum) / (G * its maximum load), the share of
-  the fleet's work that it loses;
+* a rule ("br-0", "max-min", "largest-first", "greedy"): (its imbalance - optimum) / (G * its maximum load), the share
+  of the fleet's work that it loses;
 * "elementary-bound", "pattern-bound": (optimum - bound) / (G * maximum load of the optimum);
 * "effort": work of the exact search, in its own units (about microseconds).
 """
@@ -45,7 +45,7 @@ PATIENCE = 200
 class Search:
     """One line of the catalogue: what to be bad for, the shape of the problems, the seed, the number of problems tried.
 
-    Free slots are at most `most_slots` a worker, and there are more requests than slots.
+    Free slots are 1 to `most_slots` a worker, and as a rule fewer than requests, never more.
     """
 
     against: str
