@@ -69,7 +69,7 @@ SEARCHES = (
     Search("elementary-bound", 3, 8, 3, 100, 6, 3000),
     Search("elementary-bound", 5, 14, 3, 1000, 7, 3000),
     Search("pattern-bound", 3, 8, 3, 100, 8, 600),
-    Search("pattern-bound", 4, 9, 2, 1000, 9, 600),
+    Search("pattern-bound", 3, 9, 3, 1000, 9, 1000),
     Search("effort", 4, 18, 4, 10_000, 10, 600),
     Search("effort", 6, 24, 4, 10_000, 11, 600),
 )
