@@ -87,6 +87,19 @@ def test_a_proof_that_cannot_be_written_is_the_word_of_the_search(little):
     assert (written.record.proof, written.record.certificate) == ("certificate", "kept")
 
 
+def test_an_equal_bound_is_taken_over_where_its_proof_is_stronger(little):
+    """From the word of the search to exhaustion, and never back."""
+
+    def refuse():
+        raise CertificateError("it is too long")
+
+    word = joined(little, PROBLEM, answer(GOOD, bound=1, proof="certificate", evidence=refuse))
+    assert not word.record.settled
+    exhausted = joined(word, PROBLEM, answer(GOOD, bound=1, proof="exhaustion", solver="brute-force"))
+    assert (exhausted.record.proof, exhausted.record.settled) == ("exhaustion", True)
+    assert joined(exhausted, PROBLEM, answer(GOOD, bound=1, proof="exhaustion")).record is exhausted.record
+
+
 def test_writing_a_proof_has_a_time_limit():
     """A writer that does not end is stopped; the time limit is in the sentence."""
 

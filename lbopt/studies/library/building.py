@@ -1,7 +1,7 @@
 """Build the library: draw each problem from its recipe, solve what is not known yet, keep what is known better.
 
-An entry whose problem has not changed keeps its record; with `resolve_open` those without a proof are solved again,
-from the known assignment on. Every entry has at least a greedy assignment and an elementary bound. Each class is
+An entry whose problem has not changed keeps its record; with `resolve_open` those that are not settled are solved
+again, from the known assignment on. Every entry has at least a greedy assignment and an elementary bound. Each class is
 written as soon as it is done, and also after Ctrl-C.
 """
 
@@ -45,7 +45,7 @@ def build(
     patterns
         Which entries are solved, by name: "cold-*". The others keep their record, and a class without any its file.
     resolve_open
-        Also solve again what has no proof yet.
+        Also solve again what is not settled: no proof yet, or none that others can check.
     listener
         Hears of every entry.
     """
@@ -62,7 +62,7 @@ def build(
             draft = recipe()
             known = _known(draft, old, certificate)
             fresh = old is None or known.record is not old.record
-            if wanted and (fresh or (resolve_open and known.record.status != "proved")):
+            if wanted and (fresh or (resolve_open and not known.record.settled)):
                 try:
                     known = _solved(draft, known, solver, time_limit)
                 except KeyboardInterrupt:  # what was known stays known; the others are taken over as they are
