@@ -40,7 +40,9 @@ def list_entries(
         sizes = sorted({entry.problem.num_workers for entry in entries})
         entries = [entry for entry in entries if entry.problem.num_workers == workers]
         if not entries:
-            raise InputError(f"no such entry has {workers} workers; there are some with {', '.join(map(str, sizes))}")
+            others = f"there are some with {', '.join(map(str, sizes))}"
+            others = others if sizes else "--class and --open leave no entry at all"
+            raise InputError(f"no such entry has {workers} workers; {others}")
     if as_json:
         say(json.dumps([entry_facts(entry) for entry in entries], indent=2))
     else:

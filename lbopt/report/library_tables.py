@@ -26,6 +26,8 @@ def entry_facts(entry: Entry) -> dict[str, Any]:
         "free_slots": problem.num_free_slots,
         "best": entry.best,
         "bound": entry.bound,
+        "proof": entry.record.proof,
+        "claimed_bound": entry.record.claimed_bound,
         "status": entry.status,
     }
 
@@ -94,7 +96,7 @@ def attempt_table(attempts: Sequence[Attempt], solver: str) -> Table:
     return Table(
         title=f"solver {solver} on {len(attempts)} entries",
         caption="; ".join(counts) or "nothing was solved",
-        headers=("name", "value", "known", "its bound", "proved", "ended", "seconds", "verdict"),
+        headers=("name", "value", "best known", "bound", "best proved", "ended", "seconds", "verdict"),
         rows=rows,
     )
 

@@ -160,6 +160,7 @@ def test_export_writes_the_problem(type_in, here):
         (("export", "tiny-makespam"), "did you mean 'tiny-makespan'"),
         (("list", "--class", "stedy"), "did you mean 'steady'"),
         (("list", "--workers", 5, "--class", "tiny"), "there are some with 2, 3"),
+        (("list", "--workers", 2, "--class", "tiny", "--open"), "leave no entry at all"),
         (("solve",), "give --all"),
         (("solve", "tiny-makespan", "--all"), "not both"),
         (("solve", "tiny-makespan", "--solver", "exat"), "did you mean 'exact'"),

@@ -13,6 +13,7 @@ from lbopt.instances.library.entry import Draft
 from lbopt.solvers import elementary_bound
 from lbopt.solvers.certificates import Certificate, check
 from lbopt.studies.library import attempt, build, compared, result_text
+from lbopt.studies.library.__main__ import main
 from lbopt.studies.library.knowledge import Known, joined, starting_point
 from lbopt.studies.library.patience import certificate_within
 
@@ -85,6 +86,19 @@ def test_a_proof_that_cannot_be_written_is_the_word_of_the_search(little):
     assert (known.record.proof, known.record.certificate_note) == ("search", "it is too long")
     written = joined(known, PROBLEM, solve(PROBLEM))  # later somebody writes it
     assert (written.record.proof, written.record.certificate) == ("certificate", "kept")
+
+
+def test_an_equal_bound_is_taken_over_where_its_proof_is_stronger(little):
+    """From the word of the search to exhaustion, and never back."""
+
+    def refuse():
+        raise CertificateError("it is too long")
+
+    word = joined(little, PROBLEM, answer(GOOD, bound=1, proof="certificate", evidence=refuse))
+    assert not word.record.settled
+    exhausted = joined(word, PROBLEM, answer(GOOD, bound=1, proof="exhaustion", solver="brute-force"))
+    assert (exhausted.record.proof, exhausted.record.settled) == ("exhaustion", True)
+    assert joined(exhausted, PROBLEM, answer(GOOD, bound=1, proof="exhaustion")).record is exhausted.record
 
 
 def test_writing_a_proof_has_a_time_limit():
@@ -216,3 +230,29 @@ def test_ctrl_c_during_a_build_keeps_what_is_done(tmp_path, three, monkeypatch):
     counting(monkeypatch)
     build(tmp_path, time_limit=5, resolve_open=True)
     assert set(standing(tmp_path).values()) == {"proved"}
+
+
+def test_a_contradiction_stops_a_build_and_keeps_what_is_done(tmp_path, three, monkeypatch):
+    """A solver that proves too much in the second entry: an error, and the first entry is written."""
+
+    calls = []
+
+    def wrongly(problem, **options):
+        calls.append(1)
+        result = solve(problem, **options)
+        return result if len(calls) == 1 else replace(result, bound=10, proof="exhaustion")
+
+    monkeypatch.setattr("lbopt.studies.library.building.solve", wrongly)
+    with pytest.raises(CertificateError, match=r"^tiny-b: .* proved the bound 10"):
+        build(tmp_path, time_limit=5)
+    assert standing(tmp_path) == {"tiny-a": "proved", "tiny-b": "open", "tiny-c": "open"}
+
+
+def test_the_command_of_the_upkeep(tmp_path, three, capsys):
+    """It writes the files, says what is new, and nothing where nothing is."""
+    assert main(["--out", str(tmp_path)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert main(["--out", str(tmp_path), "--resolve-open"]) == 0
+    assert capsys.readouterr().out == ""
+    assert main(["--out", str(tmp_path / "none")]) == 2
+    assert "cannot write" in capsys.readouterr().err

@@ -11,8 +11,8 @@ from lbopt.model.integers import IntArray, integer_array
 
 #: What a proved bound rests on, from the strongest: what each needs to be believed.
 PROOFS = {
-    "certificate": "a certificate that `lbopt verify` checks",
     "elementary-bound": "closed-form reasoning that `lbopt verify` repeats",
+    "certificate": "a certificate that `lbopt verify` checks",
     "exhaustion": "lbopt's own enumeration of all placements",
     "search": "lbopt's own exact search, which wrote no certificate",
 }
@@ -89,6 +89,11 @@ class Record:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         values["assignment"] = None if self.assignment is None else self.assignment.tolist()
         return values
+
+    @property
+    def settled(self) -> bool:
+        """Whether the optimum is proved in a way that others can check or repeat."""
+        return self.status == "proved" and self.proof != "search"
 
     @classmethod
     def from_dict(cls, data: Any, *, source: str) -> Record:

@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Build; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m lbopt.studies.library", description=__doc__)
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="names of entries to solve, e.g. 'cold-*' (all)")
-    parser.add_argument("--resolve-open", action="store_true", help="solve again what has no proof yet")
+    parser.add_argument("--resolve-open", action="store_true", help="solve again what is not settled yet")
     parser.add_argument("--solver", default="exact", help="solver (exact)")
     parser.add_argument("--time-limit", type=float, default=5.0, help="seconds a problem, 0 for none (5)")
     parser.add_argument("--out", type=Path, help="folder to write to (default: into the package)")

@@ -7,7 +7,7 @@ from typing import Any
 
 from lbopt.exceptions import CertificateError
 from lbopt.instances.library import Entry
-from lbopt.solvers import Result, solve
+from lbopt.solvers import Result, elementary_bound, solve
 from lbopt.studies.library.knowledge import CERTIFICATE_SECONDS, contradiction_of
 from lbopt.studies.library.patience import certificate_within
 
@@ -80,9 +80,11 @@ def compared(entry: Entry, result: Result) -> Attempt:
 
 
 def result_text(attempt: Attempt) -> str:
-    """Return the result as JSON, with its certificate where that can be written down and checked in time."""
+    """Return the result as JSON, with its certificate where one is needed and can be written down in time."""
+    problem, result = attempt.entry.problem, attempt.result
+    needed = result.bound > elementary_bound(problem)  # else `lbopt verify` needs none
     try:
-        certificate = certificate_within(attempt.entry.problem, attempt.result, CERTIFICATE_SECONDS)
+        certificate = certificate_within(problem, result, CERTIFICATE_SECONDS) if needed else None
     except CertificateError:  # `lbopt verify` says that the bound is the search's word then
         certificate = None
-    return attempt.result.to_json(certificate=certificate is not None)
+    return result.to_json(certificate=certificate is not None)

@@ -1,8 +1,8 @@
 """Build the library: draw each problem from its recipe, solve what is not known yet, keep what is known better.
 
-An entry whose problem has not changed keeps its record; with `resolve_open` those without a proof are solved again,
-from the known assignment on. Every entry has at least a greedy assignment and an elementary bound. Each class is
-written as soon as it is done, and also after Ctrl-C.
+An entry whose problem has not changed keeps its record; with `resolve_open` those that are not settled are solved
+again, from the known assignment on. Every entry has at least a greedy assignment and an elementary bound. Each class is
+written as soon as it is done, and also after Ctrl-C or a contradiction.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from lbopt.exceptions import CertificateError, LbOptError
 from lbopt.instances.library import KINDS, Entry
 from lbopt.instances.library.archive import Archive, write_archive
 from lbopt.instances.library.entry import Draft
@@ -45,9 +46,14 @@ def build(
     patterns
         Which entries are solved, by name: "cold-*". The others keep their record, and a class without any its file.
     resolve_open
-        Also solve again what has no proof yet.
+        Also solve again what is not settled: no proof yet, or none that others can check.
     listener
         Hears of every entry.
+
+    Raises
+    ------
+    CertificateError
+        Where a proof and a value contradict each other.
     """
     for kind in KINDS:
         path = folder / f"{kind}.zip"
@@ -55,24 +61,24 @@ def build(
             continue
         before = Archive(path.read_bytes(), path.name) if path.is_file() else None
         done: list[tuple[Entry, Known]] = []
-        interrupted = False
+        stopped: KeyboardInterrupt | LbOptError | None = None
         for name, recipe in RECIPES[kind].items():
             old, certificate = _kept(before, name)
-            wanted = time_limit > 0 and not interrupted and _matches(name, patterns)
+            wanted = time_limit > 0 and stopped is None and _matches(name, patterns)
             draft = recipe()
             known = _known(draft, old, certificate)
             fresh = old is None or known.record is not old.record
-            if wanted and (fresh or (resolve_open and known.record.status != "proved")):
+            if wanted and (fresh or (resolve_open and not known.record.settled)):
                 try:
                     known = _solved(draft, known, solver, time_limit)
-                except KeyboardInterrupt:  # what was known stays known; the others are taken over as they are
-                    interrupted = True
+                except (KeyboardInterrupt, LbOptError) as error:  # the others are taken over as they are
+                    stopped = error
             done.append((Entry.of(draft, known.record), known))
             listener(done[-1][0], old)
         kept = {entry.name: known.certificate for entry, known in done if known.certificate is not None}
         write_archive(path, [entry for entry, _ in done], kept)
-        if interrupted:
-            raise KeyboardInterrupt
+        if stopped is not None:
+            raise stopped
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
@@ -94,4 +100,7 @@ def _solved(draft: Draft, known: Known, solver: str, time_limit: float) -> Known
     result = solve(draft.problem, solver=solver, time_limit=time_limit, hint=known.record.assignment)
     if result.stop_reason == "interrupted":
         raise KeyboardInterrupt
-    return joined(known, draft.problem, result)
+    try:
+        return joined(known, draft.problem, result)
+    except CertificateError as error:
+        raise CertificateError(f"{draft.name}: {error}") from None

@@ -9,6 +9,7 @@ from typing import Any
 from lbopt import __version__
 from lbopt.exceptions import CertificateError
 from lbopt.instances.library import Record
+from lbopt.instances.library.record import PROOFS
 from lbopt.model import StepProblem, objective
 from lbopt.solvers import BACKENDS, PROVED_BY, Result, elementary_bound, greedy_assignment
 from lbopt.studies.library.patience import certificate_within
@@ -18,6 +19,8 @@ LARGEST_CERTIFICATE = 60_000
 
 #: Seconds to write a certificate down and check it, beyond which the proof rests on the search.
 CERTIFICATE_SECONDS = 20.0
+
+_STRENGTH = {proof: place for place, proof in enumerate(PROOFS)}
 
 _NO_CERTIFICATE = {
     "elementary-bound": "closed-form reasoning needs none",
@@ -95,17 +98,14 @@ def contradiction_of(record: Record, result: Result) -> str | None:
 
 
 def _with_bound(known: Known, problem: StepProblem, result: Result) -> Known:
-    record = known.record
-    if result.bound < record.bound or (result.bound == record.bound and record.certificate != "none"):
+    """Take over a higher bound, or an equal one that rests on something stronger."""
+    record, proof = known.record, str(result.proof)
+    weaker = _STRENGTH[proof] >= _STRENGTH[record.proof]
+    if result.bound < record.bound or (result.bound == record.bound and weaker):
         return known
     by = solver_name(result.solver) if result.solver != "none" else f"lbopt {__version__}"
-    if result.proof == "certificate":
-        if result.bound == record.bound and record.proof == "elementary-bound":
-            return known  # anybody can repeat that
+    if proof == "certificate":
         return _with_certificate(known, problem, result, by)
-    if result.bound == record.bound:
-        return known
-    proof = str(result.proof)
     return Known(_proved(record, result.bound, proof, by, note=_NO_CERTIFICATE[proof]))
 
 
@@ -118,7 +118,7 @@ def _with_certificate(known: Known, problem: StepProblem, result: Result, by: st
     else:
         reason = "the search wrote none"
     if certificate is None:
-        if result.bound == known.record.bound:
+        if result.bound == known.record.bound:  # nothing is stronger than it was
             return known
         return Known(_proved(known.record, result.bound, "search", by, note=reason))
     text = certificate.to_json()
