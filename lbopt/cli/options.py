@@ -31,7 +31,7 @@ RevealTarget = Annotated[int | None, typer.Option(help="Requests kept waiting in
 Load = Annotated[float | None, typer.Option(help="Rescale the trace's times to this share of saturation, e.g. 0.95.")]
 EventOrder = Annotated[str, typer.Option(help="Where loads are read: **paper** or **theory**.")]
 Seed = Annotated[int, typer.Option(help="First seed.")]
-Solver = Annotated[str, typer.Option(help="auto, brute-force, cp-sat, highs or pulp.")]
+Solver = Annotated[str, typer.Option(help="exact, auto, brute-force, cp-sat, highs or pulp.")]
 Out = Annotated[str | None, typer.Option("--out", "-o", help="Output folder.")]
 
 
