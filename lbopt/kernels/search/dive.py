@@ -88,7 +88,7 @@ def dive(step: Step, search: Search, M: int, target: int, nodes: int, most: int,
                 at += 1
         smallest_sums(v, left, sums)
         sub = Step(v, left, step.floor, sub_load[:size], sub_slots[:size], sub_rank[:size], sums, step.facts)
-        reset_master(m, left, size, 2.0 * M)
+        reset_master(m, left, size, 2.0 * M + 1.0)
         tokens, converged, found = generate_columns(sub, search, m, M, NONE, 300)
         pivots += m.counts[2]
         if tokens == NONE:

@@ -249,10 +249,10 @@ def _best_prices(step: Step, search: Search, i: int) -> None:
     G, total, M, W = facts[WORKERS], facts[TOTAL], node[i, FIRST], step.load.size
     m = search.master
     if known[WARM] == 0 or m.counts[2] > MOST_PIVOTS:
-        reset_master(m, step.n, W, 2.0 * M)
+        reset_master(m, step.n, W, 2.0 * M + 1.0)
         known[WARM] = 1
     else:
-        move_envelope(m, step.load, M, 2.0 * M)
+        move_envelope(m, step.load, M, 2.0 * M + 1.0)
     before = m.counts[2]
     _recall(step, search, _place_in_bank(search, known[PRICES] - 1))
     scaled, converged, top = generate_columns(step, search, m, M, G * M - total - known[COST], 300)

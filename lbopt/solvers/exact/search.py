@@ -65,20 +65,21 @@ def search_exactly(
     if 0 < problem.num_requests == problem.num_admitted:
         return _everybody(problem, best, remaining)
     if not is_cold(problem):
-        return _by_prices(problem, best, remaining)
+        return by_prices(problem, best, remaining)
     cold, cost = _cold(problem, remaining)
     useful = best is None or cost < best
     least = cost if best is None else min(cost, best)
     bound = elementary_bound(problem) if least > 0 else 0
     if least == bound:
         return ExactAnswer(cold if useful else None, bound, "done", proof="elementary-bound")
-    answer = _by_prices(problem, least, remaining)
+    answer = by_prices(problem, least, remaining)
     if answer.assignment is None and useful:
         answer = replace(answer, assignment=cold)
     return answer if answer.bound >= bound else replace(answer, bound=bound, proof="elementary-bound")
 
 
-def _by_prices(problem: StepProblem, best: int | None, remaining: Clock) -> ExactAnswer:
+def by_prices(problem: StepProblem, best: int | None, remaining: Clock) -> ExactAnswer:
+    """Answer by the search of `lbopt.kernels.search`, which serves every decision; arguments as above."""
     check_memory(problem)
     decision = Decision(problem)
     if decision.scale == 0:

@@ -15,6 +15,7 @@ from lbopt.model import check_assignment, objective
 from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.certificates.few_workers import refuted
 from lbopt.solvers.exact.balance import Balancing, mean_bound
+from lbopt.solvers.exact.search import by_prices
 from lbopt.solvers.recount import Numbers
 
 pytestmark = pytest.mark.jit
@@ -186,3 +187,12 @@ def test_a_problem_too_large_for_memory_says_so():
     problem = StepProblem.now(np.arange(30_000), [1] * 30_000, np.arange(40_000))
     with pytest.raises(InputError, match=r"would take about \d+\.\d GiB"):
         solve(problem)
+
+
+def test_prices_alone_never_hand_out_what_is_not_there():
+    """At an envelope of 0 nothing fits, and a column that stands for nobody is no pattern."""
+    problem = StepProblem.now([0] * 4, [40] * 4, np.random.default_rng(1).integers(2**30, 2**31, 40))
+    ticks = itertools.count()
+    answer = by_prices(problem, None, lambda: None if next(ticks) < 40 else 0.0)
+    value = objective(problem, check_assignment(problem, answer.assignment))
+    assert answer.bound <= value
