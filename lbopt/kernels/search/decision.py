@@ -1,7 +1,7 @@
 """From requests and workers to the terms of the search, and back; and cheap first assignments.
 
-Requests come sorted by (size, whether they must be admitted, number); `order` says who is where. Handing out takes the
-lowest number of a class first, to the lowest worker first: that, and nothing else, decides between equal requests.
+Requests come sorted by (size, whether they must be admitted, preference); `order` says who is where. Handing out takes
+the first of a class first, to the lowest worker first: that, and nothing else, decides between equal requests.
 """
 
 from lbopt.kernels.arrays import Ints
@@ -133,3 +133,27 @@ def state_facts(loads: Ints, slots: Ints, scale: int, most: int, forced: int, fa
 def set_sums(v: Ints, n: Ints, sums: Ints) -> None:
     """Fill sums[c] with the total of the c smallest requests."""
     smallest_sums(v, n, sums)
+
+
+@kernel
+def hand_out_again(order: Ints, size: Ints, workers: Ints, assignment: Ints) -> None:
+    """Give what each worker takes of every size to the first of that size in `order`, lowest worker first.
+
+    assignment (N,) is changed in place; `workers` is scratch, (N,).
+    """
+    start = 0
+    while start < order.size:
+        end, taken = start, 0
+        while end < order.size and size[order[end]] == size[order[start]]:
+            g = assignment[order[end]]
+            if g >= 0:  # sorted by insertion: few are of one size
+                at = taken
+                while at > 0 and workers[at - 1] > g:
+                    workers[at] = workers[at - 1]
+                    at -= 1
+                workers[at] = g
+                taken += 1
+            end += 1
+        for j in range(start, end):
+            assignment[order[j]] = workers[j - start] if j - start < taken else -1
+        start = end

@@ -17,6 +17,7 @@ from lbopt.kernels.search.decision import (
     set_sums,
     state_facts,
 )
+from lbopt.kernels.search.everybody import least_envelope
 from lbopt.kernels.search.open_ranges import begin
 from lbopt.kernels.search.terms import COST, Search, Step
 from lbopt.model import StepProblem
@@ -28,6 +29,9 @@ LARGEST = 1 << 60
 
 #: Prices are rounded to 1/4096 token where magnitudes allow it.
 FINEST_SCALE = 4096
+
+#: Placements tried for an answer whether everybody fits below an envelope.
+_NODES = 20_000
 
 
 class Decision:
@@ -90,6 +94,25 @@ class Decision:
             costs.append(longest_first(self.loads, self.slots, self.sizes, chosen, assignments[rule], now, room))
         best = int(np.argmin(costs))
         return assignments[best, : self.num_requests], int(costs[best])
+
+    @property
+    def admits_everybody(self) -> bool:
+        """Whether there is a slot for everybody that waits."""
+        return self.num_requests <= int(self.slots.sum())
+
+    def everybody(self, first: IntArray, cost: int) -> tuple[IntArray, int, int]:
+        """Return an assignment that admits everybody, its cost, and a bound on it; `first` costs `cost`."""
+        G, sizes = self.loads.size, self.sizes[: self.num_requests]
+        total = int(self.loads.sum()) + int(sizes.sum())
+        low, high = max(-(-total // G), int(self.loads.max())), (cost + total) // G
+        largest_first = np.argsort(-sizes, kind="stable")
+        where = np.full(sizes.size + 1, -1, dtype=np.int64)
+        possible = least_envelope(low, high, self.loads, self.slots, sizes[largest_first], _NODES, where)
+        reached = int(where[-1])
+        if reached < high:
+            first = np.zeros_like(first)
+            first[largest_first] = where[:-1]
+        return first, G * reached - total, G * int(possible) - total
 
     def start(self, cost: int) -> Search:
         """Return a search for something cheaper than `cost`."""

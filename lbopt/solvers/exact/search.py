@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from lbopt.kernels.search.envelopes import advance
-from lbopt.kernels.search.terms import BOUND, COST, OPEN, PRICES, PROVED
+from lbopt.kernels.search.terms import BOUND, COST, OPEN, PRICES, PROVED, WORK, Search
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.decision import Decision
+from lbopt.solvers.exact.tie_orders import canonical
 
 #: Work between two looks at the clock, about microseconds.
 SLICE = 5_000
+
+#: Where everybody is admitted, workers of more slots than this keep the search busy for minutes; what it cannot
+#: close before stays open.
+MOST_SLOTS = 10
+
+Clock = Callable[[], float | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,14 +35,19 @@ class ExactAnswer:
     bound
         Proved lower bound on the cost, tokens.
     stop
-        "done" (bound and best cost are equal), "stuck", "time", "interrupted", or "refused" (magnitudes beyond int64).
+        "done" (bound and best cost are equal), "stuck", "time", "effort", "interrupted", or "refused" (magnitudes
+        beyond int64).
+    cost
+        Cost of the best assignment known, `best` included, tokens; None where the search refused.
     prices, envelopes, scale
-        int64 (P, K) and (P,): the prices found and the envelopes they were found at, in 1/scale tokens.
+        int64 (P, K) and (P,): the prices found and the envelopes they were found at, in 1/scale tokens; None where
+        the bound does not come from prices.
     """
 
     assignment: IntArray | None
     bound: int
     stop: str
+    cost: int | None = None
     prices: IntArray | None = None
     envelopes: IntArray | None = None
     scale: int = 1
@@ -42,41 +56,74 @@ class ExactAnswer:
 def search_exactly(
     problem: StepProblem,
     best: int | None,
-    remaining: Callable[[], float | None],
+    remaining: Clock,
+    *,
+    effort: int | None = None,
+    widest: int | None = None,
+    tie: str = "oldest",
+    seed: int | tuple[int, ...] = 0,
 ) -> ExactAnswer:
     """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
 
-    `remaining` says how many seconds are left; None is without limit.
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    best
+        Cost of an assignment that is known already, tokens.
+    remaining
+        Says how many seconds are left; None is without limit.
+    effort
+        Units of work, about a microsecond each, after which the search stops: a limit that every machine feels alike.
+    widest
+        Where a worker has more free slots than this the search is not begun: the cheap assignment and bound are the
+        answer. A single look at workers of ten and more slots can take minutes, in which no clock is heard.
+    tie, seed
+        Which of the assignments that differ by equals alone, see `tie_orders`.
     """
     decision = Decision(problem)
     if decision.scale == 0:
         return ExactAnswer(None, 0, "refused")
     first, cost = decision.first_assignment()
+    bound = 0
+    if decision.admits_everybody:
+        first, cost, bound = decision.everybody(first, cost)
     assignment: IntArray | None = first
     if best is not None and best <= cost:
         assignment, cost = None, best
-    search = decision.start(cost)
+    most_slots = int(problem.slots.max())
+    wide = most_slots > MOST_SLOTS
+    prices: IntArray | None = np.zeros((0, decision.step.v.size), dtype=np.int64)
+    envelopes: IntArray | None = np.zeros(0, dtype=np.int64)
     stop = "done"
+    if (decision.admits_everybody and (cost == bound or wide)) or (widest is not None and most_slots > widest):
+        stop = "done" if cost == bound else "stuck"
+        if wide:
+            prices = envelopes = None
+    else:
+        search = decision.start(cost)
+        stop = _run(decision, search, remaining, effort)
+        if search.known[COST] < cost:
+            assignment, cost = decision.handed_out(search), int(search.known[COST])
+        bound = max(bound, int(min(search.known[BOUND], cost)))
+        kept = min(int(search.known[PRICES]), search.bank.shape[0])
+        prices, envelopes = search.bank[:kept, : decision.step.v.size].copy(), search.bank_at[:kept].copy()
+    if assignment is not None:
+        assignment = canonical(problem, assignment, tie, seed)
+    return ExactAnswer(assignment, bound, stop, cost, prices, envelopes, decision.scale)
+
+
+def _run(decision: Decision, search: Search, remaining: Clock, effort: int | None) -> str:
+    """Search until all is proved or a limit is reached; return why it stopped."""
     state = OPEN
     try:
         while state == OPEN:
             left = remaining()
             if left is not None and left <= 0:
-                stop = "time"
-                break
+                return "time"
+            if effort is not None and search.known[WORK] >= effort:
+                return "effort"
             state = advance(decision.step, search, SLICE)
     except KeyboardInterrupt:
-        stop = "interrupted"
-    if stop == "done" and state != PROVED:
-        stop = "stuck"
-    if search.known[COST] < cost:
-        assignment = decision.handed_out(search)
-    kept = min(int(search.known[PRICES]), search.bank.shape[0])
-    return ExactAnswer(
-        assignment=assignment,
-        bound=int(min(search.known[BOUND], search.known[COST])),
-        stop=stop,
-        prices=search.bank[:kept, : decision.step.v.size].copy(),
-        envelopes=search.bank_at[:kept].copy(),
-        scale=decision.scale,
-    )
+        return "interrupted"
+    return "done" if state == PROVED else "stuck"
