@@ -24,7 +24,7 @@ from lbopt.policies.policy import LARGEST_OPTION, Admission, check_age_bound
 from lbopt.solvers import check_solver, solve
 from lbopt.solvers.tie_orders import check_tie_order
 
-#: Workers of more free slots are not searched: with a fleet that fills or a pool that runs dry, minutes in a decision.
+#: Where most of the pool is admitted, workers of more free slots than this are out of reach of the search.
 WIDEST = 8
 
 _OPTIONS = ("solver", "time_limit", "age_bound", "tie", "seed", "effort")
@@ -125,8 +125,7 @@ class BfIo:
             problem,
             None,
             _countdown(self.time_limit),
-            effort=self.effort,
-            widest=WIDEST,
+            effort=0 if _out_of_reach(problem) else self.effort,
             tie=self.tie,
             seed=(self.seed, step),
         )
@@ -150,6 +149,15 @@ def overdue(observation: Observation, age_bound: int | None) -> NDArray[np.bool_
         late = np.flatnonzero(observation.waited >= age_bound)
         flags[late[: observation.num_admissible]] = True  # order of revelation is order of age
     return flags
+
+
+def _out_of_reach(problem: StepProblem) -> bool:
+    """Return whether a look at the problem could take minutes, in which no clock is heard.
+
+    So it is where a fleet fills or drains. Such steps get a cheap placement and bound, which often agree.
+    """
+    admitted, waiting = problem.num_admitted, problem.num_requests
+    return admitted == waiting or (2 * admitted > waiting and int(problem.slots.max()) > WIDEST)
 
 
 def _countdown(limit: float | None) -> Callable[[], float | None]:

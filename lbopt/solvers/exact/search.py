@@ -59,7 +59,6 @@ def search_exactly(
     remaining: Clock,
     *,
     effort: int | None = None,
-    widest: int | None = None,
     tie: str = "oldest",
     seed: int | tuple[int, ...] = 0,
 ) -> ExactAnswer:
@@ -75,9 +74,7 @@ def search_exactly(
         Says how many seconds are left; None is without limit.
     effort
         Units of work, about a microsecond each, after which the search stops: a limit that every machine feels alike.
-    widest
-        Where a worker has more free slots than this the search is not begun: the cheap assignment and bound are the
-        answer. A single look at workers of ten and more slots can take minutes, in which no clock is heard.
+        0 gives the cheap assignment and bound that it begins with.
     tie, seed
         Which of the assignments that differ by equals alone, see `tie_orders`.
     """
@@ -92,13 +89,11 @@ def search_exactly(
     if best is not None and best <= cost:
         assignment, cost = None, best
     most_slots = int(problem.slots.max())
-    wide = most_slots > MOST_SLOTS
     prices: IntArray | None = np.zeros((0, decision.step.v.size), dtype=np.int64)
     envelopes: IntArray | None = np.zeros(0, dtype=np.int64)
-    stop = "done"
-    if (decision.admits_everybody and (cost == bound or wide)) or (widest is not None and most_slots > widest):
+    if decision.admits_everybody and (cost == bound or most_slots > MOST_SLOTS):
         stop = "done" if cost == bound else "stuck"
-        if wide:
+        if most_slots > MOST_SLOTS:
             prices = envelopes = None
     else:
         search = decision.start(cost)
@@ -115,8 +110,8 @@ def search_exactly(
 
 def _run(decision: Decision, search: Search, remaining: Clock, effort: int | None) -> str:
     """Search until all is proved or a limit is reached; return why it stopped."""
-    state = OPEN
     try:
+        state = advance(decision.step, search, 0)  # no work, but a first bound
         while state == OPEN:
             left = remaining()
             if left is not None and left <= 0:
