@@ -78,7 +78,7 @@ class BfIo:
         """What tables call it: the options that differ from their defaults."""
         defaults = BfIo()
         changed = [
-            f"{option}={getattr(self, option)}"
+            f"{option}={'none' if getattr(self, option) is None else getattr(self, option)}"
             for option in _OPTIONS
             if getattr(self, option) != getattr(defaults, option)
         ]
@@ -161,7 +161,18 @@ def _out_of_reach(problem: StepProblem) -> bool:
 
 
 def _countdown(limit: float | None) -> Callable[[], float | None]:
-    if limit is None:
-        return lambda: None
-    end = time.perf_counter() + limit
-    return lambda: end - time.perf_counter()
+    """Return a clock that says how many seconds are left, counted from the first time it is asked.
+
+    The search asks it when its kernels are loaded: that takes seconds in a fresh process, and is no decision's fault.
+    """
+    asked_first: float | None = None
+
+    def left() -> float | None:
+        nonlocal asked_first
+        if limit is None:
+            return None
+        if asked_first is None:
+            asked_first = time.perf_counter()
+        return asked_first + limit - time.perf_counter()
+
+    return left
