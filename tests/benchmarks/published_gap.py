@@ -25,7 +25,7 @@ from lbopt.solvers.exact import search_exactly
 
 SETTING = SimulationSetting(Fleet(16, 72))
 LOGS = ("bfio-h0", "bfio-h20")
-EFFORT = 300_000
+EFFORT = 200_000
 
 
 def judged(log, trace, bar, label):
