@@ -4,7 +4,7 @@ Whether everybody fits below M is asked for one M after the other, by bisection.
 search: largest request first, each tried on the lightest worker that can hold it, then on the next one; of workers
 alike in load and free slots one is tried. The first path is longest-first (LPT). A large request that fits nowhere
 turns the search back at once, so most answers, "no" as well as "yes", take microseconds. In between lie the M that the
-nodes do not suffice for; they stay open.
+nodes do not suffice for; they stay open, and the best placement is evened out by moves and exchanges.
 
 Source: branch and bound for P||Cmax, e.g. Dell'Amico and Martello, ORSA J. Computing 7 (1995), here with given loads
 and limited slots.
@@ -59,14 +59,54 @@ def fits_below(M: int, now: Ints, room: Ints, sizes: Ints, nodes: int, where: In
 
 
 @kernel
-def least_envelope(low: int, high: int, loads: Ints, slots: Ints, sizes: Ints, nodes: int, where: Ints) -> int:
+def relieve(now: Ints, room: Ints, sizes: Ints, where: Ints) -> None:
+    """Take requests from the heaviest worker, or exchange them, as long as that lowers the heavier of the two workers.
+
+    now (G,) tokens, room (G,) slots and where (N,) belong together and are changed in place.
+    """
+    N = sizes.size
+    while True:
+        h = now.argmax()
+        least, out, back, to = now[h], -1, -1, -1
+        for j in range(N):
+            if where[j] != h:
+                continue
+            for g in range(now.size):
+                if g != h and room[g] > 0:
+                    after = max(now[h] - sizes[j], now[g] + sizes[j])
+                    if after < least:
+                        least, out, back, to = after, j, -1, g
+            for i in range(N):
+                g = where[i]
+                if g != h and sizes[i] < sizes[j]:
+                    after = max(now[h] - sizes[j] + sizes[i], now[g] + sizes[j] - sizes[i])
+                    if after < least:
+                        least, out, back, to = after, j, i, g
+        if out < 0:
+            return
+        moved = sizes[out]
+        where[out] = to
+        if back >= 0:
+            moved -= sizes[back]
+            where[back] = h
+        else:
+            room[h] += 1
+            room[to] -= 1
+        now[h] -= moved
+        now[to] += moved
+
+
+@kernel
+def least_envelope(low: int, loads: Ints, slots: Ints, sizes: Ints, nodes: int, where: Ints) -> int:
     """Return the least M that is not known to be impossible; where[N] is the least M reached, where[:N] how.
 
-    No M below `low` is possible and `high` is reached; where[:N] is left alone if nothing below `high` is found.
+    No M below `low` is possible. where[:N] comes with a placement to begin with.
     """
     N = sizes.size
     now, room, trial = loads.copy(), slots.copy(), where.copy()
-    possible, reached, ask = low, high, low
+    for j in range(N):
+        now[where[j]] += sizes[j]
+    possible, reached, ask = low, max(low, now.max()), low
     while ask < reached:
         M = (ask + reached) // 2
         now[:], room[:] = loads, slots
@@ -78,6 +118,13 @@ def least_envelope(low: int, high: int, loads: Ints, slots: Ints, sizes: Ints, n
             ask = M + 1  # also where that stayed open: what is out of reach now will be out of reach below
             if answer == IMPOSSIBLE:
                 possible = M + 1
+    if possible < reached:
+        now[:], room[:] = loads, slots
+        for j in range(N):
+            now[where[j]] += sizes[j]
+            room[where[j]] -= 1
+        relieve(now, room, sizes, where[:N])
+        reached = max(low, now.max())
     where[N] = reached
     open_at = reached
     while possible < open_at:  # the largest M that is impossible lies below what stayed open

@@ -100,19 +100,17 @@ class Decision:
         """Whether there is a slot for everybody that waits."""
         return self.num_requests <= int(self.slots.sum())
 
-    def everybody(self, first: IntArray, cost: int) -> tuple[IntArray, int, int]:
-        """Return an assignment that admits everybody, its cost, and a bound on it; `first` costs `cost`."""
+    def everybody(self, first: IntArray) -> tuple[IntArray, int, int]:
+        """Return an assignment of everybody, no worse than `first`, its cost, and a bound on the cost."""
         G, sizes = self.loads.size, self.sizes[: self.num_requests]
         total = int(self.loads.sum()) + int(sizes.sum())
-        low, high = max(-(-total // G), int(self.loads.max())), (cost + total) // G
+        low = max(-(-total // G), int(self.loads.max()))
         largest_first = np.argsort(-sizes, kind="stable")
-        where = np.full(sizes.size + 1, -1, dtype=np.int64)
-        possible = least_envelope(low, high, self.loads, self.slots, sizes[largest_first], _NODES, where)
-        reached = int(where[-1])
-        if reached < high:
-            first = np.zeros_like(first)
-            first[largest_first] = where[:-1]
-        return first, G * reached - total, G * int(possible) - total
+        where = np.append(first[largest_first], 0)
+        possible = least_envelope(low, self.loads, self.slots, sizes[largest_first], _NODES, where)
+        assignment = np.zeros_like(first)
+        assignment[largest_first] = where[:-1]
+        return assignment, G * int(where[-1]) - total, G * int(possible) - total
 
     def start(self, cost: int) -> Search:
         """Return a search for something cheaper than `cost`."""

@@ -84,7 +84,7 @@ def search_exactly(
     first, cost = decision.first_assignment()
     bound = 0
     if decision.admits_everybody:
-        first, cost, bound = decision.everybody(first, cost)
+        first, cost, bound = decision.everybody(first)
     assignment: IntArray | None = first
     if best is not None and best <= cost:
         assignment, cost = None, best
