@@ -18,7 +18,7 @@ def run_of(spec):
     return simulate(generate("burstgpt-like", 200, 2), make_policy(spec), SETTING)
 
 
-def test_the_caption_says_how_much_was_proved(monkeypatch):
+def test_the_caption_says_how_much_was_proved():
     run = run_of("bf-io:time_limit=none")
     count = sum(run.tally.values())
     caption = run_table(run, run.metrics()).caption

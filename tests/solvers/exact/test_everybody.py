@@ -2,6 +2,7 @@
 
 import naive
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,6 +62,7 @@ def test_the_question_is_answered_rightly(problem, M):
         assert (np.bincount(where[: sizes.size], minlength=room.size) == problem.slots - room).all()
 
 
+@pytest.mark.jit
 def test_a_fleet_that_fills_is_answered_at_once():
     """Empty workers of 72 slots: hopeless for prices, and mostly closed by one large request."""
     trace = generate("burstgpt-like", 64 * 20, seed=4)
@@ -75,6 +77,7 @@ def test_a_fleet_that_fills_is_answered_at_once():
     assert closed >= 10
 
 
+@pytest.mark.jit
 def test_no_effort_gives_a_first_assignment_and_bound():
     problem = StepProblem.now([900, 700, 400], [1, 2, 1], [310, 260, 150, 120, 80])
     quick, whole = (search_exactly(problem, None, lambda: None, effort=effort) for effort in (0, None))

@@ -93,6 +93,7 @@ def test_three_orders_by_hand():
     assert shuffled == {(1, -1, -1, 2), (-1, 1, -1, 2), (-1, -1, 1, 2)}
 
 
+@pytest.mark.jit
 def test_a_search_answers_in_the_order_asked_for():
     problem = StepProblem.now([0, 0], [1, 1], [4, 4, 4, 4, 9])
     answers = {tie: search_exactly(problem, None, lambda: None, tie=tie, seed=3) for tie in TIES}
