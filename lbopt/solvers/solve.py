@@ -145,11 +145,11 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
         problem,
         assignment,
         bound=answer.bound,
-        proof="certificate",
+        proof="exhaustion" if answer.prices is None else "certificate",
         stop_reason="proved" if answer.stop == "done" else answer.stop,
         solver="exact",
         seconds=time.perf_counter() - started,
-        evidence=written,
+        evidence=None if answer.prices is None else written,
     )
 
 
