@@ -4,16 +4,24 @@ Whether everybody fits below M is asked for one M after the other, by bisection.
 search: largest request first, each tried on the lightest worker that can hold it, then on the next one; of workers
 alike in load and free slots one is tried. The first path is longest-first (LPT). A large request that fits nowhere
 turns the search back at once, so most answers, "no" as well as "yes", take microseconds. In between lie the M that the
-nodes do not suffice for; they stay open, and the best placement is evened out by moves and exchanges.
+nodes do not suffice for; they stay open, and the best placement is evened out by exchanges.
 
 Source: branch and bound for P||Cmax, e.g. Dell'Amico and Martello, ORSA J. Computing 7 (1995), here with given loads
 and limited slots.
 """
 
+import numpy as np
+
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 
 IMPOSSIBLE, FOUND, UNKNOWN = 0, 1, -1
+
+#: Workers that hold at most so many of the requests exchange them in pairs.
+PAIRED = 12
+
+#: New starts of the evening out, for small fleets.
+KICKS = 3_000
 
 
 @kernel
@@ -60,40 +68,85 @@ def fits_below(M: int, now: Ints, room: Ints, sizes: Ints, nodes: int, where: In
 
 @kernel
 def relieve(now: Ints, room: Ints, sizes: Ints, where: Ints) -> None:
-    """Take requests from the heaviest worker, or exchange them, as long as that lowers the heavier of the two workers.
+    """Exchange requests of the heaviest worker with another as long as that lowers the heavier of the two.
 
-    now (G,) tokens, room (G,) slots and where (N,) belong together and are changed in place.
+    One or two requests go, none to two come back; only one on workers of many. now (G,) tokens, room (G,) slots and
+    where (N,) belong together and are changed in place.
     """
-    N = sizes.size
+    mine, theirs, best = np.zeros_like(where), np.zeros_like(where), np.zeros(4, dtype=np.int64)
     while True:
         h = now.argmax()
-        least, out, back, to = now[h], -1, -1, -1
-        for j in range(N):
-            if where[j] != h:
-                continue
-            for g in range(now.size):
-                if g != h and room[g] > 0:
-                    after = max(now[h] - sizes[j], now[g] + sizes[j])
-                    if after < least:
-                        least, out, back, to = after, j, -1, g
-            for i in range(N):
-                g = where[i]
-                if g != h and sizes[i] < sizes[j]:
-                    after = max(now[h] - sizes[j] + sizes[i], now[g] + sizes[j] - sizes[i])
-                    if after < least:
-                        least, out, back, to = after, j, i, g
-        if out < 0:
+        count = _held_by(h, where, mine)
+        least, to = now[h], -1
+        for g in range(now.size):
+            others = _held_by(g, where, theirs)
+            pairs = count <= PAIRED and others <= PAIRED
+            for a in range(count if g != h else 0):
+                for c in range(a, count if pairs else a + 1):
+                    out = sizes[mine[a]] + (sizes[mine[c]] if c > a else 0)
+                    for b in range(-1, others):
+                        for d in range(b, others if pairs and b >= 0 else b + 1):
+                            back = (sizes[theirs[b]] if b >= 0 else 0) + (sizes[theirs[d]] if d > b else 0)
+                            more = 1 + (c > a) - (b >= 0) - (d > b)  # requests that g holds more
+                            after = max(now[h] - out + back, now[g] + out - back)
+                            if after < least and more <= room[g] and -more <= room[h]:
+                                least, to = after, g
+                                best[0], best[1] = mine[a], mine[c]
+                                best[2] = theirs[b] if b >= 0 else -1
+                                best[3] = theirs[d] if b >= 0 else -1
+        if to < 0:
             return
-        moved = sizes[out]
-        where[out] = to
-        if back >= 0:
-            moved -= sizes[back]
-            where[back] = h
-        else:
-            room[h] += 1
-            room[to] -= 1
-        now[h] -= moved
-        now[to] += moved
+        for j in range(4):
+            i = best[j]
+            goal = to if j < 2 else h
+            if i >= 0 and where[i] != goal:
+                now[where[i]] -= sizes[i]
+                room[where[i]] += 1
+                now[goal] += sizes[i]
+                room[goal] -= 1
+                where[i] = goal
+
+
+@kernel
+def _held_by(worker: int, where: Ints, held: Ints) -> int:
+    """Fill `held` with the requests of a worker; return their number."""
+    count = 0
+    for j in range(where.size):
+        if where[j] == worker:
+            held[count] = j
+            count += 1
+    return count
+
+
+@kernel
+def even_out(low: int, loads: Ints, slots: Ints, sizes: Ints, where: Ints) -> int:
+    """Improve the placement where (N,) in place; return its heaviest load.
+
+    `relieve` from it, then again and again from the best one with four requests exchanged at random, until `low` is
+    reached or the patience is spent. The random numbers are those of a small generator (MINSTD).
+    """
+    N = sizes.size
+    now, room, trial = loads.copy(), slots.copy(), where.copy()
+    reached, state = 1 << 62, 12345
+    for turn in range(1 + min(KICKS, 3_000_000 // (N * loads.size))):
+        trial[:] = where
+        for _ in range(2 if turn > 0 else 0):
+            state = state * 48271 % 2147483647
+            i = state % N
+            state = state * 48271 % 2147483647
+            j = state % N
+            trial[i], trial[j] = trial[j], trial[i]
+        now[:], room[:] = loads, slots
+        for j in range(N):
+            now[trial[j]] += sizes[j]
+            room[trial[j]] -= 1
+        relieve(now, room, sizes, trial)
+        if now.max() <= reached:
+            reached = now.max()
+            where[:] = trial
+        if reached <= low:
+            break
+    return reached
 
 
 @kernel
@@ -119,12 +172,7 @@ def least_envelope(low: int, loads: Ints, slots: Ints, sizes: Ints, nodes: int, 
             if answer == IMPOSSIBLE:
                 possible = M + 1
     if possible < reached:
-        now[:], room[:] = loads, slots
-        for j in range(N):
-            now[where[j]] += sizes[j]
-            room[where[j]] -= 1
-        relieve(now, room, sizes, where[:N])
-        reached = max(low, now.max())
+        reached = max(low, even_out(low, loads, slots, sizes, where[:N]))
     where[N] = reached
     open_at = reached
     while possible < open_at:  # the largest M that is impossible lies below what stayed open
