@@ -75,7 +75,7 @@ def relieve(now: Ints, room: Ints, sizes: Ints, where: Ints) -> None:
     """
     mine, theirs, best = np.zeros_like(where), np.zeros_like(where), np.zeros(4, dtype=np.int64)
     while True:
-        h = now.argmax()
+        h = int(now.argmax())
         count = _held_by(h, where, mine)
         least, to = now[h], -1
         for g in range(now.size):
