@@ -52,11 +52,7 @@ def make_policy(spec: str) -> Policy:
 
 
 def _options(name: str, text: str, factory: Callable[..., Policy]) -> dict[str, Any]:
-    known = {
-        option: parameter.default
-        for option, parameter in inspect.signature(factory).parameters.items()
-        if option != "tally"
-    }
+    known = {option: parameter.default for option, parameter in inspect.signature(factory).parameters.items()}
     chosen: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
         option, equals, value = part.partition("=")
@@ -69,7 +65,7 @@ def _options(name: str, text: str, factory: Callable[..., Policy]) -> dict[str, 
 
 
 def _parsed(name: str, option: str, value: str, default: Any) -> Any:
-    """Read `value` as the kind of thing that the default is; age_bound and time_limit may be 'none'."""
+    """Read `value` as the kind of thing that the default is; limits may be 'none'."""
     if value == "none":
         return None
     if isinstance(default, str):

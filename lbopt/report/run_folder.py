@@ -1,4 +1,4 @@
-"""The output folder of one simulation: requests.csv, steps.csv, run.json."""
+"""The output folder of one simulation: requests.csv, steps.csv, run.json; decisions.csv where they were solved."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ def write_run_folder(run: Run, metrics: Metrics, folder: Path, command: str, req
     def write(target: Path) -> dict[str, Any]:
         run.request_table().to_csv(target / "requests.csv", index=False)
         run.step_table().to_csv(target / "steps.csv", index=False)
+        if run.tally:
+            run.decision_table().to_csv(target / "decisions.csv", index=False)
         return {
             "version": FORMAT_VERSION,
             **provenance(command),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lbopt.policies.ledger import STANDINGS
 from lbopt.report import numbers
 from lbopt.report.gap_tables import Table
 from lbopt.simulator import Metrics, Run
@@ -35,12 +36,27 @@ def run_table(run: Run, metrics: Metrics) -> Table:
         interval = getattr(metrics, f"{name}_interval", None)
         around = "" if interval is None else f"{form(interval[0])} … {form(interval[1])}"
         rows.append((label, form(getattr(metrics, name)), around))
-    tally = "".join(f", {count} decisions {standing}" for standing, count in run.tally.items())
     return Table(
         title=f"{run.policy} ({run.admission}) on {run.trace.name}: "
         f"{len(run.trace):,} requests, {run.num_steps:,} steps",
         caption=f"Steps {metrics.first_step} to {metrics.last_step}, loads read in {run.setting.event_order} order, "
-        f"95 % batch-means intervals; simulated in {run.seconds:.3f} s{tally}.",
+        f"95 % batch-means intervals; simulated in {run.seconds:.3f} s{_certainty(run)}.",
         headers=("metric", "value", "interval"),
         rows=rows,
     )
+
+
+def _certainty(run: Run) -> str:
+    """Say how much of a run was proved, and how far from it the rest may be."""
+    count = sum(run.tally.values())
+    if count == 0:
+        return ""
+    shares = ", ".join(f"{numbers.share(run.tally[name] / count)} {name}" for name in STANDINGS if name in run.tally)
+    gaps = run.open_gaps
+    left = (
+        f"; open by at most {numbers.tokens(gaps.sum())} tokens in all, "
+        f"{numbers.tokens(gaps.mean())} on average, {numbers.tokens(gaps.max())} at worst"
+        if gaps.size
+        else ""
+    )
+    return f"; {count:,} decisions solved: {shares}{left}"

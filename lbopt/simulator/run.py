@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.model import Trace
+from lbopt.policies.ledger import STANDINGS, Ledger
 from lbopt.simulator.metrics import Metrics, Window, default_window, measure
 from lbopt.simulator.recorder import STEP_COLUMNS
 from lbopt.simulator.setting import SimulationSetting
@@ -47,6 +48,9 @@ class Run:
         Wall time of the simulation.
     tally
         What a solver-backed policy says of its decisions (proved, claimed, open).
+    solved
+        Its decisions one by one, arrays of shape (decisions,): step, imbalance and bound in tokens, standing (place in
+        `STANDINGS`). Empty arrays for other policies.
     """
 
     trace: Trace
@@ -60,11 +64,19 @@ class Run:
     real_choices: int
     seconds: float
     tally: dict[str, int] = field(default_factory=dict)
+    solved: dict[str, NDArray[np.int64]] = field(default_factory=lambda: Ledger().columns())
 
     @property
     def num_steps(self) -> int:
         """Steps until the last request ended, drain included."""
         return int(self.steps["clock"].size)
+
+    @property
+    def open_gaps(self) -> NDArray[np.int64]:
+        """Proved gaps of the decisions that were left open, tokens."""
+        left_open = self.solved["standing"] == STANDINGS.index("open")
+        gaps: NDArray[np.int64] = (self.solved["imbalance"] - self.solved["bound"])[left_open]
+        return gaps
 
     @property
     def window(self) -> Window:
@@ -81,6 +93,13 @@ class Run:
 
         columns = {"prompt": self.trace.prompt, "output": self.trace.output}
         return pd.DataFrame(columns | {name: self.requests[name] for name in REQUEST_COLUMNS})
+
+    def decision_table(self) -> pd.DataFrame:
+        """Return one row per solved decision."""
+        import pandas as pd
+
+        names = np.array(STANDINGS)[self.solved["standing"]]
+        return pd.DataFrame(self.solved | {"standing": names})
 
     def step_table(self) -> pd.DataFrame:
         """Return one row per step."""

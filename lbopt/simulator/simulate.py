@@ -19,6 +19,7 @@ from lbopt.kernels.simulation import tables
 from lbopt.kernels.simulation.tables import Requests, Rows, Setting, State
 from lbopt.model import Trace
 from lbopt.policies import DecidingPolicy, Observation, Policy
+from lbopt.policies.ledger import Ledger
 from lbopt.simulator.recorder import Recorder
 from lbopt.simulator.run import Run
 from lbopt.simulator.setting import SimulationSetting
@@ -68,10 +69,13 @@ def simulate(
         When a policy breaks a rule, naming policy, step and value.
     """
     begin = time.perf_counter()
+    ledger = getattr(policy, "ledger", Ledger())
+    noted_before = len(ledger)
     requests = requests_of(trace, policy, setting, seed)
     state = fresh_state(setting.fleet, requests)
     recorder = Recorder(setting, keep_loads)
-    loop = _Loop(policy, requests, setting_of(policy, setting, len(trace)), state, _rows_for(setting.fleet.num_workers))
+    rules, rows = setting_of(policy, setting, len(trace)), _rows_for(setting.fleet.num_workers)
+    loop = _Loop(policy, requests, rules, state, rows, progress)
     pauses = deque([] if look_at is None else look_at.tolist())
     loop.pause_from(pauses)
     while True:
@@ -86,8 +90,7 @@ def simulate(
             loop.pause_from(pauses)
             continue
         loop.hand_rows_to(recorder)
-        if progress is not None:
-            progress(loop.num_ended, len(trace))
+        loop.tell()
         if why == tables.FINISHED:
             break
     return Run(
@@ -101,14 +104,23 @@ def simulate(
         decisions=int(state.counters[tables.DECISIONS]),
         real_choices=int(state.counters[tables.REAL_CHOICES]),
         seconds=time.perf_counter() - begin,
-        tally=dict(getattr(policy, "tally", {})),
+        tally=dict(ledger.tally(noted_before)),
+        solved=ledger.columns(noted_before),
     )
 
 
 class _Loop:
     """The compiled loop with its arrays, and the decisions it asks Python for."""
 
-    def __init__(self, policy: Policy, requests: Requests, setting: Setting, state: State, rows: Rows) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        requests: Requests,
+        setting: Setting,
+        state: State,
+        rows: Rows,
+        progress: Progress | None = None,
+    ) -> None:
         from lbopt.kernels.simulation import admission, loop
 
         self._loop = loop
@@ -118,6 +130,7 @@ class _Loop:
         self._setting = setting
         self._state = state
         self._rows = rows
+        self._progress = progress
 
     def go(self) -> int:
         """Run until rows are full, a pause, or the end, answering questions on the way."""
@@ -125,6 +138,7 @@ class _Loop:
             why = int(self._loop.run(self._requests, self._setting, self._state, self._rows))
             if why == tables.NEEDS_DECISION:
                 self._decide()
+                self.tell()  # decisions in Python can take a while, and rows fill slowly
             elif why == tables.NEEDS_WORKER:
                 self._bind()
             elif why == tables.STUCK:
@@ -134,6 +148,11 @@ class _Loop:
                 )
             else:
                 return why
+
+    def tell(self) -> None:
+        """Tell whoever listens how many requests have ended."""
+        if self._progress is not None:
+            self._progress(self.num_ended, self._requests.prompt.size)
 
     @property
     def num_ended(self) -> int:

@@ -1,7 +1,7 @@
 """From requests and workers to the terms of the search, and back; and cheap first assignments.
 
-Requests come sorted by (size, whether they must be admitted, number); `order` says who is where. Handing out takes the
-lowest number of a class first, to the lowest worker first: that, and nothing else, decides between equal requests.
+Requests come sorted by (size, whether they must be admitted, preference); `order` says who is where. Handing out takes
+the first of a class first, to the lowest worker first: that, and nothing else, decides between equal requests.
 """
 
 from lbopt.kernels.arrays import Ints
@@ -42,10 +42,11 @@ def most_tokens(sizes: Ints, must: Ints, order: Ints, admitted: int) -> int:
 
 
 @kernel
-def hand_out(step: Step, answer: Ints, order: Ints, workers: Ints, open_worker: Ints, assignment: Ints) -> None:
+def hand_out(step: Step, answer: Ints, order: Ints, workers: Ints, open_worker: Ints, assignment: Ints) -> bool:
     """Set assignment[i] to the worker of request i, -1 = waits, for the classes in answer[w, :slots[w]].
 
-    open_worker[g] is the number w of worker g among the open ones, -1 = closed; `workers` is scratch, (K,).
+    open_worker[g] is the number w of worker g among the open ones, -1 = closed; `workers` is scratch, (K,). Returns
+    whether every class of the answer exists.
     """
     n, slots = step.n, step.slots
     start = workers
@@ -60,10 +61,13 @@ def hand_out(step: Step, answer: Ints, order: Ints, workers: Ints, open_worker: 
         if w >= 0:
             for q in range(slots[w]):
                 k = answer[w, q]
+                if k < 0 or start[k] >= order.size:
+                    return False
                 i = order[start[k]]
                 start[k] += 1
                 if i < assignment.size:  # beyond are the empty requests that fill slots up
                     assignment[i] = g
+    return True
 
 
 @kernel
@@ -133,3 +137,27 @@ def state_facts(loads: Ints, slots: Ints, scale: int, most: int, forced: int, fa
 def set_sums(v: Ints, n: Ints, sums: Ints) -> None:
     """Fill sums[c] with the total of the c smallest requests."""
     smallest_sums(v, n, sums)
+
+
+@kernel
+def hand_out_again(order: Ints, size: Ints, workers: Ints, assignment: Ints) -> None:
+    """Give what each worker takes of every size to the first of that size in `order`, lowest worker first.
+
+    assignment (N,) is changed in place; `workers` is scratch, (N,).
+    """
+    start = 0
+    while start < order.size:
+        end, taken = start, 0
+        while end < order.size and size[order[end]] == size[order[start]]:
+            g = assignment[order[end]]
+            if g >= 0:  # sorted by insertion: few are of one size
+                at = taken
+                while at > 0 and workers[at - 1] > g:
+                    workers[at] = workers[at - 1]
+                    at -= 1
+                workers[at] = g
+                taken += 1
+            end += 1
+        for j in range(start, end):
+            assignment[order[j]] = workers[j - start] if j - start < taken else -1
+        start = end

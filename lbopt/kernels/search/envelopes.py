@@ -78,7 +78,7 @@ CHUNK = 400
 LISTED, BRIEF = 200, 300
 
 #: Rows of the longest lists; beyond, a worker counts as not listed.
-LONGEST = 20_000
+LONGEST = 40_000
 
 #: Levels of descents before an envelope is given up.
 LEVELS = 9

@@ -2,13 +2,21 @@
 
 A pattern's loss is (bound of the worker) - (profit of the pattern), in 1/scale tokens. A solution that admits T tokens
 loses D - scale T in all, D being the bound that the prices prove: so to beat a target only patterns within
-D - scale target matter, and for c <= 3 slots they can be listed.
+D - scale target matter, and for few slots they can be listed.
 """
+
+import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import last_fitting, prefix_best
 from lbopt.kernels.search.terms import SCALE, Search, Step
+
+#: Slots of the workers whose patterns are listed.
+MOST_LISTED = 6
+
+#: Branches, of about 20 steps each, after which a worker counts as not listed.
+MOST_BRANCHES = 100_000
 
 
 @kernel
@@ -27,9 +35,9 @@ def list_patterns(
     items: Ints,
     profit: Ints,
 ) -> int:
-    """Append the patterns of c = 1, 2 or 3 requests within `margin` and of profit >= need from row `start` on.
+    """Append the patterns of c <= MOST_LISTED requests within `margin` and of profit >= need from row `start` on.
 
-    Returns the end of the list, or -1 where more than `room` patterns qualify.
+    Returns the end of the list, or -1 where more than `room` patterns qualify or too many branches are to be looked at.
     """
     end = start
     if c == 1:
@@ -44,23 +52,53 @@ def list_patterns(
         return end
     if c == 2:
         return _list_pairs(margin, v.size - 1, 0, scale, need, lowest, v, p, n, best, start, start, room, items, profit)
-    for i in range(last_fitting(v, margin), -1, -1):
-        if n[i] == 0 or p[i] + 2 * p[best[i]] < need:
+    # the c - 2 largest one after the other, from the top down; the last two by two pointers
+    chosen = np.zeros(MOST_LISTED, dtype=np.int64)
+    depth, worth, branches = 0, 0, 0
+    k = last_fitting(v, margin)
+    while True:
+        rest = c - depth - 1  # besides the one to be chosen
+        while k >= 0 and (
+            n[k] == 0
+            or worth + p[k] + rest * p[best[k]] < need
+            or worth + p[k] + scale * (margin - v[k]) - rest * lowest < need
+        ):
+            k -= 1
+        if k >= 0 and v[k] <= margin:
+            branches += 1
+            chosen[depth] = k
+            n[k] -= 1
+            margin -= v[k]
+            worth += p[k]
+            depth += 1
+            if depth < c - 2:
+                continue
+            before = end
+            end = _list_pairs(
+                margin, k, depth, scale, need - worth, lowest, v, p, n, best, end, start, room, items, profit
+            )
+            for row in range(before, end):
+                for q in range(depth):
+                    items[row, q] = chosen[q]
+                profit[row] += worth
+            branches += 1 + k // 20
+        elif k >= 0:
+            k -= 1
             continue
-        if scale * margin - (scale * v[i] - p[i]) - 2 * lowest < need:
-            continue
-        before = end
-        n[i] -= 1
-        end = _list_pairs(
-            margin - v[i], i, 1, scale, need - p[i], lowest, v, p, n, best, end, start, room, items, profit
-        )
-        n[i] += 1
-        if end < 0:
+        failed = end < 0 or branches > MOST_BRANCHES
+        if depth == 0:
+            return end
+        while True:  # take the last one back, all of them where this has failed
+            depth -= 1
+            k = chosen[depth]
+            n[k] += 1
+            margin += v[k]
+            worth -= p[k]
+            if not failed or depth == 0:
+                break
+        if failed:
             return -1
-        for row in range(before, end):
-            items[row, 0] = i
-            profit[row] += p[i]
-    return end
+        k -= 1
 
 
 @kernel
@@ -110,7 +148,7 @@ def list_all(step: Step, search: Search, M: int, budget: int, most: int) -> int:
     """List every worker's patterns that lose at most `budget`, in ascending order of loss; return the number of rows.
 
     Losses are measured at search.price against search.bound. first[w] = last[w] = -1 marks workers without a list:
-    more than three slots, or more than `most` such patterns.
+    too many slots, or more than `most` such patterns.
     """
     v, n, load, slots = step.v, step.n, step.load, step.slots
     price, bound, first, last = search.price, search.bound, search.first, search.last
@@ -124,7 +162,7 @@ def list_all(step: Step, search: Search, M: int, budget: int, most: int) -> int:
     end = 0
     for w in range(load.size):
         first[w] = last[w] = -1
-        if slots[w] > 3 or end + most > loss.size:
+        if slots[w] > MOST_LISTED or end + most > loss.size:
             continue
         need = bound[w] - budget
         stop = list_patterns(M - load[w], slots[w], scale, need, lowest, v, p, n, best, end, most, items, loss)
@@ -132,37 +170,42 @@ def list_all(step: Step, search: Search, M: int, budget: int, most: int) -> int:
             continue
         for j in range(end, stop):
             loss[j] = bound[w] - loss[j]
-        _sort(items, loss, end, stop)
+        _sort(items, loss, end, stop, slots[w])
         first[w], last[w] = end, stop
         end = stop
     return end
 
 
 @kernel
-def _after(loss: Ints, items: Ints, j: int, key: int, a: int, b: int, c: int) -> bool:
-    """Whether row j belongs after the row (key; a, b, c): larger loss, or else smaller classes."""
+def _after(loss: Ints, items: Ints, j: int, key: int, row: Ints, c: int) -> bool:
+    """Whether row j belongs after the pattern `row` of loss `key`: larger loss, or else smaller classes."""
     if loss[j] != key:
         return loss[j] > key
-    if items[j, 0] != a:
-        return items[j, 0] < a
-    if items[j, 1] != b:
-        return items[j, 1] < b
-    return items[j, 2] < c
+    for q in range(c):
+        if items[j, q] != row[q]:
+            return items[j, q] < row[q]
+    return False
 
 
 @kernel
-def _sort(items: Ints, loss: Ints, start: int, end: int) -> None:
+def _sort(items: Ints, loss: Ints, start: int, end: int, c: int) -> None:
     """Shell sort of the rows start..end by loss, then by classes: no two rows are equal, so the order is unique."""
+    row = np.zeros(MOST_LISTED, dtype=np.int64)
     gap = 1
     while gap < (end - start) // 3:
         gap = 3 * gap + 1
     while gap > 0:
         for i in range(start + gap, end):
-            key, a, b, c = loss[i], items[i, 0], items[i, 1], items[i, 2]
+            key = loss[i]
+            for q in range(c):
+                row[q] = items[i, q]
             j = i
-            while j >= start + gap and _after(loss, items, j - gap, key, a, b, c):
+            while j >= start + gap and _after(loss, items, j - gap, key, row, c):
                 loss[j] = loss[j - gap]
-                items[j, 0], items[j, 1], items[j, 2] = items[j - gap, 0], items[j - gap, 1], items[j - gap, 2]
+                for q in range(c):
+                    items[j, q] = items[j - gap, q]
                 j -= gap
-            loss[j], items[j, 0], items[j, 1], items[j, 2] = key, a, b, c
+            loss[j] = key
+            for q in range(c):
+                items[j, q] = row[q]
         gap //= 3

@@ -94,7 +94,7 @@ class Search(NamedTuple):
     classes: Ints  # (6, K) scratch over classes
     first: Ints  # (W,) where the list of a worker's near-optimal patterns begins, -1 = not listed
     last: Ints  # (W,) and where it ends
-    items: Ints  # (., 3) their classes
+    items: Ints  # (., MOST_LISTED) their classes
     loss: Ints  # (.,) their losses
     viable: Ints  # (.,) whether they are still possible
     undecided: Ints  # (W,) minus one everywhere

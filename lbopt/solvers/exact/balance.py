@@ -25,8 +25,8 @@ from lbopt.kernels.partition.swaps import swap_down
 from lbopt.kernels.partition.walk import KEPT, walk
 from lbopt.model.integers import IntArray
 
-#: Work between two looks at the clock: some 20 ms.
-SLICE = 12_000_000
+#: Work between two looks at the clock, and about how long that takes.
+SLICE, SLICE_MICROSECONDS = 12_000_000, 20_000
 
 _OPEN = 100  # requests left to a walk
 _FEWEST_OPEN = 4  # workers left to a walk

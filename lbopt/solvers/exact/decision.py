@@ -104,5 +104,6 @@ class Decision:
         open_worker[self.workers] = np.arange(self.workers.size)
         assignment = np.zeros(self.num_requests, dtype=np.int64)
         scratch = np.zeros(self.step.v.size, dtype=np.int64)
-        hand_out(self.step, search.answer, self.order, scratch, open_worker, assignment)
+        if not hand_out(self.step, search.answer, self.order, scratch, open_worker, assignment):
+            raise AssertionError("the search answers with requests that do not exist: a defect of lbopt")
         return assignment

@@ -26,12 +26,14 @@ from lbopt.kernels.search.terms import BOUND, COST, PRICES, PROVED, Search
 from lbopt.kernels.search.terms import OPEN as UNDECIDED
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
-from lbopt.solvers.exact.balance import Balancing
+from lbopt.solvers.exact.balance import SLICE_MICROSECONDS, Balancing
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.workspace import LARGEST, bytes_needed
 
 #: Budgets of the first round, about 20 ms each: work of `few`, and of `prices`, whose unit is larger.
 _FEW, _PRICES = 2_000_000, 20_000
+
+_FEW_PER_MICROSECOND = 100
 
 #: Work of one call of `few` that no clock interrupts: some 2 s. It begins anew with each call.
 _LONGEST_CALL = 200_000_000
@@ -47,7 +49,7 @@ _PRICE_SLICE = 5_000
 class Everybody:
     """The search as it goes on: the best assignment and bound so far, and where the bound comes from.
 
-    `cost` and `bound` are in tokens; `proof` is as in `Result`.
+    `cost` and `bound` are in tokens; `proof` is as in `Result`; `work` is about in microseconds.
     """
 
     problem: StepProblem
@@ -55,6 +57,7 @@ class Everybody:
     cost: int
     bound: int
     proof: str
+    work: int = 0
     decision: Decision | None = None
     prices: Search | None = None
 
@@ -87,6 +90,7 @@ def place_everybody(problem: StepProblem) -> Generator[Everybody, None, None]:
     yield known
     for _ in first:
         take(balancing.assignment)
+        known.work += SLICE_MICROSECONDS
         yield known
     take(balancing.assignment)
     if known.done:
@@ -96,7 +100,9 @@ def place_everybody(problem: StepProblem) -> Generator[Everybody, None, None]:
 
     def enumerate_few(turn: int) -> Generator[None, None, bool]:
         assert few is not None, "else it gets no turn"
+        before = few.work
         given_up = yield from few.search(_FEW << turn)
+        known.work += (few.work - before) // _FEW_PER_MICROSECOND
         if few.assignment is not None:
             take(few.assignment)
         if cost_at(few.bound) > known.bound:
@@ -106,6 +112,7 @@ def place_everybody(problem: StepProblem) -> Generator[Everybody, None, None]:
     def fill(turn: int) -> Generator[None, None, bool]:
         for _ in range(1 << turn):
             next(filling, None)
+            known.work += SLICE_MICROSECONDS
             if balancing.done:
                 break
             yield
@@ -183,6 +190,7 @@ def _search_prices(known: Everybody, budget: int, take: Callable[[IntArray], Non
         if bound > known.bound:
             known.bound, known.proof = bound, "certificate"
         budget -= _PRICE_SLICE
+        known.work += _PRICE_SLICE
         yield
     return state not in (UNDECIDED, PROVED)
 
@@ -207,6 +215,7 @@ class _FewWorkers:
         self.bound, self.reached = bound, reached
         self.step = 1
         self.found_any = False
+        self.work = 0
         self.limit = max(_FEW, 16 << (sizes.size + 1) // 2)  # enough for the lists and something besides
         self.assignment: IntArray | None = None
 
@@ -230,6 +239,7 @@ class _FewWorkers:
             state = np.array([0, min(self.limit, _LONGEST_CALL)])
             answer = fits(self.size, target - self.base, self.slots, state, masks)
             budget -= int(state[0]) + 1
+            self.work += int(state[0])
             if answer == FOUND:
                 self._keep(masks)
             elif answer == NONE:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from lbopt.kernels.search.envelopes import advance
-from lbopt.kernels.search.terms import BOUND, COST, OPEN, PRICES, PROVED
+from lbopt.kernels.search.terms import BOUND, COST, OPEN, PRICES, PROVED, WORK
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.bounds import elementary_bound
+from lbopt.solvers.exact.balance import SLICE_MICROSECONDS
 from lbopt.solvers.exact.cold_start import balanced_start, is_cold
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.everybody import Everybody, kept_prices, place_everybody
+from lbopt.solvers.exact.limits import Clock, Limits
+from lbopt.solvers.exact.tie_orders import canonical
 from lbopt.solvers.exact.workspace import check_memory
-
-Clock = Callable[[], float | None]
 
 #: Work between two looks at the clock, about microseconds.
 SLICE = 5_000
@@ -32,7 +32,10 @@ class ExactAnswer:
     bound
         Proved lower bound on the cost, tokens.
     stop
-        "done" (bound and best cost are equal), "stuck", "time", "interrupted", or "refused" (magnitudes beyond int64).
+        "done" (bound and best cost are equal), "stuck", "time", "effort", "interrupted", or "refused" (magnitudes
+        beyond int64).
+    cost
+        Cost of the best assignment known, `best` included, tokens; None where the search refused.
     prices, envelopes, scale
         int64 (P, K) and (P,): the prices found and the envelopes they were found at, in 1/scale tokens.
     proof
@@ -42,6 +45,7 @@ class ExactAnswer:
     assignment: IntArray | None
     bound: int
     stop: str
+    cost: int | None = None
     prices: IntArray | None = None
     envelopes: IntArray | None = None
     scale: int = 1
@@ -52,33 +56,44 @@ def search_exactly(
     problem: StepProblem,
     best: int | None,
     remaining: Clock,
+    *,
+    effort: int | None = None,
+    tie: str = "oldest",
+    seed: int | tuple[int, ...] = 0,
 ) -> ExactAnswer:
     """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
 
-    `remaining` says how many seconds are left; None is without limit.
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    best
+        Cost of an assignment that is known already, tokens.
+    remaining
+        Says how many seconds are left; None is without limit.
+    effort
+        Units of work, about a microsecond each, after which the search stops: a limit that every machine feels alike.
+    tie, seed
+        Which of the assignments that differ by equals alone, see `tie_orders`.
 
     Raises
     ------
     InputError
         Where the search would take too much memory.
     """
+    limits = Limits(remaining, effort)
     if 0 < problem.num_requests == problem.num_admitted:
-        return _everybody(problem, best, remaining)
-    if not is_cold(problem):
-        return by_prices(problem, best, remaining)
-    cold, cost = _cold(problem, remaining)
-    useful = best is None or cost < best
-    least = cost if best is None else min(cost, best)
-    bound = elementary_bound(problem) if least > 0 else 0
-    if least == bound:
-        return ExactAnswer(cold if useful else None, bound, "done", proof="elementary-bound")
-    answer = by_prices(problem, least, remaining)
-    if answer.assignment is None and useful:
-        answer = replace(answer, assignment=cold)
-    return answer if answer.bound >= bound else replace(answer, bound=bound, proof="elementary-bound")
+        answer = _everybody(problem, best, limits)
+    elif is_cold(problem):
+        answer = _cold(problem, best, limits)
+    else:
+        answer = by_prices(problem, best, limits)
+    if answer.assignment is None:
+        return answer
+    return replace(answer, assignment=canonical(problem, answer.assignment, tie, seed))
 
 
-def by_prices(problem: StepProblem, best: int | None, remaining: Clock) -> ExactAnswer:
+def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
     """Answer by the search of `lbopt.kernels.search`, which serves every decision; arguments as above."""
     check_memory(problem)
     decision = Decision(problem)
@@ -89,54 +104,62 @@ def by_prices(problem: StepProblem, best: int | None, remaining: Clock) -> Exact
     if best is not None and best <= cost:
         assignment, cost = None, best
     search = decision.start(cost)
-    stop = "done"
-    state = OPEN
+    stop = None
     try:
-        while state == OPEN:
-            left = remaining()
-            if left is not None and left <= 0:
-                stop = "time"
-                break
-            state = advance(decision.step, search, SLICE)
+        state = advance(decision.step, search, 0)  # no work, but a first bound
+        while state == OPEN and stop is None:
+            stop = limits.reached(int(search.known[WORK]))
+            if stop is None:
+                state = advance(decision.step, search, SLICE)
     except KeyboardInterrupt:
         stop = "interrupted"
-    if stop == "done" and state != PROVED:
-        stop = "stuck"
+    if stop is None:
+        stop = "done" if state == PROVED else "stuck"
     if search.known[COST] < cost:
-        assignment = decision.handed_out(search)
+        assignment, cost = decision.handed_out(search), int(search.known[COST])
     kept = min(int(search.known[PRICES]), search.bank.shape[0])
     return ExactAnswer(
         assignment=assignment,
-        bound=int(min(search.known[BOUND], search.known[COST])),
+        bound=int(min(search.known[BOUND], cost)),
         stop=stop,
+        cost=cost,
         prices=search.bank[:kept, : decision.step.v.size].copy(),
         envelopes=search.bank_at[:kept].copy(),
         scale=decision.scale,
     )
 
 
-def _cold(problem: StepProblem, remaining: Clock) -> tuple[IntArray, int]:
-    """Return the best assignment of a chosen set of requests, and its cost."""
+def _cold(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
+    """Balance a chosen set of requests; where that is not the optimum for sure, go on by prices."""
     found: tuple[IntArray, int] | None = None
-    for assignment in balanced_start(problem):
-        value, left = objective(problem, assignment), remaining()
+    for slices, assignment in enumerate(balanced_start(problem), start=1):
+        value = objective(problem, assignment)
         if found is None or value < found[1]:
             found = assignment, value
-        if value == 0 or (left is not None and left <= 0):
+        if value == 0 or limits.reached(slices * SLICE_MICROSECONDS) is not None:
             break
     assert found is not None, "there is one after the first slice"
-    return found
+    start, cost = found
+    useful = best is None or cost < best
+    least = cost if best is None else min(cost, best)
+    bound = elementary_bound(problem) if least > 0 else 0
+    if least == bound:
+        return ExactAnswer(start if useful else None, bound, "done", cost=least, proof="elementary-bound")
+    answer = by_prices(problem, least, limits)
+    if answer.assignment is None and useful:
+        answer = replace(answer, assignment=start, cost=least)
+    return answer if answer.bound >= bound else replace(answer, bound=bound, proof="elementary-bound")
 
 
-def _everybody(problem: StepProblem, best: int | None, remaining: Clock) -> ExactAnswer:
+def _everybody(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
     """Answer a decision in which all waiting requests are admitted."""
     known: Everybody | None = None
     stop = "stuck"
     try:
         for known in place_everybody(problem):
-            left = remaining()
-            if not known.done and left is not None and left <= 0:
-                stop = "time"
+            reached = None if known.done else limits.reached(known.work)
+            if reached is not None:
+                stop = reached
                 break
     except KeyboardInterrupt:
         if known is None:
@@ -144,10 +167,12 @@ def _everybody(problem: StepProblem, best: int | None, remaining: Clock) -> Exac
         stop = "interrupted"
     assert known is not None, "the first look comes before any doubt"
     prices, envelopes, scale = kept_prices(known) or (None, None, 1)
+    cost = known.cost if best is None else min(known.cost, best)
     return ExactAnswer(
         assignment=None if best is not None and best <= known.cost else known.assignment,
         bound=known.bound,
-        stop="done" if known.bound == min(known.cost, known.cost if best is None else best) else stop,
+        stop="done" if known.bound == cost else stop,
+        cost=cost,
         prices=prices,
         envelopes=envelopes,
         scale=scale,

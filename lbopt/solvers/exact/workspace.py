@@ -8,11 +8,12 @@ import threading
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.kernels.search.near_optimal import MOST_LISTED
 from lbopt.kernels.search.tables import TABLE
 from lbopt.kernels.search.terms import Master, Search
 from lbopt.model import StepProblem
 
-_NODES, _PRICES, _COLUMNS, _ROWS = 1 << 14, 64, 6000, 40_000
+_NODES, _PRICES, _COLUMNS, _ROWS = 1 << 14, 64, 6000, 120_000
 
 #: Bytes that the arrays of one decision may take.
 LARGEST = 4 << 30
@@ -26,7 +27,7 @@ def bytes_needed(problem: StepProblem) -> int:
     Q = int(problem.slots.max())
     tight = W + min(N + 1, W * Q) + 1
     columns, rows = max(_COLUMNS, 16 * W), max(_ROWS, 200 * W)
-    return 8 * (2 * tight**2 + 2 * columns * (Q + 4) + 5 * rows + W * (13 * Q + 30) + N * (_PRICES + 20))
+    return 8 * (2 * tight**2 + 2 * columns * (Q + 4) + 8 * rows + W * (13 * Q + 30) + N * (_PRICES + 20))
 
 
 def check_memory(problem: StepProblem) -> None:
@@ -102,7 +103,7 @@ def _allocate(W: int, K: int, Q: int) -> Search:
         classes=ints(6, wide),
         first=ints(W),
         last=ints(W),
-        items=ints(rows, 3),
+        items=ints(rows, MOST_LISTED),
         loss=ints(rows),
         viable=ints(rows),
         undecided=np.full(W, -1, dtype=np.int64),

@@ -15,6 +15,7 @@ from lbopt.model import check_assignment, objective
 from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.certificates.few_workers import refuted
 from lbopt.solvers.exact.balance import Balancing, mean_bound
+from lbopt.solvers.exact.limits import Limits
 from lbopt.solvers.exact.search import by_prices
 from lbopt.solvers.recount import Numbers
 
@@ -193,6 +194,6 @@ def test_prices_alone_never_hand_out_what_is_not_there():
     """At an envelope of 0 nothing fits, and a column that stands for nobody is no pattern."""
     problem = StepProblem.now([0] * 4, [40] * 4, np.random.default_rng(1).integers(2**30, 2**31, 40))
     ticks = itertools.count()
-    answer = by_prices(problem, None, lambda: None if next(ticks) < 40 else 0.0)
+    answer = by_prices(problem, None, Limits(lambda: None if next(ticks) < 40 else 0.0))
     value = objective(problem, check_assignment(problem, answer.assignment))
     assert answer.bound <= value

@@ -1,0 +1,62 @@
+"""Tie orders: which of the assignments that differ only by equals is the answer.
+
+An optimum says how many requests of each size go to which worker. Requests of one size are equals, and so are workers
+of one load with as many free slots. Among all assignments that differ by exchanging equals, a tie order names one,
+whatever path the search took:
+
+* of requests of one size, those that must be admitted and then the preferred are admitted, and in this order they go to
+  the workers in ascending number;
+* of workers of one load and as many free slots, the lower number gets the heavier requests: their sizes, descending,
+  are compared as words are.
+
+Preferred are the oldest, the newest (place in the pool is order of revelation, hence age), or those that a seeded
+shuffle puts first. Optima that differ by more than equals are not told apart by this: the search returns the one that
+it meets first, which is the same whenever problem and limits are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lbopt.kernels.search.decision import hand_out_again
+from lbopt.model import StepProblem
+from lbopt.model.integers import IntArray
+from lbopt.solvers.tie_orders import check_tie_order
+
+
+def canonical(
+    problem: StepProblem, assignment: IntArray, tie: str = "oldest", seed: int | tuple[int, ...] = 0
+) -> IntArray:
+    """Return the assignment that `tie` names among those that differ from `assignment` by equals; int64 (N,).
+
+    The cost is the same. `seed` feeds "random" alone.
+    """
+    check_tie_order(tie, "the exact search")
+    sizes, must = problem.work[:, 0], problem.must_admit
+    chosen = _with_workers_in_order(problem, assignment)
+    # Forced requests come first among their equals: as many of that size are admitted anyway.
+    order = np.lexsort((_preference(tie, sizes.size, seed), ~must, sizes))
+    hand_out_again(order, sizes, np.zeros_like(chosen), chosen)
+    return chosen
+
+
+def _preference(tie: str, count: int, seed: int | tuple[int, ...]) -> IntArray:
+    """Return the rank of each request among its equals, lowest first."""
+    if tie == "random":
+        return np.random.default_rng(seed).permutation(count)
+    return np.arange(count) if tie == "oldest" else np.arange(count)[::-1]
+
+
+def _with_workers_in_order(problem: StepProblem, assignment: IntArray) -> IntArray:
+    """Return a copy in which, of workers alike, the lower number has the heavier requests."""
+    loads, slots = problem.base[:, 0], problem.slots
+    by_kind = np.lexsort((slots, loads))  # stable: ascending numbers within a kind
+    same = (np.diff(loads[by_kind]) == 0) & (np.diff(slots[by_kind]) == 0) & (slots[by_kind[1:]] > 0)
+    if not same.any():  # the rule in a running fleet, where loads are large and differ
+        return assignment.copy()
+    new_number = np.arange(loads.size + 1)
+    new_number[-1] = -1  # who waits
+    for alike in np.split(by_kind, np.flatnonzero(~same) + 1):
+        content = [np.sort(problem.work[assignment == g, 0])[::-1].tolist() for g in alike]
+        new_number[alike[sorted(range(alike.size), key=lambda j: content[j], reverse=True)]] = alike
+    return new_number[assignment]
