@@ -16,17 +16,19 @@ from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.near_optimal import list_all
 from lbopt.kernels.search.pattern import smallest_sums
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.terms import EXACT, NONE, SCALE, Search, Step
+from lbopt.kernels.search.terms import EXACT, NONE, SCALE, Master, Search, Step
 
 #: Levels from which a pattern counts as taken whole, and below which an artificial one counts as not taken.
 WHOLE, NOTHING = 0.999, 1e-6
 
 
 @kernel
-def dive(step: Step, search: Search, M: int, target: int, nodes: int, most: int, answer: Ints) -> tuple[int, int]:
+def dive(
+    step: Step, search: Search, m: Master, M: int, target: int, nodes: int, most: int, answer: Ints
+) -> tuple[int, int]:
     """Complete the master's present optimum to an assignment at envelope M; writes answer[w, :slots[w]].
 
-    Starts from search.price and the basis of search.small, a copy of the master of all workers. The short descents have
+    Starts from search.price and the basis of `m`, a copy of the master of all workers. The short descents have
     `nodes` nodes and lists of at most `most` patterns.
 
     Returns
@@ -35,7 +37,7 @@ def dive(step: Step, search: Search, M: int, target: int, nodes: int, most: int,
         Tokens admitted, -1 where the dive ended at a worker that cannot be served; pivots made.
     """
     v, load, slots, rank, scale = step.v, step.load, step.slots, step.rank, step.facts[SCALE]
-    m, price, best_price, spare = search.small, search.price, search.best_price, search.spare
+    price, best_price, spare = search.price, search.best_price, search.spare
     W, K = load.size, v.size
     left = step.n.copy()
     who = np.arange(W)  # the workers that are left, in the order of load and slots

@@ -61,6 +61,7 @@ from lbopt.kernels.search.terms import (
     WARM,
     WORK,
     WORKERS,
+    Masters,
     Search,
     Step,
 )
@@ -156,7 +157,7 @@ def _recall(step: Step, search: Search, at: int) -> None:
 
 
 @kernel
-def advance(step: Step, search: Search, budget: int) -> int:
+def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
     """Search until everything is closed or `budget` is spent (units of about 1 microsecond).
 
     Returns PROVED, OPEN (more budget may help) or STUCK (no method is left for the cheapest range).
@@ -208,7 +209,7 @@ def advance(step: Step, search: Search, budget: int) -> int:
                 _first_prices(step, search, i)
         elif stage == _THRESHOLD:
             node[i, STAGE] = _MASTER
-            _best_prices(step, search, i)
+            _best_prices(step, search, masters, i)
         else:
             level = stage - _MASTER
             if level > LEVELS:
@@ -243,11 +244,11 @@ def _first_prices(step: Step, search: Search, i: int) -> None:
 
 
 @kernel
-def _best_prices(step: Step, search: Search, i: int) -> None:
+def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> None:
     """Solve the master program at the envelope of range i, then dive from its optimum."""
     facts, node, known = step.facts, search.node, search.known
     G, total, M, W = facts[WORKERS], facts[TOTAL], node[i, FIRST], step.load.size
-    m = search.master
+    m = masters.whole
     if known[WARM] == 0 or m.counts[2] > MOST_PIVOTS:
         reset_master(m, step.n, W, 2.0 * M + 1.0)
         known[WARM] = 1
@@ -267,8 +268,8 @@ def _best_prices(step: Step, search: Search, i: int) -> None:
         _improve(step, search, search.spare, M, top, 100)
     if converged and node[i, LB] < known[COST]:
         _recall(step, search, _place_in_bank(search, known[PRICES] - 1))
-        copy_master(m, search.small, W, step.v.size)
-        top, pivots = dive(step, search, M, G * M - total - node[i, LB], LISTED, LISTED, search.kept)
+        copy_master(m, masters.rest, W, step.v.size)
+        top, pivots = dive(step, search, masters.rest, M, G * M - total - node[i, LB], LISTED, LISTED, search.kept)
         known[WORK] += pivots * (W + m.counts[1]) ** 2 // 1000
         if top >= 0:
             _improve(step, search, search.kept, M, top, 100)

@@ -99,5 +99,10 @@ class Search(NamedTuple):
     viable: Ints  # (.,) whether they are still possible
     undecided: Ints  # (W,) minus one everywhere
     cut: Ints  # (12,) where a descent was interrupted
-    master: Master  # of all workers; stays from one envelope to the next
-    small: Master  # of the workers that a dive has left
+
+
+class Masters(NamedTuple):
+    """The two master programs of a search; apart from it, because most kernels need none of their many arrays."""
+
+    whole: Master  # of all workers; stays from one envelope to the next
+    rest: Master  # of the workers that a dive has left

@@ -17,6 +17,7 @@ from lbopt.kernels.search.decision import (
     set_sums,
     state_facts,
 )
+from lbopt.kernels.search.envelopes import advance
 from lbopt.kernels.search.open_ranges import begin
 from lbopt.kernels.search.terms import COST, Search, Step
 from lbopt.model import StepProblem
@@ -93,10 +94,14 @@ class Decision:
 
     def start(self, cost: int) -> Search:
         """Return a search for something cheaper than `cost`."""
-        search = workspace(self.step.load.size, self.step.v.size, int(self.step.slots[-1]))
+        search, self.masters = workspace(self.step.load.size, self.step.v.size, int(self.step.slots[-1]))
         search.known[COST] = cost
         begin(self.step, search)
         return search
+
+    def advance(self, search: Search, budget: int) -> int:
+        """Go on with a search for about so many microseconds; PROVED, OPEN or STUCK."""
+        return int(advance(self.step, search, self.masters, budget))
 
     def handed_out(self, search: Search) -> IntArray:
         """Return the worker of each request in the best assignment of `search`."""

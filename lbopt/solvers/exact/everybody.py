@@ -21,7 +21,6 @@ from math import lgamma, log
 import numpy as np
 
 from lbopt.kernels.partition.few_workers import FOUND, MOST_REQUESTS, MOST_WORKERS, NONE, OPEN, fits
-from lbopt.kernels.search.envelopes import advance
 from lbopt.kernels.search.terms import BOUND, COST, PRICES, PROVED, Search
 from lbopt.kernels.search.terms import OPEN as UNDECIDED
 from lbopt.model import StepProblem, objective
@@ -183,7 +182,7 @@ def _search_prices(known: Everybody, budget: int, take: Callable[[IntArray], Non
     while budget > 0 and state == UNDECIDED and not known.done:
         search.known[COST] = min(int(search.known[COST]), known.cost)
         before = int(search.known[COST])
-        state = advance(decision.step, search, _PRICE_SLICE)
+        state = decision.advance(search, _PRICE_SLICE)
         if search.known[COST] < before:
             take(decision.handed_out(search))
         bound = int(min(search.known[BOUND], search.known[COST]))

@@ -137,8 +137,8 @@ class _Writer:
         """Find the best prices at M anew."""
         search, step = self.search, self.step
         search.price[: step.v.size] = self.prices[0] if self.prices else step.floor
-        reset_master(search.master, step.n, step.load.size, 2.0 * M + 1.0)
-        generate_columns(step, search, search.master, M, NONE, 300)
+        reset_master(self.decision.masters.whole, step.n, step.load.size, 2.0 * M + 1.0)
+        generate_columns(step, search, self.decision.masters.whole, M, NONE, 300)
         self.prices.append(search.best_price[: step.v.size].copy())
         self.found_at.append(M)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lbopt.kernels.search.envelopes import advance
 from lbopt.kernels.search.terms import BOUND, COST, OPEN, PRICES, PROVED, WORK
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
@@ -106,11 +105,11 @@ def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAn
     search = decision.start(cost)
     stop = None
     try:
-        state = advance(decision.step, search, 0)  # no work, but a first bound
+        state = decision.advance(search, 0)  # no work, but a first bound
         while state == OPEN and stop is None:
             stop = limits.reached(int(search.known[WORK]))
             if stop is None:
-                state = advance(decision.step, search, SLICE)
+                state = decision.advance(search, SLICE)
     except KeyboardInterrupt:
         stop = "interrupted"
     if stop is None:

@@ -10,7 +10,7 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.kernels.search.near_optimal import MOST_LISTED
 from lbopt.kernels.search.tables import TABLE
-from lbopt.kernels.search.terms import Master, Search
+from lbopt.kernels.search.terms import Master, Masters, Search
 from lbopt.model import StepProblem
 
 _NODES, _PRICES, _COLUMNS, _ROWS = 1 << 14, 64, 6000, 120_000
@@ -41,20 +41,20 @@ def check_memory(problem: StepProblem) -> None:
         )
 
 
-def workspace(num_open: int, num_classes: int, most_slots: int) -> Search:
+def workspace(num_open: int, num_classes: int, most_slots: int) -> tuple[Search, Masters]:
     """Return arrays for at least so many open workers, size classes and slots of a worker; `known` is zeroed."""
-    held: tuple[tuple[int, int, int], Search] | None = getattr(_ours, "held", None)
+    held: tuple[tuple[int, int, int], Search, Masters] | None = getattr(_ours, "held", None)
     wanted = (num_open, num_classes, most_slots)
     if held is None or any(have < want for have, want in zip(held[0], wanted, strict=True)):
         size = tuple(1 << (max(8, want) - 1).bit_length() for want in wanted)
-        held = ((size[0], size[1], size[2]), _allocate(*size))
+        held = ((size[0], size[1], size[2]), *_allocate(*size))
         _ours.held = held
     held[1].known[:] = 0
     held[1].cut[:] = 0
-    return held[1]
+    return held[1], held[2]
 
 
-def _allocate(W: int, K: int, Q: int) -> Search:
+def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
     def ints(*shape: int) -> np.ndarray:
         return np.zeros(shape, dtype=np.int64)
 
@@ -83,7 +83,7 @@ def _allocate(W: int, K: int, Q: int) -> Search:
             rate=np.zeros(K),
         )
 
-    return Search(
+    search = Search(
         known=ints(7),
         node=ints(_NODES, 6),
         bank=ints(_PRICES, K),
@@ -108,6 +108,5 @@ def _allocate(W: int, K: int, Q: int) -> Search:
         viable=ints(rows),
         undecided=np.full(W, -1, dtype=np.int64),
         cut=ints(12),
-        master=master(),
-        small=master(),
     )
+    return search, Masters(whole=master(), rest=master())

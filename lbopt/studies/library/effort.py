@@ -9,7 +9,6 @@ from lbopt.model import StepProblem
 
 def effort(problem: StepProblem, seconds: float) -> int | None:
     """Return the work until the proof of a problem without a window; None where there is none in time."""
-    from lbopt.kernels.search.envelopes import advance
     from lbopt.kernels.search.terms import OPEN, PROVED, WORK
     from lbopt.solvers.exact.decision import Decision
     from lbopt.solvers.exact.search import SLICE
@@ -22,5 +21,5 @@ def effort(problem: StepProblem, seconds: float) -> int | None:
     until = time.perf_counter() + seconds
     state = OPEN
     while state == OPEN and time.perf_counter() < until:
-        state = advance(decision.step, search, SLICE)
+        state = decision.advance(search, SLICE)
     return int(search.known[WORK]) if state == PROVED else None
