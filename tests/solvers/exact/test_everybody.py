@@ -52,7 +52,7 @@ def test_solve_finds_and_proves_the_least_maximum(placement):
     base, slots, sizes = placement
     problem = StepProblem.now(base, slots, sizes)
     best = least_maximum(base, slots, sizes)
-    result = solve(problem, time_limit=5)
+    result = solve(problem, time_limit=120)  # the first one compiles
     assert result.proved
     assert result.objective == len(base) * best - sum(base) - sum(sizes)
     assert verify(problem, result).bound_established
