@@ -11,7 +11,7 @@ import sys
 import pytest
 from cli.terminal import ROOT, environment, lbopt
 
-VERBS = ("gap", "simulate", "solve", "verify", "rerun")
+VERBS = ("gap", "simulate", "solve", "verify", "rerun", "race")
 TINY = ("-n", 300, "-G", 3, "-B", 4)
 GAP = ("gap", *TINY, "--behaviour", "fcfs", "--states", 3, "-p", "fcfs", "-p", "random", "--time-limit", 20)
 PROBLEM = {"format": "lbopt-step-problem", "version": 1, "base": [10, 3, 5], "slots": [1, 2, 0], "work": [4, 7, 9, 2]}
@@ -76,7 +76,7 @@ def test_the_version_and_the_list_of_verbs(type_in):
     assert type_in("--version")[:2] == (0, f"lbopt {__version__}\n")
     code, shown, _ = type_in("--help")
     assert code == 0
-    assert all(verb in shown for verb in (*VERBS, "traces"))
+    assert all(verb in shown for verb in (*VERBS, "traces", "library"))
     assert type_in("improve")[0] == 2
 
 
