@@ -5,5 +5,6 @@ Importing it imports Numba, so it is imported on use.
 
 from lbopt.solvers.exact.proof import written_proof
 from lbopt.solvers.exact.search import ExactAnswer, search_exactly
+from lbopt.solvers.exact.windows import search_window
 
-__all__ = ["ExactAnswer", "search_exactly", "written_proof"]
+__all__ = ["ExactAnswer", "search_exactly", "search_window", "written_proof"]

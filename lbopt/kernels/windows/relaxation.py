@@ -1,0 +1,283 @@
+"""The linear relaxation of a node, and what it proves.
+
+minimise G * sum_h M_h - T * sum_w S_w  over envelopes M and sums S, subject to M_h >= P[w, h] + S_w, the node's box
+and the cuts. Dual simplex: the basis holds as many tight rows as there are columns; for each of them `edge` is the
+direction along which only its own slack grows, so that a row enters in one pass over the edges. Whatever the node, the
+prices of the last one stay feasible, because nodes differ in right sides only: the search goes on from any node to any
+other. Without cuts the rows are those of a network, all entries of the inverse are -1, 0 or 1, and S is integral.
+
+Floats only guide. A bound is re-evaluated in exact integers from prices rounded to 1/scale: for any prices >= 0 whose
+sum over the workers is G at every step,
+
+    cost >= constant + sum lambda P + (cuts) - sum_w max over its box of (T - sum_h lambda - cuts) * S_w.
+"""
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.windows.terms import CLOSED, CONSTANT, CUT_COUNT, PIVOTS, SCALE, WORKERS, Search, Window
+
+OPTIMAL, ABOVE, EMPTY, TIRED = 0, 1, 2, 3
+
+_TOLERANCE = 1e-5
+_NO_BOUND = -(1 << 62)
+
+
+@kernel
+def right_side(window: Window, search: Search, row: int) -> int:
+    """Return the right side of a row, tokens."""
+    W, T = window.peak.shape
+    if row < W * T:
+        return window.peak[row // T, row % T]
+    row -= W * T
+    if row < T:
+        return window.floor[row]
+    row -= T
+    if row < W:
+        return search.low[row]
+    row -= W
+    if row < W:
+        return -search.high[row]
+    row -= W
+    return -search.sense[row] * search.limit[row]
+
+
+@kernel
+def first_basis(window: Window, search: Search, sums: Ints) -> None:
+    """Set up a basis that fits the sums: at each step its heaviest worker, and one side of each worker's box."""
+    W, T = window.peak.shape
+    G = window.facts[WORKERS]
+    for j in range(T + W):
+        for i in range(T + W):
+            search.edge[j, i] = 0.0
+        search.rate[j] = 0.0
+    for w in range(W):
+        search.rate[w] = T
+    for h in range(T):
+        best = -1
+        top = window.floor[h]
+        for w in range(W):
+            if window.peak[w, h] + sums[w] > top or (best < 0 and window.peak[w, h] + sums[w] == top):
+                top = window.peak[w, h] + sums[w]
+                best = w
+        search.edge[h, h] = 1.0
+        search.price[h] = G
+        search.basis[h] = best * T + h if best >= 0 else W * T + h
+        if best >= 0:
+            search.rate[best] -= G
+    for w in range(W):
+        gain = search.rate[w]
+        sign = -1.0 if gain >= 0 else 1.0  # a worker that would gain by more is held by its high side
+        search.price[T + w] = abs(gain)
+        search.basis[T + w] = W * T + T + (W if gain >= 0 else 0) + w
+        search.edge[T + w, T + w] = sign
+        for h in range(T):
+            if search.basis[h] == w * T + h:
+                search.edge[T + w, h] = sign
+    search.known[PIVOTS] += 1
+
+
+@kernel
+def optimise(window: Window, search: Search, enough: float, most: int) -> tuple[int, float, int]:
+    """Solve the relaxation of the node at hand.
+
+    Returns
+    -------
+    state, value, row
+        OPTIMAL, ABOVE (the value has reached `enough`), EMPTY (the node has no point; `row` is the violated row that
+        shows it, and search.rate how) or TIRED (after `most` pivots); the value without the constant.
+    """
+    W, T = window.peak.shape
+    n = T + W
+    G = window.facts[WORKERS]
+    peak, floor, point, edge, basis = window.peak, window.floor, search.point, search.edge, search.basis
+    price, rate = search.price, search.rate
+    cuts = search.known[CUT_COUNT]
+    for i in range(n):
+        point[i] = 0.0
+    for j in range(n):
+        b = float(right_side(window, search, basis[j]))
+        if b != 0.0:
+            for i in range(n):
+                point[i] += b * edge[j, i]
+    for turn in range(most + 1):
+        value = 0.0
+        for h in range(T):
+            value += G * point[h]
+        for w in range(W):
+            value -= T * point[T + w]
+        if value >= enough:
+            return ABOVE, value, -1
+        worst, row = _TOLERANCE, -1
+        for w in range(W):
+            s = point[T + w]
+            for h in range(T):
+                gap = peak[w, h] + s - point[h]
+                if gap > worst:
+                    worst, row = gap, w * T + h
+            if search.low[w] - s > worst:
+                worst, row = search.low[w] - s, W * T + T + w
+            if s - search.high[w] > worst:
+                worst, row = s - search.high[w], W * T + T + W + w
+        for h in range(T):
+            if floor[h] - point[h] > worst:
+                worst, row = floor[h] - point[h], W * T + h
+        for c in range(cuts):
+            if search.sense[c] == 0:
+                continue
+            total = 0.0
+            for w in range(W):
+                if search.inside[c, w] == 1:
+                    total += point[T + w]
+            gap = search.sense[c] * (total - search.limit[c])
+            if gap > worst:
+                worst, row = gap, W * T + T + 2 * W + c
+        if row < 0:
+            return OPTIMAL, value, -1
+        if turn == most:
+            return TIRED, value, row
+        _rates(window, search, row)
+        leaving = -1
+        least = 0.0
+        for j in range(n):
+            if rate[j] > 1e-7:
+                ratio = price[j] / rate[j]
+                if leaving < 0 or ratio < least - 1e-9 or (ratio < least + 1e-9 and rate[j] > rate[leaving]):
+                    leaving, least = j, ratio
+        if leaving < 0:
+            return EMPTY, value, row
+        _exchange(search, n, leaving, row, worst)
+    return TIRED, 0.0, -1
+
+
+@kernel
+def _rates(window: Window, search: Search, row: int) -> None:
+    """Set rate[j] to the growth of a row's left side along edge j."""
+    W, T = window.peak.shape
+    n = T + W
+    edge, rate = search.edge, search.rate
+    if row < W * T:
+        w, h = row // T, row % T
+        for j in range(n):
+            rate[j] = edge[j, h] - edge[j, T + w]
+    elif row < W * T + T or row < W * T + T + W:
+        for j in range(n):
+            rate[j] = edge[j, row - W * T]
+    elif row < W * T + T + 2 * W:
+        for j in range(n):
+            rate[j] = -edge[j, row - W * T - W]
+    else:
+        c = row - (W * T + T + 2 * W)
+        for j in range(n):
+            rate[j] = 0.0
+        for w in range(W):
+            if search.inside[c, w] == 1:
+                for j in range(n):
+                    rate[j] -= search.sense[c] * edge[j, T + w]
+
+
+@kernel
+def _exchange(search: Search, n: int, leaving: int, row: int, gap: float) -> None:
+    """Let the row enter the basis in the place of another."""
+    edge, rate, price, point = search.edge, search.rate, search.price, search.point
+    inverse = 1.0 / rate[leaving]
+    for i in range(n):
+        edge[leaving, i] *= inverse
+        point[i] += gap * edge[leaving, i]
+    entering = max(0.0, price[leaving] * inverse)
+    for j in range(n):
+        share = rate[j]
+        if j != leaving and abs(share) > 1e-11:
+            price[j] = max(0.0, price[j] - share * entering)
+            for i in range(n):
+                edge[j, i] -= share * edge[leaving, i]
+    price[leaving] = entering
+    search.basis[leaving] = row
+    search.known[PIVOTS] += 1
+
+
+@kernel
+def sound(window: Window, search: Search) -> bool:
+    """Return whether the rows of the basis are tight at the point: the inverse has not drifted."""
+    W, T = window.peak.shape
+    for j in range(T + W):
+        row = search.basis[j]
+        left = 0.0
+        if row < W * T:
+            left = search.point[row % T] - search.point[T + row // T]
+        elif row < W * T + T + W:
+            left = search.point[row - W * T]
+        elif row < W * T + T + 2 * W:
+            left = -search.point[row - W * T - W]
+        else:
+            c = row - (W * T + T + 2 * W)
+            for w in range(W):
+                if search.inside[c, w] == 1:
+                    left -= search.sense[c] * search.point[T + w]
+        if abs(left - right_side(window, search, row)) > 1e-3:
+            return False
+    return True
+
+
+@kernel
+def exact_bound(window: Window, search: Search, ray: int) -> int:
+    """Return what the prices prove about the node, in exact integers: a lower bound on the cost, tokens.
+
+    With ray >= 0, the row that showed a node to be empty, the prices are those of the contradiction: CLOSED where it
+    holds in exact integers. -2**62 where the prices prove nothing.
+    """
+    W, T = window.peak.shape
+    n = T + W
+    scale = window.facts[SCALE]
+    scaled, rest, total, largest = search.scaled, search.scratch[0], search.scratch[1], search.scratch[2]
+    goal = 0 if ray >= 0 else window.facts[WORKERS] * scale
+    for h in range(T):
+        total[h], largest[h] = 0, -1
+    for w in range(W):
+        rest[w] = 0 if ray >= 0 else T * scale
+    scaled[n] = scale if ray >= 0 else 0
+    for j in range(n):
+        price = -search.rate[j] if ray >= 0 else search.price[j]
+        if price * scale > 1e17:
+            return _NO_BOUND
+        scaled[j] = max(0, round(price * scale))
+    for j in range(n + 1):
+        row = search.basis[j] if j < n else ray
+        if 0 <= row < W * T + T:
+            h = row % T if row < W * T else row - W * T
+            total[h] += scaled[j]
+            if largest[h] < 0 or scaled[j] > scaled[largest[h]]:
+                largest[h] = j
+    for h in range(T):
+        if total[h] != goal:
+            if largest[h] < 0 or scaled[largest[h]] + goal - total[h] < 0:
+                return _NO_BOUND
+            scaled[largest[h]] += goal - total[h]
+    value = 0
+    size = 0.0  # what the sum below could reach: no overflow goes unseen
+    for j in range(n + 1):
+        row = search.basis[j] if j < n else ray
+        amount = scaled[j]
+        if amount == 0:
+            continue
+        if row < W * T + T:
+            b = right_side(window, search, row)
+            value += amount * b
+            size += abs(float(amount) * float(b))
+            if row < W * T:
+                rest[row // T] -= amount
+        elif row >= W * T + T + 2 * W:
+            c = row - (W * T + T + 2 * W)
+            value -= amount * search.sense[c] * search.limit[c]
+            size += abs(float(amount) * float(search.limit[c]))
+            for w in range(W):
+                if search.inside[c, w] == 1:
+                    rest[w] -= amount * search.sense[c]
+    for w in range(W):
+        side = search.high[w] if rest[w] > 0 else search.low[w]
+        value -= rest[w] * side
+        size += abs(float(rest[w]) * float(side))
+    if size > 4e18:
+        return _NO_BOUND
+    if ray >= 0:
+        return CLOSED if value > 0 else _NO_BOUND
+    return window.facts[CONSTANT] - (-value // scale)

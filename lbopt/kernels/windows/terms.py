@@ -1,0 +1,86 @@
+"""The words of the window search: the decision in its terms, and the state that the search works in.
+
+Every new request outlives the window and follows one profile a(h), so what worker w receives enters its load at every
+step by one number: S_w, the total size of the slots[w] requests placed on it. With P[w, h] the load without sizes,
+
+    cost = G * sum_h max_w (P[w, h] + S_w) - T * sum_w S_w + constant,            T = H + 1.
+
+Letters: W open workers (with free slots); T steps of the window; K size classes, ascending; Q the most slots of a
+worker. A box says low[w] <= S_w <= high[w]. Columns of the linear program: the T envelopes, then the W sums. Its rows,
+in this order: worker w at step h (w * T + h), closed workers at step h, low sides, high sides, cuts. A row is written
+as (something linear) >= (its right side), so that its price is never negative.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.kernels.arrays import Floats, Ints
+
+Words = NDArray[np.uint64]
+
+#: Cuts kept at a time.
+CUTS = 64
+
+# facts of a window
+WORKERS, CONSTANT, SCALE, FORCED = 0, 1, 2, 3
+
+# what is known of a search
+COST, BOUND, NODES, WORK, CUT_COUNT, STARTED, VISITED, PIVOTS, FIXED_AT, PLUNGE, UNSETTLED = range(11)
+
+# how `advance` ends
+STUCK, OPEN, DONE = -1, 0, 1
+
+#: Bound of a node that is closed.
+CLOSED = 1 << 62
+
+
+class Window(NamedTuple):
+    """A decision over a window, every slot of which is filled by exactly one request.
+
+    facts: workers G; constant of the cost; scale of the prices in a proof; requests that must be admitted.
+    """
+
+    v: Ints  # (K,) sizes, ascending
+    n: Ints  # (K,) requests
+    must: Ints  # (K,) how many of them must be admitted
+    peak: Ints  # (W, T) load without sizes, less the heaviest of all workers at that step
+    floor: Ints  # (T,) heaviest closed worker, in the same terms
+    slots: Ints  # (W,)
+    low: Ints  # (W,) total of the smallest requests that fill it
+    high: Ints  # (W,) total of the largest
+    listed: Ints  # all totals that few requests can have, ascending for each number of them
+    begin: Ints  # (Q + 2,) where those of c requests begin; they end where those of c + 1 begin
+    sums: Words  # (., .) bit t of row c: whether c requests can have the total t; rows that are absent are not known
+    order: Ints  # (W,) workers in the order of filling: fewest slots first
+    facts: Ints  # (4,)
+
+
+class Search(NamedTuple):
+    """The state of a search; changes in place, and the search can be taken up again."""
+
+    known: Ints  # (11,) best cost, proved bound, open nodes, work done, cuts, whether it has begun, nodes visited,
+    # pivots, worker that was hardest to serve, node to go on with, least bound of the nodes that nothing can close
+    bounds: Ints  # (nodes,) lower bound of each open node, tokens
+    lows: Ints  # (nodes, W) its box
+    highs: Ints  # (nodes, W)
+    answer: Ints  # (W, Q) classes of the best assignment
+    low: Ints  # (W,) box of the node at hand
+    high: Ints  # (W,)
+    avail: Ints  # (K,) requests not bound to a worker with one slot and one possible size
+    inside: Ints  # (CUTS, W) workers of each cut
+    sense: Ints  # (CUTS,) +1: at most `limit` tokens together; -1: at least
+    limit: Ints  # (CUTS,)
+    basis: Ints  # (n,) row at each position of the basis
+    edge: Floats  # (n, n) direction along which only the slack of that row grows
+    price: Floats  # (n,) its dual value
+    point: Floats  # (n,) envelopes, then sums
+    rate: Floats  # (n,) scratch
+    scaled: Ints  # (n + 1,) prices in 1/scale, for the exact bound
+    pattern: Ints  # (W, Q) an assignment in the making, classes
+    rounded: Ints  # (W,) sums of the point, whole tokens
+    left: Ints  # (K,) requests left by it
+    placed: Ints  # (W,) its sums
+    tops: Ints  # (T, 5) heaviest load and its worker, second load and its worker, third load
+    scratch: Ints  # (8, max(K, W, T) + 1)
