@@ -1,9 +1,9 @@
 """Cuts: what several workers can hold together, because they draw from one pool.
 
-Slot by slot: a slot of worker w holds at most high[w] less the smallest requests that fill its other slots. Such limits
-are nested, so the most that a set of slots can hold is a greedy matching: in ascending order of the limits, each slot
-takes the largest request left. Requests bound to workers with one slot and one possible size are gone, for everybody
-else. The same from below. Limits are computed anew for every node, so that a cut is as tight as its box.
+Slot by slot: a slot of worker w holds at most the largest class that the node leaves it. Such limits are nested, so the
+most that a set of slots can hold follows greedily: from the largest class down, each request goes to a slot that may
+hold it and is still empty, whichever. Requests of known workers are gone for everybody else. The same from below.
+Limits are computed anew for every node, so that a cut is as tight as its box.
 """
 
 from lbopt.kernels.compile import kernel
@@ -12,17 +12,12 @@ from lbopt.kernels.windows.terms import CUT_COUNT, CUTS, FORCED, Search, Window
 
 
 @kernel
-def bound_alone(window: Window, search: Search, w: int) -> bool:
-    """Return whether worker w has one slot and one possible size, whose request `snap` has set aside."""
-    return window.slots[w] == 1 and search.low[w] == search.high[w]
-
-
-@kernel
 def limit_of(window: Window, search: Search, c: int) -> int:
     """Return the limit of cut c at the node at hand; -1 where its workers cannot be filled."""
     v, slots, avail = window.v, window.slots, search.avail
     W, K = slots.size, v.size
-    wanted, stack, left = search.scratch[4], search.scratch[5], search.scratch[6]
+    wanted = search.scratch[4]
+    places = 0
     top = search.sense[c] > 0
     total = 0
     for k in range(K):
@@ -30,39 +25,37 @@ def limit_of(window: Window, search: Search, c: int) -> int:
     for w in range(W):
         if search.inside[c, w] == 0:
             continue
-        if bound_alone(window, search, w):
-            total += search.low[w]
+        total += search.held[w]
+        q = slots[w] - search.fixed[w]
+        if q == 0:
             continue
-        q = slots[w]
+        places += q
         if top:
-            others = window.low[w] - _last_of_smallest(window, q) if q > 1 else 0
-            k = class_at_most(v, search.high[w] - others)
-            if k < 0:
-                return -1
+            wanted[search.most_next[w]] += q
         else:
-            others = window.high[w] - _last_of_largest(window, q) if q > 1 else 0
-            k = class_at_most(v, search.low[w] - others - 1) + 1
-            if k >= K:
-                return -1
-        wanted[k] += q
+            wanted[search.least_next[w]] += 1
+            if q > 1:
+                share = search.low[w] - search.held[w] - (q - 1) * v[search.most_next[w]]
+                wanted[class_at_most(v, share - 1) + 1] += q - 1
     forced = 0
     if window.facts[FORCED] > 0:
         forced = _with_forced(window, search, c)
         if forced < 0:
             return -1
-    depth = 0
+    waiting = 0
     for turn in range(K):
-        k = turn if top else K - 1 - turn
-        if avail[k] > 0:
-            stack[depth], left[depth] = k, avail[k]
-            depth += 1
-        for _ in range(wanted[k]):
-            if depth == 0:
-                return -1
-            total += v[stack[depth - 1]]
-            left[depth - 1] -= 1
-            if left[depth - 1] == 0:
-                depth -= 1
+        k = K - 1 - turn if top else turn
+        if wanted[k] > 0:
+            waiting += wanted[k]
+        if waiting > 0 and avail[k] > 0:
+            served = min(waiting, avail[k])
+            total += served * v[k]
+            waiting -= served
+            places -= served
+            if places == 0:
+                break
+    if places > 0:
+        return -1
     if window.facts[FORCED] > 0:
         return min(total, forced) if top else max(total, forced)
     return total
@@ -98,26 +91,6 @@ def _with_forced(window: Window, search: Search, c: int) -> int:
 
 
 @kernel
-def _last_of_smallest(window: Window, q: int) -> int:
-    """Return the size of the q-th smallest request."""
-    for k in range(window.v.size):
-        q -= window.n[k]
-        if q <= 0:
-            return window.v[k]
-    return 0
-
-
-@kernel
-def _last_of_largest(window: Window, q: int) -> int:
-    """Return the size of the q-th largest request."""
-    for k in range(window.v.size - 1, -1, -1):
-        q -= window.n[k]
-        if q <= 0:
-            return window.v[k]
-    return 0
-
-
-@kernel
 def refresh(window: Window, search: Search) -> bool:
     """Set the limits of all cuts for the node at hand; False where one shows that it is empty."""
     for c in range(search.known[CUT_COUNT]):
@@ -149,7 +122,7 @@ def separate(window: Window, search: Search) -> int:
     for sense in (1, -1):
         count = 0
         for w in range(W):
-            if bound_alone(window, search, w):
+            if search.fixed[w] == slots[w]:
                 continue
             key = sense * point[T + w] / slots[w]
             at = count

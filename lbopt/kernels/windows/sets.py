@@ -13,8 +13,12 @@ FOUND, IMPOSSIBLE, GAVE_UP = 1, 0, -1
 
 
 @kernel
-def next_set(v: Ints, left: Ints, c: int, total: int, row: Ints, fresh: bool, patience: int) -> tuple[int, int]:
+def next_set(
+    v: Ints, left: Ints, c: int, most: int, total: int, row: Ints, fresh: bool, patience: int
+) -> tuple[int, int]:
     """Write the next set of c requests with this total to row[:c] and take it from `left`; the last one is put back.
+
+    Classes are at most `most`.
 
     Returns
     -------
@@ -24,7 +28,9 @@ def next_set(v: Ints, left: Ints, c: int, total: int, row: Ints, fresh: bool, pa
     rest = total
     if fresh:
         q = 0
-        k = v.size - 1
+        k = most
+        if c == 0:
+            return FOUND if total == 0 else IMPOSSIBLE, patience
     else:
         for i in range(c):
             left[row[i]] += 1
@@ -78,12 +84,13 @@ def next_set(v: Ints, left: Ints, c: int, total: int, row: Ints, fresh: bool, pa
 def assemble(window: Window, search: Search, sums: Ints, patience: int) -> int:
     """Fill search.pattern with disjoint sets of the given totals, requests that must be admitted among them.
 
-    Returns FOUND, IMPOSSIBLE or GAVE_UP; known[FIXED_AT] is then the worker that was hardest to serve.
+    The known requests of a worker come last in its row. Returns FOUND, IMPOSSIBLE or GAVE_UP; known[FIXED_AT] is then
+    the worker that was hardest to serve.
     """
     v, slots, order, left, pattern = window.v, window.slots, window.order, search.left, search.pattern
     W = slots.size
     for k in range(v.size):
-        left[k] = window.n[k]
+        left[k] = search.avail[k]
     at, deepest = 0, 0
     fresh = True
     search.known[FIXED_AT] = order[0]
@@ -95,6 +102,9 @@ def assemble(window: Window, search: Search, sums: Ints, patience: int) -> int:
                     if left[k] > window.n[k] - window.must[k]:
                         good = False
             if good:
+                for w in range(W):
+                    for q in range(search.fixed[w]):
+                        pattern[w, slots[w] - search.fixed[w] + q] = search.item_most[w, q]
                 return FOUND
             at -= 1
             fresh = False
@@ -102,7 +112,9 @@ def assemble(window: Window, search: Search, sums: Ints, patience: int) -> int:
         if at > deepest:
             deepest = at
             search.known[FIXED_AT] = w
-        state, patience = next_set(v, left, slots[w], sums[w], pattern[w], fresh, patience)
+        free = slots[w] - search.fixed[w]
+        total, most = sums[w] - search.held[w], search.most_next[w]
+        state, patience = next_set(v, left, free, most, total, pattern[w], fresh, patience)
         if state == FOUND:
             at += 1
             fresh = True

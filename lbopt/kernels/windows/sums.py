@@ -1,4 +1,5 @@
-"""Which totals a worker can have at all: exact for one slot, listed or tabulated for a few, for many all in between.
+"""Which totals a worker can have at all: exact for one or two slots, from what is left; listed or tabulated for a few
+more; for many, all in between.
 
 Few totals are listed, more are tabulated, one bit each. Lists and tables are relaxed in one respect: a total of c
 requests may use a class more often than it has requests. So a total that is missing is impossible, and one that is
@@ -71,68 +72,67 @@ def class_of(v: Ints, size: int) -> int:
 
 
 @kernel
-def total_at_most(window: Window, avail: Ints, w: int, t: int) -> int:
-    """Return the largest total <= t that worker w may have, one below its least where there is none."""
-    v, c = window.v, window.slots[w]
-    t = min(t, window.high[w])
-    if c == 1:
-        k = class_at_most(v, t)
-        while k >= 0 and avail[k] == 0:
-            k -= 1
-        return v[k] if k >= 0 else window.low[w] - 1
-    if window.begin[c] < window.begin[c + 1]:
-        at = _last_listed(window, c, t)
-        return window.listed[at] if at >= window.begin[c] else window.low[w] - 1
-    if c < window.sums.shape[0]:
-        while t >= window.low[w] and not _has(window, c, t):
-            t -= 1
-    return max(t, window.low[w] - 1)
-
-
-@kernel
-def total_at_least(window: Window, avail: Ints, w: int, t: int) -> int:
-    """Return the least total >= t that worker w may have, one above its largest where there is none."""
-    v, c = window.v, window.slots[w]
-    t = max(t, window.low[w])
-    if c == 1:
-        k = class_at_most(v, t - 1) + 1
-        while k < v.size and avail[k] == 0:
+def _single(v: Ints, avail: Ints, least: int, most: int, t: int, up: bool) -> int:
+    """Return the size next to t, below or at it or (up) above or at it, of the classes least..most; -1 for none."""
+    if up:
+        k = max(least, class_at_most(v, t - 1) + 1)
+        while k <= most and avail[k] == 0:
             k += 1
-        return v[k] if k < v.size else window.high[w] + 1
-    if window.begin[c] < window.begin[c + 1]:
-        at = _last_listed(window, c, t - 1) + 1
-        return window.listed[at] if at < window.begin[c + 1] else window.high[w] + 1
-    if c < window.sums.shape[0]:
-        while t <= window.high[w] and not _has(window, c, t):
-            t += 1
-    return min(t, window.high[w] + 1)
+        return v[k] if k <= most else -1
+    k = min(most, class_at_most(v, t))
+    while k >= least and avail[k] == 0:
+        k -= 1
+    return v[k] if k >= least else -1
 
 
 @kernel
-def snap(window: Window, search: Search) -> bool:
-    """Move the sides of the box to totals that exist, and bind the requests of one-slot workers with one left.
+def _pair(v: Ints, avail: Ints, least: int, most: int, t: int, up: bool) -> int:
+    """The same for the total of two requests, the larger one of the classes least..most."""
+    best = -1
+    i, j = 0, most
+    while i <= j and j >= least:
+        if avail[j] == 0:
+            j -= 1
+        elif avail[i] == 0 or (i == j and avail[i] == 1):
+            i += 1
+        else:
+            total = v[i] + v[j]
+            if total == t:
+                return t
+            if total < t:
+                if not up and total > best:
+                    best = total
+                i += 1
+            else:
+                if up and (best < 0 or total < best):
+                    best = total
+                j -= 1
+    return best
 
-    Returns False where the box is empty.
-    """
-    low, high, avail = search.low, search.high, search.avail
-    W = low.size
-    bound = search.scratch[3]
-    for k in range(window.v.size):
-        avail[k] = window.n[k]
-    for w in range(W):
-        bound[w] = 0
-    changed = True
-    while changed:
-        changed = False
-        for w in range(W):
-            if bound[w] == 1:
-                continue
-            low[w] = total_at_least(window, avail, w, low[w])
-            high[w] = total_at_most(window, avail, w, high[w])
-            if low[w] > high[w]:
-                return False
-            if window.slots[w] == 1 and low[w] == high[w]:
-                avail[class_of(window.v, low[w])] -= 1
-                bound[w] = 1
-                changed = True
-    return True
+
+@kernel
+def total_next_to(window: Window, search: Search, w: int, t: int, up: bool) -> int:
+    """Return the total next to t that worker w may have at this node: <= t, or >= t with `up`; -1 for none."""
+    v, avail, held = window.v, search.avail, search.held[w]
+    left = window.slots[w] - search.fixed[w]
+    if left == 0:
+        return held if (held >= t if up else held <= t) else -1
+    least, most = search.least_next[w], search.most_next[w]
+    if left <= 2:
+        rest = _single(v, avail, least, most, t - held, up) if left == 1 else _pair(v, avail, least, most, t - held, up)
+        return held + rest if rest >= 0 else -1
+    low = held + max(window.small[left], v[least] + window.small[left - 1])
+    high = held + left * v[most]
+    t = max(t, low) if up else min(t, high)
+    if not low <= t <= high:
+        return -1
+    if window.begin[left] < window.begin[left + 1]:
+        at = _last_listed(window, left, t - held - (1 if up else 0)) + (1 if up else 0)
+        if not window.begin[left] <= at < window.begin[left + 1]:
+            return -1
+        t = held + window.listed[at]
+    elif left < window.sums.shape[0]:
+        step = 1 if up else -1
+        while low <= t <= high and t - held <= left * v[v.size - 1] and not _has(window, left, t - held):
+            t += step
+    return t if low <= t <= high else -1

@@ -6,7 +6,8 @@ step by one number: S_w, the total size of the slots[w] requests placed on it. W
     cost = G * sum_h max_w (P[w, h] + S_w) - T * sum_w S_w + constant,            T = H + 1.
 
 Letters: W open workers (with free slots); T steps of the window; K size classes, ascending; Q the most slots of a
-worker. A box says low[w] <= S_w <= high[w]. Columns of the linear program: the T envelopes, then the W sums. Its rows,
+worker. A box says low[w] <= S_w <= high[w], and which classes the D largest
+requests of w may have. Columns of the linear program: the T envelopes, then the W sums. Its rows,
 in this order: worker w at step h (w * T + h), closed workers at step h, low sides, high sides, cuts. A row is written
 as (something linear) >= (its right side), so that its price is never negative.
 """
@@ -50,6 +51,7 @@ class Window(NamedTuple):
     slots: Ints  # (W,)
     low: Ints  # (W,) total of the smallest requests that fill it
     high: Ints  # (W,) total of the largest
+    small: Ints  # (Q + 1,) totals of the smallest requests
     listed: Ints  # all totals that few requests can have, ascending for each number of them
     begin: Ints  # (Q + 2,) where those of c requests begin; they end where those of c + 1 begin
     sums: Words  # (., .) bit t of row c: whether c requests can have the total t; rows that are absent are not known
@@ -65,10 +67,18 @@ class Search(NamedTuple):
     bounds: Ints  # (nodes,) lower bound of each open node, tokens
     lows: Ints  # (nodes, W) its box
     highs: Ints  # (nodes, W)
+    least: Ints  # (nodes, W, D) and the classes that the largest, second largest, ... request of a worker may have
+    most: Ints  # (nodes, W, D)
     answer: Ints  # (W, Q) classes of the best assignment
     low: Ints  # (W,) box of the node at hand
     high: Ints  # (W,)
-    avail: Ints  # (K,) requests not bound to a worker with one slot and one possible size
+    item_least: Ints  # (W, D)
+    item_most: Ints  # (W, D)
+    fixed: Ints  # (W,) how many of its requests are known: the largest ones
+    held: Ints  # (W,) their total
+    least_next: Ints  # (W,) classes that the next one may have
+    most_next: Ints  # (W,)
+    avail: Ints  # (K,) requests that are not bound to a worker
     inside: Ints  # (CUTS, W) workers of each cut
     sense: Ints  # (CUTS,) +1: at most `limit` tokens together; -1: at least
     limit: Ints  # (CUTS,)

@@ -37,6 +37,9 @@ _LONGEST_LOAD = 1 << 40
 #: requests and tokens.
 _FEW_TOTALS, _MOST_TABLES, _TABLE = 4_000, 4, 1 << 17
 
+#: Requests of a worker that a branch may speak of.
+_DEPTH = 3
+
 _NODES = 1 << 14
 
 _MEMORY = 1 << 24  # entries of the boxes of all nodes
@@ -98,6 +101,7 @@ class WindowDecision:
             slots=open_slots,
             low=low,
             high=high,
+            small=ascending[: int(open_slots.max()) + 1],
             listed=listed,
             begin=begin,
             sums=_tabulated_totals(v, begin),
@@ -109,7 +113,8 @@ class WindowDecision:
         """Return a search for something cheaper than `cost`."""
         W, T = self.window.peak.shape
         K, Q, n = self.window.v.size, int(self.window.slots.max()), W + T
-        nodes = max(16, min(_NODES, _MEMORY // W))
+        D = min(Q, _DEPTH)
+        nodes = max(16, min(_NODES, _MEMORY // (W * (2 + 2 * D))))
 
         def ints(*shape: int) -> IntArray:
             return np.zeros(shape, dtype=np.int64)
@@ -119,9 +124,17 @@ class WindowDecision:
             bounds=ints(nodes),
             lows=np.empty((nodes, W), dtype=np.int64),
             highs=np.empty((nodes, W), dtype=np.int64),
+            least=np.empty((nodes, W, D), dtype=np.int64),
+            most=np.empty((nodes, W, D), dtype=np.int64),
             answer=ints(W, Q),
             low=ints(W),
             high=ints(W),
+            item_least=ints(W, D),
+            item_most=ints(W, D),
+            fixed=ints(W),
+            held=ints(W),
+            least_next=ints(W),
+            most_next=ints(W),
             avail=ints(K),
             inside=ints(CUTS, W),
             sense=ints(CUTS),
@@ -137,7 +150,7 @@ class WindowDecision:
             left=ints(K),
             placed=ints(W),
             tops=ints(T, 5),
-            scratch=ints(8, max(K, W, T, 8) + 1),
+            scratch=ints(8, max(K, W, T, Q, 8) + 1),
         )
         search.known[COST] = cost
         return search
