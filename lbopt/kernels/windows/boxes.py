@@ -20,6 +20,12 @@ def snap(window: Window, search: Search) -> bool:
     for w in range(W):
         search.fixed[w], search.held[w] = 0, 0
         search.least_next[w], search.most_next[w] = search.item_least[w, 0], search.item_most[w, 0]
+        at = 0
+        while at < min(D, slots[w]) and search.item_least[w, at] == search.item_most[w, at]:
+            if avail[search.item_most[w, at]] == 0:
+                return False
+            _take_next(window, search, w)
+            at += 1
     changed = True
     while changed:
         changed = False
@@ -37,21 +43,25 @@ def snap(window: Window, search: Search) -> bool:
                     if left == 0:
                         break
                     return False
-                k = search.least_next[w]
-                at = search.fixed[w]
-                if k < search.most_next[w] or at >= D:
+                if search.least_next[w] < search.most_next[w] or search.fixed[w] >= D:
                     break
-                # the class of the next request is known
-                avail[k] -= 1
-                search.fixed[w] = at + 1
-                search.held[w] += v[k]
-                if at + 1 < D:
-                    search.least_next[w] = search.item_least[w, at + 1]
-                    search.most_next[w] = min(k, search.item_most[w, at + 1])
-                else:
-                    search.least_next[w], search.most_next[w] = 0, k
+                _take_next(window, search, w)
                 changed = True
     return True
+
+
+@kernel
+def _take_next(window: Window, search: Search, w: int) -> None:
+    """Bind the next request of worker w, whose class is known."""
+    k = search.least_next[w]
+    at = search.fixed[w] + 1
+    search.avail[k] -= 1
+    search.fixed[w] = at
+    search.held[w] += window.v[k]
+    search.least_next[w], search.most_next[w] = 0, k
+    if at < search.item_least.shape[1]:
+        search.least_next[w] = search.item_least[w, at]
+        search.most_next[w] = min(k, search.item_most[w, at])
 
 
 @kernel

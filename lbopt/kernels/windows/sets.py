@@ -1,7 +1,7 @@
 """Exact sets: disjoint sets of requests, slots[w] for worker w, with given totals; found, or shown not to exist.
 
-Depth first, workers with fewest slots first; the sets of a worker are tried in descending order of their classes, so
-that each can be continued from where it stands. The last class of a set follows from its total.
+Depth first, workers with fewest slots first. A set is written largest class first, and the least possible largest class
+is tried first: sets of like sizes leave the large requests to others. The last class follows from the total.
 """
 
 from lbopt.kernels.arrays import Ints
@@ -14,11 +14,11 @@ FOUND, IMPOSSIBLE, GAVE_UP = 1, 0, -1
 
 @kernel
 def next_set(
-    v: Ints, left: Ints, c: int, most: int, total: int, row: Ints, fresh: bool, patience: int
+    v: Ints, small: Ints, left: Ints, c: int, most: int, total: int, row: Ints, fresh: bool, patience: int
 ) -> tuple[int, int]:
     """Write the next set of c requests with this total to row[:c] and take it from `left`; the last one is put back.
 
-    Classes are at most `most`.
+    Classes are at most `most`; small[c] is no more than the total of any c requests.
 
     Returns
     -------
@@ -26,58 +26,59 @@ def next_set(
         FOUND, IMPOSSIBLE (there is no further one; nothing is taken) or GAVE_UP; steps that are left.
     """
     rest = total
+    q, j = 0, 0
     if fresh:
-        q = 0
-        k = most
         if c == 0:
             return FOUND if total == 0 else IMPOSSIBLE, patience
+        j = _share(v, rest, c)
     else:
         for i in range(c):
             left[row[i]] += 1
-        for i in range(c - 1):
+        for i in range(c - 2):
             left[row[i]] -= 1
             rest -= v[row[i]]
         # the last class follows from the others: go on with the one before
         q = c - 2
         if q < 0:
             return IMPOSSIBLE, patience
-        left[row[q]] += 1
-        rest += v[row[q]]
-        k = row[q] - 1
+        j = row[q] + 1
     while True:
         patience -= 1
         more = c - 1 - q
+        limit = min(most if q == 0 else row[q - 1], class_at_most(v, rest - small[more]))
         found = False
         if more == 0:
-            j = class_at_most(v, rest)
-            if j >= 0 and v[j] == rest and j <= k and left[j] > 0:
-                row[q] = j
-                left[j] -= 1
+            if limit >= 0 and v[limit] == rest and left[limit] > 0:
+                row[q] = limit
+                left[limit] -= 1
                 return FOUND, patience
         else:
-            j = min(k, class_at_most(v, rest - more * v[0]))
-            while j >= 0 and (more + 1) * v[j] >= rest:
-                if left[j] > 0:
-                    found = True
-                    break
-                j -= 1
+            while j <= limit and left[j] == 0:
+                j += 1
+            found = j <= limit
         if found and patience > 0:
             row[q] = j
             left[j] -= 1
             rest -= v[j]
             q += 1
-            k = j
+            j = _share(v, rest, c - q)
         else:
             q -= 1
             if q < 0:
                 return IMPOSSIBLE, patience
             left[row[q]] += 1
             rest += v[row[q]]
-            k = row[q] - 1
+            j = row[q] + 1
             if patience <= 0:
                 for i in range(q):
                     left[row[i]] += 1
                 return GAVE_UP, patience
+
+
+@kernel
+def _share(v: Ints, total: int, c: int) -> int:
+    """Return the least class that can be the largest of c requests with this total."""
+    return class_at_most(v, -(-total // c) - 1) + 1
 
 
 @kernel
@@ -114,7 +115,7 @@ def assemble(window: Window, search: Search, sums: Ints, patience: int) -> int:
             search.known[FIXED_AT] = w
         free = slots[w] - search.fixed[w]
         total, most = sums[w] - search.held[w], search.most_next[w]
-        state, patience = next_set(v, left, free, most, total, pattern[w], fresh, patience)
+        state, patience = next_set(v, window.small, left, free, most, total, pattern[w], fresh, patience)
         if state == FOUND:
             at += 1
             fresh = True

@@ -238,7 +238,8 @@ def _split_class(window: Window, search: Search, lb: int, w: int) -> None:
     for k in range(window.v.size):
         left[k] = search.avail[k]
     free = window.slots[w] - search.fixed[w]
-    state, _ = next_set(window.v, left, free, most, search.rounded[w] - search.held[w], row, True, PATIENCE)
+    rest = search.rounded[w] - search.held[w]
+    state, _ = next_set(window.v, window.small, left, free, most, rest, row, True, PATIENCE)
     k = row[0] if state == FOUND else (least + most) // 2
     k = min(max(k, least), most)
     _push_class(search, lb, w, k + 1, most)
