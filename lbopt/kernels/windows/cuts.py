@@ -92,7 +92,11 @@ def _with_forced(window: Window, search: Search, c: int) -> int:
 
 @kernel
 def refresh(window: Window, search: Search) -> bool:
-    """Set the limits of all cuts for the node at hand; False where one shows that it is empty."""
+    """Set the right sides of the box and of all cuts at the node at hand; False where a cut shows that it is empty."""
+    W, T = window.peak.shape
+    first = W * T + T
+    for w in range(W):
+        search.right[first + w], search.right[first + W + w] = search.low[w], -search.high[w]
     for c in range(search.known[CUT_COUNT]):
         sense = search.sense[c]
         if sense == 0:
@@ -100,6 +104,7 @@ def refresh(window: Window, search: Search) -> bool:
         search.limit[c] = limit_of(window, search, c)
         if search.limit[c] < 0:
             return False
+        search.right[first + 2 * W + c] = -sense * search.limit[c]
         total = 0
         for w in range(window.slots.size):
             if search.inside[c, w] == 1:
@@ -154,6 +159,7 @@ def separate(window: Window, search: Search) -> int:
         for i in range(best + 1, count):
             search.inside[c, order[i]] = 0
         search.limit[c] = limit_of(window, search, c)
+        search.right[W * T + T + 2 * W + c] = -sense * search.limit[c]
         search.known[CUT_COUNT] = max(search.known[CUT_COUNT], c + 1)
         added += 1
     return added

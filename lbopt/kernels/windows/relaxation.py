@@ -12,7 +12,7 @@ sum over the workers is G at every step,
     cost >= constant + sum lambda P + (cuts) - sum_w max over its box of (T - sum_h lambda - cuts) * S_w.
 """
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.windows.terms import CLOSED, CONSTANT, CUT_COUNT, PIVOTS, SCALE, WORKERS, Search, Window
 
@@ -20,25 +20,6 @@ OPTIMAL, ABOVE, EMPTY, TIRED = 0, 1, 2, 3
 
 _TOLERANCE = 1e-5
 _NO_BOUND = -(1 << 62)
-
-
-@kernel
-def right_side(window: Window, search: Search, row: int) -> int:
-    """Return the right side of a row, tokens."""
-    W, T = window.peak.shape
-    if row < W * T:
-        return window.peak[row // T, row % T]
-    row -= W * T
-    if row < T:
-        return window.floor[row]
-    row -= T
-    if row < W:
-        return search.low[row]
-    row -= W
-    if row < W:
-        return -search.high[row]
-    row -= W
-    return -search.sense[row] * search.limit[row]
 
 
 @kernel
@@ -90,12 +71,13 @@ def optimise(window: Window, search: Search, enough: float, most: int) -> tuple[
     n = T + W
     G = window.facts[WORKERS]
     peak, floor, point, edge, basis = window.peak, window.floor, search.point, search.edge, search.basis
-    price, rate = search.price, search.rate
+    price, rate, right = search.price, search.rate, search.right
+    low, high, sense, inside = search.low, search.high, search.sense, search.inside
     cuts = search.known[CUT_COUNT]
     for i in range(n):
         point[i] = 0.0
     for j in range(n):
-        b = float(right_side(window, search, basis[j]))
+        b = float(right[basis[j]])
         if b != 0.0:
             for i in range(n):
                 point[i] += b * edge[j, i]
@@ -114,28 +96,27 @@ def optimise(window: Window, search: Search, enough: float, most: int) -> tuple[
                 gap = peak[w, h] + s - point[h]
                 if gap > worst:
                     worst, row = gap, w * T + h
-            if search.low[w] - s > worst:
-                worst, row = search.low[w] - s, W * T + T + w
-            if s - search.high[w] > worst:
-                worst, row = s - search.high[w], W * T + T + W + w
+            if low[w] - s > worst:
+                worst, row = low[w] - s, W * T + T + w
+            if s - high[w] > worst:
+                worst, row = s - high[w], W * T + T + W + w
         for h in range(T):
             if floor[h] - point[h] > worst:
                 worst, row = floor[h] - point[h], W * T + h
         for c in range(cuts):
-            if search.sense[c] == 0:
+            if sense[c] == 0:
                 continue
             total = 0.0
             for w in range(W):
-                if search.inside[c, w] == 1:
-                    total += point[T + w]
-            gap = search.sense[c] * (total - search.limit[c])
+                total += inside[c, w] * point[T + w]
+            gap = right[W * T + T + 2 * W + c] + sense[c] * total
             if gap > worst:
                 worst, row = gap, W * T + T + 2 * W + c
         if row < 0:
             return OPTIMAL, value, -1
         if turn == most:
             return TIRED, value, row
-        _rates(window, search, row)
+        _rates(W, T, row, edge, rate, window.worker, window.step, sense, inside)
         leaving = -1
         least = 0.0
         for j in range(n):
@@ -145,21 +126,31 @@ def optimise(window: Window, search: Search, enough: float, most: int) -> tuple[
                     leaving, least = j, ratio
         if leaving < 0:
             return EMPTY, value, row
-        _exchange(search, n, leaving, row, worst)
+        _exchange(n, leaving, worst, edge, rate, price, point)
+        basis[leaving] = row
+        search.known[PIVOTS] += 1
     return TIRED, 0.0, -1
 
 
 @kernel
-def _rates(window: Window, search: Search, row: int) -> None:
+def _rates(
+    W: int,
+    T: int,
+    row: int,
+    edge: Floats,
+    rate: Floats,
+    worker: Ints,
+    step: Ints,
+    sense: Ints,
+    inside: Ints,
+) -> None:
     """Set rate[j] to the growth of a row's left side along edge j."""
-    W, T = window.peak.shape
-    n = T + W
-    edge, rate = search.edge, search.rate
+    n = W + T
     if row < W * T:
-        w, h = row // T, row % T
+        w, h = worker[row], step[row]
         for j in range(n):
             rate[j] = edge[j, h] - edge[j, T + w]
-    elif row < W * T + T or row < W * T + T + W:
+    elif row < W * T + T + W:
         for j in range(n):
             rate[j] = edge[j, row - W * T]
     elif row < W * T + T + 2 * W:
@@ -168,17 +159,15 @@ def _rates(window: Window, search: Search, row: int) -> None:
     else:
         c = row - (W * T + T + 2 * W)
         for j in range(n):
-            rate[j] = 0.0
-        for w in range(W):
-            if search.inside[c, w] == 1:
-                for j in range(n):
-                    rate[j] -= search.sense[c] * edge[j, T + w]
+            total = 0.0
+            for w in range(W):
+                total += inside[c, w] * edge[j, T + w]
+            rate[j] = -sense[c] * total
 
 
 @kernel
-def _exchange(search: Search, n: int, leaving: int, row: int, gap: float) -> None:
-    """Let the row enter the basis in the place of another."""
-    edge, rate, price, point = search.edge, search.rate, search.price, search.point
+def _exchange(n: int, leaving: int, gap: float, edge: Floats, rate: Floats, price: Floats, point: Floats) -> None:
+    """Let a row, violated by `gap`, enter the basis in the place of another."""
     inverse = 1.0 / rate[leaving]
     for i in range(n):
         edge[leaving, i] *= inverse
@@ -191,8 +180,6 @@ def _exchange(search: Search, n: int, leaving: int, row: int, gap: float) -> Non
             for i in range(n):
                 edge[j, i] -= share * edge[leaving, i]
     price[leaving] = entering
-    search.basis[leaving] = row
-    search.known[PIVOTS] += 1
 
 
 @kernel
@@ -203,7 +190,7 @@ def sound(window: Window, search: Search) -> bool:
         row = search.basis[j]
         left = 0.0
         if row < W * T:
-            left = search.point[row % T] - search.point[T + row // T]
+            left = search.point[window.step[row]] - search.point[T + window.worker[row]]
         elif row < W * T + T + W:
             left = search.point[row - W * T]
         elif row < W * T + T + 2 * W:
@@ -213,7 +200,7 @@ def sound(window: Window, search: Search) -> bool:
             for w in range(W):
                 if search.inside[c, w] == 1:
                     left -= search.sense[c] * search.point[T + w]
-        if abs(left - right_side(window, search, row)) > 1e-3:
+        if abs(left - search.right[row]) > 1e-3:
             return False
     return True
 
@@ -229,6 +216,7 @@ def exact_bound(window: Window, search: Search, ray: int) -> int:
     n = T + W
     scale = window.facts[SCALE]
     scaled, rest, total, largest = search.scaled, search.scratch[0], search.scratch[1], search.scratch[2]
+    right, worker, step, basis = search.right, window.worker, window.step, search.basis
     goal = 0 if ray >= 0 else window.facts[WORKERS] * scale
     for h in range(T):
         total[h], largest[h] = 0, -1
@@ -241,9 +229,9 @@ def exact_bound(window: Window, search: Search, ray: int) -> int:
             return _NO_BOUND
         scaled[j] = max(0, round(price * scale))
     for j in range(n + 1):
-        row = search.basis[j] if j < n else ray
+        row = basis[j] if j < n else ray
         if 0 <= row < W * T + T:
-            h = row % T if row < W * T else row - W * T
+            h = step[row]
             total[h] += scaled[j]
             if largest[h] < 0 or scaled[j] > scaled[largest[h]]:
                 largest[h] = j
@@ -255,16 +243,16 @@ def exact_bound(window: Window, search: Search, ray: int) -> int:
     value = 0
     size = 0.0  # what the sum below could reach: no overflow goes unseen
     for j in range(n + 1):
-        row = search.basis[j] if j < n else ray
+        row = basis[j] if j < n else ray
         amount = scaled[j]
         if amount == 0:
             continue
         if row < W * T + T:
-            b = right_side(window, search, row)
+            b = right[row]
             value += amount * b
             size += abs(float(amount) * float(b))
             if row < W * T:
-                rest[row // T] -= amount
+                rest[worker[row]] -= amount
         elif row >= W * T + T + 2 * W:
             c = row - (W * T + T + 2 * W)
             value -= amount * search.sense[c] * search.limit[c]

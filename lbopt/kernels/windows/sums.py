@@ -10,7 +10,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.windows.terms import Search, Window, Words
+from lbopt.kernels.windows.terms import Search, Totals, Window, Words
 
 
 @kernel
@@ -34,17 +34,11 @@ def tabulate(v: Ints, most: int, sums: Words) -> None:
 
 
 @kernel
-def _has(window: Window, c: int, t: int) -> bool:
-    return (window.sums[c, t >> 6] >> np.uint64(t & 63)) & np.uint64(1) != 0
-
-
-@kernel
-def _last_listed(window: Window, c: int, t: int) -> int:
-    """Return the position of the last listed total <= t of c requests; one before the first where there is none."""
-    low, high = window.begin[c], window.begin[c + 1]
+def _last_listed(listed: Ints, low: int, high: int, t: int) -> int:
+    """Return the position of the last total <= t in listed[low:high]; low - 1 where there is none."""
     while low < high:
         middle = (low + high) >> 1
-        if window.listed[middle] <= t:
+        if listed[middle] <= t:
             low = middle + 1
         else:
             high = middle
@@ -62,13 +56,6 @@ def class_at_most(v: Ints, size: int) -> int:
         else:
             high = middle
     return low - 1
-
-
-@kernel
-def class_of(v: Ints, size: int) -> int:
-    """Return the class of exactly this size, -1 for none."""
-    k = class_at_most(v, size)
-    return k if k >= 0 and v[k] == size else -1
 
 
 @kernel
@@ -111,28 +98,50 @@ def _pair(v: Ints, avail: Ints, least: int, most: int, t: int, up: bool) -> int:
 
 
 @kernel
-def total_next_to(window: Window, search: Search, w: int, t: int, up: bool) -> int:
-    """Return the total next to t that worker w may have at this node: <= t, or >= t with `up`; -1 for none."""
-    v, avail, held = window.v, search.avail, search.held[w]
-    left = window.slots[w] - search.fixed[w]
+def total_of_left(
+    v: Ints, avail: Ints, small: Ints, totals: Totals, left: int, least: int, most: int, t: int, up: bool
+) -> int:
+    """Return the total next to t that `left` requests may have, the largest of the classes least..most; -1 for none.
+
+    Below or at t; with `up` above or at it.
+    """
     if left == 0:
-        return held if (held >= t if up else held <= t) else -1
-    least, most = search.least_next[w], search.most_next[w]
-    if left <= 2:
-        rest = _single(v, avail, least, most, t - held, up) if left == 1 else _pair(v, avail, least, most, t - held, up)
-        return held + rest if rest >= 0 else -1
-    low = held + max(window.small[left], v[least] + window.small[left - 1])
-    high = held + left * v[most]
+        return 0 if (t <= 0 if up else t >= 0) else -1
+    if left == 1:
+        return _single(v, avail, least, most, t, up)
+    if left == 2:
+        return _pair(v, avail, least, most, t, up)
+    low = max(small[left], v[least] + small[left - 1])
+    high = left * v[most]
     t = max(t, low) if up else min(t, high)
     if not low <= t <= high:
         return -1
-    if window.begin[left] < window.begin[left + 1]:
-        at = _last_listed(window, left, t - held - (1 if up else 0)) + (1 if up else 0)
-        if not window.begin[left] <= at < window.begin[left + 1]:
+    listed, begin, sums = totals.listed, totals.begin, totals.sums
+    if begin[left] < begin[left + 1]:
+        at = _last_listed(listed, begin[left], begin[left + 1], t - 1 if up else t) + (1 if up else 0)
+        if not begin[left] <= at < begin[left + 1]:
             return -1
-        t = held + window.listed[at]
-    elif left < window.sums.shape[0]:
+        t = listed[at]
+    elif left < sums.shape[0]:
         step = 1 if up else -1
-        while low <= t <= high and t - held <= left * v[v.size - 1] and not _has(window, left, t - held):
+        while low <= t <= high and (sums[left, t >> 6] >> np.uint64(t & 63)) & np.uint64(1) == 0:
             t += step
     return t if low <= t <= high else -1
+
+
+@kernel
+def total_next_to(window: Window, search: Search, w: int, t: int, up: bool) -> int:
+    """Return the total next to t that worker w may have at this node: <= t, or >= t with `up`; -1 for none."""
+    held = search.held[w]
+    rest = total_of_left(
+        window.v,
+        search.avail,
+        window.small,
+        window.totals,
+        window.slots[w] - search.fixed[w],
+        search.least_next[w],
+        search.most_next[w],
+        t - held,
+        up,
+    )
+    return held + rest if rest >= 0 else -1

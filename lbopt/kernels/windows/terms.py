@@ -37,6 +37,14 @@ STUCK, OPEN, DONE = -1, 0, 1
 CLOSED = 1 << 62
 
 
+class Totals(NamedTuple):
+    """Which totals c requests can have, as far as that is known."""
+
+    listed: Ints  # all totals that few requests can have, ascending for each number of them
+    begin: Ints  # (Q + 2,) where those of c requests begin; they end where those of c + 1 begin
+    sums: Words  # (., .) bit t of row c: whether c requests can have the total t; rows that are absent are not known
+
+
 class Window(NamedTuple):
     """A decision over a window, every slot of which is filled by exactly one request.
 
@@ -46,15 +54,15 @@ class Window(NamedTuple):
     v: Ints  # (K,) sizes, ascending
     n: Ints  # (K,) requests
     must: Ints  # (K,) how many of them must be admitted
+    worker: Ints  # (rows,) the worker whose sum is in the row, -1 = none or several
+    step: Ints  # (rows,) the step whose envelope is in the row, -1 = none
     peak: Ints  # (W, T) load without sizes, less the heaviest of all workers at that step
     floor: Ints  # (T,) heaviest closed worker, in the same terms
     slots: Ints  # (W,)
     low: Ints  # (W,) total of the smallest requests that fill it
     high: Ints  # (W,) total of the largest
     small: Ints  # (Q + 1,) totals of the smallest requests
-    listed: Ints  # all totals that few requests can have, ascending for each number of them
-    begin: Ints  # (Q + 2,) where those of c requests begin; they end where those of c + 1 begin
-    sums: Words  # (., .) bit t of row c: whether c requests can have the total t; rows that are absent are not known
+    totals: Totals
     order: Ints  # (W,) workers in the order of filling: fewest slots first
     facts: Ints  # (4,)
 
@@ -82,6 +90,7 @@ class Search(NamedTuple):
     inside: Ints  # (CUTS, W) workers of each cut
     sense: Ints  # (CUTS,) +1: at most `limit` tokens together; -1: at least
     limit: Ints  # (CUTS,)
+    right: Ints  # (rows,) right side of each row at the node at hand
     basis: Ints  # (n,) row at each position of the basis
     edge: Floats  # (n, n) direction along which only the slack of that row grows
     price: Floats  # (n,) its dual value

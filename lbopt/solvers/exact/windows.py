@@ -18,6 +18,7 @@ from lbopt.kernels.windows.terms import (
     DONE,
     OPEN,
     Search,
+    Totals,
     Window,
 )
 from lbopt.kernels.windows.tree import advance
@@ -91,20 +92,21 @@ class WindowDecision:
         scale = _FINEST_SCALE
         while scale * magnitude > _LARGEST:
             scale //= 2
+        every = np.arange(open_slots.size)
         listed, begin = _listed_totals(v, int(open_slots.max()))
         self.window = Window(
             v=v,
             n=n.astype(np.int64),
             must=counted,
+            worker=np.concatenate([np.repeat(every, T), np.full(T, -1), every, every, np.full(CUTS, -1)]),
+            step=np.concatenate([np.tile(np.arange(T), every.size + 1), np.full(2 * every.size + CUTS, -1)]),
             peak=np.ascontiguousarray(peak[self.workers]),
             floor=floor,
             slots=open_slots,
             low=low,
             high=high,
             small=ascending[: int(open_slots.max()) + 1],
-            listed=listed,
-            begin=begin,
-            sums=_tabulated_totals(v, begin),
+            totals=Totals(listed=listed, begin=begin, sums=_tabulated_totals(v, begin)),
             order=np.argsort(open_slots, kind="stable"),
             facts=np.array([G, self.constant, scale, int(counted.sum())], dtype=np.int64),
         )
@@ -139,6 +141,7 @@ class WindowDecision:
             inside=ints(CUTS, W),
             sense=ints(CUTS),
             limit=ints(CUTS),
+            right=np.concatenate([self.window.peak.ravel(), self.window.floor, np.zeros(2 * W + CUTS, dtype=np.int64)]),
             basis=ints(n),
             edge=np.zeros((n, n)),
             price=np.zeros(n),
