@@ -71,7 +71,7 @@ def advance(window: Window, search: Search, budget: int) -> int:
         pivots = known[PIVOTS]
         _visit(window, search, at)
         n = window.peak.shape[0] + window.peak.shape[1]
-        known[WORK] += 4 + (known[PIVOTS] - pivots) * (1 + n * n // 3000) + window.v.size // 100
+        known[WORK] += 15 + window.v.size // 20 + (known[PIVOTS] - pivots) * (1 + n * n // 1500)
 
 
 @kernel
