@@ -8,16 +8,15 @@ else. Repeated until nothing changes.
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.windows.sums import class_at_most, total_of_left
-from lbopt.kernels.windows.terms import Search, Window
+from lbopt.kernels.windows.terms import Box, Pool
 
 
 @kernel
-def snap(window: Window, search: Search) -> bool:
+def snap(pool: Pool, slots: Ints, box: Box) -> bool:
     """Tighten the box of the node at hand in place; False where it is empty."""
-    # Arrays are passed one by one: a call with all of them costs more than what it does.
-    v, slots, small, totals, n = window.v, window.slots, window.small, window.totals, window.n
-    avail, fixed, held, low, high = search.avail, search.fixed, search.held, search.low, search.high
-    least, most, first, last = search.least_next, search.most_next, search.item_least, search.item_most
+    v, small, n = pool.v, pool.small, pool.n
+    low, high, first, last, avail = box.low, box.high, box.first, box.last, box.avail
+    fixed, held, least, most = box.fixed, box.held, box.least, box.most
     W, K, D = slots.size, v.size, first.shape[1]
     for k in range(K):
         avail[k] = n[k]
@@ -29,7 +28,7 @@ def snap(window: Window, search: Search) -> bool:
                 break
             if avail[last[w, at]] == 0:
                 return False
-            _take_next(w, v, avail, fixed, held, least, most, first, last)
+            _take_next(w, v, box)
     changed = True
     while changed:
         changed = False
@@ -50,37 +49,27 @@ def snap(window: Window, search: Search) -> bool:
                         if fixed[w] < D:
                             first[w, fixed[w]], last[w, fixed[w]] = a, b
                     if turn == 0:
-                        rest = total_of_left(v, avail, small, totals, left, least[w], most[w], low[w] - held[w], True)
-                        more = total_of_left(v, avail, small, totals, left, least[w], most[w], high[w] - held[w], False)
+                        rest = total_of_left(pool, avail, left, least[w], most[w], low[w] - held[w], True)
+                        more = total_of_left(pool, avail, left, least[w], most[w], high[w] - held[w], False)
                         if rest < 0 or more < 0 or rest > more:
                             return False
                         low[w], high[w] = held[w] + rest, held[w] + more
                 if left == 0 or least[w] < most[w] or fixed[w] >= D:
                     break
-                _take_next(w, v, avail, fixed, held, least, most, first, last)
+                _take_next(w, v, box)
                 changed = True
     return True
 
 
 @kernel
-def _take_next(
-    w: int,
-    v: Ints,
-    avail: Ints,
-    fixed: Ints,
-    held: Ints,
-    least: Ints,
-    most: Ints,
-    first: Ints,
-    last: Ints,
-) -> None:
+def _take_next(w: int, v: Ints, box: Box) -> None:
     """Bind the next request of worker w, whose class is known."""
-    k = least[w]
-    at = fixed[w] + 1
-    avail[k] -= 1
-    fixed[w] = at
-    held[w] += v[k]
-    least[w], most[w] = 0, k
-    if at < first.shape[1]:
-        least[w] = first[w, at]
-        most[w] = min(k, last[w, at])
+    k = box.least[w]
+    at = box.fixed[w] + 1
+    box.avail[k] -= 1
+    box.fixed[w] = at
+    box.held[w] += v[k]
+    box.least[w], box.most[w] = 0, k
+    if at < box.first.shape[1]:
+        box.least[w] = box.first[w, at]
+        box.most[w] = min(k, box.last[w, at])

@@ -3,21 +3,22 @@
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.windows.sums import class_at_most
-from lbopt.kernels.windows.terms import CONSTANT, COST, WORKERS, Search, Window
+from lbopt.kernels.windows.terms import CONSTANT, COST, WORKERS, Draft, Pool, Profile
 
 _FAR = 1 << 60
 
 
 @kernel
-def cost_of(window: Window, sums: Ints) -> int:
+def cost_of(profile: Profile, facts: Ints, sums: Ints) -> int:
     """Return the cost of sums S_w, tokens."""
-    W, T = window.peak.shape
-    G = window.facts[WORKERS]
-    cost = window.facts[CONSTANT]
+    peak = profile.peak
+    W, T = peak.shape
+    G = facts[WORKERS]
+    cost = facts[CONSTANT]
     for h in range(T):
-        top = window.floor[h]
+        top = profile.floor[h]
         for w in range(W):
-            top = max(top, window.peak[w, h] + sums[w])
+            top = max(top, peak[w, h] + sums[w])
         cost += G * top
     for w in range(W):
         cost -= T * sums[w]
@@ -70,28 +71,21 @@ def nearest(v: Ints, left: Ints, c: int, total: int, out: Ints) -> None:
 
 
 @kernel
-def fill_near(window: Window, search: Search, sums: Ints) -> bool:
-    """Fill search.pattern with sets near the given totals; False where a request that must be admitted is left over.
+def fill_near(pool: Pool, slots: Ints, order: Ints, draft: Draft, scratch: Ints) -> bool:
+    """Fill draft.pattern with sets near the totals draft.goal; False where a forced request is left over.
 
     Forced requests come first, largest first to the worker with most to receive a slot; then workers with fewest slots
     first, all slots but two filled with what is nearest to the mean, the last two together.
     """
-    v, slots, order, left, pattern, placed = (
-        window.v,
-        window.slots,
-        window.order,
-        search.left,
-        search.pattern,
-        search.placed,
-    )
+    v, left, pattern, placed, sums = pool.v, draft.left, draft.pattern, draft.placed, draft.goal
     W, K = slots.size, v.size
-    filled, out = search.scratch[0], search.scratch[1]
+    filled, out = scratch[0], scratch[1]
     for k in range(K):
-        left[k] = window.n[k]
+        left[k] = pool.n[k]
     for w in range(W):
         filled[w], placed[w] = 0, 0
     for k in range(K - 1, -1, -1):
-        for _ in range(window.must[k]):
+        for _ in range(pool.must[k]):
             best = -1
             for w in range(W):
                 if filled[w] < slots[w] and (
@@ -137,10 +131,10 @@ def total_of(v: Ints, out: Ints, side: int, c: int) -> int:
 
 
 @kernel
-def offer(window: Window, search: Search, cost: int) -> None:
-    """Keep search.pattern where it costs less than the best known."""
-    if cost < search.known[COST]:
-        search.known[COST] = cost
-        for w in range(window.slots.size):
-            for q in range(window.slots[w]):
-                search.answer[w, q] = search.pattern[w, q]
+def offer(known: Ints, answer: Ints, pattern: Ints, cost: int) -> None:
+    """Keep the pattern where it costs less than the best known."""
+    if cost < known[COST]:
+        known[COST] = cost
+        for w in range(pattern.shape[0]):
+            for q in range(pattern.shape[1]):
+                answer[w, q] = pattern[w, q]

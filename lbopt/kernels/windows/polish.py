@@ -8,20 +8,21 @@ below or above that point, whichever costs less.
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.windows.placing import cost_of, nearest, total_of
-from lbopt.kernels.windows.terms import WORKERS, Search, Window
+from lbopt.kernels.windows.terms import WORKERS, Draft, Pool, Profile
 
 _FAR = 1 << 60
 
 
 @kernel
-def note_tops(window: Window, sums: Ints, tops: Ints) -> None:
+def note_tops(profile: Profile, sums: Ints, tops: Ints) -> None:
     """Set tops[h] to the heaviest load of step h, its worker, the second, its worker, and the third; -1 is closed."""
-    W, T = window.peak.shape
+    peak = profile.peak
+    W, T = peak.shape
     for h in range(T):
-        a, b, c = window.floor[h], -_FAR, -_FAR
+        a, b, c = profile.floor[h], -_FAR, -_FAR
         wa, wb = -1, -1
         for w in range(W):
-            load = window.peak[w, h] + sums[w]
+            load = peak[w, h] + sums[w]
             if load > a:
                 c, b, wb, a, wa = b, a, wa, load, w
             elif load > b:
@@ -32,22 +33,20 @@ def note_tops(window: Window, sums: Ints, tops: Ints) -> None:
 
 
 @kernel
-def cost_alone(window: Window, tops: Ints, w: int, total: int) -> int:
+def cost_alone(peak: Ints, G: int, tops: Ints, w: int, total: int) -> int:
     """Return G * sum_h max_h - T * S_w with S_w = total and the others as noted in tops."""
-    T = window.peak.shape[1]
-    G = window.facts[WORKERS]
+    T = peak.shape[1]
     area = 0
     for h in range(T):
         others = tops[h, 2] if tops[h, 1] == w else tops[h, 0]
-        area += max(others, window.peak[w, h] + total)
+        area += max(others, peak[w, h] + total)
     return G * area - T * total
 
 
 @kernel
-def cost_of_two(window: Window, tops: Ints, w: int, total: int, u: int, other: int) -> int:
+def cost_of_two(peak: Ints, G: int, tops: Ints, w: int, total: int, u: int, other: int) -> int:
     """Return G * sum_h max_h - T * (S_w + S_u) with the others as noted in tops."""
-    T = window.peak.shape[1]
-    G = window.facts[WORKERS]
+    T = peak.shape[1]
     area = 0
     for h in range(T):
         first, second = tops[h, 1], tops[h, 3]
@@ -57,18 +56,17 @@ def cost_of_two(window: Window, tops: Ints, w: int, total: int, u: int, other: i
             others = tops[h, 2]
         else:
             others = tops[h, 4]
-        area += max(others, max(window.peak[w, h] + total, window.peak[u, h] + other))
+        area += max(others, max(peak[w, h] + total, peak[u, h] + other))
     return G * area - T * (total + other)
 
 
 @kernel
-def ideal_total(window: Window, tops: Ints, w: int, margins: Ints) -> int:
+def ideal_total(peak: Ints, G: int, tops: Ints, w: int, margins: Ints) -> int:
     """Return the S_w of least cost, with the others as noted in tops."""
-    T = window.peak.shape[1]
-    G = window.facts[WORKERS]
+    T = peak.shape[1]
     for h in range(T):
         others = tops[h, 2] if tops[h, 1] == w else tops[h, 0]
-        margin = max(others, -_FAR) - window.peak[w, h]
+        margin = max(others, -_FAR) - peak[w, h]
         at = h
         while at > 0 and margins[at - 1] > margin:
             margins[at] = margins[at - 1]
@@ -78,39 +76,34 @@ def ideal_total(window: Window, tops: Ints, w: int, margins: Ints) -> int:
 
 
 @kernel
-def polish(window: Window, search: Search, rounds: int) -> int:
-    """Improve search.pattern (its requests taken from search.left, its sums in search.placed); return its cost."""
-    cost = cost_of(window, search.placed)
+def polish(pool: Pool, profile: Profile, slots: Ints, facts: Ints, draft: Draft, rounds: int, scratch: Ints) -> int:
+    """Improve draft.pattern (its requests taken from draft.left, its sums in draft.placed); return its cost."""
+    G = facts[WORKERS]
+    cost = cost_of(profile, facts, draft.placed)
     for _ in range(rounds):
         before = cost
-        cost += _single_workers(window, search)
-        cost += _exchanges(window, search)
+        cost += _single_workers(pool, profile, slots, G, draft, scratch)
+        cost += _exchanges(pool.v, profile, slots, G, draft)
         if cost == before:
             break
     return cost
 
 
 @kernel
-def _single_workers(window: Window, search: Search) -> int:
+def _single_workers(pool: Pool, profile: Profile, slots: Ints, G: int, draft: Draft, scratch: Ints) -> int:
     """Reopen one slot, or two, of each worker; return the change of the cost."""
-    v, slots, left, pattern, placed, tops = (
-        window.v,
-        window.slots,
-        search.left,
-        search.pattern,
-        search.placed,
-        search.tops,
-    )
-    out, margins = search.scratch[1], search.scratch[2]
+    v, peak = pool.v, profile.peak
+    left, pattern, placed, tops = draft.left, draft.pattern, draft.placed, draft.tops
+    out, margins = scratch[1], scratch[2]
     change = 0
     stale = True
     for w in range(slots.size):
         c = slots[w]
         if stale:
-            note_tops(window, placed, tops)
+            note_tops(profile, placed, tops)
             stale = False
-        now = cost_alone(window, tops, w, placed[w])
-        ideal = ideal_total(window, tops, w, margins)
+        now = cost_alone(peak, G, tops, w, placed[w])
+        ideal = ideal_total(peak, G, tops, w, margins)
         for a in range(c):
             if c > 1 and a == c - 1:
                 break
@@ -128,8 +121,8 @@ def _single_workers(window: Window, search: Search) -> int:
                 best, side = now, -1
                 for s in range(2):
                     if out[2 * s] >= 0:
-                        cost = cost_alone(window, tops, w, others + total_of(v, out, 2 * s, n))
-                        if cost < best and _may_leave(window, left, k, j, out[2 * s], out[2 * s + 1], n):
+                        cost = cost_alone(peak, G, tops, w, others + total_of(v, out, 2 * s, n))
+                        if cost < best and _may_leave(pool, left, k, j, out[2 * s], out[2 * s + 1], n):
                             best, side = cost, 2 * s
                 if side >= 0:
                     k = out[side]
@@ -148,34 +141,34 @@ def _single_workers(window: Window, search: Search) -> int:
 
 
 @kernel
-def _may_leave(window: Window, left: Ints, k: int, j: int, new: int, other: int, n: int) -> bool:
+def _may_leave(pool: Pool, left: Ints, k: int, j: int, new: int, other: int, n: int) -> bool:
     """Return whether enough requests that must be admitted stay when classes k, j (now in left) give way to others."""
     for old in (k, j):
         if old >= 0:
             taken = 1 if old == new else 0
             if n == 2 and old == other:
                 taken += 1
-            if left[old] - taken > window.n[old] - window.must[old]:
+            if left[old] - taken > pool.n[old] - pool.must[old]:
                 return False
     return True
 
 
 @kernel
-def _exchanges(window: Window, search: Search) -> int:
+def _exchanges(v: Ints, profile: Profile, slots: Ints, G: int, draft: Draft) -> int:
     """Exchange single requests between two workers; return the change of the cost."""
-    v, slots, pattern, placed, tops = window.v, window.slots, search.pattern, search.placed, search.tops
+    peak, pattern, placed, tops = profile.peak, draft.pattern, draft.placed, draft.tops
     W = slots.size
     change = 0
-    note_tops(window, placed, tops)
+    note_tops(profile, placed, tops)
     for w in range(W):
         for u in range(w + 1, W):
-            now = cost_of_two(window, tops, w, placed[w], u, placed[u])
+            now = cost_of_two(peak, G, tops, w, placed[w], u, placed[u])
             best, at, to = now, -1, -1
             for a in range(slots[w]):
                 for b in range(slots[u]):
                     gain = v[pattern[u, b]] - v[pattern[w, a]]
                     if gain != 0:
-                        cost = cost_of_two(window, tops, w, placed[w] + gain, u, placed[u] - gain)
+                        cost = cost_of_two(peak, G, tops, w, placed[w] + gain, u, placed[u] - gain)
                         if cost < best:
                             best, at, to = cost, a, b
             if at >= 0:
@@ -184,5 +177,5 @@ def _exchanges(window: Window, search: Search) -> int:
                 placed[w] += gain
                 placed[u] -= gain
                 change += best - now
-                note_tops(window, placed, tops)
+                note_tops(profile, placed, tops)
     return change

@@ -14,7 +14,18 @@ sum over the workers is G at every step,
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.windows.terms import CLOSED, CONSTANT, CUT_COUNT, PIVOTS, SCALE, WORKERS, Search, Window
+from lbopt.kernels.windows.terms import (
+    CLOSED,
+    CONSTANT,
+    CUT_COUNT,
+    PIVOTS,
+    SCALE,
+    WORKERS,
+    Box,
+    Cuts,
+    Profile,
+    Program,
+)
 
 OPTIMAL, ABOVE, EMPTY, TIRED = 0, 1, 2, 3
 
@@ -23,57 +34,56 @@ _NO_BOUND = -(1 << 62)
 
 
 @kernel
-def first_basis(window: Window, search: Search, sums: Ints) -> None:
+def first_basis(profile: Profile, G: int, program: Program, sums: Ints) -> None:
     """Set up a basis that fits the sums: at each step its heaviest worker, and one side of each worker's box."""
-    W, T = window.peak.shape
-    G = window.facts[WORKERS]
+    peak, floor, edge, price, basis = profile.peak, profile.floor, program.edge, program.price, program.basis
+    gain = program.rate
+    W, T = peak.shape
     for j in range(T + W):
         for i in range(T + W):
-            search.edge[j, i] = 0.0
-        search.rate[j] = 0.0
-    for w in range(W):
-        search.rate[w] = T
+            edge[j, i] = 0.0
+        gain[j] = T
     for h in range(T):
         best = -1
-        top = window.floor[h]
+        top = floor[h]
         for w in range(W):
-            if window.peak[w, h] + sums[w] > top or (best < 0 and window.peak[w, h] + sums[w] == top):
-                top = window.peak[w, h] + sums[w]
+            if peak[w, h] + sums[w] > top or (best < 0 and peak[w, h] + sums[w] == top):
+                top = peak[w, h] + sums[w]
                 best = w
-        search.edge[h, h] = 1.0
-        search.price[h] = G
-        search.basis[h] = best * T + h if best >= 0 else W * T + h
+        edge[h, h] = 1.0
+        price[h] = G
+        basis[h] = best * T + h if best >= 0 else W * T + h
         if best >= 0:
-            search.rate[best] -= G
+            gain[best] -= G
     for w in range(W):
-        gain = search.rate[w]
-        sign = -1.0 if gain >= 0 else 1.0  # a worker that would gain by more is held by its high side
-        search.price[T + w] = abs(gain)
-        search.basis[T + w] = W * T + T + (W if gain >= 0 else 0) + w
-        search.edge[T + w, T + w] = sign
+        sign = -1.0 if gain[w] >= 0 else 1.0  # a worker that would gain by more is held by its high side
+        price[T + w] = abs(gain[w])
+        basis[T + w] = W * T + T + (W if gain[w] >= 0 else 0) + w
+        edge[T + w, T + w] = sign
         for h in range(T):
-            if search.basis[h] == w * T + h:
-                search.edge[T + w, h] = sign
-    search.known[PIVOTS] += 1
+            if basis[h] == w * T + h:
+                edge[T + w, h] = sign
 
 
 @kernel
-def optimise(window: Window, search: Search, enough: float, most: int) -> tuple[int, float, int]:
+def optimise(
+    profile: Profile, G: int, program: Program, box: Box, cuts: Cuts, known: Ints, enough: float, most: int
+) -> tuple[int, float, int]:
     """Solve the relaxation of the node at hand.
 
     Returns
     -------
     state, value, row
         OPTIMAL, ABOVE (the value has reached `enough`), EMPTY (the node has no point; `row` is the violated row that
-        shows it, and search.rate how) or TIRED (after `most` pivots); the value without the constant.
+        shows it, and program.rate how) or TIRED (after `most` pivots); the value without the constant.
     """
-    W, T = window.peak.shape
+    peak, floor, worker, step = profile.peak, profile.floor, profile.worker, profile.step
+    point, edge, basis, right = program.point, program.edge, program.basis, program.right
+    price, rate = program.price, program.rate
+    low, high, sense, inside = box.low, box.high, cuts.sense, cuts.inside
+    W, T = peak.shape
     n = T + W
-    G = window.facts[WORKERS]
-    peak, floor, point, edge, basis = window.peak, window.floor, search.point, search.edge, search.basis
-    price, rate, right = search.price, search.rate, search.right
-    low, high, sense, inside = search.low, search.high, search.sense, search.inside
-    cuts = search.known[CUT_COUNT]
+    count = known[CUT_COUNT]
     for i in range(n):
         point[i] = 0.0
     for j in range(n):
@@ -103,7 +113,7 @@ def optimise(window: Window, search: Search, enough: float, most: int) -> tuple[
         for h in range(T):
             if floor[h] - point[h] > worst:
                 worst, row = floor[h] - point[h], W * T + h
-        for c in range(cuts):
+        for c in range(count):
             if sense[c] == 0:
                 continue
             total = 0.0
@@ -116,7 +126,7 @@ def optimise(window: Window, search: Search, enough: float, most: int) -> tuple[
             return OPTIMAL, value, -1
         if turn == most:
             return TIRED, value, row
-        _rates(W, T, row, edge, rate, window.worker, window.step, sense, inside)
+        _rates(W, T, row, edge, rate, worker, step, sense, inside)
         leaving = -1
         least = 0.0
         for j in range(n):
@@ -128,7 +138,7 @@ def optimise(window: Window, search: Search, enough: float, most: int) -> tuple[
             return EMPTY, value, row
         _exchange(n, leaving, worst, edge, rate, price, point)
         basis[leaving] = row
-        search.known[PIVOTS] += 1
+        known[PIVOTS] += 1
     return TIRED, 0.0, -1
 
 
@@ -183,48 +193,48 @@ def _exchange(n: int, leaving: int, gap: float, edge: Floats, rate: Floats, pric
 
 
 @kernel
-def sound(window: Window, search: Search) -> bool:
+def sound(profile: Profile, program: Program, cuts: Cuts) -> bool:
     """Return whether the rows of the basis are tight at the point: the inverse has not drifted."""
-    W, T = window.peak.shape
+    W, T = profile.peak.shape
+    point = program.point
     for j in range(T + W):
-        row = search.basis[j]
+        row = program.basis[j]
         left = 0.0
         if row < W * T:
-            left = search.point[window.step[row]] - search.point[T + window.worker[row]]
+            left = point[profile.step[row]] - point[T + profile.worker[row]]
         elif row < W * T + T + W:
-            left = search.point[row - W * T]
+            left = point[row - W * T]
         elif row < W * T + T + 2 * W:
-            left = -search.point[row - W * T - W]
+            left = -point[row - W * T - W]
         else:
             c = row - (W * T + T + 2 * W)
             for w in range(W):
-                if search.inside[c, w] == 1:
-                    left -= search.sense[c] * search.point[T + w]
-        if abs(left - search.right[row]) > 1e-3:
+                left -= cuts.sense[c] * cuts.inside[c, w] * point[T + w]
+        if abs(left - program.right[row]) > 1e-3:
             return False
     return True
 
 
 @kernel
-def exact_bound(window: Window, search: Search, ray: int) -> int:
+def exact_bound(profile: Profile, facts: Ints, program: Program, box: Box, cuts: Cuts, ray: int, scratch: Ints) -> int:
     """Return what the prices prove about the node, in exact integers: a lower bound on the cost, tokens.
 
     With ray >= 0, the row that showed a node to be empty, the prices are those of the contradiction: CLOSED where it
-    holds in exact integers. -2**62 where the prices prove nothing.
+    holds in exact integers. -2**62 where the prices prove nothing. The prices stay in program.scaled.
     """
-    W, T = window.peak.shape
+    W, T = profile.peak.shape
     n = T + W
-    scale = window.facts[SCALE]
-    scaled, rest, total, largest = search.scaled, search.scratch[0], search.scratch[1], search.scratch[2]
-    right, worker, step, basis = search.right, window.worker, window.step, search.basis
-    goal = 0 if ray >= 0 else window.facts[WORKERS] * scale
+    scale = facts[SCALE]
+    scaled, right, basis, worker, step = program.scaled, program.right, program.basis, profile.worker, profile.step
+    rest, total, largest = scratch[0], scratch[1], scratch[2]
+    goal = 0 if ray >= 0 else facts[WORKERS] * scale
     for h in range(T):
         total[h], largest[h] = 0, -1
     for w in range(W):
         rest[w] = 0 if ray >= 0 else T * scale
     scaled[n] = scale if ray >= 0 else 0
     for j in range(n):
-        price = -search.rate[j] if ray >= 0 else search.price[j]
+        price = -program.rate[j] if ray >= 0 else program.price[j]
         if price * scale > 1e17:
             return _NO_BOUND
         scaled[j] = max(0, round(price * scale))
@@ -248,24 +258,22 @@ def exact_bound(window: Window, search: Search, ray: int) -> int:
         if amount == 0:
             continue
         if row < W * T + T:
-            b = right[row]
-            value += amount * b
-            size += abs(float(amount) * float(b))
+            value += amount * right[row]
+            size += abs(float(amount) * float(right[row]))
             if row < W * T:
                 rest[worker[row]] -= amount
         elif row >= W * T + T + 2 * W:
             c = row - (W * T + T + 2 * W)
-            value -= amount * search.sense[c] * search.limit[c]
-            size += abs(float(amount) * float(search.limit[c]))
+            value += amount * right[row]
+            size += abs(float(amount) * float(right[row]))
             for w in range(W):
-                if search.inside[c, w] == 1:
-                    rest[w] -= amount * search.sense[c]
+                rest[w] -= amount * cuts.sense[c] * cuts.inside[c, w]
     for w in range(W):
-        side = search.high[w] if rest[w] > 0 else search.low[w]
+        side = box.high[w] if rest[w] > 0 else box.low[w]
         value -= rest[w] * side
         size += abs(float(rest[w]) * float(side))
     if size > 4e18:
         return _NO_BOUND
     if ray >= 0:
         return CLOSED if value > 0 else _NO_BOUND
-    return window.facts[CONSTANT] - (-value // scale)
+    return facts[CONSTANT] - (-value // scale)

@@ -7,7 +7,7 @@ is tried first: sets of like sizes leave the large requests to others. The last 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.windows.sums import class_at_most
-from lbopt.kernels.windows.terms import FIXED_AT, FORCED, Search, Window
+from lbopt.kernels.windows.terms import Box, Draft, Pool
 
 FOUND, IMPOSSIBLE, GAVE_UP = 1, 0, -1
 
@@ -82,47 +82,47 @@ def _share(v: Ints, total: int, c: int) -> int:
 
 
 @kernel
-def assemble(window: Window, search: Search, sums: Ints, patience: int) -> int:
-    """Fill search.pattern with disjoint sets of the given totals, requests that must be admitted among them.
+def assemble(
+    pool: Pool, slots: Ints, order: Ints, forced: int, box: Box, draft: Draft, patience: int
+) -> tuple[int, int]:
+    """Fill draft.pattern with disjoint sets of the totals draft.goal, requests that must be admitted among them.
 
-    The known requests of a worker come last in its row. Returns FOUND, IMPOSSIBLE or GAVE_UP; known[FIXED_AT] is then
-    the worker that was hardest to serve.
+    The known requests of a worker come last in its row. Returns FOUND, IMPOSSIBLE or GAVE_UP, and the worker that was
+    hardest to serve.
     """
-    v, slots, order, left, pattern = window.v, window.slots, window.order, search.left, search.pattern
+    v, left, pattern = pool.v, draft.left, draft.pattern
     W = slots.size
     for k in range(v.size):
-        left[k] = search.avail[k]
+        left[k] = box.avail[k]
     at, deepest = 0, 0
     fresh = True
-    search.known[FIXED_AT] = order[0]
     while True:
         if at == W:
             good = True
-            if window.facts[FORCED] > 0:
+            if forced > 0:
                 for k in range(v.size):
-                    if left[k] > window.n[k] - window.must[k]:
+                    if left[k] > pool.n[k] - pool.must[k]:
                         good = False
             if good:
                 for w in range(W):
-                    for q in range(search.fixed[w]):
-                        pattern[w, slots[w] - search.fixed[w] + q] = search.item_most[w, q]
-                return FOUND
+                    for q in range(box.fixed[w]):
+                        pattern[w, slots[w] - box.fixed[w] + q] = box.last[w, q]
+                return FOUND, order[deepest]
             at -= 1
             fresh = False
         w = order[at]
-        if at > deepest:
-            deepest = at
-            search.known[FIXED_AT] = w
-        free = slots[w] - search.fixed[w]
-        total, most = sums[w] - search.held[w], search.most_next[w]
-        state, patience = next_set(v, window.small, left, free, most, total, pattern[w], fresh, patience)
+        deepest = max(at, deepest)
+        total = draft.goal[w] - box.held[w]
+        state, patience = next_set(
+            v, pool.small, left, slots[w] - box.fixed[w], box.most[w], total, pattern[w], fresh, patience
+        )
         if state == FOUND:
             at += 1
             fresh = True
         elif state == GAVE_UP:
-            return GAVE_UP
+            return GAVE_UP, order[deepest]
         else:
             at -= 1
             fresh = False
             if at < 0:
-                return IMPOSSIBLE
+                return IMPOSSIBLE, order[deepest]

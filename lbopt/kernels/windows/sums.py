@@ -10,7 +10,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.windows.terms import Search, Totals, Window, Words
+from lbopt.kernels.windows.terms import Box, Pool, Words
 
 
 @kernel
@@ -98,13 +98,12 @@ def _pair(v: Ints, avail: Ints, least: int, most: int, t: int, up: bool) -> int:
 
 
 @kernel
-def total_of_left(
-    v: Ints, avail: Ints, small: Ints, totals: Totals, left: int, least: int, most: int, t: int, up: bool
-) -> int:
+def total_of_left(pool: Pool, avail: Ints, left: int, least: int, most: int, t: int, up: bool) -> int:
     """Return the total next to t that `left` requests may have, the largest of the classes least..most; -1 for none.
 
     Below or at t; with `up` above or at it.
     """
+    v, small = pool.v, pool.small
     if left == 0:
         return 0 if (t <= 0 if up else t >= 0) else -1
     if left == 1:
@@ -116,7 +115,7 @@ def total_of_left(
     t = max(t, low) if up else min(t, high)
     if not low <= t <= high:
         return -1
-    listed, begin, sums = totals.listed, totals.begin, totals.sums
+    listed, begin, sums = pool.listed, pool.begin, pool.sums
     if begin[left] < begin[left + 1]:
         at = _last_listed(listed, begin[left], begin[left + 1], t - 1 if up else t) + (1 if up else 0)
         if not begin[left] <= at < begin[left + 1]:
@@ -130,18 +129,8 @@ def total_of_left(
 
 
 @kernel
-def total_next_to(window: Window, search: Search, w: int, t: int, up: bool) -> int:
+def total_next_to(pool: Pool, slots: Ints, box: Box, w: int, t: int, up: bool) -> int:
     """Return the total next to t that worker w may have at this node: <= t, or >= t with `up`; -1 for none."""
-    held = search.held[w]
-    rest = total_of_left(
-        window.v,
-        search.avail,
-        window.small,
-        window.totals,
-        window.slots[w] - search.fixed[w],
-        search.least_next[w],
-        search.most_next[w],
-        t - held,
-        up,
-    )
+    held = box.held[w]
+    rest = total_of_left(pool, box.avail, slots[w] - box.fixed[w], box.least[w], box.most[w], t - held, up)
     return held + rest if rest >= 0 else -1

@@ -6,9 +6,11 @@ it), or all sums exist one by one: then exact sets are looked for. Where there a
 worker that was hardest to serve is smaller than it could be, exactly that one, or larger.
 """
 
+from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.windows.boxes import snap
 from lbopt.kernels.windows.cuts import refresh, separate
+from lbopt.kernels.windows.nodes import push, take
 from lbopt.kernels.windows.placing import cost_of, fill_near, offer
 from lbopt.kernels.windows.polish import polish
 from lbopt.kernels.windows.relaxation import ABOVE, EMPTY, OPTIMAL, exact_bound, first_basis, optimise, sound
@@ -19,26 +21,39 @@ from lbopt.kernels.windows.terms import (
     CLOSED,
     CONSTANT,
     COST,
+    CUT_COUNT,
     DONE,
-    FIXED_AT,
+    FORCED,
+    HARDEST,
     NODES,
     OPEN,
     PIVOTS,
     PLUNGE,
+    RAY,
     STARTED,
     STUCK,
     UNSETTLED,
     VISITED,
     WORK,
+    WORKERS,
+    Box,
+    Draft,
+    Nodes,
+    Pool,
     Search,
     Window,
 )
 
-#: Steps of the search for exact sets before it gives up: at most a few milliseconds.
+#: Steps of the search for exact sets before it gives up: a fraction of a millisecond.
 PATIENCE = 3000
 
 #: Nodes between two looks at whether the inverse has drifted.
 _LOOK = 16
+
+#: How `visit` leaves a node: its box is empty; a cut shows that; the prices of a contradiction do; the prices show that
+#: nothing cheaper is left; all sums are settled and no sets have them; an assignment was found that costs as much as
+#: the bound; nothing here settles it; or it has children, by the total of worker known[HARDEST] or by its next request.
+NO_BOX, NO_CUT, NO_POINT, NOT_CHEAPER, NO_SETS, REACHED, UNKNOWN, BY_TOTAL, BY_CLASS = range(9)
 
 _ENDLESS = 1e300
 
@@ -51,226 +66,176 @@ def advance(window: Window, search: Search, budget: int) -> int:
     """
     known = search.known
     if known[STARTED] == 0:
-        _start(window, search)
+        begin(window, search)
+    n = search.program.price.size
     stop = known[WORK] + budget
     while True:
         least, at = CLOSED, -1
         for i in range(known[NODES]):
-            if search.bounds[i] < least:
-                least, at = search.bounds[i], i
+            if search.nodes.bounds[i] < least:
+                least, at = search.nodes.bounds[i], i
         known[BOUND] = max(known[BOUND], min(min(least, known[UNSETTLED]), known[COST]))
         if known[BOUND] >= known[COST]:
             return DONE
         if known[WORK] >= stop:
             return OPEN
-        if at < 0 or known[NODES] + 3 > search.bounds.size:
+        if at < 0 or known[NODES] + 3 > search.nodes.bounds.size:
             return STUCK
         if 0 <= known[PLUNGE] < known[NODES]:
             at = known[PLUNGE]
         known[PLUNGE] = -1
         pivots = known[PIVOTS]
-        _visit(window, search, at)
-        n = window.peak.shape[0] + window.peak.shape[1]
-        known[WORK] += 15 + window.v.size // 20 + (known[PIVOTS] - pivots) * (1 + n * n // 1500)
+        lb = take(known, search.nodes, search.box, at)
+        if lb < known[COST]:
+            visit(window, search, lb)
+        known[WORK] += 15 + window.pool.v.size // 20 + (known[PIVOTS] - pivots) * (1 + n * n // 1500)
 
 
 @kernel
-def _start(window: Window, search: Search) -> None:
+def begin(window: Window, search: Search) -> None:
     """Open the root."""
-    known = search.known
+    known, nodes = search.known, search.nodes
     for w in range(window.slots.size):
-        search.lows[0, w], search.highs[0, w] = window.low[w], window.high[w]
-        for q in range(search.item_least.shape[1]):
-            search.least[0, w, q], search.most[0, w, q] = 0, window.v.size - 1
-    search.bounds[0] = 0
+        nodes.low[0, w], nodes.high[0, w] = window.low[w], window.high[w]
+        for q in range(nodes.first.shape[2]):
+            nodes.first[0, w, q], nodes.last[0, w, q] = 0, window.pool.v.size - 1
+    nodes.bounds[0] = 0
     known[NODES], known[STARTED], known[PLUNGE], known[UNSETTLED] = 1, 1, -1, CLOSED
-    first_basis(window, search, window.low)
-
-
-@kernel
-def _close(search: Search, i: int) -> None:
-    """Take node i off the list, and make it the one at hand."""
-    last = search.known[NODES] - 1
-    search.bounds[i] = search.bounds[last]
-    for w in range(search.low.size):
-        search.low[w], search.high[w] = search.lows[i, w], search.highs[i, w]
-        search.lows[i, w], search.highs[i, w] = search.lows[last, w], search.highs[last, w]
-        for q in range(search.item_least.shape[1]):
-            search.item_least[w, q], search.item_most[w, q] = search.least[i, w, q], search.most[i, w, q]
-            search.least[i, w, q], search.most[i, w, q] = search.least[last, w, q], search.most[last, w, q]
-    search.known[NODES] = last
-
-
-@kernel
-def _open(search: Search, bound: int) -> int:
-    """Put the node at hand on the list; return its number."""
-    at = search.known[NODES]
-    search.bounds[at] = bound
-    for w in range(search.low.size):
-        search.lows[at, w], search.highs[at, w] = search.low[w], search.high[w]
-        for q in range(search.item_least.shape[1]):
-            search.least[at, w, q], search.most[at, w, q] = search.item_least[w, q], search.item_most[w, q]
-    search.known[NODES] = at + 1
-    return at
-
-
-@kernel
-def _push_total(search: Search, bound: int, w: int, low: int, high: int) -> int:
-    """Open the node at hand with other sides for worker w; return its number, -1 where they are empty."""
-    if low > high:
-        return -1
-    at = _open(search, bound)
-    search.lows[at, w], search.highs[at, w] = low, high
-    return at
-
-
-@kernel
-def _push_class(search: Search, bound: int, w: int, least: int, most: int) -> int:
-    """Open the node at hand with other classes for the next request of worker w; -1 where there are none."""
-    if least > most:
-        return -1
-    at = _open(search, bound)
-    q = search.fixed[w]
-    search.least[at, w, q], search.most[at, w, q] = least, most
-    return at
+    first_basis(window.profile, window.facts[WORKERS], search.program, window.low)
 
 
 @kernel
 def _relax(window: Window, search: Search, lb: int) -> tuple[int, int]:
-    """Solve the relaxation of the node at hand, with cuts; return the state and the bound that is proved."""
-    known = search.known
-    W, T = window.peak.shape
-    most = 100 + 6 * (W + T)
-    enough = float(known[COST] - window.facts[CONSTANT]) - 1.0 + 1e-4
+    """Solve the relaxation of the node at hand, with cuts; return its state and the bound that is proved."""
+    known, box, cuts, program, scratch = search.known, search.box, search.cuts, search.program, search.scratch
+    pool, profile, slots, facts = window.pool, window.profile, window.slots, window.facts
+    most = 100 + 6 * program.price.size
+    enough = float(known[COST] - facts[CONSTANT]) - 1.0 + 1e-4
     state = OPTIMAL
     fresh = False
-    for _turn in range(12 if known[VISITED] == 1 else 3):
-        state, _value, row = optimise(window, search, enough, most)
-        if state == EMPTY:
-            if exact_bound(window, search, row) == CLOSED:
-                return state, CLOSED
-        else:
-            lb = max(lb, exact_bound(window, search, -1))
-            if lb >= known[COST]:
-                return state, lb
-            if state == ABOVE:
-                enough = _ENDLESS
-                continue
-        if state == EMPTY or (known[VISITED] % _LOOK == 0 and not sound(window, search)):
+    for _ in range(12 if known[VISITED] == 1 else 3):
+        state, _value, row = optimise(profile, facts[WORKERS], program, box, cuts, known, enough, most)
+        ray = row if state == EMPTY else -1
+        lb = max(lb, exact_bound(profile, facts, program, box, cuts, ray, scratch))
+        known[RAY] = ray
+        if lb >= known[COST]:
+            return state, lb
+        if state == ABOVE:
+            enough = _ENDLESS
+        elif state == EMPTY or (known[VISITED] % _LOOK == 0 and not sound(profile, program, cuts)):
             if fresh:
                 return state, lb
             fresh = True
-            first_basis(window, search, search.low)
-            continue
-        if state != OPTIMAL or separate(window, search) == 0:
+            first_basis(profile, facts[WORKERS], program, box.low)
+        elif state != OPTIMAL or separate(pool, slots, facts[FORCED], box, cuts, program, known, scratch) == 0:
             break
     return state, lb
 
 
 @kernel
-def _visit(window: Window, search: Search, i: int) -> None:
-    """Close node i, or put its children in its place."""
-    known, low, high, point = search.known, search.low, search.high, search.point
-    W, T = window.peak.shape
-    lb = search.bounds[i]
-    _close(search, i)
+def visit(window: Window, search: Search, lb: int) -> int:
+    """Close the node at hand, whose bound is lb, or open its children; return which of the above it was."""
+    known, box, draft, nodes = search.known, search.box, search.draft, search.nodes
+    pool, slots, facts = window.pool, window.slots, window.facts
     known[VISITED] += 1
-    if lb >= known[COST] or not snap(window, search) or not refresh(window, search):
-        return
+    if not snap(pool, slots, box):
+        return NO_BOX
+    if not refresh(
+        pool, slots, facts[FORCED], box, search.cuts, known[CUT_COUNT], search.program.right, search.scratch
+    ):
+        return NO_CUT
     state, lb = _relax(window, search, lb)
     if lb >= known[COST]:
-        return
-    sums = search.rounded
+        return NO_POINT if state == EMPTY else NOT_CHEAPER
+    W = slots.size
+    point = search.program.point[search.program.point.size - W :]
     for w in range(W):
-        sums[w] = min(max(round(point[T + w]), low[w]), high[w])
-    w = _impossible_sum(window, search)
-    if w >= 0:
-        if _now_and_then(search) and fill_near(window, search, sums):
-            offer(window, search, polish(window, search, 3))
-            if lb >= known[COST]:
-                return
-        _split_total(window, search, lb, w)
-        return
-    state = assemble(window, search, sums, PATIENCE)
-    if state == FOUND:
-        offer(window, search, cost_of(window, sums))
-    elif _now_and_then(search) and fill_near(window, search, sums):
-        offer(window, search, polish(window, search, 3))
+        draft.goal[w] = min(max(round(point[w]), box.low[w]), box.high[w])
+    w = _impossible_total(pool, slots, box, point)
+    state = GAVE_UP
+    if w < 0:
+        state, known[HARDEST] = assemble(pool, slots, window.order, facts[FORCED], box, draft, PATIENCE)
+        if state == FOUND:
+            offer(known, search.answer, draft.pattern, cost_of(window.profile, facts, draft.goal))
+    if (
+        state != FOUND
+        and (known[VISITED] <= 30 or known[VISITED] % 16 == 0)
+        and fill_near(pool, slots, window.order, draft, search.scratch)
+    ):
+        cost = polish(pool, window.profile, slots, facts, draft, 3, search.scratch)
+        offer(known, search.answer, draft.pattern, cost)
     if lb >= known[COST]:
-        return
-    w = known[FIXED_AT]
-    if state == FOUND or not _can_split(window, search, w):
-        w = _next_to_settle(window, search)
+        return REACHED
+    if w >= 0:
+        known[HARDEST] = w
+        known[PLUNGE] = _beside(pool, slots, box, nodes, known, lb, w, point[w])
+        return BY_TOTAL
+    w = known[HARDEST]
+    if state == FOUND or not _can_split(slots, box, w):
+        w = _next_to_settle(slots, box)
     if w < 0:
         if state == GAVE_UP:
             known[UNSETTLED] = min(known[UNSETTLED], lb)
-    elif window.slots[w] - search.fixed[w] > 1 and search.fixed[w] < search.item_least.shape[1]:
-        _split_class(window, search, lb, w)
-    else:
-        s = sums[w]
-        _push_total(search, lb, w, low[w], s - 1)
-        _push_total(search, lb, w, s + 1, high[w])
-        known[PLUNGE] = _push_total(search, lb, w, s, s)
+            return UNKNOWN
+        return NO_SETS
+    known[HARDEST] = w
+    if slots[w] - box.fixed[w] > 1 and box.fixed[w] < box.first.shape[1]:
+        known[PLUNGE] = _around_class(pool, slots, box, nodes, draft, known, lb, w, search.scratch[0])
+        return BY_CLASS
+    s = draft.goal[w]
+    push(known, nodes, box, lb, w, False, box.low[w], s - 1)
+    push(known, nodes, box, lb, w, False, s + 1, box.high[w])
+    known[PLUNGE] = push(known, nodes, box, lb, w, False, s, s)
+    return BY_TOTAL
 
 
 @kernel
-def _split_total(window: Window, search: Search, lb: int, w: int) -> None:
-    """Open two children: worker w has a total below that of the point, or above it; the nearer one goes on."""
-    known = search.known
-    s = search.point[window.peak.shape[1] + w]
-    below = total_next_to(window, search, w, _floor(s), False)
-    above = total_next_to(window, search, w, _floor(s) + 1, True)
+def _beside(pool: Pool, slots: Ints, box: Box, nodes: Nodes, known: Ints, lb: int, w: int, s: float) -> int:
+    """Open two children: worker w has a total below s, or above it; return the nearer one, which goes on."""
+    below = total_next_to(pool, slots, box, w, _floor(s), False)
+    above = total_next_to(pool, slots, box, w, _floor(s) + 1, True)
     if above < 0 or (below >= 0 and s - below < above - s):
-        if above >= 0:
-            _push_total(search, lb, w, above, search.high[w])
-        known[PLUNGE] = _push_total(search, lb, w, search.low[w], below)
+        nearer, farther = (box.low[w], below), (above, box.high[w] if above >= 0 else -2)
     else:
-        if below >= 0:
-            _push_total(search, lb, w, search.low[w], below)
-        known[PLUNGE] = _push_total(search, lb, w, above, search.high[w])
+        nearer, farther = (above, box.high[w]), (box.low[w], below)
+    push(known, nodes, box, lb, w, False, farther[0], farther[1])
+    return push(known, nodes, box, lb, w, False, nearer[0], nearer[1])
 
 
 @kernel
-def _split_class(window: Window, search: Search, lb: int, w: int) -> None:
-    """Open three children: the next request of worker w is smaller than one it could have, that one, or larger."""
-    least, most = search.least_next[w], search.most_next[w]
-    row, left = search.scratch[0], search.left
-    for k in range(window.v.size):
-        left[k] = search.avail[k]
-    free = window.slots[w] - search.fixed[w]
-    rest = search.rounded[w] - search.held[w]
-    state, _ = next_set(window.v, window.small, left, free, most, rest, row, True, PATIENCE)
-    k = row[0] if state == FOUND else (least + most) // 2
-    k = min(max(k, least), most)
-    _push_class(search, lb, w, k + 1, most)
-    _push_class(search, lb, w, least, k - 1)
-    search.known[PLUNGE] = _push_class(search, lb, w, k, k)
+def _around_class(
+    pool: Pool, slots: Ints, box: Box, nodes: Nodes, draft: Draft, known: Ints, lb: int, w: int, row: Ints
+) -> int:
+    """Open three children: the next request of worker w is larger than one it could have, smaller, or that one."""
+    first, last = box.least[w], box.most[w]
+    for k in range(pool.v.size):
+        draft.left[k] = box.avail[k]
+    rest = draft.goal[w] - box.held[w]
+    free = slots[w] - box.fixed[w]
+    state, _ = next_set(pool.v, pool.small, draft.left, free, last, rest, row, True, PATIENCE)
+    k = row[0] if state == FOUND else (first + last) // 2
+    k = min(max(k, first), last)
+    push(known, nodes, box, lb, w, True, k + 1, last)
+    push(known, nodes, box, lb, w, True, first, k - 1)
+    return push(known, nodes, box, lb, w, True, k, k)
 
 
 @kernel
-def _can_split(window: Window, search: Search, w: int) -> bool:
+def _can_split(slots: Ints, box: Box, w: int) -> bool:
     """Return whether something about worker w is open that a branch can settle."""
-    if search.low[w] < search.high[w]:
-        return True
-    return search.fixed[w] < min(window.slots[w], search.item_least.shape[1])
+    return box.low[w] < box.high[w] or box.fixed[w] < min(slots[w], box.first.shape[1])
 
 
 @kernel
-def _now_and_then(search: Search) -> bool:
-    """Return whether this is a node at which an assignment near its sums is looked for."""
-    return search.known[VISITED] <= 30 or search.known[VISITED] % 16 == 0
-
-
-@kernel
-def _next_to_settle(window: Window, search: Search) -> int:
+def _next_to_settle(slots: Ints, box: Box) -> int:
     """Return the worker of fewest slots left, then with the smallest box, that can be split; -1 for none."""
-    low, high = search.low, search.high
+    low, high = box.low, box.high
     chosen = -1
     for w in range(low.size):
-        if _can_split(window, search, w):
-            left = window.slots[w] - search.fixed[w]
-            least = 0 if chosen < 0 else window.slots[chosen] - search.fixed[chosen]
-            if chosen < 0 or left < least or (left == least and high[w] - low[w] < high[chosen] - low[chosen]):
+        if _can_split(slots, box, w):
+            left = slots[w] - box.fixed[w]
+            fewest = slots[chosen] - box.fixed[chosen]
+            if chosen < 0 or left < fewest or (left == fewest and high[w] - low[w] < high[chosen] - low[chosen]):
                 chosen = w
     return chosen
 
@@ -282,19 +247,18 @@ def _floor(s: float) -> int:
 
 
 @kernel
-def _impossible_sum(window: Window, search: Search) -> int:
+def _impossible_total(pool: Pool, slots: Ints, box: Box, point: Floats) -> int:
     """Return the worker whose sum at the point is farthest from what it can have, -1 where all are possible."""
-    W, T = window.peak.shape
     worst, chosen = 1e-3, -1
-    for w in range(W):
-        if search.low[w] == search.high[w]:
+    for w in range(slots.size):
+        if box.low[w] == box.high[w]:
             continue
-        s = search.point[T + w]
+        s = point[w]
         whole = _floor(s)
-        below = total_next_to(window, search, w, whole, False)
+        below = total_next_to(pool, slots, box, w, whole, False)
         if below >= 0 and s - below < 1e-3:
             continue
-        above = total_next_to(window, search, w, whole + 1, True)
+        above = total_next_to(pool, slots, box, w, whole + 1, True)
         distance = min(s - below if below >= 0 else _ENDLESS, above - s if above >= 0 else _ENDLESS)
         if distance > worst:
             worst, chosen = distance, w

@@ -17,8 +17,14 @@ from lbopt.kernels.windows.terms import (
     CUTS,
     DONE,
     OPEN,
+    Box,
+    Cuts,
+    Draft,
+    Nodes,
+    Pool,
+    Profile,
+    Program,
     Search,
-    Totals,
     Window,
 )
 from lbopt.kernels.windows.tree import advance
@@ -95,65 +101,68 @@ class WindowDecision:
         every = np.arange(open_slots.size)
         listed, begin = _listed_totals(v, int(open_slots.max()))
         self.window = Window(
-            v=v,
-            n=n.astype(np.int64),
-            must=counted,
-            worker=np.concatenate([np.repeat(every, T), np.full(T, -1), every, every, np.full(CUTS, -1)]),
-            step=np.concatenate([np.tile(np.arange(T), every.size + 1), np.full(2 * every.size + CUTS, -1)]),
-            peak=np.ascontiguousarray(peak[self.workers]),
-            floor=floor,
+            pool=Pool(
+                v=v,
+                n=n.astype(np.int64),
+                must=counted,
+                small=ascending[: int(open_slots.max()) + 1],
+                listed=listed,
+                begin=begin,
+                sums=_tabulated_totals(v, begin),
+            ),
+            profile=Profile(
+                peak=np.ascontiguousarray(peak[self.workers]),
+                floor=floor,
+                worker=np.concatenate([np.repeat(every, T), np.full(T, -1), every, every, np.full(CUTS, -1)]),
+                step=np.concatenate([np.tile(np.arange(T), every.size + 1), np.full(2 * every.size + CUTS, -1)]),
+            ),
             slots=open_slots,
             low=low,
             high=high,
-            small=ascending[: int(open_slots.max()) + 1],
-            totals=Totals(listed=listed, begin=begin, sums=_tabulated_totals(v, begin)),
             order=np.argsort(open_slots, kind="stable"),
             facts=np.array([G, self.constant, scale, int(counted.sum())], dtype=np.int64),
         )
 
     def start(self, cost: int) -> Search:
         """Return a search for something cheaper than `cost`."""
-        W, T = self.window.peak.shape
-        K, Q, n = self.window.v.size, int(self.window.slots.max()), W + T
+        profile = self.window.profile
+        W, T = profile.peak.shape
+        K, Q, n = self.window.pool.v.size, int(self.window.slots.max()), W + T
         D = min(Q, _DEPTH)
         nodes = max(16, min(_NODES, _MEMORY // (W * (2 + 2 * D))))
-
-        def ints(*shape: int) -> IntArray:
-            return np.zeros(shape, dtype=np.int64)
-
         search = Search(
-            known=ints(11),
-            bounds=ints(nodes),
-            lows=np.empty((nodes, W), dtype=np.int64),
-            highs=np.empty((nodes, W), dtype=np.int64),
-            least=np.empty((nodes, W, D), dtype=np.int64),
-            most=np.empty((nodes, W, D), dtype=np.int64),
-            answer=ints(W, Q),
-            low=ints(W),
-            high=ints(W),
-            item_least=ints(W, D),
-            item_most=ints(W, D),
-            fixed=ints(W),
-            held=ints(W),
-            least_next=ints(W),
-            most_next=ints(W),
-            avail=ints(K),
-            inside=ints(CUTS, W),
-            sense=ints(CUTS),
-            limit=ints(CUTS),
-            right=np.concatenate([self.window.peak.ravel(), self.window.floor, np.zeros(2 * W + CUTS, dtype=np.int64)]),
-            basis=ints(n),
-            edge=np.zeros((n, n)),
-            price=np.zeros(n),
-            point=np.zeros(n),
-            rate=np.zeros(n),
-            scaled=ints(n + 1),
-            pattern=ints(W, Q),
-            rounded=ints(W),
-            left=ints(K),
-            placed=ints(W),
-            tops=ints(T, 5),
-            scratch=ints(8, max(K, W, T, Q, 8) + 1),
+            known=_ints(12),
+            nodes=Nodes(
+                bounds=_ints(nodes),
+                low=_ints(nodes, W),
+                high=_ints(nodes, W),
+                first=_ints(nodes, W, D),
+                last=_ints(nodes, W, D),
+            ),
+            box=Box(
+                low=_ints(W),
+                high=_ints(W),
+                first=_ints(W, D),
+                last=_ints(W, D),
+                fixed=_ints(W),
+                held=_ints(W),
+                least=_ints(W),
+                most=_ints(W),
+                avail=_ints(K),
+            ),
+            cuts=Cuts(inside=_ints(CUTS, W), sense=_ints(CUTS), limit=_ints(CUTS)),
+            program=Program(
+                right=np.concatenate([profile.peak.ravel(), profile.floor, _ints(2 * W + CUTS)]),
+                basis=_ints(n),
+                edge=np.zeros((n, n)),
+                price=np.zeros(n),
+                point=np.zeros(n),
+                rate=np.zeros(n),
+                scaled=_ints(n + 1),
+            ),
+            draft=Draft(goal=_ints(W), pattern=_ints(W, Q), left=_ints(K), placed=_ints(W), tops=_ints(T, 5)),
+            answer=_ints(W, Q),
+            scratch=_ints(8, max(K, W, T, Q, 8) + 1),
         )
         search.known[COST] = cost
         return search
@@ -169,6 +178,10 @@ class WindowDecision:
                 if request < assignment.size:  # beyond are the empty requests that fill slots up
                     assignment[request] = g
         return assignment
+
+
+def _ints(*shape: int) -> IntArray:
+    return np.zeros(shape, dtype=np.int64)
 
 
 def _listed_totals(v: IntArray, most: int) -> tuple[IntArray, IntArray]:
