@@ -105,9 +105,9 @@ def refresh(pool: Pool, slots: Ints, forced: int, box: Box, cuts: Cuts, count: i
         if sense == 0:
             continue
         limit = limit_of(pool, slots, box, cuts.inside[c], sense, forced, scratch[4])
+        cuts.limit[c] = limit
         if limit < 0:
             return False
-        cuts.limit[c] = limit
         right[first + 2 * W + c] = -sense * limit
         total = 0
         for w in range(W):
