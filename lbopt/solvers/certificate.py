@@ -103,7 +103,7 @@ def verify(problem: StepProblem, result: Result, *, exhaust_limit: int = EXHAUST
 
 
 def _check_proof_label(result: Result) -> None:
-    labels = ("elementary-bound", "exhaustion", "certificate", "search", f"claimed:{result.solver}")
+    labels = ("elementary-bound", "exhaustion", "certificate", f"claimed:{result.solver}")
     _demand(result.proof is None or result.proof in labels, f"proof is {result.proof!r}; expected one of {labels}")
     if result.stop_reason == "proved":
         good = result.status == "optimal" and result.proof in ("elementary-bound", "exhaustion", "certificate")
@@ -184,7 +184,6 @@ def _check_bound(
     whose = {
         "certificate": "lbopt's own search, whose certificate is not in the file",
         "exhaustion": "lbopt's own exhaustive search",
-        "search": "lbopt's own window search, which writes no certificate yet",
         None: "nobody",
     }.get(result.proof, result.solver)
     unverified.append(

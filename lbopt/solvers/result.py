@@ -65,8 +65,8 @@ class Result:
     proof
         Where `bound` comes from: "elementary-bound" (closed-form reasoning that `verify` repeats), "exhaustion"
         (lbopt's own enumeration), "certificate" (lbopt's own search; `certificate` writes the proof down),
-        "search" (lbopt's own window search, not yet written down as a certificate, hence its word), "claimed:<solver>";
-        None where nobody gave one.
+        "claimed:<solver>"; None where
+        nobody gave one.
     stop_reason
         One of `STOP_REASONS`.
     solver

@@ -124,7 +124,7 @@ def solve(
 
 def _search(problem: StepProblem, hint: Any, started: float, time_limit: float | None) -> Result | None:
     """Answer by lbopt's own search; None where the problem is of another kind or its numbers are too large for it."""
-    from lbopt.solvers.exact import search_exactly, search_window, written_proof
+    from lbopt.solvers.exact import search_exactly, search_window, written_proof, written_window_proof
 
     given = None if hint is None else check_assignment(problem, hint, who="the hint")
     value = None if given is None else objective(problem, given)
@@ -132,24 +132,22 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
     def remaining() -> float | None:
         return None if time_limit is None else time_limit - (time.perf_counter() - started)
 
-    now = problem.horizon == 0
-    answer = (search_exactly if now else search_window)(problem, value, remaining)
+    answer = (search_window if problem.horizon else search_exactly)(problem, value, remaining)
     if answer.stop == "refused":
         return None
 
     def written() -> Certificate:
-        return written_proof(problem, answer)
+        return written_window_proof(problem, answer.bound) if problem.horizon else written_proof(problem, answer)
 
-    done = "proved" if now else "claimed"
     return Result.of(
         problem,
         given if answer.assignment is None else answer.assignment,
         bound=answer.bound,
-        proof="certificate" if now else "search",
-        stop_reason=done if answer.stop == "done" else answer.stop,
+        proof="certificate",
+        stop_reason="proved" if answer.stop == "done" else answer.stop,
         solver="exact",
         seconds=time.perf_counter() - started,
-        evidence=written if now else None,
+        evidence=written,
     )
 
 

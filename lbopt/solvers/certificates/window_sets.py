@@ -15,6 +15,9 @@ from lbopt.solvers.certificates.window_box import WindowBox
 #: Steps before the check gives up.
 _PATIENCE = 200_000
 
+#: Unknown requests up to which sets are tried: each is a level of the recursion.
+_DEEPEST = 100
+
 
 def has_sets(box: WindowBox) -> bool:
     """Return whether some assignment of the (tightened) box has its totals.
@@ -28,7 +31,9 @@ def has_sets(box: WindowBox) -> bool:
     if loose:
         raise CertificateError(f"worker {loose[0]} may still have totals from {box.low[loose[0]]} on")
     pool, avail = box.pool, list(box.avail)
-    rooms = [(box.missing(g), box.low[g] - box.held(g), box.next[g][1]) for g in box.low]
+    rooms = [(box.missing(g), box.low[g] - box.held(g), box.next[g][1]) for g in box.low if box.missing(g)]
+    if sum(r for r, _, _ in rooms) > _DEEPEST:
+        raise CertificateError(f"sets of more than {_DEEPEST} unknown requests are not tried")
     steps = 0
 
     def sets(r: int, rest: int, last: int) -> Iterator[None]:

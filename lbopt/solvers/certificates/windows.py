@@ -34,7 +34,7 @@ from __future__ import annotations
 from typing import Any
 
 from lbopt.exceptions import CertificateError
-from lbopt.solvers.certificates.format import fields, items, whole
+from lbopt.solvers.certificates.format import fields, items, shown, whole
 from lbopt.solvers.certificates.window_box import WindowBox
 from lbopt.solvers.certificates.window_pool import WindowPool
 from lbopt.solvers.certificates.window_sets import has_sets
@@ -107,7 +107,7 @@ def _cut(value: Any, what: str, pool: WindowPool) -> Cut:
     if len(set(workers)) < len(workers) or any(pool.slots[g] == 0 for g in workers):
         raise CertificateError(f"{what} names a worker twice, or one without free slots")
     if type(cut["at_most"]) is not bool:
-        raise CertificateError(f"{what}: at_most is {cut['at_most']!r:.40}; expected true or false")
+        raise CertificateError(f"{what}: at_most is {shown(cut['at_most'])}; expected true or false")
     return workers, cut["at_most"]
 
 
@@ -157,13 +157,12 @@ class _Leaves:
     def check(self, record: Any, box: WindowBox, empty: bool) -> None:
         """Return if nothing in the box is cheaper than the bound."""
         if type(record) is dict and "empty" in record:
-            if fields(record, "it", ("empty",))["empty"] is not True:
-                raise CertificateError("a leaf is empty or it is not; expected true")
+            _demand_true(record, "empty")
             if not empty:
                 raise CertificateError("its box is not empty by the rules that need no prices")
             return
         if type(record) is dict and "sets" in record:
-            fields(record, "it", ("sets",))
+            _demand_true(record, "sets")
             if not empty and has_sets(box):
                 raise CertificateError("there are sets with all its totals")
             return
@@ -217,6 +216,11 @@ class _Leaves:
             if paid != G * self.scale:
                 raise CertificateError(f"its prices at step {h} add up to {paid}; expected {G} * {self.scale}")
         return gains, value
+
+
+def _demand_true(record: Any, name: str) -> None:
+    if fields(record, "it", (name,))[name] is not True:
+        raise CertificateError(f"{name} is {shown(record[name])}; expected true")
 
 
 def _numbers(value: Any, count: int, what: str) -> list[int]:
