@@ -12,6 +12,9 @@ from lbopt.kernels.windows.terms import WORKERS, Draft, Pool, Profile
 
 _FAR = 1 << 60
 
+#: Requests of a worker that are tried in an exchange; twice as many alone.
+_LOOKED_AT = 8
+
 
 @kernel
 def note_tops(profile: Profile, sums: Ints, tops: Ints) -> None:
@@ -104,7 +107,7 @@ def _single_workers(pool: Pool, profile: Profile, slots: Ints, G: int, draft: Dr
             stale = False
         now = cost_alone(peak, G, tops, w, placed[w])
         ideal = ideal_total(peak, G, tops, w, margins)
-        for a in range(c):
+        for a in range(min(c, 2 * _LOOKED_AT)):
             if c > 1 and a == c - 1:
                 break
             for b in range(a + 1, c if c > 1 else a + 2):
@@ -164,8 +167,8 @@ def _exchanges(v: Ints, profile: Profile, slots: Ints, G: int, draft: Draft) -> 
         for u in range(w + 1, W):
             now = cost_of_two(peak, G, tops, w, placed[w], u, placed[u])
             best, at, to = now, -1, -1
-            for a in range(slots[w]):
-                for b in range(slots[u]):
+            for a in range(min(slots[w], _LOOKED_AT)):
+                for b in range(min(slots[u], _LOOKED_AT)):
                     gain = v[pattern[u, b]] - v[pattern[w, a]]
                     if gain != 0:
                         cost = cost_of_two(peak, G, tops, w, placed[w] + gain, u, placed[u] - gain)

@@ -47,6 +47,9 @@ from lbopt.kernels.windows.terms import (
 #: Steps of the search for exact sets before it gives up: a fraction of a millisecond.
 PATIENCE = 3000
 
+#: An assignment near the sums is looked for at the first nodes, up to so many open workers in all, and at each 16th.
+_EAGER = 400
+
 #: Nodes between two looks at whether the inverse has drifted.
 _LOOK = 16
 
@@ -159,10 +162,11 @@ def visit(window: Window, search: Search, lb: int) -> int:
             offer(known, search.answer, draft.pattern, cost_of(window.profile, facts, draft.goal))
     if (
         state != FOUND
-        and (known[VISITED] <= 30 or known[VISITED] % 16 == 0)
+        and (known[VISITED] * W <= _EAGER or known[VISITED] % 16 == 0)
         and fill_near(pool, slots, window.order, draft, search.scratch)
     ):
         cost = polish(pool, window.profile, slots, facts, draft, 3, search.scratch)
+        known[WORK] += W * W // 5
         offer(known, search.answer, draft.pattern, cost)
     if lb >= known[COST]:
         return REACHED

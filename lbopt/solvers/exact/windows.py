@@ -30,7 +30,7 @@ from lbopt.kernels.windows.terms import (
 from lbopt.kernels.windows.tree import advance
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.exact.search import SLICE, ExactAnswer
+from lbopt.solvers.exact.search import ExactAnswer
 
 #: Largest sum of magnitudes for which prices are still a thousandth of a token fine.
 _LARGEST = 1 << 60
@@ -38,11 +38,14 @@ _LARGEST = 1 << 60
 _FINEST_SCALE = 1 << 26
 
 #: Beyond this many tokens floats no longer guide.
-_LONGEST_LOAD = 1 << 40
+_LONGEST_LOAD = 1 << 30
 
 #: Totals of few requests are listed while there are at most so many combinations, and else tabulated up to so many
 #: requests and tokens.
 _FEW_TOTALS, _MOST_TABLES, _TABLE = 4_000, 4, 1 << 17
+
+#: Work between two looks at the clock, about microseconds; one node of a large fleet may take longer.
+_SLICE = 2_000
 
 #: Requests of a worker that a branch may speak of.
 _DEPTH = 3
@@ -223,12 +226,13 @@ def search_window(problem: StepProblem, best: int | None, remaining: Callable[[]
     search = decision.start(cost)
     stop, state = "done", OPEN
     try:
+        state = advance(decision.window, search, 1)  # the root, whatever the clock says: it gives a first assignment
         while state == OPEN:
             left = remaining()
             if left is not None and left <= 0:
                 stop = "time"
                 break
-            state = advance(decision.window, search, SLICE)
+            state = advance(decision.window, search, _SLICE)
     except KeyboardInterrupt:
         stop = "interrupted"
     if stop == "done" and state != DONE:
