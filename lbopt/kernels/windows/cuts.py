@@ -42,7 +42,7 @@ def limit_of(pool: Pool, slots: Ints, box: Box, inside: Ints, sense: int, forced
                 wanted[class_at_most(v, share - 1) + 1] += q - 1
     with_forced = 0
     if forced > 0:
-        with_forced = _with_forced(pool, slots, inside, top, forced)
+        with_forced = _with_forced(pool, slots, box, inside, top)
         if with_forced < 0:
             return -1
     waiting = 0
@@ -65,29 +65,42 @@ def limit_of(pool: Pool, slots: Ints, box: Box, inside: Ints, sense: int, forced
 
 
 @kernel
-def _with_forced(pool: Pool, slots: Ints, inside: Ints, top: bool, forced: int) -> int:
+def _with_forced(pool: Pool, slots: Ints, box: Box, inside: Ints, top: bool) -> int:
     """Return what the workers inside hold at most (or least) when the others cannot take all forced requests.
 
-    -1 where there are more forced requests than slots.
+    -1 where there are more forced requests than places for them.
     """
-    v, must = pool.v, pool.must
+    v, must, n, avail = pool.v, pool.must, pool.n, box.avail
     K = v.size
-    within, outside = 0, 0
+    owed, smallest = 0, K
+    for k in range(K - 1, -1, -1):
+        missing = must[k] - (n[k] - avail[k])
+        if missing > 0:
+            owed += missing
+            smallest = k
+    needed, free, total = owed, 0, 0
     for w in range(slots.size):
+        left = slots[w] - box.fixed[w]
         if inside[w] == 1:
-            within += slots[w]
-        else:
-            outside += slots[w]
-    needed = forced - outside
-    if needed > within:
+            free += left
+            total += box.held[w]
+        elif left > 0 and smallest <= box.most[w]:
+            # The next request of w is of the classes least..most, the others are no larger.
+            takes = 0
+            for k in range(box.least[w], box.most[w] + 1):
+                if must[k] > n[k] - avail[k]:
+                    takes = 1
+                    break
+            needed -= left - 1 + takes
+    needed = max(0, needed)
+    if needed > free:
         return -1
-    total = 0
-    free = within - max(0, needed)
+    free -= needed
     for turn in range(K):
         k = K - 1 - turn if top else turn
-        taken = min(must[k], max(0, needed))
+        taken = min(max(0, must[k] - (n[k] - avail[k])), needed)
         needed -= taken
-        more = min(pool.n[k] - taken, free)
+        more = min(avail[k] - taken, free)
         free -= more
         total += (taken + more) * v[k]
     return total

@@ -87,42 +87,79 @@ def assemble(
 ) -> tuple[int, int]:
     """Fill draft.pattern with disjoint sets of the totals draft.goal, requests that must be admitted among them.
 
-    The known requests of a worker come last in its row. Returns FOUND, IMPOSSIBLE or GAVE_UP, and the worker that was
-    hardest to serve.
+    First every forced request that is not among the known ones goes to a worker, those with most slots first; then the
+    other slots are filled. In a row of the pattern the set comes first, then forced requests, then the known ones.
+    Returns FOUND, IMPOSSIBLE or GAVE_UP, and the worker that was hardest to serve.
     """
-    v, left, pattern = pool.v, draft.left, draft.pattern
-    W = slots.size
-    for k in range(v.size):
+    v, left, pattern, owed, owner = pool.v, draft.left, draft.pattern, draft.owed, draft.owner
+    room, rest = draft.room, draft.rest
+    W, K = slots.size, v.size
+    F = 0
+    for k in range(K - 1, -1, -1):
         left[k] = box.avail[k]
+        if forced > 0:
+            for _ in range(pool.must[k] - (pool.n[k] - box.avail[k])):
+                owed[F] = k
+                owner[F] = -1
+                left[k] -= 1
+                F += 1
+    for w in range(W):
+        room[w], rest[w] = slots[w] - box.fixed[w], draft.goal[w] - box.held[w]
     at, deepest = 0, 0
     fresh = True
     while True:
-        if at == W:
-            good = True
-            if forced > 0:
-                for k in range(v.size):
-                    if left[k] > pool.n[k] - pool.must[k]:
-                        good = False
-            if good:
-                for w in range(W):
-                    for q in range(box.fixed[w]):
-                        pattern[w, slots[w] - box.fixed[w] + q] = box.last[w, q]
-                return FOUND, order[deepest]
-            at -= 1
-            fresh = False
-        w = order[at]
+        if at == F + W:
+            _write_rest(slots, order, box, draft, F)
+            return FOUND, order[W - 1]
         deepest = max(at, deepest)
-        total = draft.goal[w] - box.held[w]
-        state, patience = next_set(
-            v, pool.small, left, slots[w] - box.fixed[w], box.most[w], total, pattern[w], fresh, patience
-        )
+        state = IMPOSSIBLE
+        if at < F:
+            k = owed[at]
+            size = v[k]
+            j = owner[at]
+            if j >= 0:
+                w = order[W - 1 - j]
+                room[w] += 1
+                rest[w] += size
+            elif at > 0 and owed[at - 1] == k:
+                j = owner[at - 1] - 1  # equal requests: in one order only
+            j += 1
+            while j < W:
+                w = order[W - 1 - j]
+                more = rest[w] - size
+                if room[w] > 0 and k <= box.most[w] and more >= pool.small[room[w] - 1] and (room[w] > 1 or more == 0):
+                    break
+                j += 1
+            patience -= 1
+            owner[at] = -1
+            if j < W and patience > 0:
+                owner[at] = j
+                room[w] -= 1
+                rest[w] = more
+                state = FOUND
+            elif patience <= 0:
+                state = GAVE_UP
+        else:
+            w = order[at - F]
+            state, patience = next_set(v, pool.small, left, room[w], box.most[w], rest[w], pattern[w], fresh, patience)
         if state == FOUND:
             at += 1
             fresh = True
-        elif state == GAVE_UP:
-            return GAVE_UP, order[deepest]
+        elif state == GAVE_UP or at == 0:
+            return state, order[deepest - F] if deepest >= F else order[W - 1]
         else:
             at -= 1
             fresh = False
-            if at < 0:
-                return IMPOSSIBLE, order[deepest]
+
+
+@kernel
+def _write_rest(slots: Ints, order: Ints, box: Box, draft: Draft, F: int) -> None:
+    """Write the forced and the known requests behind the sets."""
+    W = slots.size
+    for w in range(W):
+        for q in range(box.fixed[w]):
+            draft.pattern[w, slots[w] - box.fixed[w] + q] = box.last[w, q]
+    for i in range(F):
+        w = order[W - 1 - draft.owner[i]]
+        draft.pattern[w, draft.room[w]] = draft.owed[i]
+        draft.room[w] += 1

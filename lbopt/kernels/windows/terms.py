@@ -127,6 +127,10 @@ class Draft(NamedTuple):
     pattern: Ints  # (W, Q) classes
     left: Ints  # (K,) requests left by it
     placed: Ints  # (W,) its sums
+    owed: Ints  # (W * Q,) classes of the forced requests that are not known yet
+    owner: Ints  # (W * Q,) who gets them: position in the order of filling, from its end
+    room: Ints  # (W,) slots that are still empty
+    rest: Ints  # (W,) what is missing to the goal
     tops: Ints  # (T, 5) heaviest load and its worker, second load and its worker, third load
 
 

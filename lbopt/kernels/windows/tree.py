@@ -50,6 +50,9 @@ PATIENCE = 3000
 #: An assignment near the sums is looked for at the first nodes, up to so many open workers in all, and at each 16th.
 _EAGER = 400
 
+#: Places on the list of nodes that are kept for going depth first.
+_RESERVE = 2000
+
 #: Nodes between two looks at whether the inverse has drifted.
 _LOOK = 16
 
@@ -86,6 +89,8 @@ def advance(window: Window, search: Search, budget: int) -> int:
             return STUCK
         if 0 <= known[PLUNGE] < known[NODES]:
             at = known[PLUNGE]
+        elif known[NODES] + _RESERVE > search.nodes.bounds.size:
+            at = known[NODES] - 1  # the list is nearly full: depth first, which hardly grows it
         known[PLUNGE] = -1
         pivots = known[PIVOTS]
         lb = take(known, search.nodes, search.box, at)

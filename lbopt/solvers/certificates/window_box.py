@@ -217,18 +217,30 @@ class WindowBox:
         return None if forced is None else min(total, forced) if at_most else max(total, forced)
 
     def _with_forced(self, workers: list[int], at_most: bool) -> int | None:
-        """Return the same by another reason: forced requests that have no place elsewhere are among them."""
-        chosen = set(workers)
-        inside = sum(self.pool.slots[g] for g in chosen)
-        needed = max(0, sum(self.pool.forced) - (sum(self.pool.slots) - inside))
-        if needed > inside:
+        """Return the same by another reason: forced requests that have no place elsewhere are among them.
+
+        Another worker with r unknown requests takes r forced ones at most, and only r - 1 where none is of the classes
+        that its next request may have; none where all are larger than these.
+        """
+        pool, chosen = self.pool, set(workers)
+        known = [n - left for n, left in zip(pool.counts, self.avail, strict=True)]
+        owed = [max(0, forced - bound) for forced, bound in zip(pool.forced, known, strict=True)]
+        smallest = next((k for k, missing in enumerate(owed) if missing), len(owed))
+        needed = sum(owed)
+        for g in self.low:
+            r, (first, last) = self.missing(g), self.next[g]
+            if g not in chosen and r > 0 and smallest <= last:
+                needed -= r if any(owed[first : last + 1]) else r - 1
+        needed = max(0, needed)
+        free = sum(self.missing(g) for g in chosen) - needed
+        if free < 0:
             return None
-        free, total = inside - needed, 0
-        order = range(len(self.pool.sizes) - 1, -1, -1) if at_most else range(len(self.pool.sizes))
+        total = sum(self.held(g) for g in chosen)
+        order = range(len(owed) - 1, -1, -1) if at_most else range(len(owed))
         for k in order:
-            taken = min(self.pool.forced[k], needed)
+            taken = min(owed[k], needed)
             needed -= taken
-            more = min(self.pool.counts[k] - taken, free)
+            more = min(self.avail[k] - taken, free)
             free -= more
-            total += (taken + more) * self.pool.sizes[k]
+            total += (taken + more) * pool.sizes[k]
         return total

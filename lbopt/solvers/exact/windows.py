@@ -50,9 +50,9 @@ _SLICE = 2_000
 #: Requests of a worker that a branch may speak of.
 _DEPTH = 3
 
-_NODES = 1 << 14
+_NODES = 1 << 15
 
-_MEMORY = 1 << 24  # entries of the boxes of all nodes
+_MEMORY = 1 << 25  # entries of the boxes of all nodes
 
 
 class WindowDecision:
@@ -163,7 +163,17 @@ class WindowDecision:
                 rate=np.zeros(n),
                 scaled=_ints(n + 1),
             ),
-            draft=Draft(goal=_ints(W), pattern=_ints(W, Q), left=_ints(K), placed=_ints(W), tops=_ints(T, 5)),
+            draft=Draft(
+                goal=_ints(W),
+                pattern=_ints(W, Q),
+                left=_ints(K),
+                placed=_ints(W),
+                owed=_ints(W * Q),
+                owner=_ints(W * Q),
+                room=_ints(W),
+                rest=_ints(W),
+                tops=_ints(T, 5),
+            ),
             answer=_ints(W, Q),
             scratch=_ints(8, max(K, W, T, Q, 8) + 1),
         )
