@@ -235,7 +235,7 @@ def exact_bound(profile: Profile, facts: Ints, program: Program, box: Box, cuts:
     scaled[n] = scale if ray >= 0 else 0
     for j in range(n):
         price = -program.rate[j] if ray >= 0 else program.price[j]
-        if price * scale > 1e17:
+        if price * scale > 1e15:
             return _NO_BOUND
         scaled[j] = max(0, round(price * scale))
     for j in range(n + 1):

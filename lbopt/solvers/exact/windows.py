@@ -249,6 +249,8 @@ def search_window(problem: StepProblem, best: int | None, remaining: Callable[[]
         stop = "stuck"
     found = int(search.known[COST])
     if found == nothing:
+        if stop == "interrupted":
+            raise KeyboardInterrupt
         return ExactAnswer(None, 0, "refused")
     return ExactAnswer(
         assignment=decision.handed_out(search) if found < cost else None,
