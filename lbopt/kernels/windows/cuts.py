@@ -136,7 +136,8 @@ def separate(
 ) -> int:
     """Add cuts that the point violates; return how many.
 
-    Candidates are the workers that hold most a slot, one more at a time, and those that hold least.
+    Candidates are the workers that hold most a slot, one more at a time, and those that hold least. Of each sort those
+    are added that are violated most, and most for their number of workers.
     """
     W = slots.size
     point, right = program.point[program.point.size - W :], program.right
@@ -144,7 +145,7 @@ def separate(
     added = 0
     for turn in range(2):
         sense = 1 - 2 * turn
-        count = 0
+        count, taken = 0, -1
         for w in range(W):
             if box.fixed[w] == slots[w]:
                 continue
@@ -155,33 +156,36 @@ def separate(
                 at -= 1
             order[at] = w
             count += 1
-        c = _free_cut(cuts.sense, known[CUT_COUNT], program.basis, right.size - CUTS, scratch[5])
-        if c < 0:
-            return added
-        inside = cuts.inside[c]
-        for w in range(W):
-            inside[w] = 0
-        cuts.sense[c] = sense
-        total = 0.0
-        worst, best, least = 0.01, -1, 0
-        for i in range(count):
-            w = order[i]
-            inside[w] = 1
-            total += point[w]
-            if i == 0 and slots[w] == 1:
-                continue  # its box says as much
-            limit = limit_of(pool, slots, box, inside, sense, forced, scratch[4])
-            if limit >= 0 and sense * (total - limit) / (i + 1) > worst:
-                worst, best, least = sense * (total - limit) / (i + 1), i, limit
-        if best < 0:
-            cuts.sense[c] = 0
-            continue
-        for i in range(best + 1, count):
-            inside[order[i]] = 0
-        cuts.limit[c] = least
-        right[right.size - CUTS + c] = -sense * least
-        known[CUT_COUNT] = max(known[CUT_COUNT], c + 1)
-        added += 1
+        for rule in range(2):
+            c = _free_cut(cuts.sense, known[CUT_COUNT], program.basis, right.size - CUTS, scratch[5])
+            if c < 0:
+                return added
+            inside = cuts.inside[c]
+            for w in range(W):
+                inside[w] = 0
+            cuts.sense[c] = sense
+            total = 0.0
+            worst, best, least = 0.01, -1, 0
+            for i in range(count):
+                w = order[i]
+                inside[w] = 1
+                total += point[w]
+                if i == 0 and slots[w] == 1:
+                    continue  # its box says as much
+                limit = limit_of(pool, slots, box, inside, sense, forced, scratch[4])
+                gap = sense * (total - limit) / (i + 1 if rule == 1 else 1)
+                if limit >= 0 and gap > worst:
+                    worst, best, least = gap, i, limit
+            if best < 0 or best == taken:
+                cuts.sense[c] = 0
+                break
+            taken = best
+            for i in range(best + 1, count):
+                inside[order[i]] = 0
+            cuts.limit[c] = least
+            right[right.size - CUTS + c] = -sense * least
+            known[CUT_COUNT] = max(known[CUT_COUNT], c + 1)
+            added += 1
     return added
 
 

@@ -71,11 +71,12 @@ def nearest(v: Ints, left: Ints, c: int, total: int, out: Ints) -> None:
 
 
 @kernel
-def fill_near(pool: Pool, slots: Ints, order: Ints, draft: Draft, scratch: Ints) -> bool:
+def fill_near(pool: Pool, slots: Ints, order: Ints, draft: Draft, beneath: bool, scratch: Ints) -> bool:
     """Fill draft.pattern with sets near the totals draft.goal; False where a forced request is left over.
 
     Forced requests come first, largest first to the worker with most to receive a slot; then workers with fewest slots
-    first, all slots but two filled with what is nearest to the mean, the last two together.
+    first, all slots but two filled with what is nearest to the mean, the last two together. With `beneath` what is
+    below is taken where there is something.
     """
     v, left, pattern, placed, sums = pool.v, draft.left, draft.pattern, draft.placed, draft.goal
     W, K = slots.size, v.size
@@ -109,7 +110,9 @@ def fill_near(pool: Pool, slots: Ints, order: Ints, draft: Draft, scratch: Ints)
             goal = rest if missing <= 2 else rest // missing
             nearest(v, left, c, goal, out)
             side = 0
-            if out[0] < 0 or (out[2] >= 0 and total_of(v, out, 2, c) - goal < goal - total_of(v, out, 0, c)):
+            if out[0] < 0 or (
+                not beneath and out[2] >= 0 and total_of(v, out, 2, c) - goal < goal - total_of(v, out, 0, c)
+            ):
                 side = 2
             if out[side] < 0:
                 return False

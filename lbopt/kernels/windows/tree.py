@@ -8,6 +8,7 @@ worker that was hardest to serve is smaller than it could be, exactly that one, 
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.windows.beneath import fill_beneath, margins
 from lbopt.kernels.windows.boxes import snap
 from lbopt.kernels.windows.cuts import refresh, separate
 from lbopt.kernels.windows.nodes import push, take
@@ -49,6 +50,9 @@ PATIENCE = 3000
 
 #: An assignment near the sums is looked for at the first nodes, up to so many open workers in all, and at each 16th.
 _EAGER = 400
+
+#: Rounds in which an assignment beneath the envelopes is improved.
+_ROUNDS = 60
 
 #: Places on the list of nodes that are kept for going depth first.
 _RESERVE = 2000
@@ -165,14 +169,8 @@ def visit(window: Window, search: Search, lb: int) -> int:
         state, known[HARDEST] = assemble(pool, slots, window.order, facts[FORCED], box, draft, PATIENCE)
         if state == FOUND:
             offer(known, search.answer, draft.pattern, cost_of(window.profile, facts, draft.goal))
-    if (
-        state != FOUND
-        and (known[VISITED] * W <= _EAGER or known[VISITED] % 16 == 0)
-        and fill_near(pool, slots, window.order, draft, search.scratch)
-    ):
-        cost = polish(pool, window.profile, slots, facts, draft, 3, search.scratch)
-        known[WORK] += W * W // 5
-        offer(known, search.answer, draft.pattern, cost)
+    if state != FOUND and (known[VISITED] * W <= _EAGER or known[VISITED] % 16 == 0):
+        _look_near(window, search)
     if lb >= known[COST]:
         return REACHED
     if w >= 0:
@@ -196,6 +194,29 @@ def visit(window: Window, search: Search, lb: int) -> int:
     push(known, nodes, box, lb, w, False, s + 1, box.high[w])
     known[PLUNGE] = push(known, nodes, box, lb, w, False, s, s)
     return BY_TOTAL
+
+
+@kernel
+def _look_near(window: Window, search: Search) -> None:
+    """Look for an assignment near the sums in draft.goal, and for one beneath the envelopes of the point."""
+    known, box, draft = search.known, search.box, search.draft
+    pool, profile, slots = window.pool, window.profile, window.slots
+    W = slots.size
+    for turn in range(2):
+        if turn == 0:
+            filled = fill_near(pool, slots, window.order, draft, False, search.scratch)
+        else:
+            margins(profile, search.program.point, search.scratch[6])
+            for w in range(W):
+                search.scratch[7, w] = draft.goal[w]
+                draft.goal[w] = min(max(search.scratch[6, w], box.low[w]), box.high[w])
+            filled = fill_beneath(pool, slots, window.order, draft, _ROUNDS, search.scratch)
+        if filled:
+            cost = polish(pool, profile, slots, window.facts, draft, 3, search.scratch)
+            offer(known, search.answer, draft.pattern, cost)
+        known[WORK] += W * W // 5 + W * turn
+    for w in range(W):
+        draft.goal[w] = search.scratch[7, w]
 
 
 @kernel

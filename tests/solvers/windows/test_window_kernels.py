@@ -186,7 +186,7 @@ def test_costs_of_sums_and_of_changes_agree_with_the_objective():
         pool, profile, slots, facts = window.pool, window.profile, window.slots, window.facts
         G = int(facts[WORKERS])
         draft.goal[:] = [rng.randint(int(a), int(b)) for a, b in zip(window.low, window.high, strict=True)]
-        assert fill_near(pool, slots, window.order, draft, search.scratch)
+        assert fill_near(pool, slots, window.order, draft, rng.random() < 0.5, search.scratch)
         search.answer[:] = draft.pattern
         cost = objective(problem, decision.handed_out(search))
         assert cost_of(profile, facts, draft.placed) == cost
