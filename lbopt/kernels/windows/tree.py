@@ -51,6 +51,9 @@ PATIENCE = 3000
 #: An assignment near the sums is looked for at the first nodes, up to so many open workers in all, and at each 16th.
 _EAGER = 400
 
+#: Nodes after which a tree is not a short one: from then on, who takes the largest request is asked first.
+_STRAIGHT = 100
+
 #: Rounds in which an assignment beneath the envelopes is improved.
 _ROUNDS = 60
 
@@ -173,6 +176,13 @@ def visit(window: Window, search: Search, lb: int) -> int:
         _look_near(window, search)
     if lb >= known[COST]:
         return REACHED
+    giant = _scarce(pool, slots, box, point) if known[VISITED] > _STRAIGHT else -1
+    if giant >= 0:
+        known[HARDEST] = giant
+        k = box.most[giant]
+        push(known, nodes, box, lb, giant, True, box.least[giant], k - 1)
+        known[PLUNGE] = push(known, nodes, box, lb, giant, True, k, k)
+        return BY_CLASS
     if w >= 0:
         known[HARDEST] = w
         known[PLUNGE] = _beside(pool, slots, box, nodes, known, lb, w, point[w])
@@ -267,6 +277,34 @@ def _next_to_settle(slots: Ints, box: Box) -> int:
             fewest = slots[chosen] - box.fixed[chosen]
             if chosen < 0 or left < fewest or (left == fewest and high[w] - low[w] < high[chosen] - low[chosen]):
                 chosen = w
+    return chosen
+
+
+@kernel
+def _scarce(pool: Pool, slots: Ints, box: Box, point: Floats) -> int:
+    """Return the worker most likely to take the largest request left, -1 where that is no question of its own.
+
+    It is one where that request is much larger than the next one: the relaxation gives a bit of it to everybody.
+    """
+    k = pool.v.size - 1
+    while k > 0 and box.avail[k] == 0:
+        k -= 1
+    if box.avail[k] != 1:
+        return -1
+    below = k - 1
+    while below > 0 and box.avail[below] == 0:
+        below -= 1
+    if below < 0 or 2 * pool.v[k] < 3 * pool.v[below]:
+        return -1
+    chosen = -1
+    for w in range(slots.size):
+        if (
+            box.most[w] == k
+            and box.least[w] < k
+            and box.fixed[w] < min(slots[w], box.first.shape[1])
+            and (chosen < 0 or point[w] > point[chosen])
+        ):
+            chosen = w
     return chosen
 
 
