@@ -124,7 +124,8 @@ def _relax(window: Window, search: Search, lb: int) -> tuple[int, int]:
     """Solve the relaxation of the node at hand, with cuts; return its state and the bound that is proved."""
     known, box, cuts, program, scratch = search.known, search.box, search.cuts, search.program, search.scratch
     pool, profile, slots, facts = window.pool, window.profile, window.slots, window.facts
-    most = 100 + 6 * program.price.size
+    most = 100 + 4 * program.price.size
+    last = known[PIVOTS] + 2 * most
     enough = float(known[COST] - facts[CONSTANT]) - 1.0 + 1e-4
     state = OPTIMAL
     fresh = False
@@ -142,7 +143,11 @@ def _relax(window: Window, search: Search, lb: int) -> tuple[int, int]:
                 return state, lb
             fresh = True
             first_basis(profile, facts[WORKERS], program, box.low)
-        elif state != OPTIMAL or separate(pool, slots, facts[FORCED], box, cuts, program, known, scratch) == 0:
+        elif (
+            state != OPTIMAL
+            or known[PIVOTS] > last
+            or separate(pool, slots, facts[FORCED], box, cuts, program, known, scratch) == 0
+        ):
             break
     return state, lb
 
