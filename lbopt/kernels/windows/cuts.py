@@ -141,11 +141,13 @@ def separate(
     """
     W = slots.size
     point, right = program.point[program.point.size - W :], program.right
-    order = scratch[7]
+    work, limits, order = scratch[3], scratch[6], scratch[7]
     added = 0
+    for w in range(W):
+        work[w] = 0
     for turn in range(2):
         sense = 1 - 2 * turn
-        count, taken = 0, -1
+        count = 0
         for w in range(W):
             if box.fixed[w] == slots[w]:
                 continue
@@ -156,34 +158,34 @@ def separate(
                 at -= 1
             order[at] = w
             count += 1
+        deepest, densest = -1, -1
+        depth, density, total = 0.01, 0.01, 0.0
+        for i in range(count):
+            w = order[i]
+            work[w] = 1
+            total += point[w]
+            if i == 0 and slots[w] == 1:
+                continue  # its box says as much
+            limits[i] = limit_of(pool, slots, box, work, sense, forced, scratch[4])
+            gap = sense * (total - limits[i])
+            if limits[i] >= 0 and gap > depth:
+                depth, deepest = gap, i
+            if limits[i] >= 0 and gap > density * (i + 1):
+                density, densest = gap / (i + 1), i
+        for w in range(W):
+            work[w] = 0
         for rule in range(2):
+            last = deepest if rule == 0 else densest
             c = _free_cut(cuts.sense, known[CUT_COUNT], program.basis, right.size - CUTS, scratch[5])
-            if c < 0:
-                return added
-            inside = cuts.inside[c]
-            for w in range(W):
-                inside[w] = 0
-            cuts.sense[c] = sense
-            total = 0.0
-            worst, best, least = 0.01, -1, 0
-            for i in range(count):
-                w = order[i]
-                inside[w] = 1
-                total += point[w]
-                if i == 0 and slots[w] == 1:
-                    continue  # its box says as much
-                limit = limit_of(pool, slots, box, inside, sense, forced, scratch[4])
-                gap = sense * (total - limit) / (i + 1 if rule == 1 else 1)
-                if limit >= 0 and gap > worst:
-                    worst, best, least = gap, i, limit
-            if best < 0 or best == taken:
-                cuts.sense[c] = 0
+            if last < 0 or c < 0 or (rule == 1 and last == deepest):
                 break
-            taken = best
-            for i in range(best + 1, count):
-                inside[order[i]] = 0
-            cuts.limit[c] = least
-            right[right.size - CUTS + c] = -sense * least
+            for i in range(count):
+                cuts.inside[c, order[i]] = 1 if i <= last else 0
+            for w in range(W):
+                if box.fixed[w] == slots[w]:
+                    cuts.inside[c, w] = 0
+            cuts.sense[c], cuts.limit[c] = sense, limits[last]
+            right[right.size - CUTS + c] = -sense * limits[last]
             known[CUT_COUNT] = max(known[CUT_COUNT], c + 1)
             added += 1
     return added
