@@ -11,6 +11,9 @@ from lbopt.kernels.windows.terms import Box, Draft, Pool
 
 FOUND, IMPOSSIBLE, GAVE_UP = 1, 0, -1
 
+#: Steps of the search before it gives up: a fraction of a millisecond.
+PATIENCE = 3000
+
 
 @kernel
 def next_set(

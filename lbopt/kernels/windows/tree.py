@@ -6,17 +6,23 @@ it), or all sums exist one by one: then exact sets are looked for. Where there a
 worker that was hardest to serve is smaller than it could be, exactly that one, or larger.
 """
 
-from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.windows.beneath import fill_beneath, margins
 from lbopt.kernels.windows.boxes import snap
+from lbopt.kernels.windows.branching import (
+    around_class,
+    beside,
+    can_split,
+    impossible_total,
+    next_to_settle,
+    scarce,
+)
 from lbopt.kernels.windows.cuts import refresh, separate
 from lbopt.kernels.windows.nodes import push, take
 from lbopt.kernels.windows.placing import cost_of, fill_near, offer
 from lbopt.kernels.windows.polish import polish
 from lbopt.kernels.windows.relaxation import ABOVE, EMPTY, OPTIMAL, exact_bound, first_basis, optimise, sound
-from lbopt.kernels.windows.sets import FOUND, GAVE_UP, assemble, next_set
-from lbopt.kernels.windows.sums import total_next_to
+from lbopt.kernels.windows.sets import FOUND, GAVE_UP, PATIENCE, assemble
 from lbopt.kernels.windows.terms import (
     BOUND,
     CLOSED,
@@ -37,16 +43,9 @@ from lbopt.kernels.windows.terms import (
     VISITED,
     WORK,
     WORKERS,
-    Box,
-    Draft,
-    Nodes,
-    Pool,
     Search,
     Window,
 )
-
-#: Steps of the search for exact sets before it gives up: a fraction of a millisecond.
-PATIENCE = 3000
 
 #: An assignment near the sums is looked for at the first nodes, up to so many open workers in all, and at each 16th.
 _EAGER = 400
@@ -171,7 +170,7 @@ def visit(window: Window, search: Search, lb: int) -> int:
     point = search.program.point[search.program.point.size - W :]
     for w in range(W):
         draft.goal[w] = min(max(round(point[w]), box.low[w]), box.high[w])
-    w = _impossible_total(pool, slots, box, point)
+    w = impossible_total(pool, slots, box, point)
     state = GAVE_UP
     if w < 0:
         state, known[HARDEST] = assemble(pool, slots, window.order, facts[FORCED], box, draft, PATIENCE)
@@ -181,7 +180,7 @@ def visit(window: Window, search: Search, lb: int) -> int:
         _look_near(window, search)
     if lb >= known[COST]:
         return REACHED
-    giant = _scarce(pool, slots, box, point) if known[VISITED] > _STRAIGHT else -1
+    giant = scarce(pool, slots, box, point) if known[VISITED] > _STRAIGHT else -1
     if giant >= 0:
         known[HARDEST] = giant
         k = box.most[giant]
@@ -190,11 +189,11 @@ def visit(window: Window, search: Search, lb: int) -> int:
         return BY_CLASS
     if w >= 0:
         known[HARDEST] = w
-        known[PLUNGE] = _beside(pool, slots, box, nodes, known, lb, w, point[w])
+        known[PLUNGE] = beside(pool, slots, box, nodes, known, lb, w, point[w])
         return BY_TOTAL
     w = known[HARDEST]
-    if state == FOUND or not _can_split(slots, box, w):
-        w = _next_to_settle(slots, box)
+    if state == FOUND or not can_split(slots, box, w):
+        w = next_to_settle(slots, box)
     if w < 0:
         if state == GAVE_UP:
             known[UNSETTLED] = min(known[UNSETTLED], lb)
@@ -202,7 +201,7 @@ def visit(window: Window, search: Search, lb: int) -> int:
         return NO_SETS
     known[HARDEST] = w
     if slots[w] - box.fixed[w] > 1 and box.fixed[w] < box.first.shape[1]:
-        known[PLUNGE] = _around_class(pool, slots, box, nodes, draft, known, lb, w, search.scratch[0])
+        known[PLUNGE] = around_class(pool, slots, box, nodes, draft, known, lb, w, search.scratch[0])
         return BY_CLASS
     s = draft.goal[w]
     push(known, nodes, box, lb, w, False, box.low[w], s - 1)
@@ -232,107 +231,3 @@ def _look_near(window: Window, search: Search) -> None:
         known[WORK] += W * W // 5 + W * turn
     for w in range(W):
         draft.goal[w] = search.scratch[7, w]
-
-
-@kernel
-def _beside(pool: Pool, slots: Ints, box: Box, nodes: Nodes, known: Ints, lb: int, w: int, s: float) -> int:
-    """Open two children: worker w has a total below s, or above it; return the nearer one, which goes on."""
-    below = total_next_to(pool, slots, box, w, _floor(s), False)
-    above = total_next_to(pool, slots, box, w, _floor(s) + 1, True)
-    if above < 0 or (below >= 0 and s - below < above - s):
-        nearer, farther = (box.low[w], below), (above, box.high[w] if above >= 0 else -2)
-    else:
-        nearer, farther = (above, box.high[w]), (box.low[w], below)
-    push(known, nodes, box, lb, w, False, farther[0], farther[1])
-    return push(known, nodes, box, lb, w, False, nearer[0], nearer[1])
-
-
-@kernel
-def _around_class(
-    pool: Pool, slots: Ints, box: Box, nodes: Nodes, draft: Draft, known: Ints, lb: int, w: int, row: Ints
-) -> int:
-    """Open three children: the next request of worker w is larger than one it could have, smaller, or that one."""
-    first, last = box.least[w], box.most[w]
-    for k in range(pool.v.size):
-        draft.left[k] = box.avail[k]
-    rest = draft.goal[w] - box.held[w]
-    free = slots[w] - box.fixed[w]
-    state, _ = next_set(pool.v, pool.small, draft.left, free, last, rest, row, True, PATIENCE)
-    k = row[0] if state == FOUND else (first + last) // 2
-    k = min(max(k, first), last)
-    push(known, nodes, box, lb, w, True, k + 1, last)
-    push(known, nodes, box, lb, w, True, first, k - 1)
-    return push(known, nodes, box, lb, w, True, k, k)
-
-
-@kernel
-def _can_split(slots: Ints, box: Box, w: int) -> bool:
-    """Return whether something about worker w is open that a branch can settle."""
-    return box.low[w] < box.high[w] or box.fixed[w] < min(slots[w], box.first.shape[1])
-
-
-@kernel
-def _next_to_settle(slots: Ints, box: Box) -> int:
-    """Return the worker of fewest slots left, then with the smallest box, that can be split; -1 for none."""
-    low, high = box.low, box.high
-    chosen = -1
-    for w in range(low.size):
-        if _can_split(slots, box, w):
-            left = slots[w] - box.fixed[w]
-            fewest = slots[chosen] - box.fixed[chosen]
-            if chosen < 0 or left < fewest or (left == fewest and high[w] - low[w] < high[chosen] - low[chosen]):
-                chosen = w
-    return chosen
-
-
-@kernel
-def _scarce(pool: Pool, slots: Ints, box: Box, point: Floats) -> int:
-    """Return the worker most likely to take the largest request left, -1 where that is no question of its own.
-
-    It is one where that request is much larger than the next one: the relaxation gives a bit of it to everybody.
-    """
-    k = pool.v.size - 1
-    while k > 0 and box.avail[k] == 0:
-        k -= 1
-    if box.avail[k] != 1:
-        return -1
-    below = k - 1
-    while below > 0 and box.avail[below] == 0:
-        below -= 1
-    if below < 0 or 2 * pool.v[k] < 3 * pool.v[below]:
-        return -1
-    chosen = -1
-    for w in range(slots.size):
-        if (
-            box.most[w] == k
-            and box.least[w] < k
-            and box.fixed[w] < min(slots[w], box.first.shape[1])
-            and (chosen < 0 or point[w] > point[chosen])
-        ):
-            chosen = w
-    return chosen
-
-
-@kernel
-def _floor(s: float) -> int:
-    """Return the whole tokens of a sum, which may be a rounding error below them."""
-    return int(s + 1e-4) if s >= 0 else 0
-
-
-@kernel
-def _impossible_total(pool: Pool, slots: Ints, box: Box, point: Floats) -> int:
-    """Return the worker whose sum at the point is farthest from what it can have, -1 where all are possible."""
-    worst, chosen = 1e-3, -1
-    for w in range(slots.size):
-        if box.low[w] == box.high[w]:
-            continue
-        s = point[w]
-        whole = _floor(s)
-        below = total_next_to(pool, slots, box, w, whole, False)
-        if below >= 0 and s - below < 1e-3:
-            continue
-        above = total_next_to(pool, slots, box, w, whole + 1, True)
-        distance = min(s - below if below >= 0 else _ENDLESS, above - s if above >= 0 else _ENDLESS)
-        if distance > worst:
-            worst, chosen = distance, w
-    return chosen

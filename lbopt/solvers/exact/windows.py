@@ -52,7 +52,7 @@ _DEPTH = 3
 
 _NODES = 1 << 15
 
-_MEMORY = 1 << 25  # entries of the boxes of all nodes
+_MEMORY = 1 << 22  # entries of the boxes of all nodes
 
 
 class WindowDecision:
@@ -135,12 +135,12 @@ class WindowDecision:
         nodes = max(16, min(_NODES, _MEMORY // (W * (2 + 2 * D))))
         search = Search(
             known=_ints(12),
-            nodes=Nodes(
-                bounds=_ints(nodes),
-                low=_ints(nodes, W),
-                high=_ints(nodes, W),
-                first=_ints(nodes, W, D),
-                last=_ints(nodes, W, D),
+            nodes=Nodes(  # written before they are read: zeroing them would take longer than many searches
+                bounds=np.empty(nodes, dtype=np.int64),
+                low=np.empty((nodes, W), dtype=np.int64),
+                high=np.empty((nodes, W), dtype=np.int64),
+                first=np.empty((nodes, W, D), dtype=np.int64),
+                last=np.empty((nodes, W, D), dtype=np.int64),
             ),
             box=Box(
                 low=_ints(W),
