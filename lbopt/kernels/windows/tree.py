@@ -47,7 +47,8 @@ from lbopt.kernels.windows.terms import (
     Window,
 )
 
-#: An assignment near the sums is looked for at the first nodes, up to so many open workers in all, and at each 16th.
+#: An assignment near the sums is looked for at the first nodes, up to so many open workers in all, and at each 16th
+#: from the first one on.
 _EAGER = 400
 
 #: Nodes after which a tree is not a short one: from then on, who takes the largest request is asked first.
@@ -176,7 +177,7 @@ def visit(window: Window, search: Search, lb: int) -> int:
         state, known[HARDEST] = assemble(pool, slots, window.order, facts[FORCED], box, draft, PATIENCE)
         if state == FOUND:
             offer(known, search.answer, draft.pattern, cost_of(window.profile, facts, draft.goal))
-    if state != FOUND and (known[VISITED] * W <= _EAGER or known[VISITED] % 16 == 0):
+    if state != FOUND and (known[VISITED] * W <= _EAGER or known[VISITED] % 16 == 1):
         _look_near(window, search)
     if lb >= known[COST]:
         return REACHED

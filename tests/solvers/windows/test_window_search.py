@@ -138,3 +138,12 @@ def test_a_cold_start_ends_in_time_and_its_bound_holds():
     result = solve(problem, time_limit=1)
     assert result.seconds < 5
     assert result.bound <= result.objective
+
+
+def test_a_wide_fleet_has_an_answer_after_its_first_node():
+    rng = np.random.default_rng(4)
+    base = rng.integers(0, 20_000, (450, 3))
+    problem = StepProblem(base=base, slots=[1] * 450, work=rng.integers(1, 3000, 500)[:, None] + np.arange(3))
+    result = solve(problem, time_limit=1e-9)
+    assert result.solver == "exact"
+    assert result.barrier_gap < 0.05
