@@ -63,8 +63,9 @@ def solve(
     problem
         The step problem.
     solver
-        "exact", "auto" or a name of `BACKENDS`. "exact" answers problems without a window and with tie="any" by
-        lbopt's own search; windows and tie="leximax" go to "auto" for now, which takes the first solver it can trust.
+        "exact", "auto" or a name of `BACKENDS`. "exact" answers by lbopt's own search where tie="any" and there is no
+        window, or one that every new request outlives and in which every slot gets a request. Other windows and
+        tie="leximax" go to "auto" for now, which takes the first solver it can trust.
     time_limit
         Seconds, above 0; None for none. What is known by then is returned. A wide program (512 workers, 2,048
         requests) takes seconds to be written down, which is not cut short.
@@ -87,7 +88,7 @@ def solve(
     """
     started = time.perf_counter()
     _check_arguments(problem, solver, time_limit, seed, tie)
-    if solver == "exact" and problem.horizon == 0 and tie == "any" and problem.num_admitted > 0:
+    if solver == "exact" and tie == "any" and problem.num_admitted > 0:
         answered = _search(problem, hint, started, time_limit)
         if answered is not None:
             return answered
@@ -122,8 +123,8 @@ def solve(
 
 
 def _search(problem: StepProblem, hint: Any, started: float, time_limit: float | None) -> Result | None:
-    """Answer by lbopt's own search; None where the numbers are too large for it."""
-    from lbopt.solvers.exact import search_exactly
+    """Answer by lbopt's own search; None where the problem is of another kind or its numbers are too large for it."""
+    from lbopt.solvers.exact import search_exactly, search_window, written_proof, written_window_proof
 
     given = None if hint is None else check_assignment(problem, hint, who="the hint")
     value = None if given is None else objective(problem, given)
@@ -131,19 +132,16 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
     def remaining() -> float | None:
         return None if time_limit is None else time_limit - (time.perf_counter() - started)
 
-    answer = search_exactly(problem, value, remaining)
+    answer = (search_window if problem.horizon else search_exactly)(problem, value, remaining)
     if answer.stop == "refused":
         return None
-    assignment = given if answer.assignment is None else answer.assignment
 
     def written() -> Certificate:
-        from lbopt.solvers.exact import written_proof
-
-        return written_proof(problem, answer)
+        return written_window_proof(problem, answer.bound) if problem.horizon else written_proof(problem, answer)
 
     return Result.of(
         problem,
-        assignment,
+        given if answer.assignment is None else answer.assignment,
         bound=answer.bound,
         proof=answer.proof,
         stop_reason="proved" if answer.stop == "done" else answer.stop,

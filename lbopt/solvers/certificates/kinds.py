@@ -9,6 +9,7 @@ from lbopt.exceptions import CertificateError
 from lbopt.solvers import recount
 from lbopt.solvers.certificates.format import Certificate, shown, whole
 from lbopt.solvers.certificates.priced import check_priced
+from lbopt.solvers.certificates.windows import check_window
 
 if TYPE_CHECKING:
     from lbopt.model import StepProblem
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 #: Kind of certificate -> its check, called with the problem's numbers, the bound and the fields of the kind.
 KINDS: dict[str, Callable[[recount.Numbers, int, dict[str, Any]], None]] = {
     "priced-envelopes": check_priced,
+    "window-boxes": check_window,
 }
 
 

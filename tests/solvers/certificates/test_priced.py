@@ -251,6 +251,7 @@ def test_it_shares_nothing_with_any_search():
         "collections",
         "collections.abc",
         "dataclasses",
+        "functools",
         "hashlib",
         "heapq",
         "itertools",

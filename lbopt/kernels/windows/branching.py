@@ -1,0 +1,114 @@
+"""Which worker is branched on, and how: by its total, or by the class of its next request."""
+
+from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.windows.nodes import push
+from lbopt.kernels.windows.sets import FOUND, PATIENCE, next_set
+from lbopt.kernels.windows.sums import total_next_to
+from lbopt.kernels.windows.terms import Box, Draft, Nodes, Pool
+
+_ENDLESS = 1e300
+
+
+@kernel
+def beside(pool: Pool, slots: Ints, box: Box, nodes: Nodes, known: Ints, lb: int, w: int, s: float) -> int:
+    """Open two children: worker w has a total below s, or above it; return the nearer one, which goes on."""
+    below = total_next_to(pool, slots, box, w, _floor(s), False)
+    above = total_next_to(pool, slots, box, w, _floor(s) + 1, True)
+    if above < 0 or (below >= 0 and s - below < above - s):
+        nearer, farther = (box.low[w], below), (above, box.high[w] if above >= 0 else -2)
+    else:
+        nearer, farther = (above, box.high[w]), (box.low[w], below)
+    push(known, nodes, box, lb, w, False, farther[0], farther[1])
+    return push(known, nodes, box, lb, w, False, nearer[0], nearer[1])
+
+
+@kernel
+def around_class(
+    pool: Pool, slots: Ints, box: Box, nodes: Nodes, draft: Draft, known: Ints, lb: int, w: int, row: Ints
+) -> int:
+    """Open three children: the next request of worker w is larger than one it could have, smaller, or that one."""
+    first, last = box.least[w], box.most[w]
+    for k in range(pool.v.size):
+        draft.left[k] = box.avail[k]
+    rest = draft.goal[w] - box.held[w]
+    free = slots[w] - box.fixed[w]
+    state, _ = next_set(pool.v, pool.small, draft.left, free, last, rest, row, True, PATIENCE)
+    k = row[0] if state == FOUND else (first + last) // 2
+    k = min(max(k, first), last)
+    push(known, nodes, box, lb, w, True, k + 1, last)
+    push(known, nodes, box, lb, w, True, first, k - 1)
+    return push(known, nodes, box, lb, w, True, k, k)
+
+
+@kernel
+def can_split(slots: Ints, box: Box, w: int) -> bool:
+    """Return whether something about worker w is open that a branch can settle."""
+    return box.low[w] < box.high[w] or box.fixed[w] < min(slots[w], box.first.shape[1])
+
+
+@kernel
+def next_to_settle(slots: Ints, box: Box) -> int:
+    """Return the worker of fewest slots left, then with the smallest box, that can be split; -1 for none."""
+    low, high = box.low, box.high
+    chosen = -1
+    for w in range(low.size):
+        if can_split(slots, box, w):
+            left = slots[w] - box.fixed[w]
+            fewest = slots[chosen] - box.fixed[chosen]
+            if chosen < 0 or left < fewest or (left == fewest and high[w] - low[w] < high[chosen] - low[chosen]):
+                chosen = w
+    return chosen
+
+
+@kernel
+def scarce(pool: Pool, slots: Ints, box: Box, point: Floats) -> int:
+    """Return the worker most likely to take the largest request left, -1 where that is no question of its own.
+
+    It is one where that request is much larger than the next one: the relaxation gives a bit of it to everybody.
+    """
+    k = pool.v.size - 1
+    while k > 0 and box.avail[k] == 0:
+        k -= 1
+    if box.avail[k] != 1:
+        return -1
+    below = k - 1
+    while below > 0 and box.avail[below] == 0:
+        below -= 1
+    if below < 0 or 2 * pool.v[k] < 3 * pool.v[below]:
+        return -1
+    chosen = -1
+    for w in range(slots.size):
+        if (
+            box.most[w] == k
+            and box.least[w] < k
+            and box.fixed[w] < min(slots[w], box.first.shape[1])
+            and (chosen < 0 or point[w] > point[chosen])
+        ):
+            chosen = w
+    return chosen
+
+
+@kernel
+def _floor(s: float) -> int:
+    """Return the whole tokens of a sum, which may be a rounding error below them."""
+    return int(s + 1e-4) if s >= 0 else 0
+
+
+@kernel
+def impossible_total(pool: Pool, slots: Ints, box: Box, point: Floats) -> int:
+    """Return the worker whose sum at the point is farthest from what it can have, -1 where all are possible."""
+    worst, chosen = 1e-3, -1
+    for w in range(slots.size):
+        if box.low[w] == box.high[w]:
+            continue
+        s = point[w]
+        whole = _floor(s)
+        below = total_next_to(pool, slots, box, w, whole, False)
+        if below >= 0 and s - below < 1e-3:
+            continue
+        above = total_next_to(pool, slots, box, w, whole + 1, True)
+        distance = min(s - below if below >= 0 else _ENDLESS, above - s if above >= 0 else _ENDLESS)
+        if distance > worst:
+            worst, chosen = distance, w
+    return chosen

@@ -1,0 +1,184 @@
+"""Improve an assignment: single workers against the pool, and exchanges between two workers.
+
+With the others fixed, the cost of worker w is convex and piecewise linear in S_w: it falls by T a token until ceil(T/G)
+steps of the window have w as their heaviest worker, and rises from there. So the best total is the nearest possible one
+below or above that point, whichever costs less.
+"""
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.windows.placing import cost_of, nearest, total_of
+from lbopt.kernels.windows.terms import WORKERS, Draft, Pool, Profile
+
+_FAR = 1 << 60
+
+#: Requests of a worker that are tried in an exchange; twice as many alone.
+_LOOKED_AT = 8
+
+
+@kernel
+def note_tops(profile: Profile, sums: Ints, tops: Ints) -> None:
+    """Set tops[h] to the heaviest load of step h, its worker, the second, its worker, and the third; -1 is closed."""
+    peak = profile.peak
+    W, T = peak.shape
+    for h in range(T):
+        a, b, c = profile.floor[h], -_FAR, -_FAR
+        wa, wb = -1, -1
+        for w in range(W):
+            load = peak[w, h] + sums[w]
+            if load > a:
+                c, b, wb, a, wa = b, a, wa, load, w
+            elif load > b:
+                c, b, wb = b, load, w
+            elif load > c:
+                c = load
+        tops[h, 0], tops[h, 1], tops[h, 2], tops[h, 3], tops[h, 4] = a, wa, b, wb, c
+
+
+@kernel
+def cost_alone(peak: Ints, G: int, tops: Ints, w: int, total: int) -> int:
+    """Return G * sum_h max_h - T * S_w with S_w = total and the others as noted in tops."""
+    T = peak.shape[1]
+    area = 0
+    for h in range(T):
+        others = tops[h, 2] if tops[h, 1] == w else tops[h, 0]
+        area += max(others, peak[w, h] + total)
+    return G * area - T * total
+
+
+@kernel
+def cost_of_two(peak: Ints, G: int, tops: Ints, w: int, total: int, u: int, other: int) -> int:
+    """Return G * sum_h max_h - T * (S_w + S_u) with the others as noted in tops."""
+    T = peak.shape[1]
+    area = 0
+    for h in range(T):
+        first, second = tops[h, 1], tops[h, 3]
+        if first != w and first != u:
+            others = tops[h, 0]
+        elif second != w and second != u:
+            others = tops[h, 2]
+        else:
+            others = tops[h, 4]
+        area += max(others, max(peak[w, h] + total, peak[u, h] + other))
+    return G * area - T * (total + other)
+
+
+@kernel
+def ideal_total(peak: Ints, G: int, tops: Ints, w: int, margins: Ints) -> int:
+    """Return the S_w of least cost, with the others as noted in tops."""
+    T = peak.shape[1]
+    for h in range(T):
+        others = tops[h, 2] if tops[h, 1] == w else tops[h, 0]
+        margin = max(others, -_FAR) - peak[w, h]
+        at = h
+        while at > 0 and margins[at - 1] > margin:
+            margins[at] = margins[at - 1]
+            at -= 1
+        margins[at] = margin
+    return margins[min(T, (T + G - 1) // G) - 1]
+
+
+@kernel
+def polish(pool: Pool, profile: Profile, slots: Ints, facts: Ints, draft: Draft, rounds: int, scratch: Ints) -> int:
+    """Improve draft.pattern (its requests taken from draft.left, its sums in draft.placed); return its cost."""
+    G = facts[WORKERS]
+    cost = cost_of(profile, facts, draft.placed)
+    for _ in range(rounds):
+        before = cost
+        cost += _single_workers(pool, profile, slots, G, draft, scratch)
+        cost += _exchanges(pool.v, profile, slots, G, draft)
+        if cost == before:
+            break
+    return cost
+
+
+@kernel
+def _single_workers(pool: Pool, profile: Profile, slots: Ints, G: int, draft: Draft, scratch: Ints) -> int:
+    """Reopen one slot, or two, of each worker; return the change of the cost."""
+    v, peak = pool.v, profile.peak
+    left, pattern, placed, tops = draft.left, draft.pattern, draft.placed, draft.tops
+    out, margins = scratch[1], scratch[2]
+    change = 0
+    stale = True
+    for w in range(slots.size):
+        c = slots[w]
+        if stale:
+            note_tops(profile, placed, tops)
+            stale = False
+        now = cost_alone(peak, G, tops, w, placed[w])
+        ideal = ideal_total(peak, G, tops, w, margins)
+        for a in range(min(c, 2 * _LOOKED_AT)):
+            if c > 1 and a == c - 1:
+                break
+            for b in range(a + 1, c if c > 1 else a + 2):
+                if b > a + 3:
+                    break  # of many slots, near ones do
+                k, j = pattern[w, a], (pattern[w, b] if c > 1 else -1)
+                left[k] += 1
+                others = placed[w] - v[k]
+                if j >= 0:
+                    left[j] += 1
+                    others -= v[j]
+                n = 2 if j >= 0 else 1
+                nearest(v, left, n, ideal - others, out)
+                best, side = now, -1
+                for s in range(2):
+                    if out[2 * s] >= 0:
+                        cost = cost_alone(peak, G, tops, w, others + total_of(v, out, 2 * s, n))
+                        if cost < best and _may_leave(pool, left, k, j, out[2 * s], out[2 * s + 1], n):
+                            best, side = cost, 2 * s
+                if side >= 0:
+                    k = out[side]
+                    pattern[w, a] = k
+                    if n == 2:
+                        j = out[side + 1]
+                        pattern[w, b] = j
+                    placed[w] = others + total_of(v, out, side, n)
+                    change += best - now
+                    now = best
+                    stale = True
+                left[k] -= 1
+                if n == 2:
+                    left[j] -= 1
+    return change
+
+
+@kernel
+def _may_leave(pool: Pool, left: Ints, k: int, j: int, new: int, other: int, n: int) -> bool:
+    """Return whether enough requests that must be admitted stay when classes k, j (now in left) give way to others."""
+    for old in (k, j):
+        if old >= 0:
+            taken = 1 if old == new else 0
+            if n == 2 and old == other:
+                taken += 1
+            if left[old] - taken > pool.n[old] - pool.must[old]:
+                return False
+    return True
+
+
+@kernel
+def _exchanges(v: Ints, profile: Profile, slots: Ints, G: int, draft: Draft) -> int:
+    """Exchange single requests between two workers; return the change of the cost."""
+    peak, pattern, placed, tops = profile.peak, draft.pattern, draft.placed, draft.tops
+    W = slots.size
+    change = 0
+    note_tops(profile, placed, tops)
+    for w in range(W):
+        for u in range(w + 1, W):
+            now = cost_of_two(peak, G, tops, w, placed[w], u, placed[u])
+            best, at, to = now, -1, -1
+            for a in range(min(slots[w], _LOOKED_AT)):
+                for b in range(min(slots[u], _LOOKED_AT)):
+                    gain = v[pattern[u, b]] - v[pattern[w, a]]
+                    if gain != 0:
+                        cost = cost_of_two(peak, G, tops, w, placed[w] + gain, u, placed[u] - gain)
+                        if cost < best:
+                            best, at, to = cost, a, b
+            if at >= 0:
+                gain = v[pattern[u, to]] - v[pattern[w, at]]
+                pattern[w, at], pattern[u, to] = pattern[u, to], pattern[w, at]
+                placed[w] += gain
+                placed[u] -= gain
+                change += best - now
+                note_tops(profile, placed, tops)
+    return change

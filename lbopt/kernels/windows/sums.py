@@ -1,0 +1,136 @@
+"""Which totals a worker can have at all: exact for one or two slots, from what is left; listed or tabulated for a few
+more; for many, all in between.
+
+Few totals are listed, more are tabulated, one bit each. Lists and tables are relaxed in one respect: a total of c
+requests may use a class more often than it has requests. So a total that is missing is impossible, and one that is
+there need not be possible.
+"""
+
+import numpy as np
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.windows.terms import Box, Pool, Words
+
+
+@kernel
+def tabulate(v: Ints, most: int, sums: Words) -> None:
+    """Set bit t of sums[c] where c classes, 2 <= c <= most, have the total t; row 1 holds the sizes."""
+    one = np.uint64(1)
+    for size in v:
+        sums[1, size >> 6] |= one << np.uint64(size & 63)
+    for c in range(2, most + 1):
+        words = ((c - 1) * v[v.size - 1] >> 6) + 1
+        for size in v:
+            jump, shift = size >> 6, np.uint64(size & 63)
+            if size & 63 == 0:
+                for i in range(words):
+                    sums[c, i + jump] |= sums[c - 1, i]
+            else:
+                back = np.uint64(64) - shift
+                for i in range(words):
+                    sums[c, i + jump] |= sums[c - 1, i] << shift
+                    sums[c, i + jump + 1] |= sums[c - 1, i] >> back
+
+
+@kernel
+def _last_listed(listed: Ints, low: int, high: int, t: int) -> int:
+    """Return the position of the last total <= t in listed[low:high]; low - 1 where there is none."""
+    while low < high:
+        middle = (low + high) >> 1
+        if listed[middle] <= t:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@kernel
+def class_at_most(v: Ints, size: int) -> int:
+    """Return the largest class of at most so many tokens, -1 for none."""
+    low, high = 0, v.size
+    while low < high:
+        middle = (low + high) >> 1
+        if v[middle] <= size:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@kernel
+def _single(v: Ints, avail: Ints, least: int, most: int, t: int, up: bool) -> int:
+    """Return the size next to t, below or at it or (up) above or at it, of the classes least..most; -1 for none."""
+    if up:
+        k = max(least, class_at_most(v, t - 1) + 1)
+        while k <= most and avail[k] == 0:
+            k += 1
+        return v[k] if k <= most else -1
+    k = min(most, class_at_most(v, t))
+    while k >= least and avail[k] == 0:
+        k -= 1
+    return v[k] if k >= least else -1
+
+
+@kernel
+def _pair(v: Ints, avail: Ints, least: int, most: int, t: int, up: bool) -> int:
+    """The same for the total of two requests, the larger one of the classes least..most."""
+    best = -1
+    i, j = 0, most
+    while i <= j and j >= least:
+        if avail[j] == 0:
+            j -= 1
+        elif avail[i] == 0 or (i == j and avail[i] == 1):
+            i += 1
+        else:
+            total = v[i] + v[j]
+            if total == t:
+                return t
+            if total < t:
+                if not up and total > best:
+                    best = total
+                i += 1
+            else:
+                if up and (best < 0 or total < best):
+                    best = total
+                j -= 1
+    return best
+
+
+@kernel
+def total_of_left(pool: Pool, avail: Ints, left: int, least: int, most: int, t: int, up: bool) -> int:
+    """Return the total next to t that `left` requests may have, the largest of the classes least..most; -1 for none.
+
+    Below or at t; with `up` above or at it.
+    """
+    v, small = pool.v, pool.small
+    if left == 0:
+        return 0 if (t <= 0 if up else t >= 0) else -1
+    if left == 1:
+        return _single(v, avail, least, most, t, up)
+    if left == 2:
+        return _pair(v, avail, least, most, t, up)
+    low = max(small[left], v[least] + small[left - 1])
+    high = left * v[most]
+    t = max(t, low) if up else min(t, high)
+    if not low <= t <= high:
+        return -1
+    listed, begin, sums = pool.listed, pool.begin, pool.sums
+    if begin[left] < begin[left + 1]:
+        at = _last_listed(listed, begin[left], begin[left + 1], t - 1 if up else t) + (1 if up else 0)
+        if not begin[left] <= at < begin[left + 1]:
+            return -1
+        t = listed[at]
+    elif left < sums.shape[0]:
+        step = 1 if up else -1
+        while low <= t <= high and (sums[left, t >> 6] >> np.uint64(t & 63)) & np.uint64(1) == 0:
+            t += step
+    return t if low <= t <= high else -1
+
+
+@kernel
+def total_next_to(pool: Pool, slots: Ints, box: Box, w: int, t: int, up: bool) -> int:
+    """Return the total next to t that worker w may have at this node: <= t, or >= t with `up`; -1 for none."""
+    held = box.held[w]
+    rest = total_of_left(pool, box.avail, slots[w] - box.fixed[w], box.least[w], box.most[w], t - held, up)
+    return held + rest if rest >= 0 else -1

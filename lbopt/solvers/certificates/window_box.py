@@ -1,0 +1,246 @@
+"""A box of a window certificate, and everything that follows from it without any price.
+
+A box bounds the total S_g of each open worker, and the classes of its largest requests, one position after another,
+largest first. `tighten` applies rules that lose no assignment of the box:
+
+* with r requests still unknown, the next one (the largest of them) has at least 1/r of what is missing to the low side,
+  at most what the r - 1 smallest requests leave of the high side, and is no larger than the one before;
+* a total has to be that of requests that are left: exactly so for one or two, by the full pool for more;
+* a position with one class left takes a request of it away from everybody else.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+
+from lbopt.solvers.certificates.window_pool import WindowPool
+
+
+@dataclass
+class WindowBox:
+    """low and high by worker, and (first class, last class) by worker and position."""
+
+    pool: WindowPool
+    low: dict[int, int]
+    high: dict[int, int]
+    classes: dict[int, list[tuple[int, int]]]
+    avail: list[int] = field(default_factory=list)
+    known: dict[int, list[int]] = field(default_factory=dict)
+    next: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def root(cls, pool: WindowPool, positions: int) -> WindowBox:
+        """Return the box that holds everything, with so many positions for each worker."""
+        every = (0, len(pool.sizes) - 1)
+        return cls(
+            pool,
+            dict.fromkeys(pool.open_workers, 0),
+            {g: pool.largest[pool.slots[g]] for g in pool.open_workers},
+            {g: [every] * min(positions, pool.slots[g]) for g in pool.open_workers},
+        )
+
+    def within_totals(self, g: int, low: int, high: int) -> WindowBox:
+        """Return the part of the box with low <= S_g <= high."""
+        child = WindowBox(self.pool, dict(self.low), dict(self.high), self.classes)
+        child.low[g], child.high[g] = max(low, self.low[g]), min(high, self.high[g])
+        return child
+
+    def within_sizes(self, g: int, position: int, least: int, most: int) -> WindowBox:
+        """Return the part of the box in which that request of worker g has a size of least..most."""
+        first, last = bisect_left(self.pool.sizes, least), bisect_right(self.pool.sizes, most) - 1
+        own = list(self.classes[g])
+        own[position] = (max(first, own[position][0]), min(last, own[position][1]))
+        return WindowBox(self.pool, dict(self.low), dict(self.high), {**self.classes, g: own})
+
+    # ------------------------------------------------------------------ what follows
+
+    def tighten(self) -> bool:
+        """Shrink the box; False where it turns out to be empty."""
+        self.avail = list(self.pool.counts)
+        self.known = {g: [] for g in self.low}
+        self.classes = {g: list(own) for g, own in self.classes.items()}
+        self.next = {g: own[0] for g, own in self.classes.items()}
+        if any(self.low[g] > self.high[g] for g in self.low):
+            return False
+        # First what is known already, for everybody: the rules then see what is left.
+        for g, own in self.classes.items():
+            for first, last in own:
+                if first != last:
+                    break
+                if self.avail[first] == 0 or not self.next[g][0] <= first <= self.next[g][1]:
+                    return False
+                self._bind(g, first)
+        waiting = True
+        while waiting:
+            waiting = False
+            for g in self.low:
+                while True:
+                    if not self._sides(g):
+                        return False
+                    first, last = self.next[g]
+                    at = len(self.known[g])
+                    if at == len(self.classes[g]) or first < last:
+                        break
+                    self._bind(g, first)
+                    waiting = True
+        return True
+
+    def _bind(self, g: int, k: int) -> None:
+        self.avail[k] -= 1
+        self.known[g].append(k)
+        at = len(self.known[g])
+        first, last = self.classes[g][at] if at < len(self.classes[g]) else (0, k)
+        self.next[g] = (first, min(k, last))
+
+    def held(self, g: int) -> int:
+        """Return the total of the requests of worker g that are known."""
+        return sum(self.pool.sizes[k] for k in self.known[g])
+
+    def missing(self, g: int) -> int:
+        """Return the number of requests of worker g that are not known."""
+        return self.pool.slots[g] - len(self.known[g])
+
+    def _sides(self, g: int) -> bool:
+        """Shrink the sides of worker g, and the classes of its next request; False where nothing is left."""
+        if not self._next_classes(g):
+            return False
+        low, high = self.total_beside(g, self.low[g], True), self.total_beside(g, self.high[g], False)
+        if low is None or high is None or low > high:
+            return False
+        self.low[g], self.high[g] = low, high
+        return self._next_classes(g)
+
+    def _next_classes(self, g: int) -> bool:
+        r = self.missing(g)
+        if r == 0:
+            return True
+        sizes, held = self.pool.sizes, self.held(g)
+        first, last = self.next[g]
+        first = max(first, bisect_left(sizes, -((held - self.low[g]) // r)))
+        last = min(last, bisect_right(sizes, self.high[g] - held - self.pool.smallest[r - 1]) - 1)
+        while first <= last and self.avail[first] == 0:
+            first += 1
+        while first <= last and self.avail[last] == 0:
+            last -= 1
+        self.next[g] = (first, last)
+        at = len(self.known[g])
+        if at < len(self.classes[g]):
+            self.classes[g][at] = (first, last)
+        return first <= last
+
+    def total_beside(self, g: int, t: int, up: bool) -> int | None:
+        """Return the total >= t (up) or <= t next to t that worker g may have in this box; None = none."""
+        held, r, sizes = self.held(g), self.missing(g), self.pool.sizes
+        rest = t - held
+        if r == 0:
+            return held if (rest <= 0 if up else rest >= 0) else None
+        first, last = self.next[g]
+        if r == 1:
+            found = self._single(first, last, rest, up)
+        elif r == 2:
+            found = self._pair(first, last, rest, up)
+        else:
+            least, most = max(self.pool.smallest[r], sizes[first] + self.pool.smallest[r - 1]), r * sizes[last]
+            found = self.pool.total_beside(r, max(rest, least) if up else min(rest, most), up)
+            found = found if found is not None and least <= found <= most else None
+        return None if found is None else held + found
+
+    def _single(self, first: int, last: int, t: int, up: bool) -> int | None:
+        sizes, avail = self.pool.sizes, self.avail
+        if up:
+            around = range(max(first, bisect_left(sizes, t)), last + 1)
+        else:
+            around = range(min(last, bisect_right(sizes, t) - 1), first - 1, -1)
+        return next((sizes[k] for k in around if avail[k]), None)
+
+    def _pair(self, first: int, last: int, t: int, up: bool) -> int | None:
+        """Try every larger request with the best partner of its class or below."""
+        sizes, avail = self.pool.sizes, self.avail
+        best: int | None = None
+        for j in range(first, last + 1):
+            if avail[j] == 0:
+                continue
+            top = j if avail[j] > 1 else j - 1
+            partner = self._single(0, top, t - sizes[j], up)
+            if partner is not None:
+                total = sizes[j] + partner
+                if total == t:
+                    return t
+                if best is None or (total < best if up else total > best):
+                    best = total
+        return best
+
+    # ------------------------------------------------------------------ several workers
+
+    def together(self, workers: list[int], at_most: bool) -> int | None:
+        """Return what the workers hold together at most, or at least; None where the pool cannot fill them.
+
+        Every unknown request of worker g is at most of the last class of `next`; and at least as large as what is
+        missing when all others are of that class. Such limits are nested: going through the requests from the large
+        end (or the small one), each goes to a place that may hold it and is still empty, whichever.
+        """
+        sizes = self.pool.sizes
+        places: dict[int, int] = {}
+        total, empty = 0, 0
+        for g in workers:
+            total += self.held(g)
+            r = self.missing(g)
+            if r == 0:
+                continue
+            empty += r
+            first, last = self.next[g]
+            if at_most:
+                places[last] = places.get(last, 0) + r
+                continue
+            places[first] = places.get(first, 0) + 1
+            if r > 1:
+                least = self.low[g] - self.held(g) - (r - 1) * sizes[last]
+                k = bisect_left(sizes, least)
+                places[k] = places.get(k, 0) + r - 1
+        if empty:
+            ends = (max(places), -1, -1) if at_most else (min(places), len(sizes), 1)
+            waiting = 0
+            for k in range(*ends):
+                waiting += places.get(k, 0)
+                served = min(waiting, self.avail[k])
+                total += served * sizes[k]
+                waiting -= served
+                empty -= served
+                if empty == 0:
+                    break
+            if empty:
+                return None
+        if not any(self.pool.forced):
+            return total
+        forced = self._with_forced(workers, at_most)
+        return None if forced is None else min(total, forced) if at_most else max(total, forced)
+
+    def _with_forced(self, workers: list[int], at_most: bool) -> int | None:
+        """Return the same by another reason: forced requests that have no place elsewhere are among them.
+
+        Another worker with r unknown requests takes r forced ones at most, and only r - 1 where none is of the classes
+        that its next request may have; none where all are larger than these.
+        """
+        pool, chosen = self.pool, set(workers)
+        known = [n - left for n, left in zip(pool.counts, self.avail, strict=True)]
+        owed = [max(0, forced - bound) for forced, bound in zip(pool.forced, known, strict=True)]
+        smallest = next((k for k, missing in enumerate(owed) if missing), len(owed))
+        needed = sum(owed)
+        for g in self.low:
+            r, (first, last) = self.missing(g), self.next[g]
+            if g not in chosen and r > 0 and smallest <= last:
+                needed -= r if any(owed[first : last + 1]) else r - 1
+        needed = max(0, needed)
+        free = sum(self.missing(g) for g in chosen) - needed
+        if free < 0:
+            return None
+        total = sum(self.held(g) for g in chosen)
+        order = range(len(owed) - 1, -1, -1) if at_most else range(len(owed))
+        for k in order:
+            taken = min(owed[k], needed)
+            needed -= taken
+            more = min(self.avail[k] - taken, free)
+            free -= more
+            total += (taken + more) * pool.sizes[k]
+        return total

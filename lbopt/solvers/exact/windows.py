@@ -1,0 +1,259 @@
+"""Run the exact search over a window that every new request outlives: in slices, so that clock and Ctrl-C are heard.
+
+Such a window is told from its numbers: all requests follow one profile, work[i, h] - work[i, 0] is the same for all i.
+Then what a worker receives enters its loads by one number, see `lbopt.kernels.windows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lbopt.kernels.windows.sums import tabulate
+from lbopt.kernels.windows.terms import (
+    BOUND,
+    COST,
+    CUTS,
+    DONE,
+    OPEN,
+    Box,
+    Cuts,
+    Draft,
+    Nodes,
+    Pool,
+    Profile,
+    Program,
+    Search,
+    Window,
+)
+from lbopt.kernels.windows.tree import advance
+from lbopt.model import StepProblem
+from lbopt.model.integers import IntArray
+from lbopt.solvers.exact.search import ExactAnswer
+
+#: Largest sum of magnitudes for which prices are still a thousandth of a token fine.
+_LARGEST = 1 << 60
+
+_FINEST_SCALE = 1 << 26
+
+#: Beyond this many tokens floats no longer guide.
+_LONGEST_LOAD = 1 << 30
+
+#: Totals of few requests are listed while there are at most so many combinations, and else tabulated up to so many
+#: requests and tokens.
+_FEW_TOTALS, _MOST_TABLES, _TABLE = 4_000, 4, 1 << 17
+
+#: Work between two looks at the clock, about microseconds; one node of a large fleet may take longer.
+_SLICE = 2_000
+
+#: Requests of a worker that a branch may speak of.
+_DEPTH = 3
+
+_NODES = 1 << 15
+
+_MEMORY = 1 << 22  # entries of the boxes of all nodes
+
+
+class WindowDecision:
+    """A step problem in the terms of the window search; `fits` is False where it is of another kind, or too large."""
+
+    def __init__(self, problem: StepProblem) -> None:
+        self.problem = problem
+        self.fits = False
+        work, base = problem.work, problem.base
+        if problem.num_admitted == 0:
+            return
+        profile = work[0] - work[0, 0]
+        if not (work - work[:, :1] == profile).all():
+            return
+        sizes, must = work[:, 0], problem.must_admit
+        missing = problem.num_free_slots - problem.num_requests
+        if missing > 0:
+            if profile.any():  # an empty slot grows differently
+                return
+            sizes = np.concatenate([sizes, np.zeros(missing, dtype=np.int64)])
+            must = np.concatenate([must, np.zeros(missing, dtype=np.bool_)])
+        self.order = np.lexsort((~must, sizes))
+        v, start, n = np.unique(sizes[self.order], return_index=True, return_counts=True)
+        self.first = start
+        forced = must[self.order].astype(np.int64)
+        admits_all = problem.num_free_slots >= sizes.size
+        counted = np.zeros(v.size, dtype=np.int64) if admits_all else np.add.reduceat(forced, start)
+        slots = problem.slots
+        G, T = base.shape
+        profiled = base + slots[:, None] * profile
+        shift = profiled.max(axis=0)
+        peak = profiled - shift
+        self.workers = np.flatnonzero(slots)
+        closed = slots == 0
+        open_slots = slots[self.workers]
+        floor = peak[closed].max(axis=0) if closed.any() else np.full(T, -_LONGEST_LOAD)
+        self.constant = int(G * shift.sum() - profiled.sum())
+        ascending = np.concatenate([[0], np.cumsum(sizes[self.order])])
+        low = ascending[open_slots]
+        high = ascending[-1] - ascending[ascending.size - 1 - open_slots]
+        reach = int(high.sum()) + int(np.abs(peak).max())
+        magnitude = 8 * G * T * (int(np.abs(peak).sum(axis=0).max()) + int(high.sum()) + 1)
+        if reach > _LONGEST_LOAD or magnitude > _LARGEST >> 10:
+            return
+        self.fits = True
+        scale = _FINEST_SCALE
+        while scale * magnitude > _LARGEST:
+            scale //= 2
+        every = np.arange(open_slots.size)
+        listed, begin = _listed_totals(v, int(open_slots.max()))
+        self.window = Window(
+            pool=Pool(
+                v=v,
+                n=n.astype(np.int64),
+                must=counted,
+                small=ascending[: int(open_slots.max()) + 1],
+                listed=listed,
+                begin=begin,
+                sums=_tabulated_totals(v, begin),
+            ),
+            profile=Profile(
+                peak=np.ascontiguousarray(peak[self.workers]),
+                floor=floor,
+                worker=np.concatenate([np.repeat(every, T), np.full(T, -1), every, every, np.full(CUTS, -1)]),
+                step=np.concatenate([np.tile(np.arange(T), every.size + 1), np.full(2 * every.size + CUTS, -1)]),
+            ),
+            slots=open_slots,
+            low=low,
+            high=high,
+            order=np.argsort(open_slots, kind="stable"),
+            facts=np.array([G, self.constant, scale, int(counted.sum())], dtype=np.int64),
+        )
+
+    def start(self, cost: int) -> Search:
+        """Return a search for something cheaper than `cost`."""
+        profile = self.window.profile
+        W, T = profile.peak.shape
+        K, Q, n = self.window.pool.v.size, int(self.window.slots.max()), W + T
+        D = min(Q, _DEPTH)
+        nodes = max(16, min(_NODES, _MEMORY // (W * (2 + 2 * D))))
+        search = Search(
+            known=_ints(12),
+            nodes=Nodes(  # written before they are read: zeroing them would take longer than many searches
+                bounds=np.empty(nodes, dtype=np.int64),
+                low=np.empty((nodes, W), dtype=np.int64),
+                high=np.empty((nodes, W), dtype=np.int64),
+                first=np.empty((nodes, W, D), dtype=np.int64),
+                last=np.empty((nodes, W, D), dtype=np.int64),
+            ),
+            box=Box(
+                low=_ints(W),
+                high=_ints(W),
+                first=_ints(W, D),
+                last=_ints(W, D),
+                fixed=_ints(W),
+                held=_ints(W),
+                least=_ints(W),
+                most=_ints(W),
+                avail=_ints(K),
+            ),
+            cuts=Cuts(inside=_ints(CUTS, W), sense=_ints(CUTS), limit=_ints(CUTS)),
+            program=Program(
+                right=np.concatenate([profile.peak.ravel(), profile.floor, _ints(2 * W + CUTS)]),
+                basis=_ints(n),
+                edge=np.zeros((n, n)),
+                price=np.zeros(n),
+                point=np.zeros(n),
+                rate=np.zeros(n),
+                scaled=_ints(n + 1),
+            ),
+            draft=Draft(
+                goal=_ints(W),
+                pattern=_ints(W, Q),
+                left=_ints(K),
+                placed=_ints(W),
+                owed=_ints(W * Q),
+                owner=_ints(W * Q),
+                room=_ints(W),
+                rest=_ints(W),
+                tops=_ints(T, 5),
+            ),
+            answer=_ints(W, Q),
+            scratch=_ints(8, max(K, W, T, Q, 8) + 1),
+        )
+        search.known[COST] = cost
+        return search
+
+    def handed_out(self, search: Search) -> IntArray:
+        """Return the worker of each request in the best assignment of `search`: the first of a class come first."""
+        assignment = np.full(self.problem.num_requests, -1, dtype=np.int64)
+        following = self.first.copy()
+        for w, g in enumerate(self.workers.tolist()):
+            for k in search.answer[w, : self.window.slots[w]].tolist():
+                request = int(self.order[following[k]])
+                following[k] += 1
+                if request < assignment.size:  # beyond are the empty requests that fill slots up
+                    assignment[request] = g
+        return assignment
+
+
+def _ints(*shape: int) -> IntArray:
+    return np.zeros(shape, dtype=np.int64)
+
+
+def _listed_totals(v: IntArray, most: int) -> tuple[IntArray, IntArray]:
+    """Return the totals of 2, 3, ... classes as far as they are few, and where those of each number begin."""
+    rows, begin = [], [0, 0, 0]
+    row = v
+    for _ in range(2, most + 1):
+        if row.size * v.size > _FEW_TOTALS:
+            break
+        row = np.unique(np.add.outer(row, v))
+        rows.append(row)
+        begin.append(begin[-1] + row.size)
+    begin += [begin[-1]] * (most + 2 - len(begin))
+    return np.concatenate([np.zeros(0, dtype=np.int64), *rows]), np.array(begin, dtype=np.int64)
+
+
+def _tabulated_totals(v: IntArray, begin: IntArray) -> np.ndarray:
+    """Return the tables of totals, up to as many requests as they are affordable for."""
+    largest, most = int(v[-1]), begin.size - 2
+    rows = min(most, _MOST_TABLES, _TABLE // max(1, largest))
+    if rows < 2 or begin[rows] < begin[rows + 1]:  # what is listed needs no table
+        return np.zeros((0, 0), dtype=np.uint64)
+    sums = np.zeros((rows + 1, (rows * largest >> 6) + 2), dtype=np.uint64)
+    tabulate(v, rows, sums)
+    return sums
+
+
+def search_window(problem: StepProblem, best: int | None, remaining: Callable[[], float | None]) -> ExactAnswer:
+    """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
+
+    `remaining` says how many seconds are left; None is without limit. Where the problem is of another kind, the numbers
+    are too large, or nothing was found within the limit and there is no `best`, the answer is "refused".
+    """
+    decision = WindowDecision(problem)
+    if not decision.fits:
+        return ExactAnswer(None, 0, "refused")
+    nothing = 1 << 61
+    cost = nothing if best is None else best
+    search = decision.start(cost)
+    stop, state = "done", OPEN
+    try:
+        state = advance(decision.window, search, 1)  # the root, whatever the clock says: it gives a first assignment
+        while state == OPEN:
+            left = remaining()
+            if left is not None and left <= 0:
+                stop = "time"
+                break
+            state = advance(decision.window, search, _SLICE)
+    except KeyboardInterrupt:
+        stop = "interrupted"
+    if stop == "done" and state != DONE:
+        stop = "stuck"
+    found = int(search.known[COST])
+    if found == nothing:
+        if stop == "interrupted":
+            raise KeyboardInterrupt
+        return ExactAnswer(None, 0, "refused")
+    return ExactAnswer(
+        assignment=decision.handed_out(search) if found < cost else None,
+        bound=int(min(search.known[BOUND], found)),
+        stop=stop,
+    )

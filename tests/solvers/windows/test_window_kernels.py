@@ -1,0 +1,227 @@
+"""The parts of the window search against naive twins."""
+
+import random
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from solvers.windows.window_problems import random_window
+
+from lbopt.kernels.windows.boxes import snap
+from lbopt.kernels.windows.cuts import limit_of, refresh, separate
+from lbopt.kernels.windows.nodes import take
+from lbopt.kernels.windows.placing import cost_of, fill_near, nearest
+from lbopt.kernels.windows.polish import cost_alone, cost_of_two, ideal_total, note_tops, polish
+from lbopt.kernels.windows.relaxation import OPTIMAL, exact_bound, first_basis, optimise, sound
+from lbopt.kernels.windows.sets import FOUND, IMPOSSIBLE, next_set
+from lbopt.kernels.windows.sums import total_of_left
+from lbopt.kernels.windows.terms import FORCED, PIVOTS, WORKERS
+from lbopt.kernels.windows.tree import begin
+from lbopt.model import objective
+from lbopt.solvers.exact.windows import WindowDecision
+
+pytestmark = pytest.mark.jit
+
+
+def roots(seed, count, **size):
+    """(problem, decision, search at its root, random source) of random windows."""
+    rng = random.Random(seed)
+    while count:
+        problem = random_window(rng, top=rng.choice([3, 30, 1000]), **size)
+        decision = WindowDecision(problem)
+        search = decision.start(1 << 61)
+        begin(decision.window, search)
+        take(search.known, search.nodes, search.box, 0)
+        if snap(decision.window.pool, decision.window.slots, search.box):
+            count -= 1
+            yield problem, decision, search, rng
+
+
+def items(avail):
+    """Classes of the requests that are left, one entry each, ascending."""
+    return [k for k, copies in enumerate(avail.tolist()) for _ in range(copies)]
+
+
+def test_the_next_total_is_the_nearest_that_exists():
+    for _, decision, _, rng in roots(1, 150):
+        pool, avail = decision.window.pool, decision.window.pool.n
+        v = pool.v.tolist()
+        c = rng.randint(1, min(3, sum(avail.tolist()), pool.small.size - 1))
+        least = rng.randrange(len(v))
+        most = rng.randint(least, len(v) - 1)
+        totals = {sum(v[k] for k in s) for s in combinations(items(avail), c) if least <= s[-1] <= most}
+        t = rng.randint(-5, sum(v))
+        for up in (True, False):
+            beside = {x for x in totals if (x >= t if up else x <= t)}
+            wanted = (min(beside) if up else max(beside)) if beside else -1
+            found = total_of_left(pool, avail, c, least, most, t, up)
+            if c < 3:
+                assert found == wanted
+            elif wanted >= 0:  # tables may hold totals that no three requests have, never miss one
+                assert t <= found <= wanted if up else wanted <= found <= t
+
+
+def test_the_sets_with_a_total_are_listed_once_each_and_put_back():
+    for _, decision, _, rng in roots(2, 150):
+        pool, left = decision.window.pool, decision.window.pool.n.copy()
+        before = left.tolist()
+        c = rng.randint(1, min(4, sum(before), pool.small.size - 1))
+        total = sum(pool.v[k] for k in rng.sample(items(left), c)) if rng.random() < 0.8 else rng.randint(0, 50)
+        most = rng.randrange(pool.v.size)
+        wanted = {
+            tuple(sorted(s, reverse=True))
+            for s in combinations(items(left), c)
+            if s[-1] <= most and sum(pool.v[k] for k in s) == total
+        }
+        row, found, fresh = np.zeros(c, dtype=np.int64), [], True
+        while True:
+            state, _ = next_set(pool.v, pool.small, left, c, most, total, row, fresh, 10**6)
+            if state != FOUND:
+                break
+            found.append(tuple(row.tolist()))
+            assert left.sum() == sum(before) - c
+            fresh = False
+        assert state == IMPOSSIBLE
+        assert len(found) == len(set(found))
+        assert set(found) == wanted
+        assert left.tolist() == before
+
+
+def most_together(decision, search, inside, problem, sense):
+    """The extreme total of these workers over all assignments with boxes, by trying all of them."""
+    pool, slots, box = decision.window.pool, decision.window.slots, search.box
+    chosen = [w for w in range(slots.size) if inside[w]]
+    best = [None]
+
+    def serve(i, left, total):
+        if i == len(chosen):
+            outside = int(slots.sum()) - sum(int(slots[w]) for w in chosen)
+            used = [n - sum(1 for k in left if k == j) for j, n in enumerate(pool.n.tolist())]
+            if sum(max(0, m - u) for m, u in zip(pool.must.tolist(), used, strict=True)) <= outside:
+                best[0] = total if best[0] is None else sense * max(sense * total, sense * best[0])
+            return
+        w = chosen[i]
+        for s in set(combinations(left, int(slots[w]))):
+            own = sum(int(pool.v[k]) for k in s)
+            if box.low[w] <= own <= box.high[w]:
+                rest = list(left)
+                for k in s:
+                    rest.remove(k)
+                serve(i + 1, rest, total + own)
+
+    serve(0, items(pool.n), 0)
+    return best[0]
+
+
+def test_a_cut_loses_no_assignment():
+    for problem, decision, search, rng in roots(3, 60, workers=3, requests=6, slots=2):
+        window, box = decision.window, search.box
+        W = window.slots.size
+        for w in range(W):
+            if rng.random() < 0.5:
+                box.high[w] = rng.randint(int(box.low[w]), int(box.high[w]))
+            if rng.random() < 0.3:
+                box.low[w] = rng.randint(int(box.low[w]), int(box.high[w]))
+        if not snap(window.pool, window.slots, box):
+            continue
+        inside = np.array([rng.randint(0, 1) for _ in range(W)], dtype=np.int64)
+        for sense in (1, -1):
+            forced = int(window.facts[FORCED])
+            limit = limit_of(window.pool, window.slots, box, inside, sense, forced, search.scratch[4])
+            true = most_together(decision, search, inside, problem, sense)
+            assert true is None or (limit >= 0 and sense * true <= sense * limit)
+
+
+def linear_program(decision, search):
+    """The relaxation with its cuts, solved by HiGHS through SciPy: its value, None where it is empty."""
+    window, box, cuts = decision.window, search.box, search.cuts
+    W, T = window.profile.peak.shape
+    G = int(window.facts[WORKERS])
+    rows, right = [], []
+    for w in range(W):
+        for h in range(T):
+            row = np.zeros(T + W)
+            row[h], row[T + w] = -1, 1
+            rows.append(row)
+            right.append(-float(window.profile.peak[w, h]))
+    for c in range(int(search.known[4])):
+        if cuts.sense[c]:
+            rows.append(np.concatenate([np.zeros(T), cuts.sense[c] * cuts.inside[c]]))
+            right.append(float(cuts.sense[c] * cuts.limit[c]))
+    sides = [(float(f), None) for f in window.profile.floor] + list(
+        zip(box.low.tolist(), box.high.tolist(), strict=True)
+    )
+    answer = linprog([G] * T + [-T] * W, np.array(rows), right, bounds=sides, method="highs")
+    return answer.fun if answer.status == 0 else None
+
+
+def test_the_relaxation_is_solved_and_its_exact_bound_is_below_it():
+    for problem, decision, search, _ in roots(4, 100):
+        window, box = decision.window, search.box
+        pool, profile, slots, facts = window.pool, window.profile, window.slots, window.facts
+        forced, G = int(facts[FORCED]), int(facts[WORKERS])
+        args = (search.program, box, search.cuts, search.known)
+        refresh(pool, slots, forced, box, search.cuts, 0, search.program.right, search.scratch)
+        first_basis(profile, G, search.program, window.low)
+        for _ in range(4):
+            state, value, _ = optimise(profile, G, *args, 1e300, 10_000)
+            true = linear_program(decision, search)
+            if state != OPTIMAL:
+                assert true is None
+                break
+            assert value == pytest.approx(true, abs=1e-3)
+            assert sound(profile, search.program, search.cuts)
+            bound = exact_bound(profile, facts, search.program, box, search.cuts, -1, search.scratch)
+            assert value + decision.constant - 0.1 <= bound <= value + decision.constant + 1
+            if not separate(pool, slots, forced, box, search.cuts, search.program, search.known, search.scratch):
+                break
+        assert search.known[PIVOTS] >= 0
+        assert problem.num_workers == G
+
+
+def test_costs_of_sums_and_of_changes_agree_with_the_objective():
+    for problem, decision, search, rng in roots(5, 100):
+        window, draft = decision.window, search.draft
+        pool, profile, slots, facts = window.pool, window.profile, window.slots, window.facts
+        G = int(facts[WORKERS])
+        draft.goal[:] = [rng.randint(int(a), int(b)) for a, b in zip(window.low, window.high, strict=True)]
+        assert fill_near(pool, slots, window.order, draft, rng.random() < 0.5, search.scratch)
+        search.answer[:] = draft.pattern
+        cost = objective(problem, decision.handed_out(search))
+        assert cost_of(profile, facts, draft.placed) == cost
+        note_tops(profile, draft.placed, draft.tops)
+        w, u = 0, slots.size - 1
+        sums = draft.placed.copy()
+        t, s = (rng.randint(0, int(window.high[x])) for x in (w, u))
+        before = cost_alone(profile.peak, G, draft.tops, w, sums[w])
+        changed = sums.copy()
+        changed[w] = t
+        after = cost_alone(profile.peak, G, draft.tops, w, t)
+        assert cost_of(profile, facts, changed) - cost == after - before
+        if w != u:
+            changed[u] = s
+            before = cost_of_two(profile.peak, G, draft.tops, w, sums[w], u, sums[u])
+            after = cost_of_two(profile.peak, G, draft.tops, w, t, u, s)
+            assert cost_of(profile, facts, changed) - cost == after - before
+        ideal = ideal_total(profile.peak, G, draft.tops, w, search.scratch[2])
+        least = cost_alone(profile.peak, G, draft.tops, w, ideal)
+        assert all(least <= cost_alone(profile.peak, G, draft.tops, w, x) for x in (t, ideal - 1, ideal + 1))
+        polished = polish(pool, profile, slots, facts, draft, 3, search.scratch)
+        search.answer[:] = draft.pattern
+        assignment = decision.handed_out(search)
+        assert polished == objective(problem, assignment) <= cost
+        assert (assignment[problem.must_admit] >= 0).all()
+
+
+def test_the_nearest_sets_of_one_and_two():
+    rng = random.Random(6)
+    for _ in range(200):
+        v = np.array(sorted(rng.sample(range(60), rng.randint(1, 8))), dtype=np.int64)
+        left = np.array([rng.randint(0, 2) for _ in v], dtype=np.int64)
+        out, c, t = np.zeros(4, dtype=np.int64), rng.choice([1, 2]), rng.randint(0, 120)
+        nearest(v, left, c, t, out)
+        totals = {sum(int(v[k]) for k in s) for s in combinations(items(left), c)}
+        below, above = [x for x in totals if x <= t], [x for x in totals if x > t]
+        for side, wanted in ((0, max(below, default=-1)), (2, min(above, default=-1))):
+            assert (sum(int(v[k]) for k in out[side : side + c]) if out[side] >= 0 else -1) == wanted
