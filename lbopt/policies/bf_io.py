@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -117,11 +116,12 @@ class BfIo:
         if self.solver != "exact" or problem.num_admitted == 0:
             return None
         from lbopt.solvers.exact import search_exactly
+        from lbopt.solvers.exact.limits import countdown
 
         answer = search_exactly(
             problem,
             None,
-            _countdown(self.time_limit),
+            countdown(self.time_limit),
             effort=self.effort,
             tie=self.tie,
             seed=(self.seed, step),
@@ -146,21 +146,3 @@ def overdue(observation: Observation, age_bound: int | None) -> NDArray[np.bool_
         late = np.flatnonzero(observation.waited >= age_bound)
         flags[late[: observation.num_admissible]] = True  # order of revelation is order of age
     return flags
-
-
-def _countdown(limit: float | None) -> Callable[[], float | None]:
-    """Return a clock that says how many seconds are left, counted from the first time it is asked.
-
-    The search asks it when its kernels are loaded: that takes seconds in a fresh process, and is no decision's fault.
-    """
-    asked_first: float | None = None
-
-    def left() -> float | None:
-        nonlocal asked_first
-        if limit is None:
-            return None
-        if asked_first is None:
-            asked_first = time.perf_counter()
-        return asked_first + limit - time.perf_counter()
-
-    return left

@@ -67,8 +67,9 @@ def solve(
         window, or one that every new request outlives and in which every slot gets a request. Other windows and
         tie="leximax" go to "auto" for now, which takes the first solver it can trust.
     time_limit
-        Seconds, above 0; None for none. What is known by then is returned. A wide program (512 workers, 2,048
-        requests) takes seconds to be written down, which is not cut short.
+        Seconds, above 0; None for none. What is known by then is returned. Loading the kernels of the exact search,
+        which are compiled when they are needed for the first time ever, does not count. For the other solvers a wide
+        program (512 workers, 2,048 requests) takes seconds to be written down, which is not cut short.
     seed
         Passed to the solver; equal calls give equal results.
     hint
@@ -125,14 +126,12 @@ def solve(
 def _search(problem: StepProblem, hint: Any, started: float, time_limit: float | None) -> Result | None:
     """Answer by lbopt's own search; None where the problem is of another kind or its numbers are too large for it."""
     from lbopt.solvers.exact import search_exactly, search_window, written_proof, written_window_proof
+    from lbopt.solvers.exact.limits import countdown
 
     given = None if hint is None else check_assignment(problem, hint, who="the hint")
     value = None if given is None else objective(problem, given)
 
-    def remaining() -> float | None:
-        return None if time_limit is None else time_limit - (time.perf_counter() - started)
-
-    answer = (search_window if problem.horizon else search_exactly)(problem, value, remaining)
+    answer = (search_window if problem.horizon else search_exactly)(problem, value, countdown(time_limit))
     if answer.stop == "refused":
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -30,3 +31,22 @@ class Limits:
         if left is not None and left <= 0:
             return "time"
         return "effort" if self.effort is not None and work >= self.effort else None
+
+
+def countdown(seconds: float | None) -> Clock:
+    """Return a clock that says how many seconds are left, counted from the first time it is asked.
+
+    The search asks it when its kernels are loaded: compiling them takes most of a minute in the first process that ever
+    needs them, and that is no decision's fault.
+    """
+    asked_first: float | None = None
+
+    def left() -> float | None:
+        nonlocal asked_first
+        if seconds is None:
+            return None
+        if asked_first is None:
+            asked_first = time.perf_counter()
+        return asked_first + seconds - time.perf_counter()
+
+    return left
