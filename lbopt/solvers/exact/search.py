@@ -65,7 +65,8 @@ def search_exactly(
     if 0 < problem.num_requests == problem.num_admitted:
         return _everybody(problem, best, remaining)
     if not is_cold(problem):
-        return _by_prices(problem, best, remaining)
+        answer = _by_prices(problem, best, remaining)
+        return answer if answer.stop in ("done", "refused") else _raised(answer, elementary_bound(problem))
     cold, cost = _cold(problem, remaining)
     useful = best is None or cost < best
     least = cost if best is None else min(cost, best)
@@ -75,6 +76,11 @@ def search_exactly(
     answer = _by_prices(problem, least, remaining)
     if answer.assignment is None and useful:
         answer = replace(answer, assignment=cold)
+    return _raised(answer, bound)
+
+
+def _raised(answer: ExactAnswer, bound: int) -> ExactAnswer:
+    """Return the answer of a search that was cut off before it reached what elementary reasoning says."""
     return answer if answer.bound >= bound else replace(answer, bound=bound, proof="elementary-bound")
 
 
