@@ -87,9 +87,16 @@ def search_exactly(
         answer = _cold(problem, best, limits)
     else:
         answer = by_prices(problem, best, limits)
+    if answer.stop not in ("done", "refused"):
+        answer = _raised(answer, elementary_bound(problem))
     if answer.assignment is None:
         return answer
     return replace(answer, assignment=canonical(problem, answer.assignment, tie, seed))
+
+
+def _raised(answer: ExactAnswer, bound: int) -> ExactAnswer:
+    """Return the answer of a search that was cut off before it reached what elementary reasoning says."""
+    return answer if answer.bound >= bound else replace(answer, bound=bound, proof="elementary-bound")
 
 
 def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
@@ -147,7 +154,7 @@ def _cold(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer
     answer = by_prices(problem, least, limits)
     if answer.assignment is None and useful:
         answer = replace(answer, assignment=start, cost=least)
-    return answer if answer.bound >= bound else replace(answer, bound=bound, proof="elementary-bound")
+    return answer
 
 
 def _everybody(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
