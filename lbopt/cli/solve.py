@@ -49,5 +49,10 @@ def solve(
     result = solve_problem(chosen, solver=solver, time_limit=time_limit, seed=seed, tie=tie)
     print_table(result_table(chosen, result))
     if out is not None:
-        write_file(out, result.to_json(certificate=True) + "\n")
+        try:
+            text = result.to_json(certificate=True)
+        except KeyboardInterrupt:  # the answer was worth the wait, whatever becomes of its proof
+            text = result.to_json()
+            say("the certificate was not written: Ctrl-C came first")
+        write_file(out, text + "\n")
         say(f"result: {out}")
