@@ -21,11 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
-from math import gcd
+from itertools import pairwise
 
 from lbopt.exceptions import InputError
 from lbopt.model.assignment import WAITS
+from lbopt.model.floors import envelope_floors, prefix_sums
+from lbopt.model.reduced_loads import ReducedLoads, reduce_loads
 from lbopt.model.step_problem import StepProblem
 
 
@@ -47,19 +48,6 @@ class RequestClass:
     members: tuple[int, ...]
     work: tuple[int, ...]
     must_admit: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ReducedLoads:
-    """Base and work of a problem after the shift per column and the division by `scale`.
-
-    ``base[g][h] * scale + shift[h]`` and ``work[i][h] * scale`` are the numbers of the problem.
-    """
-
-    base: tuple[tuple[int, ...], ...]
-    work: tuple[tuple[int, ...], ...]
-    shift: tuple[int, ...]
-    scale: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +163,7 @@ def formulate(problem: StepProblem) -> Program:
     first_peak = K * len(open_workers)
     names = [f"y_k{k}_g{g}" for k in range(K) for g in open_workers] + [f"M_h{h}" for h in range(width)]
     floors = envelope_floors(problem, loads)
-    heaviest = [_prefix_sums(sorted((row[h] for row in loads.work), reverse=True)) for h in range(width)]
+    heaviest = [prefix_sums(sorted((row[h] for row in loads.work), reverse=True)) for h in range(width)]
     ceilings = [
         max(row[h] + heaviest[h][min(c, problem.num_requests)] for row, c in zip(loads.base, slots, strict=True))
         for h in range(width)
@@ -226,74 +214,6 @@ def formulate(problem: StepProblem) -> Program:
         loads=loads,
         num_core=len(names),
     )
-
-
-def reduce_loads(problem: StepProblem) -> ReducedLoads:
-    """Shift each column of base by its minimum and divide base and work by their greatest common divisor."""
-    base, work = problem.base.tolist(), problem.work.tolist()
-    shift = tuple(map(min, zip(*base, strict=True)))
-    shifted = [[load - low for load, low in zip(row, shift, strict=True)] for row in base]
-    scale = gcd(*(load for row in shifted for load in row), *(w for row in work for w in row)) or 1
-    return ReducedLoads(
-        base=tuple(tuple(load // scale for load in row) for row in shifted),
-        work=tuple(tuple(w // scale for w in row) for row in work),
-        shift=shift,
-        scale=scale,
-    )
-
-
-def envelope_floors(problem: StepProblem, loads: ReducedLoads) -> list[int]:
-    """Return, for each h, a lower bound on M_h in reduced units.
-
-    A maximum M is at least
-
-    * every base load, and the mean load with the lightest admissible set rounded up;
-    * the least M with sum_g min(M, base[g,h] + the slots_g largest works) >= that load: a worker with few slots cannot
-      get its share, so others carry more than the mean;
-    * base[g,h] plus the smallest works that g must take because the slots elsewhere do not suffice, for each g;
-    * the lightest worker with a free slot plus the largest work that has to be admitted.
-    """
-    admitted = problem.num_admitted
-    slots = [min(c, admitted) for c in problem.slots.tolist()]
-    must = [True] * problem.num_requests if admitted == problem.num_requests else problem.must_admit.tolist()
-    floors = []
-    for h in range(problem.horizon + 1):
-        column = [row[h] for row in loads.base]
-        work = [row[h] for row in loads.work]
-        least = admitted_total(work, problem.must_admit.tolist(), problem.num_admitted, largest=False)
-        floor = max(max(column), -(-(sum(column) + least) // len(column)))
-        lightest, heaviest = _prefix_sums(sorted(work)), _prefix_sums(sorted(work, reverse=True))
-        forced = (max(0, admitted - sum(slots) + c) for c in slots)
-        floor = max(floor, *(load + lightest[c] for load, c in zip(column, forced, strict=True)))
-        if any(must):
-            largest = max(w for w, forced in zip(work, must, strict=True) if forced)
-            floor = max(floor, largest + min(load for load, c in zip(column, slots, strict=True) if c > 0))
-        most = [load + heaviest[c] for load, c in zip(column, slots, strict=True)]
-        floors.append(_least_level(most, sum(column) + least, floor))
-    return floors
-
-
-def _least_level(most: Sequence[int], total: int, low: int) -> int:
-    """Return the least level >= `low` at which loads of at most `most` hold `total`; there is one."""
-    high = max(low, *most)
-    while low < high:
-        middle = (low + high) // 2
-        if sum(min(middle, one) for one in most) >= total:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-def admitted_total(weights: Sequence[int], must_admit: Sequence[bool], count: int, *, largest: bool) -> int:
-    """Return the largest (or least) total weight of `count` requests that include all of `must_admit`."""
-    forced = [w for w, must in zip(weights, must_admit, strict=True) if must]
-    free = sorted((w for w, must in zip(weights, must_admit, strict=True) if not must), reverse=largest)
-    return sum(forced) + sum(free[: count - len(forced)])
-
-
-def _prefix_sums(values: Sequence[int]) -> list[int]:
-    return list(accumulate(values, initial=0))
 
 
 def _request_classes(problem: StepProblem, loads: ReducedLoads) -> tuple[RequestClass, ...]:

@@ -1,8 +1,8 @@
 """Elementary lower bounds on the imbalance, each with its one-line proof; exact integers, no solver.
 
-All are evaluated on the reduced loads of `formulation.reduce_loads` (columns shifted by their least base load, which
+All are evaluated on the reduced loads of `reduced_loads` (columns shifted by their least base load, which
 leaves G max - sum unchanged; everything divided by its gcd), where rounding up gains most, at the envelope floors
-m_h <= M_h of `formulation.envelope_floors`. Every bound below is non-decreasing in M_h, so m_h may stand for M_h.
+m_h <= M_h of `floors.envelope_floors`. Every bound below is non-decreasing in M_h, so m_h may stand for M_h.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from itertools import accumulate
 
 from lbopt.model import StepProblem
-from lbopt.model.formulation import ReducedLoads, admitted_total, envelope_floors, reduce_loads
+from lbopt.model.floors import admitted_total, envelope_floors
+from lbopt.model.reduced_loads import ReducedLoads, reduce_loads
 
 
 def elementary_bound(problem: StepProblem) -> int:

@@ -10,7 +10,9 @@ from solvers.small_problems import enumerate_all, naive_optimum, step_problems
 
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem, check_assignment, objective
-from lbopt.model.formulation import envelope_floors, formulate, reduce_loads
+from lbopt.model.floors import envelope_floors
+from lbopt.model.formulation import formulate
+from lbopt.model.reduced_loads import reduce_loads
 
 
 def _keeps_rows(program, values):
