@@ -85,7 +85,8 @@ def solve(
     InfeasibleDecisionError
         Where `hint` breaks a rule of the problem.
     BackendUnavailableError
-        Where the package of the solver asked for is not installed.
+        Where the package of the solver asked for is not installed; with "exact" and "auto", where none is and the
+        problem is of a kind that lbopt's own search does not answer.
     """
     started = time.perf_counter()
     _check_arguments(problem, solver, time_limit, seed, tie)
@@ -242,7 +243,7 @@ def _choose(program: Program, solver: str) -> Capabilities:
         return capabilities("brute-force")
     ready = [capabilities(name) for name in AUTO_ORDER if is_available(name)]
     if not ready:
-        return require(AUTO_ORDER[0])
+        return require("cp-sat")  # the one whose claims reach furthest
     widest = max(ready, key=lambda one: one.largest_safe_total or 0)
     return next((one for one in ready if _trusted(one, program.total)), widest)
 

@@ -191,7 +191,7 @@ def test_an_absent_solver_says_how_to_get_it(refused, monkeypatch):
 
     monkeypatch.setattr(backend, "find_spec", lambda name: None)
     refused("pip install", "solve", "p.json", "--solver", "cp-sat")
-    refused("pip install highspy", "gap", *TINY, "--states", 1, "--solver", "highs", "-o", "out")
+    refused('pip install "lbopt[highs]"', "gap", *TINY, "--states", 1, "--solver", "highs", "-o", "out")
 
 
 # ---------------------------------------------------------------- fleets, arrivals, requests
