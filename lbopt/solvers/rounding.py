@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, isfinite
 
-from lbopt.exceptions import LbOptError
+import numpy as np
+
+from lbopt.exceptions import InfeasibleDecisionError, LbOptError
+from lbopt.model import check_assignment
 from lbopt.model.formulation import Program
+from lbopt.model.integers import IntArray
 
 #: A bound may be too large by 1e-6 (the solvers' feasibility tolerance) or one part in 1e9 (their arithmetic).
 ABSOLUTE_TOLERANCE = 1e-6
@@ -35,3 +39,14 @@ def repaired(program: Program, values: Sequence[float]) -> list[int] | None:
     except LbOptError:
         return None
     return program.encode(assignment)
+
+
+def placement(program: Program, values: Sequence[float] | None) -> IntArray | None:
+    """Return the assignment of a solver's values, rounded and checked, or None where they give no feasible one."""
+    core = None if values is None else repaired(program, values)
+    if core is None:
+        return None
+    try:
+        return check_assignment(program.problem, np.array(program.decode(core), dtype=np.int64))
+    except InfeasibleDecisionError:
+        return None

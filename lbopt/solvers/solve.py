@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lbopt.exceptions import InfeasibleDecisionError, InputError
+from lbopt.exceptions import InputError
 from lbopt.model import StepProblem, check_assignment, objective
 from lbopt.model.formulation import Program, formulate
 from lbopt.model.integers import IntArray
@@ -38,7 +38,7 @@ from lbopt.solvers.certificates import Certificate
 from lbopt.solvers.greedy import greedy_assignment
 from lbopt.solvers.leximax import break_ties
 from lbopt.solvers.result import PROVED_BY, TIES, Result
-from lbopt.solvers.rounding import repaired, rounded_up
+from lbopt.solvers.rounding import placement, rounded_up
 
 Clock = Callable[[], float | None]
 
@@ -179,7 +179,7 @@ def _join(program: Program, chosen: Capabilities, known: Knowledge, answer: RawA
     """Check and re-score the answer, and keep its bound if it is trusted and nobody refutes it."""
     best, reason = known.assignment, "claimed" if answer.stop == "done" else answer.stop
     value = objective(program.problem, best)
-    found = _checked(program, answer)
+    found = placement(program, answer.values)
     if found is not None and objective(program.problem, found) <= value:
         best, value = found, objective(program.problem, found)
     joined = replace(known, assignment=best, reason=reason)
@@ -200,17 +200,6 @@ def _join(program: Program, chosen: Capabilities, known: Knowledge, answer: RawA
     if answer.stop == "interrupted":  # whoever called has to hear of Ctrl-C, whatever was reached by then
         joined = replace(joined, reason="interrupted")
     return joined
-
-
-def _checked(program: Program, answer: RawAnswer) -> IntArray | None:
-    """Return the answer's assignment, rounded and checked, or None where it has none that is feasible."""
-    values = None if answer.values is None else repaired(program, answer.values)
-    if values is None:
-        return None
-    try:
-        return check_assignment(program.problem, np.array(program.decode(values), dtype=np.int64))
-    except InfeasibleDecisionError:
-        return None
 
 
 def _leximax(

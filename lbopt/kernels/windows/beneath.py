@@ -8,8 +8,8 @@ limits each slot takes the largest request left that fits, which never loses tok
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.pattern import last_fitting
 from lbopt.kernels.windows.placing import fill_near
-from lbopt.kernels.windows.sums import class_at_most
 from lbopt.kernels.windows.terms import Draft, Pool, Profile
 
 
@@ -47,7 +47,7 @@ def fill_beneath(pool: Pool, slots: Ints, order: Ints, draft: Draft, rounds: int
             state = state * 48271 % 2147483647
             q = state % slots[w]
             k = pattern[w, q]
-            limit = class_at_most(v, goal[w] - placed[w] + v[k])
+            limit = last_fitting(v, goal[w] - placed[w] + v[k])
             if limit < k or left[k] + 1 > pool.n[k] - pool.must[k]:
                 continue  # above its margin, or a request that has to stay
             left[k] += 1

@@ -7,7 +7,8 @@ else. Repeated until nothing changes.
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.windows.sums import class_at_most, total_of_left
+from lbopt.kernels.search.pattern import last_fitting
+from lbopt.kernels.windows.sums import total_of_left
 from lbopt.kernels.windows.terms import Box, Pool
 
 
@@ -37,8 +38,8 @@ def snap(pool: Pool, slots: Ints, box: Box) -> bool:
                 left = slots[w] - fixed[w]
                 for turn in range(2):
                     if left > 0:
-                        b = min(most[w], class_at_most(v, high[w] - held[w] - small[left - 1]))
-                        a = max(least[w], class_at_most(v, -((held[w] - low[w]) // left) - 1) + 1)
+                        b = min(most[w], last_fitting(v, high[w] - held[w] - small[left - 1]))
+                        a = max(least[w], last_fitting(v, -((held[w] - low[w]) // left) - 1) + 1)
                         while b >= a and avail[b] == 0:
                             b -= 1
                         while a <= b and avail[a] == 0:

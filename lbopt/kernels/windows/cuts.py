@@ -8,7 +8,7 @@ Limits are computed anew for every node, so that a cut is as tight as its box.
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.windows.sums import class_at_most
+from lbopt.kernels.search.pattern import last_fitting
 from lbopt.kernels.windows.terms import CUT_COUNT, CUTS, Box, Cuts, Pool, Program
 
 
@@ -39,7 +39,7 @@ def limit_of(pool: Pool, slots: Ints, box: Box, inside: Ints, sense: int, forced
             wanted[box.least[w]] += 1
             if q > 1:
                 share = box.low[w] - box.held[w] - (q - 1) * v[most[w]]
-                wanted[class_at_most(v, share - 1) + 1] += q - 1
+                wanted[last_fitting(v, share - 1) + 1] += q - 1
     with_forced = 0
     if forced > 0:
         with_forced = _with_forced(pool, slots, box, inside, top)

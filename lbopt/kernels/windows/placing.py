@@ -2,7 +2,7 @@
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.windows.sums import class_at_most
+from lbopt.kernels.search.pattern import last_fitting
 from lbopt.kernels.windows.terms import CONSTANT, COST, WORKERS, Draft, Pool, Profile
 
 _FAR = 1 << 60
@@ -34,7 +34,7 @@ def nearest(v: Ints, left: Ints, c: int, total: int, out: Ints) -> None:
     out[0], out[2] = -1, -1
     K = v.size
     if c == 1:
-        k = class_at_most(v, total)
+        k = last_fitting(v, total)
         j = k
         while j >= 0 and left[j] == 0:
             j -= 1

@@ -6,7 +6,7 @@ is tried first: sets of like sizes leave the large requests to others. The last 
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.windows.sums import class_at_most
+from lbopt.kernels.search.pattern import last_fitting
 from lbopt.kernels.windows.terms import Box, Draft, Pool
 
 FOUND, IMPOSSIBLE, GAVE_UP = 1, 0, -1
@@ -48,7 +48,7 @@ def next_set(
     while True:
         patience -= 1
         more = c - 1 - q
-        limit = min(most if q == 0 else row[q - 1], class_at_most(v, rest - small[more]))
+        limit = min(most if q == 0 else row[q - 1], last_fitting(v, rest - small[more]))
         found = False
         if more == 0:
             if limit >= 0 and v[limit] == rest and left[limit] > 0:
@@ -81,7 +81,7 @@ def next_set(
 @kernel
 def _share(v: Ints, total: int, c: int) -> int:
     """Return the least class that can be the largest of c requests with this total."""
-    return class_at_most(v, -(-total // c) - 1) + 1
+    return last_fitting(v, -(-total // c) - 1) + 1
 
 
 @kernel

@@ -10,6 +10,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.pattern import last_fitting
 from lbopt.kernels.windows.terms import Box, Pool, Words
 
 
@@ -46,27 +47,14 @@ def _last_listed(listed: Ints, low: int, high: int, t: int) -> int:
 
 
 @kernel
-def class_at_most(v: Ints, size: int) -> int:
-    """Return the largest class of at most so many tokens, -1 for none."""
-    low, high = 0, v.size
-    while low < high:
-        middle = (low + high) >> 1
-        if v[middle] <= size:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
-
-
-@kernel
 def _single(v: Ints, avail: Ints, least: int, most: int, t: int, up: bool) -> int:
     """Return the size next to t, below or at it or (up) above or at it, of the classes least..most; -1 for none."""
     if up:
-        k = max(least, class_at_most(v, t - 1) + 1)
+        k = max(least, last_fitting(v, t - 1) + 1)
         while k <= most and avail[k] == 0:
             k += 1
         return v[k] if k <= most else -1
-    k = min(most, class_at_most(v, t))
+    k = min(most, last_fitting(v, t))
     while k >= least and avail[k] == 0:
         k -= 1
     return v[k] if k >= least else -1

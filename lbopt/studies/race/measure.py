@@ -16,15 +16,12 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from lbopt.exceptions import InfeasibleDecisionError
-from lbopt.model import StepProblem, barrier_total, check_assignment, objective
+from lbopt.model import StepProblem, barrier_total, objective
 from lbopt.model.formulation import Program, formulate
 from lbopt.model.integers import IntArray
 from lbopt.solvers import elementary_bound, greedy_assignment, solve
 from lbopt.solvers.backend import OWN, Capabilities, RawAnswer, Task, capabilities, load
-from lbopt.solvers.rounding import repaired, rounded_up
+from lbopt.solvers.rounding import placement, rounded_up
 from lbopt.studies.race.warm_up import refresh
 
 
@@ -106,7 +103,7 @@ def _known(program: Program, chosen: Capabilities, answer: RawAnswer, greedy: In
     """
     problem = program.problem
     elementary = elementary_bound(problem)
-    found = _placement(program, answer)
+    found = placement(program, answer.values)
     best = greedy if found is None or objective(problem, greedy) < objective(problem, found) else found
     value = objective(problem, best)
     claimed = rounded_up(answer.bound)
@@ -129,14 +126,3 @@ def _known(program: Program, chosen: Capabilities, answer: RawAnswer, greedy: In
         "claim": claim,
         "stop": status if status != "open" else stop,
     }
-
-
-def _placement(program: Program, answer: RawAnswer) -> IntArray | None:
-    """Return the placement of the answer, rounded and checked, or None where it has none that is feasible."""
-    values = None if answer.values is None else repaired(program, answer.values)
-    if values is None:
-        return None
-    try:
-        return check_assignment(program.problem, np.array(program.decode(values), dtype=np.int64))
-    except InfeasibleDecisionError:
-        return None
