@@ -1,5 +1,7 @@
 """The one decorator for compiled code, and where its cache lives.
 
+A kernel is compiled in full, and kept, where Python calls it; between kernels it is an `inner` function.
+
 Flags, with their reasons: ``nogil`` so that several simulations can run in threads; no ``fastmath``, because sums
 must not depend on how a compiler reorders them; no ``parallel``, because lbopt parallelises by process.
 
@@ -21,7 +23,12 @@ from typing import Any, TypeVar, cast
 import numba
 import platformdirs
 
+from lbopt.kernels.inner import as_inner
+
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+#: The wrapper for callers in C would be compiled for nobody.
+_FLAGS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}
 
 
 @cache
@@ -57,26 +64,11 @@ def kernel(function: Function) -> Function:
     """Compile `function` on first call, and keep the machine code for the next process."""
     folder = cache_folder()
     if folder is None:
-        return cast("Function", _one_version(numba.njit(nogil=True)(function)))
+        return cast("Function", as_inner(numba.njit(**_FLAGS)(function)))
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(folder)  # read once, while the decorator runs
     try:
-        return cast("Function", _one_version(numba.njit(nogil=True, cache=True)(function)))
+        return cast("Function", as_inner(numba.njit(cache=True, **_FLAGS)(function)))
     finally:
         settings.CACHE_DIR = before
-
-
-def _one_version(dispatcher: Any) -> Any:
-    """Forget literal types in calls between kernels: f(0) and f(1) would each compile a version of f and below."""
-    if not hasattr(dispatcher, "get_call_template"):  # NUMBA_DISABLE_JIT gives the plain function back
-        return dispatcher
-    template = dispatcher.get_call_template
-    unliteral: Any = numba.types.unliteral
-
-    def without_literals(arguments: Any, keywords: Any) -> Any:
-        plain = tuple(map(unliteral, arguments))
-        return template(plain, {name: unliteral(kind) for name, kind in keywords.items()})
-
-    dispatcher.get_call_template = without_literals
-    return dispatcher
