@@ -29,8 +29,8 @@ def best_three(
             rest = margin - v[k]
             if n[k] == 0 or rest < 0 or p[k] + pairs[rest] <= found:
                 continue
-            value = best_pair(rest, k, n[k] - 1, ceiling - p[k], v, p, n, best, scratch, 0)
-            if value > NONE and p[k] + value > found:
+            value = best_pair(rest, k, n[k] - 1, found - p[k], ceiling - p[k], v, p, n, best, scratch, 0)
+            if value > NONE:
                 found = p[k] + value
                 out[0], out[1], out[2] = k, scratch[0], scratch[1]
                 if found >= ceiling:
@@ -60,11 +60,11 @@ def join_pairs(
         tries += 1
         if tries > _JOINS:
             return False
-        best_pair(r, last, n[last], pairs[r], v, p, n, best, out, 0)
+        best_pair(r, last, n[last], NONE, pairs[r], v, p, n, best, out, 0)
         n[out[0]] -= 1
         n[out[1]] -= 1
         prefix_best(v.size, p, n, scratch)
-        value = best_pair(margin - r, last, n[last], pairs[margin - r], v, p, n, scratch, out, 2)
+        value = best_pair(margin - r, last, n[last], NONE, pairs[margin - r], v, p, n, scratch, out, 2)
         n[out[0]] += 1
         n[out[1]] += 1
         if value == pairs[margin - r]:

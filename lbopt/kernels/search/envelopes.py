@@ -31,6 +31,7 @@ from lbopt.kernels.search.terms import (
     BOUND,
     COST,
     FIRST,
+    GLANCE,
     LAST,
     LB,
     NONE,
@@ -101,7 +102,7 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
             recall(step, search, place_in_bank(search, known[PRICES] - 1))
             node[i, TRIED] = known[PRICES]
             node[i, TIMES] += 1
-            tokens = evaluate(step, search, b, QUICK if a == b else ROUGH)
+            tokens = evaluate(step, search, b, QUICK if a == b else ROUGH if b - a < 3 else GLANCE)
             known[WORK] += 5 + W // 3
             if tokens == NONE:
                 node[i, LB] = _CLOSED

@@ -13,6 +13,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.choices import PROFIT, REQUESTS, SIZE
 from lbopt.kernels.search.tables import TABLE, joined
 from lbopt.kernels.search.terms import NONE, Search, Step
 
@@ -81,18 +82,18 @@ def exact_patterns(
 
 
 @kernel
-def settle(step: Step, search: Search, M: int, c: int, first: int, last: int, length: int) -> None:
+def settle(step: Step, search: Search, M: int, c: int, first: int, last: int, listed: Ints) -> None:
     """Replace the loose bounds of workers first..last, all with c slots, by exact values, where memory allows.
 
-    The classes in use are the first `length` entries of search.short[1:4], as `prices.evaluate` left them; for five and
-    six slots search.table holds their pairs and triples.
+    `listed` is what `choices` gives for c slots; for five and six slots search.table holds their pairs and triples.
     """
     value, bound, load, table = search.value, search.bound, step.load, search.table
     margins = np.full(last - first, -1)
     for w in range(first, last):
         if value[w] < bound[w]:
             margins[w - first] = M - load[w]
-    v, p, n = search.short[1], search.short[2], search.short[3]
+    v, p, n = listed[SIZE], listed[PROFIT], listed[REQUESTS]
+    length = v.size
     # Only classes that can be part of something better than what is known.
     classes = np.zeros(length, dtype=np.int64)
     kept = 0

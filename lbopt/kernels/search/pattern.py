@@ -48,33 +48,45 @@ def last_fitting(v: Ints, margin: int) -> int:
 
 @kernel
 def best_pair(
-    margin: int, last: int, left: int, ceiling: int, v: Ints, p: Ints, avail: Ints, best: Ints, out: Ints, at: int
+    margin: int,
+    last: int,
+    left: int,
+    least: int,
+    ceiling: int,
+    v: Ints,
+    p: Ints,
+    avail: Ints,
+    best: Ints,
+    out: Ints,
+    at: int,
 ) -> int:
     """Write the best pair among classes 0..last (`left` requests of class `last`) to out[at:at+2]; return its profit.
 
-    Stops early once `ceiling` is reached. Returns -2**62 where no pair fits.
+    Only a pair of more than `least` counts, -2**62 where there is none; ends early once `ceiling` is reached. The
+    larger class comes down from the top, its partner's limit goes up, until twice the best profit below is not enough:
+    mostly at half the margin.
     """
-    found = NONE
-    j = last
-    for i in range(last + 1):
-        copies = left if i == last else avail[i]
-        if copies == 0:
-            continue
-        room = margin - v[i]
-        while j >= 0 and v[j] > room:
-            j -= 1
-        if j < 0:
+    found = least
+    j = -1
+    for i in range(last, -1, -1):
+        if best[i] < 0 or 2 * p[best[i]] <= found:
             break
-        partner = best[min(i - 1, j)] if i > 0 else -1
+        room = margin - v[i]
+        while j + 1 < i and v[j + 1] <= room:
+            j += 1
+        copies = left if i == last else avail[i]
+        if copies == 0 or room < v[0]:
+            continue
+        partner = best[min(i - 1, j)] if i > 0 and j >= 0 else -1
         if partner >= 0 and p[i] + p[partner] > found:
             found = p[i] + p[partner]
             out[at], out[at + 1] = i, partner
-        if copies >= 2 and i <= j and 2 * p[i] > found:
+        if copies >= 2 and v[i] <= room and 2 * p[i] > found:
             found = 2 * p[i]
             out[at], out[at + 1] = i, i
         if found >= ceiling:
             break
-    return found
+    return found if found > least else NONE
 
 
 @kernel
@@ -177,7 +189,7 @@ def best_pattern(
         return p[best[fitting]], p[best[fitting]]
     ceiling = min(full, tops)
     if c == 2:
-        value = best_pair(margin, fitting, avail[fitting], ceiling, v, p, avail, best, out, 0)
+        value = best_pair(margin, fitting, avail[fitting], NONE, ceiling, v, p, avail, best, out, 0)
         return value, value
     if tables > 0:
         value, _ = _best_of_many(
@@ -253,9 +265,10 @@ def _best_of_many(
             branches += 1
             if full - scale * (margin - room + v[k]) + profit + p[k] <= found and branches < limit:
                 continue  # even a margin filled to the last token with unpriced requests would not be better
-            value = best_pair(room - v[k], k, avail[k] - 1, ceiling - profit - p[k], v, p, avail, best, pair, 0)
-            if value > NONE and profit + p[k] + value > found:
-                found = profit + p[k] + value
+            sofar = profit + p[k]
+            value = best_pair(room - v[k], k, avail[k] - 1, found - sofar, ceiling - sofar, v, p, avail, best, pair, 0)
+            if value > NONE:
+                found = sofar + value
                 for j in range(depth):
                     out[c + j] = out[j]
                 out[c + depth], out[2 * c - 2], out[2 * c - 1] = k, pair[0], pair[1]

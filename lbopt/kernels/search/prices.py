@@ -10,10 +10,11 @@ Source: Lagrangian bound of BF-IO (IO) at H = 0 with the rows "a request is admi
 """
 
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.choices import BEST, CEILING, CLASS, PROFIT, REQUESTS, SIZE, choices, prepare
 from lbopt.kernels.search.exact_profits import settle
-from lbopt.kernels.search.pattern import BRANCHES, SCAN, best_pattern, prefix_best, undominated
+from lbopt.kernels.search.pattern import BRANCHES, SCAN, best_pattern, last_fitting
 from lbopt.kernels.search.tables import relax
-from lbopt.kernels.search.terms import EXACT, NONE, QUICK, ROUGH, SCALE, Search, Step
+from lbopt.kernels.search.terms import EXACT, GLANCE, NONE, QUICK, ROUGH, SCALE, Search, Step
 
 
 @kernel
@@ -21,50 +22,48 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
     """Return scale times the bound on the admitted tokens at envelope M and search.price; NONE where nothing fits.
 
     Sets value[w], pattern[w, :slots[w]] (best pattern found) and bound[w] (what no pattern of worker w exceeds). An
-    effort of QUICK leaves some bounds of workers with three or more slots above their values; EXACT does not, as long
-    as memory lasts.
+    effort of GLANCE does not look for patterns of three and more requests, ROUGH looks briefly, QUICK leaves some of
+    their bounds above their values; EXACT does not, as long as memory lasts.
     """
-    v, n, load, slots, sums = step.v, step.n, step.load, step.slots, step.sums
-    price, value, bound, pattern, short = search.price, search.value, search.bound, search.pattern, search.short
-    keep, vs, ps, ns, best, tops, p = short[0], short[1], short[2], short[3], short[4], short[5], short[6]
-    scale = step.facts[SCALE]
-    total = 0
-    lowest = 0
-    for k in range(v.size):
-        total += n[k] * price[k]
-        lowest = min(lowest, price[k])
-        p[k] = scale * v[k] - price[k]
+    load, slots, sums, scale = step.load, step.slots, step.sums, step.facts[SCALE]
+    value, bound, pattern, scratch = search.value, search.bound, search.pattern, search.short[0]
+    total, lowest = prepare(step, search)
     first = 0
     while first < load.size:  # a group of workers with equally many slots
         c = slots[first]
         last = first
         while last < load.size and slots[last] == c:
             last += 1
-        length, ceiling = undominated(c, p, n, keep, tops)
-        for j in range(length):
-            k = keep[j]
-            vs[j], ps[j], ns[j] = v[k], p[k], n[k]
-        prefix_best(length, ps, ns, best)
+        listed = choices(step, search, c)
+        v, p, n, best, ceiling = listed[SIZE], listed[PROFIT], listed[REQUESTS], listed[BEST], search.listed[c, CEILING]
         limit = SCAN * 8 if c <= 4 else SCAN * 60 if c <= 6 else BRANCHES
         loose = 0
         for w in range(first, last):
             margin = M - load[w]
             full = scale * margin - c * lowest
+            if c == 1 and margin >= sums[1]:
+                k = best[last_fitting(v, margin)]
+                value[w] = bound[w] = p[k]
+                pattern[w, 0] = k
+                continue
+            if effort == GLANCE and c > 2 and margin >= sums[c]:
+                value[w], bound[w] = NONE, min(full, ceiling)
+                continue
             value[w], bound[w] = best_pattern(
-                *(margin, c, scale, full, ceiling, limit, vs[:length], ps, ns, best, sums, pattern[w], tops),
-                *(0, tops, tops),
+                *(margin, c, scale, full, ceiling, limit, v, p, n, best, sums, pattern[w], scratch),
+                *(0, scratch, scratch),
             )
             if bound[w] == NONE:
                 return NONE
             if value[w] < bound[w]:
                 loose += 1
-        if loose > 0 and effort != ROUGH:
-            loose = relax(step, search, M, lowest, c, first, last, length, effort)
+        if loose > 0 and effort >= QUICK:
+            loose = relax(step, search, M, lowest, c, first, last, listed, effort)
         if loose > 0 and effort == EXACT:
-            settle(step, search, M, c, first, last, length)
+            settle(step, search, M, c, first, last, listed)
         for w in range(first, last):
             for q in range(c):  # nothing may have been found before the search for it gave up
-                pattern[w, q] = keep[pattern[w, q]] if value[w] > NONE else -1
+                pattern[w, q] = listed[CLASS, pattern[w, q]] if value[w] > NONE else -1
             total += bound[w]
         first = last
     return total

@@ -8,6 +8,7 @@ they serve as ceilings at which the search for a pattern of three to six request
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.assembled import best_three, join_pairs
+from lbopt.kernels.search.choices import BEST, PROFIT, REACH, REQUESTS, SIZE, WIDEST, choices
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern
 from lbopt.kernels.search.terms import EXACT, SCALE, Search, Step
 
@@ -77,23 +78,42 @@ def one_more(margin: int, length: int, v: Ints, p: Ints, table: Ints) -> int:
 
 
 @kernel
+def _make_pairs(step: Step, search: Search, c: int, reach: int) -> None:
+    """Make the table of pairs where there is none for these prices, or one that is too short or of too few classes.
+
+    It is made from the longest list, which holds the shorter ones, and a little further than needed, because the next
+    envelope is often a larger one.
+    """
+    made = search.listed[0]
+    if made[REACH] < reach or made[WIDEST] < c:
+        widest = max(c, step.slots[step.slots.size - 1])
+        made[REACH], made[WIDEST] = min(TABLE, reach + reach // 8 + 32), widest
+        all_of_them = choices(step, search, widest)
+        tabulate_pairs(
+            *(all_of_them.shape[1], made[REACH], all_of_them[SIZE], all_of_them[PROFIT], all_of_them[REQUESTS]),
+            search.table[0],
+        )
+
+
+@kernel
 def relax(
-    step: Step, search: Search, M: int, lowest: int, c: int, first: int, last: int, length: int, effort: int
+    step: Step, search: Search, M: int, lowest: int, c: int, first: int, last: int, listed: Ints, effort: int
 ) -> int:
     """Lower the bounds of workers first..last, all with c >= 3 slots; return how many stay above their values.
 
-    The classes in use are the first `length` entries of search.short[1:4], as `prices.evaluate` left them. The table of
-    triples, which costs more than all else, is made for an effort of EXACT alone.
+    `listed` is what `choices` gives for c slots. The table of triples, which costs more than all else, is made for an
+    effort of EXACT alone.
     """
     load, sums, scale = step.load, step.sums, step.facts[SCALE]
     value, bound, pattern = search.value, search.bound, search.pattern
     pairs, triples = search.table[0], search.table[1]
-    v, p, n, best, scratch = search.short[1], search.short[2], search.short[3], search.short[4], search.short[5]
+    v, p, n, best, scratch = listed[SIZE], listed[PROFIT], listed[REQUESTS], listed[BEST], search.short[0]
+    length = v.size
     reach = -1
     for w in range(first, last):
         if value[w] < bound[w] and M - load[w] <= TABLE:
             reach = max(reach, M - load[w])
-    tabulate_pairs(length, reach, v, p, n, pairs)
+    _make_pairs(step, search, c, reach)
     tables = 1
     limit = BRANCHES
     if effort == EXACT and 5 <= c <= 6:
@@ -117,18 +137,18 @@ def relax(
             if value[w] >= bound[w]:
                 continue
             if c == 3:
-                value[w] = bound[w] = best_three(margin, bound[w], v[:length], p, n, best, pairs, pattern[w], scratch)
+                value[w] = bound[w] = best_three(margin, bound[w], v, p, n, best, pairs, pattern[w], scratch)
                 continue
             if (
                 c == 4
                 and bound[w] == ceiling
-                and join_pairs(margin, ceiling, v[:length], p, n, best, pairs, pattern[w], scratch)
+                and join_pairs(margin, ceiling, v, p, n, best, pairs, pattern[w], scratch)
             ):
                 value[w] = ceiling
                 continue
             full = scale * margin - c * lowest
             value[w], bound[w] = best_pattern(
-                *(margin, c, scale, full, bound[w], limit, v[:length], p, n, best, sums, pattern[w], scratch),
+                *(margin, c, scale, full, bound[w], limit, v, p, n, best, sums, pattern[w], scratch),
                 *(tables, pairs, triples),
             )
         if value[w] < bound[w]:

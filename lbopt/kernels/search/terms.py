@@ -9,6 +9,7 @@ reused from one decision to the next.
 from typing import NamedTuple
 
 from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.by_reference import by_reference
 
 #: What stands for "nothing fits"; far below every profit.
 NONE = -(1 << 62)
@@ -25,12 +26,13 @@ COST, NODES, PRICES, WORK, BOUND, WARM, PATIENCE = 0, 1, 2, 3, 4, 5, 6
 LB, FIRST, LAST, STAGE, TRIED, TIMES = 0, 1, 2, 3, 4, 5
 
 # efforts of an evaluation
-ROUGH, QUICK, EXACT = -1, 0, 1
+GLANCE, ROUGH, QUICK, EXACT = -2, -1, 0, 1
 
 # how `advance` ends
 STUCK, OPEN, PROVED = -1, 0, 1
 
 
+@by_reference
 class Step(NamedTuple):
     """A decision at H = 0, every slot of which is filled by exactly one request.
 
@@ -48,6 +50,7 @@ class Step(NamedTuple):
     facts: Ints  # (6,)
 
 
+@by_reference
 class Master(NamedTuple):
     """The restricted master program, its basis and its inverse; see `master`.
 
@@ -72,6 +75,7 @@ class Master(NamedTuple):
     rate: Floats  # (K,) scratch: change of the slack variables
 
 
+@by_reference
 class Search(NamedTuple):
     """The state of a search; changes in place, and the search can be taken up again."""
 
@@ -88,7 +92,10 @@ class Search(NamedTuple):
     leaf: Ints  # (W, 3 Q + 4) an assignment in the making
     spare: Ints  # (W, 3 Q + 4) the best assignment of a descent or of the columns
     kept: Ints  # (W, 3 Q + 4) the assignment of a dive
-    short: Ints  # (8, K) scratch of evaluations
+    asked: Ints  # (3, K) prices, requests and sizes that the lists below were made for
+    listed: Ints  # (Q + 1, 6) what is known of these lists, see `choices`
+    choices: Ints  # (Q + 1, 5, K) what workers of each number of slots choose from at these prices
+    short: Ints  # (2, K) scratch of evaluations
     table: Ints  # (2, TABLE + 1) scratch of evaluations
     work: Ints  # (6, W + 12) scratch over workers
     classes: Ints  # (6, K) scratch over classes
@@ -101,6 +108,7 @@ class Search(NamedTuple):
     cut: Ints  # (12,) where a descent was interrupted
 
 
+@by_reference
 class Masters(NamedTuple):
     """The two master programs of a search; apart from it, because most kernels need none of their many arrays."""
 

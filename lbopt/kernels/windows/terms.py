@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.by_reference import by_reference
 
 Words = NDArray[np.uint64]
 
@@ -40,6 +41,7 @@ STUCK, OPEN, DONE = -1, 0, 1
 CLOSED = 1 << 62
 
 
+@by_reference
 class Pool(NamedTuple):
     """The waiting requests, and which totals c of them can have, as far as that is known."""
 
@@ -52,6 +54,7 @@ class Pool(NamedTuple):
     sums: Words  # (., .) bit t of row c: whether c requests can have the total t; rows that are absent are not known
 
 
+@by_reference
 class Profile(NamedTuple):
     """The loads over the window, and the rows of the linear program."""
 
@@ -61,6 +64,7 @@ class Profile(NamedTuple):
     step: Ints  # (rows,) the step whose envelope is in the row, -1 = none
 
 
+@by_reference
 class Window(NamedTuple):
     """A decision over a window, every slot of which is filled by exactly one request.
 
@@ -76,6 +80,7 @@ class Window(NamedTuple):
     facts: Ints  # (4,)
 
 
+@by_reference
 class Nodes(NamedTuple):
     """The open nodes."""
 
@@ -86,6 +91,7 @@ class Nodes(NamedTuple):
     last: Ints  # (nodes, W, D) and the greatest
 
 
+@by_reference
 class Box(NamedTuple):
     """The node at hand."""
 
@@ -100,6 +106,7 @@ class Box(NamedTuple):
     avail: Ints  # (K,) requests that are not bound to a worker
 
 
+@by_reference
 class Cuts(NamedTuple):
     """What several workers hold together."""
 
@@ -108,6 +115,7 @@ class Cuts(NamedTuple):
     limit: Ints  # (CUTS,) at the node at hand
 
 
+@by_reference
 class Program(NamedTuple):
     """The linear program of the node at hand, and its basis."""
 
@@ -120,6 +128,7 @@ class Program(NamedTuple):
     scaled: Ints  # (n + 1,) prices in 1/scale, for the exact bound
 
 
+@by_reference
 class Draft(NamedTuple):
     """An assignment in the making."""
 
@@ -134,6 +143,7 @@ class Draft(NamedTuple):
     tops: Ints  # (T, 5) heaviest load and its worker, second load and its worker, third load
 
 
+@by_reference
 class Search(NamedTuple):
     """The state of a search; changes in place, and the search can be taken up again."""
 

@@ -27,7 +27,7 @@ def bytes_needed(problem: StepProblem) -> int:
     Q = int(problem.slots.max())
     tight = W + min(N + 1, W * Q) + 1
     columns, rows = max(_COLUMNS, 16 * W), max(_ROWS, 200 * W)
-    return 8 * (2 * tight**2 + 2 * columns * (Q + 4) + 8 * rows + W * (13 * Q + 30) + N * (_PRICES + 20))
+    return 8 * (2 * tight**2 + 2 * columns * (Q + 4) + 8 * rows + W * (13 * Q + 30) + N * (_PRICES + 17 + 5 * Q))
 
 
 def check_memory(problem: StepProblem) -> None:
@@ -97,7 +97,10 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
         leaf=ints(W, 3 * Q + 4),
         spare=ints(W, 3 * Q + 4),
         kept=ints(W, 3 * Q + 4),
-        short=ints(8, wide),
+        asked=ints(3, K),
+        listed=ints(Q + 1, 6),
+        choices=ints(Q + 1, 5, wide),
+        short=ints(2, wide),
         table=ints(2, TABLE + 1),
         work=ints(6, W + 12),
         classes=ints(6, wide),

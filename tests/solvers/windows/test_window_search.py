@@ -105,10 +105,15 @@ def test_the_bound_only_grows_with_time():
 
 
 def test_ctrl_c_keeps_what_is_known():
-    def pressed():
-        raise KeyboardInterrupt
-
     problem = steady(48, 1)[0]
+    search_window(problem, None, endless)  # from now on the clock is asked at the very start as well
+    asked = []
+
+    def pressed():
+        asked.append(1)
+        if len(asked) > 1:
+            raise KeyboardInterrupt
+
     answer = search_window(problem, None, pressed)
     check_assignment(problem, answer.assignment)
     assert answer.stop in ("interrupted", "done")
