@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import lbopt
+from lbopt.kernels.compile import kernel
 
 # Sizes 10 and 13 at margin 12 on 3 workers: F = 10 and 10, so the larger wins; `best_single` is in subset.py.
 ASK = """
@@ -75,3 +76,25 @@ def test_where_nothing_can_be_written_kernels_compile_all_the_same(copy):
     (copy.parent / "cache").write_text("a file where the folder should be")
     _, folder, answer, hits = ask(copy, "NUMBA_CACHE_DIR")
     assert (folder, answer, hits) == ("None", 1, 0)
+
+
+@kernel
+def called_by_another(x):
+    """One more."""
+    return x + 1
+
+
+@kernel
+def outermost(x):
+    """Twice one more."""
+    return 2 * called_by_another(x)
+
+
+@pytest.mark.jit
+def test_a_kernel_that_only_kernels_call_gets_no_machine_code_of_its_own():
+    """It becomes part of the outermost one; where Python calls it too, it is compiled for Python then."""
+    assert outermost(3) == 8
+    assert called_by_another.signatures == []
+    assert called_by_another(3) == 4
+    assert len(called_by_another.signatures) == 1
+    assert outermost(3) == 8
