@@ -13,6 +13,7 @@ from lbopt.solvers.exact.cold_start import balanced_start, is_cold
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.everybody import Everybody, kept_prices, place_everybody
 from lbopt.solvers.exact.limits import Clock, Limits
+from lbopt.solvers.exact.routers import routed
 from lbopt.solvers.exact.tie_orders import canonical
 from lbopt.solvers.exact.workspace import check_memory
 
@@ -88,13 +89,23 @@ def search_exactly(
     else:
         answer = by_prices(problem, best, limits)
     if answer.stop not in ("done", "refused"):
-        answer = _raised(answer, elementary_bound(problem))
+        answer = raised(_no_worse_than_a_router(problem, answer, best), elementary_bound(problem))
     if answer.assignment is None:
         return answer
     return replace(answer, assignment=canonical(problem, answer.assignment, tie, seed))
 
 
-def _raised(answer: ExactAnswer, bound: int) -> ExactAnswer:
+def _no_worse_than_a_router(problem: StepProblem, answer: ExactAnswer, best: int | None) -> ExactAnswer:
+    """Return the answer of a search that was cut off, or what a router makes of the problem where that is cheaper."""
+    placed = routed(problem)
+    if placed is None:
+        return answer
+    cost = objective(problem, placed)
+    known = answer.cost if answer.cost is not None else best
+    return answer if known is not None and known <= cost else replace(answer, assignment=placed, cost=cost)
+
+
+def raised(answer: ExactAnswer, bound: int) -> ExactAnswer:
     """Return the answer of a search that was cut off before it reached what elementary reasoning says."""
     return answer if answer.bound >= bound else replace(answer, bound=bound, proof="elementary-bound")
 

@@ -30,7 +30,8 @@ from lbopt.kernels.windows.terms import (
 from lbopt.kernels.windows.tree import advance
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.exact.search import ExactAnswer
+from lbopt.solvers.bounds import elementary_bound
+from lbopt.solvers.exact.search import ExactAnswer, raised
 
 #: Largest sum of magnitudes for which prices are still a thousandth of a token fine.
 _LARGEST = 1 << 60
@@ -53,6 +54,9 @@ _DEPTH = 3
 _NODES = 1 << 15
 
 _MEMORY = 1 << 22  # entries of the boxes of all nodes
+
+#: Numbers of a problem up to which elementary reasoning takes a few milliseconds; the root's bound is seldom below it.
+_SMALL = 4000
 
 #: Holds a word once the kernels are loaded in this process: from then on the clock counts from the call.
 _loaded: set[str] = set()
@@ -262,8 +266,11 @@ def search_window(problem: StepProblem, best: int | None, remaining: Callable[[]
         if stop == "interrupted":
             raise KeyboardInterrupt
         return ExactAnswer(None, 0, "refused")
-    return ExactAnswer(
+    answer = ExactAnswer(
         assignment=decision.handed_out(search) if found < cost else None,
         bound=int(min(search.known[BOUND], found)),
         stop=stop,
     )
+    if stop == "done" or (stop == "time" and problem.base.size + problem.work.size > _SMALL):
+        return answer
+    return raised(answer, elementary_bound(problem))
