@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,7 @@ class StepProblem:
     slots: IntArray
     work: IntArray
     must_admit: BoolArray = None  # type: ignore[assignment]  # None on the way in, an array from then on
+    num_free_slots: int = field(init=False, repr=False)  #: Free slots over all workers.
 
     def __post_init__(self) -> None:
         base = integer_array("base", self.base, ndim=(1, 2))
@@ -72,6 +73,7 @@ class StepProblem:
         must = boolean_array("must_admit", must, work.shape[0])
         for name, value in (("base", base), ("slots", slots), ("work", work), ("must_admit", must)):
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "num_free_slots", sum(slots.tolist()))
         if int(must.sum()) > self.num_admitted:
             raise InputError(
                 f"must_admit names {int(must.sum())} requests, but only {self.num_admitted} can be admitted "
@@ -172,11 +174,6 @@ class StepProblem:
     def horizon(self) -> int:
         """Lookahead H; the window has H + 1 columns."""
         return int(self.base.shape[1]) - 1
-
-    @property
-    def num_free_slots(self) -> int:
-        """Free slots over all workers."""
-        return sum(int(c) for c in self.slots)
 
     @property
     def num_admitted(self) -> int:

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import CertificateError, InputError
-from lbopt.model import StepProblem, barrier_total, check_assignment, objective
+from lbopt.model import StepProblem, check_assignment
 from lbopt.model.integers import IntArray
 from lbopt.model.json_text import parsed_json
+from lbopt.model.objective import imbalance, loads_after
 from lbopt.solvers.certificates import Certificate
 
 FORMAT = "lbopt-result"
@@ -113,7 +114,8 @@ class Result:
         """Check and re-score `assignment` and derive everything that follows from it and the bound."""
         workers = check_assignment(problem, assignment)
         workers.flags.writeable = False
-        value, barrier = objective(problem, workers), barrier_total(problem, workers)
+        loads = loads_after(problem, workers)
+        value, barrier = imbalance(loads), int(problem.num_workers * loads.max(axis=0).sum())
         return cls(
             assignment=workers,
             objective=value,
