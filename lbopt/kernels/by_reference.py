@@ -71,21 +71,7 @@ def by_reference(declared: Any) -> Any:
     return group
 
 
-def _maker(group: Any) -> Any:
-    """Return a kernel that allocates a group; kept on disk, as Numba's own would not be."""
-
-    @kernel
-    def make(*values: Any) -> Any:
-        """Allocate a group with these fields."""
-        made = group(*values)
-        _forget_owners(made)
-        return made
-
-    return make
-
-
-@intrinsic
-def _forget_owners(context: Any, group: Any) -> Any:
+def _forgetting(context: Any, group: Any) -> Any:
     """Let the arrays of a group point to their data alone: no counter is kept for them any more."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -103,3 +89,19 @@ def _forget_owners(context: Any, group: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(group), code
+
+
+_forget_owners: Any = intrinsic(_forgetting)
+
+
+def _maker(group: Any) -> Any:
+    """Return a kernel that allocates a group; kept on disk, as Numba's own would not be."""
+
+    @kernel
+    def make(*values: Any) -> Any:
+        """Allocate a group with these fields."""
+        made = group(*values)
+        _forget_owners(made)
+        return made
+
+    return make
