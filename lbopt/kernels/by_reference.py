@@ -38,9 +38,10 @@ class _Group(structref.StructRefProxy):
     _fields: tuple[str, ...]
 
     def __new__(cls, *values: Any, **named: Any) -> Any:
-        values += tuple(named.pop(name) for name in cls._fields[len(values) :])
-        if named:
-            raise TypeError(f"{cls.__name__} has no field {', '.join(named)}")
+        rest = cls._fields[len(values) :]
+        if named.keys() != set(rest):
+            raise TypeError(f"{cls.__name__} needs {', '.join(rest)} by name; it was given {', '.join(named)}")
+        values += tuple(named[name] for name in rest)
         made = cls._make(*values)
         made._held = dict(zip(cls._fields, values, strict=True))
         return made
