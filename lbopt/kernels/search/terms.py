@@ -24,6 +24,16 @@ COST, NODES, PRICES, WORK, BOUND, WARM, PATIENCE = 0, 1, 2, 3, 4, 5, 6
 # evaluated, how often it was
 LB, FIRST, LAST, STAGE, TRIED, TIMES = 0, 1, 2, 3, 4, 5
 
+# a tree of placements: columns of its nodes (the node above; the class placed; where, as below; tokens that are not
+# ruled out, -1 = closed; placements so far), and its state (nodes in use; workers that the path leaves open; tokens
+# that it places; nodes that may still be bounded, 0 = the tree rests; its range; that range's bound when it was taken
+# up; the node being bounded, -1 = none; pivots made for it)
+PARENT, CLASS, PLACE, REACH, DEEP = 0, 1, 2, 3, 4
+USED, SIZE, TOKENS, LEFT_NODES, AT, BEFORE, CURRENT, PIVOTED = 0, 1, 2, 3, 4, 5, 6, 7
+
+# where a placement puts a request, if not on a worker
+WAITS, ROOT = -1, -2
+
 # efforts of an evaluation
 ROUGH, QUICK, EXACT = -1, 0, 1
 
@@ -101,8 +111,29 @@ class Search(NamedTuple):
     cut: Ints  # (12,) where a descent was interrupted
 
 
+class Tree(NamedTuple):
+    """A tree of placements at one envelope, see `placement_tree`, and what a path of it leaves of the decision."""
+
+    state: Ints  # (8,)
+    node: Ints  # (., 5)
+    taken: Ints  # (W, Q) classes placed on each worker
+    count: Ints  # (W,) how many
+    left: Ints  # (K,) requests that are left
+    who: Ints  # (W,) worker r of those with slots left, ascending in these
+    load: Ints  # (W,) of worker r, with what is placed on it
+    slots: Ints  # (W,) of worker r, those left
+    rank: Ints  # (W,) the order of filling
+    sums: Ints  # (Q + 1,) totals of the smallest requests left
+    number: Ints  # (W,) scratch
+    bound: Ints  # (W,) what no profit of worker r exceeds at the node's prices
+    lost: Ints  # (W,) what is lost where worker r takes a request of the class to be placed
+    load_then: Ints  # (W,) loads and slots of workers that have taken one
+    slots_then: Ints  # (W,)
+
+
 class Masters(NamedTuple):
-    """The two master programs of a search; apart from it, because most kernels need none of their many arrays."""
+    """The two master programs and the tree of a search; apart from it, because most kernels need none of their arrays."""
 
     whole: Master  # of all workers; stays from one envelope to the next
     rest: Master  # of the workers that a dive has left
+    tree: Tree
