@@ -7,7 +7,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.column_generation import reoptimise
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.keeping import improve
-from lbopt.kernels.search.master import PRICED, add_column, drop_columns
+from lbopt.kernels.search.master import PRICED, add_column, best_column, drop_columns
 from lbopt.kernels.search.placed import value_columns, whole_pattern
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.terms import (
@@ -23,6 +23,9 @@ from lbopt.kernels.search.terms import (
     Tree,
 )
 
+#: How the bounding of a node ends.
+DONE, UNFINISHED, SPOILT = 0, 1, 2
+
 #: Pivots after which one restricted program is priced as it is.
 ONCE = 400
 
@@ -30,16 +33,15 @@ ONCE = 400
 @kernel
 def what_is_left(step: Step, tree: Tree) -> Step:
     """Return the decision that the path of the tree leaves."""
-    size = tree.state[SIZE]
-    return Step(
-        step.v, tree.left, step.floor, tree.load[:size], tree.slots[:size], tree.rank[:size], tree.sums, step.facts
-    )
+    size, K, Q = tree.state[SIZE], step.v.size, step.sums.size
+    left, sums, rank = tree.left[:K], tree.sums[:Q], tree.rank[:size]
+    return Step(step.v, left, step.floor, tree.load[:size], tree.slots[:size], rank, sums, step.facts)
 
 
 @kernel
 def bound_node(
     step: Step, search: Search, m: Master, tree: Tree, M: int, target: int, anew: bool, most: int
-) -> tuple[int, bool, int]:
+) -> tuple[int, int, int]:
     """Bound the tokens that fit under envelope M after the placements of the tree's path, once `place` was called.
 
     Ends as soon as the bound is below `target`. Leaves the prices of the best bound in search.best_price, and offers
@@ -47,9 +49,10 @@ def bound_node(
 
     Returns
     -------
-    scaled, done, work
-        The bound times scale (NONE where nothing fits); whether it cannot fall any more, or need not: else it took
-        more than `most` microseconds, and can be called again; about how many microseconds were spent.
+    scaled, state, work
+        The bound times scale (NONE where nothing fits); DONE where it cannot fall any more, or need not, UNFINISHED
+        where it took more than `most` microseconds and can be called again, SPOILT where rounding has spoilt the
+        master; about how many microseconds were spent.
     """
     v, floor, slots, scale = step.v, step.floor, step.slots, step.facts[SCALE]
     W, K = slots.size, v.size
@@ -75,6 +78,8 @@ def bound_node(
             pivots = m.counts[2] - before
             work += pivots * (W + m.counts[1]) ** 2 // 3000
             if turn > 0 and pivots == 0:
+                if not anew and best_column(m, W, priced)[0] >= 0:
+                    return lowest, SPOILT, work
                 loose = False
                 for r in range(rest.slots.size):
                     loose = loose or search.value[r] < search.bound[r]
@@ -89,7 +94,7 @@ def bound_node(
         total = evaluate(rest, search, M, effort)
         work += 20 + W
         if total == NONE:
-            return NONE, True, work
+            return NONE, DONE, work
         if total + fixed < lowest:
             lowest = total + fixed
             for k in range(K):
@@ -99,7 +104,7 @@ def bound_node(
         if m.counts[0] + 2 * W > m.owner.size:
             drop_columns(m)
         _add_all(m, step, tree, search.pattern, bonus, row)
-        tokens = fill(rest, search, M, tree.left, search.undecided, search.leaf)
+        tokens = fill(rest, search, M, rest.n, search.undecided, search.leaf)
         if tokens >= 0:
             _add_all(m, step, tree, search.leaf, bonus, row)
             if tokens > best:
@@ -110,7 +115,7 @@ def bound_node(
             break
     if best >= 0:
         improve(step, search, search.spare, M, best + tree.state[TOKENS], 20)
-    return lowest, work <= most or lowest // scale < target, work
+    return lowest, DONE if work <= most or lowest // scale < target else UNFINISHED, work
 
 
 @kernel

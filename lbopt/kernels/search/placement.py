@@ -103,9 +103,8 @@ def losses(step: Step, search: Search, tree: Tree, M: int, k: int, lost: Ints) -
             fewer += 1
     if fewer > 0:
         rest = what_is_left(step, tree)
-        then = Step(
-            v, tree.left, step.floor, tree.load_then[:fewer], tree.slots_then[:fewer], rest.rank, sums, step.facts
-        )
+        load, slots = tree.load_then[:fewer], tree.slots_then[:fewer]
+        then = Step(v, rest.n, step.floor, load, slots, rest.rank, rest.sums, step.facts)
         # With one of class k still there everything fits that fits without it, so no bound is too low.
         if evaluate(then, search, M, QUICK) != NONE:
             for i in range(fewer):

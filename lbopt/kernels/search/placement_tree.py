@@ -15,7 +15,7 @@ from lbopt.kernels.search.attempts import PENDING, RAISED, UNCHANGED
 from lbopt.kernels.search.keeping import improve, place_in_bank, recall
 from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.placed import place
-from lbopt.kernels.search.placed_columns import bound_node, what_is_left
+from lbopt.kernels.search.placed_columns import DONE, SPOILT, bound_node, what_is_left
 from lbopt.kernels.search.placement import CANDIDATES, WHOLE, fractional_classes, losses, parts
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.terms import (
@@ -109,18 +109,20 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
         j = state[CURRENT]
     else:
         state[PIVOTED] = 0
-    anew = known[WARM] == 0 or m.counts[2] > MOST_PIVOTS or state[PIVOTED] > MOST_AT_ONE
+    anew = known[WARM] == 0 or m.counts[2] > MOST_PIVOTS
     if anew:
         reset_master(m, step.n, step.load.size, 2.0 * M + 1.0)
         known[WARM] = 1
         recall(step, search, place_in_bank(search, known[PRICES] - 1))
-    before = 0 if anew else m.counts[2]
-    spoilt = state[PIVOTED] > MOST_AT_ONE
+    before = m.counts[2]
     place(step, tree, j)
-    scaled, done, work = bound_node(step, search, m, tree, M, target, anew, AT_ONCE)
+    scaled, ending, work = bound_node(step, search, m, tree, M, target, anew, AT_ONCE)
     known[WORK] += work
-    if not done and state[PIVOTED] < 2 * MOST_AT_ONE:  # go on with it when the clock has been looked at
-        state[PIVOTED] += m.counts[2] - before + (MOST_AT_ONE if spoilt else 0)
+    if ending != DONE and state[PIVOTED] < 2 * MOST_AT_ONE:  # go on with it when the clock has been looked at
+        state[PIVOTED] += m.counts[2] - before
+        if ending == SPOILT or state[PIVOTED] > MOST_AT_ONE:
+            known[WARM] = 0
+            state[PIVOTED] += MOST_AT_ONE
         tree.node[j, REACH] = min(tree.node[j, REACH], scaled // scale)
         state[CURRENT] = j
         return True
