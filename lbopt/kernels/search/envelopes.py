@@ -70,7 +70,10 @@ BRANCHED = 40
 LONGEST = 40_000
 
 #: Levels of descents before an envelope is given up.
-LEVELS = 9
+LEVELS = 18
+
+#: Levels of which the trees come before descents.
+TREES = 9
 
 #: Pivots after which a master is begun anew, to be rid of rounding.
 MOST_PIVOTS = 20_000
@@ -140,12 +143,15 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
             level, turn = (stage - _MASTER) // 2, (stage - _MASTER) % 2
             if level > LEVELS:
                 return STUCK
-            if turn == 0:
-                ending = try_descent(step, search, i, min(LISTED << (2 * level), LONGEST), BRIEF << (3 * level), level)
+            if turn == 0 and (level == 0 or level > TREES):
+                deep = max(0, level - TREES)
+                ending = try_descent(step, search, i, min(LISTED << (2 * deep), LONGEST), BRIEF << (3 * deep), deep)
                 if ending == PENDING:
                     search.cut[RANGE] = i
+            elif turn == 0:
+                ending = UNCHANGED
             else:
-                ending = try_tree(step, search, masters, i, BRANCHED << (2 * level))
+                ending = try_tree(step, search, masters, i, BRANCHED << level, level == 0)
             if ending == UNCHANGED or (ending == RAISED and turn == 1):
                 node[i, STAGE] = stage + 1
 

@@ -25,7 +25,6 @@ from lbopt.kernels.search.terms import (
     COST,
     CURRENT,
     DEEP,
-    EXACT,
     FIRST,
     LB,
     LEFT_NODES,
@@ -34,12 +33,14 @@ from lbopt.kernels.search.terms import (
     PIVOTED,
     PLACE,
     PRICES,
+    QUICK,
     REACH,
     ROOT,
     SCALE,
     SIZE,
     TOKENS,
     TOTAL,
+    TREE,
     USED,
     WAITS,
     WARM,
@@ -65,24 +66,31 @@ _SHUT = -1
 
 
 @kernel
-def start_tree(tree: Tree) -> None:
-    """Begin a tree with its root, where nothing is placed."""
-    tree.node[0, PARENT], tree.node[0, CLASS], tree.node[0, PLACE] = -1, 0, ROOT
-    tree.node[0, REACH], tree.node[0, DEEP] = 1 << 62, 0
-    tree.state[USED], tree.state[CURRENT] = 1, -1
+def _add_node(tree: Tree, i: int, parent: int, k: int, place: int, reach: int) -> None:
+    """Append an open node to the tree of range i; where there is no room for it, its parent is open again."""
+    at = tree.state[USED]
+    if at >= tree.node.shape[0]:
+        if parent >= 0:
+            tree.node[parent, REACH] = max(tree.node[parent, REACH], reach)
+        return
+    row = tree.node[at]
+    row[PARENT], row[CLASS], row[PLACE], row[REACH], row[TREE] = parent, k, place, reach, i
+    row[DEEP] = tree.node[parent, DEEP] + 1 if parent >= 0 else 0
+    tree.state[USED] = at + 1
 
 
 @kernel
-def next_node(tree: Tree) -> int:
-    """Return the open node of the best bound, the deepest, then the newest of equals; -1 for none."""
+def next_node(tree: Tree, i: int) -> int:
+    """Return the open node of range i with the best bound, the deepest, then the newest of equals; -1 for none."""
+    node = tree.node
     best = -1
     for j in range(tree.state[USED]):
-        if tree.node[j, REACH] == _SHUT:
+        if node[j, REACH] == _SHUT or node[j, TREE] != i:
             continue
         if (
             best < 0
-            or tree.node[j, REACH] > tree.node[best, REACH]
-            or (tree.node[j, REACH] == tree.node[best, REACH] and tree.node[j, DEEP] >= tree.node[best, DEEP])
+            or node[j, REACH] > node[best, REACH]
+            or (node[j, REACH] == node[best, REACH] and node[j, DEEP] >= node[best, DEEP])
         ):
             best = j
     return best
@@ -100,7 +108,7 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
     tree, m, node, known, state = masters.tree, masters.whole, search.node, search.known, masters.tree.state
     M, scale = node[i, FIRST], step.facts[SCALE]
     target = _target(step, search, M)
-    j = next_node(tree)
+    j = next_node(tree, i)
     if j < 0 or tree.node[j, REACH] < target:
         node[i, LB] = max(node[i, LB], known[COST])
         return False
@@ -146,7 +154,7 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int) -
     target = _target(step, search, M)
     for k in range(K):
         search.price[k] = search.best_price[k]
-    scaled = evaluate(what_is_left(step, tree), search, M, EXACT) + scale * tree.state[TOKENS]
+    scaled = evaluate(what_is_left(step, tree), search, M, QUICK) + scale * tree.state[TOKENS]
     if scaled // scale < target:
         return
     if count <= 0:  # rounding has spoilt the master: any class leads on
@@ -187,19 +195,7 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int) -
         done[least] = 1
         reach = (scaled - (tree.lost[least] if least < size else nobody)) // scale
         if reach >= target:
-            _add_node(tree, j, chosen, tree.who[least] if least < size else WAITS, reach)
-
-
-@kernel
-def _add_node(tree: Tree, parent: int, k: int, place: int, reach: int) -> None:
-    """Append an open node; where there is no room for it, its parent is open again."""
-    at = tree.state[USED]
-    if at >= tree.node.shape[0]:
-        tree.node[parent, REACH] = max(tree.node[parent, REACH], reach)
-        return
-    row = tree.node[at]
-    row[PARENT], row[CLASS], row[PLACE], row[REACH], row[DEEP] = parent, k, place, reach, tree.node[parent, DEEP] + 1
-    tree.state[USED] = at + 1
+            _add_node(tree, tree.state[AT], j, chosen, tree.who[least] if least < size else WAITS, reach)
 
 
 @kernel
@@ -230,17 +226,19 @@ def _exists(step: Step, search: Search) -> bool:
 
 
 @kernel
-def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int) -> int:
-    """Grow a tree at the envelope of range i by `nodes` nodes; one of them a call, as long as it returns PENDING.
+def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int, begin: bool) -> int:
+    """Grow the tree at the envelope of range i by `nodes` nodes; one of them a call, as long as it returns PENDING.
 
-    A tree that was left goes on, if no other was begun since. Returns RAISED where that closed the range or raised its
-    bound, UNCHANGED, or PENDING.
+    Returns RAISED where that closed the range or raised its bound, UNCHANGED, or PENDING.
     """
     tree, state = masters.tree, masters.tree.state
     if state[LEFT_NODES] == 0:
-        if state[USED] == 0 or state[AT] != i:
-            start_tree(tree)
-        state[LEFT_NODES], state[BEFORE], state[AT] = nodes, search.node[i, LB], i
+        if begin:
+            _add_node(tree, i, -1, 0, ROOT, 1 << 62)
+        state[LEFT_NODES], state[BEFORE], state[AT], state[CURRENT] = nodes, search.node[i, LB], i, -1
+        if state[USED] == tree.node.shape[0]:
+            state[LEFT_NODES] = 0
+            return UNCHANGED
     more = grow_tree(step, search, masters, i)
     state[LEFT_NODES] -= 1
     if more and state[LEFT_NODES] > 0 and state[USED] < tree.node.shape[0]:

@@ -24,11 +24,11 @@ COST, NODES, PRICES, WORK, BOUND, WARM, PATIENCE = 0, 1, 2, 3, 4, 5, 6
 # evaluated, how often it was
 LB, FIRST, LAST, STAGE, TRIED, TIMES = 0, 1, 2, 3, 4, 5
 
-# a tree of placements: columns of its nodes (the node above; the class placed; where, as below; tokens that are not
-# ruled out, -1 = closed; placements so far), and its state (nodes in use; workers that the path leaves open; tokens
-# that it places; nodes that may still be bounded, 0 = the tree rests; its range; that range's bound when it was taken
-# up; the node being bounded, -1 = none; pivots made for it)
-PARENT, CLASS, PLACE, REACH, DEEP = 0, 1, 2, 3, 4
+# trees of placements: columns of their nodes (the node above; the class placed; where, as below; tokens that are not
+# ruled out, -1 = closed; placements so far; the range whose tree it is of), and their state (nodes in use; workers that
+# the path leaves open; tokens that it places; nodes that may still be bounded, 0 = all trees rest; the range that is
+# worked on; its bound when that began; the node being bounded, -1 = none; pivots made for it)
+PARENT, CLASS, PLACE, REACH, DEEP, TREE = 0, 1, 2, 3, 4, 5
 USED, SIZE, TOKENS, LEFT_NODES, AT, BEFORE, CURRENT, PIVOTED = 0, 1, 2, 3, 4, 5, 6, 7
 
 # where a placement puts a request, if not on a worker
@@ -112,10 +112,10 @@ class Search(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A tree of placements at one envelope, see `placement_tree`, and what a path of it leaves of the decision."""
+    """Trees of placements, see `placement_tree`, and what the path in use leaves of the decision."""
 
     state: Ints  # (8,)
-    node: Ints  # (., 5)
+    node: Ints  # (., 6)
     taken: Ints  # (W, Q) classes placed on each worker
     count: Ints  # (W,) how many
     left: Ints  # (K,) requests that are left
@@ -132,7 +132,7 @@ class Tree(NamedTuple):
 
 
 class Masters(NamedTuple):
-    """The two master programs and the tree of a search; apart from it, because most kernels need none of their arrays."""
+    """The two master programs and the trees of a search; apart from it, as most kernels need none of their arrays."""
 
     whole: Master  # of all workers; stays from one envelope to the next
     rest: Master  # of the workers that a dive has left

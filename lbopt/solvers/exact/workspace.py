@@ -112,7 +112,7 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
     )
     tree = Tree(
         state=ints(8),
-        node=ints(_BRANCHES, 5),
+        node=ints(_BRANCHES, 6),
         taken=ints(W, Q),
         count=ints(W),
         left=ints(K),
