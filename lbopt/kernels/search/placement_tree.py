@@ -25,6 +25,7 @@ from lbopt.kernels.search.terms import (
     COST,
     CURRENT,
     DEEP,
+    EXACT,
     FIRST,
     LB,
     LEFT_NODES,
@@ -33,7 +34,6 @@ from lbopt.kernels.search.terms import (
     PIVOTED,
     PLACE,
     PRICES,
-    QUICK,
     REACH,
     ROOT,
     SCALE,
@@ -138,13 +138,13 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
     reach = min(tree.node[j, REACH], scaled // scale) if scaled != NONE else _SHUT
     tree.node[j, REACH] = _SHUT
     if reach >= _target(step, search, M):
-        _branch(step, search, m, tree, j, M)
+        _branch(step, search, m, tree, j, M, reach)
     return True
 
 
 @kernel
-def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int) -> None:
-    """Place a request of the class that has fewest ways left; add a node for each of them."""
+def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int, above: int) -> None:
+    """Place a request of the class that has fewest ways left; add a node for each way. None reaches beyond `above`."""
     W, K, scale = step.load.size, step.v.size, step.facts[SCALE]
     size = tree.state[SIZE]
     classes = np.zeros(K, dtype=np.int64)
@@ -154,7 +154,7 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int) -
     target = _target(step, search, M)
     for k in range(K):
         search.price[k] = search.best_price[k]
-    scaled = evaluate(what_is_left(step, tree), search, M, QUICK) + scale * tree.state[TOKENS]
+    scaled = evaluate(what_is_left(step, tree), search, M, EXACT) + scale * tree.state[TOKENS]
     if scaled // scale < target:
         return
     if count <= 0:  # rounding has spoilt the master: any class leads on
@@ -193,7 +193,7 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int) -
             if done[r] == 0 and (least < 0 or share[r] < share[least]):
                 least = r
         done[least] = 1
-        reach = (scaled - (tree.lost[least] if least < size else nobody)) // scale
+        reach = min(above, (scaled - (tree.lost[least] if least < size else nobody)) // scale)
         if reach >= target:
             _add_node(tree, tree.state[AT], j, chosen, tree.who[least] if least < size else WAITS, reach)
 
