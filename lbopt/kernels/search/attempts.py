@@ -98,7 +98,7 @@ def try_descent(step: Step, search: Search, i: int, most: int, nodes: int, level
         if state == 0:
             node[i, LB] = lb + cut[EXTRA] + 1
             cut[ANY] = 1
-        elif state == 1 or cut[ANY] == 1 or level != 0 or cut[ATTEMPTS] == 5:
+        elif state == 1 or cut[ANY] == 1 or level != 0 or cut[ATTEMPTS] == 1:
             break
         cut[ATTEMPTS] += 1
         cut[EXTRA] = min(2 * cut[EXTRA] + 1, max(cut[EXTRA] + 1, known[COST] - 1 - lb))
