@@ -24,7 +24,7 @@ def place(step: Step, tree: Tree, j: int) -> None:
     for k in range(K):
         left[k] = step.n[k]
     for w in range(W):
-        tree.count[w] = 0
+        tree.placed[w] = 0
     tokens = 0
     while j >= 0:
         k, w = tree.node[j, CLASS], tree.node[j, PLACE]
@@ -32,15 +32,15 @@ def place(step: Step, tree: Tree, j: int) -> None:
             left[k] -= _WAITING
         elif w >= 0:
             left[k] -= 1
-            tree.taken[w, tree.count[w]] = k
-            tree.count[w] += 1
+            tree.taken[w, tree.placed[w]] = k
+            tree.placed[w] += 1
             tokens += v[k]
         j = tree.node[j, PARENT]
     for k in range(K):
         left[k] = max(left[k], 0)
     size = 0
     for w in range(W):
-        rest = slots[w] - tree.count[w]
+        rest = slots[w] - tree.placed[w]
         if rest > 0:  # sorted by insertion: few workers have changed
             at = size
             while at > 0 and tree.slots[at - 1] > rest:
@@ -51,13 +51,13 @@ def place(step: Step, tree: Tree, j: int) -> None:
     for r in range(size):
         w = tree.who[r]
         tree.load[r] = load[w]
-        for q in range(tree.count[w]):
+        for q in range(tree.placed[w]):
             tree.load[r] += v[tree.taken[w, q]]
         tree.number[w] = r
     at = 0
     for i in range(W):
         w = step.rank[i]
-        if slots[w] > tree.count[w]:
+        if slots[w] > tree.placed[w]:
             r = tree.number[w]
             b = at
             while b > 0 and _before(tree, r, tree.rank[b - 1]):
@@ -81,8 +81,8 @@ def _before(tree: Tree, r: int, other: int) -> bool:
 def whole_pattern(tree: Tree, w: int, rest: Ints, length: int, out: Ints) -> int:
     """Write what is placed on worker w and rest[:length] to `out`, largest class first; return how many they are."""
     size = 0
-    for i in range(tree.count[w] + length):
-        k = tree.taken[w, i] if i < tree.count[w] else rest[i - tree.count[w]]
+    for i in range(tree.placed[w] + length):
+        k = tree.taken[w, i] if i < tree.placed[w] else rest[i - tree.placed[w]]
         at = size
         while at > 0 and out[at - 1] < k:
             out[at] = out[at - 1]
@@ -122,18 +122,18 @@ def _agrees(items: Ints, j: int, c: int, tree: Tree, w: int) -> bool:
         for r in range(c):
             if items[j, r] == k:
                 copies += 1
-        for r in range(tree.count[w]):
+        for r in range(tree.placed[w]):
             if tree.taken[w, r] == k:
                 copies -= 1
         if copies > tree.left[k]:
             return False
-    for r in range(tree.count[w]):
+    for r in range(tree.placed[w]):
         k = tree.taken[w, r]
         copies = 0
         for q in range(c):
             if items[j, q] == k:
                 copies += 1
-        for q in range(tree.count[w]):
+        for q in range(tree.placed[w]):
             if tree.taken[w, q] == k:
                 copies -= 1
         if copies < 0:

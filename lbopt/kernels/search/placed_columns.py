@@ -66,7 +66,7 @@ def bound_node(
     value_columns(m, step, tree, M, 2.0 * M + 1.0)
     row = np.zeros(m.items.shape[1], dtype=np.int64)
     for w in range(W):
-        if tree.count[w] == slots[w] and tree.number[w] == 0:
+        if tree.placed[w] == slots[w] and tree.number[w] == 0:
             _add(m, step, tree, w, row, 0, bonus, row.copy())
     fixed = scale * tree.state[TOKENS]
     lowest, best, work = 1 << 62, -1, 0
@@ -142,7 +142,7 @@ def _add_all(m: Master, step: Step, tree: Tree, pattern: Ints, bonus: int, row: 
 def compose(step: Step, tree: Tree, pattern: Ints, out: Ints) -> None:
     """Write the assignment of all workers to out[w, :slots[w]], from that of those that are left."""
     for w in range(step.slots.size):
-        if tree.count[w] == step.slots[w]:
+        if tree.placed[w] == step.slots[w]:
             whole_pattern(tree, w, pattern[0], 0, out[w])
     for r in range(tree.state[SIZE]):
         whole_pattern(tree, tree.who[r], pattern[r], tree.slots[r], out[tree.who[r]])

@@ -21,7 +21,9 @@ from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.terms import (
     AT,
     BEFORE,
+    CHOSEN,
     CLASS,
+    CLOSED,
     COST,
     CURRENT,
     DEEP,
@@ -61,6 +63,9 @@ MOST_AT_ONE = 5_000
 
 #: Pivots after which the master is begun anew, to be rid of rounding.
 MOST_PIVOTS = 20_000
+
+#: What a root may reach before it is bounded.
+NEAR = 1 << 62
 
 _SHUT = -1
 
@@ -108,6 +113,7 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
     tree, m, node, known, state = masters.tree, masters.whole, search.node, search.known, masters.tree.state
     M, scale = node[i, FIRST], step.facts[SCALE]
     target = _target(step, search, M)
+    state[CLOSED] = -1
     j = next_node(tree, i)
     if j < 0 or tree.node[j, REACH] < target:
         node[i, LB] = max(node[i, LB], known[COST])
@@ -134,7 +140,7 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
         tree.node[j, REACH] = min(tree.node[j, REACH], scaled // scale)
         state[CURRENT] = j
         return True
-    state[CURRENT] = -1
+    state[CURRENT], state[CLOSED], state[CHOSEN] = -1, j, -1
     reach = min(tree.node[j, REACH], scaled // scale) if scaled != NONE else _SHUT
     tree.node[j, REACH] = _SHUT
     if reach >= _target(step, search, M):
@@ -177,6 +183,7 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int, a
             tree.lost[:size] = lost[:size]
     if chosen < 0:
         return  # nothing is left to be placed
+    tree.state[CHOSEN] = chosen
     part = np.zeros(W)
     parts(m, chosen, part)
     # The way that the master takes most of is the newest node, and the next one among equals.
@@ -234,7 +241,7 @@ def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int, b
     tree, state = masters.tree, masters.tree.state
     if state[LEFT_NODES] == 0:
         if begin:
-            _add_node(tree, i, -1, 0, ROOT, 1 << 62)
+            _add_node(tree, i, -1, 0, ROOT, NEAR)
         state[LEFT_NODES], state[BEFORE], state[AT], state[CURRENT] = nodes, search.node[i, LB], i, -1
         if state[USED] == tree.node.shape[0]:
             state[LEFT_NODES] = 0

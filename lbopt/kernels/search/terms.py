@@ -27,9 +27,10 @@ LB, FIRST, LAST, STAGE, TRIED, TIMES = 0, 1, 2, 3, 4, 5
 # trees of placements: columns of their nodes (the node above; the class placed; where, as below; tokens that are not
 # ruled out, -1 = closed; placements so far; the range whose tree it is of), and their state (nodes in use; workers that
 # the path leaves open; tokens that it places; nodes that may still be bounded, 0 = all trees rest; the range that is
-# worked on; its bound when that began; the node being bounded, -1 = none; pivots made for it)
+# worked on; its bound when that began; the node being bounded, -1 = none; pivots made for it; the node that was closed
+# last, -1 where none was; the class that was placed to close it, -1 where its bound sufficed)
 PARENT, CLASS, PLACE, REACH, DEEP, TREE = 0, 1, 2, 3, 4, 5
-USED, SIZE, TOKENS, LEFT_NODES, AT, BEFORE, CURRENT, PIVOTED = 0, 1, 2, 3, 4, 5, 6, 7
+USED, SIZE, TOKENS, LEFT_NODES, AT, BEFORE, CURRENT, PIVOTED, CLOSED, CHOSEN = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 # where a placement puts a request, if not on a worker
 WAITS, ROOT = -1, -2
@@ -114,10 +115,10 @@ class Search(NamedTuple):
 class Tree(NamedTuple):
     """Trees of placements, see `placement_tree`, and what the path in use leaves of the decision."""
 
-    state: Ints  # (8,)
+    state: Ints  # (10,)
     node: Ints  # (., 6)
     taken: Ints  # (W, Q) classes placed on each worker
-    count: Ints  # (W,) how many
+    placed: Ints  # (W,) how many
     left: Ints  # (K,) requests that are left
     who: Ints  # (W,) worker r of those with slots left, ascending in these
     load: Ints  # (W,) of worker r, with what is placed on it

@@ -111,10 +111,10 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
         cut=ints(12),
     )
     tree = Tree(
-        state=ints(8),
+        state=ints(10),
         node=ints(_BRANCHES, 6),
         taken=ints(W, Q),
-        count=ints(W),
+        placed=ints(W),
         left=ints(K),
         who=ints(W),
         load=ints(W),
