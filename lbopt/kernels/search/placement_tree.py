@@ -67,7 +67,7 @@ MOST_PIVOTS = 20_000
 #: What a root may reach before it is bounded.
 NEAR = 1 << 62
 
-_SHUT = -1
+_SHUT = -(1 << 62)
 
 
 @kernel

@@ -25,8 +25,8 @@ COST, NODES, PRICES, WORK, BOUND, WARM, PATIENCE = 0, 1, 2, 3, 4, 5, 6
 LB, FIRST, LAST, STAGE, TRIED, TIMES = 0, 1, 2, 3, 4, 5
 
 # trees of placements: columns of their nodes (the node above; the class placed; where, as below; tokens that are not
-# ruled out, -1 = closed; placements so far; the range whose tree it is of), and their state (nodes in use; workers that
-# the path leaves open; tokens that it places; nodes that may still be bounded, 0 = all trees rest; the range that is
+# ruled out, -2**62 = closed; placements so far; the range whose tree it is of), and their state (nodes in use; workers
+# that the path leaves; tokens that it places; nodes that may still be bounded, 0 = all trees rest; the range that is
 # worked on; its bound when that began; the node being bounded, -1 = none; pivots made for it; the node that was closed
 # last, -1 where none was; the class that was placed to close it, -1 where its bound sufficed)
 PARENT, CLASS, PLACE, REACH, DEEP, TREE = 0, 1, 2, 3, 4, 5
