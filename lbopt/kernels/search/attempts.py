@@ -33,6 +33,9 @@ from lbopt.kernels.search.terms import (
 #: How a descent ends for the range that it is made for; one that is pending goes on before anything else.
 UNCHANGED, RAISED, PENDING = 0, 1, 2
 
+#: Rows of lists that the first descent may go through.
+MOST_ROWS = 400_000
+
 #: Nodes of a descent between two looks at the clock.
 CHUNK = 400
 
@@ -81,7 +84,7 @@ def try_descent(step: Step, search: Search, i: int, most: int, nodes: int, level
             if not resumed:
                 cut[ROWS] = list_all(step, search, M, budget, most)
                 start_descent(step, search, budget)
-                cut[LEFT] = nodes
+                cut[LEFT] = min(nodes, max(MOST_ROWS // (1 + cut[ROWS]), 1)) if level == 0 else nodes
             resumed = False
             some = min(cut[LEFT], CHUNK)
             state, top, unused = descend(step, search, M, target, some)
@@ -95,7 +98,7 @@ def try_descent(step: Step, search: Search, i: int, most: int, nodes: int, level
         if state == 0:
             node[i, LB] = lb + cut[EXTRA] + 1
             cut[ANY] = 1
-        elif state == 1 or cut[ANY] == 1 or level != 0 or cut[ATTEMPTS] == 5:
+        elif state == 1 or cut[ANY] == 1 or level != 0 or cut[ATTEMPTS] == 1:
             break
         cut[ATTEMPTS] += 1
         cut[EXTRA] = min(2 * cut[EXTRA] + 1, max(cut[EXTRA] + 1, known[COST] - 1 - lb))

@@ -15,7 +15,7 @@ and taken up again between any two of these steps.
 """
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.attempts import CHUNK, PENDING, UNCHANGED, try_descent
+from lbopt.kernels.search.attempts import CHUNK, PENDING, RAISED, UNCHANGED, try_descent
 from lbopt.kernels.search.column_generation import generate_columns
 from lbopt.kernels.search.descent import (
     LEFT,
@@ -26,14 +26,17 @@ from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.keeping import improve, keep_prices, place_in_bank, recall
 from lbopt.kernels.search.master import copy_master, move_envelope, reset_master
 from lbopt.kernels.search.open_ranges import FRESH, cheapest, push, reached
+from lbopt.kernels.search.placement_tree import try_tree
 from lbopt.kernels.search.prices import evaluate, threshold_prices
 from lbopt.kernels.search.terms import (
+    AT,
     BOUND,
     COST,
     FIRST,
     GLANCE,
     LAST,
     LB,
+    LEFT_NODES,
     NONE,
     OPEN,
     PATIENCE,
@@ -61,11 +64,17 @@ _THRESHOLD, _MASTER = 1, 2
 #: Patterns listed for a worker, nodes of a descent: at the first level; both grow with every level.
 LISTED, BRIEF = 200, 300
 
+#: Nodes of a tree of placements, at the first level.
+BRANCHED = 40
+
 #: Rows of the longest lists; beyond, a worker counts as not listed.
 LONGEST = 40_000
 
 #: Levels of descents before an envelope is given up.
-LEVELS = 9
+LEVELS = 18
+
+#: Levels of which the trees come before descents.
+TREES = 9
 
 #: Pivots after which a master is begun anew, to be rid of rounding.
 MOST_PIVOTS = 20_000
@@ -87,8 +96,9 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
     stop = known[WORK] + budget
     sparse = step.v[step.v.size - 1] > SPARSE
     while True:
-        pending = search.cut[LEFT] > 0
-        i = search.cut[RANGE] if pending else cheapest(search)
+        growing = masters.tree.state[LEFT_NODES] > 0
+        pending = growing or search.cut[LEFT] > 0
+        i = masters.tree.state[AT] if growing else search.cut[RANGE] if pending else cheapest(search)
         if not pending:
             if i < 0 or node[i, LB] >= known[COST]:
                 known[BOUND] = known[COST]
@@ -131,13 +141,19 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
             node[i, STAGE] = _MASTER
             _best_prices(step, search, masters, i)
         else:
-            level = stage - _MASTER
+            level, turn = (stage - _MASTER) // 2, (stage - _MASTER) % 2
             if level > LEVELS:
                 return STUCK
-            ending = try_descent(step, search, i, min(LISTED << (2 * level), LONGEST), BRIEF << (3 * level), level)
-            if ending == PENDING:
-                search.cut[RANGE] = i
-            elif ending == UNCHANGED:
+            if turn == 0 and (level == 0 or level > TREES):
+                deep = max(0, level - TREES)
+                ending = try_descent(step, search, i, min(LISTED << (2 * deep), LONGEST), BRIEF << (3 * deep), deep)
+                if ending == PENDING:
+                    search.cut[RANGE] = i
+            elif turn == 0:
+                ending = UNCHANGED
+            else:
+                ending = try_tree(step, search, masters, i, BRANCHED << level, level == 0)
+            if ending == UNCHANGED or (ending == RAISED and turn == 1):
                 node[i, STAGE] = stage + 1
 
 

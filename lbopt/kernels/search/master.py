@@ -124,6 +124,10 @@ def add_column(m: Master, worker: int, items: Ints, length: int, size: int, valu
 def best_column(m: Master, W: int, least: float) -> tuple[int, float]:
     """Return the column that gains most per unit at the present prices, and its gain; -1 where none gains `least`."""
     owner, items, value, place, dual = m.owner, m.items, m.value, m.place, m.dual
+    price = m.rate  # scratch between pivots: the price of every class, 0 where it is not scarce
+    for k in range(price.size):
+        p = place[W + k]
+        price[k] = dual[p] if p >= 0 else 0.0
     top, column = least, -1
     for j in range(m.counts[0]):
         gain = value[j] - dual[place[owner[j]]]
@@ -131,9 +135,7 @@ def best_column(m: Master, W: int, least: float) -> tuple[int, float]:
             k = items[j, q]
             if k < 0:
                 break
-            p = place[W + k]
-            if p >= 0:
-                gain -= dual[p]
+            gain -= price[k]
         if gain > top:
             top, column = gain, j
     return column, top

@@ -15,8 +15,9 @@ from lbopt.kernels.search.terms import SCALE, Search, Step
 #: Slots of the workers whose patterns are listed.
 MOST_LISTED = 6
 
-#: Branches, of about 20 steps each, after which a worker counts as not listed.
-MOST_BRANCHES = 100_000
+#: Branches, of about 20 steps each, for every pattern that may be listed, and at most, after which a worker counts as
+#: not listed.
+BRANCHES_EACH, MOST_BRANCHES = 20, 100_000
 
 
 @kernel
@@ -54,6 +55,7 @@ def list_patterns(
         return _list_pairs(margin, v.size - 1, 0, scale, need, lowest, v, p, n, best, start, start, room, items, profit)
     # the c - 2 largest one after the other, from the top down; the last two by two pointers
     chosen = np.zeros(MOST_LISTED, dtype=np.int64)
+    most = min(MOST_BRANCHES, BRANCHES_EACH * room)
     depth, worth, branches = 0, 0, 0
     k = last_fitting(v, margin)
     while True:
@@ -85,7 +87,7 @@ def list_patterns(
         elif k >= 0:
             k -= 1
             continue
-        failed = end < 0 or branches > MOST_BRANCHES
+        failed = end < 0 or branches > most
         if depth == 0:
             return end
         while True:  # take the last one back, all of them where this has failed

@@ -25,6 +25,17 @@ COST, NODES, PRICES, WORK, BOUND, WARM, PATIENCE = 0, 1, 2, 3, 4, 5, 6
 # evaluated, how often it was
 LB, FIRST, LAST, STAGE, TRIED, TIMES = 0, 1, 2, 3, 4, 5
 
+# trees of placements: columns of their nodes (the node above; the class placed; where, as below; tokens that are not
+# ruled out, -2**62 = closed; placements so far; the range whose tree it is of), and their state (nodes in use; workers
+# that the path leaves; tokens that it places; nodes that may still be bounded, 0 = all trees rest; the range that is
+# worked on; its bound when that began; the node being bounded, -1 = none; pivots made for it; the node that was closed
+# last, -1 where none was; the class that was placed to close it, -1 where its bound sufficed)
+PARENT, CLASS, PLACE, REACH, DEEP, TREE = 0, 1, 2, 3, 4, 5
+USED, SIZE, TOKENS, LEFT_NODES, AT, BEFORE, CURRENT, PIVOTED, CLOSED, CHOSEN = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+
+# where a placement puts a request, if not on a worker
+WAITS, ROOT = -1, -2
+
 # efforts of an evaluation
 GLANCE, ROUGH, QUICK, EXACT = -2, -1, 0, 1
 
@@ -109,8 +120,30 @@ class Search(NamedTuple):
 
 
 @by_reference
+class Tree(NamedTuple):
+    """Trees of placements, see `placement_tree`, and what the path in use leaves of the decision."""
+
+    state: Ints  # (10,)
+    node: Ints  # (., 6)
+    taken: Ints  # (W, Q) classes placed on each worker
+    placed: Ints  # (W,) how many
+    left: Ints  # (K,) requests that are left
+    who: Ints  # (W,) worker r of those with slots left, ascending in these
+    load: Ints  # (W,) of worker r, with what is placed on it
+    slots: Ints  # (W,) of worker r, those left
+    rank: Ints  # (W,) the order of filling
+    sums: Ints  # (Q + 1,) totals of the smallest requests left
+    number: Ints  # (W,) scratch
+    bound: Ints  # (W,) what no profit of worker r exceeds at the node's prices
+    lost: Ints  # (W,) what is lost where worker r takes a request of the class to be placed
+    load_then: Ints  # (W,) loads and slots of workers that have taken one
+    slots_then: Ints  # (W,)
+
+
+@by_reference
 class Masters(NamedTuple):
-    """The two master programs of a search; apart from it, because most kernels need none of their many arrays."""
+    """The two master programs and the trees of a search; apart from it, as most kernels need none of their arrays."""
 
     whole: Master  # of all workers; stays from one envelope to the next
     rest: Master  # of the workers that a dive has left
+    tree: Tree

@@ -13,7 +13,8 @@ that no assignment has all its loads <= M.
 
 Now let an assignment cost less than C and have its envelope in a..b. All its loads are <= b, and it admits at least
 needed = G a - (sum of loads) - (largest possible cost below C) tokens. So D(b) < scale * needed refutes the range;
-otherwise the tree does, whose budget is D(b) - scale * needed (see `tree.py`). The ranges have to cover every envelope
+otherwise the tree does, whose budget is D(b) - scale * needed (see `tree.py`), or a tree of placements
+(`placements.py`). The ranges have to cover every envelope
 from the least one that any assignment has to the last one at which a cost below C is conceivable, and they are cut to
 these before anything else, which makes every claim weaker: with a smaller b no B_g rises and no pattern is added, with
 a larger a more tokens are needed. No range is checked at more than its two ends: patterns that fit at M <= b fit at b.
@@ -24,21 +25,16 @@ below C is then at most the last multiple below C, and envelopes between two ste
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
-import numpy as np
-
 from lbopt.exceptions import CertificateError
-from lbopt.solvers.certificates.patterns import Patterns
-from lbopt.solvers.certificates.priced_body import Node, PricedBody, read_priced_body
+from lbopt.solvers.certificates.best_profits import best_profits, refined
+from lbopt.solvers.certificates.placements import PlacementWalk
+from lbopt.solvers.certificates.priced_body import Node, Placement, PricedBody, Refuted, read_priced_body
 from lbopt.solvers.certificates.profits import BestProfits
 from lbopt.solvers.certificates.step import Step
 from lbopt.solvers.certificates.tree import TreeWalk
 from lbopt.solvers.recount import Numbers
-
-#: Partial patterns that may be kept for one worker, where its best profit is known only from above.
-_PATIENCE = 100_000
 
 
 def check_priced(p: Numbers, bound: int, body: dict[str, Any]) -> None:
@@ -68,7 +64,7 @@ def check_priced(p: Numbers, bound: int, body: dict[str, Any]) -> None:
             tops = [end for other, _, end in ranges if evidence.nodes[other].prices == index]
             tables[index] = _table(step, evidence, index, max(tops))
         try:
-            _refute(step, tables[index], b, step.tokens_needed(a, bound), evidence.nodes[i])
+            _refute(step, tables[index], b, step.tokens_needed(a, bound), evidence, evidence.nodes[i])
         except CertificateError as error:
             raise CertificateError(f"node {i} (envelopes {a}..{b}, prices {index}): {error}") from None
 
@@ -111,22 +107,14 @@ def _table(step: Step, evidence: PricedBody, index: int, top: int) -> BestProfit
     return BestProfits(step.classes, prices, evidence.scale, reach)
 
 
-def _refute(step: Step, table: BestProfits, top: int, needed: int, node: Node) -> None:
+def _refute(step: Step, table: BestProfits, top: int, needed: int, evidence: PricedBody, node: Node) -> None:
     """Return if no assignment with loads up to `top` admits `needed` tokens."""
     rooms = {g: top - step.loads[g] for g in step.open_workers}
     if any(room < step.lightest[step.slots[g]] for g, room in rooms.items()):
         return
     workers = {g: (step.slots[g], table.clipped(step.slots[g], room)) for g, room in rooms.items()}
-    best = _best_profits(table, set(workers.values()))
-    fixed = sum(n * price for n, price in zip(step.classes.counts, table.prices, strict=True))
-    budget = fixed + sum(best[place] for place in workers.values()) - table.scale * needed
-    if budget >= 0 and not table.exact:
-        for place, number in Counter(workers.values()).items():
-            lower = min(best[place], _searched(table, *place))
-            budget -= number * (best[place] - lower)
-            best[place] = lower
-            if budget < 0:
-                break
+    fixed = sum(n * price for n, price in zip(step.classes.counts, table.prices, strict=True)) - table.scale * needed
+    best, budget = refined(table, workers, best_profits(table, set(workers.values())), fixed)
     if budget < 0:
         return
     if node.tree is None:
@@ -134,20 +122,13 @@ def _refute(step: Step, table: BestProfits, top: int, needed: int, node: Node) -
             f"a cheaper assignment would admit {needed} tokens or more, and by these prices up to "
             f"{needed + budget // table.scale} are possible"
         )
+    if node.tree and isinstance(node.tree[0], Placement | Refuted):
+        PlacementWalk(
+            step.classes,
+            evidence.scale,
+            evidence.prices,
+            {g: (step.slots[g], room) for g, room in rooms.items()},
+            needed,
+        ).check(node.tree)
+        return
     TreeWalk(table, workers, {g: best[place] for g, place in workers.items()}, budget).check(node.tree)
-
-
-def _best_profits(table: BestProfits, places: set[tuple[int, int]]) -> dict[tuple[int, int], int]:
-    """Return the largest profit of a pattern, or a number above it, for each (free slots, room) that has patterns."""
-    best: dict[tuple[int, int], int] = {}
-    for slots in {slots for slots, _ in places}:
-        rooms = sorted(room for c, room in places if c == slots)
-        profits = table.upper(slots, np.array(rooms, dtype=table.kind))
-        best.update(zip(((slots, room) for room in rooms), profits.tolist(), strict=True))
-    return best
-
-
-def _searched(table: BestProfits, slots: int, room: int) -> int:
-    """Return the largest profit by a search that may end early, then a number above it."""
-    found = Patterns(table, slots, room, least=None, patience=_PATIENCE).best_or_above()
-    return table.magnitude if found is None else found

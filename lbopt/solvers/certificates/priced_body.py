@@ -9,7 +9,11 @@ TREE is the tree of decisions as a flat list of its records in preorder, so that
     {"worker": g, "patterns": [[k1, k2, ...], ...]}   a branch; one subtree follows for each pattern, in this order
     {"dead": [g, ...]}                                a leaf
 
-with the classes of a pattern in descending order, a class as often as the pattern takes it.
+with the classes of a pattern in descending order, a class as often as the pattern takes it; or, in trees of placements,
+
+    {"class": k, "prices": i, "waits": true, "workers": [g, ...]}     a placement; one subtree follows for the case that
+                                        nothing more of class k is admitted, if "waits", then one for each worker
+    {"prices": i}                                                     a leaf: refuted by these prices
 
 Whether classes and workers exist depends on the problem and is left to the checker.
 """
@@ -21,7 +25,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from lbopt.exceptions import CertificateError
-from lbopt.solvers.certificates.format import fields, items, whole
+from lbopt.solvers.certificates.format import fields, items, shown, whole
 
 Pattern = tuple[int, ...]
 
@@ -39,7 +43,25 @@ class Dead(NamedTuple):
     workers: tuple[int, ...]
 
 
-Tree = tuple[Branch | Dead, ...]
+class Placement(NamedTuple):
+    """An inner record of a tree of placements: a request of class `kind` goes to one of `workers`, or all of it waits.
+
+    By the prices (an index), nothing else is possible.
+    """
+
+    kind: int
+    prices: int
+    waits: bool
+    workers: tuple[int, ...]
+
+
+class Refuted(NamedTuple):
+    """A leaf of a tree of placements: by these prices (an index), too few tokens are possible."""
+
+    prices: int
+
+
+Tree = tuple[Branch | Dead | Placement | Refuted, ...]
 
 
 class Node(NamedTuple):
@@ -89,21 +111,34 @@ def _node(value: Any, what: str, num_prices: int) -> Node:
     first = whole(ends[0], f"{what}: the first envelope")
     last = whole(ends[1], f"{what}: the last envelope", least=first)
     index = whole(node["prices"], f"{what}: prices", least=0, below=num_prices)
-    tree = _tree(node["tree"], f"{what}: tree") if "tree" in node else None
+    tree = _tree(node["tree"], f"{what}: tree", num_prices) if "tree" in node else None
     return Node(first, last, index, tree)
 
 
-def _tree(value: Any, what: str) -> Tree:
-    return tuple(_record(record, f"{what}[{i}]") for i, record in enumerate(items(value, what)))
+def _tree(value: Any, what: str, num_prices: int) -> Tree:
+    return tuple(_record(record, f"{what}[{i}]", num_prices) for i, record in enumerate(items(value, what)))
 
 
-def _record(value: Any, what: str) -> Branch | Dead:
+def _record(value: Any, what: str, num_prices: int) -> Branch | Dead | Placement | Refuted:
     if type(value) is dict and "dead" in value:
         return Dead(_numbers(fields(value, what, ("dead",))["dead"], f"{what}: dead"))
+    if type(value) is dict and "class" in value:
+        return _placement(fields(value, what, ("class", "prices", "waits", "workers")), what, num_prices)
+    if type(value) is dict and "prices" in value:
+        fields(value, what, ("prices",))
+        return Refuted(whole(value["prices"], f"{what}: prices", least=0, below=num_prices))
     branch = fields(value, what, ("worker", "patterns"))
     worker = whole(branch["worker"], f"{what}: worker", least=0)
     patterns = tuple(_pattern(one, f"{what}: a pattern") for one in items(branch["patterns"], f"{what}: patterns"))
     return Branch(worker, patterns)
+
+
+def _placement(value: dict[str, Any], what: str, num_prices: int) -> Placement:
+    kind = whole(value["class"], f"{what}: class", least=0)
+    prices = whole(value["prices"], f"{what}: prices", least=0, below=num_prices)
+    if type(value["waits"]) is not bool:
+        raise CertificateError(f"{what}: waits is {shown(value['waits'])}; expected true or false")
+    return Placement(kind, prices, value["waits"], _numbers(value["workers"], f"{what}: workers"))
 
 
 def _pattern(value: Any, what: str) -> Pattern:

@@ -90,10 +90,12 @@ class TreeWalk:
                 raise CertificateError(f"the tree is complete after {number} records, but it has {len(tree)}")
             if isinstance(record, Dead):
                 self._check_dead(record, decided, budget, number)
-            else:
+            elif isinstance(record, Branch):
                 self._check_branch(record, decided, budget, number)
                 decided.add(record.worker)
                 path.append(_Level(record.worker, record.patterns, budget))
+            else:
+                raise CertificateError(f"record {number} of a tree of patterns decides on a single request")
             budget = self._descend(path, decided)
         if path or not tree:
             missing = f"a child of the branch on worker {path[-1].worker}" if path else "its root"

@@ -51,3 +51,13 @@ def branch(worker: int, patterns: Iterable[Iterable[int]]) -> dict[str, Any]:
 def dead(workers: Iterable[int]) -> dict[str, Any]:
     """Return the record of a leaf."""
     return {"dead": [int(g) for g in workers]}
+
+
+def placement(kind: int, prices: int, waits: bool, workers: Iterable[int]) -> dict[str, Any]:
+    """Return the record of a placement; the subtrees have to follow, the case that all waits first."""
+    return {"class": int(kind), "prices": int(prices), "waits": bool(waits), "workers": [int(g) for g in workers]}
+
+
+def refuted(prices: int) -> dict[str, Any]:
+    """Return the record of a case that these prices (a row) refute."""
+    return {"prices": int(prices)}

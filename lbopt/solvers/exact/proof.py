@@ -7,6 +7,7 @@ trusted: `lbopt.solvers.certificates.check` believes none of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,36 @@ from lbopt.kernels.search.envelopes import LONGEST, SPARSE
 from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.near_optimal import list_all
 from lbopt.kernels.search.open_ranges import reached
+from lbopt.kernels.search.placement_tree import NEAR, grow_tree
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.terms import EXACT, HEAVIEST, MOST, NONE, SCALE, TOTAL, WORKERS
+from lbopt.kernels.search.terms import (
+    AT,
+    CHOSEN,
+    CLOSED,
+    COST,
+    CURRENT,
+    EXACT,
+    FIRST,
+    HEAVIEST,
+    LAST,
+    LB,
+    MOST,
+    NONE,
+    PARENT,
+    PLACE,
+    PRICES,
+    ROOT,
+    SCALE,
+    TOTAL,
+    USED,
+    WAITS,
+    WARM,
+    WORKERS,
+)
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.certificates import Certificate, priced_envelopes
-from lbopt.solvers.certificates.writer import NodeRow, branch, dead
+from lbopt.solvers.certificates.writer import NodeRow, branch, dead, placement, refuted
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.search import ExactAnswer
 
@@ -32,8 +57,11 @@ _NEAREST = 6
 #: Evaluations of prices before the proof is given up: with few, very large requests nearly every envelope is its own.
 _EVALUATIONS = 30_000
 
-#: Records of a tree before it is given up.
-_RECORDS = 400_000
+#: Records of a tree of patterns before it is given up: where there is no other way, and before placements are tried.
+_RECORDS, _FEW_RECORDS = 400_000, 2_000
+
+#: Records of a tree of placements before it is given up; each has prices of its own, and takes the checker a table.
+_PLACEMENTS = 3_000
 
 
 def written_proof(problem: StepProblem, answer: ExactAnswer) -> Certificate:
@@ -56,7 +84,8 @@ class _Writer:
         self.step = self.decision.step
         self.search = self.decision.start(answer.bound)
         self.prices: list[IntArray] = list(answer.prices)
-        self.found_at: list[int] = answer.envelopes.tolist()
+        #: {row of prices: its envelope}; prices of placements belong to their tree alone
+        self.found_at: dict[int, int] = dict(enumerate(answer.envelopes.tolist()))
         facts = self.step.facts
         self.evaluations = 0
         self.G, self.total, self.scale = (int(facts[i]) for i in (WORKERS, TOTAL, SCALE))
@@ -72,14 +101,16 @@ class _Writer:
             node = self._longest(first, last) or self._single(first)
             nodes.append(node)
             first = node[1] + 1
-        used = sorted({node[2] for node in nodes})
+        used = sorted(
+            {node[2] for node in nodes}.union(r["prices"] for node in nodes for r in node[3] or () if "prices" in r)
+        )
         row = {which: position for position, which in enumerate(used)}
         return priced_envelopes(
             self.problem.digest,
             self.bound,
             self.scale,
             [self.prices[which].tolist() for which in used],
-            [(a, b, row[which], tree) for a, b, which, tree in nodes],
+            [(a, b, row[which], _renumbered(tree, row)) for a, b, which, tree in nodes],
         )
 
     def _longest(self, a: int, last: int) -> NodeRow | None:
@@ -128,7 +159,7 @@ class _Writer:
 
     def _best(self, M: int, thorough: bool) -> tuple[int, int]:
         """Return the prices of the least bound at M among those found nearest to it, and that bound times scale."""
-        near = sorted(range(len(self.prices)), key=lambda i: abs(self.found_at[i] - M))
+        near = sorted(self.found_at, key=lambda i: abs(self.found_at[i] - M))
         values = [(self._evaluate(i, M), i) for i in (near if thorough else near[:_NEAREST])]
         tokens, which = min(values)
         return which, tokens
@@ -139,17 +170,28 @@ class _Writer:
         search.price[: step.v.size] = self.prices[0] if self.prices else step.floor
         reset_master(self.decision.masters.whole, step.n, step.load.size, 2.0 * M + 1.0)
         generate_columns(step, search, self.decision.masters.whole, M, NONE, 300)
+        self.found_at[len(self.prices)] = M
         self.prices.append(search.best_price[: step.v.size].copy())
-        self.found_at.append(M)
 
     def _single(self, M: int) -> NodeRow:
         """Close one envelope that known prices leave open: by better prices, or by a tree."""
-        if M not in self.found_at:
+        if M not in self.found_at.values():
             self._solve(M)
         which, tokens = self._best(M, True)
         return M, M, which, None if self._closes(M, tokens) else self._tree(M, which)
 
     def _tree(self, M: int, which: int) -> list[dict[str, Any]]:
+        """Return a tree for one envelope: of patterns if a short one will do, else of placements if they suffice."""
+        try:
+            return self._patterns(M, which, _FEW_RECORDS)
+        except CertificateError:
+            pass
+        try:
+            return self._placements(M, which)
+        except CertificateError:
+            return self._patterns(M, which, _RECORDS)
+
+    def _patterns(self, M: int, which: int, most: int) -> list[dict[str, Any]]:
         search, step = self.search, self.step
         tokens = self._evaluate(which, M)
         budget = tokens - self.scale * (self.G * M - self.total - self.bound + 1)
@@ -162,8 +204,49 @@ class _Writer:
             slots=step.slots.tolist(),
             avail=step.n.copy(),
             names=self.decision.workers.tolist(),
+            most=most,
         )
         return tree.records(budget)
+
+    def _placements(self, M: int, which: int) -> list[dict[str, Any]]:
+        """Grow the tree of placements again, to its end, and write down what closes each of its nodes."""
+        search, step, masters = self.search, self.step, self.decision.masters
+        tree, names = masters.tree, self.decision.workers.tolist()
+        search.bank[0, : step.v.size] = self.prices[which]
+        search.known[COST], search.known[PRICES], search.known[WARM] = self.bound, 1, 0
+        search.node[0, [LB, FIRST, LAST]] = 0, M, M
+        tree.node[0] = -1, 0, ROOT, NEAR, 0, 0
+        tree.state[[USED, AT, CURRENT]] = 1, 0, -1
+        closed: dict[int, tuple[dict[str, Any], list[int]]] = {}
+        while grow_tree(step, search, masters, 0):
+            j, k = int(tree.state[CLOSED]), int(tree.state[CHOSEN])
+            if j < 0:
+                continue
+            if len(closed) == _PLACEMENTS:
+                raise CertificateError(f"the proof needs more than {_PLACEMENTS} placements; it is not written down")
+            self.prices.append(search.best_price[: step.v.size].copy())
+            prices = len(self.prices) - 1
+            below = np.flatnonzero(tree.node[: tree.state[USED], PARENT] == j).tolist()
+            below.sort(key=lambda i: int(tree.node[i, PLACE]))  # that all waits comes first
+            places = tree.node[below, PLACE].tolist()
+            workers = [names[w] for w in places if w != WAITS]
+            record = refuted(prices) if k < 0 else placement(k, prices, WAITS in places, workers)
+            closed[j] = record, below
+        if search.known[COST] < self.bound:
+            raise CertificateError(f"an assignment of cost {search.known[COST]} was found, below {self.bound}")
+        records, waiting = [], [0]
+        while waiting:
+            record, below = closed[waiting.pop()]
+            records.append(record)
+            waiting += reversed(below)
+        return records
+
+
+def _renumbered(tree: Sequence[dict[str, Any]] | None, row: dict[int, int]) -> list[dict[str, Any]] | None:
+    """Return the records with the rows of their prices as the certificate numbers them."""
+    if tree is None:
+        return None
+    return [{**record, "prices": row[record["prices"]]} if "prices" in record else record for record in tree]
 
 
 class _Tree:
@@ -179,7 +262,9 @@ class _Tree:
         slots: list[int],
         avail: IntArray,
         names: list[int],
+        most: int,
     ) -> None:
+        self.most = most
         self.listed = [w for w in range(len(slots)) if first[w] >= 0]
         self.first, self.last, self.loss, self.slots, self.names = first, last, loss, slots, names
         self.avail = avail
@@ -199,8 +284,8 @@ class _Tree:
         return out
 
     def _visit(self, budget: int, undecided: set[int], out: list[dict[str, Any]]) -> None:
-        if len(out) > _RECORDS:
-            raise CertificateError(f"the proof needs a tree of more than {_RECORDS} records; it is not written down")
+        if len(out) > self.most:
+            raise CertificateError(f"the proof needs a tree of more than {self.most} records; it is not written down")
         viable = (self.avail[self.items] >= self.copies).all(axis=1) & (self.loss <= budget)
         least: dict[int, int] = {}
         for w in undecided:

@@ -10,10 +10,10 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.kernels.search.near_optimal import MOST_LISTED
 from lbopt.kernels.search.tables import TABLE
-from lbopt.kernels.search.terms import Master, Masters, Search
+from lbopt.kernels.search.terms import Master, Masters, Search, Tree
 from lbopt.model import StepProblem
 
-_NODES, _PRICES, _COLUMNS, _ROWS = 1 << 14, 64, 6000, 120_000
+_NODES, _PRICES, _COLUMNS, _ROWS, _BRANCHES = 1 << 14, 64, 6000, 120_000, 1 << 16
 
 #: Bytes that the arrays of one decision may take.
 LARGEST = 4 << 30
@@ -51,6 +51,7 @@ def workspace(num_open: int, num_classes: int, most_slots: int) -> tuple[Search,
         _ours.held = held
     held[1].known[:] = 0
     held[1].cut[:] = 0
+    held[2].tree.state[:] = 0
     return held[1], held[2]
 
 
@@ -112,4 +113,21 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
         undecided=np.full(W, -1, dtype=np.int64),
         cut=ints(12),
     )
-    return search, Masters(whole=master(), rest=master())
+    tree = Tree(
+        state=ints(10),
+        node=ints(_BRANCHES, 6),
+        taken=ints(W, Q),
+        placed=ints(W),
+        left=ints(K),
+        who=ints(W),
+        load=ints(W),
+        slots=ints(W),
+        rank=ints(W),
+        sums=ints(Q + 1),
+        number=ints(W),
+        bound=ints(W),
+        lost=ints(W),
+        load_then=ints(W),
+        slots_then=ints(W),
+    )
+    return search, Masters(whole=master(), rest=master(), tree=tree)

@@ -15,7 +15,7 @@ from solvers.certificates.naive_problem import Naive, optimum, step_problem
 from lbopt.exceptions import CertificateError
 from lbopt.model import StepProblem
 from lbopt.solvers import certificates
-from lbopt.solvers.certificates import Certificate, cardinality_table, check, priced, priced_envelopes, profits
+from lbopt.solvers.certificates import Certificate, best_profits, cardinality_table, check, priced_envelopes, profits
 from lbopt.solvers.certificates.writer import branch, dead
 
 TINY = {"i": 0, "O": 0}
@@ -184,7 +184,7 @@ def test_without_patience_only_the_truth_passes(monkeypatch):
     """Best profits known only from above: fewer certificates pass, but every one that does is true."""
     monkeypatch.setattr(profits, "_TABLE_WORK", TINY)
     monkeypatch.setattr(profits, "_COARSE_WORK", {"i": 4, "O": 4})
-    monkeypatch.setattr(priced, "_PATIENCE", 0)
+    monkeypatch.setattr(best_profits, "_PATIENCE", 0)
     seen = Counter()
     for seed in range(200):
         rng = random.Random(seed)

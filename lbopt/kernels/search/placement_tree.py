@@ -1,0 +1,254 @@
+"""A tree of placements at one envelope: which worker takes a request of a class, or that nobody does.
+
+Every node is bounded by its own master program (`placed_columns`). Where its optimum is fractional, one request of a
+fractional class is placed in all ways that the node's prices do not refute (`placement`). The open node with the best
+bound is next, the deepest and then the newest among equals, so the tree dives towards assignments while the bound
+holds and turns back as soon as it does not. Large requests come first: few workers have room for them.
+
+Whether it ends or is cut off, the best bound of an open node bounds the envelope.
+"""
+
+import numpy as np
+
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.attempts import PENDING, RAISED, UNCHANGED
+from lbopt.kernels.search.keeping import improve, place_in_bank, recall
+from lbopt.kernels.search.master import reset_master
+from lbopt.kernels.search.placed import place
+from lbopt.kernels.search.placed_columns import DONE, SPOILT, bound_node, what_is_left
+from lbopt.kernels.search.placement import CANDIDATES, WHOLE, fractional_classes, losses, parts
+from lbopt.kernels.search.prices import evaluate
+from lbopt.kernels.search.terms import (
+    AT,
+    BEFORE,
+    CHOSEN,
+    CLASS,
+    CLOSED,
+    COST,
+    CURRENT,
+    DEEP,
+    EXACT,
+    FIRST,
+    LB,
+    LEFT_NODES,
+    NONE,
+    PARENT,
+    PIVOTED,
+    PLACE,
+    PRICES,
+    REACH,
+    ROOT,
+    SCALE,
+    SIZE,
+    TOKENS,
+    TOTAL,
+    TREE,
+    USED,
+    WAITS,
+    WARM,
+    WORK,
+    WORKERS,
+    Master,
+    Masters,
+    Search,
+    Step,
+    Tree,
+)
+
+#: Microseconds, about, after which a node is left for a look at the clock.
+AT_ONCE = 8_000
+
+#: Pivots at one node after which rounding is thought to have spoilt the master.
+MOST_AT_ONE = 5_000
+
+#: Pivots after which the master is begun anew, to be rid of rounding.
+MOST_PIVOTS = 20_000
+
+#: What a root may reach before it is bounded.
+NEAR = 1 << 62
+
+_SHUT = -(1 << 62)
+
+
+@kernel
+def _add_node(tree: Tree, i: int, parent: int, k: int, place: int, reach: int) -> None:
+    """Append an open node to the tree of range i; where there is no room for it, its parent is open again."""
+    at = tree.state[USED]
+    if at >= tree.node.shape[0]:
+        if parent >= 0:
+            tree.node[parent, REACH] = max(tree.node[parent, REACH], reach)
+        return
+    row = tree.node[at]
+    row[PARENT], row[CLASS], row[PLACE], row[REACH], row[TREE] = parent, k, place, reach, i
+    row[DEEP] = tree.node[parent, DEEP] + 1 if parent >= 0 else 0
+    tree.state[USED] = at + 1
+
+
+@kernel
+def next_node(tree: Tree, i: int) -> int:
+    """Return the open node of range i with the best bound, the deepest, then the newest of equals; -1 for none."""
+    node = tree.node
+    best = -1
+    for j in range(tree.state[USED]):
+        if node[j, REACH] == _SHUT or node[j, TREE] != i:
+            continue
+        if (
+            best < 0
+            or node[j, REACH] > node[best, REACH]
+            or (node[j, REACH] == node[best, REACH] and node[j, DEEP] >= node[best, DEEP])
+        ):
+            best = j
+    return best
+
+
+@kernel
+def _target(step: Step, search: Search, M: int) -> int:
+    """Return the fewest tokens of an assignment under envelope M that beats the best one."""
+    return step.facts[WORKERS] * M - step.facts[TOTAL] - search.known[COST] + 1
+
+
+@kernel
+def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
+    """Bound one node of the tree at the envelope of range i and branch on it; False where no open node is left."""
+    tree, m, node, known, state = masters.tree, masters.whole, search.node, search.known, masters.tree.state
+    M, scale = node[i, FIRST], step.facts[SCALE]
+    target = _target(step, search, M)
+    state[CLOSED] = -1
+    j = next_node(tree, i)
+    if j < 0 or tree.node[j, REACH] < target:
+        node[i, LB] = max(node[i, LB], known[COST])
+        return False
+    node[i, LB] = max(node[i, LB], step.facts[WORKERS] * M - step.facts[TOTAL] - tree.node[j, REACH])
+    if state[CURRENT] >= 0 and tree.node[state[CURRENT], REACH] >= target:
+        j = state[CURRENT]
+    else:
+        state[PIVOTED] = 0
+    anew = known[WARM] == 0 or m.counts[2] > MOST_PIVOTS
+    if anew:
+        reset_master(m, step.n, step.load.size, 2.0 * M + 1.0)
+        known[WARM] = 1
+        recall(step, search, place_in_bank(search, known[PRICES] - 1))
+    before = m.counts[2]
+    place(step, tree, j)
+    scaled, ending, work = bound_node(step, search, m, tree, M, target, anew, AT_ONCE)
+    known[WORK] += work
+    if ending != DONE and state[PIVOTED] < 2 * MOST_AT_ONE:  # go on with it when the clock has been looked at
+        state[PIVOTED] += m.counts[2] - before
+        if ending == SPOILT or state[PIVOTED] > MOST_AT_ONE:
+            known[WARM] = 0
+            state[PIVOTED] += MOST_AT_ONE
+        tree.node[j, REACH] = min(tree.node[j, REACH], scaled // scale)
+        state[CURRENT] = j
+        return True
+    state[CURRENT], state[CLOSED], state[CHOSEN] = -1, j, -1
+    reach = min(tree.node[j, REACH], scaled // scale) if scaled != NONE else _SHUT
+    tree.node[j, REACH] = _SHUT
+    if reach >= _target(step, search, M):
+        _branch(step, search, m, tree, j, M, reach)
+    return True
+
+
+@kernel
+def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int, above: int) -> None:
+    """Place a request of the class that has fewest ways left; add a node for each way. None reaches beyond `above`."""
+    W, K, scale = step.load.size, step.v.size, step.facts[SCALE]
+    size = tree.state[SIZE]
+    classes = np.zeros(K, dtype=np.int64)
+    count = fractional_classes(m, W, K, classes)
+    if count == 0:
+        _take_whole(step, search, m, M)
+    target = _target(step, search, M)
+    for k in range(K):
+        search.price[k] = search.best_price[k]
+    scaled = evaluate(what_is_left(step, tree), search, M, EXACT) + scale * tree.state[TOKENS]
+    if scaled // scale < target:
+        return
+    if count <= 0:  # rounding has spoilt the master: any class leads on
+        count = 0
+        for k in range(K - 1, -1, -1):
+            if tree.left[k] > 0 and count == 0:
+                classes[0] = k
+                count = 1
+    tree.bound[:size] = search.bound[:size]
+    lost, fewest, chosen, nobody = np.zeros(W, dtype=np.int64), 1 << 62, -1, 0
+    for c in range(min(count, CANDIDATES)):
+        k = classes[c]
+        waiting = losses(step, search, tree, M, k, lost)
+        ways = 3 * (tree.left[k] - 1)  # with several requests of a class, the ways overlap
+        for r in range(size):
+            ways += (scaled - lost[r]) // scale >= target
+        ways += (scaled - waiting) // scale >= target
+        if ways < fewest:
+            fewest, chosen, nobody = ways, k, waiting
+            tree.lost[:size] = lost[:size]
+    if chosen < 0:
+        return  # nothing is left to be placed
+    tree.state[CHOSEN] = chosen
+    part = np.zeros(W)
+    parts(m, chosen, part)
+    # The way that the master takes most of is the newest node, and the next one among equals.
+    done = np.zeros(size + 1, dtype=np.int64)
+    share = np.zeros(size + 1)
+    taken = 0.0
+    for r in range(size):
+        share[r] = part[tree.who[r]]
+        taken += share[r]
+    share[size] = tree.left[chosen] - taken
+    for _ in range(size + 1):
+        least = -1
+        for r in range(size + 1):
+            if done[r] == 0 and (least < 0 or share[r] < share[least]):
+                least = r
+        done[least] = 1
+        reach = min(above, (scaled - (tree.lost[least] if least < size else nobody)) // scale)
+        if reach >= target:
+            _add_node(tree, tree.state[AT], j, chosen, tree.who[least] if least < size else WAITS, reach)
+
+
+@kernel
+def _take_whole(step: Step, search: Search, m: Master, M: int) -> None:
+    """Offer the assignment that a master without fractions is."""
+    tokens = 0
+    seen = np.zeros(step.load.size, dtype=np.int64)
+    for b in range(m.counts[1]):
+        j = m.basic[b]
+        w = m.owner[j]
+        if m.level[b] > WHOLE and seen[w] == 0:
+            seen[w] = 1
+            tokens += m.size[j]
+            for q in range(step.slots[w]):
+                search.spare[w, q] = m.items[j, q]
+    if seen.sum() == seen.size and _exists(step, search):
+        improve(step, search, search.spare, M, tokens, 20)
+
+
+@kernel
+def _exists(step: Step, search: Search) -> bool:
+    """Whether there are as many requests of each class as search.spare takes."""
+    left = step.n.copy()
+    for w in range(step.load.size):
+        for q in range(step.slots[w]):
+            left[search.spare[w, q]] -= 1
+    return left.min() >= 0
+
+
+@kernel
+def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int, begin: bool) -> int:
+    """Grow the tree at the envelope of range i by `nodes` nodes; one of them a call, as long as it returns PENDING.
+
+    Returns RAISED where that closed the range or raised its bound, UNCHANGED, or PENDING.
+    """
+    tree, state = masters.tree, masters.tree.state
+    if state[LEFT_NODES] == 0:
+        if begin:
+            _add_node(tree, i, -1, 0, ROOT, NEAR)
+        state[LEFT_NODES], state[BEFORE], state[AT], state[CURRENT] = nodes, search.node[i, LB], i, -1
+        if state[USED] == tree.node.shape[0]:
+            state[LEFT_NODES] = 0
+            return UNCHANGED
+    more = grow_tree(step, search, masters, i)
+    state[LEFT_NODES] -= 1
+    if more and state[LEFT_NODES] > 0 and state[USED] < tree.node.shape[0]:
+        return PENDING
+    state[LEFT_NODES] = 0
+    return RAISED if search.node[i, LB] > state[BEFORE] else UNCHANGED

@@ -1,0 +1,212 @@
+"""Trees of placements: as a search of their own against enumeration, and their proofs against the independent check."""
+
+import copy
+import random
+
+import numpy as np
+import pytest
+from solvers.certificates.naive_problem import optimum, step_problem
+
+from lbopt import StepProblem, solve
+from lbopt.exceptions import CertificateError
+from lbopt.instances.families import generate
+from lbopt.instances.steady import SteadyFleet
+from lbopt.kernels.search.placement_tree import NEAR, grow_tree
+from lbopt.kernels.search.terms import (
+    AT,
+    COST,
+    CURRENT,
+    FIRST,
+    HEAVIEST,
+    LAST,
+    LB,
+    MOST,
+    PRICES,
+    ROOT,
+    TOTAL,
+    USED,
+    WORKERS,
+)
+from lbopt.model import objective
+from lbopt.solvers.certificates import Certificate, check
+from lbopt.solvers.exact import proof
+from lbopt.solvers.exact.decision import Decision
+from lbopt.solvers.exact.search import ExactAnswer
+
+pytestmark = pytest.mark.jit
+
+
+def problems(first: int, count: int, **shape):
+    """Problems of a handful of requests that leave something to decide."""
+    seed = first
+    while count:
+        problem = step_problem(random.Random(seed), **shape)
+        seed += 1
+        if problem.num_admitted:
+            count -= 1
+            yield problem
+
+
+def least_cost(problem: StepProblem) -> int:
+    """The optimum by trees of placements alone, one for each envelope that could matter, from no good assignment."""
+    decision = Decision(problem)
+    _, cost = decision.first_assignment()
+    search = decision.start(cost)
+    step, masters = decision.step, decision.masters
+    facts, tree = step.facts, masters.tree
+    search.bank[0, : step.v.size] = step.floor
+    search.known[PRICES] = 1
+    M = max(int(facts[HEAVIEST]), int((step.load + step.sums[step.slots]).max()))
+    while (M * facts[WORKERS] - facts[TOTAL] - facts[MOST]) < search.known[COST]:
+        search.node[0, [LB, FIRST, LAST]] = 0, M, M
+        tree.node[0] = -1, 0, ROOT, NEAR, 0, 0
+        tree.state[[USED, AT, CURRENT]] = 1, 0, -1
+        nodes = 0
+        while grow_tree(step, search, masters, 0):
+            nodes += 1
+            assert nodes < 5000
+        M += 1
+    if search.known[COST] < cost:
+        assert objective(problem, decision.handed_out(search)) == search.known[COST]
+    return int(search.known[COST])
+
+
+@pytest.mark.parametrize("first", [0, 10**5])
+def test_trees_alone_find_the_optimum(first):
+    for problem in problems(first, 150, workers=4, requests=9):
+        assert least_cost(problem) == optimum(problem), problem.to_json()
+
+
+def with_poor_prices(problem: StepProblem, bound: int) -> Certificate:
+    """The proof of a bound by a search that kept no prices but those that cost nothing."""
+    step = Decision(problem).step
+    answer = ExactAnswer(None, bound, "done", bound, step.floor[None, :].copy(), np.array([-1]))
+    return proof.written_proof(problem, answer)
+
+
+@pytest.fixture
+def placements_first(monkeypatch):
+    """Write trees of placements wherever prices do not suffice, and never look for better prices first."""
+    monkeypatch.setattr(proof, "_FEW_RECORDS", -1)
+    monkeypatch.setattr(proof._Writer, "_solve", lambda self, M: self.found_at.update({0: M}))
+
+
+def kinds(certificate: Certificate) -> list[str]:
+    records = [record for node in certificate.body["nodes"] for record in node.get("tree", ())]
+    return ["placement" if "class" in one else "refuted" if "prices" in one else "pattern" for one in records]
+
+
+def test_their_proofs_hold_and_no_more_can_be_written(placements_first):
+    written, records = 0, 0
+    for problem in problems(0, 150, workers=4, requests=9):
+        best = optimum(problem)
+        if best == 0:
+            continue
+        certificate = with_poor_prices(problem, best)
+        assert check(problem, Certificate.from_json(certificate.to_json())) == best
+        written += 1
+        records += kinds(certificate).count("placement")
+        assert "pattern" not in kinds(certificate)
+        try:
+            more = with_poor_prices(problem, best + 1)
+        except CertificateError:
+            continue
+        with pytest.raises(CertificateError):
+            check(problem, more)
+    assert written > 80 and records > 100
+
+
+def damaged(certificate: Certificate, rng: random.Random) -> Certificate | None:
+    """A copy with one record of a tree, or one price, changed; None where there is no tree."""
+    body = copy.deepcopy(certificate.body)
+    nodes = [node for node in body["nodes"] if "tree" in node]
+    if not nodes:
+        return None
+    tree = rng.choice(nodes)["tree"]
+    at = rng.randrange(len(tree))
+    record = tree[at]
+    turn = rng.randrange(7)
+    if turn == 0 and "class" in record:
+        record["class"] = max(0, record["class"] + rng.choice([-1, 1]))
+    elif turn == 1 and record.get("workers"):
+        record["workers"][rng.randrange(len(record["workers"]))] += rng.choice([-1, 1])
+        record["workers"] = [max(0, g) for g in record["workers"]]
+    elif turn == 2 and record.get("workers"):
+        record["workers"].pop()
+    elif turn == 3 and "class" in record:
+        record["waits"] = not record["waits"]
+    elif turn == 4:
+        record["prices"] = rng.randrange(len(body["prices"]))
+    elif turn == 5:
+        tree[at] = {"prices": record["prices"]}
+    elif turn == 6 and body["prices"] and rng.choice(body["prices"]):
+        pair = rng.choice([pair for row in body["prices"] for pair in row])
+        pair[1] += rng.choice([-1, 1, -pair[1]])
+    else:
+        tree.pop(at)
+    return Certificate(certificate.problem_digest, certificate.kind, certificate.bound, body)
+
+
+def test_damaged_proofs_never_prove_what_is_false(placements_first):
+    rng = random.Random(7)
+    seen = {True: 0, False: 0}
+    lies = 0
+    for problem in problems(5000, 60, workers=4, requests=9):
+        best = optimum(problem)
+        if best == 0:
+            continue
+        certificate = with_poor_prices(problem, best)
+        for _ in range(4):
+            changed = damaged(certificate, rng)
+            if changed is None:
+                continue
+            for bound in (best, best + 1, best + 3):
+                claim = Certificate(changed.problem_digest, changed.kind, bound, changed.body)
+                try:
+                    check(problem, Certificate.from_json(claim.to_json()))
+                    passed = True
+                except CertificateError:
+                    passed = False
+                assert not passed or bound <= best, (problem.to_json(), claim.to_json())
+                lies += bound > best
+                seen[passed] += bound == best
+    assert seen[False] > 30 and lies > 100
+
+
+def test_what_a_tree_of_placements_must_not_do():
+    problem = StepProblem.now([0, 0], [2, 2], [10, 10, 10, 3, 1])
+    best = solve(problem).objective
+
+    def refusal(tree) -> str:
+        node = {"envelopes": [0, 10**6], "prices": 0, "tree": tree}
+        body = {"scale": 1, "prices": [[]], "nodes": [node]}
+        with pytest.raises(CertificateError) as error:
+            check(problem, Certificate(problem.digest, "priced-envelopes", best, body))
+        return str(error.value)
+
+    leaf = {"prices": 0}
+    assert "calls a case refuted" in refusal([leaf])
+    assert "leaves out that worker" in refusal([{"class": 2, "prices": 0, "waits": True, "workers": []}, leaf])
+    waits = {"class": 2, "prices": 0, "waits": False, "workers": [0, 1]}
+    assert "leaves out that all of class 2 waits" in refusal([waits, leaf, leaf])
+    assert "names a worker twice" in refusal([{**waits, "workers": [0, 0]}, leaf, leaf])
+    assert "there are only 3 classes" in refusal([{**waits, "class": 9}, leaf, leaf])
+    assert "cases are open" in refusal([{**waits, "waits": True}])
+    assert "decides on a whole pattern" in refusal([{**waits, "waits": True}, {"dead": []}])
+    patterns = [[2, 2], [2, 1], [2, 0], [1, 0]]
+    assert "decides on a single request" in refusal([{"worker": 0, "patterns": patterns}, leaf])
+    assert "waits is 1" in refusal([{**waits, "waits": 1}])
+    assert "prices is 5" in refusal([{"prices": 5}])
+
+
+def test_steady_states_by_placements(placements_first):
+    trace = generate("burstgpt-like", 2_000, seed=3)
+    fleet = SteadyFleet(trace, workers=8, slots=24, pool=64, shape="rich", seed=5)
+    records = []
+    for problem in fleet.problems(3, warm_up=300, spacing=20):
+        result = solve(problem, time_limit=20)
+        assert result.proved
+        certificate = with_poor_prices(problem, result.objective)
+        assert check(problem, certificate) == result.objective
+        records += kinds(certificate)
+    assert len(records) > 20 and "pattern" not in records
