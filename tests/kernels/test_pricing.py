@@ -5,15 +5,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from lbopt.kernels.search.pattern import smallest_sums
+from lbopt.kernels.search.assembled import best_three
+from lbopt.kernels.search.pattern import prefix_best, smallest_sums
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.terms import EXACT, GLANCE, NONE, QUICK, ROUGH, Step
+from lbopt.kernels.search.tables import one_more, tabulate_pairs
+from lbopt.kernels.search.terms import EXACT, GLANCE, NONE, QUICK, ROUGH, SCALE, Step
 from lbopt.solvers.exact.workspace import workspace
 
-SCALE = 16
 
-
-def random_step(rng: np.random.Generator) -> Step:
+def random_step(rng: np.random.Generator, scale: int) -> Step:
     """Up to four open workers of up to four slots, up to eight size classes."""
     W, K = int(rng.integers(1, 5)), int(rng.integers(2, 9))
     v = np.sort(rng.choice(60, K, replace=False)).astype(np.int64)
@@ -22,7 +22,7 @@ def random_step(rng: np.random.Generator) -> Step:
     slots, load = np.sort(rng.integers(1, 5, W)), rng.integers(0, 40, W)
     sums = np.zeros(int(slots[-1]) + 1, dtype=np.int64)
     smallest_sums(v, n, sums)
-    facts = np.array([W, int(load.sum()), int(load.max()), SCALE, 0, 0])
+    facts = np.array([W, int(load.sum()), int(load.max()), scale, 0, 0])
     return Step(v=v, n=n, floor=np.zeros_like(v), load=load, slots=slots, rank=np.lexsort((-load, slots)), sums=sums,
                 facts=facts)  # fmt: skip
 
@@ -30,7 +30,7 @@ def random_step(rng: np.random.Generator) -> Step:
 def naive_bound(step: Step, price: np.ndarray, M: int) -> int:
     """scale * bound, from the definition: every set of requests that a worker could take."""
     requests = [k for k, copies in enumerate(step.n.tolist()) for _ in range(copies)]
-    v, p = step.v.tolist(), (SCALE * step.v - price).tolist()
+    v, p = step.v.tolist(), (step.facts[SCALE] * step.v - price).tolist()
     total = int((step.n * price).sum())
     for load, slots in zip(step.load.tolist(), step.slots.tolist(), strict=True):
         fitting = [
@@ -42,15 +42,16 @@ def naive_bound(step: Step, price: np.ndarray, M: int) -> int:
     return total
 
 
+@pytest.mark.parametrize("scale", [1, 2, 16])
 @pytest.mark.parametrize("seed", range(4))
-def test_every_effort_bounds_what_exhaustion_finds(seed):
+def test_every_effort_bounds_what_exhaustion_finds(seed, scale):
     """EXACT is the maximum itself, the others are not below it; other steps and prices were asked before."""
     rng = np.random.default_rng(seed)
     search, _ = workspace(4, 8, 4)
-    for _ in range(60):
-        step = random_step(rng)
+    for _ in range(120):
+        step = random_step(rng, scale)
         for _ in range(2):
-            price = (rng.integers(0, 2, step.v.size) * rng.integers(0, SCALE * step.v + 2)).astype(np.int64)
+            price = (rng.integers(0, 2, step.v.size) * rng.integers(0, scale * step.v + 2)).astype(np.int64)
             search.price[: price.size] = price
             for M in rng.integers(0, 160, 3).tolist():
                 bounds = [evaluate(step, search, M, effort) for effort in (GLANCE, ROUGH, QUICK, EXACT)]
@@ -63,7 +64,7 @@ def test_prices_asked_about_fewer_requests_are_not_those_before():
     rng = np.random.default_rng(9)
     search, _ = workspace(4, 8, 4)
     for _ in range(40):
-        step = random_step(rng)
+        step = random_step(rng, 16)
         search.price[: step.v.size] = rng.integers(0, 300, step.v.size)
         price = search.price[: step.v.size].copy()
         for _ in range(3):
@@ -74,3 +75,27 @@ def test_prices_asked_about_fewer_requests_are_not_those_before():
             sums = np.zeros_like(step.sums)
             smallest_sums(step.v, left, sums)
             step = Step(n=left, sums=sums, **{name: getattr(step, name) for name in fields})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_three_requests_put_together_from_the_table_of_pairs(seed):
+    """Exact, also where the best is one unit below the ceiling, which was once taken for no pattern at all."""
+    rng = np.random.default_rng(seed)
+    one_below = 0
+    for _ in range(400):
+        K = int(rng.integers(2, 7))
+        v = np.sort(rng.choice(14, K, replace=False)).astype(np.int64)
+        p, n = rng.integers(0, 8, K), rng.integers(1, 4, K)
+        n[0] += 3
+        margin = int(rng.integers(3 * v[0], 3 * v[-1] + 2))
+        best, pairs, out, scratch = (np.zeros(size, dtype=np.int64) for size in (K, margin + 1, 3, K))
+        prefix_best(K, p, n, best)
+        tabulate_pairs(K, margin, v, p, n, pairs)
+        ceiling = one_more(margin, K, v, p, pairs)
+        requests = [k for k, copies in enumerate(n.tolist()) for _ in range(copies)]
+        worth = max(p[list(taken)].sum() for taken in combinations(requests, 3) if v[list(taken)].sum() <= margin)
+        assert best_three(margin, ceiling, v, p, n, best, pairs, out, scratch) == worth
+        assert p[out].sum() == worth
+        assert v[out].sum() <= margin
+        one_below += worth == ceiling - 1
+    assert one_below > 3
