@@ -23,7 +23,7 @@ from lbopt.studies.race import RaceConfig, RaceOutcome, run_race
 from lbopt.studies.race.profile import Bracket, median_ratio, quantile, quickest, ratios, share_within, times_of
 from tests.benchmarks import exact_instances as sources
 from tests.benchmarks.measure import shared_folder
-from tests.benchmarks.state_class import StateRuns, run_class
+from tests.benchmarks.state_class import NOT_WRITTEN, StateRuns, run_class
 
 TRACES = ("burstgpt", "azure")
 #: By number of workers: share to be proved within 60 ms and within 5 s, median in seconds.
@@ -82,12 +82,22 @@ class Bench:
         return run_class(
             name,
             count=count,
+            checks=options.checks,
             limit=limit,
             store=self.store,
             data=options.data,
             shift=options.shift,
             progress=self.bar,
         )
+
+    def checked(self, name: str, runs: StateRuns) -> Line:
+        """What the independent checker says of the proofs that it was asked about."""
+        asked = [said for said in runs.checked if said is not None]
+        long = sum(said.startswith(NOT_WRITTEN) for said in asked)
+        refused = [said for said in asked if said and not said.startswith(NOT_WRITTEN)]
+        self.remarks += [f"REFUSED: {name}: {said}" for said in refused]
+        reached = f"{len(refused)} of {len(asked)}" + (f", {long} too long to be written" if long else "")
+        return Line(f"{name}: proofs refused by the checker", "none", reached, not refused if asked else None)
 
 
 def proofs(outcome: RaceOutcome) -> np.ndarray:
@@ -107,6 +117,7 @@ def states_part(bench: Bench) -> Iterator[Line]:
                 worst = float(runs.open_share.max())
                 wanted, reached = f"<= {LARGEST_OPEN_SHARE:.2%} of G·M", f"{worst:.4%}"
                 yield Line(f"{name}: largest open gap", wanted, reached, worst <= LARGEST_OPEN_SHARE)
+                yield bench.checked(name, runs)
 
 
 def rivals_part(bench: Bench) -> Iterator[Line]:
@@ -140,8 +151,9 @@ def horizon_part(bench: Bench) -> Iterator[Line]:
     for trace in TRACES:
         for workers, seconds in WINDOW_TARGETS.items():
             name = f"rich-{trace}-g{workers}-h20"
-            times = bench.whole_class(name, count, 2.0).times
-            yield at_least(f"{name}: proved within {duration(seconds)}", 0.9, share_within(times, seconds))
+            runs = bench.whole_class(name, count, 2.0)
+            yield at_least(f"{name}: proved within {duration(seconds)}", 0.9, share_within(runs.times, seconds))
+            yield bench.checked(name, runs)
         name = f"rich-{trace}-g144-h20"
         runs = bench.whole_class(name, count, WINDOW_SECONDS)
         worst, longest = float(runs.open_share.max()), float(runs.seconds.max())
@@ -204,6 +216,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(".benchmarks/exact_targets"), help="folder of the store")
     parser.add_argument("--data", type=Path, help="folder of the traces [default: data/ of LBOPT_SHARED]")
     parser.add_argument("--count", type=int, default=1000, help="states of a class")
+    parser.add_argument("--checks", type=int, default=100, help="proofs of a class that are written down and checked")
     parser.add_argument("--rival-count", type=int, default=5, help="states of a class against HiGHS and CP-SAT")
     parser.add_argument("--rival-limit", type=float, default=20.0, help="seconds a run against these")
     parser.add_argument("--window-count", type=int, default=1000, help="states of a class of windows")

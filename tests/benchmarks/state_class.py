@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from lbopt import StepProblem, solve
+from lbopt import Result, StepProblem, solve, verify
+from lbopt.exceptions import CertificateError
 from lbopt.instances.sources import open_trace
 from lbopt.instances.steady.state_sets import state_set
 from lbopt.model import barrier_total
@@ -27,6 +28,9 @@ from lbopt.studies.race.warm_up import refresh
 
 FILES = {"burstgpt": "burstgpt_8000.json", "azure": "azure_llm_2023_conv.csv"}
 
+#: Begins what is said of a proof that is too long.
+NOT_WRITTEN = "not written: "
+
 #: States of a task.
 PIECE = 50
 
@@ -36,11 +40,13 @@ class StateRuns:
     """What came of each state of a class.
 
     seconds: wall time of the call. proved: whether the answer was. open_share: what was left open, of G * sum_h M_h.
+    checked: why the independent checker did not confirm the bound, "" where it did, None where it was not asked.
     """
 
     seconds: Times
     proved: np.ndarray
     open_share: Times
+    checked: list[str | None]
 
     @property
     def times(self) -> Times:
@@ -49,9 +55,9 @@ class StateRuns:
 
 
 def run_class(
-    name: str, *, count: int, limit: float, store: Path, data: Path, shift: int, progress: Progress
+    name: str, *, count: int, checks: int, limit: float, store: Path, data: Path, shift: int, progress: Progress
 ) -> StateRuns:
-    """Solve the first `count` states of a class, those that `store` does not hold yet."""
+    """Solve the first `count` states of a class, those that `store` does not hold yet, and check the first proofs."""
     tasks = [
         Task(
             "tests.benchmarks.state_class:solve_piece",
@@ -59,6 +65,7 @@ def run_class(
                 "name": name,
                 "first": first,
                 "count": min(PIECE, count - first),
+                "checks": min(max(0, checks - first), PIECE),
                 "limit": limit,
                 "data": str(data),
                 "shift": shift,
@@ -79,15 +86,16 @@ def run_class(
         rows = [opened.get(task) for task in tasks]
     found = {
         key: [value for row in rows if row is not None for value in row.answer[key]]
-        for key in ("seconds", "proved", "open_share")
+        for key in ("seconds", "proved", "open_share", "checked")
     }
-    return StateRuns(np.array(found["seconds"]), np.array(found["proved"]), np.array(found["open_share"]))
+    numbers = (np.array(found[key]) for key in ("seconds", "proved", "open_share"))
+    return StateRuns(*numbers, found["checked"])
 
 
 def solve_piece(
-    *, name: str, first: int, count: int, limit: float, data: str, shift: int, version: str
+    *, name: str, first: int, count: int, checks: int, limit: float, data: str, shift: int, version: str
 ) -> dict[str, Any]:
-    """Solve some states of a class; `version` is that of the search, so that another one runs anew."""
+    """Solve some states of a class and check some of the proofs; `version` is that of the search: another runs anew."""
     problems = _states(name, data, shift)[first : first + count]
     refresh("exact", problems[0].horizon > 0)
     gc.collect()
@@ -104,7 +112,23 @@ def solve_piece(
             float(result.gap or 0) / barrier_total(problem, result.assignment)
             for problem, result in zip(problems, results, strict=True)
         ],
+        "checked": [
+            _checked(problem, result) if i < checks else None
+            for i, (problem, result) in enumerate(zip(problems, results, strict=True))
+        ],
     }
+
+
+def _checked(problem: StepProblem, result: Result) -> str:
+    """Write the proof of the bound down and have it checked; return what is wrong with it, if anything."""
+    try:
+        result.certificate()
+    except CertificateError as error:
+        return f"{NOT_WRITTEN}{error}" if "not written" in str(error) else str(error)
+    try:
+        return "" if verify(problem, result).bound_established else "the bound is not established"
+    except CertificateError as error:
+        return str(error)
 
 
 @lru_cache(maxsize=1)
