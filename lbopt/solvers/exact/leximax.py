@@ -6,8 +6,8 @@
    assignment out (`lbopt.kernels.leximax.even_out`). Where it reaches the most even loads that the least and the
    largest possible load of each worker allow, it is leximax.
 3. Else every pattern that an assignment with lesser loads could use is listed, and a depth-first search over the lists
-   settles the question (`leximax_choice`). Prices of the master program, at the envelope and where the heaviest workers
-   are left as they are and the others are pressed down (`leximax_stages`), keep it short.
+   settles the question (`leximax_choice`) where that is quickly done.
+4. Where it is not, the exact search is asked for each load whether it can be less (`leximax_stages`).
 
 What is claimed is proved; what is not proved in time is an optimal assignment as even as was found.
 """
@@ -25,14 +25,14 @@ from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.leximax_choice import choose
 from lbopt.solvers.exact.leximax_envelope import least_envelope
 from lbopt.solvers.exact.leximax_room import Room
-from lbopt.solvers.exact.leximax_stages import stage_prices
+from lbopt.solvers.exact.leximax_stages import press_down
 from lbopt.solvers.exact.limits import Clock
 from lbopt.solvers.exact.search import ExactAnswer, search_exactly
 from lbopt.solvers.exact.tie_orders import canonical
 from lbopt.solvers.exact.workspace import LARGEST, bytes_needed
 
-#: Steps of the search over lists, some 20 to 40 ns each: before prices of the stages are asked for, and in all.
-BRIEF, LONGEST = 50_000, 2_000_000_000
+#: Steps of the search over lists, some 20 to 40 ns each: at first, and where all else has failed.
+BRIEF, LONGEST = 50_000, 200_000_000
 
 #: Steps of exchanges between workers.
 _EXCHANGES = 300_000_000
@@ -88,8 +88,10 @@ def _settle(room: Room, stop: Stop) -> str:
     if prices is None:
         return "stuck"
     ending = choose(room, [prices], BRIEF, stop)
-    if ending == "effort":
-        ending = choose(room, [prices, *stage_prices(room, stop)], LONGEST, stop)
+    if ending in ("effort", "stuck"):
+        ending = press_down(room, stop)
+    if ending == "stuck":
+        ending = choose(room, [prices], LONGEST, stop)
     return "stuck" if ending == "effort" else ending
 
 
@@ -111,5 +113,4 @@ def load_kernels() -> None:
     room.is_even()
     prices = room.best_prices()
     assert prices is not None, "a room has an assignment"
-    stage_prices(room, lambda: None)
     choose(room, [prices], np.iinfo(np.int64).max, lambda: None)

@@ -120,10 +120,14 @@ class Room:
         return best
 
     def bound_at(self, prices: IntArray, envelope: int) -> int | None:
-        """Return the bound on scale times the tokens under `envelope`; search.bound has those of the workers."""
+        """Return the bound on scale times the tokens under `envelope`; search.bound has those of the workers.
+
+        None where the prices are of no use.
+        """
         self.search.price[: prices.size] = prices
         tokens = int(evaluate(self.step, self.search, envelope, EXACT))
-        return None if tokens == NONE else tokens
+        useless = tokens == NONE or self.search.bound[: self.slots.size].min() <= NONE // 2
+        return None if useless else tokens
 
     def handed_out(self) -> IntArray:
         """Return the worker of each request, -1 where it waits; int64 (N,)."""
