@@ -36,7 +36,7 @@ from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.brute_force import leaf_estimate
 from lbopt.solvers.certificates import Certificate
 from lbopt.solvers.greedy import greedy_assignment
-from lbopt.solvers.leximax import break_ties
+from lbopt.solvers.leximax import LARGEST_NUMBER_OF_LOADS, break_ties
 from lbopt.solvers.result import PROVED_BY, TIES, Result
 from lbopt.solvers.rounding import placement, rounded_up
 
@@ -90,7 +90,7 @@ def solve(
     """
     started = time.perf_counter()
     _check_arguments(problem, solver, time_limit, seed, tie)
-    if solver == "exact" and problem.num_admitted > 0 and (tie == "any" or problem.horizon == 0):
+    if solver == "exact" and problem.num_admitted > 0:
         answered = _search(problem, hint, started, time_limit, tie)
         if answered is not None:
             return answered
@@ -126,7 +126,14 @@ def solve(
 
 def _search(problem: StepProblem, hint: Any, started: float, time_limit: float | None, tie: str) -> Result | None:
     """Answer by lbopt's own search; None where the problem is of another kind or its numbers are too large for it."""
-    from lbopt.solvers.exact import most_even, search_exactly, search_window, written_proof, written_window_proof
+    from lbopt.solvers.exact import (
+        most_even,
+        most_even_window,
+        search_exactly,
+        search_window,
+        written_proof,
+        written_window_proof,
+    )
     from lbopt.solvers.exact.leximax import load_kernels
     from lbopt.solvers.exact.limits import countdown
 
@@ -142,7 +149,12 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
     ending = "proved" if answer.stop == "done" else answer.stop
     established = "any"
     if tie == "leximax" and answer.stop == "done" and assignment is not None:
-        assignment, reached = most_even(problem, answer, assignment, remaining)
+        if problem.horizon == 0:
+            assignment, reached = most_even(problem, answer, assignment, remaining)
+        else:
+            assignment, reached = most_even_window(problem, assignment, remaining)
+            if reached == "stuck" and _another_can_break_ties(problem):
+                return None
         established = "leximax" if reached == "done" else "any"
         ending = "interrupted" if reached == "interrupted" else ending
 
@@ -160,6 +172,10 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
         tie=established,
         evidence=written if answer.proof == "certificate" else None,
     )
+
+
+def _another_can_break_ties(problem: StepProblem) -> bool:
+    return problem.base.size <= LARGEST_NUMBER_OF_LOADS and any(is_available(name) for name in AUTO_ORDER)
 
 
 @dataclass(frozen=True, slots=True)

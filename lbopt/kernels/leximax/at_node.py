@@ -4,6 +4,7 @@ import numpy as np
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.leximax.patterns import list_window
+from lbopt.kernels.leximax.sorting import sort_up
 from lbopt.kernels.leximax.terms import AT_A_NODE, BRANCHES, STEPS, Choice, Lists
 
 
@@ -48,9 +49,9 @@ def list_here(lists: Lists, choice: Choice, depth: int, w: int, lo: int, hi: int
             for i in range(lists.profit.shape[0]):
                 lists.loss[j, i] -= lists.profit[i, k]
         distance[j - start] = abs(lists.load[j] - target)
-    order = distance.argsort(kind="mergesort")
     at = choice.begin[depth + 1, w]
     for r in range(count):
-        choice.live[at + r] = start + order[r]
+        choice.live[at + r] = start + r
+    sort_up(distance, choice.live[at : at + count])
     choice.end[depth + 1, w] = at + count
     choice.rows[depth + 1] = stop

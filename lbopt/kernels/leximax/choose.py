@@ -17,6 +17,7 @@ needs is in arrays.
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.leximax.even_loads import compared
 from lbopt.kernels.leximax.node import settle_node
+from lbopt.kernels.leximax.sorting import sort_alone
 from lbopt.kernels.leximax.terms import CUT, DEPTH, DONE, GAINS, NEW, OPEN, STEPS, Choice, Lists
 
 
@@ -79,7 +80,7 @@ def _leaf(lists: Lists, choice: Choice) -> bool:
     W = row.size
     for w in range(W):
         loads[w] = lists.load[row[w]]
-    loads.sort()
+    sort_alone(loads)
     if compared(loads, choice.best) >= 0:
         return False
     choice.state[GAINS] += 1

@@ -5,8 +5,11 @@ heaviest worker that has any, the one is made that leaves the heavier of the two
 largest down, fall lexicographically with every step. Which requests are admitted does not change.
 """
 
+import numpy as np
+
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.leximax.sorting import sort_alone, sort_up
 
 #: Pairs are exchanged for pairs between workers of no more slots than this.
 MOST_PAIRED = 6
@@ -49,8 +52,8 @@ def even_out(v: Ints, slots: Ints, held: Ints, after: Ints, limit: int) -> int:
                 held[a, x], held[b, y] = held[b, y], held[a, x]
         after[a] -= d
         after[b] += d
-        held[a, : slots[a]].sort()
-        held[b, : slots[b]].sort()
+        sort_alone(held[a, : slots[a]])
+        sort_alone(held[b, : slots[b]])
         order = sorted_down(after)
         i = 0
     return steps
@@ -59,7 +62,9 @@ def even_out(v: Ints, slots: Ints, held: Ints, after: Ints, limit: int) -> int:
 @kernel
 def sorted_down(after: Ints) -> Ints:
     """Return the workers, heaviest first."""
-    return (-after).argsort(kind="mergesort")
+    order = np.arange(after.size)
+    sort_up(-after, order)
+    return order
 
 
 @kernel

@@ -5,6 +5,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.leximax.at_node import list_here
 from lbopt.kernels.leximax.even_loads import compared, water
 from lbopt.kernels.leximax.filtering import filtered
+from lbopt.kernels.leximax.sorting import sort_alone
 from lbopt.kernels.leximax.terms import FAR, Choice, Lists
 
 #: Times that the lists of a node are filtered.
@@ -83,7 +84,7 @@ def settle_node(lists: Lists, choice: Choice, depth: int) -> int:
     target = even[place]
     for r in range(rest):
         loads[depth + r] = even[r]
-    loads.sort()
+    sort_alone(loads)
     if compared(loads, choice.best) >= 0:
         return -1
     choice.rows[depth + 1] = choice.rows[depth]
@@ -100,7 +101,7 @@ def _ceiling(lists: Lists, choice: Choice, depth: int) -> int:
         if choice.row[w] >= 0:
             loads[count] = lists.load[choice.row[w]]
             count += 1
-    loads[:depth].sort()
+    sort_alone(loads[:depth])
     for j in range(depth):
         if loads[depth - 1 - j] != choice.best[j]:
             return choice.best[j]

@@ -26,9 +26,8 @@ from lbopt.kernels.search.terms import (
     WORKERS,
     Search,
 )
-from lbopt.model import StepProblem, objective
+from lbopt.model import StepProblem, loads_after, objective
 from lbopt.model.integers import IntArray
-from lbopt.model.objective import loads_after
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.search import SLICE, ExactAnswer
 
