@@ -63,9 +63,9 @@ def solve(
     problem
         The step problem.
     solver
-        "exact", "auto" or a name of `BACKENDS`. "exact" answers by lbopt's own search where tie="any" and there is no
-        window, or one that every new request outlives and in which every slot gets a request. Other windows and
-        tie="leximax" go to "auto" for now, which takes the first solver it can trust.
+        "exact", "auto" or a name of `BACKENDS`. "exact" answers by lbopt's own search where there is no window, or one
+        that every new request outlives and in which every slot gets a request. Other windows, and windows too large for
+        tie="leximax" by exhaustion, go to "auto" for now, which takes the first solver it can trust.
     time_limit
         Seconds, above 0; None for none. What is known by then is returned. Loading the kernels of the exact search,
         which are compiled when they are needed for the first time ever, does not count. For the other solvers a wide

@@ -82,6 +82,74 @@ def test_it_is_optimal_and_no_less_even_than_any_optimum(seed):
     assert sorted_loads(problem, again.assignment) <= sorted_loads(problem, even.assignment)
 
 
+@pytest.mark.parametrize("seed", range(25))
+def test_both_ways_lead_to_the_same_loads(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    problem = steady(rng, int(rng.integers(3, 12)), int(rng.integers(4, 60)), top=int(rng.choice([20, 400, 5000])))
+    ways = []
+    for press, lists in ((leximax.press_down, lambda *_: "effort"), (lambda *_: "stuck", leximax.choose)):
+        monkeypatch.setattr(leximax, "press_down", press)
+        monkeypatch.setattr(leximax, "choose", lists)
+        ways.append(solve(problem, tie="leximax", time_limit=5))
+        monkeypatch.undo()
+    proved = [result for result in ways if result.tie == "leximax"]
+    assert proved
+    least = sorted_loads(problem, proved[0].assignment)
+    assert all(sorted_loads(problem, result.assignment) == least for result in proved)
+    assert all(sorted_loads(problem, result.assignment) >= least for result in ways)
+
+
+def test_tickets_alone_agree_with_exhaustion(monkeypatch):
+    monkeypatch.setattr(leximax, "choose", lambda *_: "effort")
+    for seed in range(1000, 1120):
+        problem = problem_at_h0(seed)
+        result = solve(problem, tie="leximax")
+        expected = solve(problem, "brute-force", tie="leximax")
+        assert result.tie == "leximax", seed
+        assert sorted_loads(problem, result.assignment) == sorted_loads(problem, expected.assignment), seed
+
+
+def window(seed):
+    """A window that all requests outlive, of a few workers; closed ones, equal ones, forced requests."""
+    rng = random.Random(seed)
+    G, steps, top = rng.randint(1, 4), rng.randint(2, 4), rng.choice([1, 6, 50, 1000])
+    slots = [rng.randint(0, 3) for _ in range(G)]
+    base = [[rng.randint(0, 3 * top) for _ in range(steps)] for _ in range(G)]
+    if G > 1 and rng.random() < 0.4:
+        base[1], slots[1] = base[0], slots[0]
+    N = max(1, sum(slots) + rng.randint(-2, 3))
+    growth = range(steps) if sum(slots) <= N else [0] * steps
+    work = [[size + more for more in growth] for size in (rng.randint(0, top) for _ in range(N))]
+    must = [False] * N
+    for i in rng.sample(range(N), rng.randint(0, min(N, sum(slots)) // 2)):
+        must[i] = rng.random() < 0.5
+    return StepProblem(base=base, slots=slots, work=work, must_admit=must)
+
+
+def test_windows_agree_with_exhaustion():
+    own = 0
+    for seed in range(80):
+        problem = window(seed)
+        if np.prod([s + 1 for s in problem.slots.tolist()]) * problem.num_requests > 400:
+            continue
+        result = solve(problem, tie="leximax")
+        expected = solve(problem, "brute-force", tie="leximax")
+        own += result.solver == "exact"
+        assert (result.objective, result.tie) == (expected.objective, "leximax"), seed
+        assert sorted_loads(problem, result.assignment) == sorted_loads(problem, expected.assignment), seed
+    assert own > 40
+
+
+def test_a_window_too_large_to_be_exhausted_keeps_its_optimum(monkeypatch):
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(1, 300, 100)
+    problem = StepProblem.survives(rng.integers(5000, 6000, 20), rng.integers(0, 3, 20), sizes, 4)
+    some = solve(problem)
+    even = solve(problem, tie="leximax", time_limit=0.5)
+    assert even.objective == some.objective
+    assert sorted_loads(problem, even.assignment) <= sorted_loads(problem, some.assignment)
+
+
 def test_everybody_with_many_slots_ends_at_the_bound():
     rng = np.random.default_rng(5)
     problem = StepProblem.now(np.zeros(16, dtype=int), np.full(16, 40), rng.integers(1, 200, 620))
@@ -101,7 +169,7 @@ def test_what_is_not_proved_in_time_is_still_optimal():
     assert even.tie in ("any", "leximax")
 
 
-@pytest.mark.parametrize("place", ["least_envelope", "stage_prices", "choose"])
+@pytest.mark.parametrize("place", ["least_envelope", "press_down", "choose"])
 def test_ctrl_c_leaves_an_optimum(monkeypatch, place):
     rng = np.random.default_rng(11)
     problem = steady(rng, 40, 200, top=5000)
