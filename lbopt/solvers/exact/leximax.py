@@ -8,6 +8,7 @@
 3. Else every pattern that an assignment with lesser loads could use is listed, and a depth-first search over the lists
    settles the question (`leximax_choice`) where that is quickly done.
 4. Where it is not, the exact search is asked for each load whether it can be less (`leximax_stages`).
+5. Where a question stays open, the lists are searched once more, at all prices that were found on the way.
 
 What is claimed is proved; what is not proved in time is an optimal assignment as even as was found.
 """
@@ -33,6 +34,9 @@ from lbopt.solvers.exact.workspace import LARGEST, bytes_needed
 
 #: Steps of the search over lists, some 20 to 40 ns each: at first, and where all else has failed.
 BRIEF, LONGEST = 50_000, 200_000_000
+
+#: Prices that cut off in the last search over lists.
+MOST_PRICES = 12
 
 #: Steps of exchanges between workers.
 _EXCHANGES = 300_000_000
@@ -84,14 +88,14 @@ def _settle(room: Room, stop: Stop) -> str:
     room.even_out(_EXCHANGES)
     if room.is_even():
         return "done"
-    prices = room.best_prices()
-    if prices is None:
+    prices = room.best_prices(1)
+    if not prices:
         return "stuck"
-    ending = choose(room, [prices], BRIEF, stop)
+    ending = choose(room, prices, BRIEF, stop)
     if ending in ("effort", "stuck"):
         ending = press_down(room, stop)
     if ending == "stuck":
-        ending = choose(room, [prices], LONGEST, stop)
+        ending = choose(room, room.best_prices(MOST_PRICES), LONGEST, stop)
     return "stuck" if ending == "effort" else ending
 
 
@@ -111,6 +115,4 @@ def load_kernels() -> None:
     room = Room(decision, answer, answer.assignment)
     room.even_out(0)
     room.is_even()
-    prices = room.best_prices()
-    assert prices is not None, "a room has an assignment"
-    choose(room, [prices], np.iinfo(np.int64).max, lambda: None)
+    choose(room, room.best_prices(1), np.iinfo(np.int64).max, lambda: None)

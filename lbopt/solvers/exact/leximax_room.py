@@ -110,14 +110,22 @@ class Room:
         """Tell whether the assignment is as even as the bounds on each load allow."""
         return bool(compared(np.sort(self.even_loads()), self.best) >= 0)
 
-    def best_prices(self) -> IntArray | None:
-        """Return those of the known prices that leave least at the largest load; int64 (K,)."""
-        least, best = None, None
-        for prices in [*self._prices, self.step.floor]:
+    def remember(self, prices: IntArray) -> None:
+        """Keep prices that were found for some question; int64 (K,)."""
+        self._prices.append(prices)
+
+    def best_prices(self, most: int) -> list[IntArray]:
+        """Return up to `most` of the known prices: that which leaves least at the largest load, and then the newest."""
+        useful = []
+        for age, prices in enumerate(reversed([self.step.floor, *self._prices])):
             tokens = self.bound_at(prices, int(self.after.max()))
-            if tokens is not None and (least is None or tokens < least):
-                least, best = tokens, prices
-        return best
+            if tokens is not None:
+                useful.append((tokens, age, prices))
+        if not useful:
+            return []
+        best = min(useful, key=lambda one: one[:2])
+        others = [prices for _, age, prices in useful if age != best[1]]
+        return [best[2], *others[: most - 1]]
 
     def bound_at(self, prices: IntArray, envelope: int) -> int | None:
         """Return the bound on scale times the tokens under `envelope`; search.bound has those of the workers.

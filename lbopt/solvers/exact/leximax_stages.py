@@ -150,6 +150,7 @@ def _searched(
         return "open", None, False
     count, size = int(search.known[PRICES]) - 1, search.bank.shape[0]
     at = count if count < size else 1 + (count - 1) % (size - 1)  # the newest, see `keeping.place_in_bank`
+    room.remember(search.bank[at, :K].copy())
     prices.update(requests=search.bank[at, :K].copy(), tickets=search.bank[at, K:L].copy(), limits=limits)
     return ending or ("none" if state == PROVED else "open"), None, True
 
