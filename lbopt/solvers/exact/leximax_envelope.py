@@ -22,14 +22,18 @@ from lbopt.kernels.search.terms import (
     OPEN,
     PRICES,
     PROVED,
+    SCALE,
     TOTAL,
     WORKERS,
     Search,
 )
 from lbopt.model import StepProblem, loads_after, objective
 from lbopt.model.integers import IntArray
-from lbopt.solvers.exact.decision import Decision
+from lbopt.solvers.exact.decision import LARGEST, Decision
 from lbopt.solvers.exact.search import SLICE, ExactAnswer
+
+#: The bound of a range in which nothing can be.
+_CLOSED = 1 << 62
 
 
 def least_envelope(
@@ -51,10 +55,22 @@ def least_envelope(
             if state == OPEN:
                 ending = stop()
         if search.known[COST] > cost:
-            return optimum, ending or ("done" if state == PROVED else "stuck")
+            bounds = search.node[: search.known[NODES], LB].tolist()
+            scale = int(decision.step.facts[SCALE])
+            proved = state == PROVED and all(bound == _CLOSED or is_sound(bound - cost, scale) for bound in bounds)
+            return optimum, ending or ("done" if proved else "stuck")
         optimum = decision.handed_out(search)
         if ending is not None:
             return optimum, ending
+
+
+def is_sound(excess: int, scale: int) -> bool:
+    """Tell whether a bound can exceed a cost by so many tokens.
+
+    No sum of profits is beyond `decision.LARGEST`. What is, comes from a worker for whom no pattern was found although
+    there is one, and proves nothing.
+    """
+    return scale * excess < 2 * LARGEST
 
 
 def hand_over(search: Search, answer: ExactAnswer) -> None:

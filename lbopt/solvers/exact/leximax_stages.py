@@ -37,6 +37,7 @@ from lbopt.kernels.search.terms import (
 )
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.decision import LARGEST
+from lbopt.solvers.exact.leximax_envelope import is_sound
 from lbopt.solvers.exact.leximax_room import Room
 from lbopt.solvers.exact.workspace import workspace
 
@@ -54,9 +55,6 @@ _EXCHANGES = 30_000_000
 
 #: The stage of an envelope that has prices from elsewhere.
 _PRICED = 1
-
-#: A bound that exceeds the cost by more is not a bound but a number that overflowed.
-_ABSURD = 1 << 40
 
 
 class Tickets(NamedTuple):
@@ -146,7 +144,7 @@ def _searched(
     if search.known[COST] <= envelope:
         answer = search.answer[:W, : step.slots.max()]
         return "found", _without_tickets(answer, room.slots, K), True
-    if state == PROVED and search.node[0, LB] - envelope > _ABSURD:
+    if state == PROVED and not is_sound(int(search.node[0, LB]) - envelope, int(step.facts[SCALE])):
         return "open", None, False
     count, size = int(search.known[PRICES]) - 1, search.bank.shape[0]
     at = count if count < size else 1 + (count - 1) % (size - 1)  # the newest, see `keeping.place_in_bank`
