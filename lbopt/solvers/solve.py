@@ -36,7 +36,7 @@ from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.brute_force import leaf_estimate
 from lbopt.solvers.certificates import Certificate
 from lbopt.solvers.greedy import greedy_assignment
-from lbopt.solvers.leximax import break_ties
+from lbopt.solvers.leximax import LARGEST_NUMBER_OF_LOADS, break_ties
 from lbopt.solvers.result import PROVED_BY, TIES, Result
 from lbopt.solvers.rounding import placement, rounded_up
 
@@ -63,9 +63,9 @@ def solve(
     problem
         The step problem.
     solver
-        "exact", "auto" or a name of `BACKENDS`. "exact" answers by lbopt's own search where tie="any" and there is no
-        window, or one that every new request outlives and in which every slot gets a request. Other windows and
-        tie="leximax" go to "auto" for now, which takes the first solver it can trust.
+        "exact", "auto" or a name of `BACKENDS`. "exact" answers by lbopt's own search where there is no window, or one
+        that every new request outlives and in which every slot gets a request. Other windows, and windows too large for
+        tie="leximax" by exhaustion, go to "auto" for now, which takes the first solver it can trust.
     time_limit
         Seconds, above 0; None for none. What is known by then is returned. Loading the kernels of the exact search,
         which are compiled when they are needed for the first time ever, does not count. For the other solvers a wide
@@ -90,8 +90,8 @@ def solve(
     """
     started = time.perf_counter()
     _check_arguments(problem, solver, time_limit, seed, tie)
-    if solver == "exact" and tie == "any" and problem.num_admitted > 0:
-        answered = _search(problem, hint, started, time_limit)
+    if solver == "exact" and problem.num_admitted > 0:
+        answered = _search(problem, hint, started, time_limit, tie)
         if answered is not None:
             return answered
     incumbent = _better(problem, greedy_assignment(problem), hint)
@@ -124,31 +124,58 @@ def solve(
     )
 
 
-def _search(problem: StepProblem, hint: Any, started: float, time_limit: float | None) -> Result | None:
+def _search(problem: StepProblem, hint: Any, started: float, time_limit: float | None, tie: str) -> Result | None:
     """Answer by lbopt's own search; None where the problem is of another kind or its numbers are too large for it."""
-    from lbopt.solvers.exact import search_exactly, search_window, written_proof, written_window_proof
+    from lbopt.solvers.exact import (
+        most_even,
+        most_even_window,
+        search_exactly,
+        search_window,
+        written_proof,
+        written_window_proof,
+    )
+    from lbopt.solvers.exact.leximax import load_kernels
     from lbopt.solvers.exact.limits import countdown
 
     given = None if hint is None else check_assignment(problem, hint, who="the hint")
     value = None if given is None else objective(problem, given)
-
-    answer = (search_window if problem.horizon else search_exactly)(problem, value, countdown(time_limit))
+    if tie == "leximax":
+        load_kernels()
+    remaining = countdown(time_limit)
+    answer = (search_window if problem.horizon else search_exactly)(problem, value, remaining)
     if answer.stop == "refused":
         return None
+    assignment = given if answer.assignment is None else answer.assignment
+    ending = "proved" if answer.stop == "done" else answer.stop
+    established = "any"
+    if tie == "leximax" and answer.stop == "done" and assignment is not None:
+        if problem.horizon == 0:
+            assignment, reached = most_even(problem, answer, assignment, remaining)
+        else:
+            assignment, reached = most_even_window(problem, assignment, remaining)
+            if reached == "stuck" and _another_can_break_ties(problem):
+                return None
+        established = "leximax" if reached == "done" else "any"
+        ending = "interrupted" if reached == "interrupted" else ending
 
     def written() -> Certificate:
         return written_window_proof(problem, answer.bound) if problem.horizon else written_proof(problem, answer)
 
     return Result.of(
         problem,
-        given if answer.assignment is None else answer.assignment,
+        assignment,
         bound=answer.bound,
         proof=answer.proof,
-        stop_reason="proved" if answer.stop == "done" else answer.stop,
+        stop_reason=ending,
         solver="exact",
         seconds=time.perf_counter() - started,
+        tie=established,
         evidence=written if answer.proof == "certificate" else None,
     )
+
+
+def _another_can_break_ties(problem: StepProblem) -> bool:
+    return problem.base.size <= LARGEST_NUMBER_OF_LOADS and any(is_available(name) for name in AUTO_ORDER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Compiled parts of leximax: among optimal assignments the one with the least sorted loads."""

@@ -1,0 +1,38 @@
+"""The lists of all workers, before anything is decided."""
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.leximax.patterns import list_window
+
+
+@kernel
+def list_workers(
+    v: Ints,
+    n: Ints,
+    base: Ints,
+    slots: Ints,
+    window: Ints,
+    profit: Ints,
+    need: Ints,
+    room: int,
+    most: int,
+    items: Ints,
+    first: Ints,
+    last: Ints,
+) -> int:
+    """List the patterns of each worker w with a load in window[:, w] and a profit of at least need[w]; return the rows.
+
+    Rows first[w]..last[w] of `items` (R, Q) are those of worker w; first[w] = last[w] = -1 where there are more than
+    `room`, or more than `most` branches to be looked at, or no rows left.
+    """
+    end = 0
+    for w in range(slots.size):
+        first[w] = last[w] = -1
+        stop, _, complete = list_window(
+            *(v, n, profit, slots[w], window[0, w] - base[w], window[1, w] - base[w], need[w]),
+            *(room, most, items, end),
+        )
+        if complete:
+            first[w], last[w] = end, stop
+            end = stop
+    return end

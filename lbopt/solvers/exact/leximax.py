@@ -1,0 +1,118 @@
+"""Among optimal assignments at H = 0 the one whose loads, sorted from the largest down, are least.
+
+1. The least envelope M that keeps the optimal cost (`leximax_envelope`): the cost G M - (loads before) - T fixes the
+   admitted tokens T with it. From here on every assignment of T tokens under M is optimal.
+2. Only workers with free slots vary, and the sum of their loads is fixed. Exchanges between two workers even an
+   assignment out (`lbopt.kernels.leximax.even_out`). Where it reaches the most even loads that the least and the
+   largest possible load of each worker allow, it is leximax.
+3. Else every pattern that an assignment with lesser loads could use is listed, and a depth-first search over the lists
+   settles the question (`leximax_choice`) where that is quickly done.
+4. Where it is not, the exact search is asked for each load whether it can be less (`leximax_stages`).
+5. Where a question stays open, the lists are searched once more, at all prices that were found on the way.
+
+What is claimed is proved; what is not proved in time is an optimal assignment as even as was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from lbopt.model import StepProblem
+from lbopt.model.integers import IntArray
+from lbopt.solvers.exact.decision import Decision
+from lbopt.solvers.exact.leximax_choice import choose
+from lbopt.solvers.exact.leximax_envelope import least_envelope
+from lbopt.solvers.exact.leximax_room import Room
+from lbopt.solvers.exact.leximax_stages import press_down
+from lbopt.solvers.exact.limits import Clock
+from lbopt.solvers.exact.search import ExactAnswer, search_exactly
+from lbopt.solvers.exact.tie_orders import canonical
+from lbopt.solvers.exact.workspace import LARGEST, bytes_needed
+
+#: Steps of the search over lists, some 20 to 40 ns each: at first, and where all else has failed.
+BRIEF, LONGEST = 50_000, 200_000_000
+
+#: Prices that cut off in the last search over lists.
+MOST_PRICES = 12
+
+#: Steps of exchanges between workers.
+_EXCHANGES = 300_000_000
+
+#: Says why to stop, None to go on.
+Stop = Callable[[], str | None]
+
+
+def most_even(problem: StepProblem, answer: ExactAnswer, optimum: IntArray, remaining: Clock) -> tuple[IntArray, str]:
+    """Return the leximax assignment among those of the cost of `optimum`, and how it ended: "done" if that is proved.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    answer
+        How the search for the optimum ended; its prices are used again.
+    optimum
+        An assignment of proved cost, int64 (N,).
+    remaining
+        Says how many seconds are left; None is without limit.
+
+    Returns
+    -------
+    assignment, ending
+        Of the same cost, its sorted loads no greater than before. "done", "time", "interrupted", or "stuck": numbers
+        too large for the search, or too many lists.
+    """
+    if bytes_needed(problem) > LARGEST:
+        return optimum, "stuck"
+    decision = Decision(problem)
+    if decision.scale == 0:
+        return optimum, "stuck"
+    room: Room | None = None
+    try:
+        optimum, ending = least_envelope(problem, decision, answer, optimum, lambda: _out_of(remaining))
+        room = Room(decision, answer, optimum)
+        settled = _settle(room, lambda: _out_of(remaining))
+        ending = settled if ending == "done" else ending
+    except KeyboardInterrupt:
+        ending = "interrupted"
+    if room is not None:
+        optimum = room.handed_out()
+    return canonical(problem, optimum), ending
+
+
+def _settle(room: Room, stop: Stop) -> str:
+    """Find the most even loads in `room`; "done" where they are proved to be."""
+    room.even_out(_EXCHANGES)
+    if room.is_even():
+        return "done"
+    prices = room.best_prices(1)
+    if not prices:
+        return "stuck"
+    ending = choose(room, prices, BRIEF, stop)
+    if ending in ("effort", "stuck"):
+        ending = press_down(room, stop)
+    if ending == "stuck":
+        ending = choose(room, room.best_prices(MOST_PRICES), LONGEST, stop)
+    return "stuck" if ending == "effort" else ending
+
+
+def _out_of(remaining: Clock) -> str | None:
+    left = remaining()
+    return "time" if left is not None and left <= 0 else None
+
+
+@cache
+def load_kernels() -> None:
+    """Load the kernels, or compile them where that was never done: no time limit should have to pay for it."""
+    problem = StepProblem.now([9, 0, 3], [1, 2, 2], [1, 2, 4, 5, 7, 9])
+    answer = search_exactly(problem, None, lambda: None)
+    assert answer.assignment is not None, "there is one"
+    decision = Decision(problem)
+    least_envelope(problem, decision, answer, answer.assignment, lambda: None)
+    room = Room(decision, answer, answer.assignment)
+    room.even_out(0)
+    room.is_even()
+    choose(room, room.best_prices(1), np.iinfo(np.int64).max, lambda: None)

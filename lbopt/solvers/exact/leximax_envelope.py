@@ -1,0 +1,105 @@
+"""The least envelope that keeps the optimal cost.
+
+The optimal cost is G M - (loads before) - T, so an optimum with a smaller envelope M admits G tokens fewer for each
+unit. The exact search is asked again, for anything of that cost under smaller and smaller envelopes, until it proves
+that there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lbopt.kernels.search.terms import (
+    BOUND,
+    COST,
+    FIRST,
+    HEAVIEST,
+    LAST,
+    LB,
+    NODES,
+    OPEN,
+    PRICES,
+    PROVED,
+    SCALE,
+    TOTAL,
+    WORKERS,
+    Search,
+)
+from lbopt.model import StepProblem, loads_after, objective
+from lbopt.model.integers import IntArray
+from lbopt.solvers.exact.decision import LARGEST, Decision
+from lbopt.solvers.exact.search import SLICE, ExactAnswer
+
+#: The bound of a range in which nothing can be.
+_CLOSED = 1 << 62
+
+
+def least_envelope(
+    problem: StepProblem, decision: Decision, answer: ExactAnswer, optimum: IntArray, stop: Callable[[], str | None]
+) -> tuple[IntArray, str]:
+    """Return an assignment of the cost of `optimum` with the least largest load, and "done" where that is proved."""
+    cost = objective(problem, optimum)
+    floor = _least_possible(decision, cost)
+    search = decision.start(cost + 1)
+    hand_over(search, answer)
+    while True:
+        envelope = int(loads_after(problem, optimum).max())
+        if envelope <= floor or problem.num_admitted == problem.num_requests:  # where all are admitted, T is fixed
+            return optimum, "done"
+        _open_ranges(search, floor, envelope - 1, cost + 1)
+        state, ending = OPEN, None
+        while state == OPEN and ending is None:
+            state = decision.advance(search, SLICE)
+            if state == OPEN:
+                ending = stop()
+        if search.known[COST] > cost:
+            bounds = search.node[: search.known[NODES], LB].tolist()
+            scale = int(decision.step.facts[SCALE])
+            proved = state == PROVED and all(bound == _CLOSED or is_sound(bound - cost, scale) for bound in bounds)
+            return optimum, ending or ("done" if proved else "stuck")
+        optimum = decision.handed_out(search)
+        if ending is not None:
+            return optimum, ending
+
+
+def is_sound(excess: int, scale: int) -> bool:
+    """Tell whether a bound can exceed a cost by so many tokens.
+
+    No sum of profits is beyond `decision.LARGEST`. What is, comes from a worker for whom no pattern was found although
+    there is one, and proves nothing.
+    """
+    return scale * excess < 2 * LARGEST
+
+
+def hand_over(search: Search, answer: ExactAnswer) -> None:
+    """Start `search` with the prices of an earlier one."""
+    if answer.prices is None or answer.envelopes is None:
+        return
+    kept, K = answer.prices.shape
+    search.bank[:kept, :K] = answer.prices
+    search.bank_at[:kept] = answer.envelopes
+    search.known[PRICES] = kept
+
+
+def _least_possible(decision: Decision, cost: int) -> int:
+    """Return an envelope below which there is nothing of this cost."""
+    step, facts = decision.step, decision.step.facts
+    least_tokens = int(np.sort(decision.sizes)[: decision.admitted].sum())
+    by_cost = -(-(cost + int(facts[TOTAL]) + least_tokens) // int(facts[WORKERS]))
+    return max(int(facts[HEAVIEST]), int((step.load + step.sums[step.slots]).max()), by_cost)
+
+
+def _open_ranges(search: Search, floor: int, last: int, cost: int) -> None:
+    """Ask for anything cheaper than `cost` with an envelope in floor..last: ranges that double from the top down."""
+    count, width = 0, 1
+    while last >= floor:
+        first = max(floor, last - width + 1)
+        search.node[count] = 0
+        search.node[count, LB], search.node[count, FIRST], search.node[count, LAST] = 0, first, last
+        last = first - 1
+        width *= 2
+        count += 1
+    search.known[COST], search.known[NODES], search.known[BOUND] = cost, count, 0
+    search.cut[:] = 0

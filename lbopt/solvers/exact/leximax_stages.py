@@ -1,0 +1,191 @@
+"""Load by load: each asks one question, which is a step problem again.
+
+Let b_0 >= b_1 >= ... be the loads at hand. They are leximax where for every j no assignment has a largest load of at
+most b_0, a second one of at most b_1, and so on, and a (j+1)-th one below b_j. To ask that whoever the j heaviest are,
+every worker gets one slot more and takes one ticket in it: there is one ticket for each of b_0, ..., b_{j-1}, and W - j
+tickets for b_j - 1. A ticket for the limit b is a request of B + b_0 - b tokens, where B is more than any worker has
+room for, and everybody's margin grows by B. So nobody can take two, and whoever takes the ticket for b has room for b.
+Can all tickets be handed out, and the tokens admitted? That is what the exact search answers for one envelope: with an
+assignment, which is more even than the one at hand, or with the proof that there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from lbopt.kernels.search.envelopes import advance
+from lbopt.kernels.search.terms import (
+    COST,
+    FIRST,
+    FORCED,
+    HEAVIEST,
+    LAST,
+    LB,
+    NODES,
+    OPEN,
+    PRICES,
+    PROVED,
+    SCALE,
+    STAGE,
+    TOTAL,
+    WORK,
+    WORKERS,
+    Step,
+)
+from lbopt.model.integers import IntArray
+from lbopt.solvers.exact.decision import LARGEST
+from lbopt.solvers.exact.leximax_envelope import is_sound
+from lbopt.solvers.exact.leximax_room import Room
+from lbopt.solvers.exact.workspace import workspace
+
+#: Work for one load, about microseconds; less once a load has stayed open, because only evenness is left to be gained.
+WORK_OF_A_STAGE, WORK_AFTERWARDS = 2_000_000, 100_000
+
+#: Work between two looks at the clock.
+SLICE = 2_000
+
+#: Beyond so many slots of a worker its patterns are too many for questions of this kind.
+MOST_SLOTS = 16
+
+#: Steps of exchanges between workers after an assignment was found.
+_EXCHANGES = 30_000_000
+
+#: The stage of an envelope that has prices from elsewhere.
+_PRICED = 1
+
+
+class Tickets(NamedTuple):
+    """The question for one load: the step problem, its envelope, and the limits that the tickets stand for."""
+
+    step: Step
+    envelope: int
+    limits: IntArray  # (L,) tokens, ascending in the size of the ticket, so descending
+
+
+def press_down(room: Room, stop: Callable[[], str | None]) -> str:
+    """Make the loads of `room` the least from the largest down; "done" where that is proved for each of them.
+
+    Otherwise returns what `stop` says, or "stuck" where a question stayed open.
+    """
+    if room.slots.max() > MOST_SLOTS:
+        return "stuck"
+    ending, j = "done", 0
+    prices: dict[str, IntArray] = {}
+    lightest = np.sort(room.base + room.step.sums[room.slots])[::-1]
+    while True:
+        best = room.best
+        if best[j] - best[-1] <= 1:  # the rest is as even as its sum allows
+            return ending
+        even = np.sort(room.even_loads())[::-1]
+        if best[j] == best[j + 1] or best[j] <= lightest[j] or (best[: j + 1] == even[: j + 1]).all():
+            j += 1
+            continue
+        stopped = stop()
+        if stopped is not None:
+            return stopped
+        work = WORK_OF_A_STAGE if ending == "done" else WORK_AFTERWARDS
+        answer, held = _asked(room, j, prices, work, stop)
+        if held is not None:
+            room.take(held)
+            assert room.best.tolist() < best.tolist(), "the search answers with loads that were forbidden"
+            room.even_out(_EXCHANGES)
+            j = int(np.argmax(room.best != best))
+            continue
+        if answer not in ("none", "open"):
+            return answer
+        if answer == "open":
+            ending = "stuck"
+        j += 1
+
+
+def _asked(
+    room: Room, j: int, prices: dict[str, IntArray], work: int, stop: Callable[[], str | None]
+) -> tuple[str, IntArray | None]:
+    """Ask whether the (j+1)-th load can be less; returns the classes held where it can.
+
+    The answer is "found", "none", "open" or what `stop` says. `prices` are those of the last question; they change in
+    place.
+    """
+    for more in range(3):
+        question = _question(room, j, more)
+        if question is None:
+            return "open", None
+        answer, held, sound = _searched(room, question, prices if more == 0 else {}, work, stop)
+        if sound:
+            return answer, held
+    return "open", None
+
+
+def _searched(
+    room: Room, question: Tickets, prices: dict[str, IntArray], work: int, stop: Callable[[], str | None]
+) -> tuple[str, IntArray | None, bool]:
+    step, envelope, limits = question
+    W, K, L = room.slots.size, room.step.v.size, step.v.size
+    search, masters = workspace(W, L, int(step.slots.max()))
+    if prices:
+        search.bank[0, :K] = prices["requests"]
+        order = np.argsort(prices["limits"])
+        search.bank[0, K:L] = np.interp(limits, prices["limits"][order], prices["tickets"][order])
+        search.bank[0, :L] = np.maximum(search.bank[0, :L], step.floor)
+    else:
+        search.bank[0, :L] = step.floor
+    search.bank_at[0] = envelope
+    search.node[0] = 0
+    search.node[0, FIRST], search.node[0, LAST], search.node[0, STAGE] = envelope, envelope, _PRICED
+    search.known[COST], search.known[NODES], search.known[PRICES] = envelope + 1, 1, 1
+    state, ending = OPEN, None
+    while state == OPEN and ending is None:
+        state = advance(step, search, masters, SLICE)
+        if state == OPEN:
+            ending = stop() or ("open" if search.known[WORK] >= work else None)
+    if search.known[COST] <= envelope:
+        answer = search.answer[:W, : step.slots.max()]
+        return "found", _without_tickets(answer, room.slots, K), True
+    if state == PROVED and not is_sound(int(search.node[0, LB]) - envelope, int(step.facts[SCALE])):
+        return "open", None, False
+    count, size = int(search.known[PRICES]) - 1, search.bank.shape[0]
+    at = count if count < size else 1 + (count - 1) % (size - 1)  # the newest, see `keeping.place_in_bank`
+    room.remember(search.bank[at, :K].copy())
+    prices.update(requests=search.bank[at, :K].copy(), tickets=search.bank[at, K:L].copy(), limits=limits)
+    return ending or ("none" if state == PROVED else "open"), None, True
+
+
+def _question(room: Room, j: int, more: int) -> Tickets | None:
+    """Return the step problem with tickets; None where its numbers are too large. `more` varies the size of tickets."""
+    whole, slots, best = room.step, room.slots + 1, room.best
+    W, top = room.slots.size, int(best[0])
+    large = max(int(whole.v[-1]), top - int(room.base.min())) + 1 + more
+    wanted = np.concatenate([best[:j], np.full(W - j, best[j] - 1)])
+    tickets, copies = np.unique(large + (top - wanted), return_counts=True)
+    v, n = np.concatenate([whole.v, tickets]), np.concatenate([whole.n, copies])
+    envelope = top + large
+    facts = whole.facts.copy()
+    floor = np.zeros(v.size, dtype=np.int64)
+    scale, bonus = int(facts[SCALE]), 0
+    if n.sum() > slots.sum():  # there is a choice, in which tickets must not be forgotten
+        must = np.concatenate([whole.floor < 0, np.ones(tickets.size, dtype=np.bool_)])
+        bonus = 2 * (envelope + int(v[-1]))
+        floor[must] = -bonus * scale
+        facts[FORCED] = n[must].sum()
+    magnitude = int((v * n).sum()) + 2 * W * (envelope + int(slots.max()) * int(v[-1])) + 4 * bonus * int(slots.sum())
+    if scale * magnitude > LARGEST:
+        return None
+    facts[WORKERS], facts[HEAVIEST] = 1, envelope
+    facts[TOTAL] = -(room.tokens + int((tickets * copies).sum()))
+    smallest = np.repeat(v, np.minimum(n, slots.max()))[: slots.max()]
+    sums = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(smallest)])
+    step = Step(v, n, floor, room.base, slots, np.lexsort((-room.base, slots)), sums, facts)
+    return Tickets(step, envelope, top + large - tickets)
+
+
+def _without_tickets(answer: IntArray, slots: IntArray, num_classes: int) -> IntArray:
+    """Return the classes of requests in `answer` (W, Q + 1), one ticket taken out of each row."""
+    held = np.zeros((slots.size, int(slots.max())), dtype=np.int64)
+    for w, c in enumerate(slots.tolist()):
+        requests = answer[w, : c + 1][answer[w, : c + 1] < num_classes]
+        assert requests.size == c, "every worker takes one ticket"
+        held[w, :c] = requests
+    return held

@@ -1,0 +1,87 @@
+"""Leximax over a window: among assignments of the optimal cost the one whose loads at all steps are most even.
+
+Nothing is fixed here but the cost, because envelopes and admitted work can be traded for each other from step to step.
+So what is small is exhausted (`lbopt.kernels.leximax.windows`), within limits; the best that is met is kept.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lbopt.kernels.leximax.windows import DONE, GAINS, STEPS, Exhaustion, Window, exhaust
+from lbopt.model import StepProblem, loads_after, objective
+from lbopt.model.integers import IntArray
+from lbopt.solvers.exact.limits import Clock
+
+#: Steps between two looks at the clock, some 10 ms; and in all.
+SLICE, LONGEST = 1_000_000, 300_000_000
+
+
+def most_even_window(problem: StepProblem, optimum: IntArray, remaining: Clock) -> tuple[IntArray, str]:
+    """Return the leximax assignment among those of the cost of `optimum`, and how it ended: "done" if that is proved.
+
+    Other endings are "time", "interrupted", and "stuck" where there is too much to be exhausted. The assignment is then
+    of the same cost, and its sorted loads are no greater.
+    """
+    window, members, workers = _described(problem, objective(problem, optimum))
+    W, P = workers.size, window.owner.size
+    search = Exhaustion(
+        state=np.zeros(3, dtype=np.int64),
+        avail=np.array([len(those) for those in members]),
+        chosen=np.full(P + 1, len(members)),
+        tied=np.zeros(P + 1, dtype=np.int64),
+        loads=window.base.copy(),
+        best=np.sort(loads_after(problem, optimum).ravel())[::-1].copy(),
+        answer=np.full(P, -1),
+    )
+    ending: str | None = None
+    try:
+        while ending is None:
+            if exhaust(window, search, SLICE) == DONE:
+                ending = "done"
+            elif search.state[STEPS] >= LONGEST:
+                ending = "stuck"
+            else:
+                left = remaining()
+                ending = "time" if left is not None and left <= 0 else None
+    except KeyboardInterrupt:
+        ending = "interrupted"
+    if search.state[GAINS] == 0:
+        return optimum, ending
+    assignment = np.full(problem.num_requests, -1, dtype=np.int64)
+    waiting = [iter(those) for those in members]
+    for w in range(W):
+        for p in range(window.begin[w], window.begin[w + 1]):
+            request = next(waiting[search.answer[p]])
+            if request < problem.num_requests:  # beyond are the empty requests that fill slots up
+                assignment[request] = workers[w]
+    return assignment, ending
+
+
+def _described(problem: StepProblem, cost: int) -> tuple[Window, list[list[int]], IntArray]:
+    """Return the problem in the terms of the kernel, the requests of each class, and the open workers in its order."""
+    G, N, slots = problem.num_workers, problem.num_requests, problem.slots
+    empty = max(0, problem.num_free_slots - N)
+    T = problem.horizon + 1
+    kinds: dict[tuple[tuple[int, ...], bool], list[int]] = {}
+    for i, (row, must) in enumerate(zip(problem.work.tolist(), problem.must_admit.tolist(), strict=True)):
+        kinds.setdefault((tuple(row), must and empty == 0), []).append(i)
+    if empty:
+        kinds.setdefault(((0,) * T, False), []).extend(range(N, N + empty))
+    ordered = sorted(kinds)
+    alike = sorted(range(G), key=lambda g: (problem.base[g].tolist(), int(slots[g]), g))
+    workers = np.array([g for g in alike if slots[g] > 0])
+    base, seats = problem.base[workers].copy(), slots[workers]
+    same = np.zeros(workers.size, dtype=np.int64)
+    same[1:] = (base[1:] == base[:-1]).all(axis=1) & (seats[1:] == seats[:-1])
+    window = Window(
+        work=np.array([row for row, _ in ordered], dtype=np.int64).reshape(len(ordered), T),
+        forced=np.array([int(must) for _, must in ordered], dtype=np.int64),
+        base=base,
+        begin=np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(seats)]),
+        owner=np.repeat(np.arange(workers.size), seats),
+        alike=same,
+        closed=problem.base[slots == 0].copy(),
+        facts=np.array([cost]),
+    )
+    return window, [kinds[kind] for kind in ordered], workers
