@@ -1,0 +1,198 @@
+"""A dual simplex over bounded variables that keeps the whole dictionary, so that rows can come and go.
+
+A variable at its lower bound has a reduced cost of at least 0, one at its upper bound of at most 0. That holds from the
+start, whatever the bounds, because all columns are bounded; so there is no first phase, a row is added as the line of its
+slack, and a node differs from another in bounds alone. In the ratio test, variables whose whole range does not settle the
+line at hand are flipped to their other bound and passed by.
+"""
+
+from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.known_ends.terms import LINES, PIVOTS, WORK, Program
+
+#: Lines are kept to this, in units of the program.
+TOLERANCE = 1e-9
+
+_SMALLEST_PIVOT = 1e-8
+
+# how a run ends
+SOLVED, IMPOSSIBLE, DEAR, GIVEN_UP = range(4)
+
+
+@kernel
+def settle_values(known: Ints, program: Program) -> None:
+    """Put the nonbasic variables at the bound that their reduced cost asks for, and follow with the basic ones."""
+    n, m = program.nonbasic.size, known[LINES]
+    lower, upper, value, reduced = program.lower, program.upper, program.value, program.reduced
+    for j in range(n):
+        x = program.nonbasic[j]
+        if upper[x] > 1e29:  # what a pivot leaves of a zero may have the wrong sign
+            value[x], reduced[j] = lower[x], max(reduced[j], 0.0)
+        elif reduced[j] > 0.0:
+            value[x] = lower[x]
+        elif reduced[j] < 0.0:
+            value[x] = upper[x]
+        else:
+            value[x] = lower[x] if abs(value[x] - lower[x]) <= abs(value[x] - upper[x]) else upper[x]
+    for i in range(m):
+        line = program.table[i]
+        total = program.rest[i]
+        for j in range(n):
+            total += line[j] * value[program.nonbasic[j]]
+        value[program.basis[i]] = total
+
+
+@kernel
+def objective_value(program: Program) -> float:
+    """Return the objective of the program at its values: a lower bound as long as reduced costs have their signs."""
+    total = program.number[1]
+    for j in range(program.nonbasic.size):
+        total += program.reduced[j] * program.value[program.nonbasic[j]]
+    return total
+
+
+@kernel
+def pivot(m: int, program: Program, i: int, e: int) -> None:
+    """Let the variable at place e enter, and that of line i leave."""
+    n, table, rest, reduced = program.nonbasic.size, program.table, program.rest, program.reduced
+    line = table[i]
+    inverse = 1.0 / line[e]
+    for j in range(n):
+        line[j] = -line[j] * inverse
+    line[e] = inverse
+    rest[i] = -rest[i] * inverse
+    for other in range(m):
+        factor = table[other, e]
+        if other != i and factor != 0.0:
+            target = table[other]
+            target[e] = 0.0
+            for j in range(n):
+                target[j] += factor * line[j]
+            rest[other] += factor * rest[i]
+    factor = reduced[e]
+    if factor != 0.0:
+        reduced[e] = 0.0
+        for j in range(n):
+            reduced[j] += factor * line[j]
+        program.number[1] += factor * rest[i]
+    out = program.basis[i]
+    into = program.nonbasic[e]
+    program.basis[i], program.nonbasic[e] = into, out
+    program.where[into], program.where[out] = -1 - i, e
+
+
+@kernel
+def _furthest_line(m: int, program: Program) -> int:
+    """Return the line whose variable is furthest outside its bounds; -1 where all are inside."""
+    worst, found = TOLERANCE * 10.0, -1
+    for i in range(m):
+        x = program.basis[i]
+        off = max(program.lower[x] - program.value[x], program.value[x] - program.upper[x])
+        if off > worst:
+            worst, found = off, i
+    return found
+
+
+@kernel
+def _entering(program: Program, i: int, sign: float, need: float) -> tuple[int, float]:
+    """Choose the place that enters for line i; its flips are marked in program.ratio. Returns (-1, rest) without one."""
+    n = program.nonbasic.size
+    line, ratio, reduced = program.table[i], program.ratio, program.reduced
+    for j in range(n):
+        x = program.nonbasic[j]
+        step = sign * line[j]
+        ratio[j] = 1e300
+        if program.upper[x] - program.lower[x] > 0.0 and abs(step) > _SMALLEST_PIVOT:
+            low = program.value[x] == program.lower[x]
+            if (step > 0.0) == low:
+                ratio[j] = abs(reduced[j]) / abs(step)
+    while True:
+        best, least, size = -1, 1e299, 0.0
+        for j in range(n):
+            if ratio[j] < 0.0 or ratio[j] > least + 1e-12:
+                continue
+            if ratio[j] < least - 1e-12 or abs(line[j]) > size:
+                best, least, size = j, ratio[j], abs(line[j])
+        if best < 0:
+            return -1, need
+        x = program.nonbasic[best]
+        reach = (program.upper[x] - program.lower[x]) * size
+        if reach >= need - TOLERANCE:  # flips that settle the line but for rounding would leave nothing to enter
+            return best, need
+        need -= reach
+        ratio[best] = -1.0
+
+
+@kernel
+def run(known: Ints, program: Program, cutoff: float, patience: int) -> tuple[int, int, float, float]:
+    """Pivot until the program is solved, dearer than `cutoff`, impossible, or `patience` pivots are made.
+
+    Returns how it ended; where it is impossible also the line that shows it, with the direction in which the line would
+    have to go and how much is missing.
+    """
+    n, value = program.nonbasic.size, program.value
+    for _ in range(patience):
+        m = known[LINES]
+        if objective_value(program) > cutoff:
+            return DEAR, -1, 0.0, 0.0
+        i = _furthest_line(m, program)
+        if i < 0:
+            return SOLVED, -1, 0.0, 0.0
+        x = program.basis[i]
+        sign = 1.0 if value[x] < program.lower[x] else -1.0
+        need = program.lower[x] - value[x] if sign > 0.0 else value[x] - program.upper[x]
+        e, missing = _entering(program, i, sign, need)
+        if e < 0:
+            return IMPOSSIBLE, i, sign, missing
+        known[PIVOTS] += 1
+        known[WORK] += 2 + (m * n >> 10)
+        for j in range(n):
+            if program.ratio[j] == -1.0:
+                y = program.nonbasic[j]
+                other = program.upper[y] if value[y] == program.lower[y] else program.lower[y]
+                for k in range(m):
+                    value[program.basis[k]] += program.table[k, j] * (other - value[y])
+                value[y] = other
+        goal = program.lower[x] if sign > 0.0 else program.upper[x]
+        step = (goal - value[x]) / program.table[i, e]
+        for k in range(m):
+            value[program.basis[k]] += program.table[k, e] * step
+        value[program.nonbasic[e]] += step
+        value[x] = goal
+        pivot(m, program, i, e)
+    return GIVEN_UP, -1, 0.0, 0.0
+
+
+@kernel
+def clear_line(program: Program, i: int) -> None:
+    """Make line i empty."""
+    program.rest[i] = 0.0
+    line: Floats = program.table[i]
+    for j in range(program.nonbasic.size):
+        line[j] = 0.0
+
+
+@kernel
+def add_variable(program: Program, i: int, x: int, factor: float) -> None:
+    """Add factor * variable x to line i."""
+    at = program.where[x]
+    if at >= 0:
+        program.table[i, at] += factor
+        return
+    source, target = program.table[-1 - at], program.table[i]
+    for j in range(program.nonbasic.size):
+        target[j] += factor * source[j]
+    program.rest[i] += factor * program.rest[-1 - at]
+
+
+@kernel
+def drop_line(known: Ints, program: Program, i: int) -> None:
+    """Take line i away; its variable is a slack that binds nothing."""
+    last = known[LINES] - 1
+    program.where[program.basis[i]] = -(1 << 40)
+    if i != last:
+        program.table[i, :] = program.table[last]
+        program.rest[i] = program.rest[last]
+        program.basis[i] = program.basis[last]
+        program.where[program.basis[i]] = -1 - i
+    known[LINES] = last
