@@ -63,9 +63,8 @@ def solve(
     problem
         The step problem.
     solver
-        "exact", "auto" or a name of `BACKENDS`. "exact" answers by lbopt's own search where tie="any" and there is no
-        window, or one that every new request outlives and in which every slot gets a request. Other windows and
-        tie="leximax" go to "auto" for now, which takes the first solver it can trust.
+        "exact", "auto" or a name of `BACKENDS`. "exact" answers by lbopt's own searches where tie="any" and the
+        numbers are not too large for them. The rest goes to "auto", which takes the first solver it can trust.
     time_limit
         Seconds, above 0; None for none. What is known by then is returned. Loading the kernels of the exact search,
         which are compiled when they are needed for the first time ever, does not count. For the other solvers a wide
@@ -126,18 +125,29 @@ def solve(
 
 def _search(problem: StepProblem, hint: Any, started: float, time_limit: float | None) -> Result | None:
     """Answer by lbopt's own search; None where the problem is of another kind or its numbers are too large for it."""
-    from lbopt.solvers.exact import search_exactly, search_window, written_proof, written_window_proof
+    from lbopt.solvers.exact import (
+        search_exactly,
+        search_known_ends,
+        search_window,
+        written_known_ends_proof,
+        written_proof,
+        written_window_proof,
+    )
     from lbopt.solvers.exact.limits import countdown
 
     given = None if hint is None else check_assignment(problem, hint, who="the hint")
     value = None if given is None else objective(problem, given)
 
-    answer = (search_window if problem.horizon else search_exactly)(problem, value, countdown(time_limit))
+    clock = countdown(time_limit)
+    answer = (search_window if problem.horizon else search_exactly)(problem, value, clock)
+    proof_of = written_window_proof
+    if answer.stop == "refused" and problem.horizon:
+        answer, proof_of = search_known_ends(problem, value, clock), written_known_ends_proof
     if answer.stop == "refused":
         return None
 
     def written() -> Certificate:
-        return written_window_proof(problem, answer.bound) if problem.horizon else written_proof(problem, answer)
+        return proof_of(problem, answer.bound) if problem.horizon else written_proof(problem, answer)
 
     return Result.of(
         problem,

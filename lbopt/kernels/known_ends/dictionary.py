@@ -8,7 +8,7 @@ line at hand are flipped to their other bound and passed by.
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.known_ends.terms import LINES, PIVOTS, WORK, Program
+from lbopt.kernels.known_ends.terms import AT_NODE, LINES, PIVOTS, WORK, Program
 
 #: Lines are kept to this, in units of the program.
 TOLERANCE = 1e-9
@@ -16,7 +16,7 @@ TOLERANCE = 1e-9
 _SMALLEST_PIVOT = 1e-8
 
 # how a run ends
-SOLVED, IMPOSSIBLE, DEAR, GIVEN_UP = range(4)
+SOLVED, IMPOSSIBLE, DEAR, PAUSED = range(4)
 
 
 @kernel
@@ -124,16 +124,16 @@ def _entering(program: Program, i: int, sign: float, need: float) -> tuple[int, 
 
 
 @kernel
-def run(known: Ints, program: Program, cutoff: float, patience: int) -> tuple[int, int, float, float]:
-    """Pivot until the program is solved, dearer than `cutoff`, impossible, or `patience` pivots are made.
+def run(known: Ints, program: Program, end: int) -> tuple[int, int, float, float]:
+    """Pivot until the program is solved, dear enough, impossible, or known[WORK] is at `end`; at least once.
 
     Returns how it ended; where it is impossible also the line that shows it, with the direction in which the line would
     have to go and how much is missing.
     """
     n, value = program.nonbasic.size, program.value
-    for _ in range(patience):
+    while True:
         m = known[LINES]
-        if objective_value(program) > cutoff:
+        if objective_value(program) > program.number[3]:
             return DEAR, -1, 0.0, 0.0
         i = _furthest_line(m, program)
         if i < 0:
@@ -145,7 +145,8 @@ def run(known: Ints, program: Program, cutoff: float, patience: int) -> tuple[in
         if e < 0:
             return IMPOSSIBLE, i, sign, missing
         known[PIVOTS] += 1
-        known[WORK] += 2 + (m * n >> 10)
+        known[WORK] += 1 + (m * n >> 10)
+        known[AT_NODE] += 1
         for j in range(n):
             if program.ratio[j] == -1.0:
                 y = program.nonbasic[j]
@@ -160,7 +161,8 @@ def run(known: Ints, program: Program, cutoff: float, patience: int) -> tuple[in
         value[program.nonbasic[e]] += step
         value[x] = goal
         pivot(m, program, i, e)
-    return GIVEN_UP, -1, 0.0, 0.0
+        if known[WORK] >= end:
+            return PAUSED, -1, 0.0, 0.0
 
 
 @kernel

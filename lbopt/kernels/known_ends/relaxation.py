@@ -21,6 +21,7 @@ from lbopt.kernels.known_ends.terms import (
     ENVELOPE,
     LINES,
     SCALE,
+    WORK,
     WORKER,
     WORKERS,
     Box,
@@ -70,6 +71,7 @@ def add_row(window: Window, known: Ints, program: Program, kind: int, first: int
         total += program.table[i, j] * program.value[program.nonbasic[j]]
     program.value[slack] = total
     known[LINES] = i + 1
+    known[WORK] += 1 + (i * n >> 11)
     return slack
 
 
@@ -153,8 +155,8 @@ def set_bounds(window: Window, known: Ints, program: Program, box: Box) -> bool:
 
 
 @kernel
-def add_broken_rows(window: Window, known: Ints, program: Program) -> int:
-    """Add rows that the values of the program break; return how many."""
+def add_broken_rows(window: Window, known: Ints, program: Program, end: int) -> int:
+    """Add rows that the values of the program break, until known[WORK] is at `end`; return how many."""
     W, T = window.peak.shape
     K, X = window.n.size, program.klass.size
     added = 0
@@ -178,6 +180,8 @@ def add_broken_rows(window: Window, known: Ints, program: Program) -> int:
                 program.upper[slack] = window.n[k]
                 program.lower[slack] = window.n[k] if window.must[k] == 1 else 0.0
                 added += 1
+                if known[WORK] >= end:
+                    return added
     for h in range(T):
         envelope = program.value[X + h]
         for _ in range(_AT_A_TIME):
@@ -195,6 +199,8 @@ def add_broken_rows(window: Window, known: Ints, program: Program) -> int:
                     return added
                 program.lower[slack] = 0.0
                 added += 1
+                if known[WORK] >= end:
+                    return added
     return added
 
 
@@ -237,4 +243,4 @@ def round_prices(window: Window, known: Ints, program: Program, line: int, facto
                 back = min(-owed, pi[w, h])
                 pi[w, h] -= back
                 owed += back
-        pi[W, h] = owed
+        pi[window.owner[h], h] += owed

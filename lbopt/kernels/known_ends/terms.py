@@ -6,7 +6,7 @@ each step shifted by the heaviest load before, so that every envelope M_h is at 
 
     cost = constant + G * sum_h M_h - sum of the work admitted,        M_h >= peak[w, h] + what w takes.
 
-Prices pi[w, h] >= 0 that add up to G at every step (row W of `pi` is the heaviest load before, which is 0 everywhere)
+Prices pi[w, h] >= 0 that add up to G at every step (row W of `pi` is a heaviest worker without free slots, whose load is 0)
 and prices mu[k] of the classes turn this into a bound, see `bounds.py`.
 
 Letters: W open workers, K classes in ascending order of total work, T steps of the window, Q the most slots of a worker.
@@ -22,8 +22,24 @@ from lbopt.kernels.arrays import Floats, Ints
 WORKERS, CONSTANT, SCALE, ADMITS_ALL = range(4)
 
 # what is known of a search
-COST, BOUND, OPEN_NODES, NODES, WORK, STARTED, CURRENT, LINES, PIVOTS, PLUNGE = range(10)
-KNOWN = 10
+(
+    COST,
+    BOUND,
+    OPEN_NODES,
+    NODES,
+    WORK,
+    STARTED,
+    CURRENT,
+    LINES,
+    PIVOTS,
+    PLUNGE,
+    INSIDE,
+    AT_NODE,
+    VISITED,
+    ORDERED,
+    OUTCOME,
+) = range(15)
+KNOWN = 15
 
 # what a node tells of its branch
 AT_WORKER, AT_CLASS, AT_LIMIT, UP_FIRST = range(4)
@@ -46,6 +62,7 @@ class Window(NamedTuple):
 
     peak: Ints  # (W, T) loads of the open workers before, less the heaviest of all workers at that step
     slots: Ints  # (W,)
+    owner: Ints  # (T,) the heaviest worker before; W is one without free slots
     v: Ints  # (K, T) work of a request of each class
     total: Ints  # (K,) the same over the window, ascending
     n: Ints  # (K,) requests
@@ -103,7 +120,7 @@ class Program(NamedTuple):
     size: Floats  # (K, T) work in units of the program
     weight: Floats  # (K,) total work in these units
     start: Floats  # (W, T) loads before in these units
-    number: Floats  # (3,) tokens per unit, objective at the nonbasic values, tolerance
+    number: Floats  # (4,) tokens per unit, objective at the nonbasic values, tolerance, cost that is dear enough
 
 
 class Nodes(NamedTuple):

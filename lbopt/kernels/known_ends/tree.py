@@ -10,7 +10,7 @@ import numpy as np
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.bounds import cheapest_pattern, exact_bound, price_requests
-from lbopt.kernels.known_ends.dictionary import DEAR, GIVEN_UP, IMPOSSIBLE, SOLVED, objective_value, run, settle_values
+from lbopt.kernels.known_ends.dictionary import DEAR, IMPOSSIBLE, SOLVED, objective_value, run, settle_values
 from lbopt.kernels.known_ends.placing import add_loads, cost_of
 from lbopt.kernels.known_ends.polish import polish
 from lbopt.kernels.known_ends.relaxation import (
@@ -23,6 +23,7 @@ from lbopt.kernels.known_ends.relaxation import (
 from lbopt.kernels.known_ends.terms import (
     AT_CLASS,
     AT_LIMIT,
+    AT_NODE,
     AT_WORKER,
     BOUND,
     CLOSED,
@@ -31,15 +32,19 @@ from lbopt.kernels.known_ends.terms import (
     CURRENT,
     DONE,
     FAR,
+    INSIDE,
     LINES,
     NODES,
     OPEN,
     OPEN_NODES,
+    ORDERED,
+    OUTCOME,
     PLUNGE,
     SCALE,
     STARTED,
     STUCK,
     UP_FIRST,
+    VISITED,
     WORK,
     WORKERS,
     Box,
@@ -50,9 +55,8 @@ from lbopt.kernels.known_ends.terms import (
     Window,
 )
 
-_ROUNDS = 200
-
-_PIVOTS = 2_000
+#: Pivots at one node, beyond which its prices are taken as they are.
+_PIVOTS = 20_000
 
 #: Outcomes of a visit.
 REFUTED, BRANCHED, SETTLED = range(3)
@@ -124,36 +128,49 @@ def dearest_chosen(window: Window, box: Box, w: int, value: Ints) -> int:
 
 
 @kernel
-def solve_node(window: Window, known: Ints, program: Program, prices: Prices, box: Box) -> int:
-    """Solve the program of the box and return the bound that its prices prove; CLOSED where the box is empty.
+def begin_node(window: Window, known: Ints, program: Program, box: Box) -> None:
+    """Give the program the bounds of the box."""
+    drop_loose_rows(known, program)
+    set_bounds(window, known, program, box)
+    settle_values(known, program)
+    program.number[3] = _dear(window, known, program)
+    known[AT_NODE] = 0
+
+
+@kernel
+def _dear(window: Window, known: Ints, program: Program) -> float:
+    """Return the objective from which on a node is not worth solving further."""
+    cutoff = (known[COST] - window.facts[CONSTANT]) / program.number[0]
+    return cutoff + 1e-9 * abs(cutoff) + 0.5 / program.number[0]
+
+
+@kernel
+def solve_node(window: Window, known: Ints, program: Program, prices: Prices, box: Box, end: int) -> tuple[bool, int]:
+    """Go on with the program of the box; return whether it is done, and the bound that its prices prove.
 
     The values of the program are its solution where the bound is below the best cost.
     """
     cost = known[COST]
-    drop_loose_rows(known, program)
-    set_bounds(window, known, program, box)
-    settle_values(known, program)
-    constant, unit = window.facts[CONSTANT], program.number[0]
-    cutoff = (cost - constant) / unit
-    margin = 1e-9 * abs(cutoff) + 0.5 / unit
-    bound = -FAR
-    for _ in range(_ROUNDS):
-        ended, line, sign, missing = run(known, program, cutoff + margin, _PIVOTS)
+    while True:
+        ended, line, sign, missing = run(known, program, end)
         if ended == IMPOSSIBLE:
-            factor = sign * (2.0 * max(1.0, cutoff - objective_value(program)) / missing)
-            round_prices(window, known, program, line, factor, prices)
-            return max(bound, exact_bound(window, prices, box))
+            needed = program.number[3] - objective_value(program)
+            round_prices(window, known, program, line, sign * 2.0 * max(1.0, needed) / missing, prices)
+            return True, exact_bound(window, prices, box)
         if ended == DEAR:
             round_prices(window, known, program, -1, 0.0, prices)
             bound = exact_bound(window, prices, box)
             if bound >= cost:
-                return bound
-            cutoff += 10.0 * margin + 1e-6 * abs(cutoff)
-            continue
-        if ended == GIVEN_UP or add_broken_rows(window, known, program) == 0:
+                return True, bound
+            program.number[3] += 10.0 / program.number[0] + 1e-6 * abs(program.number[3])
+        elif known[AT_NODE] > _PIVOTS:
             break
+        elif ended == SOLVED and add_broken_rows(window, known, program, end) == 0:
+            break
+        if known[WORK] >= end:
+            return False, -FAR
     round_prices(window, known, program, -1, 0.0, prices)
-    return max(bound, exact_bound(window, prices, box))
+    return True, exact_bound(window, prices, box)
 
 
 @kernel
@@ -290,10 +307,10 @@ def take_settled(window: Window, box: Box, prices: Prices, draft: Draft, cost: i
     prices.pi[:] = 0
     prices.mu[:] = 0
     for h in range(T):
-        top = W
+        top, load = window.owner[h], 0
         for w in range(W):
-            if draft.loads[w, h] > (0 if top == W else draft.loads[top, h]):
-                top = w
+            if draft.loads[w, h] > load:
+                top, load = w, draft.loads[w, h]
         prices.pi[top, h] = window.facts[WORKERS] * window.facts[SCALE]
     missing = 1 + max(0, cost - exact_bound(window, prices, box))
     for k in range(window.n.size):
@@ -305,11 +322,21 @@ def take_settled(window: Window, box: Box, prices: Prices, draft: Draft, cost: i
 
 
 @kernel
-def visit(
-    window: Window, known: Ints, program: Program, prices: Prices, box: Box, draft: Draft, answer: Ints, at: Ints
+def conclude(
+    window: Window,
+    known: Ints,
+    program: Program,
+    prices: Prices,
+    box: Box,
+    draft: Draft,
+    answer: Ints,
+    at: Ints,
+    bound: int,
 ) -> tuple[int, int]:
-    """Look at the box: return what came out, and its bound. A branch is told in `at`; a better assignment is kept."""
-    bound = solve_node(window, known, program, prices, box)
+    """Say what comes of a node whose program gave `bound`, and which bound it has.
+
+    A branch is told in `at`; a better assignment is kept.
+    """
     if bound >= known[COST]:
         return REFUTED, bound
     whole = not choose_branch(window, program, box, at)
@@ -344,7 +371,7 @@ def take_node(known: Ints, nodes: Nodes) -> int:
     """Take the node to visit next out of the open ones: the one just opened, or the one of least bound."""
     count = known[OPEN_NODES]
     at = count - 1
-    if known[PLUNGE] == 0:
+    if known[PLUNGE] == 0 and known[ORDERED] == 0:
         for i in range(count):
             if nodes.bound[nodes.open[i]] < nodes.bound[nodes.open[at]]:
                 at = i
@@ -367,7 +394,10 @@ def advance(
     at: Ints,
     work: int,
 ) -> int:
-    """Go on for about `work` units, at least one node; return STUCK, OPEN or DONE."""
+    """Go on for about `work` units; return STUCK, OPEN or DONE. A node may be left in its midst.
+
+    With known[ORDERED] it returns after each node, and goes on with what "at most" leaves, then with "at least".
+    """
     if known[STARTED] == 0:
         known[STARTED] = 1
         begin_program(window, known, program)
@@ -375,31 +405,41 @@ def advance(
         known[NODES] = known[OPEN_NODES] = 1
     end = known[WORK] + work
     while True:
-        if known[OPEN_NODES] == 0:
-            known[BOUND] = known[COST]
-            return DONE
-        if known[NODES] + 2 > nodes.parent.size:
-            return STUCK
-        node = take_node(known, nodes)
-        known[CURRENT] = node
-        if nodes.bound[node] < known[COST]:
-            enter(window, nodes, box, node)
-            known[WORK] += 20 + (known[LINES] * program.nonbasic.size >> 9)
-            outcome, bound = visit(window, known, program, prices, box, draft, answer, at)
-            bound = max(bound, nodes.bound[node])
-            known[PLUNGE] = 0
-            if outcome == BRANCHED:
-                up = at[UP_FIRST] == 1
-                push(known, nodes, node, at, 1 if up else -1, bound)
-                push(known, nodes, node, at, -1 if up else 1, bound)
-                known[PLUNGE] = 1
-            elif outcome == SETTLED and bound < known[COST]:
+        if known[INSIDE] == 0:
+            if known[OPEN_NODES] == 0:
+                known[BOUND] = known[COST]
+                return DONE
+            if known[NODES] + 2 > nodes.parent.size:
                 return STUCK
-        else:
-            known[PLUNGE] = 0
+            node = take_node(known, nodes)
+            if nodes.bound[node] >= known[COST]:
+                known[PLUNGE] = 0
+                continue
+            known[CURRENT], known[INSIDE] = node, 1
+            enter(window, nodes, box, node)
+            begin_node(window, known, program, box)
+            known[WORK] += 20 + (known[LINES] * program.nonbasic.size >> 9)
+        done, bound = solve_node(window, known, program, prices, box, end)
+        if not done:
+            return OPEN
+        node = known[CURRENT]
+        known[INSIDE] = known[PLUNGE] = 0
+        known[VISITED] += 1
+        outcome, bound = conclude(window, known, program, prices, box, draft, answer, at, bound)
+        bound = max(bound, nodes.bound[node])
+        if outcome == BRANCHED:
+            up = at[UP_FIRST] == 1 and known[ORDERED] == 0
+            push(known, nodes, node, at, 1 if up else -1, bound)
+            push(known, nodes, node, at, -1 if up else 1, bound)
+            known[PLUNGE] = 1
+        elif outcome == SETTLED and bound < known[COST]:
+            return STUCK
+        known[OUTCOME] = outcome if outcome == BRANCHED else REFUTED
+        if known[ORDERED] == 1:
+            return OPEN if known[OPEN_NODES] > 0 else DONE
         least = known[COST]
         for i in range(known[OPEN_NODES]):
             least = min(least, nodes.bound[nodes.open[i]])
         known[BOUND] = max(known[BOUND], least)
-        if known[WORK] >= end and known[OPEN_NODES] > 0:
+        if known[OPEN_NODES] > 0 and (known[WORK] >= end or known[VISITED] == 1):  # after the root, classes are struck
             return OPEN

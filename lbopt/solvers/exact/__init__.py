@@ -1,11 +1,21 @@
-"""lbopt's own exact searches: the face of `lbopt.kernels.search` and `lbopt.kernels.windows`.
+"""lbopt's own exact searches: the face of `lbopt.kernels.search`, `windows` and `known_ends`.
 
 Importing it imports Numba, so it is imported on use.
 """
 
+from lbopt.solvers.exact.known_ends_proof import written_known_ends_proof
+from lbopt.solvers.exact.known_ends_search import search_known_ends
 from lbopt.solvers.exact.proof import written_proof
 from lbopt.solvers.exact.search import ExactAnswer, search_exactly
 from lbopt.solvers.exact.window_proof import written_window_proof
 from lbopt.solvers.exact.windows import search_window
 
-__all__ = ["ExactAnswer", "search_exactly", "search_window", "written_proof", "written_window_proof"]
+__all__ = [
+    "ExactAnswer",
+    "search_exactly",
+    "search_known_ends",
+    "search_window",
+    "written_known_ends_proof",
+    "written_proof",
+    "written_window_proof",
+]

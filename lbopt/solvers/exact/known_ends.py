@@ -1,8 +1,6 @@
-"""Run the exact search over windows in which requests end, or slots stay empty: in slices, so that the clock is heard.
+"""A window in which requests end, or slots stay empty, in the terms of its search (`lbopt.kernels.known_ends`).
 
-Any work vectors will do; windows that all new requests outlive are answered faster by `windows.py`. The parts are in
-`lbopt.kernels.known_ends`: placements and exchanges for a first assignment, a linear program whose dual values are
-rounded to integer prices, and a branch and bound on how many of the larger requests a worker takes.
+Any work vectors will do; windows that all new requests outlive are answered faster by `windows.py`.
 """
 
 from __future__ import annotations
@@ -14,41 +12,22 @@ import numpy as np
 from lbopt.kernels.known_ends.placing import place_in_order
 from lbopt.kernels.known_ends.polish import polish
 from lbopt.kernels.known_ends.terms import (
-    BOUND,
-    COST,
-    DONE,
-    FAR,
-    KNOWN,
-    OPEN,
-    SCALE,
-    WORK,
     Box,
     Draft,
-    Nodes,
     Prices,
     Program,
     Window,
 )
-from lbopt.kernels.known_ends.tree import advance, strike
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.exact.limits import Clock
-from lbopt.solvers.exact.search import ExactAnswer
 
 #: Largest sum of magnitudes that prices are multiplied with.
 _LARGEST = 1 << 60
 
 _FINEST_SCALE = 1 << 26
 
-#: Work between two looks at the clock, about microseconds.
-_SLICE = 4_000
-
-#: Entries of the dictionary up to which there is a tree at all.
+#: Entries of the dictionary up to which a linear program is affordable.
 _LARGEST_TABLE = 1 << 23
-
-_NODES = 1 << 19
-
-_POLISH_ROUNDS = 20
 
 
 class KnownEnds:
@@ -76,7 +55,8 @@ class KnownEnds:
             n[self.filler] += empty - 1
         shift = base.max(axis=0)
         self.workers = np.flatnonzero(slots)
-        self.owner = base.argmax(axis=0)  # the heaviest before: M_h is at least its load
+        # the heaviest before, if possible one that stays as it is: M_h is at least its load
+        self.heaviest = np.where(base == shift, 1 + (slots == 0)[:, None], 0).argmax(axis=0)
         most = int(classes[-1, 0])
         load = int((shift - base.min(axis=0)).sum())
         magnitude = 4 * G * (load + (N + empty + int(slots.sum()) + 2) * (most + 1))
@@ -89,6 +69,9 @@ class KnownEnds:
         self.window = Window(
             peak=np.ascontiguousarray((base - shift)[self.workers]),
             slots=slots[self.workers],
+            owner=np.where(
+                slots[self.heaviest] > 0, np.searchsorted(self.workers, self.heaviest), self.workers.size
+            ).astype(np.int64),
             v=np.ascontiguousarray(classes[:, 1:-1]),
             total=classes[:, 0].copy(),
             n=n.astype(np.int64),
@@ -147,12 +130,14 @@ class KnownEnds:
         most = np.repeat(self.window.slots[:, None], K, axis=1)
         return Box(np.ones((W, K), dtype=np.int64), _ints(W, K), np.ascontiguousarray(most))
 
-    def program(self, box: Box) -> Program:
-        """Return the linear program of the classes that the box allows, which the search begins by itself."""
+    def program(self, box: Box) -> Program | None:
+        """Return the linear program of the classes that the box allows, which the search begins; None if too large."""
         (W, T), K = self.window.peak.shape, self.window.n.size
         worker, klass = np.nonzero(box.allowed)
         n = klass.size + T
         R = W + min(K, n) + min(W * T, 4 * T + 2 * W) + 64
+        if n * R > _LARGEST_TABLE:
+            return None
         unit = float(max(1, self.window.v.max()))
         return Program(
             klass=klass,
@@ -173,79 +158,9 @@ class KnownEnds:
             size=self.window.v / unit,
             weight=self.window.total / unit,
             start=self.window.peak / unit,
-            number=np.array([unit, 0.0, 1e-8]),
+            number=np.array([unit, 0.0, 1e-8, 0.0]),
         )
-
-
-def nodes() -> Nodes:
-    """Return room for the nodes of a tree: written before it is read."""
-    return Nodes(*(np.empty(_NODES, dtype=np.int64) for _ in range(7)))
 
 
 def _ints(*shape: int) -> IntArray:
     return np.zeros(shape, dtype=np.int64)
-
-
-class Search:
-    """A search for something cheaper than `cost`: its state, slice by slice."""
-
-    def __init__(self, decision: KnownEnds, cost: int, bound: int = -FAR) -> None:
-        self.decision = decision
-        self.known = _ints(KNOWN)
-        self.known[COST], self.known[BOUND] = cost, bound
-        self.box, self.prices, self.draft = decision.box(), decision.prices(), decision.draft()
-        self.answer = self.draft.pattern.copy()
-        self.nodes = nodes()
-        self.at = _ints(4)
-        self.program = decision.program(self.box)
-
-    def advance(self, work: int) -> int:
-        """Go on for about `work` units; return STUCK, OPEN or DONE."""
-        return advance(
-            self.decision.window,
-            self.known,
-            self.program,
-            self.prices,
-            self.box,
-            self.draft,
-            self.nodes,
-            self.answer,
-            self.at,
-            work,
-        )
-
-    def restart(self) -> None:
-        """Begin again with the columns that are left."""
-        kept = self.known[[COST, BOUND, WORK]]
-        self.known[:] = 0
-        self.known[[COST, BOUND, WORK]] = kept
-        self.program = self.decision.program(self.box)
-
-
-def search_known_ends(problem: StepProblem, best: int | None, remaining: Clock) -> ExactAnswer:
-    """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
-
-    `remaining` says how many seconds are left; None is without limit. Where the numbers are too large, or nobody can be
-    admitted, the answer is "refused".
-    """
-    decision = KnownEnds(problem)
-    if not decision.fits:
-        return ExactAnswer(None, 0, "refused")
-    window, draft = decision.window, decision.draft()
-    pattern, cost = draft.pattern, FAR
-    rest = _ints(window.v.shape[1])
-    for found in decision.placements(draft):
-        if found < cost:
-            cost, pattern = found, draft.pattern.copy()
-    search = Search(decision, cost)
-    search.answer[:] = pattern
-    stop, state = "done", OPEN
-    while state == OPEN:
-        left = remaining()
-        if left is not None and left <= 0:
-            stop = "time"
-            break
-        state = search.advance(_SLICE)
-    if state == -1:
-        stop = "stuck"
-    return ExactAnswer(decision.handed_out(search.answer), int(search.known[BOUND]), stop, cost=int(search.known[COST]))
