@@ -140,14 +140,16 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
 
     clock = countdown(time_limit)
     answer = (search_window if problem.horizon else search_exactly)(problem, value, clock)
-    proof_of = written_window_proof
-    if answer.stop == "refused" and problem.horizon:
-        answer, proof_of = search_known_ends(problem, value, clock), written_known_ends_proof
+    ends = answer.stop == "refused" and problem.horizon > 0
+    if ends:
+        answer = search_known_ends(problem, value, clock)
     if answer.stop == "refused":
         return None
 
     def written() -> Certificate:
-        return proof_of(problem, answer.bound) if problem.horizon else written_proof(problem, answer)
+        if ends:
+            return written_known_ends_proof(problem, answer.bound, answer.prices)
+        return written_window_proof(problem, answer.bound) if problem.horizon else written_proof(problem, answer)
 
     return Result.of(
         problem,

@@ -6,6 +6,8 @@ slack, and a node differs from another in bounds alone. In the ratio test, varia
 line at hand are flipped to their other bound and passed by.
 """
 
+import numpy as np
+
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.terms import AT_NODE, LINES, PIVOTS, WORK, Program
@@ -95,32 +97,43 @@ def _furthest_line(m: int, program: Program) -> int:
 
 @kernel
 def _entering(program: Program, i: int, sign: float, need: float) -> tuple[int, float]:
-    """Choose the place that enters for line i; its flips are marked in program.ratio. Returns (-1, rest) without one."""
+    """Choose the place that enters for line i; program.ratio marks with -1 what is flipped. (-1, rest) if there is none.
+
+    Places are passed in the order of their ratios, those of equal ratio together, until what they can give is enough.
+    """
     n = program.nonbasic.size
     line, ratio, reduced = program.table[i], program.ratio, program.reduced
+    places, keys = np.empty(n, np.int64), np.empty(n)
+    count = 0
     for j in range(n):
+        ratio[j] = 0.0
         x = program.nonbasic[j]
         step = sign * line[j]
-        ratio[j] = 1e300
-        if program.upper[x] - program.lower[x] > 0.0 and abs(step) > _SMALLEST_PIVOT:
-            low = program.value[x] == program.lower[x]
-            if (step > 0.0) == low:
-                ratio[j] = abs(reduced[j]) / abs(step)
-    while True:
-        best, least, size = -1, 1e299, 0.0
-        for j in range(n):
-            if ratio[j] < 0.0 or ratio[j] > least + 1e-12:
-                continue
-            if ratio[j] < least - 1e-12 or abs(line[j]) > size:
-                best, least, size = j, ratio[j], abs(line[j])
-        if best < 0:
-            return -1, need
-        x = program.nonbasic[best]
-        reach = (program.upper[x] - program.lower[x]) * size
+        if (
+            abs(step) > _SMALLEST_PIVOT
+            and program.upper[x] > program.lower[x]
+            and (step > 0.0) == (program.value[x] == program.lower[x])
+        ):
+            places[count], keys[count] = j, abs(reduced[j]) / abs(step)
+            count += 1
+    order = np.argsort(keys[:count])
+    first = 0
+    while first < count:
+        reach, best, size, last = 0.0, -1, 0.0, first
+        while last < count and keys[order[last]] <= keys[order[first]] + 1e-12:
+            j = places[order[last]]
+            x = program.nonbasic[j]
+            reach += (program.upper[x] - program.lower[x]) * abs(line[j])
+            if abs(line[j]) > size:
+                best, size = j, abs(line[j])
+            last += 1
         if reach >= need - TOLERANCE:  # flips that settle the line but for rounding would leave nothing to enter
             return best, need
         need -= reach
-        ratio[best] = -1.0
+        for at in range(first, last):
+            ratio[places[order[at]]] = -1.0
+        first = last
+    return -1, need
 
 
 @kernel

@@ -225,9 +225,9 @@ def round_prices(window: Window, known: Ints, program: Program, line: int, facto
             continue
         r = x - n
         if program.kind[r] == ENVELOPE:
-            pi[program.first[r], program.second[r]] = max(0, int(round(amount * scale)))
+            pi[program.first[r], program.second[r]] = max(0, round(amount * scale))
         elif program.kind[r] == CLASS:
-            price = int(round(amount * program.number[0] * scale))
+            price = round(amount * program.number[0] * scale)
             mu[program.first[r]] = price if window.must[program.first[r]] == 1 else min(0, price)
     for h in range(T):
         owed, largest = window.facts[WORKERS] * scale, 0

@@ -26,7 +26,6 @@ from lbopt.kernels.known_ends.terms import (
     AT_NODE,
     AT_WORKER,
     BOUND,
-    CLOSED,
     CONSTANT,
     COST,
     CURRENT,
@@ -163,9 +162,7 @@ def solve_node(window: Window, known: Ints, program: Program, prices: Prices, bo
             if bound >= cost:
                 return True, bound
             program.number[3] += 10.0 / program.number[0] + 1e-6 * abs(program.number[3])
-        elif known[AT_NODE] > _PIVOTS:
-            break
-        elif ended == SOLVED and add_broken_rows(window, known, program, end) == 0:
+        elif known[AT_NODE] > _PIVOTS or (ended == SOLVED and add_broken_rows(window, known, program, end) == 0):
             break
         if known[WORK] >= end:
             return False, -FAR

@@ -135,7 +135,7 @@ class KnownEnds:
         (W, T), K = self.window.peak.shape, self.window.n.size
         worker, klass = np.nonzero(box.allowed)
         n = klass.size + T
-        R = W + min(K, n) + min(W * T, 4 * T + 2 * W) + 64
+        R = W + min(K, int(self.window.slots.sum())) + min(W * T, 4 * T + 2 * W) + 64
         if n * R > _LARGEST_TABLE:
             return None
         unit = float(max(1, self.window.v.max()))

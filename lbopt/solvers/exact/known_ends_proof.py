@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import CertificateError
+from lbopt.kernels.known_ends.bounds import exact_bound
 from lbopt.kernels.known_ends.terms import (
     AT_CLASS,
     AT_LIMIT,
@@ -26,8 +27,10 @@ from lbopt.kernels.known_ends.terms import (
 )
 from lbopt.kernels.known_ends.tree import BRANCHED
 from lbopt.model import StepProblem
+from lbopt.model.integers import IntArray
 from lbopt.solvers.certificates import Certificate
 from lbopt.solvers.exact.known_ends import KnownEnds
+from lbopt.solvers.exact.known_ends_ascent import unpacked
 from lbopt.solvers.exact.known_ends_tree import Tree
 
 #: Records of the tree before it is given up.
@@ -37,25 +40,29 @@ _RECORDS = 100_000
 _NODE = 60_000_000
 
 
-def written_known_ends_proof(problem: StepProblem, bound: int) -> Certificate:
+def written_known_ends_proof(problem: StepProblem, bound: int, prices: IntArray | None = None) -> Certificate:
     """Return the certificate that no assignment costs less than `bound`, which the search has proved.
+
+    `prices` are those of an ascent, as `ExactAnswer` keeps them: where they prove the bound, there is no tree.
 
     Raises
     ------
     CertificateError
         Where the proof is too long to be written down.
     """
-    writer = _Writer(problem, bound)
+    writer = _Writer(problem, bound, prices)
     tree = writer.records() if bound > 0 else []
     body = {"scale": writer.scale, "strikes": writer.strikes(), "tree": tree}
     return Certificate(problem_digest=problem.digest, kind="window-prices", bound=int(bound), body=body)
 
 
 class _Writer:
-    def __init__(self, problem: StepProblem, bound: int) -> None:
+    def __init__(self, problem: StepProblem, bound: int, prices: IntArray | None) -> None:
         self.decision = KnownEnds(problem)
         self.scale = int(self.decision.window.facts[SCALE])
-        self.tree = Tree(self.decision, bound, self.decision.draft().pattern)
+        self.bound = bound
+        self.kept = [] if prices is None else [unpacked(self.decision, row) for row in prices]
+        self.tree = Tree(self.decision, bound, self.decision.draft().pattern, prices=self.kept)
         self.names: list[int] = self.decision.workers.tolist()
 
     def strikes(self) -> list[dict[str, Any]]:
@@ -64,7 +71,12 @@ class _Writer:
 
     def records(self) -> list[dict[str, Any]]:
         """Return the records of the tree, in preorder."""
-        tree, records = self.tree, []
+        tree = self.tree
+        for prices in self.kept:
+            if exact_bound(self.decision.window, prices, self.decision.box()) >= self.bound:
+                tree.strikes.clear()
+                return [self._priced(prices)]
+        records: list[dict[str, Any]] = []
         tree.known[ORDERED] = 1
         state = OPEN
         while state == OPEN:
