@@ -1,15 +1,14 @@
 """Good prices without a linear program: the volume method (Barahona and Anbil, 2000), for large fleets.
 
-At given prices each worker's cheapest pattern tells how the bound changes: the price of a load ought to rise where the
-loads of recent patterns, averaged, exceed the others at that step, and the price of a class ought to fall where more of it
-is used than there is. From the best prices so far a step is taken in that direction, and prices are put back on what is
-allowed: shares of G at each step, and no positive price of a class that may wait. The averages approach a solution of the
-linear program.
+At given prices each worker's cheapest pattern tells how the bound changes: the price of a load ought to rise where it,
+averaged over recent patterns, exceeds others of that step, and the price of a class ought to fall where more of it is
+used than there is. A step is taken in that direction, and prices are put back on what is allowed: shares of G at each
+step, and no positive price of a class that may wait. Steps shrink geometrically; the best prices are kept.
 """
 
 import numpy as np
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.terms import CONSTANT, SCALE, WORKERS, Prices, Window
 
@@ -81,7 +80,7 @@ def put_on_shares(column: Floats, sum_wanted: float) -> None:
 
 @kernel
 def first_prices(window: Window, pi: Floats, mu: Floats) -> None:
-    """Charge the heaviest worker before for every load, and each class for what it brings more than the last admitted."""
+    """Charge the heaviest worker before for all loads, and each class for what it brings above the last admitted."""
     G, n, total = window.facts[WORKERS], window.n, window.total
     pi[:] = 0.0
     for h in range(pi.shape[1]):

@@ -1,9 +1,9 @@
 """A dual simplex over bounded variables that keeps the whole dictionary, so that rows can come and go.
 
-A variable at its lower bound has a reduced cost of at least 0, one at its upper bound of at most 0. That holds from the
-start, whatever the bounds, because all columns are bounded; so there is no first phase, a row is added as the line of its
-slack, and a node differs from another in bounds alone. In the ratio test, variables whose whole range does not settle the
-line at hand are flipped to their other bound and passed by.
+A variable at its lower bound has a reduced cost of at least 0, one at its upper bound of at most 0. That holds from
+the start, whatever the bounds, because all columns are bounded; so there is no first phase, a row is added as the line
+of its slack, and a node differs from another in bounds alone. In the ratio test, variables whose whole range does not
+settle the line at hand are flipped to their other bound and passed by.
 """
 
 import numpy as np
@@ -16,6 +16,12 @@ from lbopt.kernels.known_ends.terms import AT_NODE, LINES, PIVOTS, WORK, Program
 TOLERANCE = 1e-9
 
 _SMALLEST_PIVOT = 1e-8
+
+#: Places of a line that its length is estimated from.
+_SAMPLED = 256
+
+#: Ratios that differ by less are taken for equal.
+_TIE = 1e-11
 
 # how a run ends
 SOLVED, IMPOSSIBLE, DEAR, PAUSED = range(4)
@@ -85,21 +91,32 @@ def pivot(m: int, program: Program, i: int, e: int) -> None:
 
 @kernel
 def _furthest_line(m: int, program: Program) -> int:
-    """Return the line whose variable is furthest outside its bounds; -1 where all are inside."""
-    worst, found = TOLERANCE * 10.0, -1
+    """Return the line whose variable is furthest outside its bounds for the length of the line; -1 if all are inside.
+
+    This is the steepest edge of the dual program, but that lengths are estimated from some of the places.
+    """
+    n = program.nonbasic.size
+    stride = max(1, n // _SAMPLED)
+    worst, found = 0.0, -1
     for i in range(m):
         x = program.basis[i]
         off = max(program.lower[x] - program.value[x], program.value[x] - program.upper[x])
-        if off > worst:
-            worst, found = off, i
+        if off > TOLERANCE * 10.0:
+            line, length = program.table[i], 0.0
+            for j in range(i % stride, n, stride):
+                length += line[j] * line[j]
+            score = off * off / (1.0 + length * stride)
+            if score > worst:
+                worst, found = score, i
     return found
 
 
 @kernel
 def _entering(program: Program, i: int, sign: float, need: float) -> tuple[int, float]:
-    """Choose the place that enters for line i; program.ratio marks with -1 what is flipped. (-1, rest) if there is none.
+    """Choose the place that enters for line i; program.ratio marks with -1 what is flipped. (-1, rest) without one.
 
-    Places are passed in the order of their ratios, those of equal ratio together, until what they can give is enough.
+    Places are passed in the order of their ratios, of equal ones that with the largest factor first, until what they can
+    give is enough.
     """
     n = program.nonbasic.size
     line, ratio, reduced = program.table[i], program.ratio, program.reduced
@@ -114,25 +131,17 @@ def _entering(program: Program, i: int, sign: float, need: float) -> tuple[int, 
             and program.upper[x] > program.lower[x]
             and (step > 0.0) == (program.value[x] == program.lower[x])
         ):
-            places[count], keys[count] = j, abs(reduced[j]) / abs(step)
+            places[count], keys[count] = j, abs(reduced[j]) / abs(step) + _TIE / (1.0 + abs(step))
             count += 1
     order = np.argsort(keys[:count])
-    first = 0
-    while first < count:
-        reach, best, size, last = 0.0, -1, 0.0, first
-        while last < count and keys[order[last]] <= keys[order[first]] + 1e-12:
-            j = places[order[last]]
-            x = program.nonbasic[j]
-            reach += (program.upper[x] - program.lower[x]) * abs(line[j])
-            if abs(line[j]) > size:
-                best, size = j, abs(line[j])
-            last += 1
+    for at in range(count):
+        j = places[order[at]]
+        x = program.nonbasic[j]
+        reach = (program.upper[x] - program.lower[x]) * abs(line[j])
         if reach >= need - TOLERANCE:  # flips that settle the line but for rounding would leave nothing to enter
-            return best, need
+            return j, need
         need -= reach
-        for at in range(first, last):
-            ratio[places[order[at]]] = -1.0
-        first = last
+        ratio[j] = -1.0
     return -1, need
 
 

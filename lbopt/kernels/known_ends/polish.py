@@ -12,7 +12,7 @@ from lbopt.kernels.known_ends.terms import WORKERS, Draft, Window
 
 @kernel
 def note_tops(loads: Ints, tops: Ints) -> None:
-    """Set tops[h] to the heaviest load, its worker, the second, its worker, and the third; -1 is who was heaviest before."""
+    """Set tops[h] to the heaviest load, its worker, the second, its worker, the third; -1 is the heaviest before."""
     W, T = loads.shape
     for h in range(T):
         a, b, c = 0, -(1 << 60), -(1 << 60)

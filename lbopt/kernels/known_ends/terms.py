@@ -6,12 +6,12 @@ each step shifted by the heaviest load before, so that every envelope M_h is at 
 
     cost = constant + G * sum_h M_h - sum of the work admitted,        M_h >= peak[w, h] + what w takes.
 
-Prices pi[w, h] >= 0 that add up to G at every step (row W of `pi` is a heaviest worker without free slots, whose load is 0)
-and prices mu[k] of the classes turn this into a bound, see `bounds.py`.
+Prices pi[w, h] >= 0 that add up to G at every step (row W of `pi` is a heaviest worker without free slots, whose load
+is 0) and prices mu[k] of the classes turn this into a bound, see `bounds.py`.
 
-Letters: W open workers, K classes in ascending order of total work, T steps of the window, Q the most slots of a worker.
-A *chain* count C[w, j] is the number of requests of classes j, j + 1, ... on worker w. The search branches on them: they
-split many requests that are nearly alike where one class after the other would change nothing.
+Letters: W open workers, K classes in ascending order of total work, T steps of the window, Q the most slots of a
+worker. A *chain* count C[w, j] is the number of requests of classes j, j + 1, ... on worker w. The search branches on
+them: they split many requests that are nearly alike where one class after the other would change nothing.
 """
 
 from typing import NamedTuple

@@ -1,16 +1,16 @@
 """Check a certificate of the kind "window-prices": a tree of counts, with prices at each leaf that close it.
 
-For any window. Requests with equal work and the same duty to be admitted form a class; classes are numbered in the order
-of (total work over the window, work at each step, duty). Where fewer requests wait than there are slots, requests that
-bring nothing fill the others, so worker g takes exactly c_g requests (its slots, or all requests where these are fewer).
-With M_h the largest load at step h, G workers, and v[k][h] the work of class k,
+For any window. Requests with equal work and the same duty to be admitted form a class; classes are numbered in the
+order of (total work over the window, work at each step, duty). Where fewer requests wait than there are slots, requests
+that bring nothing fill the others, so worker g takes exactly c_g requests (its slots, or all requests where these are
+fewer). With M_h the largest load at step h, G workers, and v[k][h] the work of class k,
 
     cost = sum_h G M_h - sum of the loads.
 
-Take any prices pi[g][h] >= 0 that add up to G at every h, and prices mu[k], which are not positive where requests of the
-class may wait. Since M_h >= L_g(h), and no more than n_k requests of class k are used (exactly n_k where all have to be),
+Take any prices pi[g][h] >= 0 that add up to G at every h, and prices mu[k], which are not positive where requests of
+the class may wait. Since M_h >= L_g(h), and at most n_k requests of class k are used (exactly n_k where all must be),
 
-    cost >= sum_gh (pi[g][h] - 1) base[g][h] + sum_k n_k mu[k] + sum over workers of the cheapest set of c_g requests,
+    cost >= sum_gh (pi[g][h] - 1) base[g][h] + sum_k n_k mu[k] + sum over workers of the cheapest c_g requests,
 
 where a request of class k costs worker g the amount sum_h (pi[g][h] - 1) v[k][h] - mu[k]. All in integers: prices are
 given in 1/scale. The cheapest set is found by a table over (classes, requests), from the last class down.
@@ -20,8 +20,8 @@ given in 1/scale. The cheapest set is found by a table over (classes, requests),
                                where the sum above, with one request of the class in the place of the dearest of the
                                worker's cheapest set, is no less than the bound
     "tree": the records in preorder; a record is prices, a leaf: by them nothing in the node is below the bound; or
-        {"worker": g, "class": j, "at_most": a}   a branch: of the requests of classes j, j + 1, ... worker g takes at most
-                                                  a (the first subtree), or at least a + 1 (the second)
+        {"worker": g, "class": j, "at_most": a}   a branch: of the requests of classes j, j + 1, ... worker g takes at
+                                                  most a (the first subtree), or at least a + 1 (the second)
 
     prices are {"loads": [[g, h, pi], ...], "classes": [[k, mu], ...]}; what is not listed is 0.
 """

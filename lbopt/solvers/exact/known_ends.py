@@ -27,7 +27,7 @@ _LARGEST = 1 << 60
 _FINEST_SCALE = 1 << 26
 
 #: Entries of the dictionary up to which a linear program is affordable.
-_LARGEST_TABLE = 1 << 23
+_LARGEST_TABLE = 1 << 22
 
 
 class KnownEnds:

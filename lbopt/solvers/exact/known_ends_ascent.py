@@ -1,4 +1,7 @@
-"""Prices by ascent for large windows in which requests end: `lbopt.kernels.known_ends.ascent`, and their exact bound."""
+"""Prices by ascent for large windows in which requests end, and the bound that they prove.
+
+The steps are those of `lbopt.kernels.known_ends.ascent`.
+"""
 
 from __future__ import annotations
 

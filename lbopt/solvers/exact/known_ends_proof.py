@@ -1,7 +1,7 @@
 """Write the proof of a search over a window in which requests end down: the tree, and the prices at its leaves.
 
-The tree is grown again with the bound as the cost to stay below, "at most" before "at least", so that its records are in
-preorder. Nothing here has to be trusted: `lbopt.solvers.certificates.check` believes none of it.
+The tree is grown again with the bound as the cost to stay below, "at most" before "at least", so that its records are
+in preorder. Nothing here has to be trusted: `lbopt.solvers.certificates.check` believes none of it.
 """
 
 from __future__ import annotations

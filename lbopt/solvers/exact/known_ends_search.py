@@ -1,7 +1,7 @@
 """Run the exact search over windows in which requests end, or slots stay empty: in slices, so that the clock is heard.
 
-First the placements of `greedy_assignment`, and exchanges; in large windows prices by ascent, which rule out most classes
-on most workers; then the tree of linear programs, where these are not too large.
+First the placements of `greedy_assignment`, and exchanges; in large windows prices by ascent, and assignments shaken
+and improved; then the tree of linear programs, where these are not too large.
 """
 
 from __future__ import annotations
