@@ -65,15 +65,18 @@ def cheapest_patterns(window: Window, pi: Floats, mu: Floats, loads: Floats, use
 
 @kernel
 def put_on_shares(column: Floats, sum_wanted: float) -> None:
-    """Replace a column by the nearest one without negative entries that adds up to `sum_wanted`."""
-    ordered = -np.sort(-column)
-    total, level = 0.0, 0.0
-    for i in range(ordered.size):
-        total += ordered[i]
-        candidate = (total - sum_wanted) / (i + 1)
-        if ordered[i] <= candidate:
+    """Replace a column by the nearest one without negative entries that adds up to `sum_wanted` (Michelot, 1986)."""
+    level, count = -1e300, -1
+    while True:
+        total, kept = 0.0, 0
+        for i in range(column.size):
+            if column[i] > level:
+                total += column[i]
+                kept += 1
+        if kept == count:
             break
-        level = candidate
+        count = kept
+        level = (total - sum_wanted) / kept
     for i in range(column.size):
         column[i] = max(0.0, column[i] - level)
 
@@ -96,6 +99,13 @@ def first_prices(window: Window, pi: Floats, mu: Floats) -> None:
 
 
 @kernel
+def _mix(target: Floats, source: Floats, share: float) -> None:
+    """Let `target` take a share of `source`."""
+    for i in range(target.size):
+        target[i] += share * (source[i] - target[i])
+
+
+@kernel
 def ascend(
     window: Window,
     goal: float,
@@ -112,18 +122,23 @@ def ascend(
     W, T = window.peak.shape
     K, G = window.n.size, window.facts[WORKERS]
     loads, used, column = np.empty((W + 1, T)), np.empty(K), np.empty(W + 1)
-    unit = max(1.0, window.total.mean() / np.sqrt(float(T)))
+    unit = 0.0
+    for k in range(K):
+        unit += window.total[k]
+    unit = max(1.0, unit / (K * float(T) ** 0.5))
     for _ in range(steps):
         found = cheapest_patterns(window, pi, mu, loads, used)
         if numbers[STARTED] == 0.0:
-            mean_loads[:], mean_used[:] = loads, used
+            _mix(mean_loads.ravel(), loads.ravel(), 1.0)
+            _mix(mean_used, used, 1.0)
             numbers[BEST] = found - 1.0
             numbers[STARTED] = 1.0
-        mean_loads[:] = (1.0 - _NEW) * mean_loads + _NEW * loads
-        mean_used[:] = (1.0 - _NEW) * mean_used + _NEW * used
+        _mix(mean_loads.ravel(), loads.ravel(), _NEW)
+        _mix(mean_used, used, _NEW)
         if found > numbers[BEST]:
             numbers[BEST] = found
-            best_pi[:], best_mu[:] = pi, mu
+            _mix(best_pi.ravel(), pi.ravel(), 1.0)
+            _mix(best_mu, mu, 1.0)
         numbers[STEP] *= numbers[SHRINK]
         length = 0.0
         for h in range(T):
@@ -148,7 +163,8 @@ def ascend(
             for w in range(W + 1):
                 column[w] = pi[w, h] + step * mean_loads[w, h]
             put_on_shares(column, float(G))
-            pi[:, h] = column
+            for w in range(W + 1):
+                pi[w, h] = column[w]
 
 
 @kernel
@@ -166,5 +182,5 @@ def round_ascent(window: Window, pi: Floats, mu: Floats, prices: Prices) -> None
                 largest = w
         prices.pi[largest, h] += owed
     for k in range(window.n.size):
-        price = int(np.floor(mu[k] * scale + 0.5))
+        price = round(mu[k] * scale)
         prices.mu[k] = price if window.must[k] == 1 else min(0, price)

@@ -112,11 +112,27 @@ def _furthest_line(m: int, program: Program) -> int:
 
 
 @kernel
+def _sift(places: Ints, keys: Floats, at: int, count: int) -> None:
+    """Let an entry of a heap sink to where it belongs; the least key is on top."""
+    while True:
+        below = 2 * at + 1
+        if below >= count:
+            return
+        if below + 1 < count and keys[below + 1] < keys[below]:
+            below += 1
+        if keys[at] <= keys[below]:
+            return
+        places[at], places[below] = places[below], places[at]
+        keys[at], keys[below] = keys[below], keys[at]
+        at = below
+
+
+@kernel
 def _entering(program: Program, i: int, sign: float, need: float) -> tuple[int, float]:
     """Choose the place that enters for line i; program.ratio marks with -1 what is flipped. (-1, rest) without one.
 
-    Places are passed in the order of their ratios, of equal ones that with the largest factor first, until what they can
-    give is enough.
+    Places are passed in the order of their ratios, of equal ones that with the largest factor first, until what they
+    can give is enough.
     """
     n = program.nonbasic.size
     line, ratio, reduced = program.table[i], program.ratio, program.reduced
@@ -133,15 +149,19 @@ def _entering(program: Program, i: int, sign: float, need: float) -> tuple[int, 
         ):
             places[count], keys[count] = j, abs(reduced[j]) / abs(step) + _TIE / (1.0 + abs(step))
             count += 1
-    order = np.argsort(keys[:count])
-    for at in range(count):
-        j = places[order[at]]
+    for at in range(count // 2 - 1, -1, -1):
+        _sift(places, keys, at, count)
+    while count > 0:
+        j = places[0]
         x = program.nonbasic[j]
         reach = (program.upper[x] - program.lower[x]) * abs(line[j])
         if reach >= need - TOLERANCE:  # flips that settle the line but for rounding would leave nothing to enter
             return j, need
         need -= reach
         ratio[j] = -1.0
+        count -= 1
+        places[0], keys[0] = places[count], keys[count]
+        _sift(places, keys, 0, count)
     return -1, need
 
 

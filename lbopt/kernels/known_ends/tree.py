@@ -102,7 +102,7 @@ def strike(window: Window, prices: Prices, box: Box, cost: int) -> int:
     struck = 0
     for w in range(W):
         price_requests(window, prices.pi, prices.mu, w, prices.value)
-        dearest = dearest_chosen(window, box, w, prices.value)
+        dearest = dearest_chosen(window, box, w, prices.value, prices.best)
         for k in range(K):
             if box.allowed[w, k] == 1 and prices.value[k] > dearest:
                 raised = base + prices.value[k] - dearest
@@ -113,17 +113,22 @@ def strike(window: Window, prices: Prices, box: Box, cost: int) -> int:
 
 
 @kernel
-def dearest_chosen(window: Window, box: Box, w: int, value: Ints) -> int:
-    """Return the slots[w]-th least value of the requests that are allowed, copies counted."""
-    order = np.argsort(value)
-    count = 0
-    for i in range(order.size):
-        k = order[i]
-        if box.allowed[w, k] == 1:
-            count += window.n[k]
-            if count >= window.slots[w]:
-                return value[k]
-    return FAR
+def dearest_chosen(window: Window, box: Box, w: int, value: Ints, best: Ints) -> int:
+    """Return the slots[w]-th least value of the requests that are allowed, copies counted; FAR where they are fewer."""
+    c, held = window.slots[w], 0
+    for k in range(value.size):
+        if box.allowed[w, k] == 0:
+            continue
+        for _ in range(min(c, window.n[k])):
+            if held == c and value[k] >= best[c - 1]:
+                break
+            at = held if held < c else c - 1
+            while at > 0 and best[at - 1] > value[k]:
+                best[at] = best[at - 1]
+                at -= 1
+            best[at] = value[k]
+            held = min(c, held + 1)
+    return best[c - 1] if held == c else FAR
 
 
 @kernel
@@ -175,17 +180,18 @@ def round_solution(window: Window, program: Program, draft: Draft, rest: Ints) -
     """Make an assignment of the program's values, the largest ones first, and polish it; return its cost or FAR."""
     W, K = window.slots.size, window.n.size
     X = program.klass.size
-    amounts = np.zeros(X)
-    for x in range(X):
-        amounts[x] = -program.value[x]
-    order = np.argsort(amounts)
+    largest, below = 1e300, 0
     room = window.slots.copy()
     draft.left[:] = window.n
-    for i in range(X):
-        x = order[i]
-        amount = program.value[x]
-        if amount < 1e-9:
+    while True:
+        x, amount = -1, 1e-6
+        for other in range(X):  # the next one in descending order, ties in the order of columns
+            value = program.value[other]
+            if value > amount and (value < largest or (value == largest and other > below)):
+                x, amount = other, value
+        if x < 0:
             break
+        largest, below = amount, x
         k, w = program.klass[x], program.worker[x]
         for _ in range(max(1, int(min(amount, float(window.slots[w])) + 0.5))):
             if room[w] > 0 and draft.left[k] > 0:
@@ -197,7 +203,7 @@ def round_solution(window: Window, program: Program, draft: Draft, rest: Ints) -
     for w in range(W):
         while room[w] > 0:
             best, near = -1, FAR
-            goal = program.value[program.klass.size] * 0.0
+            goal = 0.0
             for h in range(window.v.shape[1]):
                 goal += program.value[X + h] - program.start[w, h]
             for q in range(room[w], window.slots[w]):
