@@ -10,6 +10,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.known_ends.copying import mix_row, mix_rows
 from lbopt.kernels.known_ends.terms import CONSTANT, SCALE, WORKERS, Prices, Window
 
 # numbers of an ascent
@@ -29,8 +30,10 @@ def cheapest_patterns(window: Window, pi: Floats, mu: Floats, loads: Floats, use
     cost = np.empty(K)
     most = window.slots.max()
     chosen, dear = np.empty(most, np.int64), np.empty(most)
-    used[:] = 0.0
-    loads[W, :] = 0.0
+    for k in range(K):
+        used[k] = 0.0
+    for h in range(T):
+        loads[W, h] = 0.0
     for k in range(K):
         value += n[k] * mu[k]
     for w in range(W):
@@ -85,7 +88,9 @@ def put_on_shares(column: Floats, sum_wanted: float) -> None:
 def first_prices(window: Window, pi: Floats, mu: Floats) -> None:
     """Charge the heaviest worker before for all loads, and each class for what it brings above the last admitted."""
     G, n, total = window.facts[WORKERS], window.n, window.total
-    pi[:] = 0.0
+    for h in range(pi.shape[1]):
+        for w in range(pi.shape[0]):
+            pi[w, h] = 0.0
     for h in range(pi.shape[1]):
         pi[window.owner[h], h] = G
     room = window.slots.sum()
@@ -96,13 +101,6 @@ def first_prices(window: Window, pi: Floats, mu: Floats) -> None:
         room -= n[k]
     for k in range(n.size):
         mu[k] = min(0.0, least - total[k])
-
-
-@kernel
-def _mix(target: Floats, source: Floats, share: float) -> None:
-    """Let `target` take a share of `source`."""
-    for i in range(target.size):
-        target[i] += share * (source[i] - target[i])
 
 
 @kernel
@@ -129,16 +127,16 @@ def ascend(
     for _ in range(steps):
         found = cheapest_patterns(window, pi, mu, loads, used)
         if numbers[STARTED] == 0.0:
-            _mix(mean_loads.ravel(), loads.ravel(), 1.0)
-            _mix(mean_used, used, 1.0)
+            mix_rows(mean_loads, loads, 1.0)
+            mix_row(mean_used, used, 1.0)
             numbers[BEST] = found - 1.0
             numbers[STARTED] = 1.0
-        _mix(mean_loads.ravel(), loads.ravel(), _NEW)
-        _mix(mean_used, used, _NEW)
+        mix_rows(mean_loads, loads, _NEW)
+        mix_row(mean_used, used, _NEW)
         if found > numbers[BEST]:
             numbers[BEST] = found
-            _mix(best_pi.ravel(), pi.ravel(), 1.0)
-            _mix(best_mu, mu, 1.0)
+            mix_rows(best_pi, pi, 1.0)
+            mix_row(best_mu, mu, 1.0)
         numbers[STEP] *= numbers[SHRINK]
         length = 0.0
         for h in range(T):

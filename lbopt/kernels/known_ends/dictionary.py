@@ -235,7 +235,8 @@ def drop_line(known: Ints, program: Program, i: int) -> None:
     last = known[LINES] - 1
     program.where[program.basis[i]] = -(1 << 40)
     if i != last:
-        program.table[i, :] = program.table[last]
+        for j in range(program.nonbasic.size):
+            program.table[i, j] = program.table[last, j]
         program.rest[i] = program.rest[last]
         program.basis[i] = program.basis[last]
         program.where[program.basis[i]] = -1 - i

@@ -1,7 +1,10 @@
 """First assignments: the rules of `lbopt.solvers.greedy`, here compiled; and the costs that all assignments share."""
 
+import numpy as np
+
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.known_ends.copying import copy_row
 from lbopt.kernels.known_ends.terms import CONSTANT, FAR, WORKERS, Draft, Window
 
 
@@ -22,7 +25,7 @@ def cost_of(window: Window, loads: Ints) -> int:
 @kernel
 def add_loads(window: Window, draft: Draft) -> None:
     """Set draft.loads and draft.left from draft.pattern."""
-    draft.left[:] = window.n
+    copy_row(draft.left, window.n)
     W, T = window.peak.shape
     for w in range(W):
         for h in range(T):
@@ -42,8 +45,7 @@ def place_in_order(window: Window, order: Ints, count: int, by_envelope: int, fi
     """
     pattern, loads, tops = draft.pattern, draft.loads, draft.tops
     W, T = window.peak.shape
-    used = draft.left  # of the workers first, of the classes when the loads are added up
-    room = pattern[:, 0] * 0
+    room = np.empty(W, np.int64)
     for w in range(W):
         room[w] = window.slots[w]
         for h in range(T):
@@ -72,5 +74,4 @@ def place_in_order(window: Window, order: Ints, count: int, by_envelope: int, fi
     for w in range(W):
         for q in range(room[w]):
             pattern[w, q] = filler
-    used[:] = 0
     add_loads(window, draft)

@@ -14,6 +14,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.known_ends.copying import fill_row, fill_rows
 from lbopt.kernels.known_ends.dictionary import add_variable, clear_line, drop_line
 from lbopt.kernels.known_ends.terms import (
     CHAIN,
@@ -80,7 +81,7 @@ def begin_program(window: Window, known: Ints, program: Program) -> None:
     """Start with all columns and envelopes nonbasic, and the rows of the workers."""
     X, n = program.klass.size, program.nonbasic.size
     known[LINES] = 0
-    program.kind[:] = -1
+    fill_row(program.kind, -1)
     for x in range(n):
         program.nonbasic[x] = program.where[x] = x
         if x < X:
@@ -160,7 +161,10 @@ def add_broken_rows(window: Window, known: Ints, program: Program, end: int) -> 
     W, T = window.peak.shape
     K, X = window.n.size, program.klass.size
     added = 0
-    taken, load = np.zeros(K), program.start.copy()
+    taken, load = np.zeros(K), np.empty((W, T))
+    for w in range(W):
+        for h in range(T):
+            load[w, h] = program.start[w, h]
     for x in range(X):
         amount = program.value[x]
         if amount > 1e-11:
@@ -210,8 +214,8 @@ def round_prices(window: Window, known: Ints, program: Program, line: int, facto
     n, W, T = program.nonbasic.size, window.slots.size, window.v.shape[1]
     scale = window.facts[SCALE]
     pi, mu = prices.pi, prices.mu
-    pi[:] = 0
-    mu[:] = 0
+    fill_rows(pi, 0)
+    fill_row(mu, 0)
     for j in range(n + 1):
         if j < n:
             x, amount = program.nonbasic[j], program.reduced[j]

@@ -5,6 +5,7 @@ Chance is a linear congruence of its own, so that equal calls give equal answers
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.known_ends.copying import copy_rows
 from lbopt.kernels.known_ends.placing import add_loads
 from lbopt.kernels.known_ends.polish import note_tops
 from lbopt.kernels.known_ends.terms import Draft, Window
@@ -21,7 +22,7 @@ def draw(chance: Ints, below: int) -> int:
 def shake(window: Window, draft: Draft, pattern: Ints, moves: int, chance: Ints) -> None:
     """Set draft to `pattern` with about `moves` requests exchanged, most of them of a heaviest worker."""
     W, T = window.peak.shape
-    draft.pattern[:] = pattern
+    copy_rows(draft.pattern, pattern)
     add_loads(window, draft)
     note_tops(draft.loads, draft.tops)
     heavy = draft.tops[draw(chance, T), 1]

@@ -10,6 +10,7 @@ import numpy as np
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.bounds import cheapest_pattern, exact_bound, price_requests
+from lbopt.kernels.known_ends.copying import copy_row, copy_rows, fill_row, fill_rows
 from lbopt.kernels.known_ends.dictionary import DEAR, IMPOSSIBLE, SOLVED, objective_value, run, settle_values
 from lbopt.kernels.known_ends.placing import add_loads, cost_of
 from lbopt.kernels.known_ends.polish import polish
@@ -64,9 +65,9 @@ REFUTED, BRANCHED, SETTLED = range(3)
 @kernel
 def enter(window: Window, nodes: Nodes, box: Box, node: int) -> None:
     """Set the chain counts of the box to what the node and those above it say."""
-    box.least[:] = 0
+    fill_rows(box.least, 0)
     for w in range(window.slots.size):
-        box.most[w, :] = window.slots[w]
+        fill_row(box.most[w], window.slots[w])
     while node > 0:
         w, j, a = nodes.worker[node], nodes.klass[node], nodes.limit[node]
         if nodes.sense[node] > 0:
@@ -181,8 +182,9 @@ def round_solution(window: Window, program: Program, draft: Draft, rest: Ints) -
     W, K = window.slots.size, window.n.size
     X = program.klass.size
     largest, below = 1e300, 0
-    room = window.slots.copy()
-    draft.left[:] = window.n
+    room = np.empty(W, np.int64)
+    copy_row(room, window.slots)
+    copy_row(draft.left, window.n)
     while True:
         x, amount = -1, 1e-6
         for other in range(X):  # the next one in descending order, ties in the order of columns
@@ -262,7 +264,7 @@ def choose_branch(window: Window, program: Program, box: Box, at: Ints) -> bool:
             if amount[w, k] <= 1e-7:
                 continue
             if above >= 0:
-                part = count - np.floor(count)
+                part = count - int(count)
                 score = min(part, 1.0 - part) * (program.weight[above] - program.weight[k] + 1e-3)
                 if min(part, 1.0 - part) > 1e-6 and score > best:
                     best = score
@@ -270,7 +272,7 @@ def choose_branch(window: Window, program: Program, box: Box, at: Ints) -> bool:
                     j = above
                     while j > k + 1 and program.weight[j - 1] >= middle:
                         j -= 1
-                    at[AT_WORKER], at[AT_CLASS], at[AT_LIMIT] = w, j, int(np.floor(count))
+                    at[AT_WORKER], at[AT_CLASS], at[AT_LIMIT] = w, j, int(count)
                     at[UP_FIRST] = 1 if part > 0.5 else 0
             above = k
             count += amount[w, k]
@@ -307,8 +309,8 @@ def take_settled(window: Window, box: Box, prices: Prices, draft: Draft, cost: i
         if q < window.slots[w]:
             return FAR
     add_loads(window, draft)
-    prices.pi[:] = 0
-    prices.mu[:] = 0
+    fill_rows(prices.pi, 0)
+    fill_row(prices.mu, 0)
     for h in range(T):
         top, load = window.owner[h], 0
         for w in range(W):
@@ -343,17 +345,17 @@ def conclude(
     if bound >= known[COST]:
         return REFUTED, bound
     whole = not choose_branch(window, program, box, at)
-    cost = round_solution(window, program, draft, draft.tops[:, 0].copy())
+    cost = round_solution(window, program, draft, np.empty(window.v.shape[1], np.int64))
     if cost < known[COST]:
         known[COST] = cost
-        answer[:] = draft.pattern
+        copy_rows(answer, draft.pattern)
         if bound >= cost:
             return REFUTED, bound
     if whole and not split_anyhow(window, box, at):
         cost = take_settled(window, box, prices, draft, known[COST])
         if cost < known[COST]:
             known[COST] = cost
-            answer[:] = draft.pattern
+            copy_rows(answer, draft.pattern)
         return SETTLED, max(bound, exact_bound(window, prices, box))
     return BRANCHED, bound
 
