@@ -22,24 +22,10 @@ from lbopt.kernels.arrays import Floats, Ints
 WORKERS, CONSTANT, SCALE, ADMITS_ALL = range(4)
 
 # what is known of a search
-(
-    COST,
-    BOUND,
-    OPEN_NODES,
-    NODES,
-    WORK,
-    STARTED,
-    CURRENT,
-    LINES,
-    PIVOTS,
-    PLUNGE,
-    INSIDE,
-    AT_NODE,
-    VISITED,
-    ORDERED,
-    OUTCOME,
-) = range(15)
-KNOWN = 15
+COST, BOUND, OPEN_NODES, NODES, WORK, STARTED, CURRENT, LINES = range(8)
+PIVOTS, PLUNGE, INSIDE, AT_NODE, VISITED, ORDERED, OUTCOME, FRESH = range(8, 16)
+STALE = 16
+KNOWN = 17
 
 # what a node tells of its branch
 AT_WORKER, AT_CLASS, AT_LIMIT, UP_FIRST = range(4)

@@ -32,6 +32,7 @@ from lbopt.kernels.known_ends.terms import (
     CURRENT,
     DONE,
     FAR,
+    FRESH,
     INSIDE,
     LINES,
     NODES,
@@ -41,6 +42,7 @@ from lbopt.kernels.known_ends.terms import (
     OUTCOME,
     PLUNGE,
     SCALE,
+    STALE,
     STARTED,
     STUCK,
     UP_FIRST,
@@ -139,7 +141,7 @@ def begin_node(window: Window, known: Ints, program: Program, box: Box) -> None:
     set_bounds(window, known, program, box)
     settle_values(known, program)
     program.number[3] = _dear(window, known, program)
-    known[AT_NODE] = 0
+    known[AT_NODE] = known[FRESH] = 0
 
 
 @kernel
@@ -153,27 +155,46 @@ def _dear(window: Window, known: Ints, program: Program) -> float:
 def solve_node(window: Window, known: Ints, program: Program, prices: Prices, box: Box, end: int) -> tuple[bool, int]:
     """Go on with the program of the box; return whether it is done, and the bound that its prices prove.
 
-    The values of the program are its solution where the bound is below the best cost.
+    The values of the program are its solution where the bound is below the best cost. Where the exact bound falls short
+    of the program's objective, the dictionary has gathered errors of rounding, and is made anew.
     """
     cost = known[COST]
     while True:
         ended, line, sign, missing = run(known, program, end)
+        objective = objective_value(program)
         if ended == IMPOSSIBLE:
-            needed = program.number[3] - objective_value(program)
+            needed = program.number[3] - objective
             round_prices(window, known, program, line, sign * 2.0 * max(1.0, needed) / missing, prices)
-            return True, exact_bound(window, prices, box)
-        if ended == DEAR:
+            bound = exact_bound(window, prices, box)
+            if bound >= cost or known[FRESH] == 1:
+                return True, bound
+            _renew(window, known, program, box)
+        elif (
+            ended == DEAR
+            or known[AT_NODE] > _PIVOTS
+            or (ended == SOLVED and add_broken_rows(window, known, program, end) == 0)
+        ):
             round_prices(window, known, program, -1, 0.0, prices)
             bound = exact_bound(window, prices, box)
             if bound >= cost:
                 return True, bound
-            program.number[3] += 10.0 / program.number[0] + 1e-6 * abs(program.number[3])
-        elif known[AT_NODE] > _PIVOTS or (ended == SOLVED and add_broken_rows(window, known, program, end) == 0):
-            break
+            promised = window.facts[CONSTANT] + objective * program.number[0]
+            if bound < promised - 1.0 - 1e-7 * abs(promised) and known[FRESH] == 0:
+                _renew(window, known, program, box)
+            elif ended == DEAR:
+                program.number[3] = objective + 10.0 / program.number[0] + 1e-6 * abs(objective)
+            else:
+                return True, bound
         if known[WORK] >= end:
             return False, -FAR
-    round_prices(window, known, program, -1, 0.0, prices)
-    return True, exact_bound(window, prices, box)
+
+
+@kernel
+def _renew(window: Window, known: Ints, program: Program, box: Box) -> None:
+    """Begin the program anew, once for a node."""
+    begin_program(window, known, program)
+    begin_node(window, known, program, box)
+    known[FRESH] = 1
 
 
 @kernel
@@ -251,7 +272,7 @@ def _place_owed(window: Window, draft: Draft, room: Ints) -> None:
 
 
 @kernel
-def choose_branch(window: Window, program: Program, box: Box, at: Ints) -> bool:
+def choose_branch(window: Window, program: Program, prices: Prices, box: Box, at: Ints) -> bool:
     """Choose worker, class and limit of the chain count to split on; return False where the solution is whole."""
     W, K = window.slots.size, window.n.size
     amount = np.zeros((W, K))
@@ -265,7 +286,10 @@ def choose_branch(window: Window, program: Program, box: Box, at: Ints) -> bool:
                 continue
             if above >= 0:
                 part = count - int(count)
-                score = min(part, 1.0 - part) * (program.weight[above] - program.weight[k] + 1e-3)
+                differ = 1e-3
+                for h in range(window.v.shape[1]):
+                    differ += prices.pi[w, h] * abs(program.size[above, h] - program.size[k, h])
+                score = min(part, 1.0 - part) * differ
                 if min(part, 1.0 - part) > 1e-6 and score > best:
                     best = score
                     middle = 0.5 * (program.weight[above] + program.weight[k])
@@ -344,7 +368,7 @@ def conclude(
     """
     if bound >= known[COST]:
         return REFUTED, bound
-    whole = not choose_branch(window, program, box, at)
+    whole = not choose_branch(window, program, prices, box, at)
     cost = round_solution(window, program, draft, np.empty(window.v.shape[1], np.int64))
     if cost < known[COST]:
         known[COST] = cost
@@ -421,6 +445,9 @@ def advance(
                 known[PLUNGE] = 0
                 continue
             known[CURRENT], known[INSIDE] = node, 1
+            if known[STALE] == 1:  # the program has fewer columns from here on
+                begin_program(window, known, program)
+                known[STALE] = 0
             enter(window, nodes, box, node)
             begin_node(window, known, program, box)
             known[WORK] += 20 + (known[LINES] * program.nonbasic.size >> 9)

@@ -7,9 +7,11 @@ import numpy as np
 from lbopt.kernels.known_ends.terms import (
     BOUND,
     COST,
+    INSIDE,
     KNOWN,
     OPEN,
     ORDERED,
+    STALE,
     STUCK,
     VISITED,
     WORK,
@@ -26,6 +28,9 @@ _NODES = 1 << 19
 _WORTH_A_RESTART = 0.1
 
 _RESTARTS = 4
+
+#: Share of the columns that are left, below which the program is written anew without the others.
+_WORTH_ANEW = 0.8
 
 
 class Tree:
@@ -53,6 +58,8 @@ class Tree:
         self.answer = pattern.copy()
         self.nodes = Nodes(*(np.empty(_NODES, dtype=np.int64) for _ in range(7)))  # written before they are read
         self.at = np.zeros(4, dtype=np.int64)
+        self._root = self.box._replace(least=self.box.least.copy(), most=self.box.most.copy())  # shares what is allowed
+        self._struck_at = cost
         self.strikes: list[Prices] = []
         for known in prices or []:
             self.strike(known)
@@ -66,7 +73,7 @@ class Tree:
 
     def strike(self, prices: Prices) -> int:
         """Rule out what these prices say is too dear; return the number of columns that went."""
-        struck = int(strike(self.decision.window, prices, self.box, int(self.known[COST])))
+        struck = int(strike(self.decision.window, prices, self._root, int(self.known[COST])))
         if struck:
             self.strikes.append(prices._replace(pi=prices.pi.copy(), mu=prices.mu.copy()))
         return struck
@@ -89,11 +96,20 @@ class Tree:
         )
         if state == OPEN and self.known[VISITED] == 1:
             self._after_the_root()
+        elif state == OPEN and self.known[COST] < self._struck_at and self.known[INSIDE] == 0:
+            self._struck_at = int(self.known[COST])
+            for prices in self.strikes:
+                strike(self.decision.window, prices, self._root, self._struck_at)
+            if self.box.allowed.sum() < _WORTH_ANEW * self.program.klass.size:
+                self.program = self.decision.program(self.box)
+                self.known[STALE] = 1
         return int(state)
 
     def _after_the_root(self) -> None:
-        columns = self.program.klass.size if self.program is not None else 0
+        assert self.program is not None, "its root was visited"
+        columns = self.program.klass.size
         self.known[VISITED] = 2  # the tree is grown from here on
+        self._struck_at = int(self.known[COST])
         if self.strike(self.prices) >= _WORTH_A_RESTART * columns and self._restarts < _RESTARTS:
             self._restarts += 1
             kept = self.known[[COST, BOUND, WORK, ORDERED]]
