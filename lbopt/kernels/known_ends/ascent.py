@@ -180,5 +180,5 @@ def round_ascent(window: Window, pi: Floats, mu: Floats, prices: Prices) -> None
                 largest = w
         prices.pi[largest, h] += owed
     for k in range(window.n.size):
-        price = round(mu[k] * scale)
+        price = round(max(-1e18, min(1e18, mu[k] * scale)))
         prices.mu[k] = price if window.must[k] == 1 else min(0, price)

@@ -12,6 +12,9 @@ from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.terms import CONSTANT, FAR, SCALE, Box, Prices, Window
 
+#: Sums of prices stay below it.
+_LARGEST = float(1 << 60)
+
 
 @kernel
 def price_requests(window: Window, pi: Ints, mu: Ints, w: int, value: Ints) -> None:
@@ -50,8 +53,25 @@ def cheapest_pattern(window: Window, box: Box, w: int, value: Ints, best: Ints) 
 
 
 @kernel
+def within_range(window: Window, mu: Ints) -> bool:
+    """Return whether sums over these prices stay inside int64; those over loads do by the choice of the scale."""
+    most, requests = 0.0, 0.0
+    for k in range(window.n.size):
+        most = max(most, abs(float(mu[k])))
+        requests += window.n[k]
+    for w in range(window.slots.size):
+        requests += window.slots[w]
+    return most * requests < _LARGEST
+
+
+@kernel
 def exact_bound(window: Window, prices: Prices, box: Box) -> int:
-    """Return a number of tokens that nothing in the box is below; FAR where a worker is left without a pattern."""
+    """Return a number of tokens that nothing in the box is below; FAR where a worker is left without a pattern.
+
+    Prices that are too large to be added up prove nothing: -FAR.
+    """
+    if not within_range(window, prices.mu):
+        return -FAR
     scale = window.facts[SCALE]
     W, T = window.peak.shape
     value = 0

@@ -36,6 +36,9 @@ _AT_A_TIME = 2
 
 _FREE = 1e30
 
+#: No price of a class is larger, in units of 1/scale; `within_range` refuses what is near it.
+_BEYOND = 1e18
+
 
 @kernel
 def add_row(window: Window, known: Ints, program: Program, kind: int, first: int, second: int) -> int:
@@ -229,9 +232,9 @@ def round_prices(window: Window, known: Ints, program: Program, line: int, facto
             continue
         r = x - n
         if program.kind[r] == ENVELOPE:
-            pi[program.first[r], program.second[r]] = max(0, round(amount * scale))
+            pi[program.first[r], program.second[r]] = max(0, round(min(amount, float(window.facts[WORKERS])) * scale))
         elif program.kind[r] == CLASS:
-            price = round(amount * program.number[0] * scale)
+            price = round(max(-_BEYOND, min(_BEYOND, amount * program.number[0] * scale)))
             mu[program.first[r]] = price if window.must[program.first[r]] == 1 else min(0, price)
     for h in range(T):
         owed, largest = window.facts[WORKERS] * scale, 0

@@ -9,7 +9,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.known_ends.bounds import cheapest_pattern, exact_bound, price_requests
+from lbopt.kernels.known_ends.bounds import cheapest_pattern, exact_bound, price_requests, within_range
 from lbopt.kernels.known_ends.copying import copy_row, copy_rows, fill_row, fill_rows
 from lbopt.kernels.known_ends.dictionary import DEAR, IMPOSSIBLE, SOLVED, objective_value, run, settle_values
 from lbopt.kernels.known_ends.placing import add_loads, cost_of
@@ -93,6 +93,8 @@ def strike(window: Window, prices: Prices, box: Box, cost: int) -> int:
     """
     scale, W, K = window.facts[SCALE], window.slots.size, window.n.size
     T = window.v.shape[1]
+    if not within_range(window, prices.mu):
+        return 0
     base = 0
     for w in range(W):
         for h in range(T):

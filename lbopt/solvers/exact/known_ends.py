@@ -59,7 +59,7 @@ class KnownEnds:
         self.heaviest = np.where(base == shift, 1 + (slots == 0)[:, None], 0).argmax(axis=0)
         most = int(classes[-1, 0])
         load = int((shift - base.min(axis=0)).sum())
-        magnitude = 4 * G * (load + (N + empty + int(slots.sum()) + 2) * (most + 1))
+        magnitude = 8 * G * (load + (int(slots.sum()) + 2) * (most + 1))
         if magnitude > _LARGEST >> 8:
             return
         self.fits = True
