@@ -63,9 +63,9 @@ def solve(
     problem
         The step problem.
     solver
-        "exact", "auto" or a name of `BACKENDS`. "exact" answers by lbopt's own search where there is no window, or one
-        that every new request outlives and in which every slot gets a request. Other windows, and windows too large for
-        tie="leximax" by exhaustion, go to "auto" for now, which takes the first solver it can trust.
+        "exact", "auto" or a name of `BACKENDS`. "exact" answers by lbopt's own searches where the numbers are not too
+        large for them. The rest, and windows too large for tie="leximax" by exhaustion, goes to "auto", which takes
+        the first solver it can trust.
     time_limit
         Seconds, above 0; None for none. What is known by then is returned. Loading the kernels of the exact search,
         which are compiled when they are needed for the first time ever, does not count. For the other solvers a wide
@@ -130,7 +130,9 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
         most_even,
         most_even_window,
         search_exactly,
+        search_known_ends,
         search_window,
+        written_known_ends_proof,
         written_proof,
         written_window_proof,
     )
@@ -143,6 +145,9 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
         load_kernels()
     remaining = countdown(time_limit)
     answer = (search_window if problem.horizon else search_exactly)(problem, value, remaining)
+    ends = answer.stop == "refused" and problem.horizon > 0
+    if ends:
+        answer = search_known_ends(problem, value, remaining)
     if answer.stop == "refused":
         return None
     assignment = given if answer.assignment is None else answer.assignment
@@ -159,6 +164,8 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
         ending = "interrupted" if reached == "interrupted" else ending
 
     def written() -> Certificate:
+        if ends:
+            return written_known_ends_proof(problem, answer.bound, answer.prices)
         return written_window_proof(problem, answer.bound) if problem.horizon else written_proof(problem, answer)
 
     return Result.of(

@@ -9,6 +9,7 @@ from lbopt.exceptions import CertificateError
 from lbopt.solvers import recount
 from lbopt.solvers.certificates.format import Certificate, shown, whole
 from lbopt.solvers.certificates.priced import check_priced
+from lbopt.solvers.certificates.window_prices import check_window_prices
 from lbopt.solvers.certificates.windows import check_window
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 KINDS: dict[str, Callable[[recount.Numbers, int, dict[str, Any]], None]] = {
     "priced-envelopes": check_priced,
     "window-boxes": check_window,
+    "window-prices": check_window_prices,
 }
 
 

@@ -1,8 +1,10 @@
-"""lbopt's own exact searches: the face of `lbopt.kernels.search` and `lbopt.kernels.windows`.
+"""lbopt's own exact searches: the face of `lbopt.kernels.search`, `windows` and `known_ends`.
 
 Importing it imports Numba, so it is imported on use.
 """
 
+from lbopt.solvers.exact.known_ends_proof import written_known_ends_proof
+from lbopt.solvers.exact.known_ends_search import search_known_ends
 from lbopt.solvers.exact.leximax import most_even
 from lbopt.solvers.exact.leximax_windows import most_even_window
 from lbopt.solvers.exact.proof import written_proof
@@ -15,7 +17,9 @@ __all__ = [
     "most_even",
     "most_even_window",
     "search_exactly",
+    "search_known_ends",
     "search_window",
+    "written_known_ends_proof",
     "written_proof",
     "written_window_proof",
 ]

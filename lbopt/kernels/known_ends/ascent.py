@@ -1,0 +1,184 @@
+"""Good prices without a linear program: the volume method (Barahona and Anbil, 2000), for large fleets.
+
+At given prices each worker's cheapest pattern tells how the bound changes: the price of a load ought to rise where it,
+averaged over recent patterns, exceeds others of that step, and the price of a class ought to fall where more of it is
+used than there is. A step is taken in that direction, and prices are put back on what is allowed: shares of G at each
+step, and no positive price of a class that may wait. Steps shrink geometrically; the best prices are kept.
+"""
+
+import numpy as np
+
+from lbopt.kernels.arrays import Floats
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.known_ends.copying import mix_row, mix_rows
+from lbopt.kernels.known_ends.terms import CONSTANT, SCALE, WORKERS, Prices, Window
+
+# numbers of an ascent
+BEST, STEP, SHRINK, STARTED = range(4)
+
+#: Share of the newest patterns in the averages.
+_NEW = 0.3
+
+
+@kernel
+def cheapest_patterns(window: Window, pi: Floats, mu: Floats, loads: Floats, used: Floats) -> float:
+    """Return the bound of these prices in tokens, with the loads and the use of classes of the patterns behind it."""
+    v, total, n = window.v, window.total, window.n
+    W, T = window.peak.shape
+    K = n.size
+    value = 0.0
+    cost = np.empty(K)
+    most = window.slots.max()
+    chosen, dear = np.empty(most, np.int64), np.empty(most)
+    for k in range(K):
+        used[k] = 0.0
+    for h in range(T):
+        loads[W, h] = 0.0
+    for k in range(K):
+        value += n[k] * mu[k]
+    for w in range(W):
+        for k in range(K):
+            cost[k] = -mu[k] - total[k]
+        for h in range(T):
+            loads[w, h] = window.peak[w, h]
+            price = pi[w, h]
+            if price > 0.0:
+                value += price * window.peak[w, h]
+                for k in range(K):
+                    cost[k] += price * v[k, h]
+        c, held = window.slots[w], 0
+        for k in range(K):
+            for _ in range(min(n[k], c)):
+                if held == c and cost[k] >= dear[c - 1]:
+                    break
+                at = held if held < c else c - 1
+                while at > 0 and dear[at - 1] > cost[k]:
+                    dear[at], chosen[at] = dear[at - 1], chosen[at - 1]
+                    at -= 1
+                dear[at], chosen[at] = cost[k], k
+                held = min(c, held + 1)
+        for q in range(c):
+            k = chosen[q]
+            value += dear[q]
+            used[k] += 1.0
+            for h in range(T):
+                loads[w, h] += v[k, h]
+    return window.facts[CONSTANT] + value
+
+
+@kernel
+def put_on_shares(column: Floats, sum_wanted: float) -> None:
+    """Replace a column by the nearest one without negative entries that adds up to `sum_wanted` (Michelot, 1986)."""
+    level, count = -1e300, -1
+    while True:
+        total, kept = 0.0, 0
+        for i in range(column.size):
+            if column[i] > level:
+                total += column[i]
+                kept += 1
+        if kept == count:
+            break
+        count = kept
+        level = (total - sum_wanted) / kept
+    for i in range(column.size):
+        column[i] = max(0.0, column[i] - level)
+
+
+@kernel
+def first_prices(window: Window, pi: Floats, mu: Floats) -> None:
+    """Charge the heaviest worker before for all loads, and each class for what it brings above the last admitted."""
+    G, n, total = window.facts[WORKERS], window.n, window.total
+    for h in range(pi.shape[1]):
+        for w in range(pi.shape[0]):
+            pi[w, h] = 0.0
+    for h in range(pi.shape[1]):
+        pi[window.owner[h], h] = G
+    room = window.slots.sum()
+    least = 0.0
+    for k in range(n.size - 1, -1, -1):
+        if room > 0:
+            least = total[k]
+        room -= n[k]
+    for k in range(n.size):
+        mu[k] = min(0.0, least - total[k])
+
+
+@kernel
+def ascend(
+    window: Window,
+    goal: float,
+    numbers: Floats,
+    pi: Floats,
+    mu: Floats,
+    best_pi: Floats,
+    best_mu: Floats,
+    mean_loads: Floats,
+    mean_used: Floats,
+    steps: int,
+) -> None:
+    """Take steps from the prices (pi, mu) towards `goal` tokens; the best prices so far are kept."""
+    W, T = window.peak.shape
+    K, G = window.n.size, window.facts[WORKERS]
+    loads, used, column = np.empty((W + 1, T)), np.empty(K), np.empty(W + 1)
+    unit = 0.0
+    for k in range(K):
+        unit += window.total[k]
+    unit = max(1.0, unit / (K * float(T) ** 0.5))
+    for _ in range(steps):
+        found = cheapest_patterns(window, pi, mu, loads, used)
+        if numbers[STARTED] == 0.0:
+            mix_rows(mean_loads, loads, 1.0)
+            mix_row(mean_used, used, 1.0)
+            numbers[BEST] = found - 1.0
+            numbers[STARTED] = 1.0
+        mix_rows(mean_loads, loads, _NEW)
+        mix_row(mean_used, used, _NEW)
+        if found > numbers[BEST]:
+            numbers[BEST] = found
+            mix_rows(best_pi, pi, 1.0)
+            mix_row(best_mu, mu, 1.0)
+        numbers[STEP] *= numbers[SHRINK]
+        length = 0.0
+        for h in range(T):
+            mean = 0.0
+            for w in range(W + 1):
+                mean += pi[w, h] * mean_loads[w, h] / G
+            for w in range(W + 1):
+                if pi[w, h] > 0.0 or mean_loads[w, h] > mean:
+                    length += (mean_loads[w, h] - mean) ** 2
+        for k in range(K):
+            over = window.n[k] - mean_used[k]
+            if mu[k] < 0.0 or over < 0.0 or window.must[k] == 1:
+                length += (over * unit) ** 2
+        if length < 1e-9:
+            return
+        step = numbers[STEP] * max(1.0, goal - found) / length
+        for k in range(K):
+            mu[k] += step * unit * unit * (window.n[k] - mean_used[k])
+            if window.must[k] == 0:
+                mu[k] = min(0.0, mu[k])
+        for h in range(T):
+            for w in range(W + 1):
+                column[w] = pi[w, h] + step * mean_loads[w, h]
+            put_on_shares(column, float(G))
+            for w in range(W + 1):
+                pi[w, h] = column[w]
+
+
+@kernel
+def round_ascent(window: Window, pi: Floats, mu: Floats, prices: Prices) -> None:
+    """Set integer prices."""
+    W, T = window.peak.shape
+    scale, G = window.facts[SCALE], window.facts[WORKERS]
+    for h in range(T):
+        owed, largest = G * scale, 0
+        for w in range(W + 1):
+            price = max(0, int(pi[w, h] * scale))
+            prices.pi[w, h] = price
+            owed -= price
+            if price > prices.pi[largest, h]:
+                largest = w
+        prices.pi[largest, h] += owed
+    for k in range(window.n.size):
+        price = round(max(-1e18, min(1e18, mu[k] * scale)))
+        prices.mu[k] = price if window.must[k] == 1 else min(0, price)

@@ -1,0 +1,89 @@
+"""The bound that integer prices give, exactly, whatever they come from.
+
+For all prices pi[w, h] >= 0 that add up to G at each step, and prices mu[k] (not positive where a class may wait),
+
+    cost >= constant + sum pi[w, h] peak[w, h] + sum_k n_k mu_k + sum over workers of the cheapest allowed pattern,
+
+where a request of class k costs worker w the amount sum_h pi[w, h] v[k, h] - total_k - mu_k. The first term holds since
+an envelope is no less than any weighted mean of loads, the second since no class is used more than n_k times.
+"""
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.known_ends.terms import CONSTANT, FAR, SCALE, Box, Prices, Window
+
+#: Sums of prices stay below it.
+_LARGEST = float(1 << 60)
+
+
+@kernel
+def price_requests(window: Window, pi: Ints, mu: Ints, w: int, value: Ints) -> None:
+    """Set value[k] to what a request of class k costs worker w, in units of 1/scale."""
+    v, total, scale = window.v, window.total, window.facts[SCALE]
+    K, T = v.shape
+    for k in range(K):
+        value[k] = -scale * total[k] - mu[k]
+    for h in range(T):
+        price = pi[w, h]
+        if price != 0:
+            for k in range(K):
+                value[k] += price * v[k, h]
+
+
+@kernel
+def cheapest_pattern(window: Window, box: Box, w: int, value: Ints, best: Ints) -> int:
+    """Return the least sum of values of slots[w] requests that the box allows; FAR where there are none."""
+    n, c = window.n, window.slots[w]
+    K = n.size
+    for count in range(c + 1):
+        best[count] = FAR
+    best[0] = 0
+    for k in range(K - 1, -1, -1):
+        if box.allowed[w, k] == 1:
+            copies = min(n[k], c)
+            # downwards, so that best[count - m] still speaks of the classes above k
+            for count in range(c, 0, -1):
+                for m in range(1, min(copies, count) + 1):
+                    if best[count - m] < FAR:
+                        best[count] = min(best[count], best[count - m] + m * value[k])
+        for count in range(c + 1):
+            if count < box.least[w, k] or count > box.most[w, k]:
+                best[count] = FAR
+    return best[c]
+
+
+@kernel
+def within_range(window: Window, mu: Ints) -> bool:
+    """Return whether sums over these prices stay inside int64; those over loads do by the choice of the scale."""
+    most, requests = 0.0, 0.0
+    for k in range(window.n.size):
+        most = max(most, abs(float(mu[k])))
+        requests += window.n[k]
+    for w in range(window.slots.size):
+        requests += window.slots[w]
+    return most * requests < _LARGEST
+
+
+@kernel
+def exact_bound(window: Window, prices: Prices, box: Box) -> int:
+    """Return a number of tokens that nothing in the box is below; FAR where a worker is left without a pattern.
+
+    Prices that are too large to be added up prove nothing: -FAR.
+    """
+    if not within_range(window, prices.mu):
+        return -FAR
+    scale = window.facts[SCALE]
+    W, T = window.peak.shape
+    value = 0
+    for w in range(W):
+        for h in range(T):
+            value += prices.pi[w, h] * window.peak[w, h]
+    for k in range(window.n.size):
+        value += window.n[k] * prices.mu[k]
+    for w in range(W):
+        price_requests(window, prices.pi, prices.mu, w, prices.value)
+        least = cheapest_pattern(window, box, w, prices.value, prices.best)
+        if least >= FAR:
+            return FAR
+        value += least
+    return window.facts[CONSTANT] - (-value) // scale

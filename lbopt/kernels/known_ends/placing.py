@@ -1,0 +1,77 @@
+"""First assignments: the rules of `lbopt.solvers.greedy`, here compiled; and the costs that all assignments share."""
+
+import numpy as np
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.known_ends.copying import copy_row
+from lbopt.kernels.known_ends.terms import CONSTANT, FAR, WORKERS, Draft, Window
+
+
+@kernel
+def cost_of(window: Window, loads: Ints) -> int:
+    """Return the cost in tokens of these loads (W, T), which are shifted like `peak`."""
+    W, T = loads.shape
+    peaks, sums = 0, 0
+    for h in range(T):
+        top = 0
+        for w in range(W):
+            top = max(top, loads[w, h])
+            sums += loads[w, h] - window.peak[w, h]
+        peaks += top
+    return window.facts[CONSTANT] + window.facts[WORKERS] * peaks - sums
+
+
+@kernel
+def add_loads(window: Window, draft: Draft) -> None:
+    """Set draft.loads and draft.left from draft.pattern."""
+    copy_row(draft.left, window.n)
+    W, T = window.peak.shape
+    for w in range(W):
+        for h in range(T):
+            draft.loads[w, h] = window.peak[w, h]
+        for q in range(window.slots[w]):
+            k = draft.pattern[w, q]
+            draft.left[k] -= 1
+            for h in range(T):
+                draft.loads[w, h] += window.v[k, h]
+
+
+@kernel
+def place_in_order(window: Window, order: Ints, count: int, by_envelope: int, filler: int, draft: Draft) -> None:
+    """Place order[:count] (classes) one after the other where it hurts least; `filler` takes the slots left over.
+
+    By load: the worker with the least load over the window. By envelope: the one that raises the envelopes least.
+    """
+    pattern, loads, tops = draft.pattern, draft.loads, draft.tops
+    W, T = window.peak.shape
+    room = np.empty(W, np.int64)
+    for w in range(W):
+        room[w] = window.slots[w]
+        for h in range(T):
+            loads[w, h] = window.peak[w, h]
+    for h in range(T):
+        tops[h, 0] = 0
+    for i in range(count):
+        k = order[i]
+        best, least_raise, least_area = -1, FAR, FAR
+        for w in range(W):
+            if room[w] == 0:
+                continue
+            raised, area = 0, 0
+            for h in range(T):
+                after = loads[w, h] + window.v[k, h]
+                area += after
+                if by_envelope == 1 and after > tops[h, 0]:
+                    raised += after - tops[h, 0]
+            if raised < least_raise or (raised == least_raise and area < least_area):
+                best, least_raise, least_area = w, raised, area
+        room[best] -= 1
+        pattern[best, room[best]] = k
+        for h in range(T):
+            loads[best, h] += window.v[k, h]
+            tops[h, 0] = max(tops[h, 0], loads[best, h])
+    for w in range(W):
+        for q in range(room[w]):
+            pattern[w, q] = filler
+    add_loads(window, draft)

@@ -1,0 +1,144 @@
+"""Improve an assignment: exchange requests with the pool, and between two workers.
+
+The three heaviest loads of each step tell the cost of any such exchange in T steps. A request that waits and one that
+fills an empty slot are classes like others, so moving a request into an empty slot is an exchange, too.
+"""
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.known_ends.placing import cost_of
+from lbopt.kernels.known_ends.terms import WORKERS, Draft, Window
+
+
+@kernel
+def note_tops(loads: Ints, tops: Ints) -> None:
+    """Set tops[h] to the heaviest load, its worker, the second, its worker, the third; -1 is the heaviest before."""
+    W, T = loads.shape
+    for h in range(T):
+        a, b, c = 0, -(1 << 60), -(1 << 60)
+        wa, wb = -1, -1
+        for w in range(W):
+            load = loads[w, h]
+            if load > a:
+                c, b, wb, a, wa = b, a, wa, load, w
+            elif load > b:
+                c, b, wb = b, load, w
+            elif load > c:
+                c = load
+        tops[h, 0], tops[h, 1], tops[h, 2], tops[h, 3], tops[h, 4] = a, wa, b, wb, c
+
+
+@kernel
+def heaviest_beside(tops: Ints, h: int, w: int, u: int) -> int:
+    """Return the heaviest load at step h without those of w and u."""
+    if tops[h, 1] != w and tops[h, 1] != u:
+        return tops[h, 0]
+    if tops[h, 3] != w and tops[h, 3] != u:
+        return tops[h, 2]
+    return tops[h, 4]
+
+
+@kernel
+def _shift(window: Window, draft: Draft, w: int, q: int, k: int) -> None:
+    """Give slot q of worker w a request of class k."""
+    old = draft.pattern[w, q]
+    draft.pattern[w, q] = k
+    for h in range(window.v.shape[1]):
+        draft.loads[w, h] += window.v[k, h] - window.v[old, h]
+
+
+@kernel
+def _with_pool(window: Window, draft: Draft, w: int, rest: Ints) -> int:
+    """Exchange single requests of worker w with the pool while that helps; return the change of the cost."""
+    v, total, must, G = window.v, window.total, window.must, window.facts[WORKERS]
+    loads, left, pattern, tops = draft.loads, draft.left, draft.pattern, draft.tops
+    K, T = v.shape
+    change = 0
+    for q in range(window.slots[w]):
+        old = pattern[w, q]
+        if must[old] == 1:
+            continue
+        now = 0
+        for h in range(T):
+            rest[h] = heaviest_beside(tops, h, w, w)
+            now += max(rest[h], loads[w, h])
+        best, chosen = 0, -1
+        for k in range(K):
+            if left[k] == 0 or k == old:
+                continue
+            gain = total[k] - total[old]
+            limit = G * now + gain + best  # G * area has to stay below
+            area = 0
+            for h in range(T):
+                area += max(rest[h], loads[w, h] + v[k, h] - v[old, h])
+            if G * area < limit:
+                best, chosen = G * (area - now) - gain, k
+        if chosen >= 0:
+            _shift(window, draft, w, q, chosen)
+            left[old] += 1
+            left[chosen] -= 1
+            change += best
+    return change
+
+
+@kernel
+def _between(window: Window, draft: Draft, w: int, u: int, rest: Ints) -> int:
+    """Make the best exchange of two requests between w and u, if one helps; return the change of the cost."""
+    v, G = window.v, window.facts[WORKERS]
+    loads, pattern, tops = draft.loads, draft.pattern, draft.tops
+    T = v.shape[1]
+    now, touched = 0, False
+    for h in range(T):
+        rest[h] = heaviest_beside(tops, h, w, u)
+        both = max(loads[w, h], loads[u, h])
+        touched |= both > rest[h]
+        now += max(rest[h], both)
+    if not touched:  # neither is ever the heaviest, and the work admitted stays the same
+        return 0
+    best, a, b = now, -1, -1
+    for p in range(window.slots[w]):
+        k = pattern[w, p]
+        if p > 0 and pattern[w, p - 1] == k:
+            continue
+        for q in range(window.slots[u]):
+            j = pattern[u, q]
+            if j == k or (q > 0 and pattern[u, q - 1] == j):
+                continue
+            area = 0
+            for h in range(T):
+                moved = v[j, h] - v[k, h]
+                area += max(rest[h], max(loads[w, h] + moved, loads[u, h] - moved))
+                if area >= best:
+                    break
+            if area < best:
+                best, a, b = area, p, q
+    if a < 0:
+        return 0
+    k, j = pattern[w, a], pattern[u, b]
+    _shift(window, draft, w, a, j)
+    _shift(window, draft, u, b, k)
+    return G * (best - now)
+
+
+@kernel
+def polish(window: Window, draft: Draft, rounds: int, rest: Ints) -> int:
+    """Improve draft in place, its loads and what is left being known; return its cost."""
+    W = window.slots.size
+    cost = cost_of(window, draft.loads)
+    note_tops(draft.loads, draft.tops)
+    for _ in range(rounds):
+        before = cost
+        for w in range(W):
+            change = _with_pool(window, draft, w, rest)
+            if change != 0:
+                cost += change
+                note_tops(draft.loads, draft.tops)
+        for w in range(W):
+            for u in range(w + 1, W):
+                change = _between(window, draft, w, u, rest)
+                if change != 0:
+                    cost += change
+                    note_tops(draft.loads, draft.tops)
+        if cost == before:
+            break
+    return cost

@@ -1,0 +1,166 @@
+"""A window in which requests end, or slots stay empty, in the terms of its search (`lbopt.kernels.known_ends`).
+
+Any work vectors will do; windows that all new requests outlive are answered faster by `windows.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from lbopt.kernels.known_ends.placing import place_in_order
+from lbopt.kernels.known_ends.polish import polish
+from lbopt.kernels.known_ends.terms import (
+    Box,
+    Draft,
+    Prices,
+    Program,
+    Window,
+)
+from lbopt.model import StepProblem
+from lbopt.model.integers import IntArray
+
+#: Largest sum of magnitudes that prices are multiplied with.
+_LARGEST = 1 << 60
+
+_FINEST_SCALE = 1 << 26
+
+#: Entries of the dictionary up to which a linear program is affordable.
+_LARGEST_TABLE = 1 << 22
+
+
+class KnownEnds:
+    """A step problem in the terms of the search; `fits` is False where its numbers are too large, or nobody starts."""
+
+    def __init__(self, problem: StepProblem) -> None:
+        self.problem = problem
+        self.fits = False
+        if problem.num_admitted == 0:
+            return
+        base, N = problem.base, problem.num_requests
+        G, T = base.shape
+        slots = np.minimum(problem.slots, N)
+        work, must = problem.work, problem.must_admit
+        empty = int(slots.sum()) - N
+        admits_all = empty >= 0
+        if empty > 0:
+            work = np.concatenate([work, np.zeros((1, T), dtype=np.int64)])
+            must = np.concatenate([must, np.zeros(1, dtype=np.bool_)])
+        keys = np.concatenate([work.sum(axis=1)[:, None], work, must[:, None]], axis=1)
+        classes, self.klass, n = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+        self.klass = self.klass.ravel()
+        self.filler = int(self.klass[N]) if empty > 0 else -1
+        if empty > 0:
+            n[self.filler] += empty - 1
+        shift = base.max(axis=0)
+        self.workers = np.flatnonzero(slots)
+        # the heaviest before, if possible one that stays as it is: M_h is at least its load
+        self.heaviest = np.where(base == shift, 1 + (slots == 0)[:, None], 0).argmax(axis=0)
+        most = int(classes[-1, 0])
+        load = int((shift - base.min(axis=0)).sum())
+        magnitude = 8 * G * (load + (int(slots.sum()) + 2) * (most + 1))
+        if magnitude > _LARGEST >> 8:
+            return
+        self.fits = True
+        scale = _FINEST_SCALE
+        while scale * magnitude > _LARGEST:
+            scale //= 2
+        self.window = Window(
+            peak=np.ascontiguousarray((base - shift)[self.workers]),
+            slots=slots[self.workers],
+            owner=np.where(
+                slots[self.heaviest] > 0, np.searchsorted(self.workers, self.heaviest), self.workers.size
+            ).astype(np.int64),
+            v=np.ascontiguousarray(classes[:, 1:-1]),
+            total=classes[:, 0].copy(),
+            n=n.astype(np.int64),
+            must=np.ones(n.size, dtype=np.int64) if admits_all else classes[:, -1].copy(),
+            facts=np.array([G, int(G * shift.sum() - base.sum()), scale, int(admits_all)], dtype=np.int64),
+        )
+
+    # ------------------------------------------------------------------ assignments
+
+    def draft(self) -> Draft:
+        """Return room for an assignment."""
+        (W, T), K = self.window.peak.shape, self.window.n.size
+        return Draft(_ints(W, int(self.window.slots.max())), _ints(W, T), _ints(K), _ints(T, 5))
+
+    def placements(self, draft: Draft) -> Iterator[int]:
+        """Yield the cost of one cheap placement after the other, each in `draft`: those of `greedy_assignment`."""
+        problem = self.problem
+        size, must = problem.work.sum(axis=1), problem.must_admit
+        forced, free = np.flatnonzero(must), np.flatnonzero(~must)
+        count = problem.num_admitted - forced.size
+        orders = [free]
+        if count < free.size:
+            orders += [free[np.argsort(-size[free], kind="stable")], free[np.argsort(size[free], kind="stable")]]
+        rest = _ints(self.window.v.shape[1])
+        for order in orders:
+            admitted = np.concatenate([forced, order[:count]])
+            admitted = admitted[np.lexsort((admitted, -size[admitted]))]
+            for by_envelope in (0, 1):
+                place_in_order(self.window, self.klass[admitted], admitted.size, by_envelope, self.filler, draft)
+                yield polish(self.window, draft, 0, rest)
+
+    def handed_out(self, pattern: IntArray) -> IntArray:
+        """Return the worker of each request: the first requests of a class come first."""
+        assignment = np.full(self.problem.num_requests, -1, dtype=np.int64)
+        N = assignment.size
+        order = np.argsort(self.klass[:N], kind="stable")
+        following = np.searchsorted(self.klass[:N][order], np.arange(self.window.n.size))
+        ends = np.searchsorted(self.klass[:N][order], np.arange(self.window.n.size), side="right")
+        for w, g in enumerate(self.workers.tolist()):
+            for k in pattern[w, : self.window.slots[w]].tolist():
+                if following[k] < ends[k]:  # beyond are the empty requests that fill slots up
+                    assignment[order[following[k]]] = g
+                    following[k] += 1
+        return assignment
+
+    # ------------------------------------------------------------------ tree
+
+    def prices(self) -> Prices:
+        """Return room for prices."""
+        (W, T), K = self.window.peak.shape, self.window.n.size
+        return Prices(_ints(W + 1, T), _ints(K), _ints(K), _ints(int(self.window.slots.max()) + 1))
+
+    def box(self) -> Box:
+        """Return the box of the root."""
+        W, K = self.window.slots.size, self.window.n.size
+        most = np.repeat(self.window.slots[:, None], K, axis=1)
+        return Box(np.ones((W, K), dtype=np.int64), _ints(W, K), np.ascontiguousarray(most))
+
+    def program(self, box: Box) -> Program | None:
+        """Return the linear program of the classes that the box allows, which the search begins; None if too large."""
+        (W, T), K = self.window.peak.shape, self.window.n.size
+        worker, klass = np.nonzero(box.allowed)
+        n = klass.size + T
+        R = W + min(K, int(self.window.slots.sum())) + min(W * T, 4 * T + 2 * W) + 64
+        if n * R > _LARGEST_TABLE:
+            return None
+        unit = float(max(1, self.window.v.max()))
+        return Program(
+            klass=klass,
+            worker=worker,
+            kind=_ints(R),
+            first=_ints(R),
+            second=_ints(R),
+            basis=_ints(R),
+            nonbasic=_ints(n),
+            where=_ints(n + R),
+            lower=np.zeros(n + R),
+            upper=np.zeros(n + R),
+            value=np.zeros(n + R),
+            table=np.empty((R, n)),
+            rest=np.zeros(R),
+            reduced=np.zeros(n),
+            ratio=np.zeros(n),
+            size=self.window.v / unit,
+            weight=self.window.total / unit,
+            start=self.window.peak / unit,
+            number=np.array([unit, 0.0, 1e-8, 0.0]),
+        )
+
+
+def _ints(*shape: int) -> IntArray:
+    return np.zeros(shape, dtype=np.int64)

@@ -1,0 +1,176 @@
+"""Run the exact search over windows in which requests end, or slots stay empty: in slices, so that the clock is heard.
+
+First the placements of `greedy_assignment`, and exchanges; in large windows prices by ascent, and assignments shaken
+and improved; then the tree of linear programs, where these are not too large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+
+from lbopt.kernels.known_ends.placing import add_loads
+from lbopt.kernels.known_ends.polish import polish
+from lbopt.kernels.known_ends.shaking import shake
+from lbopt.kernels.known_ends.terms import BOUND, COST, FAR, OPEN, STUCK
+from lbopt.model import StepProblem
+from lbopt.model.integers import IntArray
+from lbopt.solvers.bounds import elementary_bound
+from lbopt.solvers.exact.known_ends import KnownEnds
+from lbopt.solvers.exact.known_ends_ascent import Ascent
+from lbopt.solvers.exact.known_ends_tree import Tree
+from lbopt.solvers.exact.limits import Clock, Limits
+from lbopt.solvers.exact.search import ExactAnswer
+
+#: Work between two looks at the clock, about microseconds.
+_SLICE = 3_000
+
+_POLISH_ROUNDS, _SHAKEN_ROUNDS, _SHAKES = 40, 6, 40
+
+#: Columns up to which the linear program is quicker than prices by ascent.
+_FEW_COLUMNS = 2_000
+
+#: Steps of an ascent, and between two looks at the clock.
+_STEPS, _STEPS_AT_A_TIME = 600, 10
+
+#: Entries of `work` up to which elementary reasoning, which is not compiled, takes a millisecond or two.
+_QUICKLY_REASONED = 1_000
+
+#: Ascents where there is no limit of time.
+_CYCLES = 20
+
+
+def search_known_ends(problem: StepProblem, best: int | None, remaining: Clock) -> ExactAnswer:
+    """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
+
+    `remaining` says how many seconds are left; None is without limit. Where the numbers are too large, or nobody can be
+    admitted, the answer is "refused".
+    """
+    decision = KnownEnds(problem)
+    if not decision.fits:
+        return ExactAnswer(None, 0, "refused")
+    run = _Run(decision, FAR if best is None else best, Limits(remaining))
+    try:
+        stop = run.place() or run.grow()
+    except KeyboardInterrupt:
+        if run.pattern is None and best is None:
+            raise
+        stop = "interrupted"
+    answer = ExactAnswer(
+        assignment=None if run.pattern is None else decision.handed_out(run.pattern),
+        bound=min(run.bound, run.cost),
+        stop="done" if run.bound >= run.cost else stop,
+        cost=run.cost,
+        prices=run.ascent.kept(),
+    )
+    if answer.stop == "done" or problem.work.size > _QUICKLY_REASONED:
+        return answer
+    elementary = elementary_bound(problem)
+    if elementary <= answer.bound:
+        return answer
+    return replace(answer, bound=elementary, proof="elementary-bound", stop="done" if elementary == run.cost else stop)
+
+
+class _Run:
+    """What is known so far: the best cost, the patterns that have it (None: the one given), and a proved bound."""
+
+    def __init__(self, decision: KnownEnds, cost: int, limits: Limits) -> None:
+        self.decision, self.limits = decision, limits
+        self.cost, self.bound = cost, 0
+        self.pattern: IntArray | None = None
+        self.ascent = Ascent(decision)
+        self._draft = decision.draft()
+        self._rest = np.zeros(decision.window.v.shape[1], dtype=np.int64)
+        self._chance = np.array([1], dtype=np.int64)
+
+    def place(self) -> str | None:
+        """Find first assignments, and improve them; return which limit was reached, if any."""
+        draft = self._draft
+        starts = [(cost, draft.pattern.copy()) for cost in self.decision.placements(draft)]
+        starts.sort(key=lambda start: start[0])
+        self._keep(*starts[0])
+        self.bound = max(0, self.ascent.proved())
+        for cost, pattern in starts[:2]:
+            draft.pattern[:] = pattern
+            add_loads(self.decision.window, draft)
+            reached = self._polish(cost, _POLISH_ROUNDS)
+            if reached is not None:
+                return reached
+        return None
+
+    def grow(self) -> str:
+        """Prove the cost, or improve it, until one of them is done or a limit is reached; return how it ended."""
+        window = self.decision.window
+        if window.slots.size * window.n.size > _FEW_COLUMNS:
+            reached = self._ascend(_STEPS) or self._shake(_SHAKES)
+            if self.bound >= self.cost:
+                return "done"
+            if reached is not None:
+                return reached
+        pattern = self._draft.pattern if self.pattern is None else self.pattern
+        tree = Tree(self.decision, self.cost, pattern, bound=self.bound, prices=[self.ascent.prices])
+        return self._by_tree(tree) if tree.affordable else self._by_ascent()
+
+    def _by_tree(self, tree: Tree) -> str:
+        while True:
+            state = tree.advance(_SLICE)
+            self._keep(int(tree.known[COST]), tree.answer)
+            self.bound = max(self.bound, int(tree.known[BOUND]))
+            if state != OPEN:
+                return "stuck" if state == STUCK else "done"
+            reached = self.limits.reached(0)
+            if reached is not None:
+                return reached
+
+    def _by_ascent(self) -> str:
+        """Where the linear program would be too large: prices and exchanges in turn."""
+        endless = self.limits.remaining() is None
+        for cycle in count():
+            if endless and cycle == _CYCLES:
+                break
+            reached = self._ascend(_STEPS) or self._shake(_SHAKES)
+            if reached is not None:
+                return reached
+            if self.bound >= self.cost:
+                return "done"
+        return "stuck"
+
+    def _ascend(self, steps: int) -> str | None:
+        self.ascent.again()
+        for _ in range(0, steps, _STEPS_AT_A_TIME):
+            self.ascent.advance(self.cost, _STEPS_AT_A_TIME)
+            reached = self.limits.reached(0)
+            if reached is not None or self.ascent.value >= self.cost:
+                break
+        self.bound = max(self.bound, self.ascent.proved())
+        return reached
+
+    def _shake(self, times: int) -> str | None:
+        """Leave the best assignment a little, and improve what comes of it."""
+        window, draft = self.decision.window, self._draft
+        if self.pattern is None or window.slots.sum() < 2:
+            return None
+        for turn in range(times):
+            shake(window, draft, self.pattern, 2 + turn % 4, self._chance)
+            reached = self._polish(FAR, _SHAKEN_ROUNDS)
+            if reached is not None or self.bound >= self.cost:
+                return reached
+        return None
+
+    def _polish(self, cost: int, rounds: int) -> str | None:
+        for _ in range(rounds):
+            reached = self.limits.reached(0)
+            if reached is not None:
+                return reached
+            found = int(polish(self.decision.window, self._draft, 1, self._rest))
+            self._keep(found, self._draft.pattern)
+            if found == cost:
+                break
+            cost = found
+        return None
+
+    def _keep(self, cost: int, pattern: IntArray) -> None:
+        if cost < self.cost:
+            self.cost, self.pattern = cost, pattern.copy()
