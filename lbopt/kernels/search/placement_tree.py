@@ -43,6 +43,7 @@ from lbopt.kernels.search.terms import (
     TOKENS,
     TOTAL,
     TREE,
+    TURN,
     USED,
     WAITS,
     WARM,
@@ -63,6 +64,10 @@ MOST_AT_ONE = 5_000
 
 #: Pivots after which the master is begun anew, to be rid of rounding.
 MOST_PIVOTS = 20_000
+
+#: While the bound is further from the best assignment than this (tokens), of so many nodes so many are the newest
+#: instead of the best: they dive for assignments.
+FAR, PERIOD, DIVING = 30, 64, 32
 
 #: What a root may reach before it is bounded.
 NEAR = 1 << 62
@@ -102,6 +107,15 @@ def next_node(tree: Tree, i: int) -> int:
 
 
 @kernel
+def _newest(tree: Tree, i: int, target: int) -> int:
+    """Return the newest node of range i that reaches `target`; -1 for none."""
+    for j in range(tree.state[USED] - 1, -1, -1):
+        if tree.node[j, REACH] >= target and tree.node[j, TREE] == i:
+            return j
+    return -1
+
+
+@kernel
 def _target(step: Step, search: Search, M: int) -> int:
     """Return the fewest tokens of an assignment under envelope M that beats the best one."""
     return step.facts[WORKERS] * M - step.facts[TOTAL] - search.known[COST] + 1
@@ -123,6 +137,9 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
         j = state[CURRENT]
     else:
         state[PIVOTED] = 0
+        state[TURN] += 1
+        if tree.node[j, REACH] - target > FAR and state[TURN] % PERIOD >= PERIOD - DIVING:
+            j = _newest(tree, i, target)
     anew = known[WARM] == 0 or m.counts[2] > MOST_PIVOTS
     if anew:
         reset_master(m, step.n, step.load.size, 2.0 * M + 1.0)

@@ -111,7 +111,7 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
         cut=ints(12),
     )
     tree = Tree(
-        state=ints(10),
+        state=ints(11),
         node=ints(_BRANCHES, 6),
         taken=ints(W, Q),
         placed=ints(W),
