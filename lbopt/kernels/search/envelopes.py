@@ -204,7 +204,10 @@ def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> None:
     if converged and node[i, LB] < known[COST]:
         recall(step, search, place_in_bank(search, known[PRICES] - 1))
         copy_master(m, masters.rest, W, step.v.size)
-        top, pivots = dive(step, search, masters.rest, M, G * M - total - node[i, LB], LISTED, LISTED, search.kept)
+        base = G * M - total
+        top, pivots = dive(
+            *(step, search, masters.rest, M, base - node[i, LB], base - known[COST] + 1, LISTED, LISTED, search.kept)
+        )
         known[WORK] += pivots * (W + m.counts[1]) ** 2 // 1000
         if top >= 0:
             improve(step, search, search.kept, M, top, 100)

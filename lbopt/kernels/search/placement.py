@@ -18,7 +18,7 @@ from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.terms import NONE, QUICK, SCALE, SIZE, Master, Search, Step, Tree
 
 #: Classes whose placement is tried out before the one with fewest ways is taken.
-CANDIDATES = 3
+CANDIDATES = 6
 
 #: A sum of levels this near to a whole number is one; so small a level is none.
 WHOLE = 1e-4
