@@ -24,7 +24,7 @@ from lbopt.kernels.search.descent import (
 from lbopt.kernels.search.dive import dive
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.keeping import improve, keep_prices, place_in_bank, recall
-from lbopt.kernels.search.master import copy_master, move_envelope, reset_master
+from lbopt.kernels.search.master import copy_master, drop_columns, move_envelope, reset_master
 from lbopt.kernels.search.open_ranges import FRESH, cheapest, push, reached
 from lbopt.kernels.search.placement_tree import try_tree
 from lbopt.kernels.search.prices import evaluate, threshold_prices
@@ -77,6 +77,9 @@ TREES = 9
 
 #: Pivots after which a master is begun anew, to be rid of rounding.
 MOST_PIVOTS = 20_000
+
+#: Envelopes this near to each other (tokens) share most columns.
+NEAR = 2
 
 #: From this size on, most envelopes are loads that no worker can have.
 SPARSE = 1 << 16
@@ -188,6 +191,8 @@ def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> None:
         reset_master(m, step.n, W, 2.0 * M + 1.0)
         known[WARM] = 1
     else:
+        if abs(M - search.bank_at[place_in_bank(search, known[PRICES] - 1)]) > NEAR:
+            drop_columns(m)  # most of them are in the way there
         move_envelope(m, step.load, M, 2.0 * M + 1.0)
     before = m.counts[2]
     recall(step, search, place_in_bank(search, known[PRICES] - 1))
