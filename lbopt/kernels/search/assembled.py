@@ -23,8 +23,8 @@ def best_three(
 
     No pattern is worth more than `ceiling`; pairs[r] bounds the profit of two requests of at most r tokens.
     """
-    found = ceiling - 1  # first only for a pattern that reaches the ceiling
-    for _ in range(2):
+    for turn in range(2):
+        found = ceiling - 1 if turn == 0 else NONE  # first only for a pattern that reaches the ceiling
         for k in range(v.size - 1, -1, -1):
             rest = margin - v[k]
             if n[k] == 0 or rest < 0 or p[k] + pairs[rest] <= found:
@@ -35,12 +35,6 @@ def best_three(
                 out[0], out[1], out[2] = k, scratch[0], scratch[1]
                 if found >= ceiling:
                     return found
-        if found >= ceiling:
-            return found
-        if found == ceiling - 1:
-            found = NONE
-        else:
-            break
     return found
 
 
