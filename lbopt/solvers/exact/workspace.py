@@ -27,7 +27,9 @@ def bytes_needed(problem: StepProblem) -> int:
     Q = int(problem.slots.max())
     tight = W + min(N + 1, W * Q) + 1
     columns, rows = max(_COLUMNS, 16 * W), max(_ROWS, 200 * W)
-    return 8 * (2 * tight**2 + 2 * columns * (Q + 4) + 8 * rows + W * (14 * Q + 42) + N * (_PRICES + 20) + 6 * _BRANCHES)
+    return 8 * (
+        2 * tight**2 + 2 * columns * (Q + 4) + 8 * rows + W * (14 * Q + 42) + N * (_PRICES + 20) + 6 * _BRANCHES
+    )
 
 
 def check_memory(problem: StepProblem) -> None:
