@@ -3,7 +3,6 @@
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.descent import (
     ANY,
-    ATTEMPTS,
     BOUNDED,
     EXTRA,
     LEFT,
@@ -64,9 +63,9 @@ def _price_descent(step: Step, search: Search, i: int, level: int) -> int:
 def try_descent(step: Step, search: Search, i: int, most: int, nodes: int, level: int) -> int:
     """Descend at the envelope of range i with its best prices; go on with a descent that was left pending.
 
-    First for an assignment as cheap as the bound, then, as long as there is none, for dearer ones in doubling steps. At
-    level 0 also where it stayed open: slightly dearer ones are found sooner. Returns RAISED where that raised the
-    range's bound or met it, UNCHANGED, or PENDING: it is to be called again with the same arguments.
+    First for an assignment as cheap as the bound, then, as long as there is none, for dearer ones in doubling steps.
+    Returns RAISED where that raised the range's bound or met it, UNCHANGED, or PENDING: it is to be called again with
+    the same arguments.
     """
     facts, node, known, cut = step.facts, search.node, search.known, search.cut
     G, total, scale = facts[WORKERS], facts[TOTAL], facts[SCALE]
@@ -74,7 +73,7 @@ def try_descent(step: Step, search: Search, i: int, most: int, nodes: int, level
     resumed = cut[LEFT] > 0
     if not resumed:
         cut[START], cut[BOUNDED], cut[EXTRA] = node[i, LB], _price_descent(step, search, i, level), 0
-        cut[ATTEMPTS] = cut[ANY] = 0
+        cut[ANY] = 0
     lb, scaled = cut[START], cut[BOUNDED]
     while lb + cut[EXTRA] < known[COST]:
         target = G * M - total - lb - cut[EXTRA]
@@ -98,8 +97,7 @@ def try_descent(step: Step, search: Search, i: int, most: int, nodes: int, level
         if state == 0:
             node[i, LB] = lb + cut[EXTRA] + 1
             cut[ANY] = 1
-        elif state == 1 or cut[ANY] == 1 or level != 0 or cut[ATTEMPTS] == 1:
+        else:
             break
-        cut[ATTEMPTS] += 1
         cut[EXTRA] = min(2 * cut[EXTRA] + 1, max(cut[EXTRA] + 1, known[COST] - 1 - lb))
     return RAISED if cut[ANY] == 1 or known[COST] <= lb else UNCHANGED

@@ -17,8 +17,8 @@ from lbopt.kernels.search.terms import Search, Step
 DEPTH, NEW, TOP, SETTLED = 0, 1, 2, 3
 
 # and of the descents at one envelope: nodes left if one is pending, else 0; its range; the range's bound and that of
-# the prices when they began; tokens above that bound; attempts; whether any raised it; rows of the lists
-LEFT, RANGE, START, BOUNDED, EXTRA, ATTEMPTS, ANY, ROWS = 4, 5, 6, 7, 8, 9, 10, 11
+# the prices when they began; tokens above that bound; whether any descent raised it; rows of the lists
+LEFT, RANGE, START, BOUNDED, EXTRA, ANY, ROWS = 4, 5, 6, 7, 8, 9, 10
 
 _UNDECIDED, _UNLISTED = -1, -2
 

@@ -24,17 +24,18 @@ WHOLE, NOTHING = 0.999, 1e-6
 
 @kernel
 def dive(
-    step: Step, search: Search, m: Master, M: int, target: int, nodes: int, most: int, answer: Ints
+    step: Step, search: Search, m: Master, M: int, target: int, least: int, nodes: int, most: int, answer: Ints
 ) -> tuple[int, int]:
     """Complete the master's present optimum to an assignment at envelope M; writes answer[w, :slots[w]].
 
-    Starts from search.price and the basis of `m`, a copy of the master of all workers. The short descents have
-    `nodes` nodes and lists of at most `most` patterns.
+    Starts from search.price and the basis of `m`, a copy of the master of all workers. The short descents look for
+    `target` tokens and have `nodes` nodes and lists of at most `most` patterns. Less than `least` tokens are not worth
+    the dive.
 
     Returns
     -------
     tokens, pivots
-        Tokens admitted, -1 where the dive ended at a worker that cannot be served; pivots made.
+        Tokens admitted, -1 where the dive ended at a worker that cannot be served, or below `least`; pivots made.
     """
     v, load, slots, rank, scale = step.v, step.load, step.slots, step.rank, step.facts[SCALE]
     price, best_price, spare = search.price, search.best_price, search.spare
@@ -91,9 +92,9 @@ def dive(
         smallest_sums(v, left, sums)
         sub = Step(v, left, step.floor, sub_load[:size], sub_slots[:size], sub_rank[:size], sums, step.facts)
         reset_master(m, left, size, 2.0 * M + 1.0)
-        tokens, converged, found = generate_columns(sub, search, m, M, NONE, 300)
+        tokens, converged, found = generate_columns(sub, search, m, M, least - done - 1, 300)
         pivots += m.counts[2]
-        if tokens == NONE:
+        if tokens == NONE or done + tokens // scale < least:
             return -1, pivots
         if done + found < target and done + tokens // scale >= target:
             # What is left could still reach the target: look for it.

@@ -1,4 +1,4 @@
-"""The search over the envelope M: open ranges of M, cheapest bound first, each closed by prices or by descent.
+"""The search over the envelope M: open ranges of M, cheapest bound first, each closed by prices, descent or placements.
 
 A solution with largest load M costs G M - (loads before) - T, so a bound on the tokens T that fit under M bounds the
 cost, and a bound at b serves a whole range a..b: cost >= G a - (loads before) - T(b). The search keeps a list of open
@@ -8,7 +8,9 @@ ranges and always takes the one with the least bound:
 2. a range of several M is halved;
 3. the first single M gets prices of one threshold for all classes, a first assignment, a short descent;
 4. then the master program, whose prices are the best there are, and a dive for an assignment;
-5. then descents with growing limits: each finds an assignment as cheap as the bound, or shows that there is none.
+5. then a short descent, which finds an assignment as cheap as the bound, or shows that there is none, or gives up;
+6. then a tree of placements, which goes on whenever the envelope is the cheapest again; descents with growing limits
+   are what is left where even that comes to no end.
 
 It ends when no open range is below the best assignment. All bounds are exact integers, and the search can be stopped
 and taken up again between any two of these steps.
@@ -17,14 +19,11 @@ and taken up again between any two of these steps.
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.attempts import CHUNK, PENDING, RAISED, UNCHANGED, try_descent
 from lbopt.kernels.search.column_generation import generate_columns
-from lbopt.kernels.search.descent import (
-    LEFT,
-    RANGE,
-)
+from lbopt.kernels.search.descent import LEFT, RANGE
 from lbopt.kernels.search.dive import dive
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.keeping import improve, keep_prices, place_in_bank, recall
-from lbopt.kernels.search.master import copy_master, move_envelope, reset_master
+from lbopt.kernels.search.master import copy_master, drop_columns, move_envelope, reset_master
 from lbopt.kernels.search.open_ranges import FRESH, cheapest, push, reached
 from lbopt.kernels.search.placement_tree import try_tree
 from lbopt.kernels.search.prices import evaluate, threshold_prices
@@ -70,7 +69,7 @@ BRANCHED = 40
 #: Rows of the longest lists; beyond, a worker counts as not listed.
 LONGEST = 40_000
 
-#: Levels of descents before an envelope is given up.
+#: Levels before an envelope is given up.
 LEVELS = 18
 
 #: Levels of which the trees come before descents.
@@ -78,6 +77,9 @@ TREES = 9
 
 #: Pivots after which a master is begun anew, to be rid of rounding.
 MOST_PIVOTS = 20_000
+
+#: Envelopes this near to each other (tokens) share most columns.
+NEAR = 2
 
 #: From this size on, most envelopes are loads that no worker can have.
 SPARSE = 1 << 16
@@ -105,6 +107,7 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
                 return PROVED
             known[BOUND] = node[i, LB]
         if known[WORK] >= stop:
+            known[BOUND] = max(known[BOUND], min(node[cheapest(search), LB], known[COST]))
             return OPEN
         a, b, stage = node[i, FIRST], node[i, LAST], node[i, STAGE]
         if not pending and node[i, TRIED] < known[PRICES] and (a < b or node[i, TIMES] <= known[PATIENCE]):
@@ -151,7 +154,7 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
                     search.cut[RANGE] = i
             elif turn == 0:
                 ending = UNCHANGED
-            else:
+            else:  # a tree goes on where it was left
                 ending = try_tree(step, search, masters, i, BRANCHED << level, level == 0)
             if ending == UNCHANGED or (ending == RAISED and turn == 1):
                 node[i, STAGE] = stage + 1
@@ -189,6 +192,8 @@ def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> None:
         reset_master(m, step.n, W, 2.0 * M + 1.0)
         known[WARM] = 1
     else:
+        if abs(M - search.bank_at[place_in_bank(search, known[PRICES] - 1)]) > NEAR:
+            drop_columns(m)  # most of them are in the way there
         move_envelope(m, step.load, M, 2.0 * M + 1.0)
     before = m.counts[2]
     recall(step, search, place_in_bank(search, known[PRICES] - 1))
@@ -205,7 +210,10 @@ def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> None:
     if converged and node[i, LB] < known[COST]:
         recall(step, search, place_in_bank(search, known[PRICES] - 1))
         copy_master(m, masters.rest, W, step.v.size)
-        top, pivots = dive(step, search, masters.rest, M, G * M - total - node[i, LB], LISTED, LISTED, search.kept)
+        base = G * M - total
+        top, pivots = dive(
+            *(step, search, masters.rest, M, base - node[i, LB], base - known[COST] + 1, LISTED, LISTED, search.kept)
+        )
         known[WORK] += pivots * (W + m.counts[1]) ** 2 // 1000
         if top >= 0:
             improve(step, search, search.kept, M, top, 100)

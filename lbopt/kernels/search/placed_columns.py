@@ -61,7 +61,7 @@ def bound_node(
     for k in range(K):
         bonus = max(bonus, -floor[k] // scale)
     priced = max(PRICED, 1e-12 * (M + bonus) * (W + 1))
-    if m.counts[0] + 3 * W > m.owner.size:
+    if m.counts[0] > 10 * W:
         drop_columns(m)
     value_columns(m, step, tree, M, 2.0 * M + 1.0)
     row = np.zeros(m.items.shape[1], dtype=np.int64)

@@ -15,7 +15,7 @@ from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.placed_columns import what_is_left
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.terms import NONE, QUICK, SCALE, SIZE, Master, Search, Step, Tree
+from lbopt.kernels.search.terms import FORCED, NONE, QUICK, SCALE, SIZE, Master, Search, Step, Tree
 
 #: Classes whose placement is tried out before the one with fewest ways is taken.
 CANDIDATES = 6
@@ -27,11 +27,13 @@ _NO_WAY = 1 << 60
 
 
 @kernel
-def fractional_classes(m: Master, W: int, K: int, classes: Ints) -> int:
+def fractional_classes(m: Master, step: Step, tree: Tree, classes: Ints) -> int:
     """Write the classes that some worker holds in part to `classes`, largest first; return how many.
 
-    -1 where the optimum leaves somebody unserved.
+    Workers with one slot left do not count, unless requests are forced: once the others are whole, serving them is a
+    matching, which loses nothing. -1 where the optimum leaves somebody unserved.
     """
+    W, K = step.slots.size, step.v.size
     items, level, basic, owner = m.items, m.level, m.basic, m.owner
     head, link = np.full(W, -1), np.full(m.counts[1], -1)
     for b in range(m.counts[1]):
@@ -42,6 +44,8 @@ def fractional_classes(m: Master, W: int, K: int, classes: Ints) -> int:
             head[owner[basic[b]]] = b
     part, split = np.zeros(K), np.zeros(K, dtype=np.int64)
     for w in range(W):
+        if step.slots[w] - tree.placed[w] <= 1 and step.facts[FORCED] == 0:
+            continue
         for sweep in range(3):  # add up, compare, clear
             b = head[w]
             while b >= 0:

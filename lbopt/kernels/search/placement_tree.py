@@ -12,11 +12,12 @@ import numpy as np
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.attempts import PENDING, RAISED, UNCHANGED
-from lbopt.kernels.search.keeping import improve, place_in_bank, recall
+from lbopt.kernels.search.keeping import place_in_bank, recall
 from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.placed import place
 from lbopt.kernels.search.placed_columns import DONE, SPOILT, bound_node, what_is_left
-from lbopt.kernels.search.placement import CANDIDATES, WHOLE, fractional_classes, losses, parts
+from lbopt.kernels.search.placed_whole import take_whole
+from lbopt.kernels.search.placement import CANDIDATES, fractional_classes, losses, parts
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.terms import (
     AT,
@@ -43,6 +44,7 @@ from lbopt.kernels.search.terms import (
     TOKENS,
     TOTAL,
     TREE,
+    TURN,
     USED,
     WAITS,
     WARM,
@@ -63,6 +65,10 @@ MOST_AT_ONE = 5_000
 
 #: Pivots after which the master is begun anew, to be rid of rounding.
 MOST_PIVOTS = 20_000
+
+#: While the bound is further from the best assignment than this (tokens), of so many nodes so many are the newest
+#: instead of the best: they dive for assignments.
+FAR, PERIOD, DIVING = 30, 64, 32
 
 #: What a root may reach before it is bounded.
 NEAR = 1 << 62
@@ -102,6 +108,15 @@ def next_node(tree: Tree, i: int) -> int:
 
 
 @kernel
+def _newest(tree: Tree, i: int, target: int) -> int:
+    """Return the newest node of range i that reaches `target`; -1 for none."""
+    for j in range(tree.state[USED] - 1, -1, -1):
+        if tree.node[j, REACH] >= target and tree.node[j, TREE] == i:
+            return j
+    return -1
+
+
+@kernel
 def _target(step: Step, search: Search, M: int) -> int:
     """Return the fewest tokens of an assignment under envelope M that beats the best one."""
     return step.facts[WORKERS] * M - step.facts[TOTAL] - search.known[COST] + 1
@@ -123,6 +138,9 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
         j = state[CURRENT]
     else:
         state[PIVOTED] = 0
+        state[TURN] += 1
+        if tree.node[j, REACH] - target > FAR and state[TURN] % PERIOD >= PERIOD - DIVING:
+            j = _newest(tree, i, target)
     anew = known[WARM] == 0 or m.counts[2] > MOST_PIVOTS
     if anew:
         reset_master(m, step.n, step.load.size, 2.0 * M + 1.0)
@@ -154,9 +172,9 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int, a
     W, K, scale = step.load.size, step.v.size, step.facts[SCALE]
     size = tree.state[SIZE]
     classes = np.zeros(K, dtype=np.int64)
-    count = fractional_classes(m, W, K, classes)
+    count = fractional_classes(m, step, tree, classes)
     if count == 0:
-        _take_whole(step, search, m, M)
+        take_whole(step, search, m, tree, M)
     target = _target(step, search, M)
     for k in range(K):
         search.price[k] = search.best_price[k]
@@ -203,33 +221,6 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int, a
         reach = min(above, (scaled - (tree.lost[least] if least < size else nobody)) // scale)
         if reach >= target:
             _add_node(tree, tree.state[AT], j, chosen, tree.who[least] if least < size else WAITS, reach)
-
-
-@kernel
-def _take_whole(step: Step, search: Search, m: Master, M: int) -> None:
-    """Offer the assignment that a master without fractions is."""
-    tokens = 0
-    seen = np.zeros(step.load.size, dtype=np.int64)
-    for b in range(m.counts[1]):
-        j = m.basic[b]
-        w = m.owner[j]
-        if m.level[b] > WHOLE and seen[w] == 0:
-            seen[w] = 1
-            tokens += m.size[j]
-            for q in range(step.slots[w]):
-                search.spare[w, q] = m.items[j, q]
-    if seen.sum() == seen.size and _exists(step, search):
-        improve(step, search, search.spare, M, tokens, 20)
-
-
-@kernel
-def _exists(step: Step, search: Search) -> bool:
-    """Whether there are as many requests of each class as search.spare takes."""
-    left = step.n.copy()
-    for w in range(step.load.size):
-        for q in range(step.slots[w]):
-            left[search.spare[w, q]] -= 1
-    return left.min() >= 0
 
 
 @kernel

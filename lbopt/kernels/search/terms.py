@@ -29,9 +29,9 @@ LB, FIRST, LAST, STAGE, TRIED, TIMES = 0, 1, 2, 3, 4, 5
 # ruled out, -2**62 = closed; placements so far; the range whose tree it is of), and their state (nodes in use; workers
 # that the path leaves; tokens that it places; nodes that may still be bounded, 0 = all trees rest; the range that is
 # worked on; its bound when that began; the node being bounded, -1 = none; pivots made for it; the node that was closed
-# last, -1 where none was; the class that was placed to close it, -1 where its bound sufficed)
+# last, -1 where none was; the class that was placed to close it, -1 where its bound sufficed; nodes bounded so far)
 PARENT, CLASS, PLACE, REACH, DEEP, TREE = 0, 1, 2, 3, 4, 5
-USED, SIZE, TOKENS, LEFT_NODES, AT, BEFORE, CURRENT, PIVOTED, CLOSED, CHOSEN = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+USED, SIZE, TOKENS, LEFT_NODES, AT, BEFORE, CURRENT, PIVOTED, CLOSED, CHOSEN, TURN = range(11)
 
 # where a placement puts a request, if not on a worker
 WAITS, ROOT = -1, -2
@@ -123,7 +123,7 @@ class Search(NamedTuple):
 class Tree(NamedTuple):
     """Trees of placements, see `placement_tree`, and what the path in use leaves of the decision."""
 
-    state: Ints  # (10,)
+    state: Ints  # (11,)
     node: Ints  # (., 6)
     taken: Ints  # (W, Q) classes placed on each worker
     placed: Ints  # (W,) how many

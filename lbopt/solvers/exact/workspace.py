@@ -27,7 +27,10 @@ def bytes_needed(problem: StepProblem) -> int:
     Q = int(problem.slots.max())
     tight = W + min(N + 1, W * Q) + 1
     columns, rows = max(_COLUMNS, 16 * W), max(_ROWS, 200 * W)
-    return 8 * (2 * tight**2 + 2 * columns * (Q + 4) + 8 * rows + W * (13 * Q + 30) + N * (_PRICES + 17 + 5 * Q))
+    per_worker, per_request = 14 * Q + 42, _PRICES + 17 + 5 * Q
+    return 8 * (
+        2 * tight**2 + 2 * columns * (Q + 4) + 8 * rows + W * per_worker + N * per_request + 6 * _BRANCHES
+    )
 
 
 def check_memory(problem: StepProblem) -> None:
@@ -114,7 +117,7 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
         cut=ints(12),
     )
     tree = Tree(
-        state=ints(10),
+        state=ints(11),
         node=ints(_BRANCHES, 6),
         taken=ints(W, Q),
         placed=ints(W),

@@ -323,7 +323,7 @@ def test_tampered_proofs_of_the_library(name):
     """What the library keeps, trees of thousands of records left out."""
     entry = library.load(name)
     certificate = Certificate.from_dict(library.certificate(name))
-    records = sum(len(node.get("tree", ())) for node in certificate.body["nodes"])
+    records = sum(len(node.get("tree", ())) for node in certificate.body.get("nodes", ()))
     if entry.best != certificate.bound or entry.best == 0 or entry.problem.horizon or records > LARGEST_TREE:
         pytest.skip("its certificate is large, or not of an optimum above 0")
     seen: Counter = Counter()

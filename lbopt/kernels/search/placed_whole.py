@@ -1,0 +1,62 @@
+"""The assignment that a node's master program is, once no worker of several slots holds a request in part."""
+
+import numpy as np
+
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.keeping import improve
+from lbopt.kernels.search.pattern import last_fitting
+from lbopt.kernels.search.placed import whole_pattern
+from lbopt.kernels.search.placement import WHOLE
+from lbopt.kernels.search.terms import FORCED, SIZE, Master, Search, Step, Tree
+
+
+@kernel
+def take_whole(step: Step, search: Search, m: Master, tree: Tree, M: int) -> None:
+    """Offer the assignment that a master without fractions is; workers with one slot left are matched anew.
+
+    Their limits are nested, so a matching is optimal in which the tightest comes first and takes the largest request
+    that fits it.
+    """
+    left, spare = step.n.copy(), search.spare
+    tokens = 0
+    for w in range(step.load.size):
+        spare[w, 0] = -1
+    for b in range(m.counts[1]):
+        j = m.basic[b]
+        w = m.owner[j]
+        single = step.slots[w] - tree.placed[w] == 1 and step.facts[FORCED] == 0
+        if m.level[b] > WHOLE and spare[w, 0] < 0 and not single:
+            tokens += m.size[j]
+            for q in range(step.slots[w]):
+                spare[w, q] = m.items[j, q]
+                left[spare[w, q]] -= 1
+    singles, size = np.zeros(step.load.size, dtype=np.int64), 0
+    for r in range(tree.state[SIZE]):
+        if tree.slots[r] > 1 or step.facts[FORCED] > 0:
+            break
+        at = size
+        while at > 0 and tree.load[singles[at - 1]] < tree.load[r]:
+            singles[at] = singles[at - 1]
+            at -= 1
+        singles[at] = r
+        size += 1
+        for q in range(tree.placed[tree.who[r]]):
+            left[tree.taken[tree.who[r], q]] -= 1
+    choice = np.zeros(1, dtype=np.int64)
+    for i in range(size):
+        r = singles[i]
+        w = tree.who[r]
+        k = last_fitting(step.v, M - tree.load[r])
+        while k >= 0 and left[k] <= 0:
+            k -= 1
+        if k < 0:
+            return
+        left[k] -= 1
+        choice[0] = k
+        whole_pattern(tree, w, choice, 1, spare[w])
+        tokens += tree.load[r] - step.load[w] + step.v[k]
+    for w in range(step.load.size):
+        if spare[w, 0] < 0:
+            return
+    if left.min() >= 0:
+        improve(step, search, spare, M, tokens, 20)
