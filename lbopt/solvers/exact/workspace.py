@@ -28,9 +28,7 @@ def bytes_needed(problem: StepProblem) -> int:
     tight = W + min(N + 1, W * Q) + 1
     columns, rows = max(_COLUMNS, 16 * W), max(_ROWS, 200 * W)
     per_worker, per_request = 14 * Q + 42, _PRICES + 17 + 5 * Q
-    return 8 * (
-        2 * tight**2 + 2 * columns * (Q + 4) + 8 * rows + W * per_worker + N * per_request + 6 * _BRANCHES
-    )
+    return 8 * (2 * tight**2 + 2 * columns * (Q + 4) + 8 * rows + W * per_worker + N * per_request + 6 * _BRANCHES)
 
 
 def check_memory(problem: StepProblem) -> None:
