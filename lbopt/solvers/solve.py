@@ -137,12 +137,13 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
         written_window_proof,
     )
     from lbopt.solvers.exact.leximax import load_kernels
+    from lbopt.solvers.exact.leximax_windows import load_window_kernel
     from lbopt.solvers.exact.limits import countdown
 
     given = None if hint is None else check_assignment(problem, hint, who="the hint")
     value = None if given is None else objective(problem, given)
     if tie == "leximax":
-        load_kernels()
+        load_window_kernel() if problem.horizon else load_kernels()
     remaining = countdown(time_limit)
     answer = (search_window if problem.horizon else search_exactly)(problem, value, remaining)
     ends = answer.stop == "refused" and problem.horizon > 0

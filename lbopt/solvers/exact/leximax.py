@@ -24,7 +24,7 @@ from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.leximax_choice import choose
-from lbopt.solvers.exact.leximax_envelope import least_envelope
+from lbopt.solvers.exact.leximax_envelope import MOST_SLOTS, least_envelope
 from lbopt.solvers.exact.leximax_room import Room
 from lbopt.solvers.exact.leximax_stages import press_down
 from lbopt.solvers.exact.limits import Clock
@@ -88,6 +88,8 @@ def _settle(room: Room, stop: Stop) -> str:
     room.even_out(_EXCHANGES)
     if room.is_even():
         return "done"
+    if room.slots.max() > MOST_SLOTS:
+        return "stuck"
     prices = room.best_prices(1)
     if not prices:
         return "stuck"

@@ -32,6 +32,9 @@ from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.decision import LARGEST, Decision
 from lbopt.solvers.exact.search import SLICE, ExactAnswer
 
+#: Beyond so many slots of a worker the search by prices takes too long to be asked again and again.
+MOST_SLOTS = 16
+
 #: The bound of a range in which nothing can be.
 _CLOSED = 1 << 62
 
@@ -40,28 +43,47 @@ def least_envelope(
     problem: StepProblem, decision: Decision, answer: ExactAnswer, optimum: IntArray, stop: Callable[[], str | None]
 ) -> tuple[IntArray, str]:
     """Return an assignment of the cost of `optimum` with the least largest load, and "done" where that is proved."""
+    if problem.num_admitted == problem.num_requests:  # T is fixed, and M with it
+        return optimum, "done"
     cost = objective(problem, optimum)
-    floor = _least_possible(decision, cost)
+    floor, envelope = _least_possible(decision, cost), int(loads_after(problem, optimum).max())
+    last = envelope - 1  # where nothing cheaper has been found so far, there is rarely anything
     search = decision.start(cost + 1)
     hand_over(search, answer)
-    while True:
-        envelope = int(loads_after(problem, optimum).max())
-        if envelope <= floor or problem.num_admitted == problem.num_requests:  # where all are admitted, T is fixed
-            return optimum, "done"
-        _open_ranges(search, floor, envelope - 1, cost + 1)
-        state, ending = OPEN, None
-        while state == OPEN and ending is None:
-            state = decision.advance(search, SLICE)
-            if state == OPEN:
-                ending = stop()
-        if search.known[COST] > cost:
-            bounds = search.node[: search.known[NODES], LB].tolist()
-            scale = int(decision.step.facts[SCALE])
-            proved = state == PROVED and all(bound == _CLOSED or is_sound(bound - cost, scale) for bound in bounds)
-            return optimum, ending or ("done" if proved else "stuck")
-        optimum = decision.handed_out(search)
-        if ending is not None:
-            return optimum, ending
+    while floor < envelope:
+        if problem.slots.max() > MOST_SLOTS:
+            return optimum, "stuck"
+        answered = stop() or _asked(decision, search, (floor, last), cost, stop)
+        if answered == "found":
+            optimum = decision.handed_out(search)
+            envelope = int(loads_after(problem, optimum).max())
+        elif answered == "none":
+            floor = last + 1
+        else:
+            return optimum, answered
+        last = (floor + envelope - 1) // 2
+    return optimum, "done"
+
+
+def _asked(
+    decision: Decision, search: Search, among: tuple[int, int], cost: int, stop: Callable[[], str | None]
+) -> str:
+    """Look for something of at most `cost` with an envelope in the range `among`.
+
+    Returns "found", "none" where that is proved, "stuck", or what `stop` says; `search` has what was found.
+    """
+    _open_ranges(search, *among, cost + 1)
+    state, ending = OPEN, None
+    while state == OPEN and ending is None:
+        state = decision.advance(search, SLICE)
+        if state == OPEN:
+            ending = stop()
+    if search.known[COST] <= cost:
+        return "found"
+    bounds = search.node[: search.known[NODES], LB].tolist()
+    scale = int(decision.step.facts[SCALE])
+    proved = state == PROVED and all(bound == _CLOSED or is_sound(bound - cost, scale) for bound in bounds)
+    return ending or ("none" if proved else "stuck")
 
 
 def is_sound(excess: int, scale: int) -> bool:

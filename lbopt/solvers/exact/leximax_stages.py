@@ -47,9 +47,6 @@ WORK_OF_A_STAGE, WORK_AFTERWARDS = 2_000_000, 100_000
 #: Work between two looks at the clock.
 SLICE = 2_000
 
-#: Beyond so many slots of a worker its patterns are too many for questions of this kind.
-MOST_SLOTS = 16
-
 #: Steps of exchanges between workers after an assignment was found.
 _EXCHANGES = 30_000_000
 
@@ -70,8 +67,6 @@ def press_down(room: Room, stop: Callable[[], str | None]) -> str:
 
     Otherwise returns what `stop` says, or "stuck" where a question stayed open.
     """
-    if room.slots.max() > MOST_SLOTS:
-        return "stuck"
     ending, j = "done", 0
     prices: dict[str, IntArray] = {}
     lightest = np.sort(room.base + room.step.sums[room.slots])[::-1]

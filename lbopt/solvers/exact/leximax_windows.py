@@ -6,6 +6,8 @@ So what is small is exhausted (`lbopt.kernels.leximax.windows`), within limits; 
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from lbopt.kernels.leximax.windows import DONE, GAINS, STEPS, Exhaustion, Window, exhaust
@@ -56,6 +58,12 @@ def most_even_window(problem: StepProblem, optimum: IntArray, remaining: Clock) 
             if request < problem.num_requests:  # beyond are the empty requests that fill slots up
                 assignment[request] = workers[w]
     return assignment, ending
+
+
+@cache
+def load_window_kernel() -> None:
+    """Load the kernel, or compile it where that was never done: no time limit should have to pay for it."""
+    most_even_window(StepProblem.survives([3, 0], [1, 1], [1, 2], 1), np.array([0, 1]), lambda: None)
 
 
 def _described(problem: StepProblem, cost: int) -> tuple[Window, list[list[int]], IntArray]:
