@@ -60,6 +60,9 @@ from lbopt.kernels.known_ends.terms import (
 #: Pivots at one node, beyond which its prices are taken as they are.
 _PIVOTS = 20_000
 
+#: So many first nodes, and every so manieth after them, are rounded to an assignment.
+_EVERY_NODE, _EVERY = 64, 8
+
 #: Outcomes of a visit.
 REFUTED, BRANCHED, SETTLED = range(3)
 
@@ -371,7 +374,9 @@ def conclude(
     if bound >= known[COST]:
         return REFUTED, bound
     whole = not choose_branch(window, program, prices, box, at)
-    cost = round_solution(window, program, draft, np.empty(window.v.shape[1], np.int64))
+    cost = FAR
+    if whole or known[VISITED] < _EVERY_NODE or known[VISITED] % _EVERY == 0:
+        cost = round_solution(window, program, draft, np.empty(window.v.shape[1], np.int64))
     if cost < known[COST]:
         known[COST] = cost
         copy_rows(answer, draft.pattern)

@@ -7,6 +7,7 @@ and improved; then the tree of linear programs, where these are not too large.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import count
 
 import numpy as np
@@ -51,6 +52,7 @@ def search_known_ends(problem: StepProblem, best: int | None, remaining: Clock) 
     decision = KnownEnds(problem)
     if not decision.fits:
         return ExactAnswer(None, 0, "refused")
+    _load_kernels()
     run = _Run(decision, FAR if best is None else best, Limits(remaining))
     try:
         stop = run.place() or run.grow()
@@ -71,6 +73,18 @@ def search_known_ends(problem: StepProblem, best: int | None, remaining: Clock) 
     if elementary <= answer.bound:
         return answer
     return replace(answer, bound=elementary, proof="elementary-bound", stop="done" if elementary == run.cost else stop)
+
+
+@cache
+def _load_kernels() -> None:
+    """Use every kernel once: loading them, or compiling them for the first time ever, is no decision's fault."""
+    tiny = StepProblem.known_ends([100, 0, 40], [1, 2, 1], [10, 30, 50, 70, 90], [1, 3, 2, 9, 1], 2, active=[3, 1, 2])
+    run = _Run(KnownEnds(tiny), FAR, Limits(lambda: None))
+    run.place()
+    run._ascend(1)
+    run._shake(1)
+    assert run.pattern is not None, "it was placed"
+    Tree(run.decision, run.cost, run.pattern, prices=[run.ascent.prices]).advance(1)
 
 
 class _Run:
