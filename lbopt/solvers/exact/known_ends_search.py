@@ -33,8 +33,8 @@ _POLISH_ROUNDS, _SHAKEN_ROUNDS, _SHAKES = 40, 6, 40
 #: Columns up to which the linear program is quicker than prices by ascent.
 _FEW_COLUMNS = 2_000
 
-#: Steps of an ascent, and between two looks at the clock.
-_STEPS, _STEPS_AT_A_TIME = 600, 10
+#: Steps of an ascent, and products of prices and work between two looks at the clock.
+_STEPS, _LOOK = 600, 3_000_000
 
 #: Entries of `work` up to which elementary reasoning, which is not compiled, takes a millisecond or two.
 _QUICKLY_REASONED = 1_000
@@ -153,8 +153,11 @@ class _Run:
 
     def _ascend(self, steps: int) -> str | None:
         self.ascent.again()
-        for _ in range(0, steps, _STEPS_AT_A_TIME):
-            self.ascent.advance(self.cost, _STEPS_AT_A_TIME)
+        window = self.decision.window
+        at_a_time = max(1, min(10, _LOOK // (window.slots.size * window.v.size)))
+        reached = None
+        for _ in range(0, steps, at_a_time):
+            self.ascent.advance(self.cost, at_a_time)
             reached = self.limits.reached(0)
             if reached is not None or self.ascent.value >= self.cost:
                 break
