@@ -177,7 +177,7 @@ def test_made_by_hand_is_checked_as_well():
     for bound in (2.0, True, "2", None):
         with pytest.raises(CertificateError, match="its bound"):
             check(PROBLEM, Certificate(PROBLEM.digest, "priced-envelopes", bound, body))
-    assert list(KINDS) == ["priced-envelopes", "window-boxes"]
+    assert list(KINDS) == ["priced-envelopes", "window-boxes", "window-prices"]
 
 
 def test_json_is_small_and_plain():
