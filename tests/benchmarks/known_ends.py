@@ -95,6 +95,6 @@ if __name__ == "__main__":
         if workers > options.largest:
             continue
         drawn = list(states(trace, options.ends, workers, pool, horizon, options.count, options.shift))
-        solve(drawn[0], time_limit=0.5)  # compile or load
+        solve(drawn[0], time_limit=0.05)  # compile or load
         label = f"{options.trace}, {options.ends} | {workers} | {pool} | {horizon}"
         print(measure(label, drawn, options.limit), flush=True)

@@ -69,19 +69,21 @@ def cheapest_patterns(window: Window, pi: Floats, mu: Floats, loads: Floats, use
 @kernel
 def put_on_shares(column: Floats, sum_wanted: float) -> None:
     """Replace a column by the nearest one without negative entries that adds up to `sum_wanted` (Michelot, 1986)."""
-    level, count = -1e300, -1
-    while True:
-        total, kept = 0.0, 0
-        for i in range(column.size):
-            if column[i] > level:
-                total += column[i]
-                kept += 1
-        if kept == count:
-            break
-        count = kept
-        level = (total - sum_wanted) / kept
+    top = column[0]
     for i in range(column.size):
-        column[i] = max(0.0, column[i] - level)
+        top = max(top, column[i])
+    level = -1e300
+    for _ in range(column.size):  # each turn drops an entry, unless it is the last; the largest always stays
+        total, kept, before = 0.0, 0, level
+        for i in range(column.size):
+            if column[i] - top > level:
+                total += column[i] - top
+                kept += 1
+        level = (total - sum_wanted) / max(1, kept)
+        if level <= before:
+            break
+    for i in range(column.size):
+        column[i] = max(0.0, column[i] - top - level)
 
 
 @kernel
@@ -179,6 +181,10 @@ def round_ascent(window: Window, pi: Floats, mu: Floats, prices: Prices) -> None
             if price > prices.pi[largest, h]:
                 largest = w
         prices.pi[largest, h] += owed
+        if prices.pi[largest, h] < 0:  # far from shares of G: the first prices will do at this step
+            for w in range(W + 1):
+                prices.pi[w, h] = 0
+            prices.pi[window.owner[h], h] = G * scale
     for k in range(window.n.size):
         price = round(max(-1e18, min(1e18, mu[k] * scale)))
         prices.mu[k] = price if window.must[k] == 1 else min(0, price)

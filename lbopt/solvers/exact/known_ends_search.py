@@ -7,6 +7,7 @@ and improved; then the tree of linear programs, where these are not too large.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import count
 
 import numpy as np
@@ -32,8 +33,8 @@ _POLISH_ROUNDS, _SHAKEN_ROUNDS, _SHAKES = 40, 6, 40
 #: Columns up to which the linear program is quicker than prices by ascent.
 _FEW_COLUMNS = 2_000
 
-#: Steps of an ascent, and between two looks at the clock.
-_STEPS, _STEPS_AT_A_TIME = 600, 10
+#: Steps of an ascent, and products of prices and work between two looks at the clock.
+_STEPS, _LOOK = 600, 3_000_000
 
 #: Entries of `work` up to which elementary reasoning, which is not compiled, takes a millisecond or two.
 _QUICKLY_REASONED = 1_000
@@ -51,6 +52,7 @@ def search_known_ends(problem: StepProblem, best: int | None, remaining: Clock) 
     decision = KnownEnds(problem)
     if not decision.fits:
         return ExactAnswer(None, 0, "refused")
+    _load_kernels()
     run = _Run(decision, FAR if best is None else best, Limits(remaining))
     try:
         stop = run.place() or run.grow()
@@ -71,6 +73,18 @@ def search_known_ends(problem: StepProblem, best: int | None, remaining: Clock) 
     if elementary <= answer.bound:
         return answer
     return replace(answer, bound=elementary, proof="elementary-bound", stop="done" if elementary == run.cost else stop)
+
+
+@cache
+def _load_kernels() -> None:
+    """Use every kernel once: loading them, or compiling them for the first time ever, is no decision's fault."""
+    tiny = StepProblem.known_ends([100, 0, 40], [1, 2, 1], [10, 30, 50, 70, 90], [1, 3, 2, 9, 1], 2, active=[3, 1, 2])
+    run = _Run(KnownEnds(tiny), FAR, Limits(lambda: None))
+    run.place()
+    run._ascend(1)
+    run._shake(1)
+    assert run.pattern is not None, "it was placed"
+    Tree(run.decision, run.cost, run.pattern, prices=[run.ascent.prices]).advance(1)
 
 
 class _Run:
@@ -139,8 +153,11 @@ class _Run:
 
     def _ascend(self, steps: int) -> str | None:
         self.ascent.again()
-        for _ in range(0, steps, _STEPS_AT_A_TIME):
-            self.ascent.advance(self.cost, _STEPS_AT_A_TIME)
+        window = self.decision.window
+        at_a_time = max(1, min(10, _LOOK // (window.slots.size * window.v.size)))
+        reached = None
+        for _ in range(0, steps, at_a_time):
+            self.ascent.advance(self.cost, at_a_time)
             reached = self.limits.reached(0)
             if reached is not None or self.ascent.value >= self.cost:
                 break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbopt.kernels.known_ends.striking import strike
 from lbopt.kernels.known_ends.terms import (
     BOUND,
     COST,
@@ -18,7 +19,7 @@ from lbopt.kernels.known_ends.terms import (
     Nodes,
     Prices,
 )
-from lbopt.kernels.known_ends.tree import advance, strike
+from lbopt.kernels.known_ends.tree import advance
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.known_ends import KnownEnds
 

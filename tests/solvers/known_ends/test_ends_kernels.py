@@ -160,3 +160,14 @@ def test_shares_are_the_nearest_ones():
         level = (column - found)[found > 0]
         assert level == pytest.approx(np.full(level.size, level[0]))
         assert (column[found == 0] <= level[0] + 1e-9).all()
+
+
+@pytest.mark.parametrize("size", [1e6, 1e12, 1e17, 1e30])
+def test_shares_of_far_away_columns_come_to_an_end(size):
+    rng = np.random.default_rng(int(np.log10(size)))
+    for _ in range(50):
+        column = rng.normal(0, size, 6)
+        column[1] = column[0]
+        put_on_shares(column, 4.0)
+        assert column.min() >= 0
+        assert column.sum() == pytest.approx(4)

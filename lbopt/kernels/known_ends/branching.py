@@ -1,0 +1,102 @@
+"""Where a node is split, and what is left of it when nothing can be."""
+
+import numpy as np
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.known_ends.bounds import exact_bound
+from lbopt.kernels.known_ends.copying import fill_row, fill_rows
+from lbopt.kernels.known_ends.placing import add_loads, cost_of
+from lbopt.kernels.known_ends.terms import (
+    AT_CLASS,
+    AT_LIMIT,
+    AT_WORKER,
+    FAR,
+    SCALE,
+    UP_FIRST,
+    WORKERS,
+    Box,
+    Draft,
+    Prices,
+    Program,
+    Window,
+)
+
+
+@kernel
+def choose_branch(window: Window, program: Program, prices: Prices, box: Box, at: Ints) -> bool:
+    """Choose worker, class and limit of the chain count to split on; return False where the solution is whole."""
+    W, K = window.slots.size, window.n.size
+    amount = np.zeros((W, K))
+    for x in range(program.klass.size):
+        amount[program.worker[x], program.klass[x]] = program.value[x]
+    best = 0.0
+    for w in range(W):
+        count, above = 0.0, -1
+        for k in range(K - 1, -1, -1):
+            if amount[w, k] <= 1e-7:
+                continue
+            if above >= 0:
+                part = count - int(count)
+                differ = 1e-3
+                for h in range(window.v.shape[1]):
+                    differ += prices.pi[w, h] * abs(program.size[above, h] - program.size[k, h])
+                score = min(part, 1.0 - part) * differ
+                if min(part, 1.0 - part) > 1e-6 and score > best:
+                    best = score
+                    middle = 0.5 * (program.weight[above] + program.weight[k])
+                    j = above
+                    while j > k + 1 and program.weight[j - 1] >= middle:
+                        j -= 1
+                    at[AT_WORKER], at[AT_CLASS], at[AT_LIMIT] = w, j, int(count)
+                    at[UP_FIRST] = 1 if part > 0.5 else 0
+            above = k
+            count += amount[w, k]
+    return best > 0.0
+
+
+@kernel
+def split_anyhow(window: Window, box: Box, at: Ints) -> bool:
+    """Choose a chain count that is not settled; return False where all are."""
+    for w in range(window.slots.size):
+        for j in range(1, window.n.size):
+            if box.least[w, j] < box.most[w, j]:
+                at[AT_WORKER], at[AT_CLASS], at[AT_LIMIT] = w, j, box.least[w, j]
+                at[UP_FIRST] = 0
+                return True
+    return False
+
+
+@kernel
+def take_settled(window: Window, box: Box, prices: Prices, draft: Draft, cost: int) -> int:
+    """Price the one assignment that the box holds, all chain counts being settled; return its cost, FAR for none.
+
+    The prices prove that cost, or, where the classes are too small for it, more than `cost`.
+    """
+    W, T = window.peak.shape
+    for w in range(W):
+        q = 0
+        for k in range(window.n.size):
+            above = box.least[w, k + 1] if k + 1 < window.n.size else 0
+            for _ in range((window.slots[w] if k == 0 else box.least[w, k]) - above):
+                if q < window.slots[w]:
+                    draft.pattern[w, q] = k
+                    q += 1
+        if q < window.slots[w]:
+            return FAR
+    add_loads(window, draft)
+    fill_rows(prices.pi, 0)
+    fill_row(prices.mu, 0)
+    for h in range(T):
+        top, load = window.owner[h], 0
+        for w in range(W):
+            if draft.loads[w, h] > load:
+                top, load = w, draft.loads[w, h]
+        prices.pi[top, h] = window.facts[WORKERS] * window.facts[SCALE]
+    missing = 1 + max(0, cost - exact_bound(window, prices, box))
+    for k in range(window.n.size):
+        if draft.left[k] < 0 or (window.must[k] == 1 and draft.left[k] > 0):
+            # one price of a class that is short, or left over, shows it
+            prices.mu[k] = missing * window.facts[SCALE] * (-1 if draft.left[k] < 0 else 1)
+            return FAR
+    return cost_of(window, draft.loads)
