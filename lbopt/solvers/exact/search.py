@@ -20,6 +20,10 @@ from lbopt.solvers.exact.workspace import check_memory
 #: Work between two looks at the clock, about microseconds.
 SLICE = 5_000
 
+#: Work after which prices are left for a while where many slots are free, and slots of a worker up to which they are
+#: tried at all before everything else.
+BRIEF, MODERATE_SLOTS = 50_000, 16
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactAnswer:
@@ -147,25 +151,35 @@ def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAn
 
 
 def _cold(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
-    """Balance a chosen set of requests; where that is not the optimum for sure, go on by prices."""
+    """Balance a chosen set of requests; where that is not the optimum for sure, go on by prices.
+
+    Where some workers are too heavy for an imbalance of zero, as full ones beside nearly empty ones are, prices mostly
+    settle a moderate number of slots at once, and are tried first.
+    """
+    bound = elementary_bound(problem)
+    tried: ExactAnswer | None = None
+    if bound > 0 and int(problem.slots.max()) <= MODERATE_SLOTS:
+        brief = BRIEF if limits.effort is None else min(BRIEF, limits.effort)
+        tried = by_prices(problem, best, Limits(limits.remaining, brief))
+        if tried.stop != "effort" or brief == limits.effort:
+            return tried
+        best = tried.cost
     found: tuple[IntArray, int] | None = None
     for slices, assignment in enumerate(balanced_start(problem), start=1):
         value = objective(problem, assignment)
         if found is None or value < found[1]:
             found = assignment, value
-        if value == 0 or limits.reached(slices * SLICE_MICROSECONDS) is not None:
+        if value <= bound or limits.reached(slices * SLICE_MICROSECONDS) is not None:
             break
     assert found is not None, "there is one after the first slice"
     start, cost = found
     useful = best is None or cost < best
     least = cost if best is None else min(cost, best)
-    bound = elementary_bound(problem) if least > 0 else 0
+    known = start if useful else None if tried is None else tried.assignment
     if least == bound:
-        return ExactAnswer(start if useful else None, bound, "done", cost=least, proof="elementary-bound")
+        return ExactAnswer(known, bound, "done", cost=least, proof="elementary-bound")
     answer = by_prices(problem, least, limits)
-    if answer.assignment is None and useful:
-        answer = replace(answer, assignment=start, cost=least)
-    return answer
+    return answer if answer.assignment is not None else replace(answer, assignment=known, cost=least)
 
 
 def _everybody(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:

@@ -45,7 +45,7 @@ FEW = (
 )
 
 #: A problem that the search does not finish within a minute, and whose proof is short: it is interrupted in the middle.
-ENDLESS = "hard-step-burstgpt-g64-b72-r512"
+ENDLESS = "hard-wide-g16-c8-n150-max10000"
 
 
 def largest_first(problem: StepProblem) -> np.ndarray:
