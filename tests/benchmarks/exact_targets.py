@@ -41,8 +41,8 @@ PARTITION_TARGETS = {20: 0.1, 30: 1.0}
 BMNP_SECONDS = 60.0
 #: By number of workers: seconds within which nine in ten windows are to be proved.
 WINDOW_TARGETS = {4: 5e-3, 16: 100e-3}
-#: Limit of the windows with 144 workers; one call in a hundred may take more than half as long again.
-WINDOW_SECONDS = 0.02
+#: Windows with 144 workers: seconds that a call may take, and the limit that is given to it, because nodes are long.
+WINDOW_SECONDS, WINDOW_LIMIT = 0.02, 0.012
 
 
 @dataclass(frozen=True)
@@ -155,12 +155,12 @@ def horizon_part(bench: Bench) -> Iterator[Line]:
             yield at_least(f"{name}: proved within {duration(seconds)}", 0.9, share_within(runs.times, seconds))
             yield bench.checked(name, runs)
         name = f"rich-{trace}-g144-h20"
-        runs = bench.whole_class(name, count, WINDOW_SECONDS)
+        runs = bench.whole_class(name, count, WINDOW_LIMIT)
         worst, longest = float(runs.open_share.max()), float(runs.seconds.max())
         usual = float(np.quantile(runs.seconds, 0.99))
         reached = f"{worst:.2%}; P99 {duration(usual)}, longest {duration(longest)}"
-        met = worst <= 0.01 and usual <= 1.5 * WINDOW_SECONDS
-        yield Line(f"{name}: largest gap with a limit of 20 ms", "<= 1 % of G·ΣM", reached, met)
+        met = worst <= 0.01 and usual <= WINDOW_SECONDS
+        yield Line(f"{name}: largest gap in 20 ms (P99)", "<= 1 % of G·ΣM", reached, met)
 
 
 #: In the order in which they are run; the one that takes longest is the last.
