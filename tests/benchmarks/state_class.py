@@ -83,9 +83,12 @@ def run_class(
             engine=Isolated(reuse=True),
             progress=lambda summary, outcome: progress.advance(summary.skipped if outcome is None else 1),
         )
-        rows = [opened.get(task) for task in tasks]
+        rows = [row for task in tasks if (row := opened.get(task)) is not None]
+    failed = next((row.failure for row in rows if row.failure is not None), None)
+    if failed is not None:
+        raise RuntimeError(f"a piece of {name} failed, and is tried again by the same command: {failed}")
     found = {
-        key: [value for row in rows if row is not None for value in row.answer[key]]
+        key: [value for row in rows for value in row.answer[key]]
         for key in ("seconds", "proved", "open_share", "checked")
     }
     numbers = (np.array(found[key]) for key in ("seconds", "proved", "open_share"))
