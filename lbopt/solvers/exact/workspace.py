@@ -15,6 +15,9 @@ from lbopt.model import StepProblem
 
 _NODES, _PRICES, _COLUMNS, _ROWS, _BRANCHES = 1 << 14, 64, 6000, 120_000, 1 << 16
 
+#: Open workers, size classes and slots that there is room for from the beginning: to grow takes some 30 ms.
+_LEAST = (256, 512, 8)
+
 #: Bytes that the arrays of one decision may take.
 LARGEST = 4 << 30
 
@@ -47,7 +50,7 @@ def workspace(num_open: int, num_classes: int, most_slots: int) -> tuple[Search,
     held: tuple[tuple[int, int, int], Search, Masters] | None = getattr(_ours, "held", None)
     wanted = (num_open, num_classes, most_slots)
     if held is None or any(have < want for have, want in zip(held[0], wanted, strict=True)):
-        size = tuple(1 << (max(8, want) - 1).bit_length() for want in wanted)
+        size = tuple(1 << (max(least, want) - 1).bit_length() for least, want in zip(_LEAST, wanted, strict=True))
         held = ((size[0], size[1], size[2]), *_allocate(*size))
         _ours.held = held
     held[1].known[:] = 0
