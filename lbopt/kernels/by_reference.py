@@ -36,6 +36,7 @@ class _Group(structref.StructRefProxy):
 
     __slots__ = ("_held",)
     _fields: tuple[str, ...]
+    _make: Any  # the kernel that allocates such a struct
 
     def __new__(cls, *values: Any, **named: Any) -> Any:
         rest = cls._fields[len(values) :]
@@ -50,10 +51,6 @@ class _Group(structref.StructRefProxy):
         if name not in self._fields:
             raise AttributeError(f"{type(self).__name__} has no field {name}")
         return self._held[name]
-
-    @classmethod
-    def _make(cls, *values: Any) -> Any:
-        raise NotImplementedError
 
 
 def by_reference(declared: Any) -> Any:

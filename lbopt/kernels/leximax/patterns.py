@@ -8,6 +8,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.pattern import last_fitting
 
 
 @kernel
@@ -49,7 +50,7 @@ def list_window(
         return start, 1, True
     chosen, complete = np.zeros(c, dtype=np.int64), True
     end, branches, depth, total, worth = start, 0, 0, 0, 0
-    k = below(v, hi - small[c - 1])
+    k = last_fitting(v, hi - small[c - 1])
     while True:
         rest = c - depth - 1
         found = False
@@ -78,7 +79,7 @@ def list_window(
             total += v[k]
             worth += p[k]
             depth += 1
-            k = min(k, below(v, hi - total - small[c - depth - 1]))
+            k = min(k, last_fitting(v, hi - total - small[c - depth - 1]))
             continue
         complete = complete and branches <= most
         if depth == 0:
@@ -94,16 +95,3 @@ def list_window(
         if not complete:
             return end, branches, False
         k -= 1
-
-
-@kernel
-def below(v: Ints, most: int) -> int:
-    """Return the largest class of size at most `most`, -1 for none."""
-    low, high = 0, v.size
-    while low < high:
-        middle = (low + high) >> 1
-        if v[middle] <= most:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
