@@ -7,7 +7,16 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.routing.codes import EXTERNAL
-from lbopt.kernels.simulation.tables import NEXT, NUM_COUNTERS, PAUSE_AT, Requests, Rows, Setting, State
+from lbopt.kernels.simulation.tables import (
+    NEXT,
+    NUM_COUNTERS,
+    NUM_FIELDS,
+    PAUSE_AT,
+    Requests,
+    Rows,
+    Setting,
+    State,
+)
 from lbopt.model import Fleet, Trace
 from lbopt.model.integers import LARGEST_TOTAL
 from lbopt.policies.decide import parameter_array
@@ -99,7 +108,7 @@ def fresh_state(fleet: Fleet, requests: Requests) -> State:
 
 
 def _unused_records(count: int) -> NDArray[np.int64]:
-    records = np.zeros((count, 3), dtype=np.int64)
+    records = np.full((count, NUM_FIELDS), -1, dtype=np.int64)
     records[:, NEXT] = np.arange(1, count + 1)  # the chain of unused ones starts at record 0
     return records
 

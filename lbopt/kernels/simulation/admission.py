@@ -19,6 +19,7 @@ from lbopt.kernels.simulation.tables import (
     POOL_TAIL,
     QUEUED,
     REAL_CHOICES,
+    REQUEST,
     ROUND_ROBIN_AT,
     STEP,
     TOKENS,
@@ -52,6 +53,7 @@ def enter(
     records[record, NEXT] = calendar[bucket]
     records[record, ON_WORKER] = w
     records[record, TOKENS] = prompt[i] + output[i]
+    records[record, REQUEST] = i
     calendar[bucket] = record
 
 

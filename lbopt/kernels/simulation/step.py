@@ -79,6 +79,7 @@ def _complete(counters: Ints, load: Ints, running: Ints, records: Ints, calendar
         completed += 1
         following = records[record, NEXT]
         records[record, NEXT] = unused
+        records[record, ON_WORKER] = -1
         unused = record
         record = following
     counters[UNUSED_RECORD] = unused

@@ -44,7 +44,7 @@ class State(NamedTuple):
     queue_tail: Ints  # int64 (G,)
     next_in_queue: Ints  # int64 (N,)
     calendar: Ints  # int64 (longest output + 1,), first record of those that end at step = index mod length
-    records: Ints  # int64 (most that can run at once, 3), one per running request; unused ones are chained
+    records: Ints  # int64 (most that can run at once, 4), one per running request; unused ones are chained
     pool: Ints  # int64 (N,), request numbers; pool[POOL_HEAD:POOL_TAIL] wait, in order of revelation
     worker: Ints  # int64 (N,), output: where the request ran
     start_step: Ints  # int64 (N,), output
@@ -77,8 +77,10 @@ class Rows(NamedTuple):
 
 # columns of State.records. Records are reused last out, first in, so those in use stay together in the cache.
 NEXT = 0  # record that ends with the same step, or next unused record
-ON_WORKER = 1
+ON_WORKER = 1  # -1 in an unused record
 TOKENS = 2  # that the request takes along when it ends
+REQUEST = 3
+NUM_FIELDS = 4
 
 # places in State.counters
 STEP = 0  # steps taken so far
