@@ -1,7 +1,18 @@
 """Routing rules. A policy sees a read-only `Observation` and never the truth; `make_policy` builds one by name."""
 
-from lbopt.policies.observation import Observation
-from lbopt.policies.policy import Admission, CompiledPolicy, DecidingPolicy, Policy
+from lbopt.policies.observation import ActiveRequests, Observation
+from lbopt.policies.policy import Admission, CompiledPolicy, DecidingPolicy, LookingAhead, Policy, foresight_of
 from lbopt.policies.table import POLICIES, make_policy
 
-__all__ = ["POLICIES", "Admission", "CompiledPolicy", "DecidingPolicy", "Observation", "Policy", "make_policy"]
+__all__ = [
+    "POLICIES",
+    "ActiveRequests",
+    "Admission",
+    "CompiledPolicy",
+    "DecidingPolicy",
+    "LookingAhead",
+    "Observation",
+    "Policy",
+    "foresight_of",
+    "make_policy",
+]

@@ -9,6 +9,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.model import StepProblem
+from lbopt.predictors import Forecast
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ActiveRequests:
+    """The running requests, one entry each; all arrays are non-writeable.
+
+    Parameters
+    ----------
+    worker
+        int64 (A,): where it runs.
+    requests
+        int64 (A,): its number in the trace.
+    prompt, generated
+        int64 (A,): its prompt tokens, and the tokens it has made so far; their sum is what it holds.
+    """
+
+    worker: NDArray[np.int64]
+    requests: NDArray[np.int64]
+    prompt: NDArray[np.int64]
+    generated: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        _freeze(self, ("worker", "requests", "prompt", "generated"))
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        """int64 (A,): tokens that each holds now."""
+        held: NDArray[np.int64] = self.prompt + self.generated
+        return held
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +63,10 @@ class Observation:
         int64 (n,): steps each of them has waited so far.
     requests
         int64 (n,): their numbers in the trace, for looking up what else is known of them.
+    active
+        The running requests one by one; None where the policy has not asked for a forecast.
+    forecast
+        What is forecast of them, where the policy has asked for it.
     """
 
     step: int
@@ -45,12 +79,11 @@ class Observation:
     sizes: NDArray[np.int64]
     waited: NDArray[np.int64]
     requests: NDArray[np.int64]
+    active: ActiveRequests | None = None
+    forecast: Forecast | None = None
 
     def __post_init__(self) -> None:
-        for name in ("loads", "free_slots", "running", "queued", "queued_tokens", "sizes", "waited", "requests"):
-            array: Any = np.array(getattr(self, name), dtype=np.int64)
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        _freeze(self, ("loads", "free_slots", "running", "queued", "queued_tokens", "sizes", "waited", "requests"))
 
     @classmethod
     def of_problem(cls, problem: StepProblem, *, running: Any = None, waited: Any = None, step: int = 0) -> Observation:
@@ -76,3 +109,10 @@ class Observation:
     def num_admissible(self) -> int:
         """Number of requests that fill all slots or empty the pool, U = min(n, free slots)."""
         return min(int(self.sizes.size), int(self.free_slots.sum()))
+
+
+def _freeze(holder: Any, names: tuple[str, ...]) -> None:
+    for name in names:
+        array: Any = np.array(getattr(holder, name), dtype=np.int64)
+        array.flags.writeable = False
+        object.__setattr__(holder, name, array)

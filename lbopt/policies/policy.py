@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.policies.observation import Observation
+from lbopt.predictors import Foresight
 
 Admission = Literal["pooled", "immediate"]
 #: No option of a rule needs a larger number.
@@ -41,6 +42,20 @@ class DecidingPolicy(Policy, Protocol):
 
     def decide(self, observation: Observation) -> NDArray[np.int64]:
         """Return the worker of each request of `observation`, or -1 where it keeps waiting."""
+
+
+@runtime_checkable
+class LookingAhead(DecidingPolicy, Protocol):
+    """A policy that wants to be shown the running requests one by one, with a forecast of each."""
+
+    @property
+    def foresight(self) -> Foresight | None:
+        """Which forecast; None where it does without after all."""
+
+
+def foresight_of(policy: Policy) -> Foresight | None:
+    """Return the forecast that `policy` asks for, if any."""
+    return policy.foresight if isinstance(policy, LookingAhead) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lbopt.exceptions import InputError
@@ -15,6 +13,7 @@ from lbopt.policies.max_min import max_min
 from lbopt.policies.policy import Policy
 from lbopt.policies.python_file import load_callable
 from lbopt.policies.replay import load_replay
+from lbopt.spec import options_of, unknown
 
 POLICIES: dict[str, Callable[..., Policy]] = {
     "fcfs": worker_rules.fcfs,
@@ -30,11 +29,12 @@ POLICIES: dict[str, Callable[..., Policy]] = {
 }
 
 
-def make_policy(spec: str) -> Policy:
+def make_policy(spec: str, given: Mapping[str, Any] | None = None) -> Policy:
     """Build the policy that `spec` names.
 
     `spec` is a name from `POLICIES`, optionally with options (``br-0:stage_switch=4,age_bound=50``),
-    ``replay:FILE``, or ``path/to/file.py:function``.
+    ``replay:FILE``, or ``path/to/file.py:function``. `given` are values of options that the text leaves out, used where
+    the rule has such an option.
     """
     name, _, rest = spec.partition(":")
     if name == "replay":
@@ -44,34 +44,6 @@ def make_policy(spec: str) -> Policy:
     if name not in POLICIES and spec.endswith(".py"):
         raise InputError(f"policy file '{spec}' needs a function: expected {spec}:function")
     if name not in POLICIES:
-        near = difflib.get_close_matches(name, POLICIES, n=3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(POLICIES)}"
-        raise InputError(f"unknown policy '{name}': {hint} (also replay:FILE and file.py:function)")
+        raise unknown("policy", name, POLICIES, " (also replay:FILE and file.py:function)")
     factory = POLICIES[name]
-    return factory(**_options(name, rest, factory))
-
-
-def _options(name: str, text: str, factory: Callable[..., Policy]) -> dict[str, Any]:
-    known = {option: parameter.default for option, parameter in inspect.signature(factory).parameters.items()}
-    chosen: dict[str, Any] = {}
-    for part in filter(None, text.split(",")):
-        option, equals, value = part.partition("=")
-        if option not in known:
-            raise InputError(f"policy '{name}' has no option '{option}'; it takes {', '.join(known) or 'none'}")
-        if not equals:
-            raise InputError(f"policy '{name}': option {option} has no value; expected {option}=VALUE")
-        chosen[option] = _parsed(name, option, value, known[option])
-    return chosen
-
-
-def _parsed(name: str, option: str, value: str, default: Any) -> Any:
-    """Read `value` as the kind of thing that the default is; limits may be 'none'."""
-    if value == "none":
-        return None
-    if isinstance(default, str):
-        return value
-    kind: Callable[[str], Any] = float if isinstance(default, float) else int
-    try:
-        return kind(value)
-    except ValueError:
-        raise InputError(f"policy '{name}': {option} is '{value}'; expected a number") from None
+    return factory(**options_of("policy", name, rest, factory, given))

@@ -18,8 +18,11 @@ from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.kernels.simulation import tables
 from lbopt.kernels.simulation.tables import Requests, Rows, Setting, State
 from lbopt.model import Trace
-from lbopt.policies import DecidingPolicy, Observation, Policy
+from lbopt.policies import DecidingPolicy, Observation, Policy, foresight_of
 from lbopt.policies.ledger import Ledger
+from lbopt.predictors import Forecaster, make_predictor
+from lbopt.simulator.legality import bound_worker, refuse_infeasible
+from lbopt.simulator.observer import Observer
 from lbopt.simulator.recorder import Recorder
 from lbopt.simulator.run import Run
 from lbopt.simulator.setting import SimulationSetting
@@ -40,6 +43,7 @@ def simulate(
     seed: int = 0,
     keep_loads: bool = False,
     progress: Progress | None = None,
+    training: Trace | None = None,
     look_at: NDArray[np.int64] | None = None,
     look: Look | None = None,
 ) -> Run:
@@ -57,6 +61,8 @@ def simulate(
         Feeds rules that draw random numbers, and nothing else.
     keep_loads
         Keep the loads of every worker at every step.
+    training
+        Requests that the predictor of a policy which looks ahead learns from; none of them need be in `trace`.
     progress
         Called now and then with (requests ended, requests in all).
     look_at, look
@@ -75,7 +81,8 @@ def simulate(
     state = fresh_state(setting.fleet, requests)
     recorder = Recorder(setting, keep_loads)
     rules, rows = setting_of(policy, setting, len(trace)), _rows_for(setting.fleet.num_workers)
-    loop = _Loop(policy, requests, rules, state, rows, progress)
+    observer = Observer(requests, rules, state, forecaster_of(policy, trace, training))
+    loop = _Loop(policy, requests, rules, state, rows, observer, progress)
     pauses = deque([] if look_at is None else look_at.tolist())
     loop.pause_from(pauses)
     while True:
@@ -86,7 +93,7 @@ def simulate(
                 pauses.popleft()  # nothing was to be decided there
             if pauses and pauses[0] == loop.step:
                 pauses.popleft()
-                look(loop.look_ahead())
+                look(observer.look_ahead())
             loop.pause_from(pauses)
             continue
         loop.hand_rows_to(recorder)
@@ -109,6 +116,15 @@ def simulate(
     )
 
 
+def forecaster_of(policy: Policy, requests: Trace, training: Trace | None) -> Forecaster | None:
+    """Return who forecasts for `policy` in a run over `requests`; None where it does not ask."""
+    wanted = foresight_of(policy)
+    if wanted is None:
+        return None
+    predictor = make_predictor(wanted.predictor, requests=requests, training=training, horizon=wanted.horizon)
+    return Forecaster(wanted, predictor, len(requests))
+
+
 class _Loop:
     """The compiled loop with its arrays, and the decisions it asks Python for."""
 
@@ -119,6 +135,7 @@ class _Loop:
         setting: Setting,
         state: State,
         rows: Rows,
+        observer: Observer,
         progress: Progress | None = None,
     ) -> None:
         from lbopt.kernels.simulation import admission, loop
@@ -130,6 +147,7 @@ class _Loop:
         self._setting = setting
         self._state = state
         self._rows = rows
+        self._observer = observer
         self._progress = progress
 
     def go(self) -> int:
@@ -144,7 +162,7 @@ class _Loop:
             elif why == tables.STUCK:
                 raise InfeasibleDecisionError(
                     f"policy '{self._policy.name}' admits nothing in step {self.step} although nothing is running "
-                    f"and {self._pool.size} requests wait"
+                    f"and {self._observer.pool.size} requests wait"
                 )
             else:
                 return why
@@ -174,86 +192,22 @@ class _Loop:
         """Steps taken so far."""
         return int(self._state.counters[tables.STEP])
 
-    @property
-    def _pool(self) -> NDArray[np.int64]:
-        counters = self._state.counters
-        pool: NDArray[np.int64] = self._state.pool[counters[tables.POOL_HEAD] : counters[tables.POOL_TAIL]]
-        return pool
-
-    def look_ahead(self) -> Observation:
-        """Return what a pooled router would see at the decision that comes next: all that wait, bound or not."""
-        counters = self._state.counters
-        bound = np.flatnonzero((self._state.worker >= 0) & (self._state.start_step < 0))
-        waiting = bound if self._setting.immediate else self._pool
-        count = int(self._loop.num_waiting(self._requests, self._setting, self._state))
-        first = int(counters[tables.UNDISCOVERED])
-        return self.observe(np.concatenate((waiting, np.arange(first, first + count - waiting.size))))
-
-    def observe(self, waiting: NDArray[np.int64] | None = None) -> Observation:
-        """Return what the policy may see of the present state; by default of the pool."""
-        state = self._state
-        numbers = self._pool if waiting is None else waiting
-        known = np.where(state.reveal_step[numbers] < 0, self.step, state.reveal_step[numbers])
-        return Observation(
-            step=self.step,
-            clock=float(state.clock[0]),
-            loads=state.load,
-            free_slots=self._setting.slots_per_worker - state.running,
-            running=state.running,
-            queued=state.queued,
-            queued_tokens=state.queued_tokens,
-            sizes=self._requests.prompt[numbers],
-            waited=self.step - known,
-            requests=numbers,
-        )
-
     def _decide(self) -> None:
-        observation = self.observe()
+        observation = self._observer.observe(self._observer.pool)
         workers = self._ask(observation)
-        _refuse_infeasible(self._policy.name, observation, workers)
+        refuse_infeasible(self._policy.name, observation, workers)
         self._state.choice[: workers.size] = workers
         self._loop.admit_external(self._requests, self._state)
 
     def _bind(self) -> None:
-        number = self._state.counters[tables.UNDISCOVERED]
-        observation = self.observe(np.array([number]))
-        workers = self._ask(observation)
-        worker = int(workers[0]) if workers.shape == (1,) and workers.dtype.kind in "iu" else -1
-        if not 0 <= worker < observation.loads.size:
-            raise InfeasibleDecisionError(
-                f"policy '{self._policy.name}' binds request {int(number)} in step {self.step} to {workers.tolist()}; "
-                f"expected a list of one worker of 0..{observation.loads.size - 1}"
-            )
+        observation = self._observer.observe(self._observer.next_arrival)
+        worker = bound_worker(self._policy.name, observation, self._ask(observation))
         self._admission.bind_next(worker, self._requests, self._setting, self._state)
 
     def _ask(self, observation: Observation) -> NDArray[np.int64]:
         if not isinstance(self._policy, DecidingPolicy):
             raise InputError(f"policy '{self._policy.name}' is neither compiled nor able to decide in Python")
         return np.asarray(self._policy.decide(observation))
-
-
-def _refuse_infeasible(name: str, observation: Observation, workers: NDArray[Any]) -> None:
-    """Check a pooled decision; admitting fewer than possible is a policy's right."""
-    if workers.shape != observation.sizes.shape or workers.dtype.kind not in "iu":
-        raise InfeasibleDecisionError(
-            f"policy '{name}' returned {workers.dtype} values of shape {workers.shape} in step {observation.step}; "
-            f"expected {observation.sizes.size} worker numbers, -1 for a request that keeps waiting"
-        )
-    G = observation.loads.size
-    outside = np.flatnonzero((workers < -1) | (workers >= G))
-    if outside.size:
-        raise InfeasibleDecisionError(
-            f"policy '{name}' sends request {observation.requests[outside[0]]} in step {observation.step} to worker "
-            f"{workers[outside[0]]}; expected -1 or 0..{G - 1}"
-        )
-    counts = np.bincount(workers[workers >= 0], minlength=G)
-    crowded = np.flatnonzero(counts > observation.free_slots)
-    if crowded.size:
-        g = crowded[0]
-        raise InfeasibleDecisionError(
-            f"policy '{name}' sends {counts[g]} requests in step {observation.step} to worker {g}, "
-            f"which has {observation.free_slots[g]} free slots"
-        )
 
 
 def _rows_for(num_workers: int) -> Rows:

@@ -18,6 +18,7 @@ from lbopt.kernels.simulation.tables import ROW
 from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
+from lbopt.simulator.observer import Observer
 from lbopt.simulator.simulate import _Loop
 from lbopt.simulator.state import fresh_rows, fresh_state, requests_of, setting_of
 
@@ -75,8 +76,9 @@ def microseconds_per_step(
         requests = requests_of(trace, chosen, setting, 0)
         state = fresh_state(setting.fleet, requests)
         rules = setting_of(chosen, setting, len(trace))
-        _Loop(chosen, requests, rules, state, fresh_rows(num_workers, 3 * slots)).go()
-        loop = _Loop(chosen, requests, rules, state, fresh_rows(num_workers, steps))
+        observer = Observer(requests, rules, state, None)
+        _Loop(chosen, requests, rules, state, fresh_rows(num_workers, 3 * slots), observer).go()
+        loop = _Loop(chosen, requests, rules, state, fresh_rows(num_workers, steps), observer)
         state.counters[ROW] = 0  # the new rows are empty
         begin = time.perf_counter()
         loop.go()

@@ -121,7 +121,8 @@ def test_output_lengths_show_only_when_a_request_ends(function, admission):
     """Lengthen one request: until it would have ended nobody can see a difference."""
     names = {field.name for field in dataclasses.fields(Observation)}
     assert names == {
-        *("step", "clock", "loads", "free_slots", "running", "queued", "queued_tokens", "sizes", "waited", "requests")
+        *("step", "clock", "loads", "free_slots", "running", "queued", "queued_tokens", "sizes", "waited", "requests"),
+        *("active", "forecast"),  # None for a function, which cannot ask for a forecast
     }
     rng = random.Random(22)
     for _ in range(many(40, 10)):

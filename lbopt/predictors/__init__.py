@@ -1,0 +1,23 @@
+"""What may be known of how long a request will run: predictors, and the forecasts that policies see.
+
+A predictor is fitted on training requests (the oracle reads the truth) and says for a running request the chance p to
+end within H more steps and the mean mu if it does. A `Forecaster` makes of it the forecast of every running request,
+refreshed now and then; a policy sees the forecast, never the predictor.
+"""
+
+from lbopt.predictors.forecast import Forecast
+from lbopt.predictors.forecaster import Forecaster
+from lbopt.predictors.foresight import Foresight
+from lbopt.predictors.predictor import Predictor, SamplePredictor
+from lbopt.predictors.table import PREDICTORS, make_predictor, needs_training
+
+__all__ = [
+    "PREDICTORS",
+    "Forecast",
+    "Forecaster",
+    "Foresight",
+    "Predictor",
+    "SamplePredictor",
+    "make_predictor",
+    "needs_training",
+]

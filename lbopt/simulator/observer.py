@@ -1,0 +1,94 @@
+"""What a policy that decides in Python is shown of the state, and what somebody who looks on is shown."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.kernels.simulation import tables
+from lbopt.kernels.simulation.tables import Requests, Setting, State
+from lbopt.policies import ActiveRequests, Observation
+from lbopt.predictors import Forecaster
+
+Ints = NDArray[np.int64]
+
+
+class Observer:
+    """Makes observations of the present state.
+
+    Parameters
+    ----------
+    requests, setting, state
+        The arrays of the run.
+    forecaster
+        Who forecasts for the policy; None where it does not ask, and then running requests are not listed either.
+    """
+
+    def __init__(self, requests: Requests, setting: Setting, state: State, forecaster: Forecaster | None) -> None:
+        self._requests = requests
+        self._setting = setting
+        self._state = state
+        self._forecaster = forecaster
+
+    @property
+    def step(self) -> int:
+        """Steps taken so far."""
+        return int(self._state.counters[tables.STEP])
+
+    @property
+    def pool(self) -> Ints:
+        """int64: the requests that wait in the pool, in order of revelation."""
+        counters = self._state.counters
+        return self._state.pool[counters[tables.POOL_HEAD] : counters[tables.POOL_TAIL]]
+
+    @property
+    def next_arrival(self) -> Ints:
+        """int64 (1,): the request that comes next."""
+        return self._state.counters[tables.UNDISCOVERED : tables.UNDISCOVERED + 1].copy()
+
+    def look_ahead(self) -> Observation:
+        """Return what a pooled router would see at the decision that comes next: all that wait, bound or not."""
+        from lbopt.kernels.simulation import loop
+
+        counters = self._state.counters
+        bound = np.flatnonzero((self._state.worker >= 0) & (self._state.start_step < 0))
+        waiting = bound if self._setting.immediate else self.pool
+        count = int(loop.num_waiting(self._requests, self._setting, self._state))
+        first = int(counters[tables.UNDISCOVERED])
+        return self._seen(np.concatenate((waiting, np.arange(first, first + count - waiting.size))), self._active())
+
+    def observe(self, waiting: Ints) -> Observation:
+        """Return what the policy may see of the present state, with the requests `waiting` to be decided."""
+        return self._seen(waiting, None if self._forecaster is None else self._active(), self._forecaster)
+
+    def _seen(self, waiting: Ints, active: ActiveRequests | None, forecaster: Forecaster | None = None) -> Observation:
+        state, sizes = self._state, self._requests.prompt[waiting]
+        known = np.where(state.reveal_step[waiting] < 0, self.step, state.reveal_step[waiting])
+        forecast = None
+        if forecaster is not None and active is not None:
+            forecast = forecaster.forecast(active.requests, active.prompt, active.generated, waiting, sizes)
+        return Observation(
+            step=self.step,
+            clock=float(state.clock[0]),
+            loads=state.load,
+            free_slots=self._setting.slots_per_worker - state.running,
+            running=state.running,
+            queued=state.queued,
+            queued_tokens=state.queued_tokens,
+            sizes=sizes,
+            waited=self.step - known,
+            requests=waiting,
+            active=active,
+            forecast=forecast,
+        )
+
+    def _active(self) -> ActiveRequests:
+        records = self._state.records
+        used = records[records[:, tables.ON_WORKER] >= 0]
+        numbers = used[:, tables.REQUEST]
+        return ActiveRequests(
+            worker=used[:, tables.ON_WORKER],
+            requests=numbers,
+            prompt=self._requests.prompt[numbers],
+            generated=self.step - self._state.start_step[numbers],
+        )

@@ -1,0 +1,58 @@
+"""The text in which users name one of several things with options: ``name:option=value,option=value``.
+
+Which options there are, and of which kind, is read from the signature of the thing's factory.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from lbopt.exceptions import InputError
+
+
+def unknown(kind: str, name: str, known: Iterable[str], remark: str = "") -> InputError:
+    """Return the error for a `name` that is not among the `known` ones, with the nearest of them."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
+    return InputError(f"unknown {kind} '{name}': {hint}{remark}")
+
+
+def options_of(
+    kind: str, name: str, text: str, factory: Callable[..., Any], given: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Read ``option=value,option=value`` by the defaults of `factory`; `given` are options set by the caller alone."""
+    known = {
+        option: parameter.default
+        for option, parameter in inspect.signature(factory).parameters.items()
+        if parameter.default is not inspect.Parameter.empty
+    }
+    chosen: dict[str, Any] = {option: value for option, value in (given or {}).items() if option in known}
+    for part in filter(None, text.split(",")):
+        option, equals, value = part.partition("=")
+        if option not in known:
+            raise InputError(f"{kind} '{name}' has no option '{option}'; it takes {', '.join(known) or 'none'}")
+        if not equals:
+            raise InputError(f"{kind} '{name}': option {option} has no value; expected {option}=VALUE")
+        chosen[option] = _parsed(f"{kind} '{name}': {option}", value, known[option])
+    return chosen
+
+
+def _parsed(what: str, value: str, default: Any) -> Any:
+    """Read `value` as the kind of thing that the default is; limits may be 'none'."""
+    if value == "none":
+        return None
+    if isinstance(default, str):
+        return value
+    if isinstance(default, bool):
+        if value not in ("yes", "no"):
+            raise InputError(f"{what} is '{value}'; expected yes or no")
+        return value == "yes"
+    kind: Callable[[str], Any] = float if isinstance(default, float) else int
+    try:
+        return kind(value)
+    except ValueError:
+        raise InputError(f"{what} is '{value}'; expected a number") from None
