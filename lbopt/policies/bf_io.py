@@ -1,9 +1,9 @@
-"""bf-io: the BF-IO program at H = 0, solved exactly at every decision (arXiv 2601.17855, algorithm 1).
+"""bf-io: the BF-IO program, solved exactly at every decision (arXiv 2601.17855, algorithm 1), now or over a window.
 
-With lbopt's own search, the default, most decisions of a fleet of 16 take a fraction of a millisecond. What each was
-worth is in `ledger`: its imbalance, the proved bound, and so whether it is proved, claimed by a solver, or was left
-open at a limit. Overdue requests are constraints of the program, not assigned beforehand: where the others go is
-decided with them.
+With lbopt's own search, the default, most decisions of a fleet of 16 take a fraction of a millisecond at H = 0, and a
+few milliseconds over a window. What each was worth is in `ledger`: its imbalance summed over the window, the proved
+bound, and so whether it is proved, claimed by a solver, or was left open at a limit. Overdue requests are constraints
+of the program, not assigned beforehand: where the others go is decided with them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem, objective
 from lbopt.policies.ledger import Ledger
+from lbopt.policies.naming import named
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import LARGEST_OPTION, Admission, check_age_bound
+from lbopt.policies.projected import DEPARTURES, check_projection, foreseen, projected_loads
+from lbopt.predictors import Foresight
 from lbopt.solvers import check_solver, solve
 from lbopt.solvers.tie_orders import check_tie_order
 
-_OPTIONS = ("solver", "time_limit", "age_bound", "tie", "seed", "effort")
+#: What is assumed of requests that wait: that they outlive the window, or that they end when the forecast says so.
+NEW = ("survives", "forecast")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,15 @@ class BfIo:
     effort
         Units of work of the search, about a microsecond each, after which a decision is the best placement known;
         a limit that, unlike `time_limit`, leaves a run the same on every machine. None = never.
+    horizon
+        H, steps; 0 needs no forecast.
+    new
+        What is assumed of the requests that wait: "survives", they outlive the window, or "forecast", they end when
+        their forecast says so, which makes an oracle of both.
+    growth, departures, boundary
+        How the running requests are projected, see `BrH`.
+    predictor, refresh, gate, floor, hold_anchor
+        The forecast, see `Foresight`.
     """
 
     solver: str = "exact"
@@ -54,6 +67,16 @@ class BfIo:
     tie: str = "oldest"
     seed: int = 0
     effort: int | None = None
+    horizon: int = 0
+    new: str = "survives"
+    growth: int = 1
+    departures: str = "cut"
+    boundary: str = "alive"
+    predictor: str = "survival"
+    refresh: int | None = None
+    gate: float = 0.5
+    floor: float = 1.0
+    hold_anchor: bool = False
     ledger: Ledger = field(default_factory=Ledger, init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -68,17 +91,25 @@ class BfIo:
             raise InputError(
                 f"policy 'bf-io': tie and effort are for solver=exact, not for {self.solver}; leave them out"
             )
+        for option, allowed in (("new", NEW), ("departures", DEPARTURES)):
+            if getattr(self, option) not in allowed:
+                raise InputError(
+                    f"policy 'bf-io': {option} is '{getattr(self, option)}'; expected {' or '.join(allowed)}"
+                )
+        check_projection("bf-io", self.growth, self.boundary)
+        if self.foresight is not None and self.tie != "oldest":
+            raise InputError(f"policy 'bf-io': tie={self.tie} is for horizon=0; over a window the oldest come first")
 
     @property
     def name(self) -> str:
         """What tables call it: the options that differ from their defaults."""
-        defaults = BfIo()
-        changed = [
-            f"{option}={'none' if getattr(self, option) is None else getattr(self, option)}"
-            for option in _OPTIONS
-            if getattr(self, option) != getattr(defaults, option)
-        ]
-        return ":".join(["bf-io", *([",".join(changed)] if changed else [])])
+        return named("bf-io", self)
+
+    @property
+    def foresight(self) -> Foresight | None:
+        """The forecast that it asks for; none without a window."""
+        wanted = Foresight(self.horizon, self.predictor, self.refresh, self.gate, self.floor, self.hold_anchor)
+        return wanted if self.horizon else None
 
     @property
     def admission(self) -> Admission:
@@ -93,12 +124,7 @@ class BfIo:
     def decide(self, observation: Observation) -> NDArray[np.int64]:
         """Return an optimal placement, or the best known one at a limit."""
         begin = time.perf_counter()
-        problem = StepProblem.now(
-            observation.loads,
-            observation.free_slots,
-            observation.sizes,
-            must_admit=overdue(observation, self.age_bound),
-        )
+        problem = self._problem(observation)
         assignment, bound, standing = self._searched(problem, observation.step) or self._solved(problem)
         imbalance = objective(problem, assignment)
         assert bound <= imbalance, f"a bound of {bound} tokens is refuted by {imbalance}"
@@ -111,21 +137,33 @@ class BfIo:
         )
         return assignment
 
+    def _problem(self, observation: Observation) -> StepProblem:
+        """Return the program of this decision."""
+        base = projected_loads(
+            "bf-io", observation, self.horizon, self.growth, self.departures, self.boundary == "literal"
+        )
+        growths = np.arange(self.horizon + 1) * self.growth
+        work = observation.sizes[:, None] + growths
+        if self.horizon and self.new == "forecast":
+            ends = foreseen("bf-io", observation, self.horizon)[1].waiting
+            outlives = (ends >= self.horizon) & (self.boundary == "alive")
+            work = work * ((np.arange(self.horizon + 1) < ends[:, None]) | outlives[:, None])
+        return StepProblem(base, observation.free_slots, work, overdue(observation, self.age_bound))
+
     def _searched(self, problem: StepProblem, step: int) -> tuple[NDArray[np.int64], int, str | None] | None:
         """Ask lbopt's own search without the formalities of `solve`; None where that cannot answer."""
         if self.solver != "exact" or problem.num_admitted == 0:
             return None
-        from lbopt.solvers.exact import search_exactly
+        from lbopt.solvers.exact import search_exactly, search_known_ends, search_window
         from lbopt.solvers.exact.limits import countdown
 
-        answer = search_exactly(
-            problem,
-            None,
-            countdown(self.time_limit),
-            effort=self.effort,
-            tie=self.tie,
-            seed=(self.seed, step),
-        )
+        clock = countdown(self.time_limit)
+        if self.horizon == 0:
+            answer = search_exactly(problem, None, clock, effort=self.effort, tie=self.tie, seed=(self.seed, step))
+        else:
+            answer = search_window(problem, None, clock, effort=self.effort)
+            if answer.stop == "refused":  # requests end, or slots stay empty
+                answer = search_known_ends(problem, None, clock, effort=self.effort)
         if answer.stop == "interrupted":  # the search has caught Ctrl-C; the run has to hear of it
             raise KeyboardInterrupt
         return None if answer.assignment is None else (answer.assignment, answer.bound, None)

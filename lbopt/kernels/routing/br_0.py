@@ -28,6 +28,14 @@ from lbopt.kernels.routing.codes import (
 from lbopt.kernels.routing.f_score import f_score
 from lbopt.kernels.routing.max_min import lightest_open
 from lbopt.kernels.routing.subset import best_single, best_subset
+from lbopt.kernels.routing.two_stage import (
+    fill_window,
+    first_at_most,
+    rank_waiting,
+    remove_placed,
+    remove_rank,
+    roomiest,
+)
 
 
 @kernel
@@ -45,36 +53,26 @@ def br_0(
         slots += free[g]
     slots -= _place_overdue(parameters[BR_AGE_BOUND], slots, load, free, pool, prompt, reveal_step, step, choice)
 
-    # the rest of the pool: `ranked` by size, largest first, ties in order of revelation
-    rest = 0
-    waiting = np.empty(pool.size, np.int64)
+    size = np.empty(pool.size, np.int64)
     for position in range(pool.size):
-        if choice[position] < 0:
-            waiting[rest] = position
-            rest += 1
-    size = np.empty(rest, np.int64)
-    for r in range(rest):
-        size[r] = prompt[pool[waiting[r]]]
-    order = np.argsort(-size, kind="mergesort")
-    ranked = np.empty(rest, np.int64)
-    ranked_size = np.empty(rest, np.int64)
-    for r in range(rest):
-        ranked[r] = waiting[order[r]]
-        ranked_size[r] = size[order[r]]
+        size[position] = prompt[pool[position]]
+    ranked = np.empty(pool.size, np.int64)
+    ranked_size = np.empty(pool.size, np.int64)
+    rest = rank_waiting(size, choice, ranked, ranked_size)
 
     envelope = 0
     for g in range(G):
         envelope = max(envelope, load[g])
 
     while slots > parameters[BR_STAGE_SWITCH] and rest > 0:
-        g = _roomiest(load, free)
+        g = roomiest(load, free)
         r = _best_ranked(G, ranked_size, rest, envelope - load[g])
         choice[ranked[r]] = g
         load[g] += ranked_size[r]
         free[g] -= 1
         slots -= 1
         envelope = max(envelope, load[g])
-        rest = _remove(ranked, ranked_size, rest, r)
+        rest = remove_rank(ranked, ranked_size, rest, r)
 
     window = np.empty(LARGEST_WINDOW, np.int64)
     window_rank = np.empty(LARGEST_WINDOW, np.int64)
@@ -82,7 +80,7 @@ def br_0(
         g = _largest_key(parameters[BR_KEY_PRODUCT], load, free, envelope)
         margin = envelope - load[g]
         length = min(parameters[BR_WINDOW_SIZE], rest)
-        _fill_window(parameters[BR_WINDOW_BY_ARRIVAL], ranked, rest, length, window_rank)
+        fill_window(parameters[BR_WINDOW_BY_ARRIVAL], ranked, rest, length, window_rank)
         for j in range(length):
             window[j] = ranked_size[window_rank[j]]
         mask = best_subset(G, window, length, min(free[g], length), margin)
@@ -99,7 +97,7 @@ def br_0(
                 free[g] -= 1
                 slots -= 1
         envelope = max(envelope, load[g])
-        rest = _remove_placed(ranked, ranked_size, rest, choice)
+        rest = remove_placed(ranked, ranked_size, rest, choice)
     return pool.size
 
 
@@ -132,38 +130,15 @@ def _place_overdue(
 
 
 @kernel
-def _roomiest(load: Ints, free: Ints) -> int:
-    """Worker with most free slots; ties: lighter, then lower number."""
-    best = 0
-    for g in range(1, load.size):
-        if free[g] > free[best] or (free[g] == free[best] and load[g] < load[best]):
-            best = g
-    return best
-
-
-@kernel
-def _first_at_most(ranked_size: Ints, rest: int, bound: int) -> int:
-    """First rank whose size is at most `bound`, in the descending array ranked_size[:rest]."""
-    low, high = 0, rest
-    while low < high:
-        middle = (low + high) // 2
-        if ranked_size[middle] <= bound:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@kernel
 def _best_ranked(G: int, ranked_size: Ints, rest: int, margin: int) -> int:
     """Rank of the single request with the largest F; ties: larger, then earlier in the pool."""
     if G == 1:
         return 0  # F is flat beyond the margin: all tie with the largest
-    below = _first_at_most(ranked_size, rest, margin)
+    below = first_at_most(ranked_size, rest, margin)
     if below == 0:
         return below
     smallest_above = ranked_size[below - 1]
-    above = _first_at_most(ranked_size, rest, smallest_above)  # the earliest of its size
+    above = first_at_most(ranked_size, rest, smallest_above)  # the earliest of its size
     if below == rest or f_score(G, smallest_above, margin) >= ranked_size[below]:
         return above
     return below
@@ -184,41 +159,3 @@ def _largest_key(product: int, load: Ints, free: Ints, envelope: int) -> int:
         elif free[g] > free[best] or (free[g] == free[best] and load[g] < load[best]):
             best = g  # equal slots: larger margin = smaller load
     return best
-
-
-@kernel
-def _fill_window(by_arrival: int, ranked: Ints, rest: int, length: int, window_rank: Ints) -> None:
-    """Write the ranks of the first `length` waiting requests in window order."""
-    if not by_arrival:
-        for j in range(length):
-            window_rank[j] = j
-        return
-    count = 0
-    for r in range(rest):  # keep the `length` smallest pool positions, ascending
-        j = min(count, length - 1)
-        if count == length and ranked[window_rank[j]] < ranked[r]:
-            continue
-        while j > 0 and ranked[window_rank[j - 1]] > ranked[r]:
-            window_rank[j] = window_rank[j - 1]
-            j -= 1
-        window_rank[j] = r
-        count = min(count + 1, length)
-
-
-@kernel
-def _remove(ranked: Ints, ranked_size: Ints, rest: int, r: int) -> int:
-    for q in range(r, rest - 1):
-        ranked[q] = ranked[q + 1]
-        ranked_size[q] = ranked_size[q + 1]
-    return rest - 1
-
-
-@kernel
-def _remove_placed(ranked: Ints, ranked_size: Ints, rest: int, choice: Ints) -> int:
-    kept = 0
-    for r in range(rest):
-        if choice[ranked[r]] < 0:
-            ranked[kept] = ranked[r]
-            ranked_size[kept] = ranked_size[r]
-            kept += 1
-    return kept

@@ -15,7 +15,7 @@ import numpy as np
 from lbopt.kernels.known_ends.placing import add_loads
 from lbopt.kernels.known_ends.polish import polish
 from lbopt.kernels.known_ends.shaking import shake
-from lbopt.kernels.known_ends.terms import BOUND, COST, FAR, OPEN, STUCK
+from lbopt.kernels.known_ends.terms import BOUND, COST, FAR, OPEN, STUCK, WORK
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.bounds import elementary_bound
@@ -43,17 +43,20 @@ _QUICKLY_REASONED = 1_000
 _CYCLES = 20
 
 
-def search_known_ends(problem: StepProblem, best: int | None, remaining: Clock) -> ExactAnswer:
+def search_known_ends(
+    problem: StepProblem, best: int | None, remaining: Clock, *, effort: int | None = None
+) -> ExactAnswer:
     """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
 
-    `remaining` says how many seconds are left; None is without limit. Where the numbers are too large, or nobody can be
+    `remaining` says how many seconds are left, None is without limit; `effort` limits the work of the tree of linear
+    programs, about microseconds, alike on every machine. Where the numbers are too large, or nobody can be
     admitted, the answer is "refused".
     """
     decision = KnownEnds(problem)
     if not decision.fits:
         return ExactAnswer(None, 0, "refused")
     _load_kernels()
-    run = _Run(decision, FAR if best is None else best, Limits(remaining))
+    run = _Run(decision, FAR if best is None else best, Limits(remaining, effort))
     try:
         stop = run.place() or run.grow()
     except KeyboardInterrupt:
@@ -134,7 +137,7 @@ class _Run:
             self.bound = max(self.bound, int(tree.known[BOUND]))
             if state != OPEN:
                 return "stuck" if state == STUCK else "done"
-            reached = self.limits.reached(0)
+            reached = self.limits.reached(int(tree.known[WORK]))
             if reached is not None:
                 return reached
 

@@ -6,8 +6,6 @@ Then what a worker receives enters its loads by one number, see `lbopt.kernels.w
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from lbopt.kernels.windows.sums import tabulate
@@ -17,6 +15,7 @@ from lbopt.kernels.windows.terms import (
     CUTS,
     DONE,
     OPEN,
+    WORK,
     Box,
     Cuts,
     Draft,
@@ -31,6 +30,7 @@ from lbopt.kernels.windows.tree import advance
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.bounds import elementary_bound
+from lbopt.solvers.exact.limits import Clock
 from lbopt.solvers.exact.search import ExactAnswer, raised
 
 #: Largest sum of magnitudes for which prices are still a thousandth of a token fine.
@@ -229,10 +229,13 @@ def _tabulated_totals(v: IntArray, begin: IntArray) -> np.ndarray:
     return sums
 
 
-def search_window(problem: StepProblem, best: int | None, remaining: Callable[[], float | None]) -> ExactAnswer:
+def search_window(
+    problem: StepProblem, best: int | None, remaining: Clock, *, effort: int | None = None
+) -> ExactAnswer:
     """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
 
-    `remaining` says how many seconds are left; None is without limit. Where the problem is of another kind, the numbers
+    `remaining` says how many seconds are left, None is without limit; `effort` limits the work of the search, about
+    microseconds, alike on every machine. Where the problem is of another kind, the numbers
     are too large, or nothing was found within the limit and there is no `best`, the answer is "refused".
     """
     if _loaded:
@@ -253,6 +256,9 @@ def search_window(problem: StepProblem, best: int | None, remaining: Callable[[]
             if left is not None and left <= longest:  # a node of a large fleet takes a good part of a decode step
                 stop = "time"
                 break
+            if effort is not None and search.known[WORK] >= effort:
+                stop = "effort"
+                break
             state = advance(decision.window, search, _SLICE)
             before, left = left, remaining()
             if before is not None and left is not None:
@@ -271,6 +277,6 @@ def search_window(problem: StepProblem, best: int | None, remaining: Callable[[]
         bound=int(min(search.known[BOUND], found)),
         stop=stop,
     )
-    if stop == "done" or (stop == "time" and problem.base.size + problem.work.size > _SMALL):
+    if stop == "done" or (stop in ("time", "effort") and problem.base.size + problem.work.size > _SMALL):
         return answer
     return raised(answer, elementary_bound(problem))

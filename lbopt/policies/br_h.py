@@ -1,0 +1,169 @@
+"""BR-H, BalanceRoute with lookahead (arXiv 2605.06113, algorithm 3); what the paper leaves open is a field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.kernels.routing import codes
+from lbopt.policies.naming import named
+from lbopt.policies.observation import Observation
+from lbopt.policies.policy import LARGEST_OPTION, Admission, check_age_bound
+from lbopt.policies.projected import DEPARTURES, check_projection, projected_loads
+from lbopt.predictors import Foresight
+
+WINDOW_ORDERS = ("size", "arrival")
+KEYS = ("lexicographic", "product")
+SUBSETS = ("enumerate", "bit-set", "all-sums")
+UPDATES = ("constant", "profile")
+
+#: Scores stay below 2^62, and loads are seldom beyond 2^27 tokens: what is left goes into the weights.
+_SCORE_BITS, _USUAL_BITS = 61, 27
+
+
+@dataclass(frozen=True, slots=True)
+class BrH:
+    """BR-H.
+
+    Parameters
+    ----------
+    horizon
+        H, steps. 0 asks for no forecast; with alpha = 1 and beta = G it is BR-0, decision for decision.
+    alpha, beta, gamma
+        Reward scale (> 0), price of overflow (>= 0), discount in (0, 1]. 48 and 0.9 are the centre of the paper's
+        sweep; alpha was never swept.
+    stage_switch, window, window_order, key, age_bound
+        As in `br_0`.
+    subset
+        How stage 2 chooses: "enumerate", "bit-set" (two probes) or "all-sums"; they agree on the score.
+    growth
+        Tokens that a running request is projected to gain a step: 1, or 0 as in the authors' earlier simulator.
+    departures
+        How running requests leave the projection: "cut", "fractional" or "weighted", see `projected_loads`.
+    boundary
+        "alive": a forecast of H or more counts at h = H too; "literal": everybody is gone there.
+    update
+        What an admitted request adds to the projection: "constant", its prompt at every step; "profile": it grows, and
+        ends by its own forecast; scores then count it so, too.
+    predictor, refresh, gate, floor, hold_anchor
+        The forecast, see `Foresight`.
+    """
+
+    horizon: int = 80
+    alpha: float = 1.0
+    beta: float = 48.0
+    gamma: float = 0.9
+    stage_switch: int = 7
+    window: int = 4
+    window_order: str = "size"
+    key: str = "lexicographic"
+    subset: str = "enumerate"
+    growth: int = 1
+    departures: str = "cut"
+    boundary: str = "alive"
+    update: str = "constant"
+    age_bound: int | None = None
+    predictor: str = "survival"
+    refresh: int | None = None
+    gate: float = 0.5
+    floor: float = 1.0
+    hold_anchor: bool = False
+
+    def __post_init__(self) -> None:
+        _ = self.foresight  # refuses a horizon, gate or floor that cannot be
+        if not 0 < self.alpha <= 1e6:
+            raise InputError(f"policy 'br-h': alpha is {self.alpha}; expected a positive number up to 1e6")
+        if not 0 <= self.beta <= 1e6:
+            raise InputError(f"policy 'br-h': beta is {self.beta}; expected 0 to 1e6")
+        if not 0 < self.gamma <= 1:
+            raise InputError(f"policy 'br-h': gamma is {self.gamma}; expected a discount in (0, 1]")
+        if self.stage_switch is None or not 0 <= self.stage_switch <= LARGEST_OPTION:
+            raise InputError(f"policy 'br-h': stage_switch is {self.stage_switch}; expected 0 to {LARGEST_OPTION}")
+        if self.window is None or not 1 <= self.window <= codes.LARGEST_WINDOW:
+            raise InputError(f"policy 'br-h': window is {self.window}; expected 1 to {codes.LARGEST_WINDOW}")
+        for option, allowed in (
+            ("window_order", WINDOW_ORDERS),
+            ("key", KEYS),
+            ("subset", SUBSETS),
+            ("update", UPDATES),
+            ("departures", DEPARTURES),
+        ):
+            if getattr(self, option) not in allowed:
+                raise InputError(
+                    f"policy 'br-h': {option} is '{getattr(self, option)}'; expected {' or '.join(allowed)}"
+                )
+        check_projection("br-h", self.growth, self.boundary)
+        check_age_bound("br-h", self.age_bound)
+
+    @property
+    def name(self) -> str:
+        """What tables call it: the options that differ from their defaults."""
+        return named("br-h", self)
+
+    @property
+    def admission(self) -> Admission:
+        """Pooled: which requests start is half of the decision."""
+        return "pooled"
+
+    @property
+    def foresight(self) -> Foresight | None:
+        """The forecast that it asks for; none without a window."""
+        wanted = Foresight(self.horizon, self.predictor, self.refresh, self.gate, self.floor, self.hold_anchor)
+        return wanted if self.horizon else None
+
+    def decide(self, observation: Observation) -> NDArray[np.int64]:
+        """Run one scheduling round."""
+        from lbopt.kernels.routing.br_h import br_h
+
+        projected = projected_loads(
+            "br-h", observation, self.horizon, self.growth, self.departures, self.boundary == "literal"
+        )
+        heaviest = int(projected.max()) + int(observation.sizes.sum())
+        rewards, penalties = weights(
+            self.horizon, self.alpha, self.beta, self.gamma, max(_USUAL_BITS, heaviest.bit_length())
+        )
+        choice = np.empty(observation.sizes.size, dtype=np.int64)
+        br_h(
+            projected,
+            observation.free_slots.copy(),
+            observation.sizes,
+            observation.waited,
+            int(rewards.sum()),
+            penalties,
+            self._options(),
+            choice,
+        )
+        return choice
+
+    def _options(self) -> NDArray[np.int64]:
+        return np.array(
+            [
+                self.stage_switch,
+                self.window,
+                self.window_order == "arrival",
+                self.key == "product",
+                -1 if self.age_bound is None else self.age_bound,
+                SUBSETS.index(self.subset),
+            ],
+            dtype=np.int64,
+        )
+
+
+@lru_cache(maxsize=64)
+def weights(
+    horizon: int, alpha: float, beta: float, gamma: float, bits: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return alpha * gamma^h and beta * gamma^h, int64 (H+1,) each, in the finest units for loads below 2^bits."""
+    discounts = gamma ** np.arange(horizon + 1)
+    room = 2.0 ** (_SCORE_BITS - bits) / float((alpha + beta) * discounts.sum())
+    if room < 2:
+        raise InputError(
+            f"policy 'br-h': loads of 2^{bits} tokens are too large for alpha {alpha:g}, beta {beta:g} and horizon "
+            f"{horizon}; divide all tokens by a common factor"
+        )
+    scale = 2.0 ** int(np.log2(room))
+    return np.rint(alpha * discounts * scale).astype(np.int64), np.rint(beta * discounts * scale).astype(np.int64)

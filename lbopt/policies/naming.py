@@ -1,0 +1,24 @@
+"""What tables call a policy: its name with the options that differ from their defaults."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+
+def named(name: str, policy: Any) -> str:
+    """Return `name`, and behind it the changed options of the dataclass `policy`, as a user would write them."""
+    changed = []
+    for option in fields(policy):
+        value = getattr(policy, option.name)
+        if option.init and value != option.default:
+            changed.append(f"{option.name}={_written(value)}")
+    return ":".join([name, *([",".join(changed)] if changed else [])])
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
