@@ -3,6 +3,7 @@
 They use the standard library only and import nothing from lbopt, so that they can judge its compiled kernels.
 """
 
+from naive.br_h import br_h, br_h_trace, horizon_score, peak, project, weights
 from naive.objective import brute_force, imbalance, objective, spread
 from naive.rules import (
     IMMEDIATE_RULES,
@@ -35,20 +36,26 @@ __all__ = [
     "bind",
     "br_0",
     "br_0_trace",
+    "br_h",
+    "br_h_trace",
     "brute_force",
     "fcfs",
+    "horizon_score",
     "imbalance",
     "jsq",
     "jsq_load",
     "max_min",
     "metrics",
     "objective",
+    "peak",
     "place",
     "power_of_two",
+    "project",
     "random_rule",
     "round_robin",
     "score",
     "simulate",
     "spread",
     "vllm",
+    "weights",
 ]
