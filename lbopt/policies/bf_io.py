@@ -21,7 +21,7 @@ from lbopt.policies.ledger import Ledger
 from lbopt.policies.naming import named
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import LARGEST_OPTION, Admission, check_age_bound
-from lbopt.policies.projected import DEPARTURES, check_projection, foreseen, projected_loads
+from lbopt.policies.projected import DEPARTURES, check_projection, projected_loads, waiting_profiles
 from lbopt.predictors import Foresight
 from lbopt.solvers import check_solver, solve
 from lbopt.solvers.tie_orders import check_tie_order
@@ -142,12 +142,10 @@ class BfIo:
         base = projected_loads(
             "bf-io", observation, self.horizon, self.growth, self.departures, self.boundary == "literal"
         )
-        growths = np.arange(self.horizon + 1) * self.growth
-        work = observation.sizes[:, None] + growths
-        if self.horizon and self.new == "forecast":
-            ends = foreseen("bf-io", observation, self.horizon)[1].waiting
-            outlives = (ends >= self.horizon) & (self.boundary == "alive")
-            work = work * ((np.arange(self.horizon + 1) < ends[:, None]) | outlives[:, None])
+        if self.new == "forecast":
+            work = waiting_profiles("bf-io", observation, self.horizon, self.growth, self.boundary == "literal")
+        else:
+            work = observation.sizes[:, None] + np.arange(self.horizon + 1) * self.growth
         return StepProblem(base, observation.free_slots, work, overdue(observation, self.age_bound))
 
     def _searched(self, problem: StepProblem, step: int) -> tuple[NDArray[np.int64], int, str | None] | None:

@@ -13,7 +13,7 @@ from lbopt.kernels.routing import codes
 from lbopt.policies.naming import named
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import LARGEST_OPTION, Admission, check_age_bound
-from lbopt.policies.projected import DEPARTURES, check_projection, projected_loads
+from lbopt.policies.projected import DEPARTURES, check_projection, projected_loads, waiting_profiles
 from lbopt.predictors import Foresight
 
 WINDOW_ORDERS = ("size", "arrival")
@@ -117,8 +117,6 @@ class BrH:
 
     def decide(self, observation: Observation) -> NDArray[np.int64]:
         """Run one scheduling round."""
-        from lbopt.kernels.routing.br_h import br_h
-
         projected = projected_loads(
             "br-h", observation, self.horizon, self.growth, self.departures, self.boundary == "literal"
         )
@@ -127,17 +125,21 @@ class BrH:
             self.horizon, self.alpha, self.beta, self.gamma, max(_USUAL_BITS, heaviest.bit_length())
         )
         choice = np.empty(observation.sizes.size, dtype=np.int64)
-        br_h(
-            projected,
-            observation.free_slots.copy(),
-            observation.sizes,
-            observation.waited,
-            int(rewards.sum()),
-            penalties,
-            self._options(),
-            choice,
-        )
+        free, sizes, waited = observation.free_slots.copy(), observation.sizes, observation.waited
+        if self.update == "profile":
+            from lbopt.kernels.routing.br_h_profile import br_h_profile
+
+            profiles = self._profiles(observation)
+            br_h_profile(projected, free, profiles, sizes, waited, rewards, penalties, self._options(), choice)
+        else:
+            from lbopt.kernels.routing.br_h import br_h
+
+            br_h(projected, free, sizes, waited, int(rewards.sum()), penalties, self._options(), choice)
         return choice
+
+    def _profiles(self, observation: Observation) -> NDArray[np.int64]:
+        """Return what each waiting request would hold over the window, int64 (n, H+1)."""
+        return waiting_profiles("br-h", observation, self.horizon, self.growth, self.boundary == "literal")
 
     def _options(self) -> NDArray[np.int64]:
         return np.array(

@@ -71,6 +71,19 @@ def projected_loads(
     return projected
 
 
+def waiting_profiles(
+    name: str, observation: Observation, horizon: int, growth: int, literal: bool = False
+) -> NDArray[np.int64]:
+    """Return what each waiting request would hold at h = 0..H if it started now, int64 (n, H+1) in tokens."""
+    steps = np.arange(horizon + 1)
+    held: NDArray[np.int64] = observation.sizes[:, None] + growth * steps
+    if horizon == 0:
+        return held
+    ends = foreseen(name, observation, horizon)[1].waiting
+    alive = (steps < ends[:, None]) | ((ends >= horizon) & (not literal))[:, None]
+    return held * alive
+
+
 def foreseen(name: str, observation: Observation, horizon: int) -> tuple[ActiveRequests, Forecast]:
     """Return the running requests and their forecast, or say what is missing."""
     active, forecast = observation.active, observation.forecast
