@@ -27,6 +27,15 @@ def gap(
     reveal_target: options.RevealTarget = None,
     load: options.Load = None,
     event_order: options.EventOrder = "paper",
+    horizon: Annotated[
+        int, typer.Option("--horizon", "-H", help="Judge over a window of so many steps; rules look so far ahead.")
+    ] = 0,
+    new: Annotated[
+        str, typer.Option(help="Waiting requests in that window: **survives** it, or **ends**.")
+    ] = "survives",
+    predictor: options.Predictor = None,
+    train_share: options.TrainShare = None,
+    train_on: options.TrainOn = None,
     behaviour: Annotated[
         list[str] | None,
         typer.Option(help="Policy under which states are sampled; may be given again [default: fcfs, br-0]."),
@@ -63,7 +72,7 @@ def gap(
     from lbopt.report.gap_page import lead
     from lbopt.report.gap_tables import gap_tables, long_run_tables
     from lbopt.studies.gap import GapConfig, run_gap
-    from lbopt.studies.gap.config import DEFAULT_BEHAVIOURS, DEFAULT_POLICIES
+    from lbopt.studies.gap.config import DEFAULT_BEHAVIOURS, DEFAULT_POLICIES, with_training
 
     config = GapConfig(
         scenario=options.scenario(context.params),
@@ -77,7 +86,11 @@ def gap(
         time_limit=time_limit,
         problems=problems,
         long_runs=long_runs and problems is None,
+        horizon=horizon,
+        new=new,
+        predictor=predictor,
     )
+    config = with_training(config)
     folder = Path(out) if out else None
     if folder is not None:
         check_target(folder, FORMAT)

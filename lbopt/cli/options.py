@@ -33,6 +33,16 @@ EventOrder = Annotated[str, typer.Option(help="Where loads are read: **paper** o
 Seed = Annotated[int, typer.Option(help="First seed.")]
 Solver = Annotated[str, typer.Option(help="exact, auto, brute-force, cp-sat, highs or pulp.")]
 Out = Annotated[str | None, typer.Option("--out", "-o", help="Output folder.")]
+TrainShare = Annotated[
+    float | None,
+    typer.Option(
+        help="First share of a file to train predictors on, not run [default: 0.2 where one learns in order]."
+    ),
+]
+TrainOn = Annotated[str | None, typer.Option(help="Other requests to train predictors on: a file or a family.")]
+Predictor = Annotated[
+    str | None, typer.Option(help="What rules that look ahead go by, where they do not say: survival, oracle, ...")
+]
 
 
 def scenario(given: dict[str, Any]) -> Scenario:
@@ -47,6 +57,8 @@ def scenario(given: dict[str, Any]) -> Scenario:
             output_column=given["output_column"],
             arrival_column=given["arrival_column"],
             skip_malformed=given["skip_malformed"],
+            train_share=given["train_share"] or 0.0,
+            train_on=given["train_on"],
         ),
         num_workers=given["workers"],
         slots_per_worker=given["slots"],

@@ -30,6 +30,12 @@ def simulate(
     reveal_target: options.RevealTarget = None,
     load: options.Load = None,
     event_order: options.EventOrder = "paper",
+    horizon: Annotated[
+        int | None, typer.Option("--horizon", "-H", help="Steps that the rule looks ahead, where it can.")
+    ] = None,
+    predictor: options.Predictor = None,
+    train_share: options.TrainShare = None,
+    train_on: options.TrainOn = None,
     seed: options.Seed = 0,
     window: Annotated[
         str | None, typer.Option(help="Steps to average over, FIRST:LAST [default: up to the last admission].")
@@ -43,19 +49,23 @@ def simulate(
     Example: `lbopt simulate burstgpt-like --policy br-0 --workers 16 --requests 20000`
     """
     from lbopt.cli.console import ProgressBar, command_line, print_table, say
-    from lbopt.policies import make_policy
+    from lbopt.policies import foresight_of, look_ahead, make_policy
     from lbopt.report.folder import check_target
     from lbopt.report.run_folder import FORMAT, write_run_folder
     from lbopt.report.run_table import run_table
     from lbopt.simulator import simulate as run_policy
+    from lbopt.studies.training import training_for, with_training
 
     scenario = options.scenario(context.params)
-    chosen = make_policy(policy)
+    chosen = make_policy(policy, look_ahead(horizon, predictor))
+    if foresight_of(chosen) is None and (horizon or predictor):
+        raise InputError(f"policy '{chosen.name}' does not look ahead; leave --horizon and --predictor out")
+    scenario = with_training(scenario, [chosen])
     steps = _window(window)
     folder = Path(out) if out else None
     if folder is not None:
         check_target(folder, FORMAT)
-    drawn = scenario.requests.draw_for(seed)
+    drawn, training = scenario.requests.draw_for(seed), training_for(scenario, [chosen], seed)
     with ProgressBar() as bar:
         bar.begin(chosen.name, len(drawn))
         done = 0
@@ -65,7 +75,7 @@ def simulate(
             bar.advance(ended - done)
             done = ended
 
-        run = run_policy(drawn, chosen, scenario.setting, seed=seed, progress=show)
+        run = run_policy(drawn, chosen, scenario.setting, seed=seed, training=training, progress=show)
     metrics = run.metrics(steps)
     if folder is not None:
         write_run_folder(run, metrics, folder, command_line(), scenario.requests.describe())

@@ -96,11 +96,18 @@ class Trace:
         """Return the first `count` requests, in file order."""
         if not 1 <= count <= len(self):
             raise InputError(f"cannot take {count} requests: trace '{self.name}' has {len(self)}")
-        arrival = None if self.arrival is None else self.arrival[:count]
+        return self.part(0, count)
+
+    def part(self, begin: int, end: int) -> Trace:
+        """Return requests begin..end-1, in file order, with their times counted from the first of them."""
+        if not 0 <= begin < end <= len(self):
+            raise InputError(f"cannot take requests {begin} to {end - 1}: trace '{self.name}' has {len(self)}")
+        if (begin, end) == (0, len(self)):
+            return self
         return Trace(
-            prompt=self.prompt[:count],
-            output=self.output[:count],
-            arrival=arrival,
+            prompt=self.prompt[begin:end],
+            output=self.output[begin:end],
+            arrival=None if self.arrival is None else self.arrival[begin:end],
             name=self.name,
             left_out=self.left_out,
         )

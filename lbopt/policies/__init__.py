@@ -2,7 +2,7 @@
 
 from lbopt.policies.observation import ActiveRequests, Observation
 from lbopt.policies.policy import Admission, CompiledPolicy, DecidingPolicy, LookingAhead, Policy, foresight_of
-from lbopt.policies.table import POLICIES, make_policy
+from lbopt.policies.table import POLICIES, look_ahead, make_policy
 
 __all__ = [
     "POLICIES",
@@ -14,5 +14,6 @@ __all__ = [
     "Observation",
     "Policy",
     "foresight_of",
+    "look_ahead",
     "make_policy",
 ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lbopt.kernels.routing.codes import NUM_PARAMETERS
 from lbopt.policies.observation import Observation
-from lbopt.policies.policy import CompiledPolicy, DecidingPolicy, Policy
+from lbopt.policies.policy import CompiledPolicy, DecidingPolicy, LookingAhead, Policy
 
 
 def parameter_array(policy: CompiledPolicy) -> NDArray[np.int64]:
@@ -32,13 +32,24 @@ def decide(policy: Policy, observation: Observation, *, seed: int = 0, round_rob
     return np.asarray(policy.decide(observation))
 
 
-def seconds_per_decision(policy: CompiledPolicy, observation: Observation, *, repeats: int = 5) -> float:
-    """Return the shortest wall time of `repeats` warm decisions of a compiled rule."""
+def repeats_alike(policy: Policy) -> bool:
+    """Return whether a decision can be repeated to be timed: by compiled rules, and by those that look ahead and do not
+    solve.
+    """
+    return isinstance(policy, CompiledPolicy) or (isinstance(policy, LookingAhead) and not hasattr(policy, "ledger"))
+
+
+def seconds_per_decision(policy: Policy, observation: Observation, *, repeats: int = 5) -> float:
+    """Return the shortest wall time of `repeats` warm decisions."""
     best = np.inf
     for _ in range(repeats + 1):
-        arguments = _compiled_arguments(policy, observation, 0, 0)
-        begin = time.perf_counter()
-        _call_compiled(arguments)
+        if isinstance(policy, CompiledPolicy):
+            arguments = _compiled_arguments(policy, observation, 0, 0)
+            begin = time.perf_counter()
+            _call_compiled(arguments)
+        else:
+            begin = time.perf_counter()
+            decide(policy, observation)
         best = min(best, time.perf_counter() - begin)
     return float(best)
 

@@ -31,6 +31,11 @@ POLICIES: dict[str, Callable[..., Policy]] = {
 }
 
 
+def look_ahead(horizon: int | None, predictor: str | None) -> dict[str, Any]:
+    """Return the options of a user who asks for a window or a predictor, for `make_policy`."""
+    return {name: value for name, value in (("horizon", horizon), ("predictor", predictor)) if value is not None}
+
+
 def make_policy(spec: str, given: Mapping[str, Any] | None = None) -> Policy:
     """Build the policy that `spec` names.
 

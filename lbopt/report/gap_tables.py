@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from lbopt.policies import make_policy
 from lbopt.report import numbers
 from lbopt.studies.gap import GapOutcome, PolicyGap
 from lbopt.studies.gap.decisions import ALL, summarise
@@ -63,7 +62,9 @@ _DIFFERENCE_COLUMNS = (*_BALANCE_COLUMNS[:6], _LATENCY_COLUMNS[0])
 def gap_rows(outcome: GapOutcome) -> list[PolicyGap]:
     """Return one row per policy over all states, then per behaviour where there are several."""
     policies = list(dict.fromkeys(name for solved in outcome.solved for name in solved.decisions))
-    asked = [make_policy(spec).name for spec in outcome.config.policies]  # in the order in which they were asked for
+    asked = [
+        outcome.config.build(spec).name for spec in outcome.config.policies
+    ]  # in the order in which they were asked for
     policies.sort(key=lambda name: asked.index(name) if name in asked else len(asked))
     behaviours = list(dict.fromkeys(solved.state.behaviour for solved in outcome.solved))
     groups = [ALL, *behaviours] if len(behaviours) > 1 else [ALL]

@@ -1,5 +1,7 @@
 """Live with a policy over time: the loop, its state, the recorder, and metrics over a stated window."""
 
+from lbopt.simulator.frozen import NEW, FrozenRequests
+from lbopt.simulator.frozen_view import FrozenView
 from lbopt.simulator.metrics import Metrics, Window
 from lbopt.simulator.run import Run
 from lbopt.simulator.sampling import SampledState, sample_states
@@ -8,8 +10,11 @@ from lbopt.simulator.simulate import simulate
 
 __all__ = [
     "EVENT_ORDERS",
+    "NEW",
     "ClosedLoop",
     "EventOrder",
+    "FrozenRequests",
+    "FrozenView",
     "Metrics",
     "Run",
     "SampledState",

@@ -7,7 +7,7 @@ end the trace runs out and the pool with it): no luck, no clustering.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from lbopt.exceptions import InputError
 from lbopt.model import StepProblem, Trace
 from lbopt.model.integers import integer_array
 from lbopt.policies import Observation, Policy
+from lbopt.simulator.frozen import FrozenRequests
 from lbopt.simulator.run import Run
 from lbopt.simulator.setting import SimulationSetting
 from lbopt.simulator.simulate import simulate
@@ -29,7 +30,7 @@ class SampledState:
     Parameters
     ----------
     problem
-        The H = 0 problem a pooled router faced.
+        The problem a pooled router faced, at H = 0 or over a window as an oracle sees it.
     running
         int64 (G,): requests running on each worker, which rules that count requests need.
     waited
@@ -38,6 +39,8 @@ class SampledState:
         The policy that had brought the fleet there, and the decision step.
     chosen
         int64 (N,): what the behaviour then really did, worker or -1; None where that is not known.
+    requests
+        Who runs and who waits, one by one; None where that is not known, and then no policy can look ahead.
     """
 
     problem: StepProblem
@@ -46,6 +49,7 @@ class SampledState:
     behaviour: str
     step: int
     chosen: NDArray[np.int64] | None = None
+    requests: FrozenRequests | None = None
 
     @property
     def observation(self) -> Observation:
@@ -60,8 +64,18 @@ class SampledState:
             "running": self.running.tolist(),
             "waited": self.waited.tolist(),
             "chosen": None if self.chosen is None else self.chosen.tolist(),
+            "requests": None if self.requests is None else self.requests.to_dict(),
             "problem": self.problem.to_dict(),
         }
+
+    def over_window(self, horizon: int, new: str = "survives") -> SampledState:
+        """Return the state with the problem over the window h = 0..H, see `FrozenRequests.window_problem`."""
+        if self.requests is None:
+            raise InputError(
+                f"the state of step {self.step} under {self.behaviour} does not list its running requests, so nobody "
+                "knows its window; sample states with this version, or use horizon 0"
+            )
+        return replace(self, problem=self.requests.window_problem(self.problem, horizon, new))
 
     @classmethod
     def from_dict(cls, data: Any, *, source: str) -> SampledState:
@@ -82,6 +96,7 @@ class SampledState:
         chosen = None if data.get("chosen") is None else np.asarray(data["chosen"])
         if chosen is not None and (chosen.shape != (problem.num_requests,) or chosen.dtype.kind not in "iu"):
             raise InputError(f"{source}: chosen is not one worker (or -1) for each of {problem.num_requests} requests")
+        requests = data.get("requests")
         return cls(
             problem,
             running,
@@ -89,6 +104,7 @@ class SampledState:
             str(data.get("behaviour", "given")),
             step,
             chosen,
+            None if requests is None else FrozenRequests.from_dict(requests, problem, source=source),
         )
 
 
@@ -99,6 +115,7 @@ def sample_states(
     count: int,
     *,
     seed: int = 0,
+    training: Trace | None = None,
     warm_up_share: float = 0.1,
     cool_down_share: float = 0.05,
 ) -> tuple[list[SampledState], Run]:
@@ -108,7 +125,7 @@ def sample_states(
     """
     if count < 1:
         raise InputError(f"the number of states is {count}; expected at least 1")
-    run = simulate(trace, policy, setting, seed=seed)
+    run = simulate(trace, policy, setting, seed=seed, training=training)
     window = run.window
     length = window.last - window.first
     first, last = window.first + int(warm_up_share * length), window.last - int(cool_down_share * length)
@@ -118,11 +135,11 @@ def sample_states(
         candidates = candidates[np.linspace(0, candidates.size - 1, count).round().astype(np.int64)]
     seen: list[Observation] = []
     if candidates.size:
-        simulate(trace, policy, setting, seed=seed, look_at=candidates, look=seen.append)
-    return [_state(observation, run) for observation in seen], run
+        simulate(trace, policy, setting, seed=seed, training=training, look_at=candidates, look=seen.append)
+    return [_state(observation, run, trace) for observation in seen], run
 
 
-def _state(observation: Observation, run: Run) -> SampledState:
+def _state(observation: Observation, run: Run, trace: Trace) -> SampledState:
     """Freeze what was seen, with what the run then did: a decision starts the requests whose start_step it is."""
     starts = run.requests["start_step"][observation.requests] == observation.step
     return SampledState(
@@ -132,4 +149,5 @@ def _state(observation: Observation, run: Run) -> SampledState:
         behaviour=run.policy,
         step=observation.step,
         chosen=np.where(starts, run.requests["worker"][observation.requests], -1),
+        requests=FrozenRequests.of(observation, trace.output),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,9 @@ from lbopt.model import Trace
 
 DRAWS = ("auto", "order", "resample")
 DEFAULT_COUNT = 10_000
+
+#: What the seeds of requests to learn from are apart from those of requests that are run.
+_OTHER_SEED = 1_000_003
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,10 @@ class RequestSource:
         that is enough for one seed, else resampled.
     format, prompt_column, output_column, arrival_column, skip_malformed
         How to read a file.
+    train_share
+        The first share of a file, which predictors learn from and which is not run.
+    train_on
+        Other requests to learn from, in the same terms as `trace`.
     """
 
     trace: str = "burstgpt-like"
@@ -40,12 +47,18 @@ class RequestSource:
     output_column: str | None = None
     arrival_column: str | None = None
     skip_malformed: bool = False
+    train_share: float = 0.0
+    train_on: str | None = None
 
     def __post_init__(self) -> None:
         if self.draw not in DRAWS:
             raise InputError(f"draw '{self.draw}' is unknown; expected {', '.join(DRAWS)}")
         if self.count is not None and self.count < 1:
             raise InputError(f"the number of requests is {self.count}; expected at least 1")
+        if not 0 <= self.train_share < 1:
+            raise InputError(f"train_share is {self.train_share}; expected a share from 0 to less than 1")
+        if self.is_family and self.train_share:
+            raise InputError(f"train_share is for files; predictors learn from other requests of '{self.trace}'")
         named = (self.prompt_column, self.output_column, self.arrival_column)
         if any(named) and None in named[:2]:
             raise InputError("a CSV file with columns of your own needs both --prompt-column and --output-column")
@@ -59,16 +72,50 @@ class RequestSource:
         """Return the requests of one seed."""
         if self.is_family:
             return open_trace(self.trace, count=self.count or DEFAULT_COUNT, seed=seed)
-        whole = _read_once(self, _version(self.trace))
+        whole = self._whole()
+        whole = whole.part(self._num_training(whole), len(whole))
         count = self.count or len(whole)
-        in_order = self.draw == "order" or (self.draw == "auto" and num_seeds == 1 and count <= len(whole))
-        if not in_order:
+        if not self._in_order(len(whole), num_seeds):
             return whole.resampled(count, seed, keep_times=True)
         if num_seeds > 1:
             raise InputError(
                 f"{num_seeds} seeds of the same requests in order would be {num_seeds} equal runs; use --draw resample"
             )
         return whole.first(count)
+
+    def in_order(self, *, num_seeds: int = 1) -> bool:
+        """Return whether the requests of a file are run as they stand."""
+        return not self.is_family and self._in_order(len(self._whole()), num_seeds)
+
+    def _in_order(self, size: int, num_seeds: int) -> bool:
+        enough = (self.count or size) <= size
+        return self.draw == "order" or (self.draw == "auto" and num_seeds == 1 and enough)
+
+    def training_for(self, seed: int, *, num_seeds: int = 1) -> Trace:
+        """Return requests to learn from, none of which is run with this seed; see `train_on` and `train_share`.
+
+        Without either, a family and a file that is resampled are drawn from once more, with another seed.
+        """
+        if self.train_on is not None:
+            other = replace(self, trace=self.train_on, train_on=None, train_share=0.0, count=None, draw="order")
+            return other.draw_for(seed + _OTHER_SEED)
+        if self.is_family:
+            return open_trace(self.trace, count=DEFAULT_COUNT, seed=seed + _OTHER_SEED)
+        whole = self._whole()
+        if self.train_share:
+            return whole.part(0, self._num_training(whole))
+        if self._in_order(len(whole), num_seeds):
+            raise InputError(
+                f"nothing is left of '{self.trace}' to train a predictor on; "
+                "give --train-share, say 0.2, or other requests by --train-on"
+            )
+        return whole.resampled(DEFAULT_COUNT, seed + _OTHER_SEED)
+
+    def _whole(self) -> Trace:
+        return _read_once(replace(self, train_share=0.0, train_on=None), _version(self.trace))
+
+    def _num_training(self, whole: Trace) -> int:
+        return int(self.train_share * len(whole))
 
     def columns(self) -> Columns | None:
         """Return the user's columns, if there are any."""

@@ -156,4 +156,4 @@ class Search(NamedTuple):
     program: Program
     draft: Draft
     answer: Ints  # (W, Q) classes of the best assignment
-    scratch: Ints  # (8, max(K, W, T, Q) + 1)
+    scratch: Ints  # (8, max(K, W, T, Q, CUTS) + 1)

@@ -182,7 +182,7 @@ class WindowDecision:
                 tops=_ints(T, 5),
             ),
             answer=_ints(W, Q),
-            scratch=_ints(8, max(K, W, T, Q, 8) + 1),
+            scratch=_ints(8, max(K, W, T, Q, CUTS) + 1),
         )
         search.known[COST] = cost
         return search

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.policies import Policy, look_ahead, make_policy
+from lbopt.predictors.foresight import LONGEST_HORIZON
+from lbopt.simulator import NEW
 from lbopt.solvers import check_solver
+from lbopt.studies import training
 from lbopt.studies.scenario import Scenario
 
 DEFAULT_POLICIES = (
@@ -49,6 +53,13 @@ class GapConfig:
         A steps.jsonl file with frozen problems; replaces sampling.
     long_runs
         Whether to run the policies over the requests at all.
+    horizon
+        H: states are judged over the window h = 0..H as an oracle sees it, and policies that look ahead look so far
+        where they do not say otherwise. 0 judges the present step alone.
+    new
+        What is assumed of waiting requests in such a window: "survives" or "ends", see `FrozenRequests`.
+    predictor
+        What policies that look ahead go by where they do not say otherwise.
     """
 
     scenario: Scenario = field(default_factory=Scenario)
@@ -62,6 +73,9 @@ class GapConfig:
     time_limit: float | None = 10.0
     problems: str | None = None
     long_runs: bool = True
+    horizon: int = 0
+    new: str = "survives"
+    predictor: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("states", "seeds"):
@@ -72,7 +86,15 @@ class GapConfig:
                 raise InputError(f"no {name} given; expected at least one")
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; expected zero or more")
+        if not 0 <= self.horizon <= LONGEST_HORIZON:
+            raise InputError(f"horizon is {self.horizon}; expected 0 to {LONGEST_HORIZON} steps")
+        if self.new not in NEW:
+            raise InputError(f"new requests '{self.new}' are unknown; expected {' or '.join(NEW)}")
         check_solver(self.solver, self.time_limit)
+
+    def build(self, spec: str) -> Policy:
+        """Build the policy that `spec` names, with this study's horizon and predictor where it names none."""
+        return make_policy(spec, look_ahead(self.horizon or None, self.predictor))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data."""
@@ -94,3 +116,9 @@ class GapConfig:
             return cls(**given)
         except (TypeError, KeyError, ValueError) as error:
             raise InputError(f"{source} is not a gap configuration of this version: {error}") from None
+
+
+def with_training(config: GapConfig) -> GapConfig:
+    """Return the configuration in which the first part of a file is kept for predictors, where that is needed."""
+    policies = [config.build(spec) for spec in (*config.policies, *config.behaviours)]
+    return replace(config, scenario=training.with_training(config.scenario, policies, num_seeds=config.seeds))

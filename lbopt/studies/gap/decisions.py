@@ -10,8 +10,9 @@ import numpy as np
 from lbopt.model import StepProblem, check_assignment, objective
 from lbopt.model.integers import IntArray
 from lbopt.policies import CompiledPolicy, Policy
-from lbopt.policies.decide import decide, seconds_per_decision
+from lbopt.policies.decide import decide, repeats_alike, seconds_per_decision
 from lbopt.policies.replay import Replay
+from lbopt.simulator import FrozenView
 from lbopt.studies.gap.outcome import Decision, PolicyGap, SolvedState
 
 ALL = "all"
@@ -29,21 +30,22 @@ def judged_step_by_step(policy: Policy) -> bool:
     return isinstance(policy, CompiledPolicy) or (policy.admission == "pooled" and not isinstance(policy, Replay))
 
 
-def decide_state(solved: SolvedState, policies: Sequence[Policy], *, seed: int) -> list[str]:
-    """Let each policy decide the state, check the decision, and note imbalance and time.
+def decide_state(solved: SolvedState, policies: Sequence[Policy], view: FrozenView, *, seed: int) -> list[str]:
+    """Let each policy decide the state as `view` shows it, check the decision, and note imbalance and time.
 
     Returns the names of the policies whose decision keeps back a request that has to be admitted: it is legal for a
     router, but its imbalance is not comparable with the optimum over full placements, and is left out.
     """
-    problem, observation = solved.state.problem, solved.state.observation
+    problem = solved.state.problem
     held_back = []
     for policy in policies:
         if not judged_step_by_step(policy):
             continue
+        observation = view.observe(solved.state, policy)
         begin = time.perf_counter()
         assignment = decide(policy, observation, seed=seed, round_robin_at=solved.state.step)
         seconds = time.perf_counter() - begin
-        if isinstance(policy, CompiledPolicy):  # microseconds need warm repeats; Python policies are asked once
+        if repeats_alike(policy):  # microseconds need warm repeats; others are asked once
             seconds = seconds_per_decision(policy, observation)
         who = f"policy '{policy.name}', in step {solved.state.step} under {solved.state.behaviour},"
         legal = check_assignment(problem, assignment, who=who, full=False)

@@ -38,9 +38,9 @@ COMPARED = (
 )
 
 
-def long_run(policy: Policy, requests: Trace, config: GapConfig, seed: int) -> LongRun:
-    """Run one policy over the requests of one seed."""
-    run = simulate(requests, policy, config.scenario.setting, seed=seed)
+def long_run(policy: Policy, requests: Trace, training: Trace | None, config: GapConfig, seed: int) -> LongRun:
+    """Run one policy over the requests of one seed; `training` is what its predictor learns from."""
+    run = simulate(requests, policy, config.scenario.setting, seed=seed, training=training)
     return LongRun(
         policy=policy.name,
         admission=policy.admission,

@@ -6,23 +6,26 @@ import json
 from pathlib import Path
 
 from lbopt.exceptions import InputError
-from lbopt.policies import make_policy
 from lbopt.simulator import SampledState, sample_states
 from lbopt.studies.gap.config import GapConfig
 from lbopt.studies.progress import Progress
+from lbopt.studies.training import training_for
 
 
 def gather_states(config: GapConfig, progress: Progress) -> tuple[list[SampledState], list[str]]:
     """Return the states, and remarks about what could not be had."""
     if config.problems is not None:
-        return read_states(Path(config.problems)), []
+        return _judged(read_states(Path(config.problems)), config), []
     states: list[SampledState] = []
     notes: list[str] = []
     progress.begin("sampling states", len(config.behaviours))
     requests = config.scenario.requests.draw_for(config.seed, num_seeds=config.seeds)
     for spec in config.behaviours:
-        policy = make_policy(spec)
-        found, run = sample_states(requests, policy, config.scenario.setting, config.states, seed=config.seed)
+        policy = config.build(spec)
+        training = training_for(config.scenario, [policy], config.seed, num_seeds=config.seeds)
+        found, run = sample_states(
+            requests, policy, config.scenario.setting, config.states, seed=config.seed, training=training
+        )
         metrics = run.metrics()
         if len(found) < config.states:
             notes.append(
@@ -38,7 +41,12 @@ def gather_states(config: GapConfig, progress: Progress) -> tuple[list[SampledSt
             "no decision between warm-up and cool-down of these runs has a real choice, so every policy ties; "
             "use more requests, more than one worker, or requests that differ in size"
         )
-    return states, notes
+    return _judged(states, config), notes
+
+
+def _judged(states: list[SampledState], config: GapConfig) -> list[SampledState]:
+    """Return the states with the problems that they are judged by."""
+    return [state.over_window(config.horizon, config.new) for state in states] if config.horizon else states
 
 
 def read_states(path: Path) -> list[SampledState]:

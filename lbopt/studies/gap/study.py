@@ -8,7 +8,8 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
-from lbopt.policies import CompiledPolicy, Policy, make_policy
+from lbopt.policies import CompiledPolicy, Policy
+from lbopt.simulator import FrozenView
 from lbopt.studies.gap.config import GapConfig
 from lbopt.studies.gap.decisions import AS_RUN, decide_state, judged_step_by_step, score_as_run
 from lbopt.studies.gap.long_runs import long_run
@@ -16,6 +17,7 @@ from lbopt.studies.gap.optima import solve_state
 from lbopt.studies.gap.outcome import GapOutcome
 from lbopt.studies.gap.states import gather_states
 from lbopt.studies.progress import Progress, Silent
+from lbopt.studies.training import training_for
 
 
 def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
@@ -29,16 +31,17 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
     try:
         states, notes = gather_states(config, told)
         outcome.notes.extend(notes)
-        decided = {p.name for p in map(make_policy, config.behaviours) if _decides_alike(p)}
+        decided = {p.name for p in map(config.build, config.behaviours) if _decides_alike(p)}
         outcome.notes.extend(
             f"policy {policy.name} cannot decide a frozen state; it is judged in its long run alone"
             for policy in policies
             if not judged_step_by_step(policy)
         )
         told.begin("solving and deciding", len(states))
+        view = FrozenView(training_for(config.scenario, policies, config.seed, num_seeds=config.seeds))
         for state in states:
             solved = solve_state(state, config)
-            held_back.update(decide_state(solved, policies, seed=config.seed))
+            held_back.update(decide_state(solved, policies, view, seed=config.seed))
             if state.behaviour not in decided and not score_as_run(solved):
                 held_back[f"{state.behaviour}{AS_RUN}"] += 1
             outcome.solved.append(solved)
@@ -47,8 +50,9 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
             told.begin("long runs", config.seeds * len(policies))
             for seed in range(config.seed, config.seed + config.seeds):
                 requests = _requests(config, seed)
+                training = training_for(config.scenario, policies, seed, num_seeds=config.seeds)
                 for spec in config.policies:
-                    outcome.long_runs.append(long_run(make_policy(spec), requests, config, seed))
+                    outcome.long_runs.append(long_run(config.build(spec), requests, training, config, seed))
                     told.advance()
             outcome.notes.extend(_capacity_notes(outcome, config))
     except KeyboardInterrupt:
@@ -82,18 +86,18 @@ def _capacity_notes(outcome: GapOutcome, config: GapConfig) -> list[str]:
 
 def baseline_of(config: GapConfig) -> str:
     """Return the name of the baseline policy: the one named, else the first."""
-    return make_policy(config.baseline or config.policies[0]).name
+    return config.build(config.baseline or config.policies[0]).name
 
 
 def _policies(config: GapConfig) -> list[Policy]:
     """Build all policies before anything long begins, so that a typo costs nothing."""
-    policies = [make_policy(spec) for spec in config.policies]
+    policies = [config.build(spec) for spec in config.policies]
     names = [policy.name for policy in policies]
     doubled = {name for name in names if names.count(name) > 1}
     if doubled:
         raise InputError(f"policy '{doubled.pop()}' is named twice")
     for spec in config.behaviours:
-        make_policy(spec)
+        config.build(spec)
     if baseline_of(config) not in names:
         raise InputError(f"baseline '{config.baseline}' is not among the policies: {', '.join(names)}")
     return policies
