@@ -6,12 +6,20 @@ from dataclasses import fields
 from typing import Any
 
 
+#: Options that mean nothing without a window.
+_OF_A_WINDOW = {"predictor", "refresh", "gate", "floor", "hold_anchor", "growth", "departures", "boundary", "new"}
+
+
 def named(name: str, policy: Any) -> str:
-    """Return `name`, and behind it the changed options of the dataclass `policy`, as a user would write them."""
+    """Return `name`, and behind it the changed options of the dataclass `policy`, as a user would write them.
+
+    Options of the forecast are left out where the policy does not look ahead.
+    """
+    silent = set() if policy.horizon else _OF_A_WINDOW
     changed = []
     for option in fields(policy):
         value = getattr(policy, option.name)
-        if option.init and value != option.default:
+        if option.init and option.name not in silent and value != option.default:
             changed.append(f"{option.name}={_written(value)}")
     return ":".join([name, *([",".join(changed)] if changed else [])])
 
