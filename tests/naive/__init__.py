@@ -5,14 +5,18 @@ They use the standard library only and import nothing from lbopt, so that they c
 
 from naive.objective import brute_force, imbalance, objective, spread
 from naive.rules import (
+    HELD,
     IMMEDIATE_RULES,
     POOLED_RULES,
     best_single,
     best_subset,
     bind,
     br_0,
+    br_0_bypass,
     br_0_trace,
     fcfs,
+    iqr,
+    iqr_threshold,
     jsq,
     jsq_load,
     max_min,
@@ -26,6 +30,7 @@ from naive.rules import (
 from naive.simulation import Metrics, Trajectory, metrics, simulate
 
 __all__ = [
+    "HELD",
     "IMMEDIATE_RULES",
     "POOLED_RULES",
     "Metrics",
@@ -34,10 +39,13 @@ __all__ = [
     "best_subset",
     "bind",
     "br_0",
+    "br_0_bypass",
     "br_0_trace",
     "brute_force",
     "fcfs",
     "imbalance",
+    "iqr",
+    "iqr_threshold",
     "jsq",
     "jsq_load",
     "max_min",

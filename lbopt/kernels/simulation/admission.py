@@ -9,7 +9,10 @@ per request costs more than the work itself.
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.bypass import bind_bypassing
+from lbopt.kernels.routing.codes import BR_0_BYPASS, IQR
 from lbopt.kernels.routing.fifo import bind
+from lbopt.kernels.routing.iqr import bind_iqr
 from lbopt.kernels.simulation.real_choice import loads_differ
 from lbopt.kernels.simulation.tables import (
     ACTIVE,
@@ -221,7 +224,7 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     queued, queued_tokens = state.queued, state.queued_tokens
     queue_head, queue_tail, next_in_queue = state.queue_head, state.queue_tail, state.next_in_queue
     worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
-    code, slots_per_worker = setting.code, setting.slots_per_worker
+    code, parameters, slots_per_worker = setting.code, setting.parameters, setting.slots_per_worker
     round_robin_at = counters[ROUND_ROBIN_AT : ROUND_ROBIN_AT + 1]
     k, now = counters[STEP], state.clock[0]
     head, tail = counters[POOL_HEAD], counters[POOL_TAIL]
@@ -230,7 +233,12 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     real_choices = 0
     for position in range(head, tail):
         i = pool[position]
-        w = bind(code, i, load, running, queued, queued_tokens, uniforms, round_robin_at)
+        if code == BR_0_BYPASS:  # a function in between would cost more than the rules themselves
+            w = bind_bypassing(parameters, slots_per_worker, prompt[i], load, running, queued, queued_tokens)
+        elif code == IQR:
+            w = bind_iqr(parameters, load, running, queued, queued_tokens)
+        else:
+            w = bind(code, i, load, running, queued, queued_tokens, uniforms, round_robin_at)
         if w < 0:
             break
         bound += 1
