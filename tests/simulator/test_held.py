@@ -43,6 +43,14 @@ def test_without_a_cap_a_run_is_that_of_jsq_load():
         assert (ours.decisions, ours.real_choices) == (theirs.decisions, theirs.real_choices)
 
 
+def test_without_overbooking_a_run_is_that_of_pooled_jsq_load():
+    """Whoever is held is bound when a slot is free, to the lightest worker that has one: so does the pool's rule."""
+    rng = random.Random("held pooled")
+    for _ in range(many(60, 12)):
+        case = random_case(rng)
+        assert_same_run(case.run("br-0-bypass:overbooking=0"), case.run("jsq-load:admission=pooled"))
+
+
 def test_a_function_that_holds_runs_as_the_compiled_rule():
     """And what it is shown: nobody beyond the cap, the same request again until it is bound, in order."""
     rng, held = random.Random("held in Python"), 0
@@ -114,11 +122,11 @@ def test_a_run_in_short_chunks_is_the_same_and_tells_who_has_ended(rows, monkeyp
         assert told[-1] == len(case.trace)
 
 
-def test_who_looks_on_sees_those_queued_and_those_held():
+def test_who_looks_on_sees_those_queued_and_those_held_and_nobody_beyond_the_cap():
     rng = random.Random(18)
     for _ in range(many(40, 10)):
         case = random_case(rng)
-        spec = random_bypass(rng)[0]
+        spec, _, options = random_bypass(rng)
         run = case.run(spec)
         steps = np.flatnonzero((run.steps["waiting"] > 0) & (run.steps["free_slots"] > 0))
         seen = []
@@ -127,6 +135,9 @@ def test_who_looks_on_sees_those_queued_and_those_held():
         for observation in seen:
             known = (run.requests["reveal_step"] <= observation.step) & (run.requests["start_step"] >= observation.step)
             assert observation.requests.tolist() == np.flatnonzero(known).tolist()  # in order of revelation
+            if options["overbooking"] is not None:
+                cap = case.setting.fleet.slots_per_worker + options["overbooking"]
+                assert (observation.running + observation.queued <= cap).all()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
