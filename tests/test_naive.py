@@ -60,6 +60,10 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("br_0", {"stage_switch": 0, "window_size": 4}),
     ("br_0", {"stage_switch": 99, "window_size": 3, "window_order": "arrival", "key": "product"}),
     ("br_0", {"stage_switch": 2, "window_size": 4, "age_bound": 3}),
+    ("br_0_bypass", {}),
+    ("br_0_bypass", {"ties": "index"}),
+    ("iqr", {}),
+    ("iqr", {"multiplier": "0.5", "percentile": "weibull"}),
 ]
 
 

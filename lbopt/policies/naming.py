@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-
 #: Options that mean nothing without a window.
 _OF_A_WINDOW = {"predictor", "refresh", "gate", "floor", "hold_anchor", "growth", "departures", "boundary", "new"}
 

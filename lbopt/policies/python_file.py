@@ -1,7 +1,8 @@
 """`file.py:function`: any Python callable as a policy. It gets a read-only `Observation` and returns workers.
 
-The function may carry an attribute ``admission = "immediate"``; it is then asked once per arriving request, with
-`sizes` of length one. What it returns is checked; what it raises is reported with the step in which it happened.
+The function may carry an attribute ``admission = "immediate"``; it is then asked for one arriving request at a time,
+with `sizes` of length one, and -1 holds that request back until the next step. What it returns is checked; what it
+raises is reported with the step in which it happened.
 """
 
 from __future__ import annotations

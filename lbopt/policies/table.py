@@ -9,7 +9,9 @@ from lbopt.exceptions import InputError
 from lbopt.policies import worker_rules
 from lbopt.policies.bf_io import BfIo
 from lbopt.policies.br_0 import br_0
+from lbopt.policies.br_0_bypass import br_0_bypass
 from lbopt.policies.br_h import BrH
+from lbopt.policies.iqr import iqr
 from lbopt.policies.max_min import max_min
 from lbopt.policies.policy import Policy
 from lbopt.policies.python_file import load_callable
@@ -27,6 +29,8 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "max-min": max_min,
     "br-0": br_0,
     "br-h": BrH,
+    "br-0-bypass": br_0_bypass,
+    "iqr": iqr,
     "bf-io": BfIo,
 }
 

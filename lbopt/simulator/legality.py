@@ -36,12 +36,12 @@ def refuse_infeasible(name: str, observation: Observation, workers: NDArray[Any]
 
 
 def bound_worker(name: str, observation: Observation, workers: NDArray[Any]) -> int:
-    """Return the one worker to which a policy that binds on arrival has sent the one request it was shown."""
+    """Return the one worker to which a policy that binds on arrival sends the one request it was shown; -1 = held."""
     G = observation.loads.size
-    worker = int(workers[0]) if workers.shape == (1,) and workers.dtype.kind in "iu" else -1
-    if not 0 <= worker < G:
+    worker = int(workers[0]) if workers.shape == (1,) and workers.dtype.kind in "iu" else G
+    if not -1 <= worker < G:
         raise InfeasibleDecisionError(
             f"policy '{name}' binds request {int(observation.requests[0])} in step {observation.step} to "
-            f"{workers.tolist()}; expected a list of one worker of 0..{G - 1}"
+            f"{workers.tolist()}; expected a list of one worker of 0..{G - 1}, or of -1 to hold it back"
         )
     return worker

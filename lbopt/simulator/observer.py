@@ -42,17 +42,19 @@ class Observer:
         return self._state.pool[counters[tables.POOL_HEAD] : counters[tables.POOL_TAIL]]
 
     @property
-    def next_arrival(self) -> Ints:
-        """int64 (1,): the request that comes next."""
-        return self._state.counters[tables.UNDISCOVERED : tables.UNDISCOVERED + 1].copy()
+    def next_to_bind(self) -> Ints:
+        """int64 (1,): the request at the head of the pool."""
+        return self.pool[:1]
 
     def look_ahead(self) -> Observation:
         """Return what a pooled router would see at the decision that comes next: all that wait, bound or not."""
         from lbopt.kernels.simulation import loop
 
         counters = self._state.counters
-        bound = np.flatnonzero((self._state.worker >= 0) & (self._state.start_step < 0))
-        waiting = bound if self._setting.immediate else self.pool
+        waiting = self.pool
+        if self._setting.immediate:  # bound in order of revelation, so those in the pool are younger
+            bound = np.flatnonzero((self._state.worker >= 0) & (self._state.start_step < 0))
+            waiting = np.concatenate((bound, waiting))
         count = int(loop.num_waiting(self._requests, self._setting, self._state))
         first = int(counters[tables.UNDISCOVERED])
         return self._seen(np.concatenate((waiting, np.arange(first, first + count - waiting.size))), self._active())

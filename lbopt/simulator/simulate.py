@@ -200,7 +200,7 @@ class _Loop:
         self._loop.admit_external(self._requests, self._state)
 
     def _bind(self) -> None:
-        observation = self._observer.observe(self._observer.next_arrival)
+        observation = self._observer.observe(self._observer.next_to_bind)
         worker = bound_worker(self._policy.name, observation, self._ask(observation))
         self._admission.bind_next(worker, self._requests, self._setting, self._state)
 

@@ -21,8 +21,11 @@ POOLED: list[tuple[str, str, dict[str, Any]]] = [
     ("vllm:admission=pooled", "vllm", {}),
     ("max-min", "max_min", {"scope": "oldest"}),
     ("max-min:scope=pool", "max_min", {"scope": "pool"}),
+    ("iqr", "iqr", {}),
+    ("iqr:multiplier=0.25,percentile=weibull", "iqr", {"multiplier": "0.25", "percentile": "weibull"}),
 ]
-IMMEDIATE: list[tuple[str, str, dict[str, Any]]] = [
+#: Immediate rules that go by one number of each worker, and never hold a request back.
+BY_SIGNAL: list[tuple[str, str, dict[str, Any]]] = [
     (f"{spec}:admission=immediate", name, {})
     for spec, name in (
         ("round-robin", "round_robin"),
@@ -32,6 +35,13 @@ IMMEDIATE: list[tuple[str, str, dict[str, Any]]] = [
         ("jsq-load", "jsq_load"),
         ("vllm", "vllm"),
     )
+]
+IMMEDIATE: list[tuple[str, str, dict[str, Any]]] = [
+    *BY_SIGNAL,
+    ("iqr:admission=immediate", "iqr", {}),
+    ("br-0-bypass", "br_0_bypass", {}),
+    ("br-0-bypass:overbooking=0", "br_0_bypass", {"overbooking": 0}),
+    ("br-0-bypass:overbooking=none,ties=index", "br_0_bypass", {"overbooking": None, "ties": "index"}),
 ]
 
 
@@ -54,6 +64,21 @@ def random_br_0(rng: random.Random) -> tuple[str, str, dict[str, Any]]:
         "age_bound": age,
     }
     return spec, "br_0", options
+
+
+def random_bypass(rng: random.Random) -> tuple[str, str, dict[str, Any]]:
+    """br-0-bypass with any value of every field, as lbopt's spec and as the twin's options."""
+    overbooking, ties = rng.choice([0, 1, 2, 3, 8, None]), rng.choice(["load", "index"])
+    spec = f"br-0-bypass:overbooking={str(overbooking).lower()},ties={ties}"
+    return spec, "br_0_bypass", {"overbooking": overbooking, "ties": ties}
+
+
+def random_iqr(rng: random.Random) -> tuple[str, str, dict[str, Any]]:
+    """The spec of iqr with any value of every field but the admission, and the twin's options."""
+    multiplier = rng.choice(["0", "0.001", "0.25", "0.333", "1", "1.5", "2.125", "7", "1000"])
+    percentile = rng.choice(["linear", "lower", "higher", "nearest", "weibull"])
+    spec = f"iqr:multiplier={multiplier},percentile={percentile}"
+    return spec, "iqr", {"multiplier": multiplier, "percentile": percentile}
 
 
 def random_observation(rng: random.Random, workers: tuple[int, ...] = (1, 2, 2, 3, 4, 6, 9)) -> Observation:

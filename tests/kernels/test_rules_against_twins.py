@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from kernels.rules import IMMEDIATE, POOLED, many, random_br_0, random_observation
+from kernels.rules import BY_SIGNAL, POOLED, many, random_br_0, random_observation
 from naive import bind, br_0_trace, imbalance, place
 
 from lbopt.kernels.routing import fifo, subset
@@ -53,7 +53,7 @@ def test_br_0_on_a_single_worker_decides_as_its_twin():
         assert_same_decision(*random_br_0(rng), random_observation(rng, (1,)), 0, 0)
 
 
-@pytest.mark.parametrize(("spec", "name", "options"), IMMEDIATE)
+@pytest.mark.parametrize(("spec", "name", "options"), BY_SIGNAL)
 def test_immediate_rules_bind_as_their_twins(spec, name, options):
     code = make_policy(spec).code
     rng = random.Random(f"{spec} 2")

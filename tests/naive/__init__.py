@@ -6,14 +6,18 @@ They use the standard library only and import nothing from lbopt, so that they c
 from naive.br_h import br_h, br_h_trace, horizon_score, peak, project, weights
 from naive.objective import brute_force, imbalance, objective, spread
 from naive.rules import (
+    HELD,
     IMMEDIATE_RULES,
     POOLED_RULES,
     best_single,
     best_subset,
     bind,
     br_0,
+    br_0_bypass,
     br_0_trace,
     fcfs,
+    iqr,
+    iqr_threshold,
     jsq,
     jsq_load,
     max_min,
@@ -27,6 +31,7 @@ from naive.rules import (
 from naive.simulation import Metrics, Trajectory, metrics, simulate
 
 __all__ = [
+    "HELD",
     "IMMEDIATE_RULES",
     "POOLED_RULES",
     "Metrics",
@@ -35,6 +40,7 @@ __all__ = [
     "best_subset",
     "bind",
     "br_0",
+    "br_0_bypass",
     "br_0_trace",
     "br_h",
     "br_h_trace",
@@ -42,6 +48,8 @@ __all__ = [
     "fcfs",
     "horizon_score",
     "imbalance",
+    "iqr",
+    "iqr_threshold",
     "jsq",
     "jsq_load",
     "max_min",

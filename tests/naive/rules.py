@@ -4,11 +4,13 @@ A pooled rule gets the loads and the free slots of the workers, and the pool in 
 `sizes[i]` is the prompt length of pooled request i and `waiting[i]` the steps it has waited. It returns one entry per
 pooled request: its worker, or -1 when it stays in the pool. Exactly min(len(sizes), sum(slots)) are admitted.
 
-The immediate form (`bind`) chooses a worker for one request at its arrival, among all workers, full or not.
+The immediate form (`bind`) chooses a worker for one request at its arrival, among all workers, full or not. A rule may
+also answer that the request is held at the router for now.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -24,8 +26,11 @@ POOLED_RULES = (
     "vllm",
     "max_min",
     "br_0",
+    "br_0_bypass",
+    "iqr",
 )
-IMMEDIATE_RULES = ("round_robin", "random", "power_of_two", "jsq", "jsq_load", "vllm")
+IMMEDIATE_RULES = ("round_robin", "random", "power_of_two", "jsq", "jsq_load", "vllm", "br_0_bypass", "iqr")
+HELD = -1  # an immediate rule's answer where the request stays at the router for now
 
 
 def workers_with_a_free_slot(free: Sequence[int]) -> list[int]:
@@ -397,6 +402,124 @@ def br_0(
     return placement
 
 
+# ---------------------------------------------------------------------------------------------------------------------
+# BR-0 without a pool
+
+
+def br_0_bypass_worker(size: int, virtual_loads: Sequence[int], eligible: Sequence[int], ties: str = "load") -> int:
+    """argmax of F over the eligible workers (ascending) for one request (balance_route.md section 5).
+
+    The margins are max - own virtual load, over all workers. Ties in F: the smallest virtual load, then the lowest
+    index ("load"), or the lowest index ("index").
+    """
+    num_workers = len(virtual_loads)
+    scores = [score(size, margin_of(worker, virtual_loads), num_workers) for worker in range(num_workers)]
+    highest = max(scores[worker] for worker in eligible)
+    best = [worker for worker in eligible if scores[worker] == highest]
+    if ties == "load":
+        return lowest(best, virtual_loads)
+    if ties == "index":
+        return best[0]
+    raise ValueError(f"unknown ties {ties!r}")
+
+
+def br_0_bypass(
+    loads: Sequence[int],
+    slots: Sequence[int],
+    sizes: Sequence[int],
+    waiting: Sequence[int],
+    overbooking: int | None = 2,
+    ties: str = "load",
+) -> list[int]:
+    """The rule for a pool: each request in turn among the workers with a free slot; nothing is overbooked there."""
+    free = list(slots)
+    current = list(loads)
+    placement = [WAITS] * len(sizes)
+    for request in range(len(sizes)):
+        eligible = workers_with_a_free_slot(free)
+        if not eligible:
+            break
+        worker = br_0_bypass_worker(sizes[request], current, eligible, ties)
+        placement[request] = worker
+        free[worker] -= 1
+        current[worker] += sizes[request]
+    return placement
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# iqr
+
+
+def percentile(values: Sequence[int], share: Fraction, method: str) -> Fraction:
+    """The `share` percentile (sbs.md section 7): position (n - 1) q, or (n + 1) q - 1 for type 6 ("weibull").
+
+    "linear" interpolates at that position; "lower" and "higher" take a neighbour; "nearest" the nearer one, and of two
+    equally near ones the one of even position.
+    """
+    ordered = sorted(values)
+    position = (len(values) - 1) * share
+    if method == "weibull":
+        position = (len(values) + 1) * share - 1
+        position = min(max(position, Fraction(0)), Fraction(len(values) - 1))
+    if method == "lower":
+        position = Fraction(math.floor(position))
+    elif method == "higher":
+        position = Fraction(math.ceil(position))
+    elif method == "nearest":
+        position = Fraction(round(position))
+    elif method not in ("linear", "weibull"):
+        raise ValueError(f"unknown percentile {method!r}")
+    below = math.floor(position)
+    above = math.ceil(position)
+    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+
+
+def iqr_threshold(loads: Sequence[int], multiplier: Fraction, method: str) -> Fraction:
+    """Q3 + k (Q3 - Q1) (sbs.md section 7)."""
+    first = percentile(loads, Fraction(1, 4), method)
+    third = percentile(loads, Fraction(3, 4), method)
+    return third + multiplier * (third - first)
+
+
+def iqr_worker(
+    loads: Sequence[int], batches: Sequence[int], eligible: Sequence[int], multiplier: Fraction, method: str
+) -> int:
+    """The safe eligible worker of least (batch, load, index); where none is safe, of all eligible ones."""
+    threshold = iqr_threshold(loads, multiplier, method)
+    safe = [worker for worker in eligible if loads[worker] <= threshold]
+    best: int | None = None
+    for worker in safe or eligible:
+        if best is None or (batches[worker], loads[worker]) < (batches[best], loads[best]):
+            best = worker
+    if best is None:
+        raise ValueError("no worker to choose from")
+    return best
+
+
+def iqr(
+    loads: Sequence[int],
+    slots: Sequence[int],
+    sizes: Sequence[int],
+    waiting: Sequence[int],
+    running: Sequence[int],
+    multiplier: str = "1.5",
+    percentile: str = "linear",
+) -> list[int]:
+    """Algorithm 3 of sbs.md section 7 on the first U of the pool: longest first (stable), quartiles of all workers."""
+    free = list(slots)
+    current = list(loads)
+    batches = list(running)
+    placement = [WAITS] * len(sizes)
+    admitted = list(range(min(len(sizes), sum(slots))))
+    for request in sorted(admitted, key=lambda request: -sizes[request]):
+        worker = iqr_worker(current, batches, workers_with_a_free_slot(free), Fraction(multiplier), percentile)
+        placement[request] = worker
+        free[worker] -= 1
+        batches[worker] += 1
+        current[worker] += sizes[request]
+    return placement
+
+
 def place(
     name: str,
     loads: Sequence[int],
@@ -430,6 +553,10 @@ def place(
         return max_min(loads, slots, sizes, waiting, **settings), counter
     if name == "br_0":
         return br_0(loads, slots, sizes, waiting, **settings), counter
+    if name == "br_0_bypass":
+        return br_0_bypass(loads, slots, sizes, waiting, **settings), counter
+    if name == "iqr":
+        return iqr(loads, slots, sizes, waiting, running, **settings), counter
     raise ValueError(f"unknown rule {name!r}")
 
 
@@ -444,12 +571,17 @@ def bind(
     loads_with_queued_tokens: Sequence[int],
     uniforms_i: tuple[float, float] | None,
     counter: int,
+    size: int | None = None,
+    slots: int | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> tuple[int, int]:
     """Bind one request to a worker at its arrival; returns the worker and the round robin counter.
 
-    All workers are eligible. `loads_with_queued_tokens[g]` is the resident load plus the prompt tokens queued at g.
-    Ties: the lowest index.
+    All workers are eligible, but for br_0_bypass those with fewer than `slots` + overbooking requests; HELD where there
+    is none. `loads_with_queued_tokens[g]` is the resident load plus the prompt tokens queued at g. Ties: the lowest
+    index.
     """
+    settings = dict(options or {})
     num_workers = len(running)
     everyone = list(range(num_workers))
     if name == "round_robin":
@@ -471,4 +603,18 @@ def bind(
         return lowest(everyone, loads_with_queued_tokens), counter
     if name == "vllm":
         return lowest(everyone, [4 * queued[worker] + running[worker] for worker in everyone]), counter
+    if name == "br_0_bypass":
+        if size is None or slots is None:
+            raise ValueError("br_0_bypass needs the size of the request and the slots of a worker")
+        overbooking = settings.get("overbooking", 2)
+        cap = math.inf if overbooking is None else slots + overbooking
+        eligible = [worker for worker in everyone if running[worker] + queued[worker] < cap]
+        if not eligible:
+            return HELD, counter
+        return br_0_bypass_worker(size, loads_with_queued_tokens, eligible, settings.get("ties", "load")), counter
+    if name == "iqr":
+        batches = [running[worker] + queued[worker] for worker in everyone]
+        multiplier = Fraction(settings.get("multiplier", "1.5"))
+        method = settings.get("percentile", "linear")
+        return iqr_worker(loads_with_queued_tokens, batches, everyone, multiplier, method), counter
     raise ValueError(f"{name!r} has no immediate form")

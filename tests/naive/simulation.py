@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from naive.objective import imbalance, spread
-from naive.rules import bind, place
+from naive.rules import HELD, bind, place
 
 PooledRule = Callable[[list[int], list[int], list[int], list[int]], list[int]]
 
@@ -39,7 +39,7 @@ class Waiting:
     """What the router holds between decisions."""
 
     undiscovered: int = 0  # first request that is not yet revealed; the trace is revealed in file order
-    pool: list[int] = field(default_factory=list)  # pooled form
+    pool: list[int] = field(default_factory=list)  # pooled form; immediate form: those that the rule holds back
     queues: list[list[int]] = field(default_factory=list)  # immediate form: one FIFO queue per worker
     counter: int = 0  # round robin
 
@@ -102,10 +102,10 @@ def reveal(setting: Setting, waiting: Waiting, record: Trajectory, step: int, cl
     """Revelation, in file order; returns the newly revealed requests (bf_io.md section 6, "Environment").
 
     With arrival times: everything with arrival <= clock. Closed loop, pooled: until the pool holds `reveal_target`.
-    Closed loop, immediate: max(0, reveal_target - number queued) requests.
+    Closed loop, immediate: max(0, reveal_target - number queued or held back) requests.
     """
     revealed: list[int] = []
-    queued = number_queued(waiting)
+    before = len(waiting.pool) + number_queued(waiting)
     while waiting.undiscovered < len(setting.prompt):
         request = waiting.undiscovered
         if setting.arrival is not None:
@@ -113,8 +113,7 @@ def reveal(setting: Setting, waiting: Waiting, record: Trajectory, step: int, cl
                 break
         else:
             assert setting.reveal_target is not None
-            held = len(waiting.pool) if setting.admission == "pooled" else queued
-            if held + len(revealed) >= setting.reveal_target:
+            if before + len(revealed) >= setting.reveal_target:
                 break
         revealed.append(request)
         waiting.undiscovered += 1
@@ -158,11 +157,13 @@ def decide_pooled(
 def decide_immediate(
     setting: Setting,
     waiting: Waiting,
-    revealed: Sequence[int],
     loads: Sequence[int],
     running: Sequence[int],
 ) -> list[tuple[int, int]]:
-    """First the queues are drained into free slots, then each newly revealed request is bound to a worker."""
+    """First the queues are drained into free slots, then those without a worker are bound, oldest first.
+
+    Where the rule holds one of them back, it and all that are younger wait for the next decision.
+    """
     starts: list[tuple[int, int]] = []
     current = list(loads)
     counts = list(running)
@@ -172,7 +173,8 @@ def decide_immediate(
             starts.append((request, worker))
             counts[worker] += 1
             current[worker] += setting.prompt[request]
-    for request in revealed:
+    while waiting.pool:
+        request = waiting.pool[0]
         queued = [len(queue) for queue in waiting.queues]
         tokens = list(current)
         for worker in range(setting.num_workers):
@@ -181,7 +183,20 @@ def decide_immediate(
         uniforms = None if setting.uniforms is None else setting.uniforms[request]
         if not isinstance(setting.rule, str):
             raise ValueError("the immediate form takes the name of a rule")
-        worker, waiting.counter = bind(setting.rule, counts, queued, tokens, uniforms, waiting.counter)
+        worker, waiting.counter = bind(
+            setting.rule,
+            counts,
+            queued,
+            tokens,
+            uniforms,
+            waiting.counter,
+            setting.prompt[request],
+            setting.slots,
+            setting.options,
+        )
+        if worker == HELD:
+            break
+        waiting.pool.pop(0)
         if counts[worker] < setting.slots:
             starts.append((request, worker))
             counts[worker] += 1
@@ -213,11 +228,11 @@ def decision(
     ):
         clock = setting.arrival[waiting.undiscovered]
     revealed = reveal(setting, waiting, record, step, clock)
+    waiting.pool.extend(revealed)
     if setting.admission == "pooled":
-        waiting.pool.extend(revealed)
         starts = decide_pooled(setting, waiting, record, step, loads, running)
     else:
-        starts = decide_immediate(setting, waiting, revealed, loads, running)
+        starts = decide_immediate(setting, waiting, loads, running)
     for request, worker in starts:
         record.worker[request] = worker
         record.start_step[request] = step

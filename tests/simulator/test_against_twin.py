@@ -7,7 +7,7 @@ import random
 import naive
 import numpy as np
 import pytest
-from kernels.rules import IMMEDIATE, POOLED, many, random_br_0
+from kernels.rules import IMMEDIATE, POOLED, many, random_br_0, random_iqr
 from simulator.traces import Case, assert_same_run, random_case
 
 from lbopt.model import Fleet, Trace
@@ -108,6 +108,30 @@ def test_immediate_runs_are_those_of_the_twin(spec, name, options):
     for _ in range(many(120, 25)):
         case = random_case(rng)
         run, twin = case.run(spec), case.naive_run(name, options, "immediate")
+        assert_same(run, twin)
+        assert_same_decisions_faced(run, twin)
+        assert_same_metrics(run, twin)
+
+
+@pytest.mark.parametrize("overbooking", range(4))
+def test_runs_in_which_requests_are_held_are_those_of_the_twin(overbooking):
+    rng = random.Random(f"run br-0-bypass {overbooking}")
+    for _ in range(many(50, 12)):
+        case, ties = random_case(rng), rng.choice(["load", "index"])
+        run = case.run(f"br-0-bypass:overbooking={overbooking},ties={ties}")
+        twin = case.naive_run("br_0_bypass", {"overbooking": overbooking, "ties": ties}, "immediate")
+        assert_same(run, twin)
+        assert_same_decisions_faced(run, twin)
+        assert_same_metrics(run, twin)
+
+
+@pytest.mark.parametrize("admission", ["pooled", "immediate"])
+def test_iqr_runs_are_those_of_the_twin(admission):
+    rng = random.Random(f"run iqr {admission}")
+    for _ in range(many(60, 12)):
+        case = random_case(rng)
+        spec, name, options = random_iqr(rng)
+        run, twin = case.run(f"{spec},admission={admission}"), case.naive_run(name, options, admission)
         assert_same(run, twin)
         assert_same_decisions_faced(run, twin)
         assert_same_metrics(run, twin)

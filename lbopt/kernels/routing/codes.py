@@ -15,6 +15,8 @@ JSQ_LOAD = 6
 VLLM = 7
 MAX_MIN = 8
 BR_0 = 9
+IQR = 10
+BR_0_BYPASS = 11
 
 #: Every rule gets a parameter array of this length; what the entries mean is the rule's own affair.
 NUM_PARAMETERS = 8
@@ -28,6 +30,19 @@ BR_WINDOW_SIZE = 1  # R_max
 BR_WINDOW_BY_ARRIVAL = 2  # 0: largest first, 1: pool order
 BR_KEY_PRODUCT = 3  # 0: lexicographic (slots, margin), 1: slots * margin
 BR_AGE_BOUND = 4  # steps after which a request is placed before the stages; -1 = never
+
+# iqr
+IQR_THOUSANDTHS = 0  # the multiplier k, in thousandths
+IQR_PERCENTILE = 1  # one of the following
+PERCENTILE_LINEAR = 0  # NumPy's default, type 7
+PERCENTILE_LOWER = 1
+PERCENTILE_HIGHER = 2
+PERCENTILE_NEAREST = 3
+PERCENTILE_WEIBULL = 4  # type 6
+
+# br-0-bypass
+BYPASS_OVERBOOKING = 0  # requests that a worker may hold beyond its slots; -1 = any number
+BYPASS_TIES_BY_NUMBER = 1  # 0: equal F goes to the lighter worker, 1: to the lower number
 
 #: Largest stage-2 window that subset enumeration accepts (2**16 subsets a pop).
 LARGEST_WINDOW = 16

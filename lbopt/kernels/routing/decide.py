@@ -1,10 +1,12 @@
-"""One door to all compiled rules: `decide` for a pooled decision, by the rule's number."""
+"""One door to all compiled rules in pooled form: `decide`, by the rule's number."""
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.br_0 import br_0
-from lbopt.kernels.routing.codes import BR_0, FCFS, MAX_MIN, MAX_MIN_WHOLE_POOL
+from lbopt.kernels.routing.bypass import place_bypassing
+from lbopt.kernels.routing.codes import BR_0, BR_0_BYPASS, FCFS, IQR, MAX_MIN, MAX_MIN_WHOLE_POOL
 from lbopt.kernels.routing.fifo import fill_in_order, one_by_one
+from lbopt.kernels.routing.iqr import iqr
 from lbopt.kernels.routing.max_min import max_min
 
 
@@ -50,4 +52,8 @@ def decide(
         return max_min(parameters[MAX_MIN_WHOLE_POOL], load, free, pool, prompt, choice)
     if code == BR_0:
         return br_0(parameters, load, free, pool, prompt, reveal_step, step, choice)
+    if code == IQR:
+        return iqr(parameters, load, free, running, pool, prompt, choice)
+    if code == BR_0_BYPASS:
+        return place_bypassing(parameters, load, free, pool, prompt, choice)
     return one_by_one(code, load, free, running, pool, prompt, uniforms, counter, choice)

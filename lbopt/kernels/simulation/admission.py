@@ -1,20 +1,26 @@
 """Requests in: revelation, the pool, the workers' own queues, and the start of a request.
 
+Everybody who becomes known joins the pool. A pooled decision starts some of it; immediate admission binds it from its
+head on, in order, so that it is empty again unless the rule holds the head back: then nobody overtakes it.
+
 The innermost functions take bare arrays: taking an array out of a named tuple counts a reference, and doing that once
 per request costs more than the work itself.
 """
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.bypass import bind_bypassing
+from lbopt.kernels.routing.codes import BR_0_BYPASS, IQR
 from lbopt.kernels.routing.fifo import bind
+from lbopt.kernels.routing.iqr import bind_iqr
 from lbopt.kernels.simulation.real_choice import loads_differ
 from lbopt.kernels.simulation.tables import (
     ACTIVE,
     ADMITTED,
-    BIND_UNTIL,
     DECISIONS,
     NEXT,
     ON_WORKER,
+    PHASE,
     POOL_HEAD,
     POOL_TAIL,
     QUEUED,
@@ -22,6 +28,7 @@ from lbopt.kernels.simulation.tables import (
     REQUEST,
     ROUND_ROBIN_AT,
     STEP,
+    TAKE_STEP,
     TOKENS,
     UNDISCOVERED,
     UNUSED_RECORD,
@@ -71,39 +78,37 @@ def start(i: int, w: int, requests: Requests, state: State) -> None:
 
 
 @kernel
-def known_until(requests: Requests, setting: Setting, state: State, waiting: int) -> int:
+def num_known(counters: Ints) -> int:
+    """Requests known before the decision of this step that have not started: in the pool, or queued at a worker."""
+    return counters[POOL_TAIL] - counters[POOL_HEAD] + counters[QUEUED]
+
+
+@kernel
+def known_until(num_requests: int, arrival: Floats, reveal_target: int, counters: Ints, clock: Floats) -> int:
     """First request that stays undiscovered in the decision of this step."""
-    first = state.counters[UNDISCOVERED]
-    arrival = requests.arrival
-    N = requests.prompt.size
-    if setting.reveal_target >= 0:
-        return min(N, first + max(0, setting.reveal_target - waiting))
-    now = state.clock[0]
-    while first < N and arrival[first] <= now:
+    first = counters[UNDISCOVERED]
+    if reveal_target >= 0:
+        return min(num_requests, first + max(0, reveal_target - num_known(counters)))
+    now = clock[0]
+    while first < num_requests and arrival[first] <= now:
         first += 1
     return first
 
 
 @kernel
-def reveal(first: int, until: int, requests: Requests, state: State) -> None:
-    """Note when requests first..until-1 became known: at their arrival, or now in a closed loop."""
-    arrival = requests.arrival
+def reveal_to_pool(requests: Requests, setting: Setting, state: State) -> None:
+    """Let newly known requests join the end of the pool.
+
+    They became known at their arrival, or now in a closed loop.
+    """
+    counters, pool, arrival = state.counters, state.pool, requests.arrival
     reveal_step, reveal_clock = state.reveal_step, state.reveal_clock
-    k, now = state.counters[STEP], state.clock[0]
+    k, now = counters[STEP], state.clock[0]
+    first, tail = counters[UNDISCOVERED], counters[POOL_TAIL]
+    until = known_until(requests.prompt.size, arrival, setting.reveal_target, counters, state.clock)
     for i in range(first, until):
         reveal_step[i] = k
         reveal_clock[i] = arrival[i] if arrival.size > 0 else now
-
-
-@kernel
-def reveal_to_pool(requests: Requests, setting: Setting, state: State) -> None:
-    """Move newly known requests to the end of the pool."""
-    counters, pool = state.counters, state.pool
-    first = counters[UNDISCOVERED]
-    tail = counters[POOL_TAIL]
-    until = known_until(requests, setting, state, tail - counters[POOL_HEAD])
-    reveal(first, until, requests, state)
-    for i in range(first, until):
         pool[tail] = i
         tail += 1
     counters[POOL_TAIL] = tail
@@ -159,11 +164,16 @@ def drain_queues(requests: Requests, setting: Setting, state: State) -> None:
 
 @kernel
 def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> None:
-    """Immediate admission: reveal the next request and let it join worker w, at once if a slot is free there."""
+    """Immediate admission: bind the head of the pool to worker w, where it starts at once if a slot is free.
+
+    -1 holds it back, and everybody behind it, until the next step.
+    """
     counters = state.counters
-    i = counters[UNDISCOVERED]
-    counters[UNDISCOVERED] = i + 1
-    reveal(i, i + 1, requests, state)
+    if w < 0:
+        counters[PHASE] = TAKE_STEP
+        return
+    i = state.pool[counters[POOL_HEAD]]
+    counters[POOL_HEAD] += 1
     counters[DECISIONS] += 1
     counters[REAL_CHOICES] += loads_differ(state.load, state.queued_tokens)
     if state.running[w] < setting.slots_per_worker:
@@ -206,34 +216,44 @@ def join_queue(
 
 
 @kernel
-def bind_known(requests: Requests, setting: Setting, state: State) -> None:
-    """Immediate admission by a compiled rule: `bind_next` for every request that is known by now."""
-    counters = state.counters
+def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
+    """Immediate admission by a compiled rule: `bind_next` from the head of the pool, until it is empty or held."""
+    counters, pool = state.counters, state.pool
     prompt, output, uniforms = requests.prompt, requests.output, requests.uniforms
     load, running, records, calendar = state.load, state.running, state.records, state.calendar
     queued, queued_tokens = state.queued, state.queued_tokens
     queue_head, queue_tail, next_in_queue = state.queue_head, state.queue_tail, state.next_in_queue
     worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
+    code, parameters, slots_per_worker = setting.code, setting.parameters, setting.slots_per_worker
     round_robin_at = counters[ROUND_ROBIN_AT : ROUND_ROBIN_AT + 1]
     k, now = counters[STEP], state.clock[0]
-    first, until = counters[UNDISCOVERED], counters[BIND_UNTIL]
-    reveal(first, until, requests, state)
+    head, tail = counters[POOL_HEAD], counters[POOL_TAIL]
+    bound = 0
     started = 0
     real_choices = 0
-    for i in range(first, until):
+    for position in range(head, tail):
+        i = pool[position]
+        if code == BR_0_BYPASS:  # a function in between would cost more than the rules themselves
+            w = bind_bypassing(parameters, slots_per_worker, prompt[i], load, running, queued, queued_tokens)
+        elif code == IQR:
+            w = bind_iqr(parameters, load, running, queued, queued_tokens)
+        else:
+            w = bind(code, i, load, running, queued, queued_tokens, uniforms, round_robin_at)
+        if w < 0:
+            break
+        bound += 1
         real_choices += loads_differ(load, queued_tokens)
-        w = bind(setting.code, i, load, running, queued, queued_tokens, uniforms, round_robin_at)
         worker[i] = w
-        if running[w] < setting.slots_per_worker:
+        if running[w] < slots_per_worker:
             start_step[i] = k
             start_clock[i] = now
             enter(i, w, k, prompt, output, load, running, records, calendar, counters)
             started += 1
         else:
             join_queue(i, w, prompt, queued, queued_tokens, queue_head, queue_tail, next_in_queue)
-    counters[UNDISCOVERED] = until
-    counters[DECISIONS] += until - first
+    counters[POOL_HEAD] = head + bound
+    counters[DECISIONS] += bound
     counters[REAL_CHOICES] += real_choices
-    counters[QUEUED] += until - first - started
+    counters[QUEUED] += bound - started
     counters[ACTIVE] += started
     counters[ADMITTED] += started

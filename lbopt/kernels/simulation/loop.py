@@ -5,17 +5,17 @@ a pause that was asked for, the end. It can be called again at once in every cas
 where it was.
 """
 
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.codes import EXTERNAL
 from lbopt.kernels.routing.decide import decide
-from lbopt.kernels.simulation.admission import admit, bind_known, drain_queues, known_until, reveal_to_pool
+from lbopt.kernels.simulation.admission import admit, bind_pool, drain_queues, known_until, num_known, reveal_to_pool
 from lbopt.kernels.simulation.real_choice import has_real_choice, loads_differ
 from lbopt.kernels.simulation.step import take_step
 from lbopt.kernels.simulation.tables import (
     ACTIVE,
     BEGIN_DECISION,
     BIND,
-    BIND_UNTIL,
     DECIDE,
     DECISIONS,
     FINISHED,
@@ -27,7 +27,6 @@ from lbopt.kernels.simulation.tables import (
     PHASE,
     POOL_HEAD,
     POOL_TAIL,
-    QUEUED,
     REAL_CHOICE,
     REAL_CHOICES,
     ROUND_ROBIN_AT,
@@ -55,14 +54,12 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
             if 0 <= counters[PAUSE_AT] <= counters[STEP] and _something_to_decide(requests, setting, state):
                 counters[PAUSE_AT] = -1
                 return PAUSED
+            reveal_to_pool(requests, setting, state)
             if setting.immediate:
-                until = known_until(requests, setting, state, counters[QUEUED])
-                counters[BIND_UNTIL] = until
-                _note_decision(requests, setting, state)
+                _note_bindings(setting.slots_per_worker, state.load, state.queued_tokens, counters)
                 drain_queues(requests, setting, state)
                 counters[PHASE] = BIND
             else:
-                reveal_to_pool(requests, setting, state)
                 _note_decision(requests, setting, state)
                 counters[PHASE] = DECIDE
         if counters[PHASE] == DECIDE:
@@ -73,8 +70,8 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
             counters[PHASE] = TAKE_STEP
         if counters[PHASE] == BIND:
             if setting.code != EXTERNAL:
-                bind_known(requests, setting, state)
-            elif counters[UNDISCOVERED] < counters[BIND_UNTIL]:
+                bind_pool(requests, setting, state)
+            elif counters[POOL_HEAD] < counters[POOL_TAIL]:
                 return NEEDS_WORKER
             counters[PHASE] = TAKE_STEP
 
@@ -103,9 +100,9 @@ def admit_external(requests: Requests, state: State) -> None:
 @kernel
 def num_waiting(requests: Requests, setting: Setting, state: State) -> int:
     """Requests that the decision of this step faces: pool or queues, and those that become known with it."""
-    counters = state.counters
-    before = counters[QUEUED] if setting.immediate else counters[POOL_TAIL] - counters[POOL_HEAD]
-    return before + known_until(requests, setting, state, before) - counters[UNDISCOVERED]
+    counters, target = state.counters, setting.reveal_target
+    until = known_until(requests.prompt.size, requests.arrival, target, counters, state.clock)
+    return num_known(counters) + until - counters[UNDISCOVERED]
 
 
 @kernel
@@ -115,16 +112,21 @@ def _something_to_decide(requests: Requests, setting: Setting, state: State) -> 
 
 
 @kernel
+def _note_bindings(slots_per_worker: int, load: Ints, queued_tokens: Ints, counters: Ints) -> None:
+    """Write down what immediate admission faces in this step, before anything starts."""
+    free = load.size * slots_per_worker - counters[ACTIVE]
+    waiting = num_known(counters)
+    counters[FREE_SLOTS] = free
+    counters[WAITING] = waiting
+    counters[REAL_CHOICE] = loads_differ(load, queued_tokens) if waiting > 0 and free > 0 else 0
+
+
+@kernel
 def _note_decision(requests: Requests, setting: Setting, state: State) -> None:
-    """Write down what the decision faces, before it is made."""
+    """Write down what the pooled decision faces, before it is made."""
     counters = state.counters
     free = state.load.size * setting.slots_per_worker - counters[ACTIVE]
     counters[FREE_SLOTS] = free
-    if setting.immediate:
-        counters[WAITING] = counters[QUEUED] + counters[BIND_UNTIL] - counters[UNDISCOVERED]
-        real = loads_differ(state.load, state.queued_tokens)
-        counters[REAL_CHOICE] = real if counters[WAITING] > 0 and free > 0 else 0
-        return
     pool = state.pool[counters[POOL_HEAD] : counters[POOL_TAIL]]
     counters[WAITING] = pool.size
     real = has_real_choice(state.load, state.running, setting.slots_per_worker, pool, requests.prompt)

@@ -45,7 +45,7 @@ class State(NamedTuple):
     next_in_queue: Ints  # int64 (N,)
     calendar: Ints  # int64 (longest output + 1,), first record of those that end at step = index mod length
     records: Ints  # int64 (most that can run at once, 4), one per running request; unused ones are chained
-    pool: Ints  # int64 (N,), request numbers; pool[POOL_HEAD:POOL_TAIL] wait, in order of revelation
+    pool: Ints  # int64 (N,), request numbers; pool[POOL_HEAD:POOL_TAIL] wait unbound, in order of revelation
     worker: Ints  # int64 (N,), output: where the request ran
     start_step: Ints  # int64 (N,), output
     reveal_step: Ints  # int64 (N,), output
@@ -91,17 +91,16 @@ ACTIVE = 4
 QUEUED = 5  # over all workers' queues
 PHASE = 6
 ROUND_ROBIN_AT = 7
-BIND_UNTIL = 8  # requests below this number are revealed in the present decision (immediate admission)
-ROW = 9  # rows written since the caller emptied them
-ADMITTED = 10  # of the present decision: for the row of the step that follows
-WAITING = 11
-FREE_SLOTS = 12
-REAL_CHOICE = 13
-PAUSE_AT = 14  # stop before the first decision from this step on that has something to decide; -1 = never
-DECISIONS = 15  # decisions that admitted or could have admitted something
-REAL_CHOICES = 16
-UNUSED_RECORD = 17  # first of the chain
-NUM_COUNTERS = 18
+ROW = 8  # rows written since the caller emptied them
+ADMITTED = 9  # of the present decision: for the row of the step that follows
+WAITING = 10
+FREE_SLOTS = 11
+REAL_CHOICE = 12
+PAUSE_AT = 13  # stop before the first decision from this step on that has something to decide; -1 = never
+DECISIONS = 14  # pooled: those that admitted or could have admitted something; immediate: bindings
+REAL_CHOICES = 15
+UNUSED_RECORD = 16  # first of the chain
+NUM_COUNTERS = 17
 
 # phases of a step, so that the loop can stop for the outside and go on
 BEGIN_DECISION = 0

@@ -1,0 +1,77 @@
+"""BR-0 without a pool: each request goes to a worker as soon as it becomes known (arXiv 2605.06113, pool-bypass form).
+
+A worker's virtual load counts what is bound to it and has not started. Among the workers that hold fewer than
+B + overbooking requests, running and queued, the request goes to the one of largest F, with margins under the largest
+virtual load of all. Where all are at that cap it is held, and everybody behind it.
+
+For one request F does not fall as the margin grows, so the lightest of these workers always has the largest F: with
+ties by load and no cap the rule is jsq-load. With ties by number all workers whose margin fits the request tie, and
+the first of them takes it.
+"""
+
+import numpy as np
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.codes import BYPASS_OVERBOOKING, BYPASS_TIES_BY_NUMBER
+from lbopt.kernels.routing.f_score import f_score
+
+
+@kernel
+def bind_bypassing(
+    parameters: Ints,
+    slots_per_worker: int,
+    size: int,
+    load: Ints,
+    running: Ints,
+    queued: Ints,
+    queued_tokens: Ints,
+) -> int:
+    """Return the worker to which a request of `size` tokens is bound, or -1 where all are at the cap."""
+    G = load.size
+    overbooking = parameters[BYPASS_OVERBOOKING]
+    virtual_load = np.empty(G, np.int64)
+    room = np.empty(G, np.int64)
+    for g in range(G):
+        virtual_load[g] = load[g] + queued_tokens[g]
+        room[g] = 1 if overbooking < 0 else slots_per_worker + overbooking - running[g] - queued[g]
+    return _largest_f(parameters[BYPASS_TIES_BY_NUMBER], size, virtual_load, room)
+
+
+@kernel
+def place_bypassing(parameters: Ints, load: Ints, free: Ints, pool: Ints, prompt: Ints, choice: Ints) -> int:
+    """Send each request in turn, in order of revelation, to a worker with a free slot; returns positions filled.
+
+    This is the rule in pooled form, for single decisions: nobody queues at a worker, so there is nothing to overbook.
+    `load` (G,) tokens and `free` (G,) are changed in place.
+    """
+    slots = 0
+    for g in range(free.size):
+        slots += free[g]
+    reach = min(slots, pool.size)
+    for position in range(reach):
+        size = prompt[pool[position]]
+        w = _largest_f(parameters[BYPASS_TIES_BY_NUMBER], size, load, free)
+        choice[position] = w
+        load[w] += size
+        free[w] -= 1
+    return reach
+
+
+@kernel
+def _largest_f(ties_by_number: int, size: int, load: Ints, room: Ints) -> int:
+    """Worker with room and the largest F for this size; ties: lighter (unless by number), then lower number; or -1."""
+    G = load.size
+    envelope = 0
+    for g in range(G):
+        envelope = max(envelope, load[g])
+    best = -1
+    best_score = 0
+    for g in range(G):
+        if room[g] <= 0:
+            continue
+        score = f_score(G, size, envelope - load[g])
+        lighter = not ties_by_number and best >= 0 and load[g] < load[best]
+        if best < 0 or score > best_score or (score == best_score and lighter):
+            best, best_score = g, score
+    return best
