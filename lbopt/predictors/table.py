@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
+from lbopt.predictors.learned import Learned
 from lbopt.predictors.memorised import Memorised
 from lbopt.predictors.oracle import Oracle
 from lbopt.predictors.predictor import Predictor
@@ -20,6 +21,7 @@ PREDICTORS: dict[str, Callable[..., Predictor]] = {
     "oracle": Oracle,
     "survival": Survival,
     "memorised": Memorised,
+    "learned": Learned,
 }
 
 
