@@ -9,7 +9,7 @@ from lbopt.predictors.forecast import Forecast
 from lbopt.predictors.forecaster import Forecaster
 from lbopt.predictors.foresight import Foresight
 from lbopt.predictors.predictor import LearningPredictor, Predictor, SamplePredictor
-from lbopt.predictors.table import PREDICTORS, make_predictor, needs_training
+from lbopt.predictors.table import PREDICTORS, check_predictor, make_predictor, needs_training
 from lbopt.predictors.walk import walk
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "LearningPredictor",
     "Predictor",
     "SamplePredictor",
+    "check_predictor",
     "make_predictor",
     "needs_training",
     "walk",

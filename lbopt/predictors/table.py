@@ -6,6 +6,7 @@ Options are divided by semicolons, because the text itself stands in the options
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
@@ -30,6 +31,12 @@ def needs_training(spec: str) -> bool:
     return _name(spec) != "oracle"
 
 
+def check_predictor(spec: str) -> None:
+    """Refuse a text that names no predictor, or options that it has not."""
+    name = _name(spec)
+    _options(name, spec, {})
+
+
 def make_predictor(spec: str, *, requests: Trace, training: Trace | None, horizon: int) -> Predictor:
     """Build the predictor that `spec` names.
 
@@ -46,12 +53,16 @@ def make_predictor(spec: str, *, requests: Trace, training: Trace | None, horizo
     """
     name = _name(spec)
     factory = PREDICTORS[name]
-    chosen = options_of("predictor", name, spec.partition(":")[2].replace(";", ","), factory, {"horizon": horizon})
+    chosen = _options(name, spec, {"horizon": horizon})
     if name == "oracle":
         return factory(requests, **chosen)
     if training is None:
         raise InputError(f"predictor '{name}' has no requests to learn from; give training requests, or use 'oracle'")
     return factory(training, **chosen)
+
+
+def _options(name: str, spec: str, given: dict[str, Any]) -> dict[str, Any]:
+    return options_of("predictor", name, spec.partition(":")[2].replace(";", ","), PREDICTORS[name], given)
 
 
 def _name(spec: str) -> str:
