@@ -12,11 +12,12 @@ from lbopt.studies.prediction import PredictionOutcome
 #: Area of a marker without rows, and what all rows would add, square points.
 _LEAST_AREA, _MORE_AREA = 8.0, 220.0
 _GREY = "#57606a"
+_LEGEND_COLUMNS = 4
 
 
 def prediction_figure(outcome: PredictionOutcome) -> Figure:
     """Return the two pictures side by side, with one legend."""
-    figure, left = new_figure(10.5, 4.6)
+    figure, left = new_figure(9.5, 4.8)
     grid = GridSpec(1, 2, figure=figure)
     left.set_subplotspec(grid[0, 0])
     right = figure.add_subplot(grid[0, 1])
@@ -25,7 +26,7 @@ def prediction_figure(outcome: PredictionOutcome) -> Figure:
     draw_calibration(outcome, left)
     draw_roc(outcome, right)
     handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), _LEGEND_COLUMNS), frameon=False)
     trace, config = outcome.trace, outcome.config
     figure.suptitle(f"{trace['name']}: does a request end within {config.horizon} steps?", fontsize=11)
     return figure
@@ -41,7 +42,7 @@ def draw_calibration(outcome: PredictionOutcome, axes: Axes) -> None:
         axes.plot(x, y, linewidth=1.3, label=score.predictor, **style)  # type: ignore[arg-type]  # none is None
         areas = [_LEAST_AREA + _MORE_AREA * b.rows / score.rows for b in bins]
         axes.scatter(x, y, s=areas, color=style["color"], alpha=0.6, linewidths=0)  # type: ignore[arg-type]
-    axes.set_title("calibration (area: rows)", fontsize=10)
+    axes.set_title("calibration (larger: more rows)", fontsize=10)
     axes.set_xlabel("predicted chance, mean of its tenth")
     axes.set_ylabel("observed share")
     _unit_square(axes)
@@ -56,8 +57,8 @@ def draw_roc(outcome: PredictionOutcome, axes: Axes) -> None:
     if all(score.auc is None for score in outcome.scores):
         axes.text(0.5, 0.55, "all rows are of one kind", ha="center", color=_GREY)
     axes.set_title("ROC", fontsize=10)
-    axes.set_xlabel("share of the others called ending")
-    axes.set_ylabel("share of the ending called ending")
+    axes.set_xlabel("false positive rate")
+    axes.set_ylabel("true positive rate")
     _unit_square(axes)
 
 

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from cli.terminal import environment
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from predictors.asking import answer, trace_of
 
@@ -26,6 +26,7 @@ def two_kinds(count, seed):
     return trace_of(np.where(prompts == 10, rng.integers(5, 30, count), rng.integers(150, 300, count)), prompts)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=20), st.integers(1, 60))
 def test_a_walk_goes_through_the_ages_of_each_request(outputs, stride):
     requests, ages = walk(np.array(outputs), stride)
@@ -40,6 +41,7 @@ def test_walks_that_cannot_be():
         walk(np.array([MOST_ROWS + 1]), 1)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 99)), min_size=1, max_size=3 * WINDOW), st.integers(1, 50))
 def test_recent_statistics_one_by_one_and_all_at_once(rows, block):
     """Loops over the definition, requests told in blocks, and the table that training uses: all agree."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from predictors.asking import answer, trace_of
 
@@ -19,6 +19,7 @@ def believed(oracle, count):
     return mu
 
 
+@settings(deadline=None)
 @given(
     outputs=st.lists(st.integers(1, 50), min_size=1, max_size=20), age=st.integers(0, 60), horizon=st.integers(0, 40)
 )

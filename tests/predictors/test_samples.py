@@ -3,7 +3,7 @@
 import naive
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from predictors.asking import answer, expected_within, trace_of
 
@@ -34,6 +34,7 @@ def test_worked_example_e7(age, p, mu, c):
     assert expected_within(found_p[0], found_mu[0], 40) == pytest.approx(c, abs=5e-5)
 
 
+@settings(deadline=None)
 @given(outputs=OUTPUTS, ages=AGES, horizon=st.integers(0, 80))
 def test_survival_is_exact(outputs, ages, horizon):
     """(1 - p) H + p mu is the mean of min(o - a, H) over the samples beyond a; the twin counts the same p and mu."""
@@ -45,6 +46,7 @@ def test_survival_is_exact(outputs, ages, horizon):
         assert (p[i], mu[i]) == pytest.approx(tuple(map(float, naive.ends_within(outputs, age, horizon))))
 
 
+@settings(deadline=None)
 @given(outputs=OUTPUTS, horizon=st.integers(0, 80), beyond=st.integers(0, 1000))
 def test_beyond_every_sample_a_request_outlives_the_window(outputs, horizon, beyond):
     for predictor in (Survival(trace_of(outputs)), Memorised(trace_of(outputs)), Memorised(trace_of(outputs), bins=3)):
@@ -52,6 +54,7 @@ def test_beyond_every_sample_a_request_outlives_the_window(outputs, horizon, bey
         assert (p[0], mu[0]) == (0, horizon)
 
 
+@settings(deadline=None)
 @given(
     rows=st.lists(st.tuples(st.integers(1, 6), st.integers(1, 60)), min_size=2, max_size=40),
     ages=AGES,
@@ -70,6 +73,7 @@ def test_memorised_goes_by_its_prompts_samples(rows, ages, horizon, prompt, leas
         assert (p[i], mu[i]) == pytest.approx(tuple(map(float, naive.ends_within(samples, age, horizon))))
 
 
+@settings(deadline=None)
 @given(rows=st.lists(st.tuples(st.integers(1, 9), st.integers(1, 60)), min_size=2, max_size=40), ages=AGES)
 def test_memorised_equals_survival_on_unseen_prompts(rows, ages):
     trace = trace_of([output for _, output in rows], [size for size, _ in rows])
@@ -96,6 +100,7 @@ def test_bins_share_their_samples():
         assert (p[0], mu[0]) == tuple(map(float, naive.ends_within(samples, 5, 150)))
 
 
+@settings(deadline=None)
 @given(outputs=OUTPUTS, ages=AGES, horizon=st.integers(0, 80))
 def test_one_bin_is_survival(outputs, ages, horizon):
     for ours, theirs in zip(
