@@ -6,6 +6,7 @@ from lbopt.report import numbers
 from lbopt.report.gap_tables import Table
 from lbopt.studies.prediction import CalibrationBin, PredictionOutcome, PredictorScore
 from lbopt.studies.prediction.evaluation import CALL_SIZE
+from lbopt.studies.prediction.resampling import interval
 
 #: Shown where all rows end within the window, or none.
 NOT_APPLICABLE = "n/a"
@@ -20,12 +21,13 @@ def prediction_tables(outcome: PredictionOutcome) -> list[Table]:
         title=f"Does a request end within {config.horizon} steps, and when? {trace['name']}: "
         f"{trace['training_requests']:,} requests to learn from, the next {trace['test_requests']:,} to be judged on",
         caption=f"One row per {config.stride} tokens of each test request. Errors in steps: |μ − r| on rows that end "
-        f"within the window, |c − min(r, H)| on all. Calls are of {CALL_SIZE} requests, on one thread.",
+        "within the window, |c − min(r, H)| on all. ± and … : 95 % over test requests drawn anew. "
+        f"Calls are of {CALL_SIZE} requests, on one thread.",
         headers=(
-            *("predictor", "rows", "base rate", "AUC", "Brier"),
+            *("predictor", "rows", "base rate", "AUC", "Brier", "Brier − first"),
             *("|μ − r|", "|c − r|", "calibration error", "training (s)", "µs / prediction", "µs / call"),
         ),
-        rows=[_line(score) for score in outcome.scores],
+        rows=[_line(score, outcome.scores[0]) for score in outcome.scores],
     )
     calibration = Table(
         title="Calibration: predicted → observed chance (rows)",
@@ -41,23 +43,33 @@ def prediction_tables(outcome: PredictionOutcome) -> list[Table]:
 
 def prediction_csv(outcome: PredictionOutcome) -> list[dict[str, object]]:
     """Return one row per predictor with full precision."""
-    return [
-        {
-            "predictor": score.predictor,
-            "horizon": outcome.config.horizon,
-            "rows": score.rows,
-            "base_rate": score.base_rate,
-            "auc": score.auc,
-            "brier": score.brier,
-            "mean_error_steps": score.mean_error,
-            "remaining_error_steps": score.remaining_error,
-            "calibration_error": score.calibration_error,
-            "training_seconds": score.training_seconds,
-            "microseconds_per_prediction": score.microseconds_per_prediction,
-            "microseconds_per_call": score.microseconds_per_call,
-        }
-        for score in outcome.scores
-    ]
+    rows: list[dict[str, object]] = []
+    for score in outcome.scores:
+        auc, brier = interval(score.auc_draws), interval(score.brier_draws)
+        to_first = interval(score.brier_draws - outcome.scores[0].brier_draws)
+        rows.append(
+            {
+                "predictor": score.predictor,
+                "horizon": outcome.config.horizon,
+                "rows": score.rows,
+                "base_rate": score.base_rate,
+                "auc": score.auc,
+                "auc_low": None if auc is None else auc[0],
+                "auc_high": None if auc is None else auc[1],
+                "brier": score.brier,
+                "brier_low": None if brier is None else brier[0],
+                "brier_high": None if brier is None else brier[1],
+                "brier_minus_first_low": None if to_first is None else to_first[0],
+                "brier_minus_first_high": None if to_first is None else to_first[1],
+                "mean_error_steps": score.mean_error,
+                "remaining_error_steps": score.remaining_error,
+                "calibration_error": score.calibration_error,
+                "training_seconds": score.training_seconds,
+                "microseconds_per_prediction": score.microseconds_per_prediction,
+                "microseconds_per_call": score.microseconds_per_call,
+            }
+        )
+    return rows
 
 
 def calibration_csv(outcome: PredictionOutcome) -> list[dict[str, object]]:
@@ -76,13 +88,14 @@ def calibration_csv(outcome: PredictionOutcome) -> list[dict[str, object]]:
     ]
 
 
-def _line(score: PredictorScore) -> tuple[str, ...]:
+def _line(score: PredictorScore, first: PredictorScore) -> tuple[str, ...]:
     return (
         score.predictor,
         numbers.whole(score.rows),
         numbers.share(score.base_rate),
-        NOT_APPLICABLE if score.auc is None else f"{score.auc:.4f}",
-        f"{score.brier:.4f}",
+        NOT_APPLICABLE if score.auc is None else f"{score.auc:.4f}{_around(interval(score.auc_draws))}",
+        f"{score.brier:.4f}{_around(interval(score.brier_draws))}",
+        "" if score is first else _difference(score, first),
         NOT_APPLICABLE if score.mean_error is None else f"{score.mean_error:.2f}",
         f"{score.remaining_error:.2f}",
         f"{score.calibration_error:.4f}",
@@ -90,6 +103,15 @@ def _line(score: PredictorScore) -> tuple[str, ...]:
         f"{score.microseconds_per_prediction:.2f}",
         numbers.whole(score.microseconds_per_call),
     )
+
+
+def _around(found: tuple[float, float] | None) -> str:
+    return "" if found is None else f" ± {(found[1] - found[0]) / 2:.4f}"
+
+
+def _difference(score: PredictorScore, first: PredictorScore) -> str:
+    found = interval(score.brier_draws - first.brier_draws)
+    return numbers.UNKNOWN if found is None else f"{found[0]:+.4f} … {found[1]:+.4f}".replace("-", "−")
 
 
 def _bin(one: CalibrationBin) -> str:

@@ -14,7 +14,7 @@ from lbopt.predictors import PREDICTORS
 from lbopt.report.prediction_curves import prediction_figure
 from lbopt.report.prediction_folder import write_prediction_folder
 from lbopt.report.prediction_tables import prediction_csv, prediction_tables
-from lbopt.studies.prediction import PredictionConfig, evaluation, run_prediction
+from lbopt.studies.prediction import PredictionConfig, evaluation, resampling, run_prediction
 from lbopt.studies.prediction.metrics import (
     area_under_curve,
     brier_score,
@@ -297,3 +297,55 @@ def test_requests_are_always_in_order():
 def test_too_few_to_learn_from(study):
     with pytest.raises(InputError, match=r"a share of 0\.5 of the 3 requests of 'given' leaves 1 to learn from"):
         study([1, 2, 3], horizon=5)
+
+
+# ---------------------------------------------------------------- intervals
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6))
+def test_a_draw_is_the_score_of_its_requests(seed):
+    """Rows of requests drawn twice count twice: the same as scoring the drawn rows one after the other."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 8))
+    requests = np.sort(np.append(np.arange(count), rng.integers(0, count, 12)))
+    p = rng.choice([0.1, 0.5, 0.5, 0.9, 1.0], requests.size)
+    ends = rng.random(requests.size) < 0.5
+    auc, brier = resampling.resampled_scores(ends, p, requests, count)
+    draws = np.random.default_rng(resampling._SEED)
+    for draw in range(resampling.DRAWS):
+        chosen = draws.integers(count, size=count)
+        rows = np.concatenate([np.flatnonzero(requests == one) for one in chosen])
+        assert brier[draw] == pytest.approx(brier_score(ends[rows], p[rows]))
+        expected = area_under_curve(ends[rows], p[rows])
+        assert auc[draw] == pytest.approx(np.nan if expected is None else expected, nan_ok=True)
+
+
+def test_intervals_hold_the_value_and_shrink():
+    rng = np.random.default_rng(1)
+    widths = []
+    for count in (100, 1600):
+        requests = np.repeat(np.arange(count), 5)
+        p = np.repeat(rng.random(count), 5)  # a request's rows are right or wrong together
+        ends = np.repeat(rng.random(count), 5) < p
+        auc, brier = resampling.resampled_scores(ends, p, requests, count)
+        for draws, value in ((auc, area_under_curve(ends, p)), (brier, brier_score(ends, p))):
+            low, high = resampling.interval(draws)
+            assert low < value < high
+        widths.append(high - low)
+    assert 3 < widths[0] / widths[1] < 5.5
+    assert resampling.interval(np.array([0.5, np.nan])) is None
+
+
+def test_differences_are_taken_draw_by_draw(study):
+    """A predictor against itself differs by nothing, in the table too."""
+    outputs = (np.random.default_rng(5).integers(1, 300, 100)).tolist()
+    outcome = study(outputs, horizon=40, predictors=("survival", "memorised:bins=1", "oracle"))
+    first, same, oracle = prediction_csv(outcome)
+    assert (first["brier_minus_first_low"], first["brier_minus_first_high"]) == (0.0, 0.0)
+    assert (same["brier_minus_first_low"], same["brier_minus_first_high"]) == (0.0, 0.0)
+    assert oracle["brier_minus_first_high"] < 0
+    assert first["auc_low"] < first["auc"] < first["auc_high"]
+    table = prediction_tables(outcome)[0]
+    column = table.headers.index("Brier − first")
+    assert [row[column] for row in table.rows][:2] == ["", "+0.0000 … +0.0000"]

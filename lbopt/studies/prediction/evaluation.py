@@ -24,6 +24,7 @@ from lbopt.studies.prediction.metrics import (
     roc_curve,
 )
 from lbopt.studies.prediction.outcome import PredictionOutcome, PredictorScore
+from lbopt.studies.prediction.resampling import resampled_scores
 from lbopt.studies.progress import Progress, Silent
 
 Floats = NDArray[np.float64]
@@ -107,6 +108,7 @@ def _score(spec: str, horizon: int, training: Trace, test: Trace, rows: _Rows, t
     ends = rows.left <= horizon
     expected = (1 - p) * horizon + p * mu
     bins = calibration_bins(ends, p)
+    auc_draws, brier_draws = resampled_scores(ends, p, rows.requests, len(test))
     return PredictorScore(
         predictor=predictor.name,
         rows=p.size,
@@ -117,6 +119,8 @@ def _score(spec: str, horizon: int, training: Trace, test: Trace, rows: _Rows, t
         remaining_error=float(np.abs(expected - np.minimum(rows.left, horizon)).mean()),
         calibration_error=calibration_error(bins),
         calibration=bins,
+        auc_draws=auc_draws,
+        brier_draws=brier_draws,
         roc=roc_curve(ends, p),
         training_seconds=training_seconds,
         microseconds_per_prediction=1e6 * seconds / p.size,

@@ -54,6 +54,8 @@ class PredictorScore:
         Mean over the rows of abs(predicted - observed) of their tenth.
     calibration
         The ten tenths.
+    auc_draws, brier_draws
+        float64 (draws,): both for resampled test requests, the same ones for every predictor.
     roc
         float64 (n, 2): false and true positive rate along the curve; empty where there is no AUC.
     training_seconds
@@ -73,6 +75,8 @@ class PredictorScore:
     remaining_error: float
     calibration_error: float
     calibration: tuple[CalibrationBin, ...]
+    auc_draws: NDArray[np.float64]
+    brier_draws: NDArray[np.float64]
     roc: NDArray[np.float64]
     training_seconds: float
     microseconds_per_prediction: float
