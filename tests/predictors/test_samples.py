@@ -158,6 +158,8 @@ def test_too_little_to_learn_from_is_refused(name):
     "spec", ["survival", "memorised:bins=5,least=2", "memorised:least=3", "oracle:noise=0.5,seed=3", "learned:trees=5"]
 )
 def test_a_predictors_name_makes_it_again(spec):
+    if spec.startswith("learned"):
+        pytest.importorskip("sklearn")
     trace = trace_of(E7 * 5)
     first = make_predictor(spec, requests=trace, training=trace, horizon=10)
     assert first.name == spec
