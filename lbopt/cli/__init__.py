@@ -15,6 +15,7 @@ import typer
 from lbopt import __version__
 from lbopt.cli.gap import gap
 from lbopt.cli.library import app as library
+from lbopt.cli.predict import predict
 from lbopt.cli.race import race
 from lbopt.cli.rerun import rerun
 from lbopt.cli.simulate import simulate
@@ -37,6 +38,7 @@ app.command()(simulate)
 app.command()(solve)
 app.command()(verify)
 app.command()(race)
+app.command()(predict)
 app.command()(rerun)
 app.add_typer(traces, name="traces")
 app.add_typer(library, name="library")

@@ -8,16 +8,20 @@ refreshed now and then; a policy sees the forecast, never the predictor.
 from lbopt.predictors.forecast import Forecast
 from lbopt.predictors.forecaster import Forecaster
 from lbopt.predictors.foresight import Foresight
-from lbopt.predictors.predictor import Predictor, SamplePredictor
-from lbopt.predictors.table import PREDICTORS, make_predictor, needs_training
+from lbopt.predictors.predictor import LearningPredictor, Predictor, SamplePredictor
+from lbopt.predictors.table import PREDICTORS, check_predictor, make_predictor, needs_training
+from lbopt.predictors.walk import walk
 
 __all__ = [
     "PREDICTORS",
     "Forecast",
     "Forecaster",
     "Foresight",
+    "LearningPredictor",
     "Predictor",
     "SamplePredictor",
+    "check_predictor",
     "make_predictor",
     "needs_training",
+    "walk",
 ]

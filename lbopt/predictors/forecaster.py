@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.exceptions import InputError
 from lbopt.predictors.forecast import Forecast
 from lbopt.predictors.foresight import Foresight
 from lbopt.predictors.predictor import LearningPredictor, Predictor, SamplePredictor
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -31,8 +33,19 @@ class Forecaster:
         self._period = foresight.refresh or predictor.refresh_period
         self._remaining = np.zeros(num_requests)
         self._seen = np.full((num_requests, 3), -1, dtype=np.int64)
-        if isinstance(predictor, LearningPredictor):
-            predictor.begin()
+        self._learner = predictor if isinstance(predictor, LearningPredictor) else None
+        if self._learner is not None:
+            self._learner.begin()
+
+    @property
+    def learns(self) -> bool:
+        """Whether the predictor wants to hear of requests that have ended."""
+        return self._learner is not None
+
+    def tell(self, prompt: Ints, output: Ints) -> None:
+        """Pass on the tokens of requests that have ended since the last forecast, oldest first; int64 (n,) each."""
+        if self._learner is not None and prompt.size:
+            self._learner.tell(prompt, output)
 
     def forecast(self, requests: Ints, prompt: Ints, generated: Ints, waiting: Ints, waiting_prompt: Ints) -> Forecast:
         """Return the forecast of the running and the waiting requests.
@@ -45,15 +58,27 @@ class Forecaster:
         due = np.empty(requests.size, dtype=np.int64)
         count = refresh.age(requests, generated, self._period, wanted.hold_anchor, self._remaining, self._seen, due)
         due = due[:count]
-        if count:
-            p, mu = self.predictor.ends_within(requests[due], prompt[due], generated[due], wanted.horizon)
-            refresh.accept(
-                requests, generated, due, p, mu, wanted.horizon, wanted.gate, wanted.floor, self._remaining, self._seen
-            )
+        p, mu = self._ends_within(
+            np.concatenate([requests[due], waiting]),
+            np.concatenate([prompt[due], waiting_prompt]),
+            np.concatenate([generated[due], np.zeros_like(waiting)]),
+        )
+        refresh.accept(
+            requests,
+            generated,
+            due,
+            p[:count],
+            mu[:count],
+            wanted.horizon,
+            wanted.gate,
+            wanted.floor,
+            self._remaining,
+            self._seen,
+        )
         forecast = Forecast(
             horizon=wanted.horizon,
             remaining=self._remaining[requests],
-            waiting=self._of_waiting(waiting, waiting_prompt),
+            waiting=self._of_waiting(p[count:], mu[count:]),
         )
         if not isinstance(self.predictor, SamplePredictor):
             return forecast
@@ -69,9 +94,27 @@ class Forecaster:
             waiting_buckets=buckets[requests.size :],
         )
 
-    def _of_waiting(self, waiting: Ints, prompt: Ints) -> NDArray[np.float64]:
+    def _ends_within(self, requests: Ints, prompt: Ints, generated: Ints) -> tuple[Floats, Floats]:
+        """Ask the predictor about all of them at once, and look at what it says before anybody goes by it."""
+        answer = self.predictor.ends_within(requests, prompt, generated, self.foresight.horizon)
+        p, mu = (np.ascontiguousarray(values, dtype=np.float64) for values in answer)
+        for name, values in (("p", p), ("mu", mu)):
+            if values.shape != requests.shape:
+                raise InputError(
+                    f"predictor '{self.predictor.name}' gave {name} of shape {values.shape} for {requests.size} "
+                    f"requests; expected one number each, shape {requests.shape}"
+                )
+        wrong = ~((p >= 0) & (p <= 1) & np.isfinite(mu))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InputError(
+                f"predictor '{self.predictor.name}' gave p = {p[row]} and mu = {mu[row]} for request {requests[row]}; "
+                "expected a chance, 0 to 1, and a finite number of steps"
+            )
+        return p, mu
+
+    def _of_waiting(self, p: Floats, mu: Floats) -> Floats:
         """Return the remaining steps of requests that start now, gated as those that run."""
         H = float(self.foresight.horizon)
-        p, mu = self.predictor.ends_within(waiting, prompt, np.zeros_like(waiting), self.foresight.horizon)
         value = np.where(p >= self.foresight.gate, ((1 - p) * H + p * mu).clip(0, H), H)
         return np.maximum(value, self.foresight.floor)

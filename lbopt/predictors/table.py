@@ -6,9 +6,11 @@ Options are divided by semicolons, because the text itself stands in the options
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
+from lbopt.predictors.learned import Learned
 from lbopt.predictors.memorised import Memorised
 from lbopt.predictors.oracle import Oracle
 from lbopt.predictors.predictor import Predictor
@@ -20,12 +22,19 @@ PREDICTORS: dict[str, Callable[..., Predictor]] = {
     "oracle": Oracle,
     "survival": Survival,
     "memorised": Memorised,
+    "learned": Learned,
 }
 
 
 def needs_training(spec: str) -> bool:
     """Return whether the predictor that `spec` names learns from other requests than those of the run."""
     return _name(spec) != "oracle"
+
+
+def check_predictor(spec: str) -> None:
+    """Refuse a text that names no predictor, or options that it has not."""
+    name = _name(spec)
+    _options(name, spec, {})
 
 
 def make_predictor(spec: str, *, requests: Trace, training: Trace | None, horizon: int) -> Predictor:
@@ -44,12 +53,16 @@ def make_predictor(spec: str, *, requests: Trace, training: Trace | None, horizo
     """
     name = _name(spec)
     factory = PREDICTORS[name]
-    chosen = options_of("predictor", name, spec.partition(":")[2].replace(";", ","), factory, {"horizon": horizon})
+    chosen = _options(name, spec, {"horizon": horizon})
     if name == "oracle":
         return factory(requests, **chosen)
     if training is None:
         raise InputError(f"predictor '{name}' has no requests to learn from; give training requests, or use 'oracle'")
     return factory(training, **chosen)
+
+
+def _options(name: str, spec: str, given: dict[str, Any]) -> dict[str, Any]:
+    return options_of("predictor", name, spec.partition(":")[2].replace(";", ","), PREDICTORS[name], given)
 
 
 def _name(spec: str) -> str:

@@ -29,6 +29,8 @@ class Observer:
         self._setting = setting
         self._state = state
         self._forecaster = forecaster
+        self._untold = np.empty(0, dtype=np.int64)  # known requests that had not ended when the predictor last heard
+        self._untold_from = 0
 
     @property
     def step(self) -> int:
@@ -68,6 +70,9 @@ class Observer:
         known = np.where(state.reveal_step[waiting] < 0, self.step, state.reveal_step[waiting])
         forecast = None
         if forecaster is not None and active is not None:
+            if forecaster.learns:
+                ended = self._newly_ended()
+                forecaster.tell(self._requests.prompt[ended], self._requests.output[ended])
             forecast = forecaster.forecast(active.requests, active.prompt, active.generated, waiting, sizes)
         return Observation(
             step=self.step,
@@ -83,6 +88,17 @@ class Observer:
             active=active,
             forecast=forecast,
         )
+
+    def _newly_ended(self) -> Ints:
+        """Return the requests that have ended since the last time, in the order in which they did."""
+        known = int(self._state.counters[tables.UNDISCOVERED])
+        candidates = np.concatenate([self._untold, np.arange(self._untold_from, known)])
+        start = self._state.start_step[candidates]
+        finish = start + self._requests.output[candidates]
+        has_ended = (start >= 0) & (finish <= self.step)
+        self._untold, self._untold_from = candidates[~has_ended], known
+        ended: Ints = candidates[has_ended][np.argsort(finish[has_ended], kind="stable")]
+        return ended
 
     def _active(self) -> ActiveRequests:
         records = self._state.records

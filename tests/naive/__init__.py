@@ -4,6 +4,7 @@ They use the standard library only and import nothing from lbopt, so that they c
 """
 
 from naive.br_h import br_h, br_h_trace, horizon_score, peak, project, weights
+from naive.forecasting import RequestForecast, ends_within
 from naive.objective import brute_force, imbalance, objective, spread
 from naive.rules import (
     HELD,
@@ -35,6 +36,7 @@ __all__ = [
     "IMMEDIATE_RULES",
     "POOLED_RULES",
     "Metrics",
+    "RequestForecast",
     "Trajectory",
     "best_single",
     "best_subset",
@@ -45,6 +47,7 @@ __all__ = [
     "br_h",
     "br_h_trace",
     "brute_force",
+    "ends_within",
     "fcfs",
     "horizon_score",
     "imbalance",

@@ -100,6 +100,11 @@ def test_each_solver_has_one_file(package):
     assert importers(package) == [SOLVER_HOMES[package]]
 
 
+def test_learning_has_one_file():
+    """scikit-learn is imported in one file, on use: everything else works without it."""
+    assert importers("sklearn") == ["predictors/learned.py"]
+
+
 def test_no_file_is_long():
     """A file of more than 300 lines is two files."""
     long = {name_of(path): count for path in FILES if (count := len(path.read_text().splitlines())) > LONGEST}
@@ -131,7 +136,7 @@ def fresh(code):
 
 def test_importing_lbopt_is_light():
     """`import lbopt` loads neither Numba nor a solver, nor pandas, SciPy, matplotlib or NumPy's weight class."""
-    heavy = "numba scipy pandas highspy ortools pulp matplotlib jinja2 typer rich requests pooch"
+    heavy = "numba scipy pandas sklearn highspy ortools pulp matplotlib jinja2 typer rich requests pooch"
     code = f"import sys, lbopt; print([n for n in '{heavy}'.split() if n in sys.modules])"
     assert fresh(code) == "[]"
 

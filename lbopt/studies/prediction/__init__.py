@@ -1,0 +1,11 @@
+"""The prediction study: what do predictors know of the remaining length of a running request?
+
+`run_prediction` trains each predictor on the first requests of a trace and judges it on the others, at every age that
+they go through. It does not route anything: whether a better forecast makes a better router is another question.
+"""
+
+from lbopt.studies.prediction.config import PredictionConfig
+from lbopt.studies.prediction.evaluation import run_prediction
+from lbopt.studies.prediction.outcome import CalibrationBin, PredictionOutcome, PredictorScore
+
+__all__ = ["CalibrationBin", "PredictionConfig", "PredictionOutcome", "PredictorScore", "run_prediction"]
