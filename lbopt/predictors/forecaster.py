@@ -56,7 +56,9 @@ class Forecaster:
 
         wanted = self.foresight
         due = np.empty(requests.size, dtype=np.int64)
-        count = refresh.age(requests, generated, self._period, wanted.hold_anchor, self._remaining, self._seen, due)
+        count = refresh.age(
+            requests, generated, self._period, wanted.hold_anchor, wanted.floor, self._remaining, self._seen, due
+        )
         due = due[:count]
         p, mu = self._ends_within(
             np.concatenate([requests[due], waiting]),

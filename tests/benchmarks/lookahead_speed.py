@@ -3,8 +3,8 @@
 python -m tests.benchmarks.lookahead_speed --out lookahead-speed
 
 A round is `decide` on what the router sees: projection of all running requests, envelope, margins, both stages. The
-forecasts are there already; refreshing them is measured by itself. Rounds are those of a BR-H run on the requests of the
-BF-IO paper's Table 1, each taken warm and alone. Writes OUT.json, OUT.md and OUT.png.
+forecasts are there already; refreshing them is measured by itself. Rounds are those of a BR-H run on the requests of
+the BF-IO paper's Table 1, each taken warm and alone. Writes OUT.json, OUT.md and OUT.png.
 """
 
 import argparse

@@ -2,14 +2,15 @@
 
 python -m tests.benchmarks.orderings --shared ../shared --out orderings
 
-Baselines bind on arrival, as in the paper; BR-0 and BR-H choose from a pool. Arrivals: the trace's own times (Azure) or a
-Poisson process (BurstGPT, which has none), stretched to the stated load. Every seed draws its own requests; predictors
-learn from another draw. Differences are paired by seed, with 95 % Student intervals. Writes OUT.json and OUT.md.
+Baselines bind on arrival, as in the paper; BR-0 and BR-H choose from a pool. Arrivals: the trace's own times (Azure) or
+a Poisson process (BurstGPT, which has none), stretched to the stated load. Every seed draws its own requests;
+predictors learn from another draw. Differences are paired by seed, with 95 % Student intervals. Writes OUT.json and OUT.md.
 """
 
 import argparse
 import json
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -128,10 +129,7 @@ def markdown(everything):
     for rule in ("BR-0", "BR-H survival", "BR-H oracle"):
         for trace in FILES:
             by_fleet = [gains(everything[trace, workers], rule) for workers in WORKERS]
-            steps = [
-                over_seeds([b - a for a, b in zip(x, y, strict=True)])
-                for x, y in zip(by_fleet, by_fleet[1:], strict=False)
-            ]
+            steps = [over_seeds([b - a for a, b in zip(x, y, strict=True)]) for x, y in pairwise(by_fleet)]
             grows = all(step.low is not None and step.low > 0 for step in steps)
             shrinks = any(step.high is not None and step.high < 0 for step in steps)
             cells = " | ".join(f"{np.mean(g):.1%}" for g in by_fleet)

@@ -1,7 +1,7 @@
 """The forecast of each running request between refreshes: one token less to come with every token made.
 
 BalanceRoute, section 4.3. A request is due for a refresh when it is new, when `period` tokens were made since the last
-one, or when its forecast has run out although it goes on. Between refreshes the forecast falls by the tokens made; one
+one, or when its forecast has fallen below the floor although it goes on. Between refreshes the forecast falls by the tokens made; one
 that stands at the anchor H ("outlives the window") falls too, as the text has it, or is held there.
 """
 
@@ -15,7 +15,9 @@ ANCHORED = 2  # 1 where that refresh said that it outlives the window
 
 
 @kernel
-def age(requests: Ints, generated: Ints, period: int, hold: bool, remaining: Floats, seen: Ints, due: Ints) -> int:
+def age(
+    requests: Ints, generated: Ints, period: int, hold: bool, floor: float, remaining: Floats, seen: Ints, due: Ints
+) -> int:
     """Let every forecast fall; write the positions of those due for a refresh into `due` and return how many.
 
     `requests` and `generated` are int64 (A,); `remaining` float64 (N,) and `seen` int64 (N, 3), indexed by request
@@ -30,7 +32,7 @@ def age(requests: Ints, generated: Ints, period: int, hold: bool, remaining: Flo
         if last >= 0:
             if not (hold and seen[i, ANCHORED]):
                 remaining[i] -= made - last
-            if made - seen[i, AT_REFRESH] < period and remaining[i] >= 1:
+            if made - seen[i, AT_REFRESH] < period and remaining[i] >= floor:
                 continue
         due[count] = position
         count += 1
