@@ -4,7 +4,8 @@ python -m tests.benchmarks.orderings --shared ../shared --out orderings
 
 Baselines bind on arrival, as in the paper; BR-0 and BR-H choose from a pool. Arrivals: the trace's own times (Azure) or
 a Poisson process (BurstGPT, which has none), stretched to the stated load. Every seed draws its own requests;
-predictors learn from another draw. Differences are paired by seed, with 95 % Student intervals. Writes OUT.json and OUT.md.
+predictors learn from another draw. Differences are paired by seed, with 95 % Student intervals.
+Writes OUT.json and OUT.md.
 """
 
 import argparse

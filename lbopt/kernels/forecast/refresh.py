@@ -1,8 +1,8 @@
 """The forecast of each running request between refreshes: one token less to come with every token made.
 
 BalanceRoute, section 4.3. A request is due for a refresh when it is new, when `period` tokens were made since the last
-one, or when its forecast has fallen below the floor although it goes on. Between refreshes the forecast falls by the tokens made; one
-that stands at the anchor H ("outlives the window") falls too, as the text has it, or is held there.
+one, or when its forecast has fallen below the floor although it goes on. Between refreshes the forecast falls by the
+tokens made; one that stands at the anchor H ("outlives the window") falls too, as the text has it, or is held there.
 """
 
 from lbopt.kernels.arrays import Floats, Ints
