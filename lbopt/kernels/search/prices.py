@@ -41,7 +41,7 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
         for w in range(first, last):
             margin = M - load[w]
             full = scale * margin - c * lowest
-            if c == 1 and margin >= sums[1]:
+            if c == 1 and 0 <= sums[1] <= margin:  # -1: nobody is left
                 k = best[last_fitting(v, margin)]
                 value[w] = bound[w] = p[k]
                 pattern[w, 0] = k
