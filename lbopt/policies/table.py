@@ -9,6 +9,7 @@ from lbopt.exceptions import InputError
 from lbopt.policies import worker_rules
 from lbopt.policies.bf_io import BfIo
 from lbopt.policies.br_0 import br_0
+from lbopt.policies.fast_phi import FastPhi
 from lbopt.policies.max_min import max_min
 from lbopt.policies.policy import Policy
 from lbopt.policies.python_file import load_callable
@@ -26,6 +27,7 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "max-min": max_min,
     "br-0": br_0,
     "bf-io": BfIo,
+    "fast-phi": FastPhi,
 }
 
 
