@@ -104,7 +104,7 @@ class FastPhi:
                 raise _wrong(option, value, expected)
         if self.weights == "survival" and self.gamma != _defaults()["gamma"]:
             raise InputError(
-                f"policy 'fast-phi': gamma is {self.gamma}, but weights are survival; add geometric weights"
+                f"policy 'fast-phi': gamma is {self.gamma}, but weights are survival; add weights=geometric"
             )
         if not isinstance(self.predictor, str):
             raise _wrong("predictor", self.predictor, "survival, memorised or oracle")

@@ -41,6 +41,20 @@ class ProjectedFleet:
         As in `lbopt.kernels.routing.fast_phi.route`.
     """
 
+    nodes: Ints  #: int64 (K,), steps ahead
+    load: Floats  #: float64 (K, G), expected tokens
+    peak: Floats  #: float64 (K,), the largest of them
+    tokens: Ints  #: int64 (G,), tokens held and queued now
+    requests: Ints  #: int64 (G,), requests running and queued now
+    cost: Floats  #: float64 (G,), of the request placed last
+    _outputs: Ints
+    _starts: Ints
+    _counts: Floats
+    _laws: dict[int, tuple[Floats, Floats]]
+    _queued_buckets: Ints
+    _steps: int
+    _common: bool
+
     def __init__(
         self,
         quadrature: Quadrature,
@@ -102,7 +116,7 @@ class ProjectedFleet:
                 self.cost,
             )
         )
-        if bucket and worker >= 0:
+        if worker >= 0 and self._starts.size > 2:  # else all are alike
             law: Law = bucket if self._common else self._outputs[self._starts[bucket] : self._starts[bucket + 1]].copy()
             self._bound.setdefault(worker, deque()).append((size, law))
         return worker
@@ -130,13 +144,8 @@ class ProjectedFleet:
         assert forecast.active_buckets is not None and forecast.waiting_buckets is not None
         self._common = bool(samples.starts[1] > 0)
         queued = self._queued(observation, samples)
-        self._take_samples(samples, queued)
         num_workers = observation.loads.size
-        if self.nodes.size * num_workers > LARGEST_PROJECTION:
-            raise InputError(
-                f"policy 'fast-phi' would look at {self.nodes.size} steps of {num_workers} workers, more than "
-                f"{LARGEST_PROJECTION} loads; look at fewer with nodes=K or longest=STEPS"
-            )
+        self._take_samples(samples, queued, num_workers)
         zeros = np.zeros(len(queued), dtype=np.int64)
         columns = np.array([(g, n, t) for g, n, t, _ in queued], dtype=np.int64).reshape(-1, 3)
         self.load = np.empty((self.nodes.size, num_workers))
@@ -178,11 +187,11 @@ class ProjectedFleet:
         self._bound = {g: last for g, last in self._bound.items() if observation.queued[g]}
         return found
 
-    def _take_samples(self, samples: Samples, queued: list[tuple[int, int, int, Law | None]]) -> None:
+    def _take_samples(self, samples: Samples, queued: list[tuple[int, int, int, Law | None]], num_workers: int) -> None:
         """Choose nodes, and lay out the samples so that whatever queues has a bucket too."""
         if self._common:
             self._queued_buckets = np.array([law if isinstance(law, int) else 0 for *_, law in queued], dtype=np.int64)
-            if samples is self._samples:
+            if samples is self._samples and self.tokens.size == num_workers:
                 return
             self._samples, self._outputs, self._starts = samples, samples.outputs, samples.starts
             everybody = self._outputs[: self._starts[1]]
@@ -202,10 +211,17 @@ class ProjectedFleet:
                 [next(places) if isinstance(law, np.ndarray) else bucket + len(own) for *_, law in queued],
                 dtype=np.int64,
             )
-        self._counts = _counts(everybody) if self._common else np.empty(0)
         self._steps = self.quadrature.num_steps(everybody)
+        wanted = self.quadrature.nodes or self._steps
+        if min(wanted, self._steps) * num_workers > LARGEST_PROJECTION:
+            self._samples = None
+            raise InputError(
+                f"policy 'fast-phi' would look at {wanted} steps of {num_workers} workers, more than "
+                f"{LARGEST_PROJECTION} loads; look at fewer with nodes=K or longest=STEPS"
+            )
+        self._counts = _counts(everybody) if self._common else np.empty(0)
         self.nodes = self.quadrature.nodes_for(everybody)
-        self._laws: dict[int, tuple[Floats, Floats]] = {}
+        self._laws = {}
 
 
 def _counts(outputs: Ints) -> Floats:

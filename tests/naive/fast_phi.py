@@ -202,9 +202,9 @@ def fast_phi(state: FastPhiState, options: FastPhiOptions) -> tuple[list[int], l
         for g in range(state.num_workers):
             if free is not None and free[g] <= 0:
                 continue
-            if best == NOBODY or costs[g] < costs[best]:
-                best = g
-            elif costs[g] == costs[best] and options.ties_by_load and tokens[g] < tokens[best]:
+            cheaper = best == NOBODY or costs[g] < costs[best]
+            lighter = best != NOBODY and costs[g] == costs[best] and tokens[g] < tokens[best]
+            if cheaper or (options.ties_by_load and lighter):
                 best = g
         workers.append(best)
         seen.append(costs)

@@ -57,6 +57,7 @@ def project(
     K, G = load.shape
     order, first = _by_worker(worker, G)
     row = np.empty(K)
+    every_step = nodes[K - 1] == K - 1
     for g in range(G):
         row[:] = 0.0
         for at in range(first[g], first[g + 1]):
@@ -65,8 +66,17 @@ def project(
             if decay.size > 0:
                 for k in range(K):
                     row[k] += decay[k] * (size[i] + rate * nodes[k])
-            else:
-                _add(outputs, starts, counts, nodes, stays, size[i], rate, age[i], bucket[i], row)
+            elif bucket[i] > 0 or age[i] >= counts.size:
+                _add_by_search(outputs, starts, nodes, stays, size[i], rate, age[i], bucket[i], row)
+            elif every_step:
+                _add_every_step(counts[age[i] :], size[i], rate, row)
+            else:  # written out: a call would cost more than what it does
+                alive = counts[age[i]]
+                for k in range(K):
+                    at_node = age[i] + nodes[k]
+                    if at_node >= counts.size:
+                        break
+                    row[k] += (size[i] + rate * nodes[k]) * (counts[at_node] / alive)
         for k in range(K):
             load[k, g] = row[k]
 
@@ -88,10 +98,18 @@ def _by_worker(worker: Ints, G: int) -> tuple[Ints, Ints]:
 
 
 @kernel
-def _add(
+def _add_every_step(counts: Floats, size: int, rate: int, row: Floats) -> None:
+    """Add one entry's expected load at 0, 1, ... to `row`; `counts` begin at its age."""
+    row[0] += size
+    share = 1 / counts[0]
+    for h in range(1, min(row.size, counts.size)):
+        row[h] += (size + rate * h) * (counts[h] * share)
+
+
+@kernel
+def _add_by_search(
     outputs: Ints,
     starts: Ints,
-    counts: Floats,
     nodes: Ints,
     stays: bool,
     size: int,
@@ -103,19 +121,6 @@ def _add(
     """Add one entry's expected load at each node to `row`."""
     K = nodes.size
     b = bucket_in_use(outputs, starts, bucket, age)
-    if b == 0 and age < counts.size and counts[age] > 0:
-        alive = counts[age]
-        row[0] += size
-        if nodes[K - 1] == K - 1:  # every step
-            share = 1 / alive
-            for k in range(1, min(K, counts.size - age)):
-                row[k] += (size + rate * k) * (counts[age + k] * share)
-            return
-        for k in range(1, K):
-            if age + nodes[k] >= counts.size:
-                break
-            row[k] += (size + rate * nodes[k]) * (counts[age + nodes[k]] / alive)
-        return
     end = starts[b + 1]
     low = first_beyond(outputs, starts[b], end, age)
     alive = end - low
