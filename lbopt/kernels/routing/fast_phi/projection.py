@@ -57,7 +57,7 @@ def project(
     K, G = load.shape
     order, first = _by_worker(worker, G)
     row = np.empty(K)
-    every_step = nodes[K - 1] == K - 1
+    every_step = K > 1 and nodes[K - 1] == K - 1
     for g in range(G):
         row[:] = 0.0
         for at in range(first[g], first[g + 1]):
