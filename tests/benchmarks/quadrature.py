@@ -25,7 +25,7 @@ from lbopt.policies.fast_phi import FastPhi
 from lbopt.policies.quadrature import Quadrature
 from lbopt.report.figures import COLOURS
 from lbopt.report.folder import write_file
-from tests.benchmarks.quadrature_states import Floats, Ints, State, busy_observation, drawn, seen
+from tests.benchmarks.quadrature_states import Floats, Ints, State, busy_observation, drawn, expected_by_fft, seen
 
 NODES = (1, 3, 5, 10, 20, 50, 0)
 RULES: dict[str, dict[str, Any]] = {
@@ -118,6 +118,12 @@ def seconds(shared: Path) -> list[dict[str, Any]]:
             lines.append(
                 {"G": G, "nodes": K or "all", "project": 1e6 * min(project[1:]), "route": 1e6 * min(route[1:])}
             )
+        fourier = []
+        for _ in range(10):
+            begin = time.perf_counter()
+            expected_by_fft(np.sort(forecast.samples.outputs), active.worker, active.size, active.generated, G)
+            fourier.append(time.perf_counter() - begin)
+        lines.append({"G": G, "nodes": "all, by FFT", "project": 1e6 * min(fourier), "route": lines[-1]["route"]})
     return lines
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import irfft, next_fast_len, rfft
 
 from lbopt.instances import read_trace
 from lbopt.kernels.routing.fast_phi.projection import project
@@ -44,6 +45,20 @@ def expected(outputs: Ints, worker: Ints, size: Ints, age: Ints, num_workers: in
     ones, zeros, starts = np.ones_like(worker), np.zeros_like(worker), np.array([0, outputs.size])
     nodes, nothing = np.arange(counts.size), np.empty(0)
     project(outputs, starts, counts, nothing, nodes, 1, True, worker, size, ones, age, zeros, load)
+    return load
+
+
+def expected_by_fft(outputs: Ints, worker: Ints, size: Ints, age: Ints, num_workers: int) -> Floats:
+    """Return the same as two cross-correlations over ages per worker, float64 (G, T)."""
+    counts = np.empty(int(outputs[-1]))
+    count_beyond(outputs, 0, outputs.size, counts)
+    T = counts.size
+    weight = np.zeros((2, num_workers, T))
+    np.add.at(weight[0], (worker, age), size / counts[age])
+    np.add.at(weight[1], (worker, age), 1 / counts[age])
+    n = next_fast_len(2 * T, real=True)
+    held, grown = irfft(rfft(counts, n) * np.conj(rfft(weight, n)), n)[..., :T]
+    load: Floats = held + np.arange(T) * grown
     return load
 
 
