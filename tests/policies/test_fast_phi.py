@@ -159,6 +159,27 @@ def test_a_kept_projection_is_the_one_made_anew(options, load):
     assert np.array_equal(done.requests["worker"], again.requests["worker"])
 
 
+def test_a_projection_is_kept_only_while_the_fleet_is_what_its_placements_made_it():
+    state = FastPhiState(2, [4, 9, 30], [(0, 20, 6, []), (0, 5, 1, []), (1, 9, 3, [])], [(4, [])])
+    first = observation_of(state)
+    samples = first.forecast.samples
+    other = [  # placed elsewhere, a request gone as well, the same tokens at other ages, a step later
+        ([*state.running, (0, 4, 0, [])], 0),
+        ([*state.running[1:], (1, 4, 0, [])], 0),
+        ([(0, 25, 1, []), (0, 5, 1, []), (1, 9, 3, []), (1, 4, 0, [])], 0),
+        ([*state.running, (1, 4, 0, [])], 1),
+    ]
+    kept = ([*state.running, (1, 4, 0, [])], 0)
+    for running, step in (kept, *other):
+        policy, rebuilt = make_policy("fast-phi"), []
+        assert policy.decide(first).tolist() == [1]
+        original = policy.fleet._rebuild
+        policy.fleet._rebuild = lambda *seen, original=original, rebuilt=rebuilt: (rebuilt.append(1), original(*seen))
+        second = observation_of(FastPhiState(2, state.everybody, running, [(8, [])]), samples, step)
+        assert policy.costs(second) == pytest.approx(make_policy("fast-phi").costs(second), rel=1e-12)
+        assert len(rebuilt) == ((running, step) != kept)
+
+
 class WithQueue:
     """Hands every decision to the twin as well, which remembers who queues where, each with a law of its own."""
 
