@@ -11,6 +11,7 @@ from lbopt.policies.bf_io import BfIo
 from lbopt.policies.br_0 import br_0
 from lbopt.policies.br_0_bypass import br_0_bypass
 from lbopt.policies.br_h import BrH
+from lbopt.policies.fast_phi import FastPhi
 from lbopt.policies.iqr import iqr
 from lbopt.policies.max_min import max_min
 from lbopt.policies.policy import Policy
@@ -32,6 +33,7 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "br-0-bypass": br_0_bypass,
     "iqr": iqr,
     "bf-io": BfIo,
+    "fast-phi": FastPhi,
 }
 
 

@@ -25,7 +25,7 @@ def test_a_policys_name_makes_it_again(name):
 
 def test_published_baselines_bind_when_their_source_does():
     immediate = {name for name in POLICIES if make_policy(name).admission == "immediate"}
-    assert immediate == {"round-robin", "random", "power-of-two", "jsq", "vllm", "br-0-bypass"}
+    assert immediate == {"round-robin", "random", "power-of-two", "jsq", "vllm", "br-0-bypass", "fast-phi"}
 
 
 def test_options_reach_the_policy():
@@ -42,7 +42,10 @@ def test_options_reach_the_policy():
     [
         ("br0", r"unknown policy 'br0': did you mean br-0\?"),
         ("jsq-laod", r"did you mean jsq-load"),
-        ("xyzzy", r"unknown policy 'xyzzy': known: fcfs, .*bf-io \(also replay:FILE and file\.py:function\)"),
+        (
+            "xyzzy",
+            r"unknown policy 'xyzzy': known: fcfs, .*bf-io, .*fast-phi.* \(also replay:FILE and file\.py:function\)",
+        ),
         ("", r"unknown policy ''"),
         ("fcfs:admission=immediate", r"policy 'fcfs' cannot use admission 'immediate'; expected pooled"),
         ("jsq:admission=late", r"policy 'jsq' cannot use admission 'late'; expected pooled or immediate"),

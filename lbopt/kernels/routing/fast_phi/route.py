@@ -1,0 +1,137 @@
+"""The expected overflow cost of one request on every worker, and where it goes.
+
+    cost_g = sum_k c_k max(0, x_k - m_gk)  +  lambda sum_k c_k (L_gk - mean L_k) x_k
+
+x_k being the request's load at node k if it still runs, c_k weight times survival. The second sum, off by default, is
+the first-order drift of the variance of loads.
+
+Ties are frequent: every worker with room for the whole request costs nothing. They go to the lightest worker, which
+makes one node the rule `jsq-load`; to the lowest number, and requests pile up there.
+"""
+
+from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.compile import kernel
+
+
+@kernel
+def overflow_costs(
+    load: Floats,
+    peak: Floats,
+    nodes: Ints,
+    coefficient: Floats,
+    drift: float,
+    by_mean: bool,
+    growth: int,
+    size: int,
+    cost: Floats,
+) -> None:
+    """Write what each worker would cost into `cost`, float64 (G,), tokens times steps.
+
+    Parameters
+    ----------
+    load
+        float64 (K, G): expected loads at the nodes.
+    peak
+        float64 (K,): their largest over the workers.
+    nodes, coefficient
+        int64 and float64 (K,): the nodes, and weight times survival at each.
+    drift, by_mean
+        lambda, per token; by the mean load of the node where `by_mean`.
+    growth
+        1: the request grows by a token a step; 0: it stays as it is.
+    size
+        s, tokens.
+    """
+    K, G = load.shape
+    cost[:] = 0.0
+    for k in range(K):
+        c = coefficient[k]
+        if c == 0:
+            continue
+        present = float(size + growth * nodes[k])
+        room = peak[k] - present
+        for g in range(G):
+            cost[g] += c * max(load[k, g] - room, 0.0)
+        if drift == 0:
+            continue
+        mean = 0.0
+        for g in range(G):
+            mean += load[k, g]
+        mean /= G
+        scale = drift
+        if by_mean:
+            scale = drift / mean if mean > 0 else 0.0
+        for g in range(G):
+            cost[g] += scale * c * present * (load[k, g] - mean)
+
+
+@kernel
+def cheapest(cost: Floats, tokens: Ints, free: Ints, by_load: bool) -> int:
+    """Worker of least cost among those with a free slot, or -1; ties: fewest tokens where `by_load`, lowest number.
+
+    `free` may be empty: every worker will do.
+    """
+    best = -1
+    for g in range(cost.size):
+        if free.size > 0 and free[g] <= 0:
+            continue
+        if best < 0 or cost[g] < cost[best] or (by_load and cost[g] == cost[best] and tokens[g] < tokens[best]):
+            best = g
+    return best
+
+
+@kernel
+def route(
+    load: Floats,
+    peak: Floats,
+    nodes: Ints,
+    coefficient: Floats,
+    alive: Floats,
+    drift: float,
+    by_mean: bool,
+    growth: int,
+    by_load: bool,
+    size: int,
+    free: Ints,
+    tokens: Ints,
+    requests: Ints,
+    cost: Floats,
+) -> int:
+    """Place one request where it costs least and return that worker, or -1 where no slot is free.
+
+    `load`, `peak`, `tokens` and `requests` (G,) held by each worker, and `free`, are changed as the placement changes
+    them; `alive` (K,) is the survival of the request at the nodes. For the others see `overflow_costs`.
+    """
+    overflow_costs(load, peak, nodes, coefficient, drift, by_mean, growth, size, cost)
+    g = cheapest(cost, tokens, free, by_load)
+    if g < 0:
+        return g
+    for k in range(nodes.size):
+        load[k, g] += (size + growth * nodes[k]) * alive[k]
+        peak[k] = max(peak[k], load[k, g])
+    tokens[g] += size
+    requests[g] += 1
+    if free.size > 0:
+        free[g] -= 1
+    return g
+
+
+@kernel
+def still_as_placed(
+    tokens: Ints,
+    requests: Ints,
+    total_age: int,
+    loads: Ints,
+    queued_tokens: Ints,
+    running: Ints,
+    queued: Ints,
+    generated: Ints,
+) -> bool:
+    """Whether the workers hold what the placements so far have given them, and nobody has aged."""
+    for g in range(tokens.size):
+        if tokens[g] != loads[g] + queued_tokens[g] or requests[g] != running[g] + queued[g]:
+            return False
+    age = 0
+    for i in range(generated.size):
+        age += generated[i]
+    return age == total_age

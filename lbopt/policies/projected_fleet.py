@@ -1,0 +1,232 @@
+"""The fleet as it is expected to be: loads at the nodes of a quadrature, kept from request to request.
+
+Projecting costs a pass over all running requests; a placement only adds one. So while requests of one step come one by
+one, the projection is kept, as long as every worker holds just what the placements have given it. Where each request
+has a law of its own and there is no common one (the oracle), nodes depend on who is there, and it is made anew.
+
+Requests that queue at a worker count as if they started now. An observation gives their number and tokens; their laws,
+where they differ, are remembered from when they were placed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from lbopt.exceptions import InputError
+from lbopt.kernels.forecast.samples import Samples
+from lbopt.policies.observation import ActiveRequests, Observation
+from lbopt.policies.quadrature import Floats, Ints, Quadrature
+from lbopt.predictors import Forecast
+
+#: Nodes times workers, 1 GiB of loads.
+LARGEST_PROJECTION = 2**27
+
+Law = int | Ints  # the bucket, or the samples themselves where buckets last for one observation only
+
+
+class ProjectedFleet:
+    """Expected loads of every worker, and what the next request would cost on each.
+
+    Parameters
+    ----------
+    quadrature
+        Nodes and weights.
+    growth
+        Whether a request grows by a token a step.
+    stays
+        Whether a request beyond all samples counts as staying.
+    drift, by_mean, ties_by_load
+        As in `lbopt.kernels.routing.fast_phi.route`.
+    """
+
+    nodes: Ints  #: int64 (K,), steps ahead
+    load: Floats  #: float64 (K, G), expected tokens
+    peak: Floats  #: float64 (K,), the largest of them
+    tokens: Ints  #: int64 (G,), tokens held and queued now
+    requests: Ints  #: int64 (G,), requests running and queued now
+    cost: Floats  #: float64 (G,), of the request placed last
+    _outputs: Ints
+    _starts: Ints
+    _counts: Floats
+    _laws: dict[int, tuple[Floats, Floats]]
+    _queued_buckets: Ints
+    _steps: int
+    _common: bool
+
+    def __init__(
+        self,
+        quadrature: Quadrature,
+        *,
+        growth: bool = True,
+        stays: bool = True,
+        drift: float = 0.0,
+        by_mean: bool = False,
+        ties_by_load: bool = True,
+    ) -> None:
+        self.quadrature = quadrature
+        self._growth = int(growth)
+        self._stays = stays
+        self._how = (drift, by_mean, self._growth, ties_by_load)
+        self._step = -1
+        self._samples: Samples | None = None
+        self._total_age = 0
+        self._bound: dict[int, deque[tuple[int, Law]]] = {}
+
+    def see(self, observation: Observation, active: ActiveRequests, forecast: Forecast, samples: Samples) -> None:
+        """Bring the projection up to date with `observation`, whose samples lie behind `forecast`."""
+        from lbopt.kernels.routing.fast_phi.route import still_as_placed
+
+        if (
+            samples is self._samples
+            and observation.step == self._step
+            and self.tokens.size == observation.loads.size
+            and still_as_placed(
+                self.tokens,
+                self.requests,
+                self._total_age,
+                observation.loads,
+                observation.queued_tokens,
+                observation.running,
+                observation.queued,
+                active.generated,
+            )
+        ):
+            return
+        self._rebuild(observation, active, forecast, samples)
+
+    def place(self, size: int, bucket: int, free: Ints) -> int:
+        """Place a request of `size` tokens and return its worker, -1 where no slot is free; `free` is changed."""
+        from lbopt.kernels.routing.fast_phi.route import route
+
+        coefficient, alive = self._laws.get(bucket) or self._law_of(bucket)
+        worker = int(
+            route(
+                self.load,
+                self.peak,
+                self.nodes,
+                coefficient,
+                alive,
+                *self._how,
+                size,
+                free,
+                self.tokens,
+                self.requests,
+                self.cost,
+            )
+        )
+        if worker >= 0 and self._starts.size > 2:  # else all are alike
+            law: Law = bucket if self._common else self._outputs[self._starts[bucket] : self._starts[bucket + 1]].copy()
+            self._bound.setdefault(worker, deque()).append((size, law))
+        return worker
+
+    def costs(self, size: int, bucket: int) -> Floats:
+        """Return what a request of `size` tokens would cost on each worker, float64 (G,), tokens times steps."""
+        from lbopt.kernels.routing.fast_phi.route import overflow_costs
+
+        coefficient, _ = self._laws.get(bucket) or self._law_of(bucket)
+        found = np.empty(self.tokens.size)
+        drift, by_mean, growth, _ = self._how
+        overflow_costs(self.load, self.peak, self.nodes, coefficient, drift, by_mean, growth, size, found)
+        return found
+
+    def _law_of(self, bucket: int) -> tuple[Floats, Floats]:
+        """Return weight times survival, and survival, at the nodes for a request of `bucket`."""
+        curve = self.quadrature.curve(self._outputs, self._starts, bucket, self._steps)
+        law = self.quadrature.coefficients(self.nodes, curve), curve[self.nodes]
+        self._laws[bucket] = law
+        return law
+
+    def _rebuild(self, observation: Observation, active: ActiveRequests, forecast: Forecast, samples: Samples) -> None:
+        from lbopt.kernels.routing.fast_phi.projection import project
+
+        assert forecast.active_buckets is not None and forecast.waiting_buckets is not None
+        self._common = bool(samples.starts[1] > 0)
+        queued = self._queued(observation, samples)
+        num_workers = observation.loads.size
+        self._take_samples(samples, queued, num_workers)
+        zeros = np.zeros(len(queued), dtype=np.int64)
+        columns = np.array([(g, n, t) for g, n, t, _ in queued], dtype=np.int64).reshape(-1, 3)
+        self.load = np.empty((self.nodes.size, num_workers))
+        project(
+            self._outputs,
+            self._starts,
+            self._counts,
+            self.quadrature.decay(self.nodes),
+            self.nodes,
+            self._growth,
+            self._stays,
+            np.concatenate([active.worker, columns[:, 0]]),
+            np.concatenate([active.size, columns[:, 2]]),
+            np.concatenate([np.ones_like(active.worker), columns[:, 1]]),
+            np.concatenate([active.generated, zeros]),
+            np.concatenate([forecast.active_buckets, self._queued_buckets]),
+            self.load,
+        )
+        self.peak = self.load.max(axis=1)
+        self.tokens = observation.loads + observation.queued_tokens
+        self.requests = observation.running + observation.queued
+        self.cost = np.empty(num_workers)
+        self._total_age = int(active.generated.sum())
+        self._step = observation.step
+
+    def _queued(self, observation: Observation, samples: Samples) -> list[tuple[int, int, int, Law | None]]:
+        """Return worker, number, tokens and law of what queues; None = everybody's, or whatever there is."""
+        if samples is not self._samples and self._common:
+            self._bound.clear()  # buckets of other samples
+        found: list[tuple[int, int, int, Law | None]] = []
+        for worker in np.flatnonzero(observation.queued):
+            g, number, tokens = int(worker), int(observation.queued[worker]), int(observation.queued_tokens[worker])
+            last = list(self._bound.get(g, ()))[-number:]  # a worker takes from the head of its queue
+            if len(last) == number and sum(size for size, _ in last) == tokens:
+                found += [(g, 1, size, law) for size, law in last]
+                self._bound[g] = deque(last)
+            else:
+                found.append((g, number, tokens, None))
+        self._bound = {g: last for g, last in self._bound.items() if observation.queued[g]}
+        return found
+
+    def _take_samples(self, samples: Samples, queued: list[tuple[int, int, int, Law | None]], num_workers: int) -> None:
+        """Choose nodes, and lay out the samples so that whatever queues has a bucket too."""
+        if self._common:
+            self._queued_buckets = np.array([law if isinstance(law, int) else 0 for *_, law in queued], dtype=np.int64)
+            if samples is self._samples and self.tokens.size == num_workers:
+                return
+            self._samples, self._outputs, self._starts = samples, samples.outputs, samples.starts
+            everybody = self._outputs[: self._starts[1]]
+        else:
+            self._samples = None
+            own = [law for *_, law in queued if isinstance(law, np.ndarray)]
+            everybody = np.sort(np.concatenate([samples.outputs, *own]))
+            if everybody.size == 0:
+                raise InputError("policy 'fast-phi' is shown a forecast without a single sample of an output length")
+            parts = [*own, everybody]
+            more = samples.starts[-1] + np.cumsum([part.size for part in parts])
+            bucket = samples.starts.size - 1
+            self._outputs = np.concatenate([samples.outputs, *parts])
+            self._starts = np.concatenate([samples.starts, more])
+            places = iter(range(bucket, bucket + len(own)))
+            self._queued_buckets = np.array(
+                [next(places) if isinstance(law, np.ndarray) else bucket + len(own) for *_, law in queued],
+                dtype=np.int64,
+            )
+        self._steps = self.quadrature.num_steps(everybody)
+        wanted = self.quadrature.nodes or self._steps
+        if min(wanted, self._steps) * num_workers > LARGEST_PROJECTION:
+            self._samples = None
+            raise InputError(
+                f"policy 'fast-phi' would look at {wanted} steps of {num_workers} workers, more than "
+                f"{LARGEST_PROJECTION} loads; look at fewer with nodes=K or longest=STEPS"
+            )
+        self._counts = _counts(everybody) if self._common else np.empty(0)
+        self.nodes = self.quadrature.nodes_for(everybody)
+        self._laws = {}
+
+
+def _counts(outputs: Ints) -> Floats:
+    from lbopt.kernels.routing.fast_phi.survival import count_beyond
+
+    counts = np.empty(int(outputs[-1]))
+    count_beyond(outputs, 0, outputs.size, counts)
+    return counts
