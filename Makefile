@@ -4,12 +4,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-plain test-long lint bench docs clean
+.PHONY: help demo test test-long test-bounds lint bench docs clean
 
 help:
 	@echo "make demo       main job on embedded data: G = 8, report in demo-report/report.html"
 	@echo "make test       lint, types, import contract, tests, a reduced profile without compilation, the notebook"
 	@echo "make test-long  the checks that take minutes"
+	@echo "make test-bounds  the kernels' tests with bounds checks in compiled code"
 	@echo "make bench      speed against the targets: the simulator's, then the exact search's (an hour, goes on if stopped)"
 	@echo "make docs       the manual in docs/_build/html"
 
@@ -39,6 +40,12 @@ test: lint
 
 test-long: $(STAMP)
 	$(BIN)/python -m pytest -m slow
+
+# Compiled code reads beyond an array without a word; with bounds checks it says so. Half an hour, a cache of its own.
+test-bounds: $(STAMP)
+	NUMBA_BOUNDSCHECK=1 LBOPT_CACHE=$(VENV)/bounds-checked $(BIN)/python -m pytest -m "not slow" \
+		tests/kernels tests/policies tests/simulator tests/predictors \
+		tests/solvers/exact tests/solvers/windows tests/solvers/known_ends
 
 bench: $(STAMP)
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-columns=min,median,rounds
