@@ -26,6 +26,9 @@ from lbopt.predictors import Foresight
 from lbopt.solvers import check_solver, solve
 from lbopt.solvers.tie_orders import check_tie_order
 
+#: Weights of a discounted window are whole multiples of 1/16; steps that weigh less than half of it are left out.
+WEIGHT_UNIT = 16
+
 #: What is assumed of requests that wait: that they outlive the window, or that they end when the forecast says so.
 NEW = ("survives", "forecast")
 
@@ -55,6 +58,9 @@ class BfIo:
     new
         What is assumed of the requests that wait: "survives", they outlive the window, or "forecast", they end when
         their forecast says so, which makes an oracle of both.
+    gamma
+        Discount in (0, 1]: step h of the window weighs gamma^h, in sixteenths. Nobody knows who arrives after the
+        present decision, so the end of a window is a guess; 1 is the published objective.
     growth, departures, boundary
         How the running requests are projected, see `BrH`.
     predictor, refresh, gate, floor, hold_anchor
@@ -69,6 +75,7 @@ class BfIo:
     effort: int | None = None
     horizon: int = 0
     new: str = "survives"
+    gamma: float = 1.0
     growth: int = 1
     departures: str = "cut"
     boundary: str = "alive"
@@ -96,6 +103,8 @@ class BfIo:
                 raise InputError(
                     f"policy 'bf-io': {option} is '{getattr(self, option)}'; expected {' or '.join(allowed)}"
                 )
+        if not 0 < self.gamma <= 1:
+            raise InputError(f"policy 'bf-io': gamma is {self.gamma}; expected a discount in (0, 1]")
         check_projection("bf-io", self.growth, self.boundary)
         if self.foresight is not None and self.tie != "oldest":
             raise InputError(f"policy 'bf-io': tie={self.tie} is for horizon=0; over a window the oldest come first")
@@ -130,12 +139,17 @@ class BfIo:
         assert bound <= imbalance, f"a bound of {bound} tokens is refuted by {imbalance}"
         self.ledger.note(
             step=observation.step,
-            imbalance=imbalance,
-            bound=bound,
+            imbalance=-(-imbalance // self._unit),
+            bound=bound // self._unit,
             standing=standing or ("proved" if imbalance == bound else "open"),
             seconds=time.perf_counter() - begin,
         )
         return assignment
+
+    @property
+    def _unit(self) -> int:
+        """What a token of the present step weighs in the program."""
+        return WEIGHT_UNIT if self.gamma < 1 and self.horizon else 1
 
     def _problem(self, observation: Observation) -> StepProblem:
         """Return the program of this decision."""
@@ -146,6 +160,10 @@ class BfIo:
             work = waiting_profiles("bf-io", observation, self.horizon, self.growth, self.boundary == "literal")
         else:
             work = observation.sizes[:, None] + np.arange(self.horizon + 1) * self.growth
+        if self._unit > 1:
+            weights = np.rint(self._unit * self.gamma ** np.arange(self.horizon + 1)).astype(np.int64)
+            count = int(np.count_nonzero(weights))
+            base, work = base[:, :count] * weights[:count], work[:, :count] * weights[:count]
         return StepProblem(base, observation.free_slots, work, overdue(observation, self.age_bound))
 
     def _searched(self, problem: StepProblem, step: int) -> tuple[NDArray[np.int64], int, str | None] | None:
