@@ -63,6 +63,7 @@ def projected_loads(
         active.worker,
         active.size,
         forecast.remaining,
+        forecast.outlives,
         growth,
         departures == "fractional",
         literal,
@@ -79,8 +80,8 @@ def waiting_profiles(
     held: NDArray[np.int64] = observation.sizes[:, None] + growth * steps
     if horizon == 0:
         return held
-    ends = foreseen(name, observation, horizon)[1].waiting
-    alive = (steps < ends[:, None]) | ((ends >= horizon) & (not literal))[:, None]
+    forecast = foreseen(name, observation, horizon)[1]
+    alive = (steps < forecast.waiting[:, None]) | (forecast.waiting_outlives & (not literal))[:, None]
     return held * alive
 
 

@@ -20,13 +20,16 @@ class Forecast:
     horizon
         H, the window it speaks of, steps.
     remaining
-        float64 (A,): predicted remaining steps of each running request, 1 to H; H or more = outlives the window.
+        float64 (A,): predicted remaining steps of each running request, 1 to H.
     waiting
         float64 (n,): the same for each waiting request, counted from its start; H where nothing is known.
     samples
         The output lengths that the predictor goes by; None where it goes by something else.
     active_buckets, waiting_buckets
         int64 (A,) and (n,): in which bucket of `samples` each running and each waiting request is; None as above.
+    outlives, waiting_outlives
+        bool (A,) and (n,): whether a forecast of H says that the request outlives the window, or that it ends with its
+        last step; by default all of them outlive it.
     """
 
     horizon: int
@@ -35,8 +38,13 @@ class Forecast:
     samples: Samples | None = None
     active_buckets: NDArray[np.int64] | None = None
     waiting_buckets: NDArray[np.int64] | None = None
+    outlives: NDArray[np.bool_] = None  # type: ignore[assignment]  # None on the way in, an array from then on
+    waiting_outlives: NDArray[np.bool_] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        for name, values in (("outlives", self.remaining), ("waiting_outlives", self.waiting)):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, values >= self.horizon)
         for name in ("remaining", "waiting"):
             values = getattr(self, name)
             if values.ndim != 1 or not np.isfinite(values).all():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,20 +79,21 @@ class Forecaster:
             self._remaining,
             self._seen,
         )
+        anchored = (p[count:] < wanted.gate) | (p[count:] == 0)
         forecast = Forecast(
             horizon=wanted.horizon,
             remaining=self._remaining[requests],
-            waiting=self._of_waiting(p[count:], mu[count:]),
+            waiting=self._of_waiting(p[count:], mu[count:], anchored),
+            outlives=self._seen[requests, refresh.ANCHORED] == 1,
+            waiting_outlives=anchored,
         )
         if not isinstance(self.predictor, SamplePredictor):
             return forecast
         samples, buckets = self.predictor.samples_of(
             np.concatenate([requests, waiting]), np.concatenate([prompt, waiting_prompt])
         )
-        return Forecast(
-            horizon=forecast.horizon,
-            remaining=forecast.remaining,
-            waiting=forecast.waiting,
+        return replace(
+            forecast,
             samples=samples,
             active_buckets=buckets[: requests.size],
             waiting_buckets=buckets[requests.size :],
@@ -115,8 +118,8 @@ class Forecaster:
             )
         return p, mu
 
-    def _of_waiting(self, p: Floats, mu: Floats) -> Floats:
+    def _of_waiting(self, p: Floats, mu: Floats, anchored: NDArray[np.bool_]) -> Floats:
         """Return the remaining steps of requests that start now, gated as those that run."""
         H = float(self.foresight.horizon)
-        value = np.where(p >= self.foresight.gate, ((1 - p) * H + p * mu).clip(0, H), H)
+        value = np.where(anchored, H, ((1 - p) * H + p * mu).clip(0, H))
         return np.maximum(value, self.foresight.floor)

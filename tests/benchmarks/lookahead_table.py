@@ -31,15 +31,15 @@ EFFORT = "effort=20000,time_limit=none"
 TUNED = {
     ("oracle", 10): "beta=72.9,gamma=0.674,stage_switch=0,update=profile",
     ("oracle", 20): "beta=39.6,gamma=0.676,stage_switch=0,growth=0,update=profile",
-    ("oracle", 40): "beta=31.5,gamma=0.765,stage_switch=0,growth=0",
-    ("oracle", 80): "beta=691.6,gamma=0.535,stage_switch=0,growth=0",
+    ("oracle", 40): "beta=18.3,gamma=0.697,stage_switch=0,growth=0,update=profile",
+    ("oracle", 80): "beta=40.1,gamma=0.615,stage_switch=0,update=profile",
     ("survival", 10): "beta=464.1,gamma=0.406,stage_switch=0,growth=0,departures=weighted",
     ("survival", 20): "beta=723.2,gamma=0.528,stage_switch=0,growth=0,departures=weighted",
     ("survival", 40): "beta=475.1,gamma=0.512,stage_switch=0,departures=weighted",
     ("survival", 80): "beta=94.0,gamma=0.611,stage_switch=0,growth=0,departures=weighted",
 }
 HORIZONS = (10, 20, 40, 80)
-MYOPIC = ("max-min", "br-0", "br-0:stage_switch=0", "br-h:horizon=0,beta=100,stage_switch=0")
+MYOPIC = ("max-min", "br-0", "br-0:stage_switch=0", "br-h:horizon=0,beta=357.4,stage_switch=0")
 FIGURES = (
     ("imbalance_tokens", "imbalance (tokens)", 1, 0),
     ("throughput_tokens_per_second", "tokens / s", 1, 0),
@@ -61,9 +61,10 @@ def rows():
             yield predictor, f"br-h:horizon={H},predictor={predictor},{TUNED[predictor, H]}"
         for H in HORIZONS:
             yield predictor, f"bf-io:horizon={H},predictor={predictor}{departures},{EFFORT}"
-        yield predictor, f"bf-io:horizon=10,gamma=0.5,predictor={predictor}{departures},{EFFORT}"
+        gamma = 0.7 if predictor == "oracle" else 0.5
+        yield predictor, f"bf-io:horizon=10,gamma={gamma},predictor={predictor}{departures},{EFFORT}"
     yield "oracle", f"bf-io:horizon=10,new=forecast,predictor=oracle,{EFFORT}"
-    yield "oracle", f"bf-io:horizon=10,new=forecast,gamma=0.5,predictor=oracle,{EFFORT}"
+    yield "oracle", f"bf-io:horizon=10,new=forecast,gamma=0.7,predictor=oracle,{EFFORT}"
 
 
 def one_step_gap(run, count=100):

@@ -146,7 +146,7 @@ def test_worked_example_e3():
     remaining = np.array([4.0, 2.0, 4.0, 4.0, 1.0, 4.0])
     load, running = np.array([800, 650, 700]), np.array([2, 2, 2])
     projected = np.empty((3, 5), dtype=np.int64)
-    projection.project(load, running, worker, size, remaining, 1, False, False, projected)
+    projection.project(load, running, worker, size, remaining, remaining == 4, 1, False, False, projected)
     assert projected.tolist() == [[800, 802, 502, 503, 504], [650, 652, 654, 656, 658], [700, 101, 102, 103, 104]]
     envelope = projected.max(axis=0)
     margins = envelope - projected
@@ -165,7 +165,7 @@ def test_worked_example_e3():
         rewards, penalties = weights(4, 1.0, beta, 0.9, 27)
         found = tuple(horizon_score.peak(int(rewards.sum()), penalties, margins[g]) for g in range(3))
         assert found == peaks
-    projection.project(load, running, worker, size, remaining, 1, False, True, projected)
+    projection.project(load, running, worker, size, remaining, remaining == 4, 1, False, True, projected)
     assert projected[:, 4].tolist() == [0, 0, 0]  # "alive iff h < c", taken literally
 
 
@@ -217,7 +217,8 @@ def test_projections_as_the_twin(fractional, literal):
         load = np.array([sum(w for g, w, _ in actives if g == k) for k in range(G)], dtype=np.int64)
         running = np.array([sum(g == k for g, _, _ in actives) for k in range(G)], dtype=np.int64)
         found = np.empty((G, H + 1), dtype=np.int64)
-        projection.project(load, running, worker, size, remaining, growth, fractional, literal, found)
+        outlives = remaining >= H
+        projection.project(load, running, worker, size, remaining, outlives, growth, fractional, literal, found)
         for k in range(G):
             expected = twin.project(
                 [(w, c) for g, w, c in actives if g == k],

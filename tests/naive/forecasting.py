@@ -19,7 +19,7 @@ class RequestForecast:
     """The forecast of one request, which is told how many tokens it has made and refreshes itself when it is time.
 
     `ask(age)` gives p and mu. A refresh is due at the first sight, when `period` tokens were made since the last one,
-    and when less than one step is left although the request runs. In between a token takes one step off, except from
+    and when less than the floor is left although the request runs. In between a token takes one step off, except from
     a forecast that said "outlives the window" where such a one is held.
     """
 
@@ -52,7 +52,7 @@ class RequestForecast:
             for _ in range(age - self.age):
                 if not (self.anchored and self.hold_anchor):
                     self.remaining -= 1.0
-            if age - self.refreshed_at >= self.period or self.remaining < 1:
+            if age - self.refreshed_at >= self.period or self.remaining < self.floor:
                 self._refresh(age)
         self.age = age
         return self.remaining
@@ -62,7 +62,7 @@ class RequestForecast:
         value = float(self.horizon)
         if p >= self.gate:
             value = min(max(float((1 - p) * self.horizon + p * mu), 0.0), float(self.horizon))
-        self.anchored = value == self.horizon
+        self.anchored = p < self.gate or p == 0
         self.remaining = max(value, self.floor)
         self.refreshed_at = age
         self.refreshes += 1

@@ -54,7 +54,8 @@ def accept(
 ) -> None:
     """Set the forecasts of the requests at positions `due` from their p and mu, both float64 (due.size,).
 
-    (1 - p) H + p mu, held between 0 and H, where p reaches the gate; else H. Never below `floor`.
+    (1 - p) H + p mu, held between 0 and H, where p reaches the gate; else H, the anchor. Never below `floor`. Where H
+    comes from p = 1 and mu = H it is no anchor: the request is to end with the last step of the window.
     """
     for d in range(due.size):
         position = due[d]
@@ -62,6 +63,6 @@ def accept(
         value = float(horizon)
         if p[d] >= gate:
             value = min(max((1.0 - p[d]) * horizon + p[d] * mu[d], 0.0), float(horizon))
-        seen[i, ANCHORED] = 1 if value == horizon else 0
+        seen[i, ANCHORED] = 1 if p[d] < gate or p[d] == 0 else 0
         seen[i, AT_REFRESH] = generated[position]
         remaining[i] = max(value, floor)

@@ -2,8 +2,8 @@
 
 A request of present size w and forecast c holds w + growth * h at step h and is gone when its forecast has run out
 (BalanceRoute, eq. (7)): *cut*, it counts whole while h < c; *fractional*, its last step counts in part, by
-min(1, c - h). One whose forecast is H or more outlives the window; read literally ("alive iff h < c") it would be gone
-at h = H, and everybody with it.
+min(1, c - h). One that is said to outlive the window, at a forecast of H, counts at every step; read literally ("alive
+iff h < c") it would be gone at h = H, and everybody with it.
 
 Each request is touched once, where it leaves, and a running sum over the window does the rest: A + G * H operations.
 """
@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Bools, Floats, Ints
 from lbopt.kernels.compile import kernel
 
 
@@ -23,6 +23,7 @@ def project(
     worker: Ints,
     size: Ints,
     remaining: Floats,
+    outlives: Bools,
     growth: int,
     fractional: bool,
     literal: bool,
@@ -34,8 +35,9 @@ def project(
     ----------
     load, running
         int64 (G,): tokens and running requests now.
-    worker, size, remaining
-        (A,): where each running request is (int64), what it holds (int64, tokens), its forecast (float64, steps).
+    worker, size, remaining, outlives
+        (A,): where each running request is (int64), what it holds (int64, tokens), its forecast (float64, steps), and
+        whether a forecast of H says that it outlives the window (bool).
     growth
         Tokens that a running request gains a step.
     fractional, literal
@@ -48,7 +50,7 @@ def project(
     projected[:] = 0
     for i in range(worker.size):
         c = remaining[i]
-        if c >= H and not literal:
+        if c >= H and outlives[i] and not literal:
             continue
         steps = math.floor(c) if fractional else math.ceil(c)
         if steps > H:
