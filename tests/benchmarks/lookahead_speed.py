@@ -89,6 +89,13 @@ def refresh_nanoseconds(workers=144):
     return 1e9 * best
 
 
+def fast_phi_microseconds(workers=144, count=100):
+    """Return what fast-phi with five nodes takes per request routed, the projection of the step included."""
+    policy, seen = rounds("fast-phi:admission=pooled", workers, count=count)
+    times = microseconds(policy, seen)
+    return float(np.median(times / [min(o.sizes.size, int(o.free_slots.sum())) for o in seen]))
+
+
 def measured(workers, horizon, pool=None, count=ROUNDS):
     """Return P50, P99 and what a round was like."""
     spec = f"br-h:horizon={horizon}" if horizon else f"br-h:horizon=0,beta={workers}"
@@ -133,6 +140,9 @@ def main():
     refresh = refresh_nanoseconds()
     figures["survival refresh, ns a request"] = refresh
     lines.append(f"| survival refresh, a request | 1 µs | {refresh / 1e3:.3f} | | |")
+    fast_phi = fast_phi_microseconds()
+    figures["fast-phi, K = 5, G = 144, us a request"] = fast_phi
+    lines.append(f"| fast-phi, K = 5, G = 144, a request, projection included | 20 µs | {fast_phi:.1f} | | |")
     sweeps = {
         "workers G (H = 80, pool 4 G)": {g: measured(g, 80, count=150) for g in WORKERS},
         "horizon H (G = 16, pool 64)": {h: measured(16, h, count=150) for h in HORIZONS},
