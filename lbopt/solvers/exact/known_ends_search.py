@@ -6,6 +6,7 @@ and improved; then the tree of linear programs, where these are not too large.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import cache
 from itertools import count
@@ -22,7 +23,7 @@ from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.exact.known_ends import KnownEnds
 from lbopt.solvers.exact.known_ends_ascent import Ascent
 from lbopt.solvers.exact.known_ends_tree import Tree
-from lbopt.solvers.exact.limits import Clock, Limits
+from lbopt.solvers.exact.limits import Clock, Limits, without
 from lbopt.solvers.exact.search import ExactAnswer
 
 #: Work between two looks at the clock, about microseconds.
@@ -55,7 +56,9 @@ def search_known_ends(
     decision = KnownEnds(problem)
     if not decision.fits:
         return ExactAnswer(None, 0, "refused")
+    begun = time.perf_counter()
     _load_kernels()
+    remaining = without(remaining, time.perf_counter() - begun)
     run = _Run(decision, FAR if best is None else best, Limits(remaining, effort))
     try:
         stop = run.place() or run.grow()

@@ -33,6 +33,16 @@ class Limits:
         return "effort" if self.effort is not None and work >= self.effort else None
 
 
+def without(clock: Clock, seconds: float) -> Clock:
+    """Return a clock that does not count the last `seconds`, which kernels took to load."""
+
+    def left() -> float | None:
+        remains = clock()
+        return None if remains is None else remains + seconds
+
+    return left
+
+
 def countdown(seconds: float | None) -> Clock:
     """Return a clock that says how many seconds are left, counted from the first time it is asked.
 
