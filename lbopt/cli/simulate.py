@@ -48,13 +48,13 @@ def simulate(
 
     Example: `lbopt simulate burstgpt-like --policy br-0 --workers 16 --requests 20000`
     """
-    from lbopt.cli.console import ProgressBar, command_line, print_table, say
+    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
     from lbopt.policies import foresight_of, look_ahead, make_policy
     from lbopt.report.folder import check_target
     from lbopt.report.run_folder import FORMAT, write_run_folder
     from lbopt.report.run_table import run_table
     from lbopt.simulator import simulate as run_policy
-    from lbopt.studies.training import training_for, with_training
+    from lbopt.studies.training import said_of_training, training_for, with_training
 
     scenario = options.scenario(context.params)
     chosen = make_policy(policy, look_ahead(horizon, predictor))
@@ -80,6 +80,8 @@ def simulate(
     if folder is not None:
         write_run_folder(run, metrics, folder, command_line(), scenario.requests.describe())
     print_table(run_table(run, metrics))
+    for note in said_of_training(scenario, [chosen]):
+        remark(f"note: {note}")
     if folder is not None:
         say(f"tables: {folder}")
 

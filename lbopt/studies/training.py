@@ -32,3 +32,15 @@ def with_training(scenario: Scenario, policies: Iterable[Policy], *, num_seeds: 
 def training_for(scenario: Scenario, policies: Iterable[Policy], seed: int, *, num_seeds: int = 1) -> Trace | None:
     """Return the requests to learn from in the run of `seed`; None where nobody learns."""
     return scenario.requests.training_for(seed, num_seeds=num_seeds) if anybody_learns(policies) else None
+
+
+def said_of_training(scenario: Scenario, policies: Iterable[Policy]) -> list[str]:
+    """Return what a reader of the results has to know of the requests that predictors learned from."""
+    source = scenario.requests
+    if not anybody_learns(policies):
+        return []
+    if source.train_on is not None:
+        return [f"predictors learn from '{source.train_on}'"]
+    if source.train_share:
+        return [f"the first {source.train_share:.0%} of '{source.trace}' train the predictors and are not run"]
+    return [f"predictors learn from another draw of '{source.trace}'"]

@@ -17,7 +17,7 @@ from lbopt.studies.gap.optima import solve_state
 from lbopt.studies.gap.outcome import GapOutcome
 from lbopt.studies.gap.states import gather_states
 from lbopt.studies.progress import Progress, Silent
-from lbopt.studies.training import training_for
+from lbopt.studies.training import said_of_training, training_for
 
 
 def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
@@ -28,6 +28,7 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
     policies = _policies(config)
     wants_requests = config.problems is None or config.long_runs
     outcome = GapOutcome(config, _describe(_requests(config, config.seed)) if wants_requests else {})
+    outcome.notes.extend(said_of_training(config.scenario, policies))
     try:
         states, notes = gather_states(config, told)
         outcome.notes.extend(notes)
