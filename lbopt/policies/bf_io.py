@@ -21,7 +21,7 @@ from lbopt.policies.ledger import Ledger
 from lbopt.policies.naming import named
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import LARGEST_OPTION, Admission, check_age_bound
-from lbopt.policies.projected import DEPARTURES, check_projection, projected_loads, waiting_profiles
+from lbopt.policies.projection import Projection
 from lbopt.predictors import Foresight
 from lbopt.solvers import check_solver, solve
 from lbopt.solvers.tie_orders import check_tie_order
@@ -98,14 +98,11 @@ class BfIo:
             raise InputError(
                 f"policy 'bf-io': tie and effort are for solver=exact, not for {self.solver}; leave them out"
             )
-        for option, allowed in (("new", NEW), ("departures", DEPARTURES)):
-            if getattr(self, option) not in allowed:
-                raise InputError(
-                    f"policy 'bf-io': {option} is '{getattr(self, option)}'; expected {' or '.join(allowed)}"
-                )
+        if self.new not in NEW:
+            raise InputError(f"policy 'bf-io': new is '{self.new}'; expected {' or '.join(NEW)}")
         if not 0 < self.gamma <= 1:
             raise InputError(f"policy 'bf-io': gamma is {self.gamma}; expected a discount in (0, 1]")
-        check_projection("bf-io", self.growth, self.boundary)
+        _ = self._projection  # refuses a growth, departures or boundary that cannot be
         if self.foresight is not None and self.tie != "oldest":
             raise InputError(f"policy 'bf-io': tie={self.tie} is for horizon=0; over a window the oldest come first")
 
@@ -147,17 +144,19 @@ class BfIo:
         return assignment
 
     @property
+    def _projection(self) -> Projection:
+        return Projection("bf-io", self.horizon, self.growth, self.departures, self.boundary)
+
+    @property
     def _unit(self) -> int:
         """What a token of the present step weighs in the program."""
         return WEIGHT_UNIT if self.gamma < 1 and self.horizon else 1
 
     def _problem(self, observation: Observation) -> StepProblem:
         """Return the program of this decision."""
-        base = projected_loads(
-            "bf-io", observation, self.horizon, self.growth, self.departures, self.boundary == "literal"
-        )
+        base = self._projection.of_workers(observation)
         if self.new == "forecast":
-            work = waiting_profiles("bf-io", observation, self.horizon, self.growth, self.boundary == "literal")
+            work = self._projection.of_waiting(observation)
         else:
             work = observation.sizes[:, None] + np.arange(self.horizon + 1) * self.growth
         if self._unit > 1:

@@ -13,7 +13,7 @@ from lbopt.kernels.routing import codes
 from lbopt.policies.naming import named
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import LARGEST_OPTION, Admission, check_age_bound
-from lbopt.policies.projected import DEPARTURES, check_projection, projected_loads, waiting_profiles
+from lbopt.policies.projection import Projection
 from lbopt.predictors import Foresight
 
 WINDOW_ORDERS = ("size", "arrival")
@@ -43,7 +43,7 @@ class BrH:
     growth
         Tokens that a running request is projected to gain a step: 1, or 0 as in the authors' earlier simulator.
     departures
-        How running requests leave the projection: "cut", "fractional" or "weighted", see `projected_loads`.
+        How running requests leave the projection: "cut", "fractional" or "weighted", see `Projection`.
     boundary
         "alive": a forecast of H or more counts at h = H too; "literal": everybody is gone there.
     update
@@ -90,13 +90,12 @@ class BrH:
             ("key", KEYS),
             ("subset", SUBSETS),
             ("update", UPDATES),
-            ("departures", DEPARTURES),
         ):
             if getattr(self, option) not in allowed:
                 raise InputError(
                     f"policy 'br-h': {option} is '{getattr(self, option)}'; expected {' or '.join(allowed)}"
                 )
-        check_projection("br-h", self.growth, self.boundary)
+        _ = self._projection  # refuses a growth, departures or boundary that cannot be
         check_age_bound("br-h", self.age_bound)
 
     @property
@@ -117,9 +116,7 @@ class BrH:
 
     def decide(self, observation: Observation) -> NDArray[np.int64]:
         """Run one scheduling round."""
-        projected = projected_loads(
-            "br-h", observation, self.horizon, self.growth, self.departures, self.boundary == "literal"
-        )
+        projected = self._projection.of_workers(observation)
         heaviest = int(projected.max()) + int(observation.sizes.sum())
         rewards, penalties = weights(
             self.horizon, self.alpha, self.beta, self.gamma, max(_USUAL_BITS, heaviest.bit_length())
@@ -129,7 +126,7 @@ class BrH:
         if self.update == "profile":
             from lbopt.kernels.routing.br_h_profile import br_h_profile
 
-            profiles = self._profiles(observation)
+            profiles = self._projection.of_waiting(observation)
             br_h_profile(projected, free, profiles, sizes, waited, rewards, penalties, self._options(), choice)
         else:
             from lbopt.kernels.routing.br_h import br_h
@@ -137,9 +134,9 @@ class BrH:
             br_h(projected, free, sizes, waited, int(rewards.sum()), penalties, self._options(), choice)
         return choice
 
-    def _profiles(self, observation: Observation) -> NDArray[np.int64]:
-        """Return what each waiting request would hold over the window, int64 (n, H+1)."""
-        return waiting_profiles("br-h", observation, self.horizon, self.growth, self.boundary == "literal")
+    @property
+    def _projection(self) -> Projection:
+        return Projection("br-h", self.horizon, self.growth, self.departures, self.boundary)
 
     def _options(self) -> NDArray[np.int64]:
         return np.array(

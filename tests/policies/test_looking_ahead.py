@@ -123,6 +123,27 @@ def test_a_decision_over_a_window_is_an_optimum_of_its_program(new, growth):
     assert policy.tally["proved"] == len(policy.ledger) > 0
 
 
+@pytest.mark.parametrize("departures", ["cut", "fractional", "weighted"])
+def test_waiting_requests_are_projected_as_running_ones_of_no_age(departures):
+    """By the naive definition: whole while h < c, its last step in part, or by the share of samples that are longer."""
+    training, view = trace_of(8), FrozenView(trace_of(8))
+    H, longer = 12, lambda a: (training.output > a).mean()
+    policy = make_policy(f"br-h:horizon={H},departures={departures},predictor=survival,gate=0")
+    for state in states(3):
+        seen = view.observe(state, policy)
+        found = policy._projection.of_waiting(seen)
+        p = 1 - longer(H)
+        c = (1 - p) * H + p * training.output[training.output <= H].mean()
+        for size, row in zip(seen.sizes, found, strict=True):
+            for h in range(H + 1):
+                if departures == "weighted":
+                    assert abs(row[h] - (size + h) * longer(h)) <= 0.5 + 1e-9
+                elif departures == "cut":
+                    assert row[h] == (size + h) * (h < c)
+                else:
+                    assert row[h] == int((size + h) * min(1.0, max(0.0, c - h)))
+
+
 def test_a_discounted_window_weighs_its_steps_in_sixteenths():
     view, policy = FrozenView(), make_policy("bf-io:horizon=10,predictor=oracle,gamma=0.5")
     plain = make_policy("bf-io:horizon=10,predictor=oracle")

@@ -6,7 +6,7 @@ import pytest
 from lbopt.exceptions import InputError
 from lbopt.model import Fleet, StepProblem, Trace, objective
 from lbopt.policies import make_policy
-from lbopt.policies.projected import projected_loads
+from lbopt.policies.projection import Projection
 from lbopt.predictors import Foresight
 from lbopt.simulator import ClosedLoop, FrozenView, SampledState, SimulationSetting, sample_states, simulate
 from lbopt.solvers import solve
@@ -104,7 +104,7 @@ def test_states_freeze_who_runs_and_judge_windows():
             assert (window.base[:, 0] == state.problem.base[:, 0]).all()
             policy = make_policy(f"bf-io:horizon=5,predictor=oracle,new={'forecast' if new == 'ends' else new}")
             seen = view.observe(state, policy)
-            assert (projected_loads("test", seen, 5, 1) == window.base).all()
+            assert (Projection("test", 5).of_workers(seen) == window.base).all()
             decided = policy.decide(seen)
             best = solve(window)
             assert best.proved
