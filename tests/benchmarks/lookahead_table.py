@@ -63,6 +63,9 @@ def rows():
             yield predictor, f"bf-io:horizon={H},predictor={predictor}{departures},{EFFORT}"
         gamma = 0.7 if predictor == "oracle" else 0.5
         yield predictor, f"bf-io:horizon=10,gamma={gamma},predictor={predictor}{departures},{EFFORT}"
+    bins = "predictor=memorised:bins=20"
+    yield "bins", f"br-h:horizon=20,{bins},{TUNED['survival', 20]}"
+    yield "bins", f"bf-io:horizon=10,gamma=0.5,{bins},departures=weighted,{EFFORT}"
     yield "oracle", f"bf-io:horizon=10,new=forecast,predictor=oracle,{EFFORT}"
     yield "oracle", f"bf-io:horizon=10,new=forecast,gamma=0.7,predictor=oracle,{EFFORT}"
 
@@ -120,7 +123,7 @@ def markdown(table, groups):
         if row is None:
             continue
         shown = spec.replace(f",{EFFORT}", "").replace(f":{EFFORT}", "").replace(f"predictor={group},", "")
-        shown = shown.replace(f",predictor={group}", "")
+        shown = shown.replace(f",predictor={group}", "").replace("predictor=memorised:bins=20,", "")
         cells = [f"{row[key] * factor:,.{digits}f}" for key, _, factor, digits in FIGURES]
         bound = table.get(with_age_bound(spec) or "")
         cells += [f"{bound[key]:,.0f}" for key, *_ in FIGURES[:2]] if bound else ["–", "–"]
