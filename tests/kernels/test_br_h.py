@@ -280,3 +280,22 @@ def test_scaling_all_tokens_changes_no_decision():
             "sizes": [7 * s for s in case["sizes"]],
         }
         assert compiled_round(case, rewards, penalties) == compiled_round(larger, rewards, penalties)
+
+
+def test_worked_example_x1():
+    """X1 of the fast-phi sheet, by hand in its source: two workers, four steps of the window, beta 8, gamma 0.9."""
+    projected = np.empty((1, 81), dtype=np.int64)
+    size, remaining = np.array([1500, 2200, 1700]), np.array([10.0, 80.0, 5.0])
+    projection.project(
+        *(np.array([5400]), np.array([3]), np.zeros(3, dtype=np.int64), size, remaining, remaining >= 80),
+        *(1, False, False, projected),
+    )
+    at = [0, 5, 10, 50]
+    a, b = projected[0, at], np.array([4000, 3900, 3800, 3500])
+    assert a.tolist() == [5400, 3710, 2210, 2250]
+    envelope, unit = np.maximum(a, b), 2.0**26
+    penalties = np.rint(8 * 0.9 ** np.array(at) * unit).astype(np.int64)
+    cost = [-horizon_score.horizon_score(0, penalties, envelope - loads, 500) / unit for loads in (a, b)]
+    assert np.allclose(cost, [5464.4152, 3777.2889], atol=1e-3)
+    present = [-horizon_score.horizon_score(0, penalties[:1], (envelope - loads)[:1], 500) / unit for loads in (a, b)]
+    assert present[1] < present[0]  # BR-0 picks B as well
