@@ -5,7 +5,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels.rules import many, random_observation
 from naive import imbalance
@@ -256,6 +256,7 @@ def test_weighted_projection_is_the_sum_of_survival_curves():
             assert (found[:, 0] == np.bincount(worker, weights=size, minlength=G)).all()
 
 
+@settings(deadline=None)  # the first example loads the kernels
 @given(
     margins=st.lists(st.integers(0, 300), min_size=1, max_size=9),
     beta=st.sampled_from([0.0, 0.5, 1.0, 2.0, 7.0]),

@@ -20,6 +20,7 @@ from lbopt.kernels.routing.br_h import (
     largest_key,
 )
 from lbopt.kernels.routing.horizon_score import margins_of
+from lbopt.kernels.routing.subset import comes_first
 from lbopt.kernels.routing.two_stage import fill_window, rank_waiting, remove_placed, remove_rank, roomiest
 
 
@@ -185,17 +186,6 @@ def _best_subset(
         if count > most:
             continue
         f = _score(added, rewards, penalties, margins)
-        if best_mask == 0:
-            better = True
-        elif f != best_f:
-            better = f > best_f
-        elif total != best_total:
-            better = total > best_total
-        elif count != best_count:
-            better = count < best_count
-        else:
-            differ = mask ^ best_mask
-            better = mask & (differ & -differ) != 0
-        if better:
+        if comes_first(f, total, count, mask, best_f, best_total, best_count, best_mask):
             best_mask, best_f, best_total, best_count = mask, f, total, count
     return best_mask, best_f

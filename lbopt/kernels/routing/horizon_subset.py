@@ -13,6 +13,7 @@ import numpy as np
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.horizon_score import NEVER, horizon_score, peak
+from lbopt.kernels.routing.subset import comes_first
 
 ENUMERATE = 0
 BIT_SET = 1
@@ -45,19 +46,7 @@ def _by_enumeration(reward: int, penalties: Ints, margins: Ints, window: Ints, l
         if count > most:
             continue
         f = horizon_score(reward, penalties, margins, total)
-        if best_mask == 0:
-            better = True
-        elif f != best_f:
-            better = f > best_f
-        elif total != best_total:
-            better = total > best_total
-        elif count != best_count:
-            better = count < best_count
-        else:
-            # equal counts: the set that holds the lowest position in which the two differ comes first
-            differ = mask ^ best_mask
-            better = mask & (differ & -differ) != 0
-        if better:
+        if comes_first(f, total, count, mask, best_f, best_total, best_count, best_mask):
             best_mask, best_f, best_total, best_count = mask, f, total, count
     return best_mask
 

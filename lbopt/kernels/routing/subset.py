@@ -25,21 +25,30 @@ def best_subset(G: int, window: Ints, length: int, most: int, margin: int) -> in
         if count > most:
             continue
         f = f_score(G, total, margin)
-        if best_mask == 0:
-            better = True
-        elif f != best_f:
-            better = f > best_f
-        elif total != best_total:
-            better = total > best_total
-        elif count != best_count:
-            better = count < best_count
-        else:
-            # equal counts: the set that holds the lowest position in which the two differ comes first
-            differ = mask ^ best_mask
-            better = mask & (differ & -differ) != 0
-        if better:
+        if comes_first(f, total, count, mask, best_f, best_total, best_count, best_mask):
             best_mask, best_f, best_total, best_count = mask, f, total, count
     return best_mask
+
+
+@kernel
+def comes_first(
+    f: int, total: int, count: int, mask: int, best_f: int, best_total: int, best_count: int, best_mask: int
+) -> bool:
+    """Return whether a subset beats the best so far (mask 0 = none): larger F, then larger total, then fewer requests.
+
+    Then the one that is lexicographically first in window positions.
+    """
+    if best_mask == 0:
+        return True
+    if f != best_f:
+        return f > best_f
+    if total != best_total:
+        return total > best_total
+    if count != best_count:
+        return count < best_count
+    # equal counts: the set that holds the lowest position in which the two differ comes first
+    differ = mask ^ best_mask
+    return mask & (differ & -differ) != 0
 
 
 @kernel
