@@ -50,7 +50,7 @@ test-bounds: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-columns=min,median,rounds
 	$(BIN)/python -m tests.benchmarks.targets
-	$(BIN)/python -m tests.benchmarks.lookahead_speed --out docs/results/lookahead_speed
+	$(BIN)/python -m tests.benchmarks.lookahead_speed --out lookahead-speed
 	$(BIN)/python -m tests.benchmarks.exact_targets
 
 docs: $(STAMP)
