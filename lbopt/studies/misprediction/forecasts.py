@@ -1,0 +1,125 @@
+"""The forecasts that a rule is given: the truth, the truth with an error, and what is learnt from other requests.
+
+An error is drawn anew for each seed of the long runs, and for each frozen state: by the seed of the oracle, which is
+the same for all strengths, so a stronger error is the same error made larger. "nothing ends" believes that every output
+is a thousand times as long: the rule then plans over the window as if everybody stayed. It is where a gate that is shut
+leads to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from lbopt.policies import Policy, make_policy
+from lbopt.studies.misprediction.config import LookAhead, MispredictionConfig
+
+#: The rule that does not look, beside which every other is put.
+MYOPIC = "br-0"
+
+Kind = Literal["none", "exact", "noise", "bias", "shuffled", "nothing ends", "survival", "memorised"]
+
+_NOTHING_ENDS = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastVariant:
+    """One way to be right or wrong.
+
+    Parameters
+    ----------
+    name
+        What tables call it.
+    kind
+        Which family of forecasts.
+    predictor
+        A text for `make_predictor`, without a seed.
+    strength
+        Of the error; None where it has no number.
+    other
+        Whether the predictor learns from the other trace.
+    gate
+        The confidence gate; None = the policy's own.
+    """
+
+    name: str
+    kind: Kind
+    predictor: str
+    strength: float | None = None
+    other: bool = False
+    gate: float | None = None
+
+    @property
+    def learns(self) -> bool:
+        """Whether it learns from other requests."""
+        return self.kind in ("survival", "memorised")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A rule with a forecast; the rule that does not look has none."""
+
+    rule: LookAhead | None
+    variant: ForecastVariant | None
+
+    @property
+    def policy(self) -> str:
+        """The rule's name, without its predictor."""
+        return MYOPIC if self.rule is None else self.rule.name
+
+    @property
+    def forecast(self) -> str:
+        """The forecast's name."""
+        return "none" if self.variant is None else self.variant.name
+
+    @property
+    def name(self) -> str:
+        """Both, one name for each case of a study."""
+        return self.policy if self.variant is None else f"{self.policy} | {self.variant.name}"
+
+    @property
+    def gate(self) -> float | None:
+        """The confidence gate in force."""
+        if self.rule is None or self.variant is None:
+            return None
+        return self.rule.gate if self.variant.gate is None else self.variant.gate
+
+    def build(self, seed: int) -> Policy:
+        """Return the policy, its error drawn by `seed`."""
+        if self.rule is None or self.variant is None:
+            return make_policy(MYOPIC)
+        predictor = self.variant.predictor
+        if self.variant.kind in ("noise", "shuffled"):
+            predictor += f";seed={seed}"
+        gate = self.rule.gate if self.variant.gate is None else self.variant.gate
+        return replace(self.rule, predictor=predictor, gate=gate)
+
+
+def variants_of(config: MispredictionConfig) -> list[ForecastVariant]:
+    """Return every forecast of the study, the exact one first."""
+    found = [ForecastVariant("exact", "exact", "oracle")]
+    kinds: tuple[tuple[Kind, tuple[float, ...]], ...] = (
+        ("noise", config.noise),
+        ("bias", config.bias),
+        ("shuffled", config.shuffled),
+    )
+    found += [
+        ForecastVariant(f"{kind} {value:.12g}", kind, f"oracle:{kind}={value!r}", strength=value)
+        for kind, values in kinds
+        for value in values
+    ]
+    found.append(ForecastVariant("nothing ends", "nothing ends", f"oracle:bias={_NOTHING_ENDS!r}"))
+    for other in (False, True):
+        source = f" of {config.other_name}" if other else ""
+        found += [
+            ForecastVariant(f"survival{source}", "survival", "survival", other=other),
+            ForecastVariant(f"survival{source}, no gate", "survival", "survival", other=other, gate=0.0),
+            ForecastVariant(f"memorised{source}", "memorised", "memorised", other=other),
+            ForecastVariant(f"memorised{source}, no gate", "memorised", "memorised", other=other, gate=0.0),
+        ]
+    return found
+
+
+def cases_of(config: MispredictionConfig) -> list[Case]:
+    """Return the rule that does not look, then each rule with each forecast."""
+    return [Case(None, None), *(Case(rule, variant) for rule in config.rules for variant in variants_of(config))]
