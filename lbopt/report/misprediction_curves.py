@@ -90,11 +90,12 @@ def draw_by_strength(costs: Sequence[ForecastCost], axes: Axes, *, long_run: boo
 
 
 def _level_style(variant: ForecastVariant | None) -> dict[str, Any]:
-    """Return the style of a level line: a colour by kind, dotted without a gate."""
+    """Return the style of a level line: a colour by kind, dotted without a gate, dash-dotted where it is fresh."""
     if variant is None:
-        return {"color": "#000000", "linestyle": "-", "linewidth": 1.8}
-    colour = {"survival": COLOURS[4], "memorised": COLOURS[5]}.get(variant.kind, _GREY)
-    return {"color": colour, "linestyle": ":" if variant.gate == 0 else "--", "linewidth": 1.4}
+        return {"color": COLOURS[6], "linestyle": "-", "linewidth": 1.8}
+    colour = {"survival": COLOURS[4], "memorised": COLOURS[5], "stale": COLOURS[6]}.get(variant.kind, _GREY)
+    dash = ":" if variant.gate == 0 or variant.kind == "stale" else "-." if variant.refresh is not None else "--"
+    return {"color": colour, "linestyle": dash, "linewidth": 1.4}
 
 
 def _scale_strengths(axes: Axes, strengths: set[float]) -> None:

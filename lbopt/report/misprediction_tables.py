@@ -160,6 +160,7 @@ def _case_columns(case: Case, outcome: MispredictionOutcome) -> dict[str, object
         if variant.other
         else source.train_on or source.trace,
         "gate": case.gate,
+        "refresh": case.refresh,
     }
 
 

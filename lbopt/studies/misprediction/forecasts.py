@@ -4,6 +4,10 @@ An error is drawn anew for each seed of the long runs, and for each frozen state
 the same for all strengths, so a stronger error is the same error made larger. "nothing ends" believes that every output
 is a thousand times as long: the rule then plans over the window as if everybody stayed. It is where a gate that is shut
 leads to.
+
+Learnt forecasts are made anew every ten tokens, the oracle's at every one, and in between a forecast falls by a step a
+token, also one of "outlives the window" (see `Foresight`). So what they cost is in part the price of their age: with
+"fresh" they are made anew at every token too, and "exact, stale" is the truth at the learnt ones' pace.
 """
 
 from __future__ import annotations
@@ -17,9 +21,11 @@ from lbopt.studies.misprediction.config import LookAhead, MispredictionConfig
 #: The rule that does not look, beside which every other is put.
 MYOPIC = "br-0"
 
-Kind = Literal["none", "exact", "noise", "bias", "shuffled", "nothing ends", "survival", "memorised"]
+Kind = Literal["none", "exact", "stale", "noise", "bias", "shuffled", "nothing ends", "survival", "memorised"]
 
 _NOTHING_ENDS = 1000.0
+#: Tokens between two refreshes of a forecast that is stale, the pace of learnt ones, and of one that is fresh.
+_STALE, _FRESH = 10, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,8 @@ class ForecastVariant:
         Whether the predictor learns from the other trace.
     gate
         The confidence gate; None = the policy's own.
+    refresh
+        Tokens between two refreshes; None = the policy's own, or else the predictor's.
     """
 
     name: str
@@ -48,6 +56,7 @@ class ForecastVariant:
     strength: float | None = None
     other: bool = False
     gate: float | None = None
+    refresh: int | None = None
 
     @property
     def learns(self) -> bool:
@@ -84,6 +93,13 @@ class Case:
             return None
         return self.rule.gate if self.variant.gate is None else self.variant.gate
 
+    @property
+    def refresh(self) -> int | None:
+        """Tokens between two refreshes where rule or variant say so; None = the predictor's own."""
+        if self.rule is None or self.variant is None:
+            return None
+        return self.rule.refresh if self.variant.refresh is None else self.variant.refresh
+
     def build(self, seed: int) -> Policy:
         """Return the policy, its error drawn by `seed`."""
         if self.rule is None or self.variant is None:
@@ -91,13 +107,16 @@ class Case:
         predictor = self.variant.predictor
         if self.variant.kind in ("noise", "shuffled"):
             predictor += f";seed={seed}"
-        gate = self.rule.gate if self.variant.gate is None else self.variant.gate
-        return replace(self.rule, predictor=predictor, gate=gate)
+        assert self.gate is not None
+        return replace(self.rule, predictor=predictor, gate=self.gate, refresh=self.refresh)
 
 
 def variants_of(config: MispredictionConfig) -> list[ForecastVariant]:
     """Return every forecast of the study, the exact one first."""
-    found = [ForecastVariant("exact", "exact", "oracle")]
+    found = [
+        ForecastVariant("exact", "exact", "oracle"),
+        ForecastVariant("exact, stale", "stale", "oracle", refresh=_STALE),
+    ]
     kinds: tuple[tuple[Kind, tuple[float, ...]], ...] = (
         ("noise", config.noise),
         ("bias", config.bias),
@@ -109,14 +128,15 @@ def variants_of(config: MispredictionConfig) -> list[ForecastVariant]:
         for value in values
     ]
     found.append(ForecastVariant("nothing ends", "nothing ends", f"oracle:bias={_NOTHING_ENDS!r}"))
+    learnt: tuple[Kind, ...] = ("survival", "memorised")
     for other in (False, True):
-        source = f" of {config.other_name}" if other else ""
-        found += [
-            ForecastVariant(f"survival{source}", "survival", "survival", other=other),
-            ForecastVariant(f"survival{source}, no gate", "survival", "survival", other=other, gate=0.0),
-            ForecastVariant(f"memorised{source}", "memorised", "memorised", other=other),
-            ForecastVariant(f"memorised{source}, no gate", "memorised", "memorised", other=other, gate=0.0),
-        ]
+        for kind in learnt:
+            name = kind + (f" of {config.other_name}" if other else "")
+            found += [
+                ForecastVariant(name, kind, kind, other=other),
+                ForecastVariant(f"{name}, no gate", kind, kind, other=other, gate=0.0),
+                ForecastVariant(f"{name}, fresh", kind, kind, other=other, refresh=_FRESH),
+            ]
     return found
 
 
