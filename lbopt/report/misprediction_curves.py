@@ -24,7 +24,7 @@ from lbopt.studies.misprediction.outcome import ForecastCost
 
 _GREY = "#57606a"
 _LINES = ("noise (σ)", "too short (|log2 bias|)", "too long (|log2 bias|)", "shuffled (share)")
-_LEGEND_COLUMNS = 4
+_LEGEND_COLUMNS = 5
 #: Least distance of two ticks, in square roots of strengths.
 _TICKS_APART = 0.12
 
@@ -74,7 +74,7 @@ def draw_by_strength(costs: Sequence[ForecastCost], axes: Axes, *, long_run: boo
         elif variant.strength is not None:
             for name in _lines_of(variant):
                 lines[name].append((_strength(variant), value, half))
-        elif not variant.other:
+        elif not variant.other and variant.hold_anchor is None:  # held ones are nearly fresh ones
             levels.append((cost.case, value))
     for index, (name, points) in enumerate(lines.items()):
         if len(points) > 1:
@@ -90,8 +90,10 @@ def draw_by_strength(costs: Sequence[ForecastCost], axes: Axes, *, long_run: boo
 
 
 def _level_style(variant: ForecastVariant | None) -> dict[str, Any]:
-    """Return the style of a level line: a colour by kind, dotted without a gate, dash-dotted where it is fresh."""
+    """Return the style of a level line: a colour by kind; dotted without a gate, dash-dotted where fresh."""
     if variant is None:
+        return {"color": COLOURS[7], "linestyle": "-", "linewidth": 1.8}
+    if variant.kind == "no window":
         return {"color": COLOURS[6], "linestyle": "-", "linewidth": 1.8}
     colour = {"survival": COLOURS[4], "memorised": COLOURS[5], "stale": COLOURS[6]}.get(variant.kind, _GREY)
     dash = ":" if variant.gate == 0 or variant.kind == "stale" else "-." if variant.refresh is not None else "--"

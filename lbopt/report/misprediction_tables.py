@@ -1,4 +1,4 @@
-"""The tables of a misprediction study: one line per forecast, the rule that does not look on top."""
+"""The tables of a misprediction study: one line per forecast, rules that do not look on top."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lbopt.report.gap_tables import Table, long_run_csv
 from lbopt.studies.gap import GapOutcome, PolicyGap
 from lbopt.studies.intervals import MeanOverSeeds
 from lbopt.studies.misprediction import Case, MispredictionOutcome
-from lbopt.studies.misprediction.forecasts import MYOPIC
+from lbopt.studies.misprediction.forecasts import EXACT, MYOPIC, NO_WINDOW
 from lbopt.studies.misprediction.outcome import METRICS, ForecastCost
 
 _GAP_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
@@ -68,7 +68,7 @@ def _long_run_table(rule: str, costs: Sequence[ForecastCost]) -> Table:
         title=f"{rule}: long runs, by forecast",
         caption=f"{spread}; differences are paired, on the same requests.",
         headers=(
-            *("forecast", "gate", "imbalance (tokens)", "− exact", f"− {MYOPIC}"),
+            *("forecast", "gate", "imbalance (tokens)", f"− {EXACT}", f"− {NO_WINDOW}", f"− {MYOPIC}"),
             *(header for _, header, _ in _OTHER_METRICS),
         ),
         rows=[_long_run_line(cost) for cost in ran],
@@ -82,30 +82,31 @@ def _long_run_line(cost: ForecastCost) -> tuple[str, ...]:
         _gate(cost.case),
         numbers.with_interval(imbalance.value, numbers.tokens),
         _difference(imbalance.to_exact),
+        _difference(imbalance.to_no_window),
         _difference(imbalance.to_myopic),
         *(numbers.with_interval(cost.metrics[name].value, form) for name, _, form in _OTHER_METRICS),
     )
 
 
 def lead(outcome: MispredictionOutcome) -> list[str]:
-    """Return for each rule one sentence: which forecasts leave it worse than the rule that does not look."""
+    """Return which forecasts leave a rule worse than itself without a window, and worse than br-0."""
     costs = [cost for cost in outcome.costs() if cost.metrics]
     said = []
     for rule in outcome.config.rules:
-        own = [
-            (cost.case.forecast, difference)
-            for cost in costs
-            if cost.case.rule is not None
-            and cost.case.rule.name == rule.name
-            and (difference := cost.metrics["imbalance_tokens"].to_myopic) is not None
-        ]
-        if own:
-            worse = [name for name, difference in own if _is_worse(difference)]
-            sure = "" if own[0][1].low is None else ", the interval of the difference above zero"
-            said.append(
-                f"{rule.name}: more imbalance than {MYOPIC} with {len(worse)} of {len(own)} forecasts{sure}"
-                f"{': ' if worse else ''}{'; '.join(worse)}."
-            )
+        own = [c for c in costs if c.case.rule is not None and c.case.rule.name == rule.name]
+        imbalance = [(c.case.forecast, c.metrics["imbalance_tokens"]) for c in own if c.case.forecast != NO_WINDOW]
+        for against, found in (
+            ("itself with horizon 0", [(name, m.to_no_window) for name, m in imbalance]),
+            (MYOPIC, [(name, m.to_myopic) for name, m in imbalance]),
+        ):
+            known = [(name, difference) for name, difference in found if difference is not None]
+            worse = [name for name, difference in known if _is_worse(difference)]
+            if known:
+                sure = "" if known[0][1].low is None else " (interval of the difference above zero)"
+                said.append(
+                    f"{rule.name}: more imbalance than {against} with {len(worse)} of {len(known)} forecasts{sure}"
+                    f"{': ' if worse else ''}{'; '.join(worse)}."
+                )
     return said
 
 
@@ -125,6 +126,7 @@ def misprediction_csv(outcome: MispredictionOutcome) -> list[dict[str, object]]:
             for suffix, value in (
                 ("", None if found is None else found.value),
                 ("_minus_exact", None if found is None else found.to_exact),
+                ("_minus_no_window", None if found is None else found.to_no_window),
                 ("_minus_myopic", None if found is None else found.to_myopic),
             ):
                 row[f"{name}{suffix}"] = None if value is None else value.mean
@@ -151,9 +153,9 @@ def _case_columns(case: Case, outcome: MispredictionOutcome) -> dict[str, object
     return {
         "policy": case.policy,
         "forecast": case.forecast,
-        "kind": "none" if variant is None else variant.kind,
+        "kind": MYOPIC if variant is None else variant.kind,
         "strength": None if variant is None else variant.strength,
-        "predictor": None if variant is None else variant.predictor,
+        "predictor": (variant.predictor or None) if variant is not None else None,
         "trained_on": None
         if variant is None or not learns
         else outcome.config.other
@@ -165,7 +167,7 @@ def _case_columns(case: Case, outcome: MispredictionOutcome) -> dict[str, object
 
 
 def _shown(case: Case) -> str:
-    return f"({MYOPIC})" if case.variant is None else case.forecast
+    return f"({case.forecast})" if case.forecast in (MYOPIC, NO_WINDOW) else case.forecast
 
 
 def _gate(case: Case) -> str:

@@ -18,7 +18,7 @@ def test_a_family_is_studied(type_in, here):
     assert code == 0, said
     assert "br-h:horizon=4,stage_switch=0: gap over a window of 4 steps, by forecast" in shown
     assert "br-h:horizon=4,stage_switch=0: long runs, by forecast" in shown
-    for forecast in ("(br-0)", "exact", "noise 1", "bias 0.5", "shuffled 0.5", "nothing ends"):
+    for forecast in ("(br-0)", "(no window)", "exact", "noise 1", "bias 0.5", "shuffled 0.5", "nothing ends"):
         assert shown.count(f"\n{forecast} ") == 2
     assert shown.count("\nsurvival of burstgpt-like, no gate ") == 2
     assert "more imbalance than br-0 with" in shown

@@ -93,7 +93,7 @@ def test_no_error_is_the_exact_oracle_number_for_number(none):
 
 def test_every_case_decides_every_state_and_runs_once_a_seed():
     cases = cases_of(config())
-    assert len({case.name for case in cases}) == len(cases) == 1 + 2 + 7 + 1 + 12
+    assert len({case.name for case in cases}) == len(cases) == 1 + 3 + 7 + 1 + 16
     assert len(outcome().solved) == 6
     assert all(list(s.decisions) == [case.name for case in cases] for s in outcome().solved)
     assert [(r.policy, r.seed) for r in outcome().long_runs] == [(case.name, s) for s in (1, 2) for case in cases]
@@ -153,25 +153,31 @@ def test_a_long_run_is_a_simulation_with_that_text():
             ("survival, no gate", "survival,gate=0", learnt),
             ("survival, fresh", "survival,refresh=1", learnt),
             ("memorised of azure-like", "memorised", elsewhere),
+            ("survival, held", "survival,hold_anchor=yes", learnt),
             ("exact, stale", "oracle,refresh=10", None),
         ):
             policy = make_policy(f"{RULE},horizon=6,predictor={text}")
             run = simulate(requests, policy, asked.scenario.setting, seed=seed, training=training)
             assert run.metrics().to_dict() == ran(forecast)[seed], forecast
-        run = simulate(requests, make_policy("br-0"), asked.scenario.setting, seed=seed)
-        assert run.metrics().to_dict() == ran("br-0")[seed]
+        for name, text in (("br-0", "br-0"), ("no window", f"{RULE},horizon=0")):
+            run = simulate(requests, make_policy(text), asked.scenario.setting, seed=seed)
+            assert run.metrics().to_dict() == ran(name)[seed]
 
 
 def test_differences_are_paired():
     for name in METRICS:
         for forecast in ("survival", "shuffled 1"):
             cost = costs()[forecast].metrics[name]
-            own, exact, myopic = ([ran(f)[s][name] for s in (1, 2)] for f in (forecast, "exact", "br-0"))
+            own, exact, blind, myopic = (
+                [ran(f)[s][name] for s in (1, 2)] for f in (forecast, "exact", "no window", "br-0")
+            )
+            assert cost.to_no_window == over_seeds([a - b for a, b in zip(own, blind, strict=True)])
             assert cost.value == over_seeds(own)
             assert cost.to_exact == over_seeds([a - b for a, b in zip(own, exact, strict=True)])
             assert cost.to_myopic == over_seeds([a - b for a, b in zip(own, myopic, strict=True)])
     assert costs()["exact"].metrics["imbalance_tokens"].to_exact is None
-    assert costs()["none"].metrics["imbalance_tokens"].to_myopic is None
+    assert costs()["no window"].metrics["imbalance_tokens"].to_no_window is None
+    assert costs()["br-0"].metrics["imbalance_tokens"].to_myopic is None
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_others():
@@ -191,6 +197,15 @@ def test_nothing_ends_is_a_gate_that_is_shut():
     policy = make_policy(f"{RULE},horizon=6,predictor=survival,gate=1,refresh=1")
     run = simulate(requests, policy, asked.scenario.setting, seed=1, training=long)
     assert run.metrics().to_dict() == ran("nothing ends")[1]
+
+
+def test_br_h_without_a_window_is_br_0():
+    """With alpha = 1, beta = G and the usual options: number for number, in states and long runs."""
+    found = run_misprediction(config(policies=("br-h:beta=3",), noise=(), bias=(), shuffled=(), states=3, seeds=1))
+    blind = "br-h:horizon=6,beta=3 | no window"
+    assert all(s.decisions[blind].objective == s.decisions["br-0"].objective for s in found.solved)
+    runs = {r.policy: r.metrics.to_dict() for r in found.long_runs}
+    assert runs[blind] == runs["br-0"]
 
 
 def test_two_rules_and_bf_io():
@@ -299,9 +314,9 @@ def test_the_folder_is_complete_and_pandas_reads_it(tmp_path):
     write_misprediction_folder(outcome(), tmp_path / "out", "lbopt study misprediction")
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
     table = pd.read_csv(tmp_path / "out" / "misprediction.csv")
-    assert list(table["forecast"].fillna("none")) == [case.forecast for case in cases_of(config())]
+    assert list(table["forecast"]) == [case.forecast for case in cases_of(config())]
     for forecast, cost in costs().items():
-        row = table[table["forecast"].fillna("none") == forecast].iloc[0]
+        row = table[table["forecast"] == forecast].iloc[0]
         assert row["gap_mean_tokens"] == pytest.approx(cost.gap.gap_mean_tokens, nan_ok=True)
         assert row["imbalance_tokens"] == cost.metrics["imbalance_tokens"].value.mean
     runs = pd.read_csv(tmp_path / "out" / "long_runs.csv")
@@ -326,8 +341,10 @@ def test_tables_say_what_was_found():
     assert "2 seeds" in runs.caption
     assert len(misprediction_csv(outcome())) == len(costs())
     assert len(misprediction_long_run_csv(outcome())) == 2 * len(costs())
-    (line,) = lead(outcome())
-    assert line.startswith(f"{NAME}: more imbalance than br-0 with ")
+    itself, myopic = lead(outcome())
+    assert itself.startswith(f"{NAME}: more imbalance than itself with horizon 0 with ")
+    assert myopic.startswith(f"{NAME}: more imbalance than br-0 with ")
+    assert itself.count(" of 26 forecasts") == myopic.count(" of 26 forecasts") == 1
 
 
 def test_equal_outcomes_give_equal_pictures(tmp_path):
@@ -339,4 +356,4 @@ def test_equal_outcomes_give_equal_pictures(tmp_path):
 
 def test_errors_are_told_apart_however_close():
     names = [v.name for v in variants_of(config(noise=(0.1, 0.1000001), bias=(2.0,), shuffled=(0.25,)))]
-    assert names[2:6] == ["noise 0.1", "noise 0.1000001", "bias 2", "shuffled 0.25"]
+    assert names[3:7] == ["noise 0.1", "noise 0.1000001", "bias 2", "shuffled 0.25"]

@@ -5,9 +5,12 @@ the same for all strengths, so a stronger error is the same error made larger. "
 is a thousand times as long: the rule then plans over the window as if everybody stayed. It is where a gate that is shut
 leads to.
 
+Three things stand beside a rule: br-0; "no window", the rule itself with horizon 0, which has the same options in all
+else and so is the fair one (with alpha = 1, beta = G and its usual options br-h is br-0 then); and the exact forecast.
+
 Learnt forecasts are made anew every ten tokens, the oracle's at every one, and in between a forecast falls by a step a
-token, also one of "outlives the window" (see `Foresight`). So what they cost is in part the price of their age: with
-"fresh" they are made anew at every token too, and "exact, stale" is the truth at the learnt ones' pace.
+token, also one of "outlives the window" (see `Foresight`). So what they cost is in part the price of their age. With
+"fresh" they are made anew at every token too, with "held" that one stays; "exact, stale" is the truth at their pace.
 """
 
 from __future__ import annotations
@@ -20,8 +23,10 @@ from lbopt.studies.misprediction.config import LookAhead, MispredictionConfig
 
 #: The rule that does not look, beside which every other is put.
 MYOPIC = "br-0"
+#: The rule itself with horizon 0, and with the truth.
+NO_WINDOW, EXACT = "no window", "exact"
 
-Kind = Literal["none", "exact", "stale", "noise", "bias", "shuffled", "nothing ends", "survival", "memorised"]
+Kind = Literal["no window", "exact", "stale", "noise", "bias", "shuffled", "nothing ends", "survival", "memorised"]
 
 _NOTHING_ENDS = 1000.0
 #: Tokens between two refreshes of a forecast that is stale, the pace of learnt ones, and of one that is fresh.
@@ -48,6 +53,8 @@ class ForecastVariant:
         The confidence gate; None = the policy's own.
     refresh
         Tokens between two refreshes; None = the policy's own, or else the predictor's.
+    hold_anchor
+        Whether "outlives the window" stays between refreshes; None = the policy's own.
     """
 
     name: str
@@ -57,6 +64,7 @@ class ForecastVariant:
     other: bool = False
     gate: float | None = None
     refresh: int | None = None
+    hold_anchor: bool | None = None
 
     @property
     def learns(self) -> bool:
@@ -79,7 +87,7 @@ class Case:
     @property
     def forecast(self) -> str:
         """The forecast's name."""
-        return "none" if self.variant is None else self.variant.name
+        return MYOPIC if self.variant is None else self.variant.name
 
     @property
     def name(self) -> str:
@@ -89,14 +97,14 @@ class Case:
     @property
     def gate(self) -> float | None:
         """The confidence gate in force."""
-        if self.rule is None or self.variant is None:
+        if self.rule is None or self.variant is None or self.variant.kind == "no window":
             return None
         return self.rule.gate if self.variant.gate is None else self.variant.gate
 
     @property
     def refresh(self) -> int | None:
         """Tokens between two refreshes where rule or variant say so; None = the predictor's own."""
-        if self.rule is None or self.variant is None:
+        if self.rule is None or self.variant is None or self.variant.kind == "no window":
             return None
         return self.rule.refresh if self.variant.refresh is None else self.variant.refresh
 
@@ -104,17 +112,21 @@ class Case:
         """Return the policy, its error drawn by `seed`."""
         if self.rule is None or self.variant is None:
             return make_policy(MYOPIC)
+        if self.variant.kind == "no window":
+            return replace(self.rule, horizon=0)
         predictor = self.variant.predictor
         if self.variant.kind in ("noise", "shuffled"):
             predictor += f";seed={seed}"
         assert self.gate is not None
-        return replace(self.rule, predictor=predictor, gate=self.gate, refresh=self.refresh)
+        held = self.rule.hold_anchor if self.variant.hold_anchor is None else self.variant.hold_anchor
+        return replace(self.rule, predictor=predictor, gate=self.gate, refresh=self.refresh, hold_anchor=held)
 
 
 def variants_of(config: MispredictionConfig) -> list[ForecastVariant]:
-    """Return every forecast of the study, the exact one first."""
+    """Return every forecast of the study, none at all first."""
     found = [
-        ForecastVariant("exact", "exact", "oracle"),
+        ForecastVariant(NO_WINDOW, "no window", ""),
+        ForecastVariant(EXACT, "exact", "oracle"),
         ForecastVariant("exact, stale", "stale", "oracle", refresh=_STALE),
     ]
     kinds: tuple[tuple[Kind, tuple[float, ...]], ...] = (
@@ -136,6 +148,7 @@ def variants_of(config: MispredictionConfig) -> list[ForecastVariant]:
                 ForecastVariant(name, kind, kind, other=other),
                 ForecastVariant(f"{name}, no gate", kind, kind, other=other, gate=0.0),
                 ForecastVariant(f"{name}, fresh", kind, kind, other=other, refresh=_FRESH),
+                ForecastVariant(f"{name}, held", kind, kind, other=other, hold_anchor=True),
             ]
     return found
 

@@ -11,7 +11,7 @@ from lbopt.studies.gap.decisions import summarise
 from lbopt.studies.gap.long_runs import compare
 from lbopt.studies.intervals import MeanOverSeeds
 from lbopt.studies.misprediction.config import MispredictionConfig
-from lbopt.studies.misprediction.forecasts import MYOPIC, Case, cases_of
+from lbopt.studies.misprediction.forecasts import EXACT, MYOPIC, NO_WINDOW, Case, cases_of
 
 #: Metrics of the long runs that are compared.
 METRICS = ("imbalance_tokens", "throughput_tokens_per_second", "tpot_mean_seconds", "waiting_max_steps")
@@ -19,10 +19,13 @@ METRICS = ("imbalance_tokens", "throughput_tokens_per_second", "tpot_mean_second
 
 @dataclass(frozen=True, slots=True)
 class LongRunCost:
-    """One metric over the seeds, and its paired differences; None where no seed has both."""
+    """One metric over the seeds, and its paired differences: to the same rule with the exact forecast and without a
+    window, and to br-0; None where no seed has both.
+    """
 
     value: MeanOverSeeds
     to_exact: MeanOverSeeds | None
+    to_no_window: MeanOverSeeds | None
     to_myopic: MeanOverSeeds | None
 
 
@@ -83,9 +86,11 @@ class MispredictionOutcome:
         cases = cases_of(self.config)
         to_myopic = _differences(self.long_runs, MYOPIC)
         to_exact: dict[tuple[str, str], MeanOverSeeds] = {}
+        to_no_window: dict[tuple[str, str], MeanOverSeeds] = {}
         for rule in self.config.rules:
             own = [run for run in self.long_runs if run.policy.startswith(f"{rule.name} | ")]
-            to_exact |= _differences(own, f"{rule.name} | exact")
+            to_exact |= _differences(own, f"{rule.name} | {EXACT}")
+            to_no_window |= _differences(own, f"{rule.name} | {NO_WINDOW}")
         values: dict[str, dict[str, MeanOverSeeds]] = {}
         seeds: dict[str, int] = {}
         for case in cases:
@@ -97,7 +102,10 @@ class MispredictionOutcome:
             gap = summarise(self.solved, case.name)
             metrics = {
                 name: LongRunCost(
-                    values[case.name][name], to_exact.get((case.name, name)), to_myopic.get((case.name, name))
+                    values[case.name][name],
+                    to_exact.get((case.name, name)),
+                    to_no_window.get((case.name, name)),
+                    to_myopic.get((case.name, name)),
                 )
                 for name in METRICS
                 if values[case.name]
