@@ -63,9 +63,9 @@ def draw_by_strength(costs: Sequence[ForecastCost], axes: Axes, *, long_run: boo
     levels: list[tuple[Case, float]] = []
     for cost in costs:
         value, half = _value(cost, long_run=long_run)
-        if value is None:
-            continue
         variant = cost.case.variant
+        if value is None or (variant is not None and variant.of_runs_alone and not long_run):
+            continue
         if variant is None:
             levels.append((cost.case, value))
         elif variant.kind == "exact":

@@ -40,14 +40,18 @@ def misprediction_tables(outcome: MispredictionOutcome) -> list[Table]:
 
 
 def _gap_table(rule: str, costs: Sequence[ForecastCost], outcome: MispredictionOutcome) -> Table:
-    gaps = [(cost.case, cost.gap) for cost in costs if cost.gap is not None]
+    gaps = [
+        (cost.case, cost.gap)
+        for cost in costs
+        if cost.gap is not None and not (cost.case.variant is not None and cost.case.variant.of_runs_alone)
+    ]
     caption = ""
     if gaps:
         first = gaps[0][1]
         caption = (
             "Imbalance summed over the window, above the optimum of one who knows all ends; "
             f"{first.states} states under {outcome.config.behaviour}: {first.proved} proved, {first.claimed} claimed, "
-            f"{first.open} open. Open ones enter no average."
+            f"{first.open} open. Open ones enter no average. Forecasts are made there and then."
         )
     return Table(
         title=f"{rule}: gap over a window of {outcome.config.horizon} steps, by forecast",

@@ -21,6 +21,7 @@ def test_a_family_is_studied(type_in, here):
     for forecast in ("(br-0)", "(no window)", "exact", "noise 1", "bias 0.5", "shuffled 0.5", "nothing ends"):
         assert shown.count(f"\n{forecast} ") == 2
     assert shown.count("\nsurvival of burstgpt-like, no gate ") == 2
+    assert shown.count("\nsurvival, fresh ") == 1
     assert "more imbalance than br-0 with" in shown
     assert "tables and picture: out" in shown
     run = json.loads((here / "out" / "run.json").read_text())

@@ -71,6 +71,11 @@ class ForecastVariant:
         """Whether it learns from other requests."""
         return self.kind in ("survival", "memorised")
 
+    @property
+    def of_runs_alone(self) -> bool:
+        """Whether it differs from another variant by its age alone: in a frozen state all forecasts are new."""
+        return self.refresh is not None or self.hold_anchor is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
