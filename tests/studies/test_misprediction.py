@@ -279,6 +279,8 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, monkeypatch, place, states, runs):
         ({"policies": ("br-h:gama=1",)}, "policy 'br-h' has no option 'gama'"),
         ({"policies": ("br-h:predictor=survival",)}, "policy 'br-h:predictor=survival' names its own predictor"),
         ({"policies": ("br-h", "br-h")}, "policy 'br-h:horizon=6' is named twice"),
+        ({"policies": ("br-h:horizon=501",)}, "policy 'br-h:horizon=501' looks 501 steps ahead; expected at most 500"),
+        ({"seed": 2**31}, "seed is 2147483648; expected less than 2**31"),
         ({"behaviour": "br-g"}, "unknown policy 'br-g'"),
         ({"horizon": 0}, "horizon is 0; expected 1 to 500 steps to look ahead"),
         ({"horizon": 501}, "horizon is 501"),
@@ -299,6 +301,14 @@ def test_what_cannot_be_studied_is_refused(changes, message):
     with pytest.raises(InputError) as caught:
         config(**changes)
     assert str(caught.value).startswith(message)
+
+
+def test_a_file_too_short_to_learn_from_is_refused(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text("p,o\n3,4\n5,6\n7,8\n")
+    source = RequestSource(trace=str(path), prompt_column="p", output_column="o")
+    with pytest.raises(InputError, match="predictors have nothing to learn from"):
+        run_misprediction(config(requests=source, seeds=1))
 
 
 def test_another_trace_that_is_not_there_is_refused_before_anything_long(monkeypatch):

@@ -32,6 +32,8 @@ _RANGES = {
 
 #: Beyond it, "nothing ends" cannot be told by a believed output a thousand times too long.
 LONGEST_HORIZON = 500
+#: The oracle's seeds end here.
+_SEEDS_END = 2**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,8 @@ class MispredictionConfig:
                     raise InputError(f"{option} is {value:g}; expected {meaning}")
                 if values.count(value) > 1:
                     raise InputError(f"{option} {value:g} is given twice")
+        if self.seed + self.seeds > _SEEDS_END:
+            raise InputError(f"seed is {self.seed}; expected less than 2**31 for the last of {self.seeds} seeds")
         source = self.scenario.requests
         if self.other == source.trace:
             raise InputError(f"the other trace is '{self.other}', which is the trace itself; name another one")
@@ -139,6 +143,10 @@ class MispredictionConfig:
                 raise InputError(
                     f"policy '{spec}' does not look ahead, so no forecast can mislead it; "
                     "use br-h or bf-io with a horizon of at least 1"
+                )
+            if rule.horizon > LONGEST_HORIZON:
+                raise InputError(
+                    f"policy '{spec}' looks {rule.horizon} steps ahead; expected at most {LONGEST_HORIZON}"
                 )
             named = {part.partition("=")[0] for part in spec.partition(":")[2].split(",")}
             if "predictor" in named:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from lbopt.exceptions import InputError
 from lbopt.model import Trace, check_assignment, objective
 from lbopt.policies.decide import decide
 from lbopt.predictors import make_predictor
@@ -90,4 +91,10 @@ def _training(config: MispredictionConfig, seed: int) -> tuple[Trace, Trace]:
     """Return the requests to learn from: others of the same source, and those of the other trace."""
     source = config.scenario.requests
     elsewhere = replace(source, train_on=config.other, train_share=0.0)
-    return source.training_for(seed, num_seeds=config.seeds), elsewhere.training_for(seed)
+    try:
+        own = source.training_for(seed, num_seeds=config.seeds)
+    except InputError as error:
+        raise InputError(
+            f"predictors have nothing to learn from ({error}); take a larger file, or name other requests by --train-on"
+        ) from None
+    return own, elsewhere.training_for(seed)
