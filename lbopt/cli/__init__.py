@@ -20,6 +20,7 @@ from lbopt.cli.race import race
 from lbopt.cli.rerun import rerun
 from lbopt.cli.simulate import simulate
 from lbopt.cli.solve import solve
+from lbopt.cli.study import app as study
 from lbopt.cli.traces import app as traces
 from lbopt.cli.verify import verify
 from lbopt.exceptions import LbOptError
@@ -42,6 +43,7 @@ app.command()(predict)
 app.command()(rerun)
 app.add_typer(traces, name="traces")
 app.add_typer(library, name="library")
+app.add_typer(study, name="study")
 
 
 def _version(wanted: bool) -> None:
