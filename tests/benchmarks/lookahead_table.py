@@ -112,29 +112,48 @@ def with_age_bound(spec):
     return spec + ("," if ":" in spec else ":") + "age_bound=50"
 
 
+def short(spec):
+    """Return a name that fits into a table."""
+    name, _, rest = spec.partition(":")
+    options = dict(part.split("=", 1) for part in rest.split(",")) if rest else {}
+    words = [f"H = {options['horizon']}"] if "horizon" in options else []
+    if name == "br-0" and "stage_switch" in options:
+        words.append("stage 1 alone")
+    if name == "br-h":
+        words.append("tuned")
+    if name == "bf-io" and "gamma" in options:
+        words.append(f"γ = {options['gamma']}")
+    if options.get("new") == "forecast":
+        words.append("ends of waiting known")
+    return ", ".join([f"`{name}`", *words])
+
+
 def markdown(table, groups):
     """Return the table, and what was left undecided."""
     names = " | ".join(label for _, label, _, _ in FIGURES)
-    lines = [f"| forecast | policy | {names} | with an age bound of 50: imbalance | tokens / s |"]
+    lines = [f"| forecast | rule | {names} | bounded: imbalance | tokens / s |"]
     lines.append("|---" * (len(FIGURES) + 4) + "|")
-    undecided = ["| policy | decisions | proved | left open | P50 ms | P99 ms |", "|---" * 6 + "|"]
+    undecided = ["| forecast | rule | decisions | proved | left open | P50 ms | P99 ms |", "|---" * 7 + "|"]
+    written = []
     for group, spec in groups:
         row = table.get(spec)
         if row is None:
             continue
-        shown = spec.replace(f",{EFFORT}", "").replace(f":{EFFORT}", "").replace(f"predictor={group},", "")
-        shown = shown.replace(f",predictor={group}", "").replace("predictor=memorised:bins=20,", "")
+        shown = short(spec)
+        plain = spec.replace(f",{EFFORT}", "").replace(f":{EFFORT}", "")
+        if plain.startswith("br-h"):
+            written.append(plain)
         cells = [f"{row[key] * factor:,.{digits}f}" for key, _, factor, digits in FIGURES]
         bound = table.get(with_age_bound(spec) or "")
         cells += [f"{bound[key]:,.0f}" for key, *_ in FIGURES[:2]] if bound else ["–", "–"]
-        lines.append(f"| {group} | `{shown}` | " + " | ".join(cells) + " |")
+        lines.append(f"| {group} | {shown} | " + " | ".join(cells) + " |")
         if row["tally"]:
             count = sum(row["tally"].values())
             undecided.append(
-                f"| `{shown}` ({group}) | {count:,} | {row['tally'].get('proved', 0) / count:.1%} "
+                f"| {group} | {shown} | {count:,} | {row['tally'].get('proved', 0) / count:.1%} "
                 f"| {row['tally'].get('open', 0):,} | {row['milliseconds_p50']:.1f} | {row['milliseconds_p99']:.0f} |"
             )
-    return "\n".join([*lines, "", *undecided]) + "\n"
+    return "\n".join([*lines, "", *undecided, "", "```text", *written, "```"]) + "\n"
 
 
 def main():
