@@ -14,7 +14,7 @@ from lbopt.policies.naming import named
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import LARGEST_OPTION, Admission, check_age_bound
 from lbopt.policies.projected import DEPARTURES, check_projection, projected_loads, waiting_profiles
-from lbopt.predictors import Foresight
+from lbopt.predictors import Foresight, check_predictor
 
 WINDOW_ORDERS = ("size", "arrival")
 KEYS = ("lexicographic", "product")
@@ -97,6 +97,7 @@ class BrH:
                     f"policy 'br-h': {option} is '{getattr(self, option)}'; expected {' or '.join(allowed)}"
                 )
         check_projection("br-h", self.growth, self.boundary)
+        check_predictor(self.predictor)
         check_age_bound("br-h", self.age_bound)
 
     @property
