@@ -121,7 +121,8 @@ class BrH:
         projected = projected_loads(
             "br-h", observation, self.horizon, self.growth, self.departures, self.boundary == "literal"
         )
-        heaviest = int(projected.max()) + int(observation.sizes.sum())
+        profiles = self._profiles(observation) if self.update == "profile" else observation.sizes[:, None]
+        heaviest = int(projected.max()) + int(profiles.sum(axis=0).max())  # a profile can outgrow its prompt by far
         rewards, penalties = weights(
             self.horizon, self.alpha, self.beta, self.gamma, max(_USUAL_BITS, heaviest.bit_length())
         )
@@ -130,7 +131,6 @@ class BrH:
         if self.update == "profile":
             from lbopt.kernels.routing.br_h_profile import br_h_profile
 
-            profiles = self._profiles(observation)
             br_h_profile(projected, free, profiles, sizes, waited, rewards, penalties, self._options(), choice)
         else:
             from lbopt.kernels.routing.br_h import br_h
