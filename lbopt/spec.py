@@ -26,7 +26,7 @@ def options_of(
 ) -> dict[str, Any]:
     """Read ``option=value,option=value`` by the defaults of `factory`; `given` are options set by the caller alone."""
     known = {
-        option: parameter.default
+        option: parameter
         for option, parameter in inspect.signature(factory).parameters.items()
         if parameter.default is not inspect.Parameter.empty
     }
@@ -41,9 +41,10 @@ def options_of(
     return chosen
 
 
-def _parsed(what: str, value: str, default: Any) -> Any:
-    """Read `value` as the kind of thing that the default is; limits may be 'none'."""
-    if value == "none":
+def _parsed(what: str, value: str, option: inspect.Parameter) -> Any:
+    """Read `value` as the kind of thing that the default is; 'none' is None where the option may be that."""
+    default = option.default
+    if value == "none" and (default is None or "None" in str(option.annotation)):
         return None
     if isinstance(default, str):
         return value

@@ -57,7 +57,7 @@ def scenario(given: dict[str, Any]) -> Scenario:
             output_column=given["output_column"],
             arrival_column=given["arrival_column"],
             skip_malformed=given["skip_malformed"],
-            train_share=given["train_share"] or 0.0,
+            train_share=given["train_share"],
             train_on=given["train_on"],
         ),
         num_workers=given["workers"],

@@ -22,7 +22,7 @@ from lbopt.policies.naming import named
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import LARGEST_OPTION, Admission, check_age_bound
 from lbopt.policies.projection import Projection
-from lbopt.predictors import Foresight
+from lbopt.predictors import Foresight, check_predictor
 from lbopt.solvers import check_solver, solve
 from lbopt.solvers.tie_orders import check_tie_order
 
@@ -103,6 +103,7 @@ class BfIo:
         if not 0 < self.gamma <= 1:
             raise InputError(f"policy 'bf-io': gamma is {self.gamma}; expected a discount in (0, 1]")
         _ = self._projection  # refuses a growth, departures or boundary that cannot be
+        check_predictor(self.predictor)
         if self.foresight is not None and self.tie != "oldest":
             raise InputError(f"policy 'bf-io': tie={self.tie} is for horizon=0; over a window the oldest come first")
 

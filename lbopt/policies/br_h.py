@@ -14,7 +14,7 @@ from lbopt.policies.naming import named
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import LARGEST_OPTION, Admission, check_age_bound
 from lbopt.policies.projection import Projection
-from lbopt.predictors import Foresight
+from lbopt.predictors import Foresight, check_predictor
 
 WINDOW_ORDERS = ("size", "arrival")
 KEYS = ("lexicographic", "product")
@@ -96,6 +96,7 @@ class BrH:
                     f"policy 'br-h': {option} is '{getattr(self, option)}'; expected {' or '.join(allowed)}"
                 )
         _ = self._projection  # refuses a growth, departures or boundary that cannot be
+        check_predictor(self.predictor)
         check_age_bound("br-h", self.age_bound)
 
     @property
@@ -116,8 +117,10 @@ class BrH:
 
     def decide(self, observation: Observation) -> NDArray[np.int64]:
         """Run one scheduling round."""
-        projected = self._projection.of_workers(observation)
-        heaviest = int(projected.max()) + int(observation.sizes.sum())
+        projection = self._projection
+        projected = projection.of_workers(observation)
+        profiles = projection.of_waiting(observation) if self.update == "profile" else observation.sizes[:, None]
+        heaviest = int(projected.max()) + int(profiles.sum(axis=0).max())  # a profile can outgrow its prompt by far
         rewards, penalties = weights(
             self.horizon, self.alpha, self.beta, self.gamma, max(_USUAL_BITS, heaviest.bit_length())
         )
@@ -126,7 +129,6 @@ class BrH:
         if self.update == "profile":
             from lbopt.kernels.routing.br_h_profile import br_h_profile
 
-            profiles = self._projection.of_waiting(observation)
             br_h_profile(projected, free, profiles, sizes, waited, rewards, penalties, self._options(), choice)
         else:
             from lbopt.kernels.routing.br_h import br_h

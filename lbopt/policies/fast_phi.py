@@ -19,7 +19,7 @@ from lbopt.policies.observation import ActiveRequests, Observation
 from lbopt.policies.policy import LARGEST_OPTION, Admission, checked_admission
 from lbopt.policies.projected_fleet import ProjectedFleet
 from lbopt.policies.quadrature import Quadrature
-from lbopt.predictors import Forecast, Foresight, needs_training
+from lbopt.predictors import Forecast, Foresight, check_predictor
 from lbopt.predictors.foresight import LONGEST_HORIZON
 
 _CHOICES = {
@@ -108,7 +108,7 @@ class FastPhi:
             )
         if not isinstance(self.predictor, str):
             raise _wrong("predictor", self.predictor, "survival, memorised or oracle")
-        needs_training(self.predictor)  # refuses unknown names
+        check_predictor(self.predictor)
         self._set(
             "fleet",
             ProjectedFleet(

@@ -10,6 +10,7 @@ from typing import Any
 from lbopt.exceptions import InputError
 from lbopt.instances import Columns, families, open_trace
 from lbopt.model import Trace
+from lbopt.predictors.survival import LEAST_TRAINING
 
 DRAWS = ("auto", "order", "resample")
 DEFAULT_COUNT = 10_000
@@ -34,7 +35,7 @@ class RequestSource:
     format, prompt_column, output_column, arrival_column, skip_malformed
         How to read a file.
     train_share
-        The first share of a file, which predictors learn from and which is not run.
+        The first share of a file, which predictors learn from and which is not run; None leaves it to the study.
     train_on
         Other requests to learn from, in the same terms as `trace`.
     """
@@ -47,7 +48,7 @@ class RequestSource:
     output_column: str | None = None
     arrival_column: str | None = None
     skip_malformed: bool = False
-    train_share: float = 0.0
+    train_share: float | None = None
     train_on: str | None = None
 
     def __post_init__(self) -> None:
@@ -55,13 +56,28 @@ class RequestSource:
             raise InputError(f"draw '{self.draw}' is unknown; expected {', '.join(DRAWS)}")
         if self.count is not None and self.count < 1:
             raise InputError(f"the number of requests is {self.count}; expected at least 1")
-        if not 0 <= self.train_share < 1:
+        if self.train_share is not None and not 0 <= self.train_share < 1:
             raise InputError(f"train_share is {self.train_share}; expected a share from 0 to less than 1")
         if self.is_family and self.train_share:
             raise InputError(f"train_share is for files; predictors learn from other requests of '{self.trace}'")
+        if self.train_on is not None:
+            self._check_other()
         named = (self.prompt_column, self.output_column, self.arrival_column)
         if any(named) and None in named[:2]:
             raise InputError("a CSV file with columns of your own needs both --prompt-column and --output-column")
+
+    def _check_other(self) -> None:
+        """Refuse requests to learn from that are those that are run."""
+        if self.train_share:
+            raise InputError(
+                f"predictors cannot learn both from '{self.train_on}' and from the first {self.train_share:g} of "
+                f"'{self.trace}'; give --train-on or --train-share"
+            )
+        if not self.is_family and self.train_on is not None and _version(self.train_on)[0] == _version(self.trace)[0]:
+            raise InputError(
+                f"predictors would learn from the requests of '{self.trace}' that are run; "
+                "give --train-share, which keeps its first ones for them, or another trace by --train-on"
+            )
 
     @property
     def is_family(self) -> bool:
@@ -85,7 +101,13 @@ class RequestSource:
 
     def in_order(self, *, num_seeds: int = 1) -> bool:
         """Return whether the requests of a file are run as they stand."""
-        return not self.is_family and self._in_order(len(self._whole()), num_seeds)
+        return not self.is_family and self._in_order(self.num_to_run, num_seeds)
+
+    @property
+    def num_to_run(self) -> int:
+        """How many requests of a file are not kept to learn from."""
+        whole = self._whole()
+        return len(whole) - self._num_training(whole)
 
     def _in_order(self, size: int, num_seeds: int) -> bool:
         enough = (self.count or size) <= size
@@ -97,13 +119,20 @@ class RequestSource:
         Without either, a family and a file that is resampled are drawn from once more, with another seed.
         """
         if self.train_on is not None:
-            other = replace(self, trace=self.train_on, train_on=None, train_share=0.0, count=None, draw="order")
+            other = replace(self, trace=self.train_on, train_on=None, train_share=None, count=None, draw="order")
             return other.draw_for(seed + _OTHER_SEED)
         if self.is_family:
             return open_trace(self.trace, count=DEFAULT_COUNT, seed=seed + _OTHER_SEED)
         whole = self._whole()
         if self.train_share:
-            return whole.part(0, self._num_training(whole))
+            kept = self._num_training(whole)
+            if kept < LEAST_TRAINING:
+                raise InputError(
+                    f"a share of {self.train_share:g} of the {len(whole)} requests of '{self.trace}' leaves {kept} to "
+                    f"train a predictor on; expected at least {LEAST_TRAINING}: give a larger --train-share, or other "
+                    "requests by --train-on"
+                )
+            return whole.part(0, kept)
         if self._in_order(len(whole), num_seeds):
             raise InputError(
                 f"nothing is left of '{self.trace}' to train a predictor on; "
@@ -112,10 +141,10 @@ class RequestSource:
         return whole.resampled(DEFAULT_COUNT, seed + _OTHER_SEED)
 
     def _whole(self) -> Trace:
-        return _read_once(replace(self, train_share=0.0, train_on=None), _version(self.trace))
+        return _read_once(replace(self, train_share=None, train_on=None), _version(self.trace))
 
     def _num_training(self, whole: Trace) -> int:
-        return int(self.train_share * len(whole))
+        return int((self.train_share or 0.0) * len(whole))
 
     def columns(self) -> Columns | None:
         """Return the user's columns, if there are any."""

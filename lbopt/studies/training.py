@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.policies import Policy, foresight_of
+from lbopt.policies.replay import Replay
 from lbopt.predictors import needs_training
+from lbopt.studies.requests import RequestSource
 from lbopt.studies.scenario import Scenario
 
 #: The first share of a file that is kept for learning where the user does not say.
@@ -21,12 +24,32 @@ def anybody_learns(policies: Iterable[Policy]) -> bool:
 
 def with_training(scenario: Scenario, policies: Iterable[Policy], *, num_seeds: int = 1) -> Scenario:
     """Return the scenario in which the first part of a file is kept for those that learn, where that is needed."""
-    source = scenario.requests
-    if source.train_on is not None or source.train_share or source.is_family or not anybody_learns(policies):
+    policies, source = list(policies), scenario.requests
+    share = source.train_share
+    if share is None and _is_to_be_divided(source, policies, num_seeds):
+        share = DEFAULT_SHARE
+    if not share:
         return scenario
-    if not source.in_order(num_seeds=num_seeds):
-        return scenario
-    return replace(scenario, requests=replace(source, train_share=DEFAULT_SHARE))
+    for log in (policy.name for policy in policies if isinstance(policy, Replay)):
+        raise InputError(
+            f"'{log}' is a log of all requests of '{source.trace}', so the first {share:g} of them cannot be kept for "
+            "predictors to learn from; give other requests by --train-on, or use the predictor oracle"
+        )
+    kept = replace(source, train_share=share)
+    if source.in_order(num_seeds=num_seeds) and (source.count or 0) > kept.num_to_run:
+        raise InputError(
+            f"{source.count} requests of '{source.trace}' are to be run, and {kept.num_to_run} are left when the first "
+            f"{share:g} are kept for predictors to learn from; ask for fewer by --requests, or give --train-share, "
+            "--train-on or --draw resample"
+        )
+    return replace(scenario, requests=kept)
+
+
+def _is_to_be_divided(source: RequestSource, policies: list[Policy], num_seeds: int) -> bool:
+    """Return whether requests to learn from have to be taken from those of a file."""
+    if source.train_on is not None or source.is_family or not anybody_learns(policies):
+        return False
+    return source.in_order(num_seeds=num_seeds)
 
 
 def training_for(scenario: Scenario, policies: Iterable[Policy], seed: int, *, num_seeds: int = 1) -> Trace | None:

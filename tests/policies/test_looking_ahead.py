@@ -1,14 +1,20 @@
 """br-h and bf-io over a window: their options, what they refuse, and that bf-io solves the program it says."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
 from lbopt.exceptions import InputError
 from lbopt.model import Fleet, StepProblem, Trace, objective
-from lbopt.policies import foresight_of, make_policy
+from lbopt.policies import ActiveRequests, Observation, foresight_of, make_policy
 from lbopt.policies.bf_io import WEIGHT_UNIT
+from lbopt.policies.projected import projected_loads, waiting_profiles
+from lbopt.predictors import Forecast
 from lbopt.simulator import FrozenView, SimulationSetting, sample_states, simulate
 from lbopt.solvers import solve
+
+twin = import_module("naive.br_h")  # the name in the package is that of the function
 
 
 def trace_of(seed, count=400):
@@ -33,7 +39,10 @@ def states(count=6, workers=3, slots=6, seed=0):
         ("br-h:subset=some", "subset is 'some'; expected enumerate or bit-set or all-sums"),
         ("br-h:departures=never", "departures is 'never'; expected cut or fractional or weighted"),
         ("br-h:boundary=dead", "boundary is 'dead'; expected alive or literal"),
-        ("br-h:update=none", "update is 'None'; expected constant or profile"),
+        ("br-h:update=none", "update is 'none'; expected constant or profile"),
+        ("br-h:predictor=orcale", "unknown predictor 'orcale'"),
+        ("br-h:predictor=oracle:nois=3", "predictor 'oracle' has no option 'nois'; it takes noise, bias"),
+        ("bf-io:predictor=memorised:bins=few", "bins is 'few'; expected a number"),
         ("br-h:growth=-1", "growth is -1; expected 0 to"),
         ("br-h:gate=2", "gate is 2.0; expected a chance"),
         ("br-h:floor=-1", "floor is -1.0; expected 0 to"),
@@ -75,6 +84,42 @@ def test_two_requests_are_the_least_to_learn_from():
     setting, one = SimulationSetting(Fleet(2, 4)), Trace(prompt=[3], output=[4], name="lonely")
     with pytest.raises(InputError, match="predictor 'survival' is to be trained on 1 request of 'lonely'"):
         simulate(trace_of(1), make_policy("br-h"), setting, training=one)
+
+
+def test_requests_that_outgrow_their_prompts_do_not_overflow_the_score():
+    """Prompts of a few tokens that grow by a million a step over a long window, scored in exact integers by the twin."""
+    H, n = 1000, 6
+    none, running = np.zeros(2, dtype=np.int64), ActiveRequests([0], [0], [100], [1])
+    seen = Observation(
+        step=1,
+        clock=0.0,
+        loads=[101, 0],
+        free_slots=[6, 6],
+        running=[1, 0],
+        queued=none,
+        queued_tokens=none,
+        sizes=np.arange(1, n + 1),
+        waited=np.zeros(n),
+        requests=np.arange(1, n + 1),
+        active=running,
+        forecast=Forecast(H, np.array([1.0]), np.array([1000.0, 8, 1000, 22, 900, 36])),
+    )
+    policy = make_policy(f"br-h:horizon={H},gamma=1,growth=1000000,update=profile,stage_switch=99,window={n}")
+    expected = twin.br_h(
+        projected=projected_loads("br-h", seen, H, 10**6).tolist(),
+        free=[6, 6],
+        sizes=seen.sizes.tolist(),
+        waited=[0] * n,
+        stage_switch=99,
+        window_size=n,
+        window_order="size",
+        key="lexicographic",
+        age_bound=None,
+        rewards=[1] * (H + 1),
+        penalties=[48] * (H + 1),
+        profile=waiting_profiles("br-h", seen, H, 10**6).tolist(),
+    )
+    assert policy.decide(seen).tolist() == expected
 
 
 def test_a_rule_without_a_window_asks_for_no_forecast():

@@ -1,5 +1,7 @@
 """The text form of policies: every name, every option, and what is said of a wrong one."""
 
+import inspect
+
 import pytest
 from kernels.rules import IMMEDIATE, POOLED
 
@@ -70,7 +72,13 @@ def test_a_wrong_name_or_option_is_named(spec, message):
         make_policy(spec)
 
 
-@pytest.mark.parametrize("spec", ["br-0:window=none", "br-0:stage_switch=none", "max-min:scope=none"])
-def test_none_is_refused_where_there_is_no_none(spec):
-    with pytest.raises(InputError, match=spec.partition(":")[0]):
-        make_policy(spec)
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_none_is_refused_where_there_is_no_none(name):
+    """Any option of any rule takes it as "no limit" or refuses it in a sentence."""
+    for option, parameter in inspect.signature(POLICIES[name]).parameters.items():
+        spec = f"{name}:{option}=none"
+        if "None" in str(parameter.annotation):
+            make_policy(spec)
+        else:
+            with pytest.raises(InputError, match="none"):
+                make_policy(spec)

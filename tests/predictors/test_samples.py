@@ -137,7 +137,9 @@ def test_samples_say_what_the_predictor_says(spec):
         ("memorised:bins=few", r"predictor 'memorised': bins is 'few'; expected a number"),
         ("learned:trees=0", r"predictor 'learned': trees is 0; expected 1 to"),
         ("learned:stride=0", r"predictor 'learned': stride is 0; expected 1 to"),
-        ("learned:depth=none", r"predictor 'learned': depth is None; expected 1 to"),
+        ("learned:depth=none", r"predictor 'learned': depth is 'none'; expected a number"),
+        ("memorised:bins=none", r"predictor 'memorised': bins is 'none'; expected a number"),
+        ("oracle:noise=none", r"predictor 'oracle': noise is 'none'; expected a number"),
         ("learned:seed=-1", r"predictor 'learned': seed is -1; expected 0 to"),
     ],
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.policies import Policy, look_ahead, make_policy
+from lbopt.predictors import check_predictor
 from lbopt.predictors.foresight import LONGEST_HORIZON
 from lbopt.simulator import NEW
 from lbopt.solvers import check_solver
@@ -90,6 +91,8 @@ class GapConfig:
             raise InputError(f"horizon is {self.horizon}; expected 0 to {LONGEST_HORIZON} steps")
         if self.new not in NEW:
             raise InputError(f"new requests '{self.new}' are unknown; expected {' or '.join(NEW)}")
+        if self.predictor is not None:
+            check_predictor(self.predictor)
         check_solver(self.solver, self.time_limit)
 
     def build(self, spec: str) -> Policy:
