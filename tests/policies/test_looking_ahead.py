@@ -9,7 +9,7 @@ from lbopt.exceptions import InputError
 from lbopt.model import Fleet, StepProblem, Trace, objective
 from lbopt.policies import ActiveRequests, Observation, foresight_of, make_policy
 from lbopt.policies.bf_io import WEIGHT_UNIT
-from lbopt.policies.projected import projected_loads, waiting_profiles
+from lbopt.policies.projection import Projection
 from lbopt.predictors import Forecast
 from lbopt.simulator import FrozenView, SimulationSetting, sample_states, simulate
 from lbopt.solvers import solve
@@ -87,7 +87,7 @@ def test_two_requests_are_the_least_to_learn_from():
 
 
 def test_requests_that_outgrow_their_prompts_do_not_overflow_the_score():
-    """Prompts of a few tokens that grow by a million a step over a long window, scored in exact integers by the twin."""
+    """Prompts of a few tokens that grow by a million a step over a long window, scored in integers by the twin."""
     H, n = 1000, 6
     none, running = np.zeros(2, dtype=np.int64), ActiveRequests([0], [0], [100], [1])
     seen = Observation(
@@ -106,7 +106,7 @@ def test_requests_that_outgrow_their_prompts_do_not_overflow_the_score():
     )
     policy = make_policy(f"br-h:horizon={H},gamma=1,growth=1000000,update=profile,stage_switch=99,window={n}")
     expected = twin.br_h(
-        projected=projected_loads("br-h", seen, H, 10**6).tolist(),
+        projected=Projection("br-h", H, 10**6).of_workers(seen).tolist(),
         free=[6, 6],
         sizes=seen.sizes.tolist(),
         waited=[0] * n,
@@ -117,7 +117,7 @@ def test_requests_that_outgrow_their_prompts_do_not_overflow_the_score():
         age_bound=None,
         rewards=[1] * (H + 1),
         penalties=[48] * (H + 1),
-        profile=waiting_profiles("br-h", seen, H, 10**6).tolist(),
+        profile=Projection("br-h", H, 10**6).of_waiting(seen).tolist(),
     )
     assert policy.decide(seen).tolist() == expected
 
