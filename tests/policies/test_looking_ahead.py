@@ -87,7 +87,7 @@ def test_two_requests_are_the_least_to_learn_from():
 
 
 def test_requests_that_outgrow_their_prompts_do_not_overflow_the_score():
-    """Prompts of a few tokens that grow by a million a step over a long window, scored in exact integers by the twin."""
+    """Prompts of a few tokens that grow by a million a step, scored in exact integers by the twin."""
     H, n = 1000, 6
     none, running = np.zeros(2, dtype=np.int64), ActiveRequests([0], [0], [100], [1])
     seen = Observation(
