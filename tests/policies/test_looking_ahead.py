@@ -9,6 +9,7 @@ from lbopt.exceptions import InputError
 from lbopt.model import Fleet, StepProblem, Trace, objective
 from lbopt.policies import ActiveRequests, Observation, foresight_of, make_policy
 from lbopt.policies.bf_io import WEIGHT_UNIT
+from lbopt.policies.ledger import STANDINGS
 from lbopt.policies.projected import projected_loads, waiting_profiles
 from lbopt.predictors import Forecast
 from lbopt.simulator import FrozenView, SimulationSetting, sample_states, simulate
@@ -181,6 +182,10 @@ def test_a_discounted_window_weighs_its_steps_in_sixteenths():
         assert (weighed.work == whole.work[:, :count] * weights[:count]).all()
         policy.decide(seen)
     noted = policy.ledger
+    proved = [STANDINGS[code] == "proved" for code in noted.standing]
+    assert any(proved)
+    for is_proved, bound, imbalance in zip(proved, noted.bound, noted.imbalance, strict=True):
+        assert bound == imbalance or not is_proved  # rounding to whole tokens opens no gap
     assert all(bound <= imbalance for bound, imbalance in zip(noted.bound, noted.imbalance, strict=True))
 
 
