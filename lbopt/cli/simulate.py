@@ -49,7 +49,7 @@ def simulate(
     Example: `lbopt simulate burstgpt-like --policy br-0 --workers 16 --requests 20000`
     """
     from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
-    from lbopt.policies import foresight_of, look_ahead, make_policy
+    from lbopt.policies import LookingAhead, foresight_of, look_ahead, make_policy
     from lbopt.report.folder import check_target
     from lbopt.report.run_folder import FORMAT, write_run_folder
     from lbopt.report.run_table import run_table
@@ -59,6 +59,8 @@ def simulate(
     scenario = options.scenario(context.params)
     chosen = make_policy(policy, look_ahead(horizon, predictor))
     if foresight_of(chosen) is None and (horizon or predictor):
+        if isinstance(chosen, LookingAhead):
+            raise InputError(f"policy '{chosen.name}' looks 0 steps ahead; add --horizon, or leave --predictor out")
         raise InputError(f"policy '{chosen.name}' does not look ahead; leave --horizon and --predictor out")
     scenario = with_training(scenario, [chosen])
     steps = _window(window)

@@ -135,10 +135,11 @@ class BfIo:
         assignment, bound, standing = self._searched(problem, observation.step) or self._solved(problem)
         imbalance = objective(problem, assignment)
         assert bound <= imbalance, f"a bound of {bound} tokens is refuted by {imbalance}"
+        tokens = -(-imbalance // self._unit)
         self.ledger.note(
             step=observation.step,
-            imbalance=-(-imbalance // self._unit),
-            bound=bound // self._unit,
+            imbalance=tokens,
+            bound=tokens if bound == imbalance else bound // self._unit,  # else rounding would open a proved gap
             standing=standing or ("proved" if imbalance == bound else "open"),
             seconds=time.perf_counter() - begin,
         )

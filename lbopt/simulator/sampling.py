@@ -96,7 +96,14 @@ class SampledState:
         chosen = None if data.get("chosen") is None else np.asarray(data["chosen"])
         if chosen is not None and (chosen.shape != (problem.num_requests,) or chosen.dtype.kind not in "iu"):
             raise InputError(f"{source}: chosen is not one worker (or -1) for each of {problem.num_requests} requests")
-        requests = data.get("requests")
+        requests = None
+        if data.get("requests") is not None:
+            requests = FrozenRequests.from_dict(data["requests"], problem, source=source)
+            listed = np.bincount(requests.worker, minlength=problem.num_workers)
+            if "running" in data and (running != listed).any():
+                g = int(np.argmax(running != listed))
+                raise InputError(f"{source} counts {running[g]} running requests on worker {g} and lists {listed[g]}")
+            running = listed
         return cls(
             problem,
             running,
@@ -104,7 +111,7 @@ class SampledState:
             str(data.get("behaviour", "given")),
             step,
             chosen,
-            None if requests is None else FrozenRequests.from_dict(requests, problem, source=source),
+            requests,
         )
 
 

@@ -22,6 +22,6 @@ def lbopt(*words, cwd, **changes):
         env=environment(**changes),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=400,
         check=False,
     )

@@ -394,6 +394,22 @@ def test_policies_that_cannot_be(refused, policy, expected):
     refused(expected, "simulate", *TINY, "-p", policy, "-o", "out")
 
 
+@pytest.mark.parametrize(
+    ("policy", "option", "expected"),
+    [
+        ("jsq", ("-H", 5), "policy 'jsq' does not look ahead; leave --horizon and --predictor out"),
+        ("bf-io", ("--predictor", "oracle"), "policy 'bf-io' looks 0 steps ahead; add --horizon, or leave --pred"),
+        ("br-h:gate=none", (), "gate is 'none'; expected a number"),
+        ("br-h", ("--predictor", "oracl"), "unknown predictor 'oracl': did you mean oracle?"),
+        ("br-h", ("-H", -3), "horizon is -3; expected 0 to"),
+        ("br-h", ("--train-share", 1), "train_share is 1.0; expected a share from 0 to less than 1"),
+        ("br-h", ("--train-on", "absent.csv"), "no file, family or public trace 'absent.csv'"),
+    ],
+)
+def test_windows_and_predictors_that_cannot_be(refused, policy, option, expected):
+    refused(expected, "simulate", *TINY, "-p", policy, *option, "-o", "out")
+
+
 LOG = "worker,start_step\n" + "".join(f"{i % 3},{i // 3}\n" for i in range(60))
 
 

@@ -61,7 +61,7 @@ def test_the_example_of_every_verb_works_when_pasted(here, verb):
         cwd=here,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=400,
         check=False,
         env=environment(PATH=f"{tools}{os.pathsep}{os.environ['PATH']}"),
     )
@@ -299,7 +299,7 @@ def test_a_closed_pipe_does_not_cost_the_report(here):
     """`lbopt gap ... | head -1` loses the end of the tables, not the results of the study."""
     line = " ".join(map(str, (f'"{sys.executable}" -m lbopt', *GAP, "-o out | head -n 1")))
     done = subprocess.run(
-        line, shell=True, cwd=here, env=environment(), capture_output=True, text=True, timeout=60, check=False
+        line, shell=True, cwd=here, env=environment(), capture_output=True, text=True, timeout=400, check=False
     )
     assert "Traceback" not in done.stderr
     assert (here / "out" / "report.html").is_file()

@@ -9,6 +9,7 @@ from lbopt.exceptions import InputError
 from lbopt.model import Fleet, StepProblem, Trace, objective
 from lbopt.policies import ActiveRequests, Observation, foresight_of, make_policy
 from lbopt.policies.bf_io import WEIGHT_UNIT
+from lbopt.policies.ledger import STANDINGS
 from lbopt.policies.projection import Projection
 from lbopt.predictors import Forecast
 from lbopt.simulator import FrozenView, SimulationSetting, sample_states, simulate
@@ -87,7 +88,7 @@ def test_two_requests_are_the_least_to_learn_from():
 
 
 def test_requests_that_outgrow_their_prompts_do_not_overflow_the_score():
-    """Prompts of a few tokens that grow by a million a step over a long window, scored in integers by the twin."""
+    """Prompts of a few tokens that grow by a million a step, scored in exact integers by the twin."""
     H, n = 1000, 6
     none, running = np.zeros(2, dtype=np.int64), ActiveRequests([0], [0], [100], [1])
     seen = Observation(
@@ -202,6 +203,10 @@ def test_a_discounted_window_weighs_its_steps_in_sixteenths():
         assert (weighed.work == whole.work[:, :count] * weights[:count]).all()
         policy.decide(seen)
     noted = policy.ledger
+    proved = [STANDINGS[code] == "proved" for code in noted.standing]
+    assert any(proved)
+    for is_proved, bound, imbalance in zip(proved, noted.bound, noted.imbalance, strict=True):
+        assert bound == imbalance or not is_proved  # rounding to whole tokens opens no gap
     assert all(bound <= imbalance for bound, imbalance in zip(noted.bound, noted.imbalance, strict=True))
 
 

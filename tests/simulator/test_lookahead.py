@@ -134,6 +134,17 @@ def test_frozen_requests_that_do_not_add_up_are_refused():
         SampledState.from_dict(data, source="a file")
 
 
+def test_counts_of_running_requests_are_those_of_the_list():
+    """Projections go by the counts, windows by the list: a file in which they differ would be judged by neither."""
+    state = sample_states(random_trace(4, 200), make_policy("br-0"), SimulationSetting(Fleet(3, 6)), 1)[0][0]
+    data = state.to_dict()
+    wrong = [*data["running"][:-1], data["running"][-1] + 1]
+    with pytest.raises(InputError, match=rf"a file counts {wrong[-1]} running requests on worker 2 and lists"):
+        SampledState.from_dict(data | {"running": wrong}, source="a file")
+    del data["running"]
+    assert SampledState.from_dict(data, source="a file").running.tolist() == state.running.tolist()
+
+
 @pytest.mark.parametrize("spec", ["br-h:horizon=8,predictor=oracle", "br-h:horizon=8", "br-h:horizon=8,update=profile"])
 def test_a_run_is_the_same_twice(spec):
     trace, training, setting = random_trace(7, 400), random_trace(8, 400), SimulationSetting(Fleet(4, 5))

@@ -1,11 +1,15 @@
 """Requests that predictors learn from: which they are, that they are not those that are run, and what is refused."""
 
+import json
+
 import numpy as np
 import pytest
 from studies.small_study import small_config
 
 from lbopt.exceptions import InputError
 from lbopt.policies import make_policy
+from lbopt.report.gap_folder import step_record
+from lbopt.studies.gap import run_gap
 from lbopt.studies.gap.config import with_training as gap_with_training
 from lbopt.studies.requests import RequestSource
 from lbopt.studies.scenario import Scenario
@@ -98,6 +102,17 @@ def test_a_log_of_all_requests_is_not_replayed_over_a_part_of_them(file, tmp_pat
     given = small_config(requests=scenario(file).requests, behaviours=(replay,), policies=(LEARNS,))
     with pytest.raises(InputError, match="is a log of all requests"):
         gap_with_training(given)
+
+
+def test_frozen_problems_say_what_predictors_learned_from(tmp_path):
+    """A problems file does not say whose requests it holds, so the trace that is named may be another."""
+    sampled = run_gap(small_config(policies=("fcfs",), states=2, long_runs=False))
+    problems = tmp_path / "steps.jsonl"
+    problems.write_text("".join(json.dumps(step_record(solved)) + "\n" for solved in sampled.solved))
+    given = {"problems": str(problems), "long_runs": False}
+    (note,) = run_gap(small_config(policies=(LEARNS,), **given)).notes
+    assert "predictors learned from 10000 requests of 'burstgpt-like" in note
+    assert run_gap(small_config(policies=(MYOPIC, KNOWS), **given)).notes == []
 
 
 def test_a_misspelt_predictor_is_named_although_no_rule_looks_ahead():

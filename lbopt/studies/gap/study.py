@@ -28,7 +28,8 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
     policies = _policies(config)
     wants_requests = config.problems is None or config.long_runs
     outcome = GapOutcome(config, _describe(_requests(config, config.seed)) if wants_requests else {})
-    outcome.notes.extend(said_of_training(config.scenario, policies))
+    if config.problems is None:
+        outcome.notes.extend(said_of_training(config.scenario, policies))
     try:
         states, notes = gather_states(config, told)
         outcome.notes.extend(notes)
@@ -39,7 +40,13 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
             if not judged_step_by_step(policy)
         )
         told.begin("solving and deciding", len(states))
-        view = FrozenView(training_for(config.scenario, policies, config.seed, num_seeds=config.seeds))
+        training = training_for(config.scenario, policies, config.seed, num_seeds=config.seeds)
+        if config.problems is not None and training is not None:
+            outcome.notes.append(
+                f"predictors learned from {len(training)} requests of '{training.name}'; where the problems in "
+                f"'{config.problems}' come from others, name those as the trace or by --train-on"
+            )
+        view = FrozenView(training)
         for state in states:
             solved = solve_state(state, config)
             held_back.update(decide_state(solved, policies, view, seed=config.seed))
