@@ -54,6 +54,7 @@ def simulate(
     from lbopt.report.run_folder import FORMAT, write_run_folder
     from lbopt.report.run_table import run_table
     from lbopt.simulator import simulate as run_policy
+    from lbopt.studies.logs import refuse_logs_of_other_requests
     from lbopt.studies.training import said_of_training, training_for, with_training
 
     scenario = options.scenario(context.params)
@@ -62,6 +63,7 @@ def simulate(
         if isinstance(chosen, LookingAhead):
             raise InputError(f"policy '{chosen.name}' looks 0 steps ahead; add --horizon, or leave --predictor out")
         raise InputError(f"policy '{chosen.name}' does not look ahead; leave --horizon and --predictor out")
+    refuse_logs_of_other_requests(scenario.requests, [chosen])
     scenario = with_training(scenario, [chosen])
     steps = _window(window)
     folder = Path(out) if out else None

@@ -250,7 +250,7 @@ def test_the_multiplier_comes_in_thousandths():
         ("iqr:multiplier=-0.5", r"policy 'iqr': multiplier is -0\.5; expected 0 to 1000"),
         ("iqr:multiplier=nan", r"multiplier is nan; expected 0 to 1000"),
         ("iqr:multiplier=inf", r"multiplier is inf; expected 0 to 1000"),
-        ("iqr:multiplier=none", r"multiplier is None; expected 0 to 1000"),
+        ("iqr:multiplier=none", r"multiplier is 'none'; expected a number"),
         ("iqr:percentile=median", r"percentile is 'median'; expected linear or lower or higher or nearest or weibull"),
         ("iqr:admission=late", r"policy 'iqr' cannot use admission 'late'; expected pooled or immediate"),
     ],

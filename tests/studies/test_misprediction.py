@@ -202,7 +202,7 @@ def test_nothing_ends_is_a_gate_that_is_shut():
 def test_br_h_without_a_window_is_br_0():
     """With alpha = 1, beta = G and the usual options: number for number, in states and long runs."""
     found = run_misprediction(config(policies=("br-h:beta=3",), noise=(), bias=(), shuffled=(), states=3, seeds=1))
-    blind = "br-h:horizon=6,beta=3 | no window"
+    blind = "br-h:horizon=6,beta=3.0 | no window"
     assert all(s.decisions[blind].objective == s.decisions["br-0"].objective for s in found.solved)
     runs = {r.policy: r.metrics.to_dict() for r in found.long_runs}
     assert runs[blind] == runs["br-0"]
@@ -239,7 +239,7 @@ def test_a_file_keeps_its_first_fifth_for_learning(tmp_path):
         found = run_misprediction(asked)
         assert (found.trace["training_requests"], found.trace["requests"]) == (40, 160)
         assert len(found.long_runs) == seeds * len(cases_of(asked))
-    assert config(requests=replace(source, train_on="azure-like")).scenario.requests.train_share == 0
+    assert config(requests=replace(source, train_on="azure-like")).scenario.requests.train_share is None
 
 
 # ---------------------------------------------------------------- interruption

@@ -104,6 +104,23 @@ def test_a_log_of_all_requests_is_not_replayed_over_a_part_of_them(file, tmp_pat
         gap_with_training(given)
 
 
+@pytest.mark.parametrize(("given", "seeds"), [({}, 2), ({"draw": "resample"}, 1), ({"count": 101}, 1)])
+def test_a_log_is_not_replayed_over_requests_drawn_anew(file, tmp_path, given, seeds):
+    log = tmp_path / "log.csv"
+    log.write_text("worker,start_time\n" + "".join(f"{i % 8},{i}\n" for i in range(100)))
+    requests = scenario(file, **given).requests
+    for behaviours, policies in (((f"replay:{log}",), (MYOPIC,)), ((MYOPIC,), (f"replay:{log}",))):
+        with pytest.raises(InputError, match=r"is a log of the requests of .* in their order, and here they are drawn"):
+            run_gap(small_config(requests=requests, behaviours=behaviours, policies=policies, seeds=seeds))
+
+
+def test_a_log_of_a_family_is_of_one_seed(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("worker,start_step\n0,0\n")
+    with pytest.raises(InputError, match="is a log of the requests of one seed of 'burstgpt-like'; use --seeds 1"):
+        run_gap(small_config(policies=(f"replay:{log}",), seeds=2))
+
+
 def test_frozen_problems_say_what_predictors_learned_from(tmp_path):
     """A problems file does not say whose requests it holds, so the trace that is named may be another."""
     sampled = run_gap(small_config(policies=("fcfs",), states=2, long_runs=False))

@@ -16,6 +16,7 @@ from lbopt.studies.gap.long_runs import long_run
 from lbopt.studies.gap.optima import solve_state
 from lbopt.studies.gap.outcome import GapOutcome
 from lbopt.studies.gap.states import gather_states
+from lbopt.studies.logs import refuse_logs_of_other_requests
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.training import said_of_training, training_for
 
@@ -104,8 +105,11 @@ def _policies(config: GapConfig) -> list[Policy]:
     doubled = {name for name in names if names.count(name) > 1}
     if doubled:
         raise InputError(f"policy '{doubled.pop()}' is named twice")
-    for spec in config.behaviours:
-        config.build(spec)
+    sampled = [config.build(spec) for spec in config.behaviours]
+    if config.problems is None:
+        source = config.scenario.requests
+        refuse_logs_of_other_requests(source, policies, num_seeds=config.seeds)
+        refuse_logs_of_other_requests(source, sampled, num_seeds=1 if source.is_family else config.seeds)
     if baseline_of(config) not in names:
         raise InputError(f"baseline '{config.baseline}' is not among the policies: {', '.join(names)}")
     return policies

@@ -94,7 +94,7 @@ class MispredictionConfig:
         source = self.scenario.requests
         if self.other == source.trace:
             raise InputError(f"the other trace is '{self.other}', which is the trace itself; name another one")
-        if not source.is_family and source.train_on is None and not source.train_share:
+        if not source.is_family and source.train_on is None and source.train_share is None:
             learning = replace(source, train_share=DEFAULT_SHARE)
             object.__setattr__(self, "scenario", replace(self.scenario, requests=learning))
         self.gap.build(self.behaviour)  # also refuses states, seeds and a time limit that cannot be
