@@ -8,9 +8,9 @@ STAMP := $(VENV)/.installed
 
 help:
 	@echo "make demo       main job on embedded data: G = 8, report in demo-report/report.html"
-	@echo "make test       lint, types, import contract, tests, a reduced profile without compilation, the notebook"
+	@echo "make test       lint, types, import contract, tests, a reduced profile without compilation, the notebooks"
 	@echo "make test-long  the checks that take minutes"
-	@echo "make test-bounds  the kernels' tests with bounds checks in compiled code"
+	@echo "make test-bounds  the kernels' tests with bounds checks in compiled code, some ten minutes"
 	@echo "make bench      speed against the targets: the simulator's, then the exact search's (an hour, goes on if stopped)"
 	@echo "make docs       the manual in docs/_build/html"
 
@@ -41,7 +41,7 @@ test: lint
 test-long: $(STAMP)
 	$(BIN)/python -m pytest -m slow
 
-# Compiled code reads beyond an array without a word; with bounds checks it says so. Half an hour, a cache of its own.
+# Compiled code reads beyond an array without a word; with bounds checks it says so. Minutes, and a cache of its own.
 test-bounds: $(STAMP)
 	NUMBA_BOUNDSCHECK=1 LBOPT_CACHE=$(VENV)/bounds-checked $(BIN)/python -m pytest -m "not slow" \
 		tests/kernels tests/policies tests/simulator tests/predictors \
