@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,6 +34,7 @@ class Forecaster:
         self._remaining = np.zeros(num_requests)
         self._seen = np.full((num_requests, 3), -1, dtype=np.int64)
         self._learner = predictor if isinstance(predictor, LearningPredictor) else None
+        self._sampler = predictor if isinstance(predictor, SamplePredictor) else None
         if self._learner is not None:
             self._learner.begin()
 
@@ -79,24 +78,21 @@ class Forecaster:
             self._remaining,
             self._seen,
         )
-        anchored = (p[count:] < wanted.gate) | (p[count:] == 0)
-        forecast = Forecast(
+        remaining, outlives = self._of_waiting(p[count:], mu[count:])
+        samples, buckets, A = None, None, requests.size
+        if self._sampler is not None:
+            samples, buckets = self._sampler.samples_of(
+                np.concatenate([requests, waiting]), np.concatenate([prompt, waiting_prompt])
+            )
+        return Forecast(
             horizon=wanted.horizon,
             remaining=self._remaining[requests],
-            waiting=self._of_waiting(p[count:], mu[count:], anchored),
-            outlives=self._seen[requests, refresh.ANCHORED] == 1,
-            waiting_outlives=anchored,
-        )
-        if not isinstance(self.predictor, SamplePredictor):
-            return forecast
-        samples, buckets = self.predictor.samples_of(
-            np.concatenate([requests, waiting]), np.concatenate([prompt, waiting_prompt])
-        )
-        return replace(
-            forecast,
+            waiting=remaining,
             samples=samples,
-            active_buckets=buckets[: requests.size],
-            waiting_buckets=buckets[requests.size :],
+            active_buckets=None if buckets is None else buckets[:A],
+            waiting_buckets=None if buckets is None else buckets[A:],
+            outlives=self._seen[requests, refresh.ANCHORED] == 1,
+            waiting_outlives=outlives,
         )
 
     def _ends_within(self, requests: Ints, prompt: Ints, generated: Ints) -> tuple[Floats, Floats]:
@@ -118,8 +114,14 @@ class Forecaster:
             )
         return p, mu
 
-    def _of_waiting(self, p: Floats, mu: Floats, anchored: NDArray[np.bool_]) -> Floats:
-        """Return the remaining steps of requests that start now, gated as those that run."""
-        H = float(self.foresight.horizon)
-        value = np.where(anchored, H, ((1 - p) * H + p * mu).clip(0, H))
-        return np.maximum(value, self.foresight.floor)
+    def _of_waiting(self, p: Floats, mu: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the remaining steps of requests that start now, as those of requests that run, and who outlives."""
+        from lbopt.kernels.forecast import refresh
+
+        wanted, every = self.foresight, np.arange(p.size)
+        remaining, seen = np.empty(p.size), np.empty((p.size, self._seen.shape[1]), dtype=np.int64)
+        refresh.accept(
+            *(every, np.zeros_like(every), every, p, mu),
+            *(wanted.horizon, wanted.gate, wanted.floor, remaining, seen),
+        )
+        return remaining, seen[:, refresh.ANCHORED] == 1
