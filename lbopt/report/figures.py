@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 from matplotlib import rc_context
@@ -20,6 +21,21 @@ def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Axes]:
         axes = figure.add_subplot()
     axes.grid(visible=True, alpha=0.25)
     return figure, axes
+
+
+def png_of(figure: Figure) -> bytes:
+    """Return the figure as PNG, without the name of the program in it: equal data give equal bytes."""
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=130, metadata={"Software": None})
+    return stream.getvalue()
+
+
+def svg_of(figure: Figure, name: str) -> bytes:
+    """Return the figure as SVG, without date and version in it; `name` is what its inner names are made from."""
+    stream = io.BytesIO()
+    with rc_context({"svg.hashsalt": name}):
+        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    return stream.getvalue()
 
 
 def line_style(index: int) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,7 @@ def write_gap_folder(outcome: GapOutcome, folder: Path, command: str) -> None:
             write_csv(target / "long_runs.csv", long_run_csv(outcome))
             differences = compare(outcome.long_runs, baseline_of(outcome.config))
             write_csv(target / "differences.csv", comparison_csv(differences))
-        lines = [json.dumps(step_record(solved)) for solved in outcome.solved]
-        (target / "steps.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        write_states(target / "steps.jsonl", outcome.solved)
         pictures = gap_pictures(outcome)
         for picture in pictures:
             (target / picture.file).write_bytes(picture.data)
@@ -50,6 +50,11 @@ def write_gap_folder(outcome: GapOutcome, folder: Path, command: str) -> None:
         }
 
     write_whole(folder, FORMAT, write)
+
+
+def write_states(path: Path, solved: Sequence[SolvedState]) -> None:
+    """Write solved states, one line each, as `lbopt gap --problems` reads them."""
+    path.write_text("".join(f"{json.dumps(step_record(state))}\n" for state in solved), encoding="utf-8")
 
 
 def step_record(solved: SolvedState) -> dict[str, Any]:

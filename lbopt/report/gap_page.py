@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 import math
 from dataclasses import dataclass
 from importlib.resources import files
@@ -13,7 +12,7 @@ import jinja2
 from matplotlib.figure import Figure
 
 from lbopt.report import numbers
-from lbopt.report.figures import new_figure
+from lbopt.report.figures import new_figure, png_of
 from lbopt.report.gap_distribution import draw_gap_distribution
 from lbopt.report.gap_tables import gap_rows, gap_tables, long_run_tables
 from lbopt.report.imbalance_course import draw_imbalance_course
@@ -115,7 +114,4 @@ def _trace_line(outcome: GapOutcome) -> str:
 
 
 def _picture(figure: Figure, file: str, title: str, caption: str) -> Picture:
-    stream = io.BytesIO()
-    # no date and no version inside, so that equal data give equal bytes
-    figure.savefig(stream, format="png", dpi=130, metadata={"Software": None})
-    return Picture(file, title, caption, stream.getvalue())
+    return Picture(file, title, caption, png_of(figure))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from matplotlib import rc_context
-
+from lbopt.report.figures import png_of, svg_of
 from lbopt.report.folder import write_csv, write_whole
-from lbopt.report.gap_folder import step_record
+from lbopt.report.gap_folder import write_states
 from lbopt.report.misprediction_curves import misprediction_figure
 from lbopt.report.misprediction_tables import misprediction_csv, misprediction_long_run_csv
 from lbopt.report.provenance import provenance
@@ -26,13 +24,10 @@ def write_misprediction_folder(outcome: MispredictionOutcome, folder: Path, comm
         write_csv(target / "misprediction.csv", misprediction_csv(outcome))
         if outcome.long_runs:
             write_csv(target / "long_runs.csv", misprediction_long_run_csv(outcome))
-        lines = [json.dumps(step_record(solved)) for solved in outcome.solved]
-        (target / "steps.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        write_states(target / "steps.jsonl", outcome.solved)
         figure = misprediction_figure(outcome)
-        # no date and no version inside, so that equal data give equal bytes
-        figure.savefig(target / "misprediction.png", dpi=130, metadata={"Software": None})
-        with rc_context({"svg.hashsalt": "misprediction"}):
-            figure.savefig(target / "misprediction.svg", metadata={"Date": None, "Creator": None})
+        (target / "misprediction.png").write_bytes(png_of(figure))
+        (target / "misprediction.svg").write_bytes(svg_of(figure, "misprediction"))
         return {
             "version": FORMAT_VERSION,
             **provenance(command),

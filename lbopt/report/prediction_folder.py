@@ -6,8 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from matplotlib import rc_context
-
+from lbopt.report.figures import png_of, svg_of
 from lbopt.report.folder import write_csv, write_whole
 from lbopt.report.prediction_curves import prediction_figure
 from lbopt.report.prediction_tables import calibration_csv, prediction_csv
@@ -25,10 +24,8 @@ def write_prediction_folder(outcome: PredictionOutcome, folder: Path, command: s
         write_csv(target / "prediction.csv", prediction_csv(outcome))
         write_csv(target / "calibration.csv", calibration_csv(outcome))
         figure = prediction_figure(outcome)
-        # no date and no version inside, so that equal data give equal bytes
-        figure.savefig(target / "prediction.png", dpi=130, metadata={"Software": None})
-        with rc_context({"svg.hashsalt": "prediction"}):
-            figure.savefig(target / "prediction.svg", metadata={"Date": None, "Creator": None})
+        (target / "prediction.png").write_bytes(png_of(figure))
+        (target / "prediction.svg").write_bytes(svg_of(figure, "prediction"))
         how = provenance(command)
         return {
             "version": FORMAT_VERSION,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from importlib.resources import files
 from typing import Any
@@ -11,7 +10,7 @@ import jinja2
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from lbopt.report.figures import new_figure
+from lbopt.report.figures import new_figure, png_of, svg_of
 from lbopt.report.gap_page import Picture
 from lbopt.report.race_numbers import ratio_bracket
 from lbopt.report.race_profile import draw_profile
@@ -109,8 +108,4 @@ def _panels(outcome: RaceOutcome) -> tuple[Picture, bytes]:
 
 def _drawn(figure: Figure, stem: str, title: str, caption: str) -> tuple[Picture, bytes]:
     """Return the figure as PNG and SVG without date and version, so that equal data give equal bytes."""
-    png, svg = io.BytesIO(), io.BytesIO()
-    figure.savefig(png, format="png", dpi=130, metadata={"Software": None})
-    with rc_context({"svg.hashsalt": stem}):
-        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    return Picture(f"{stem}.png", title, caption, png.getvalue()), svg.getvalue()
+    return Picture(f"{stem}.png", title, caption, png_of(figure)), svg_of(figure, stem)
