@@ -171,16 +171,14 @@ class BfIo:
         """Ask lbopt's own search without the formalities of `solve`; None where that cannot answer."""
         if self.solver != "exact" or problem.num_admitted == 0:
             return None
-        from lbopt.solvers.exact import search_exactly, search_known_ends, search_window
+        from lbopt.solvers.exact import search_any_window, search_exactly
         from lbopt.solvers.exact.limits import countdown
 
         clock = countdown(self.time_limit)
         if self.horizon == 0:
             answer = search_exactly(problem, None, clock, effort=self.effort, tie=self.tie, seed=(self.seed, step))
         else:
-            answer = search_window(problem, None, clock, effort=self.effort)
-            if answer.stop == "refused":  # requests end, or slots stay empty
-                answer = search_known_ends(problem, None, clock, effort=self.effort)
+            answer, _ = search_any_window(problem, None, clock, effort=self.effort)
         if answer.stop == "interrupted":  # the search has caught Ctrl-C; the run has to hear of it
             raise KeyboardInterrupt
         return None if answer.assignment is None else (answer.assignment, answer.bound, None)

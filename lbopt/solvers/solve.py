@@ -129,9 +129,8 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
     from lbopt.solvers.exact import (
         most_even,
         most_even_window,
+        search_any_window,
         search_exactly,
-        search_known_ends,
-        search_window,
         written_known_ends_proof,
         written_proof,
         written_window_proof,
@@ -145,10 +144,10 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
     if tie == "leximax":
         load_window_kernel() if problem.horizon else load_kernels()
     remaining = countdown(time_limit)
-    answer = (search_window if problem.horizon else search_exactly)(problem, value, remaining)
-    ends = answer.stop == "refused" and problem.horizon > 0
-    if ends:
-        answer = search_known_ends(problem, value, remaining)
+    if problem.horizon:
+        answer, ends = search_any_window(problem, value, remaining)
+    else:
+        answer, ends = search_exactly(problem, value, remaining), False
     if answer.stop == "refused":
         return None
     assignment = given if answer.assignment is None else answer.assignment
