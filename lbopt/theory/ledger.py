@@ -1,0 +1,17 @@
+"""The ledger: every claim by its name, in the order of the report."""
+
+from __future__ import annotations
+
+from lbopt.spec import unknown
+from lbopt.theory.claim import Claim
+
+_ALL: tuple[Claim, ...] = ()
+
+CLAIMS: dict[str, Claim] = {claim.name: claim for claim in _ALL}
+
+
+def find_claim(name: str) -> Claim:
+    """Return the claim of that name; an InputError names the nearest ones."""
+    if name not in CLAIMS:
+        raise unknown("claim", name, CLAIMS, "; `lbopt check --list` shows all")
+    return CLAIMS[name]
