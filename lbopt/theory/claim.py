@@ -22,6 +22,11 @@ Regime = Mapping[str, Any]
 LEVELS = ("quick", "full")
 
 
+def crossed(first: Sequence[Regime], second: Sequence[Regime]) -> list[Regime]:
+    """Return every regime of `first` joined with every one of `second`."""
+    return [{**one, **two} for one in first for two in second]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """One line of the ledger.

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from lbopt.spec import unknown
 from lbopt.theory.claim import Claim
+from lbopt.theory.claims import berry_esseen, fcfs, lemma_8, slot_law
 
-_ALL: tuple[Claim, ...] = ()
+_ALL: tuple[Claim, ...] = (
+    *slot_law.CLAIMS,
+    *fcfs.CLAIMS,
+    *berry_esseen.CLAIMS,
+    *lemma_8.CLAIMS,
+)
 
 CLAIMS: dict[str, Claim] = {claim.name: claim for claim in _ALL}
 

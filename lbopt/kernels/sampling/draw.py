@@ -40,10 +40,22 @@ def lifetime(drawn: np.uint64, log_keep: float) -> int:
 
 
 @kernel
+def column(drawn: np.uint64, columns: int) -> np.int64:
+    """Return the column 0 .. `columns` - 1 of a table of aliases (Walker 1977) that the upper 32 bits name."""
+    return np.int64(((drawn >> _32) * np.uint64(columns)) >> _32)
+
+
+@kernel
+def height(drawn: np.uint64) -> np.int64:
+    """Return the lower 32 bits: the column's own value if they are below its threshold, else its alias's."""
+    return np.int64(drawn & _LOW)
+
+
+@kernel
 def prompt(drawn: np.uint64, value: Ints, threshold: Ints, other: Ints) -> int:
-    """Return a draw from a table of aliases (Walker 1977): a column by the upper 32 bits, its value or its alias by
-    the lower ones, against a `threshold` of 0 .. 2^32."""
-    column = np.int64(((drawn >> _32) * np.uint64(value.size)) >> _32)
-    if np.int64(drawn & _LOW) < threshold[column]:
-        return value[column]
-    return value[other[column]]
+    """Return the length that `drawn` names in a table of aliases, each (n,) with thresholds 0 .. 2^32.
+
+    Loops that draw one every few nanoseconds write these lines out: counting references to the arrays takes longer.
+    """
+    i = column(drawn, value.size)
+    return value[i] if height(drawn) < threshold[i] else value[other[i]]

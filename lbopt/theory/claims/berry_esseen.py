@@ -1,0 +1,108 @@
+r"""How normal a worker's load is: the distance that BF-IO's proofs bound by Berry and Esseen (equations 13, 27 and 43).
+
+Nothing is sampled: the distance is read off the computed law. For a lattice law of span h its limit is known (Esseen
+1945): sqrt(B) sup |F - Phi| tends to (|mu_3| + 3 h sigma^2) / (6 sqrt(2 pi) sigma^3); the second part is the jump.
+"""
+
+from __future__ import annotations
+
+import math
+
+from lbopt.theory.claim import Claim, Regime
+from lbopt.theory.finding import Finding
+from lbopt.theory.hypotheses import require, require_geometric, require_prompts
+from lbopt.theory.load_law import load_law
+from lbopt.theory.loglog import slope
+from lbopt.theory.prompt_law import PromptLaw
+from lbopt.theory.slot_law import SlotLaw, prompt_slot_law, slot_law
+from lbopt.theory.verdict import Verdict
+
+#: The smallest constant known for sums of equal laws (Shevtsova 2011).
+SHEVTSOVA = 0.4748
+
+
+def measure_bound(*, B: int = 64, p: float = 0.2, s_max: int = 8, rounds: bool = False, seed: int) -> list[Finding]:
+    """Compare the distance with its bound; `rounds` takes the slots of Theorem 1, which differ in prompt alone."""
+    slot, regime = _slot("berry-esseen", p, s_max, rounds)
+    require("berry-esseen", B >= 1, "at least B = 1 slot a worker", f"B is {B}")
+    bound = SHEVTSOVA * slot.third_absolute_moment / (slot.variance**1.5 * math.sqrt(B))
+    return [
+        Finding(
+            regime=f"B={B}, {regime}",
+            quantity="largest distance of a load's distribution from the normal",
+            kind="computed",
+            relation="<=",
+            measured=load_law(slot, B).normal_distance(),
+            predicted=bound,
+            trials=1,
+        )
+    ]
+
+
+def measure_rate(*, p: float = 0.2, s_max: int = 8, rounds: bool = False, seed: int) -> list[Finding]:
+    """Fit the exponent of B, and compare the distance at the largest B with Esseen's limit."""
+    slot, regime = _slot("berry-esseen-rate", p, s_max, rounds)
+    slots = [64, 256, 1024, 4096]
+    distances = [load_law(slot, B).normal_distance() for B in slots]
+    sigma = math.sqrt(slot.variance)
+    limit = (abs(slot.skewness) + 3 / sigma) / (6 * math.sqrt(2 * math.pi))
+    return [
+        Finding(
+            regime=f"B={slots[0]}..{slots[-1]}, {regime}",
+            quantity="exponent of B in that distance",
+            kind="computed",
+            relation="=",
+            measured=slope(slots, distances),
+            predicted=-0.5,
+            tolerance=0.02,
+            trials=len(slots),
+        ),
+        Finding(
+            regime=f"B={slots[-1]}, {regime}",
+            quantity="√B times that distance, against Esseen's limit",
+            kind="computed",
+            relation="=",
+            measured=distances[-1] * math.sqrt(slots[-1]),
+            predicted=limit,
+            tolerance=0.01,
+            trials=1,
+        ),
+    ]
+
+
+def _slot(claim: str, p: float, s_max: int, rounds: bool) -> tuple[SlotLaw, str]:
+    require_prompts(claim, s_max)
+    law = PromptLaw.uniform(s_max)
+    if rounds:
+        return prompt_slot_law(law), f"rounds of equal outputs, {law.name}"
+    require_geometric(claim, p)
+    return slot_law(law, p), f"p={p:g}, {law.name}"
+
+
+_LAWS: tuple[Regime, ...] = ({}, {"p": 0.02, "s_max": 100}, {"p": 0.5, "s_max": 4}, {"rounds": True})
+
+CLAIMS = (
+    Claim(
+        name="berry-esseen",
+        title="How normal a load is",
+        source="BF-IO, equations (13), (27) and (43)",
+        statement=r"$\sup_x |P(Z_g \le x) - \Phi(x)| \le \frac{C}{\sqrt B}\,\frac{E|Y-EY|^3}{\sigma^3}$ "
+        r"with $C = 0.4748$.",
+        refuted_by="A computed distance above the bound.",
+        measure=measure_bound,
+        quick=[{**law, "B": B} for law in _LAWS for B in (1, 16, 256)],
+        full=[{**law, "B": 4**i} for law in _LAWS for i in range(7)],
+        expected=Verdict.HOLDS,
+    ),
+    Claim(
+        name="berry-esseen-rate",
+        title="The rate in Berry and Esseen's bound is the true one",
+        source="lbopt; Esseen (1945) for the limit",
+        statement=r"$\sqrt B\,\sup_x |P(Z_g \le x) - \Phi(x)| \to \frac{|\gamma_1| + 3/\sigma}{6\sqrt{2\pi}}$.",
+        refuted_by="An exponent of B off -1/2 by more than 0.01, or a limit off by more than 1 %.",
+        measure=measure_rate,
+        quick=_LAWS,
+        full=(*_LAWS, {"p": 0.1, "s_max": 10}, {"p": 0.05, "s_max": 1000}),
+        expected=Verdict.HOLDS,
+    ),
+)

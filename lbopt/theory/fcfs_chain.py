@@ -1,0 +1,90 @@
+"""FCFS sampled: the imbalance of a long chain, chunk by chunk, in memory that does not grow with its length."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.kernels.sampling.fcfs_chain import begin_slots, run_slots
+from lbopt.theory.batch_means import (
+    FEWEST_BATCHES,
+    ChainMean,
+    batch_steps,
+    burn_in_steps,
+    chain_mean,
+    means_of_batches,
+)
+from lbopt.theory.growth import LLM, Growth
+from lbopt.theory.normal_maximum import expected_maximum, expected_squared_maximum
+from lbopt.theory.prompt_law import PromptLaw
+from lbopt.theory.streams import slot_streams
+
+#: Steps of a chunk: its four arrays stay in a core's own cache.
+_CHUNK = 8192
+
+#: stream, next_end, offset and ends: four words a slot.
+_BYTES_PER_SLOT = 32
+
+
+def fcfs_imbalances(
+    G: int, B: int, p: float, law: PromptLaw, steps: int, seed: int, growth: Growth = LLM
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the imbalance in tokens of steps 1 .. `steps`, after admission, in consecutive float64 arrays.
+
+    In step 0 all slots are filled at once. Under overload the sizes that FCFS admits are independent draws of the
+    prompt law whatever the arrivals are, so nothing else has to be simulated.
+    """
+    require_memory(G * B * _BYTES_PER_SLOT, f"a chain of G = {G} workers with B = {B} slots")
+    value, threshold, other = law.aliases()
+    log_keep = math.log1p(-p) if p < 1 else -math.inf
+    stream = slot_streams(seed, G, B)
+    next_end, offset, ends = (np.empty((G, B), np.int64) for _ in range(3))
+    unit = growth.unit
+    begin_slots(stream, log_keep, value, threshold, other, unit, next_end, offset, ends)
+    for first in range(1, steps + 1, _CHUNK):
+        length = min(_CHUNK, steps + 1 - first)
+        peak, total = np.empty(length, np.int64), np.empty(length, np.int64)
+        grown = growth.up_to(first, length)
+        run_slots(stream, log_keep, value, threshold, other, unit, grown, first, next_end, offset, ends, peak, total)
+        yield (G * peak - total) / unit
+
+
+def mean_fcfs_imbalance(
+    G: int, B: int, p: float, law: PromptLaw, steps: int, seed: int, growth: Growth = LLM
+) -> ChainMean:
+    """Return the mean imbalance over at least `steps` steps after the burn-in, in whole batches."""
+    cycle = len(growth.cycle)  # a batch holds whole cycles, so that no phase of the growth counts more
+    length, burn_in = cycle * math.ceil(batch_steps(p) / cycle), burn_in_steps(G, B, p)
+    batches = max(FEWEST_BATCHES, math.ceil(steps / length))
+    chunks = fcfs_imbalances(G, B, p, law, burn_in + batches * length, seed, growth)
+    return chain_mean(means_of_batches(chunks, burn_in, length), length)
+
+
+def steps_for(G: int, p: float, accuracy: float) -> int:
+    r"""Return the steps after which the mean imbalance has a standard error of about `accuracy` of itself.
+
+    For normal loads of variance v the covariance of their maximum M and their sum is v, so the imbalance G M - sum has
+    the variance G^2 Var[M] - G v. Two looks count as independent 1/p steps apart: loads have the correlation
+    (1-p)^k after k steps, and their maximum less. A fifth is added for what the law's skewness spreads.
+    """
+    spread = G**2 * (expected_squared_maximum(G) - expected_maximum(G) ** 2) - G
+    relative = math.sqrt(spread) / (G * expected_maximum(G))
+    return math.ceil((1.2 * relative / accuracy) ** 2 / p)
+
+
+def require_memory(needed: int, what: str) -> None:
+    """Refuse, before it begins, what needs more bytes than the machine has."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # a system that does not say
+        return
+    if needed > there:
+        raise InputError(
+            f"{what} needs {needed / 2**30:.1f} GiB of memory, and this machine has {there / 2**30:.1f} GiB; "
+            "take fewer workers or slots"
+        )

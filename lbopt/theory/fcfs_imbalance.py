@@ -1,0 +1,42 @@
+r"""What FCFS costs: the expected imbalance with its constants, and the floor that follows for every comparison.
+
+By the expansion of Cornish and Fisher a sum of B independent slots of variance sigma^2 and skewness gamma_1 has, at the
+normal quantile z, the quantile B mu + sigma sqrt(B) (z + gamma_1 (z^2 - 1) / (6 sqrt(B)) + O(1/B)). The maximum over G
+workers takes z at the maximum Z of G normals, and so, on average,
+
+    E[Imb] = G sigma sqrt(B) [e_G + gamma_1 (E[Z^2] - 1) / (6 sqrt(B)) + O(1/B)]          (sharp form)
+
+with sigma = sigma_s in Theorem 1 and sigma_snap in Theorem 2. At G = 2 the second term vanishes. It grows with log G:
+for few slots and many workers it is no correction, and there the exact law (`load_law`) is the one to use.
+"""
+
+from __future__ import annotations
+
+import math
+
+from lbopt.theory.normal_maximum import expected_maximum, expected_squared_maximum
+
+
+def leading_imbalance(G: int, B: int, sigma: float) -> float:
+    """Return G sigma sqrt(B) e_G, in tokens, for slots of standard deviation `sigma`."""
+    return G * sigma * math.sqrt(B) * expected_maximum(G)
+
+
+def skewness_term(G: int, sigma: float, skewness: float) -> float:
+    """Return the second term of the sharp form in tokens; it does not depend on B."""
+    return G * sigma * skewness * (expected_squared_maximum(G) - 1) / 6
+
+
+def sharp_imbalance(G: int, B: int, sigma: float, skewness: float) -> float:
+    """Return the sharp form, in tokens."""
+    return leading_imbalance(G, B, sigma) + skewness_term(G, sigma, skewness)
+
+
+def improvement_floor(G: int, B: int, sigma: float, s_max: int) -> float:
+    r"""Return the least ratio of imbalances, FCFS over BF-IO, that follows where BF-IO's mean gap is at most `s_max`.
+
+    The mean imbalance is at most (G - 1) times the mean gap, so with the corrected Lemma 4 the ratio is at least
+    G/(G-1) (sigma/s_max) e_G sqrt(B) (1 - o(1)). The printed Theorem 2 has a further factor p, and an unspecified
+    constant in place of e_G / sqrt(log G).
+    """
+    return leading_imbalance(G, B, sigma) / ((G - 1) * s_max)

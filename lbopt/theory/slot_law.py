@@ -1,0 +1,153 @@
+r"""The stationary law of one slot: its prompt plus what it grew since (BF-IO, step 2.A to 2.C and Lemma 8).
+
+A slot is refilled in the step in which its request ends, which happens with probability p in every step whatever came
+before. So the age A, the number of steps since the present request came, is renewed: P(A = a) = p (1 - p)^a on
+a = 0, 1, ..., of mean (1-p)/p, variance (1-p)/p^2 and third central moment (1-p)(2-p)/p^3. The prompt s is independent
+of it, and the size is Y = s + Delta(A), where Delta(a) is the growth of the last a steps. With a constant growth d,
+
+    E[Y]   = E[s] + d (1-p)/p,
+    Var[Y] = Var[s] + d^2 (1-p)/p^2              (sigma_snap^2 at d = 1, eq. 26),
+    mu_3   = mu_3(s) + d^3 (1-p)(2-p)/p^3,
+
+because central moments up to the third add up over independent terms. With a growth that changes from step to step,
+Delta depends on when one looks; the law is then computed from the age law, term by term.
+
+Growths are fractions with one denominator, `unit`, so that the law lives on whole numbers of 1/unit tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.theory.growth import Growth
+from lbopt.theory.prompt_law import PromptLaw
+
+#: Ages whose probability is below this in total are left out; float64 sees no more.
+TAIL = 1e-18
+
+
+def age_mean(p: float) -> float:
+    """E[A], steps."""
+    return (1 - p) / p
+
+
+def age_variance(p: float) -> float:
+    """Var[A], steps squared."""
+    return (1 - p) / p**2
+
+
+def age_third_moment(p: float) -> float:
+    """The third central moment of A, steps cubed."""
+    return (1 - p) * (2 - p) / p**3
+
+
+@dataclass(frozen=True, slots=True)
+class SlotLaw:
+    """The law of a slot's size.
+
+    Parameters
+    ----------
+    probabilities
+        float64 (n,): of the sizes 0, 1/unit, 2/unit, ... tokens.
+    unit
+        Sizes are whole numbers of 1/unit tokens.
+    """
+
+    probabilities: NDArray[np.float64]
+    unit: int = 1
+
+    @property
+    def mean(self) -> float:
+        """Tokens."""
+        return float(self.probabilities @ self._sizes())
+
+    @property
+    def variance(self) -> float:
+        """Tokens squared."""
+        return self._central(2)
+
+    @property
+    def skewness(self) -> float:
+        """gamma_1, without unit."""
+        return float(self._central(3) / self.variance**1.5)
+
+    @property
+    def third_absolute_moment(self) -> float:
+        """E|Y - E[Y]|^3, tokens cubed: what Berry and Esseen divide by."""
+        return float(self.probabilities @ np.abs(self._sizes() - self.mean) ** 3)
+
+    def _central(self, power: int) -> float:
+        return float(self.probabilities @ (self._sizes() - self.mean) ** power)
+
+    def _sizes(self) -> NDArray[np.float64]:
+        return np.arange(self.probabilities.size) / self.unit
+
+
+def snapshot_variance(law: PromptLaw, p: float, growth: float = 1.0) -> float:
+    """Return sigma_snap^2 in tokens squared: of a slot seen at any time, for a constant `growth` a step."""
+    return float(law.variance) + growth**2 * age_variance(p)
+
+
+def snapshot_skewness(law: PromptLaw, p: float, growth: float = 1.0) -> float:
+    """Return gamma_1 of a slot seen at any time."""
+    third = float(law.third_moment) + growth**3 * age_third_moment(p)
+    return float(third / snapshot_variance(law, p, growth) ** 1.5)
+
+
+def prompt_slot_law(law: PromptLaw) -> SlotLaw:
+    """Return the law of a slot in a round of Theorem 1, where nobody differs in age: that of the prompt."""
+    return SlotLaw(law.probabilities())
+
+
+def slot_law(law: PromptLaw, p: float, growth: Fraction | int = 1) -> SlotLaw:
+    """Return the stationary law for a constant `growth` of tokens a step, 0 or more."""
+    return slot_law_seen(law, p, [Fraction(growth)])
+
+
+def slot_law_seen(law: PromptLaw, p: float, latest: Sequence[Fraction | int]) -> SlotLaw:
+    """Return the stationary law at a step whose latest growths were `latest`, newest first, and again from the front.
+
+    A slot of age a has grown by the first a of them.
+    """
+    ages = 1 if p == 1 else 1 + math.ceil(math.log(TAIL) / math.log1p(-_checked(p)))
+    share = p * (1 - p) ** np.arange(ages, dtype=np.float64)
+    return _of_ages(law, share / share.sum(), latest)
+
+
+def slot_law_at(law: PromptLaw, p: float, growth: Growth, step: int) -> SlotLaw:
+    """Return the law in step `step` of a slot that was filled in step 0: nobody is older than `step`."""
+    share = _checked(p) * (1 - p) ** np.arange(step + 1, dtype=np.float64)
+    share[-1] = (1 - p) ** step
+    cycle = len(growth.cycle)
+    return _of_ages(law, share, growth.latest(step % cycle))
+
+
+def _of_ages(law: PromptLaw, share: NDArray[np.float64], latest: Sequence[Fraction | int]) -> SlotLaw:
+    """Return the law of prompt plus growth, where an age of a has the probability `share[a]`."""
+    steps = [Fraction(entry) for entry in latest]
+    if not steps or min(steps) < 0:
+        raise InputError(f"growths are {[str(step) for step in steps]}; expected at least one, none below 0")
+    unit = math.lcm(*(step.denominator for step in steps))
+    each = np.resize(np.array([int(step * unit) for step in steps], np.int64), share.size - 1)
+    grown = np.concatenate(([0], np.cumsum(each)))
+    of_age = np.zeros(int(grown[-1]) + 1)
+    np.add.at(of_age, grown, share)
+    found = np.zeros(of_age.size + law.largest * unit)
+    for length, weight in zip(
+        law.lengths, law.shares, strict=True
+    ):  # shifted copies: all terms positive, no digit lost
+        found[length * unit : length * unit + of_age.size] += float(weight) * of_age
+    return SlotLaw(found, unit)
+
+
+def _checked(p: float) -> float:
+    if not 0 < p <= 1:
+        raise InputError(f"the probability of an end is {p}; expected 0 < p <= 1")
+    return p
