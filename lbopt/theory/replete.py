@@ -1,0 +1,177 @@
+"""Exact BF-IO (H = 0) with a replete pool: the optimum of one step, and the chain it makes, as arrays over steps.
+
+See `lbopt.kernels.sampling.replete` for the optimum and why it is one, and `replete_chain` for the order of a step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.theory.prompt_law import PromptLaw
+
+IntArray = NDArray[np.int64]
+
+#: How a worker's sum is made up of sizes, and which of the optimal levels is taken; the default is the first.
+COMPOSITIONS = ("even", "extreme")
+PEAKS = ("lowest", "raised")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RepleteRun:
+    """What a chain showed after its burn-in; arrays are (steps,), tokens unless said otherwise.
+
+    Parameters
+    ----------
+    G, B, p
+        Workers, slots of each, probability that a slot ends in a step.
+    gap_before, gap_pre, gap
+        D(k-1), D_pre(k), D(k): largest minus smallest load after the step before, before admission and after it.
+    fewest, most
+        min and max over workers of the free slots c_g(k), requests.
+    imbalance
+        Imb(k), after admission.
+    envelope
+        M(k-1): the largest size in a slot after growth.
+    admitted, admitted_tokens
+        Requests admitted, and the sum of their sizes.
+    mean_square
+        Mean over slots of the squared size after growth and before ends, tokens squared.
+    """
+
+    G: int
+    B: int
+    p: float
+    gap_before: IntArray
+    gap_pre: IntArray
+    gap: IntArray
+    fewest: IntArray
+    most: IntArray
+    imbalance: IntArray
+    envelope: IntArray
+    admitted: IntArray
+    admitted_tokens: IntArray
+    mean_square: NDArray[np.float64]
+
+    @property
+    def mean_admitted(self) -> float:
+        """Mean size of an admitted request, tokens."""
+        return float(self.admitted_tokens.sum() / max(1, int(self.admitted.sum())))
+
+    def regular(self, delta: float) -> NDArray[np.bool_]:
+        """Return bool (steps,): the event E_k, every count of free slots within (1 +- delta) p B."""
+        middle = self.p * self.B
+        return np.asarray((self.fewest >= (1 - delta) * middle) & (self.most <= (1 + delta) * middle))
+
+
+def progression(law: PromptLaw) -> tuple[int, int, int]:
+    """Return smallest size v, rung d and number of rungs m of a law on v, v + d, ..., v + m d; an InputError else."""
+    v, m = law.lengths[0], len(law.lengths) - 1
+    d = law.lengths[1] - v if m else 1
+    if law.lengths != tuple(range(v, v + m * d + 1, d)):
+        raise InputError(
+            f"the exact optimum of a replete pool needs sizes in equal steps; the prompt law has {law.lengths}: "
+            "take PromptLaw.uniform or PromptLaw.two_sizes"
+        )
+    return v, d, m
+
+
+def level(loads: Any, slots: Any, law: PromptLaw, *, peak: str = "lowest") -> tuple[int, IntArray]:
+    """Return the least imbalance of one step and int64 (G,) loads after admission, for a pool replete of `law`.
+
+    `loads` and `slots` are int (G,): tokens before admission, free slots.
+    """
+    from lbopt.kernels.sampling.replete import level_replete
+
+    v, d, m = progression(law)
+    before, free = np.asarray(loads, np.int64), np.asarray(slots, np.int64)
+    load = np.empty_like(before)
+    cost = level_replete(before, free, v, d, m, _chosen("peak", peak, PEAKS), np.empty(d, np.int64), load)
+    return int(cost), load
+
+
+def slot_streams(G: int, B: int, seed: int) -> NDArray[np.uint64]:
+    """Return uint64 (G, B): where the stream of each slot begins; the same for every policy that is compared."""
+    starts: NDArray[np.uint64] = np.random.SeedSequence(seed).generate_state(G * B, np.uint64).astype(np.uint64)
+    return starts.reshape(G, B)
+
+
+def settling_steps(G: int, B: int, p: float) -> int:
+    """Return log(10^3 G B) / p steps, rounded up: by then the first lifetime of every slot is over but for 0.1 %."""
+    return math.ceil(math.log(1000 * G * B) / p)
+
+
+def run_replete(
+    G: int,
+    B: int,
+    p: float,
+    law: PromptLaw,
+    steps: int,
+    burn_in: int | None,
+    seed: int,
+    delta: int | tuple[int, ...] = 1,
+    *,
+    composition: str = "even",
+    peak: str = "lowest",
+) -> RepleteRun:
+    """Run the chain on the slot streams of `seed`.
+
+    Parameters
+    ----------
+    G, B, p
+        Workers, slots of each, probability that a slot ends in a step, 0 < p < 1.
+    law
+        Sizes in the pool, in equal steps; their shares do not matter, for a replete pool never lacks one.
+    steps, burn_in
+        Steps recorded, and steps before; None takes `settling_steps`.
+    delta
+        Growth of every size in a step, tokens; several values are used in turn.
+    composition
+        "even": the sizes of a worker's new requests differ by one rung at most; "extreme": as many of the largest
+        as fit, one between, the rest the smallest.
+    peak
+        "lowest" of the optimal loads, or "raised": all loads higher while that costs nothing.
+    """
+    from lbopt.kernels.sampling.replete_chain import COLUMNS, replete_chain
+
+    growth = np.array([delta] if isinstance(delta, int) else delta, np.int64)
+    before = settling_steps(G, B, p) if burn_in is None else burn_in
+    if G < 1 or B < 1 or steps < 1 or before < 1:
+        raise InputError(f"G = {G}, B = {B}, steps = {steps}, burn_in = {before}; each must be at least 1")
+    if not 0 < p < 1:
+        raise InputError(f"p is {p}; the chain needs 0 < p < 1")
+    if growth.size == 0 or growth.min() < 0:
+        raise InputError(f"delta is {delta}; growth is 0 tokens a step or more")
+    v, d, m = progression(law)
+    extreme, raised = _chosen("composition", composition, COMPOSITIONS), _chosen("peak", peak, PEAKS)
+    record, square = np.empty((steps, COLUMNS), np.int64), np.empty(steps, np.float64)
+    streams = slot_streams(G, B, seed)
+    replete_chain(streams, math.log1p(-p), growth, v, d, m, extreme, raised, before, record, square)
+    gap_before, gap_pre, gap, fewest, most, imbalance, envelope, admitted, tokens = record.T
+    return RepleteRun(
+        G=G,
+        B=B,
+        p=p,
+        gap_before=gap_before,
+        gap_pre=gap_pre,
+        gap=gap,
+        fewest=fewest,
+        most=most,
+        imbalance=imbalance,
+        envelope=envelope,
+        admitted=admitted,
+        admitted_tokens=tokens,
+        mean_square=square,
+    )
+
+
+def _chosen(name: str, value: str, known: tuple[str, str]) -> bool:
+    """Return whether the second of two ways was asked for."""
+    if value not in known:
+        raise InputError(f"{name} is '{value}'; expected one of {', '.join(known)}")
+    return value == known[1]
