@@ -5,7 +5,7 @@ brings the two together on an engine. Nothing here knows what the tasks are abou
 """
 
 from lbopt.runner.canonical import canonical_json
-from lbopt.runner.engines import ENGINES, Engine, Isolated, Joblib, Serial, make_engine
+from lbopt.runner.engines import ENGINES, Dask, Engine, Isolated, Joblib, Serial, make_engine
 from lbopt.runner.errors import EngineError, StoreError
 from lbopt.runner.outcome import Failure, Outcome
 from lbopt.runner.run import Progress, Summary, run_tasks
@@ -14,6 +14,7 @@ from lbopt.runner.task import Task
 
 __all__ = [
     "ENGINES",
+    "Dask",
     "Engine",
     "EngineError",
     "Failure",
