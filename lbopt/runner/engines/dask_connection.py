@@ -30,7 +30,7 @@ _QUIET = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 
 @contextmanager
 def connected(address: str | None, jobs: int | None) -> Iterator[Any]:
-    """Give a `distributed.Client` of the scheduler at `address` (host:port), or of a new cluster of `jobs` processes."""
+    """Give a `distributed.Client` of the scheduler at `address` (host:port), or of a new one of `jobs` processes."""
     distributed = _distributed()
     with _muted(), ExitStack() as open_things:
         if address is None:
