@@ -46,13 +46,14 @@ def _parsed(what: str, value: str, option: inspect.Parameter) -> Any:
     default = option.default
     if value == "none" and (default is None or "None" in str(option.annotation)):
         return None
-    if isinstance(default, str):
+    if isinstance(default, str) or (default is None and "str" in str(option.annotation)):
         return value
     if isinstance(default, bool):
         if value not in ("yes", "no"):
             raise InputError(f"{what} is '{value}'; expected yes or no")
         return value == "yes"
-    kind: Callable[[str], Any] = float if isinstance(default, float) else int
+    real = isinstance(default, float) or (default is None and "float" in str(option.annotation))
+    kind: Callable[[str], Any] = float if real else int
     try:
         return kind(value)
     except ValueError:

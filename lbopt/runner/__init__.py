@@ -5,7 +5,8 @@ brings the two together on an engine. Nothing here knows what the tasks are abou
 """
 
 from lbopt.runner.canonical import canonical_json
-from lbopt.runner.engines import ENGINES, Engine, Isolated, Joblib, Serial, make_engine
+from lbopt.runner.collect import Collection, collect
+from lbopt.runner.engines import ENGINES, Dask, Engine, Isolated, Joblib, Serial, make_engine
 from lbopt.runner.errors import EngineError, StoreError
 from lbopt.runner.outcome import Failure, Outcome
 from lbopt.runner.run import Progress, Summary, run_tasks
@@ -14,6 +15,8 @@ from lbopt.runner.task import Task
 
 __all__ = [
     "ENGINES",
+    "Collection",
+    "Dask",
     "Engine",
     "EngineError",
     "Failure",
@@ -28,6 +31,7 @@ __all__ = [
     "Summary",
     "Task",
     "canonical_json",
+    "collect",
     "make_engine",
     "run_tasks",
 ]

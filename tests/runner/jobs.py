@@ -133,3 +133,18 @@ def interrupted_twice():
         time.sleep(1)
     except KeyboardInterrupt:
         raise ValueError("was interrupted") from None
+
+
+def slow_logged(x, log):
+    """Leave a line in `log` when it begins, and take a moment."""
+    logged(x, log)
+    time.sleep(0.05)
+    return x
+
+
+def kills_worker(x, bad):
+    """Answer x, unless it is the bad one, which takes its parent along: the worker of Dask that started it."""
+    if x == bad:
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(60)
+    return x

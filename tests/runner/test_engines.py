@@ -6,7 +6,19 @@ import sys
 import pytest
 
 from lbopt.exceptions import BackendUnavailableError, InputError
-from lbopt.runner import ENGINES, EngineError, Isolated, Joblib, Serial, Store, Summary, Task, make_engine, run_tasks
+from lbopt.runner import (
+    ENGINES,
+    Dask,
+    EngineError,
+    Isolated,
+    Joblib,
+    Serial,
+    Store,
+    Summary,
+    Task,
+    make_engine,
+    run_tasks,
+)
 
 MIXED = [
     *[Task("runner.jobs:double", {"x": x}, x) for x in range(4)],
@@ -31,12 +43,14 @@ def rows_of(path, engine):
 
 
 @pytest.mark.parametrize(
-    "engine", [Joblib(jobs=2), Isolated(jobs=2), Isolated(reuse=True)], ids=["joblib", "isolated", "reuse"]
+    "engine",
+    [Joblib(jobs=2), Joblib(jobs=8), Isolated(jobs=2), Isolated(reuse=True), Dask(jobs=2)],
+    ids=["joblib", "joblib of 8", "isolated", "reuse", "dask"],
 )
 def test_every_engine_gives_the_rows_of_serial(tmp_path, engine):
     """Answers, failures and provenance, whatever the order in which they came."""
-    if engine.name == "joblib":
-        pytest.importorskip("joblib")
+    if engine.name in ("joblib", "dask"):
+        pytest.importorskip("distributed" if engine.name == "dask" else "joblib")
     assert rows_of(tmp_path / "other.sqlite", engine) == rows_of(tmp_path / "serial.sqlite", Serial())
 
 
@@ -73,20 +87,57 @@ def test_joblib_is_asked_for_when_it_is_absent(store, monkeypatch):
         run_tasks(MIXED, store, engine="joblib")
 
 
+def test_dask_is_asked_for_when_it_is_absent(store, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(BackendUnavailableError, match=r"pip install 'lbopt\[dask\]'"):
+        run_tasks(MIXED, store, engine="dask")
+
+
 def test_engines_by_name():
     assert make_engine("serial") == Serial()
     assert make_engine("joblib", jobs=3) == Joblib(jobs=3)
     assert make_engine("isolated", jobs=2, kill_after=1.5, reuse=True) == Isolated(jobs=2, kill_after=1.5, reuse=True)
+    assert make_engine("dask", jobs=2) == Dask(jobs=2)
     assert all(make_engine(name).name == name for name in ENGINES)
+
+
+@pytest.mark.parametrize(
+    ("spec", "engine"),
+    [
+        ("serial:", Serial()),
+        ("joblib:jobs=8", Joblib(jobs=8)),
+        ("joblib:jobs=none", Joblib()),
+        ("isolated:jobs=2,kill_after=1.5,reuse=yes", Isolated(jobs=2, kill_after=1.5, reuse=True)),
+        ("dask:jobs=3", Dask(jobs=3)),
+        ("dask://node-17:8786", Dask(address="node-17:8786")),
+        ("dask://[::1]:8786/", Dask(address="[::1]:8786")),
+    ],
+)
+def test_engines_as_users_write_them(spec, engine):
+    assert make_engine(spec) == engine
+
+
+def test_options_from_python_go_first():
+    assert make_engine("joblib:jobs=8", jobs=2) == Joblib(jobs=2)
 
 
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("jobblib", {}, r"engine is 'jobblib' \(did you mean 'joblib'\?\); expected one of serial, joblib, isolated"),
-        ("dask", {}, r"engine is 'dask'; expected one of serial, joblib, isolated"),
-        ("serial", {"jobs": 2}, "engine 'serial' has no option 'jobs'; it has none"),
-        ("isolated", {"limit": 2}, "engine 'isolated' has no option 'limit'; it has jobs, kill_after, reuse"),
+        ("jobblib", {}, r"unknown engine 'jobblib': did you mean joblib\? \(also dask://host:port\)"),
+        ("x", {}, "unknown engine 'x': known: serial, joblib, isolated, dask"),
+        ("", {}, "unknown engine ''"),
+        ("joblib:job=8", {}, "engine 'joblib' has no option 'job'; it takes jobs"),
+        ("joblib:jobs=many", {}, "engine 'joblib': jobs is 'many'; expected a number"),
+        ("joblib:jobs=0", {}, "jobs is 0; expected an int of at least 1"),
+        ("serial:jobs=2", {}, "engine 'serial' has no option 'jobs'; it takes none"),
+        ("dask://node", {}, "the Dask scheduler is 'node'; expected host:port, as in dask://localhost:8786"),
+        ("dask://node:x", {}, "the Dask scheduler is 'node:x'; expected host:port"),
+        ("dask://:8786", {}, "the Dask scheduler is ':8786'; expected host:port"),
+        ("dask://node:8786/?a=1", {}, r"the Dask scheduler is 'node:8786/\?a=1'; expected host:port"),
+        ("dask://node:8786", {"jobs": 2}, "has the option jobs, 2, and the scheduler node:8786"),
+        ("serial", {"jobs": 2}, "engine 'serial' has no option 'jobs'; it takes none"),
+        ("isolated", {"limit": 2}, "engine 'isolated' has no option 'limit'; it takes jobs, kill_after, reuse"),
         ("isolated", {"jobs": 0}, "jobs is 0; expected an int of at least 1"),
         ("joblib", {"jobs": True}, "jobs is True; expected an int of at least 1"),
         ("isolated", {"kill_after": 0}, "kill_after is 0; expected seconds, more than 0"),

@@ -10,7 +10,7 @@ from runner.processes import RUN, alive, wait_for_rows, wait_until
 
 from lbopt.runner import Store, Summary, Task, run_tasks
 
-ENGINES = ["Serial()", "Joblib(jobs=2)", "Isolated(jobs=2, reuse=True)"]
+ENGINES = ["Serial()", "Joblib(jobs=2)", "Isolated(jobs=2, reuse=True)", "Dask(jobs=2)"]
 
 #: Commits large rows as fast as it can.
 FAST = """
@@ -25,6 +25,12 @@ from lbopt.runner import *
 with Store("store.sqlite") as store:
     run_tasks([Task("runner.jobs:deaf", {"pid_file": "ids"}, None)], store, engine=Isolated())
 """
+
+
+def need(engine):
+    """Skip the test where the package of an engine is absent."""
+    if engine.startswith(("Joblib", "Dask")):
+        pytest.importorskip("joblib" if engine.startswith("Joblib") else "distributed")
 
 
 def goes_on(folder):
@@ -44,8 +50,7 @@ def goes_on(folder):
 @pytest.mark.parametrize("ending", ["kill -9", "ctrl-c"])
 def test_a_run_goes_on_where_it_was_stopped(tmp_path, begin, engine, ending):
     """No stored task is run again, none is lost, and Ctrl-C ends as KeyboardInterrupt without leaving a lock."""
-    if engine.startswith("Joblib"):
-        pytest.importorskip("joblib")
+    need(engine)
     process = begin(RUN, engine)
     wait_for_rows(tmp_path / "store.sqlite", 4)
     if ending == "kill -9":
@@ -60,10 +65,11 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path, begin, engine, ending):
     goes_on(tmp_path)
 
 
-def test_the_terminals_ctrl_c_reaches_the_whole_group(tmp_path, begin):
-    """As from a keyboard: parent and workers of joblib get it at once."""
-    pytest.importorskip("joblib")
-    process = begin(RUN, "Joblib(jobs=2)")
+@pytest.mark.parametrize("engine", [ENGINES[1], ENGINES[3]])
+def test_the_terminals_ctrl_c_reaches_the_whole_group(tmp_path, begin, engine):
+    """As from a keyboard: parent and workers of a pool get it at once."""
+    need(engine)
+    process = begin(RUN, engine)
     wait_for_rows(tmp_path / "store.sqlite", 4)
     os.killpg(process.pid, signal.SIGINT)
     process.communicate(timeout=20)

@@ -170,7 +170,9 @@ def test_an_engine_that_answers_for_another_task_is_stopped(store, tmp_path):
 
 
 def test_importing_the_runner_is_light(begin):
-    """Neither joblib nor NumPy is imported before it is needed."""
-    code = "import sys, lbopt.runner; print([n for n in ('joblib', 'numpy', 'numba', 'ortools') if n in sys.modules])"
+    """Neither joblib, Dask nor NumPy is imported before it is needed."""
+    code = (
+        "import sys, lbopt.runner; print([n for n in ('joblib', 'distributed', 'numpy', 'numba') if n in sys.modules])"
+    )
     shown, said = begin(code).communicate()
     assert (shown.strip(), said) == ("[]", "")

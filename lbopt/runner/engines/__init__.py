@@ -1,37 +1,49 @@
-"""Where tasks run: the table of engines, and `make_engine`, which builds one by name."""
+"""Where tasks run: the table of engines, and `make_engine`, which builds one from what the user writes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.runner.engines.dask_cluster import Dask
 from lbopt.runner.engines.engine import Engine
 from lbopt.runner.engines.isolated import Isolated
 from lbopt.runner.engines.joblib_pool import Joblib
 from lbopt.runner.engines.serial import Serial
+from lbopt.spec import options_of, unknown
 
-__all__ = ["ENGINES", "Engine", "Isolated", "Joblib", "Serial", "make_engine"]
+__all__ = ["ENGINES", "Dask", "Engine", "Isolated", "Joblib", "Serial", "make_engine"]
 
 #: Every engine there is, by the name that the user writes.
-ENGINES: dict[str, type[Serial] | type[Joblib] | type[Isolated]] = {
+ENGINES: dict[str, type[Serial] | type[Joblib] | type[Isolated] | type[Dask]] = {
     "serial": Serial,
     "joblib": Joblib,
     "isolated": Isolated,
+    "dask": Dask,
 }
 
+_SCHEDULER = "dask://"
 
-def make_engine(name: str, **options: Any) -> Engine:
-    """Return the engine of that name with these options."""
+
+def make_engine(spec: str, **options: Any) -> Engine:
+    """Return the engine that ``name``, ``name:option=value,option=value`` or ``dask://host:port`` means.
+
+    `options` are set from Python; they go before those in the text.
+    """
+    if not isinstance(spec, str):
+        raise InputError(f"engine is {spec!r}; expected text such as {', '.join(ENGINES)} or dask://host:port")
+    if spec.startswith(_SCHEDULER):
+        name, text, address = "dask", "", {"address": spec.removeprefix(_SCHEDULER).rstrip("/")}
+    else:
+        name, _, text = spec.partition(":")
+        address = {}
     if name not in ENGINES:
-        near = get_close_matches(str(name), ENGINES, n=1)
-        meant = f" (did you mean '{near[0]}'?)" if near else ""
-        raise InputError(f"engine is {name!r}{meant}; expected one of {', '.join(ENGINES)}")
+        raise unknown("engine", name, ENGINES, " (also dask://host:port)")
     make: Callable[..., Engine] = ENGINES[name]
     known = [entry.name for entry in fields(ENGINES[name])]
     for option in options:
         if option not in known:
-            raise InputError(f"engine '{name}' has no option '{option}'; it has {', '.join(known) or 'none'}")
-    return make(**options)
+            raise InputError(f"engine '{name}' has no option '{option}'; it takes {', '.join(known) or 'none'}")
+    return make(**options_of("engine", name, text, make) | address | options)

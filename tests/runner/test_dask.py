@@ -1,0 +1,245 @@
+"""Engine "dask" on real schedulers and workers of 127.0.0.1: nothing lost, nobody blamed wrongly, one sentence."""
+
+import json
+import logging
+import signal
+import time
+from contextlib import closing
+
+import pytest
+from runner.processes import alive, wait_until
+
+from lbopt.runner import Dask, EngineError, Store, Summary, Task, make_engine, run_tasks
+from lbopt.runner.engines import dask_cluster, dask_connection
+
+distributed = pytest.importorskip("distributed")
+
+SCHEDULER = "from distributed.cli.dask_scheduler import main; main()"
+WORKER = "from distributed.cli.dask_worker import main; main()"
+
+#: A worker on a machine on which lbopt is not installed.
+BARE = f"""
+import sys
+class Absent:
+    def find_spec(name, path=None, target=None):
+        if name == "lbopt":
+            raise ModuleNotFoundError("No module named 'lbopt'", name=name)
+sys.meta_path.insert(0, Absent)
+{WORKER}
+"""
+
+
+class Cluster:
+    """A scheduler and its workers, each a process of its own."""
+
+    def __init__(self, begin, folder):
+        self._begin = begin
+        words = ("--host", "127.0.0.1", "--port", 0, "--no-dashboard", "--scheduler-file", folder / "scheduler.json")
+        self.scheduler = begin(SCHEDULER, *words)
+        wait_until((folder / "scheduler.json").exists)
+        address = json.loads((folder / "scheduler.json").read_text())["address"]
+        self.spec = "dask://" + address.removeprefix("tcp://")
+        self._address = address
+        self.workers = []
+
+    def add(self, code=WORKER, *words):
+        words = ("--nthreads", 1, "--no-nanny", "--no-dashboard", "--host", "127.0.0.1", *words)
+        self.workers.append(self._begin(code, self._address, *words))
+        return self.workers[-1]
+
+
+@pytest.fixture
+def cluster(begin, tmp_path):
+    made = Cluster(begin, tmp_path)
+    yield made
+    for process in [*made.workers, made.scheduler]:
+        process.kill()
+
+
+def logged(folder, numbers):
+    return [Task("runner.jobs:slow_logged", {"x": x, "log": str(folder / "calls.txt")}, None) for x in numbers]
+
+
+def answers(store):
+    return [(row.task.text, row.status, row.answer, row.attempts) for row in store.rows()]
+
+
+def test_a_worker_is_killed_half_way(tmp_path, cluster, store):
+    """Its tasks are run by the other one, and the store holds what an undisturbed run stores."""
+    tasks = logged(tmp_path, range(30))
+    victim, _ = cluster.add(), cluster.add()
+
+    def kill(summary, outcome):
+        if summary.computed == 10:
+            victim.send_signal(signal.SIGKILL)
+
+    assert run_tasks(tasks, store, engine=cluster.spec, progress=kill) == Summary(computed=30)
+    assert victim.wait(20) == -signal.SIGKILL
+    with Store(tmp_path / "serial.sqlite") as serial:
+        run_tasks(tasks, serial)
+        assert answers(serial) == answers(store)
+    calls = (tmp_path / "calls.txt").read_text().split()
+    assert len(calls) <= 60 + 4  # once in each store, and what the victim had
+
+
+def test_workers_may_come_late(tmp_path, cluster, store, caplog, monkeypatch):
+    """A batch system starts them when it is their turn; the user hears why nothing moves."""
+    monkeypatch.setattr(dask_cluster, "_LOOK_SECONDS", 0.1)
+    engine = make_engine(cluster.spec)
+
+    class Late:
+        def filter(self, record):
+            cluster.add()
+            return True
+
+    logging.getLogger(dask_cluster.__name__).addFilter(late := Late())
+    try:
+        assert run_tasks(logged(tmp_path, range(3)), store, engine=engine) == Summary(computed=3)
+    finally:
+        logging.getLogger(dask_cluster.__name__).removeFilter(late)
+    assert "has no worker; waiting for one" in caplog.text
+
+
+def test_a_cluster_that_stays_empty(store, cluster, monkeypatch):
+    monkeypatch.setattr(dask_cluster, "PATIENCE_SECONDS", 0.5)
+    with pytest.raises(EngineError, match=r"has had no worker for 0 s; start some with `dask worker 127"):
+        run_tasks([Task("runner.jobs:double", {"x": 1}, None)], store, engine=cluster.spec)
+
+
+def test_a_scheduler_that_dies(tmp_path, store, cluster):
+    """One sentence; what had ended is stored, and the run goes on elsewhere."""
+    cluster.add()
+
+    def kill(summary, outcome):
+        if summary.computed == 3:
+            cluster.scheduler.kill()
+
+    with pytest.raises(EngineError, match=r"the Dask scheduler at 127.0.0.1:\d+ is gone; start it and run again"):
+        run_tasks(logged(tmp_path, range(20)), store, engine=cluster.spec, progress=kill)
+    assert len(store) >= 3
+    assert run_tasks(logged(tmp_path, range(20)), store).remaining == 0
+
+
+def test_a_worker_of_another_version(store, cluster, monkeypatch):
+    cluster.add()
+    monkeypatch.setattr(dask_cluster, "provenance", lambda: {"lbopt": "9.9"})
+    with pytest.raises(EngineError, match=r"worker of the Dask cluster has lbopt .*, and this is lbopt 9.9; install"):
+        run_tasks([Task("runner.jobs:double", {"x": 1}, None)], store, engine=cluster.spec)
+    assert len(store) == 0
+
+
+def test_a_worker_without_lbopt(store, cluster):
+    cluster.add(BARE)
+    with pytest.raises(EngineError, match=r"a worker of the Dask cluster has no lbopt; install lbopt \d"):
+        run_tasks([Task("runner.jobs:double", {"x": 1}, None)], store, engine=cluster.spec)
+    assert len(store) == 0
+
+
+def test_a_scheduler_of_another_dask(store, cluster, monkeypatch):
+    monkeypatch.setattr(distributed, "__version__", "2019.1.0")
+    with pytest.raises(EngineError, match=r"runs distributed 20.*, and this machine distributed 2019.1.0; install"):
+        run_tasks([Task("runner.jobs:double", {"x": 1}, None)], store, engine=cluster.spec)
+
+
+def test_closed_early(tmp_path, cluster):
+    """What waits is cancelled; what runs is killed with everything that it started, and the worker stays."""
+    worker = cluster.add()
+    tasks = [Task("runner.jobs:double", {"x": 1}, None), Task("runner.jobs:deaf", {"pid_file": "ids"}, None)]
+    tasks += [Task("runner.jobs:deaf", {"pid_file": f"never{x}"}, None) for x in range(5)]
+    with closing(make_engine(cluster.spec).run(tasks)) as outcomes:
+        assert next(outcomes).key == tasks[0].key
+        wait_until((tmp_path / "ids").exists)
+    wait_until(lambda: not any(map(alive, (tmp_path / "ids").read_text().split())), within=10)
+    time.sleep(0.5)
+    assert worker.poll() is None
+    assert list(tmp_path.glob("never*")) == []
+    with distributed.Client(cluster._address, set_as_default=False) as client:
+        assert sum(map(len, client.processing().values())) == 0
+
+
+def test_a_task_that_crashes_costs_no_worker(store):
+    """The guilty task fails with its signal and last words; all others get their answers."""
+    tasks = [Task("runner.jobs:dies_or", {"x": x, "bad": 2}, None) for x in range(6)]
+    assert run_tasks(tasks, store, engine="dask:jobs=1") == Summary(computed=5, failed=1)
+    (row,) = store.rows("failed")
+    assert (row.task, row.failure.kind, row.provenance["engine"]) == (tasks[2], "died", "dask")
+    assert "by SIGSEGV" in row.failure.message
+    assert "in dies_or" in row.failure.traceback
+
+
+def test_a_task_whose_workers_always_die(store):
+    """Dask gives up on it after a few, it is stored as a failure, and the run ends with all other answers."""
+    tasks = [Task("runner.jobs:kills_worker", {"x": x, "bad": 2}, None) for x in range(4)]
+    assert run_tasks(tasks, store, engine="dask:jobs=2").remaining == 0
+    row = store.get(tasks[2])
+    assert (row.failure.kind, row.failure.message) == (
+        "died",
+        "every Dask worker that was given the task died while it had it",
+    )
+
+
+def test_the_window(tmp_path, store, monkeypatch):
+    """No more tasks are with the cluster than keep it busy."""
+    monkeypatch.setattr(dask_cluster, "_AT_LEAST", 3)
+    monkeypatch.setattr(dask_cluster, "_PER_THREAD", 1)
+    seen = []
+    give = dask_cluster._Cluster._give
+
+    def watched(self, task):
+        give(self, task)
+        seen.append(len(self._given))
+
+    monkeypatch.setattr(dask_cluster._Cluster, "_give", watched)
+    tasks = [Task("runner.jobs:double", {"x": x}, x) for x in range(20)]
+    assert run_tasks(tasks, store, engine=Dask(jobs=1)) == Summary(computed=20)
+    assert (len(seen), max(seen)) == (20, 3)
+
+
+#: Says what went wrong in one sentence on standard output; whatever else is said comes on standard error.
+ASK = """
+import sys
+from lbopt.exceptions import LbOptError
+from lbopt.runner import *
+from lbopt.runner.engines import dask_connection
+dask_connection.CONNECT_SECONDS = 1.0
+try:
+    with Store("store.sqlite") as store:
+        print(run_tasks([Task("runner.jobs:double", {"x": 1}, None)], store, engine=sys.argv[1]))
+except LbOptError as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
+def test_a_scheduler_that_does_not_answer(begin):
+    """One sentence, after a time that is stated, and nothing of Dask's on standard error."""
+    shown, said = begin(ASK, "dask://127.0.0.1:9").communicate(timeout=30)
+    assert shown == (
+        "EngineError: no Dask scheduler answers at 127.0.0.1:9 within 1 s; is `dask scheduler` running there, and can "
+        "this machine reach it?\n"
+    )
+    assert said == ""
+    assert dask_connection.CONNECT_SECONDS == 10.0
+
+
+def test_a_stranger_at_the_address(begin):
+    """Somebody listens who is no scheduler."""
+    import http.server
+    import threading
+
+    class Quiet(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *given):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        shown, said = begin(ASK, f"dask://127.0.0.1:{server.server_port}").communicate(timeout=30)
+        server.shutdown()
+    assert shown.startswith("EngineError: no Dask scheduler answers at 127.0.0.1:")
+    assert said == ""
+
+
+def test_a_local_cluster_says_nothing_and_leaves_nothing(begin, tmp_path):
+    shown, said = begin(ASK, "dask:jobs=1").communicate(timeout=60)
+    assert (shown, said) == ("Summary(computed=1, skipped=0, failed=0, remaining=0)\n", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["store.sqlite"]
