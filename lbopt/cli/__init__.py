@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from lbopt import __version__
+from lbopt.cli.check import check
 from lbopt.cli.gap import gap
 from lbopt.cli.library import app as library
 from lbopt.cli.predict import predict
@@ -40,6 +41,7 @@ app.command()(solve)
 app.command()(verify)
 app.command()(race)
 app.command()(predict)
+app.command()(check)
 app.command()(rerun)
 app.add_typer(traces, name="traces")
 app.add_typer(library, name="library")

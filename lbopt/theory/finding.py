@@ -111,6 +111,10 @@ class Finding:
         law = stats.norm() if self.dof is None else stats.t(self.dof)
         return float(min(1.0, (2 if self.relation == "=" else 1) * law.sf(score)))
 
+    def strain(self) -> float:
+        """Return the share of the prediction by which the measured value misses it, or comes nearest to that."""
+        return self._excess() / max(abs(self.predicted), 1e-300)
+
     def interval(self, share: int = 1) -> tuple[float, float] | None:
         """Return the two-sided interval of the measured value, one of `share` in the joint 99 % region."""
         from scipy import stats

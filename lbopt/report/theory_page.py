@@ -1,0 +1,90 @@
+"""The report of a check, as a page that needs nothing else and as Markdown for the manual."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from latex2mathml.converter import convert
+from markupsafe import Markup, escape
+
+from lbopt.report.gap_tables import Table
+from lbopt.report.theory_tables import finding_table, verdict_lead, verdict_table
+from lbopt.studies.check import CheckOutcome, ClaimOutcome
+
+_FORMULA = re.compile(r"\$([^$]+)\$")
+
+
+def render_theory_page(outcome: CheckOutcome, provenance: dict[str, Any], command: str) -> str:
+    """Return the page as HTML; formulas are MathML."""
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string(files("lbopt.report").joinpath("theory_page.html.jinja").read_text("utf-8"))
+    return template.render(
+        version=provenance["versions"]["lbopt"],
+        machine=f"{provenance['processor']}, {provenance['cpu_count']} cores",
+        lead=verdict_lead(outcome),
+        interrupted=outcome.interrupted,
+        notes=outcome.notes,
+        verdicts=verdict_table(outcome),
+        claims=[
+            (one, finding_table(one), with_formulas(one.claim.statement), again(one, outcome)) for one in outcome.claims
+        ],
+        command=command,
+        versions=", ".join(f"{name} {version}" for name, version in provenance["versions"].items()),
+    )
+
+
+def theory_markdown(outcome: CheckOutcome, provenance: dict[str, Any], command: str) -> str:
+    """Return the report as Markdown with formulas between dollar signs."""
+    parts = [
+        "# The theory, checked",
+        f"{verdict_lead(outcome)} Made by `{command}` in {outcome.seconds:.0f} s with lbopt "
+        f"{provenance['versions']['lbopt']}; {provenance['processor']}, {provenance['cpu_count']} cores.",
+        "## Verdicts",
+        _markdown_table(verdict_table(outcome), links=True),
+    ]
+    for one in outcome.claims:
+        table = finding_table(one)
+        parts += [
+            f"({one.claim.name})=\n## {one.claim.name}: {one.verdict.value}",
+            f"{one.claim.title}. {one.claim.source}.",
+            one.claim.statement,
+            f"*Refuted by:* {one.claim.refuted_by}",
+            *([f"*Remark:* {one.claim.remark}"] if one.claim.remark else []),
+            _markdown_table(table),
+            f"Again: `{again(one, outcome)}`",
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def with_formulas(text: str) -> Markup:
+    """Return text as HTML, with what stands between dollar signs as MathML."""
+    parts = _FORMULA.split(text)
+    return Markup("").join(Markup(convert(part)) if place % 2 else escape(part) for place, part in enumerate(parts))
+
+
+def again(one: ClaimOutcome, outcome: CheckOutcome) -> str:
+    """Return the command that measures a claim again."""
+    name = one.claim.name
+    if one.chosen.own:
+        name += ":" + ",".join(f"{option}={_written(value)}" for option, value in one.chosen.regimes[0].items())
+    return f"lbopt check {name} --{outcome.config.level} --seed {outcome.config.seed}"
+
+
+def _written(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _markdown_table(table: Table, *, links: bool = False) -> str:
+    """Return a pipe table; the first column links to the section of its name."""
+    rows = [[_plain(cell) for cell in row] for row in table.rows]
+    if links:
+        rows = [[f"[{row[0]}](#{row[0]})", *row[1:]] for row in rows]
+    lines = [list(table.headers), ["---"] * len(table.headers), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _plain(cell: str) -> str:
+    return cell.replace("|", "\\|").replace("\n", " ").replace("*", "\\*").replace("_", "\\_").replace("{", "\\{")

@@ -1,0 +1,113 @@
+"""The tables of a check: the ledger, the verdicts, and the findings of one claim."""
+
+from __future__ import annotations
+
+from lbopt.report import numbers
+from lbopt.report.gap_tables import Table
+from lbopt.studies.check import CheckOutcome, ClaimOutcome
+from lbopt.theory.finding import Finding
+from lbopt.theory.ledger import CLAIMS
+from lbopt.theory.verdict import Verdict
+
+_SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
+
+
+def ledger_table() -> Table:
+    """Return all claims of the ledger."""
+    rows = [(one.name, one.title, one.source, one.expected.value) for one in CLAIMS.values()]
+    return Table(
+        "The ledger",
+        "Check one by its name: lbopt check NAME. A regime of your own: lbopt check NAME:parameter=value.",
+        ("claim", "says", "source", "found"),
+        rows,
+    )
+
+
+def verdict_table(outcome: CheckOutcome) -> Table:
+    """Return a row per claim: the finding that decides it."""
+    return Table(
+        "Verdicts",
+        "A row shows the finding that decides the claim: a violation, or the least probable of its averages. "
+        "Intervals are joint 99 % ones over the claim's regimes.",
+        ("claim", "where", "measured", "interval", "claimed", "p-value", "trials", "verdict"),
+        [_verdict_row(one) for one in outcome.claims],
+    )
+
+
+def finding_table(one: ClaimOutcome) -> Table:
+    """Return a row per finding of a claim."""
+    return Table(
+        f"{one.claim.name}: {one.claim.title}",
+        one.claim.remark or one.claim.refuted_by,
+        ("regime", "quantity", "measured", "interval", "claimed", "trials", "verdict", "note"),
+        [_finding_row(one, finding) for finding in one.findings],
+    )
+
+
+def verdict_lead(outcome: CheckOutcome) -> str:
+    """Return the answer in a sentence or two."""
+    counts = {verdict: sum(one.verdict is verdict for one in outcome.claims) for verdict in Verdict}
+    said = ", ".join(f"{count} {verdict.value}" for verdict, count in counts.items() if count)
+    other = [one for one in outcome.claims if not one.as_expected]
+    text = f"{len(outcome.claims)} claims: {said}."
+    for one in other:
+        text += f" {one.claim.name} was expected to be {one.claim.expected.value}, and is {one.verdict.value}."
+    return text if other else f"{text} Every verdict is the ledger's."
+
+
+def number(value: float) -> str:
+    """Return a number with six digits at most, and a true minus sign."""
+    return f"{value:,.6g}".replace("-", "−")
+
+
+def _verdict_row(one: ClaimOutcome) -> tuple[str, ...]:
+    finding = one.tightest
+    if finding is None:
+        return (one.claim.name, "nothing was measured", *["–"] * 5, one.verdict.value)
+    trials = sum(other.trials for other in one.findings)
+    return (
+        one.claim.name,
+        f"{finding.quantity}; {finding.regime}",
+        number(finding.measured),
+        _interval(one, finding),
+        _claimed(finding),
+        _chance(finding),
+        numbers.whole(trials),
+        one.verdict.value,
+    )
+
+
+def _finding_row(one: ClaimOutcome, finding: Finding) -> tuple[str, ...]:
+    notes = [finding.note, f"outside: {finding.outside}" if finding.outside else ""]
+    if finding.kind == "exact":
+        notes.insert(0, f"{finding.violations} violations")
+    if finding.undecided:
+        notes.append(f"{finding.undecided} optima not proved")
+    if finding.counterexample:
+        notes.append(str(finding.counterexample["says"]))
+    return (
+        finding.regime,
+        finding.quantity,
+        number(finding.measured),
+        _interval(one, finding),
+        _claimed(finding),
+        numbers.whole(finding.trials),
+        one.judged(finding).value,
+        "; ".join(note for note in notes if note),
+    )
+
+
+def _interval(one: ClaimOutcome, finding: Finding) -> str:
+    found = finding.interval(one.share)
+    return "exact" if found is None else f"{number(found[0])} … {number(found[1])}"
+
+
+def _claimed(finding: Finding) -> str:
+    if finding.kind == "fit":
+        return "fits"
+    slack = f" ± {100 * finding.tolerance:g} %" if finding.tolerance > 1e-6 else ""
+    return f"{_SIGNS[finding.relation]} {number(finding.predicted)}{slack}"
+
+
+def _chance(finding: Finding) -> str:
+    return f"{finding.p_value():.2g}" if finding.is_sampled else "–"

@@ -1,0 +1,89 @@
+"""What to check: claims by name, each in the regimes of a level or in one that the user gives."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import lbopt
+from lbopt.exceptions import InputError
+from lbopt.runner import Task, canonical_json
+from lbopt.spec import options_of
+from lbopt.theory.claim import Claim, Regime
+from lbopt.theory.ledger import CLAIMS, find_claim
+
+MEASURED = "lbopt.studies.check.measured:measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A claim and the regimes in which it is measured; `own` says that the user gave the regime."""
+
+    claim: Claim
+    regimes: tuple[Regime, ...]
+    own: bool = False
+
+    @classmethod
+    def of(cls, spec: str, level: str) -> Chosen:
+        """Read ``theorem-2`` or ``theorem-2:G=16,p=0.2``."""
+        name, colon, text = spec.partition(":")
+        claim = find_claim(name)
+        if not colon:
+            return cls(claim, tuple(claim.regimes(level)))
+        return cls(claim, (options_of("claim", name, text, claim.measure),), own=True)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckConfig:
+    """A check.
+
+    Parameters
+    ----------
+    chosen
+        Claims with their regimes, in the order of the report.
+    level
+        "quick" or "full".
+    seed
+        From which every regime's own is derived.
+    """
+
+    chosen: tuple[Chosen, ...]
+    level: str
+    seed: int
+
+    @classmethod
+    def of(cls, specs: Sequence[str], *, everything: bool = False, level: str = "quick", seed: int = 0) -> CheckConfig:
+        """Read the claims that a user names; `everything` takes the whole ledger."""
+        if seed < 0:
+            raise InputError(f"seed is {seed}; expected 0 or more")
+        if everything and specs:
+            raise InputError(f"all claims were asked for, and '{specs[0]}' by name; give one or the other")
+        if not (everything or specs):
+            raise InputError("no claim was named; `lbopt check --list` shows them, and --all takes them all")
+        wanted = list(dict.fromkeys(CLAIMS if everything else specs))
+        return cls(tuple(Chosen.of(spec, level) for spec in wanted), level, seed)
+
+    def tasks(self, chosen: Chosen) -> list[Task]:
+        """Return the task of each regime; equal regimes have equal tasks, in whatever level they stand."""
+        return [
+            Task(
+                MEASURED,
+                {"claim": chosen.claim.name, "regime": dict(regime), "version": lbopt.__version__},
+                self._seed(chosen.claim.name, regime),
+            )
+            for regime in chosen.regimes
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON holds."""
+        claims = [{"claim": one.claim.name, "regimes": [dict(r) for r in one.regimes]} for one in self.chosen]
+        return {"level": self.level, "seed": self.seed, "claims": claims}
+
+    def _seed(self, name: str, regime: Regime) -> int:
+        """Return a seed of the regime's own, which no other regime moves."""
+        place = zlib.crc32(f"{name} {canonical_json(dict(regime), 'regime')}".encode())
+        return int(np.random.SeedSequence((self.seed, place)).generate_state(1)[0])

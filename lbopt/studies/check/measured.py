@@ -1,0 +1,12 @@
+"""The function that tasks of a check run: one regime of one claim."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lbopt.theory.ledger import find_claim
+
+
+def measured(*, claim: str, regime: dict[str, Any], version: str, seed: int) -> list[dict[str, Any]]:
+    """Return the findings as plain values; `version` is there for the key alone."""
+    return [finding.to_dict() for finding in find_claim(claim).measure(**regime, seed=seed)]

@@ -1,0 +1,50 @@
+"""`run_check`: measures what a store does not hold yet, and judges."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from lbopt.exceptions import InputError
+from lbopt.runner import Failure
+from lbopt.studies.check.config import CheckConfig
+from lbopt.studies.check.outcome import CheckOutcome, ClaimOutcome
+from lbopt.studies.progress import Progress
+from lbopt.studies.running import run_stored
+from lbopt.theory.finding import Finding
+
+
+def run_check(
+    config: CheckConfig,
+    progress: Progress | None = None,
+    *,
+    store: Path | None = None,
+    engine: str = "serial",
+    collect_only: bool = False,
+) -> CheckOutcome:
+    """Measure all regimes of all claims. Ctrl-C keeps what has ended; the rest is missing in the outcome."""
+    begin = time.perf_counter()
+    tasks = {chosen.claim.name + str(place): config.tasks(chosen) for place, chosen in enumerate(config.chosen)}
+    stored = run_stored(
+        [task for each in tasks.values() for task in each],
+        store=store,
+        engine=engine,
+        collect_only=collect_only,
+        progress=progress,
+        what="checking",
+    )
+    _raise_refusal(list(stored.failures.values()))
+    outcome = CheckOutcome(config, notes=list(stored.notes), interrupted=stored.interrupted)
+    for chosen, each in zip(config.chosen, tasks.values(), strict=True):
+        answers = [stored.answers[task.key] for task in each if task.key in stored.answers]
+        findings = tuple(Finding.from_dict(one) for answer in answers for one in answer)
+        outcome.claims.append(ClaimOutcome(chosen, findings, len(each) - len(answers)))
+    outcome.seconds = time.perf_counter() - begin
+    return outcome
+
+
+def _raise_refusal(failures: list[Failure]) -> None:
+    """Raise what a claim said of parameters that are none of its own: that is no failure of the check."""
+    for failure in failures:
+        if failure.exception == InputError.__name__:
+            raise InputError(failure.message)
