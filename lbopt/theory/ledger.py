@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from lbopt.spec import unknown
 from lbopt.theory.claim import Claim
-from lbopt.theory.claims import berry_esseen, fcfs, lemma_8, slot_law
+from lbopt.theory.claims import berry_esseen, fcfs, lemma_8, slot_law, theorems
 
 _ALL: tuple[Claim, ...] = (
+    *theorems.CLAIMS,
     *slot_law.CLAIMS,
     *fcfs.CLAIMS,
     *berry_esseen.CLAIMS,
