@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from lbopt.spec import unknown
 from lbopt.theory.claim import Claim
+from lbopt.theory.claims import waiting_immediate, waiting_pooled
 
-_ALL: tuple[Claim, ...] = ()
+_ALL: tuple[Claim, ...] = (*waiting_immediate.CLAIMS, *waiting_pooled.CLAIMS)
 
 CLAIMS: dict[str, Claim] = {claim.name: claim for claim in _ALL}
 
