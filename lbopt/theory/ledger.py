@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from lbopt.spec import unknown
 from lbopt.theory.claim import Claim
-from lbopt.theory.claims import waiting_immediate, waiting_pooled
+from lbopt.theory.claims import waiting_immediate, waiting_pooled, waiting_published, waiting_reference
 
-_ALL: tuple[Claim, ...] = (*waiting_immediate.CLAIMS, *waiting_pooled.CLAIMS)
+_ALL: tuple[Claim, ...] = (
+    *waiting_immediate.CLAIMS,
+    *waiting_pooled.CLAIMS,
+    *waiting_published.CLAIMS,
+    *waiting_reference.CLAIMS,
+)
 
 CLAIMS: dict[str, Claim] = {claim.name: claim for claim in _ALL}
 
