@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from lbopt.spec import unknown
 from lbopt.theory.claim import Claim
-from lbopt.theory.claims import waiting_immediate, waiting_pooled, waiting_published, waiting_reference
+from lbopt.theory.claims import adversaries, waiting_immediate, waiting_pooled, waiting_published, waiting_reference
 
 _ALL: tuple[Claim, ...] = (
+    *adversaries.CLAIMS,
     *waiting_immediate.CLAIMS,
     *waiting_pooled.CLAIMS,
     *waiting_published.CLAIMS,
