@@ -62,6 +62,8 @@ def _bounded(
 def _round_robin(*, N: int = 10, load: float = 2.0, requests: int = 200_000, seed: int) -> list[Finding]:
     name = "waiting-round-robin"
     require_gates(name, N, load, requests)
+    require(name, N <= 256, "at most 256 instances, the states of its chain", f"N is {N}")
+    require(name, load <= 50, "a load of at most 50", f"load is {load}")
     exact = round_robin_wait(N, load)
     require(name, exact > 1e-4, "a load at which requests wait more than 0.0001 passes", f"they wait {exact:.2g}")
     wait = Traffic.poisson(N, load, requests, seed).waits("round-robin")

@@ -50,6 +50,7 @@ def _reference(
     require(name, not long_run or part == "steady", "several runs for the part named", f"part is {part}, one run")
     require(name, replications >= 1, "at least one run", f"replications is {replications}")
     require(name, 0 <= digits <= 9, "0 to 9 printed digits", f"digits is {digits}")
+    require(name, 0 <= printed < 1e6, "a printed mean of 0 to 1000000 passes", f"printed is {printed}")
     runs = (Traffic.poisson(N, load, requests, seed, each).waits(interface, capacity) for each in range(replications))
     if long_run:
         found = steady(next(runs))
