@@ -54,6 +54,23 @@ def bounded_wait(load: float, capacity: int) -> float:
 
     capacity 1 gives Pollaczek and Khinchine, a large one `immediate_wait`; load < capacity.
     """
+    left_over, empty = _bulk_queue(load, capacity)
+    return (left_over + load / 2) / (load + empty)
+
+
+def many_servers_wait(num_instances: int, load: float) -> float:
+    """Return the mean wait, in passes, in M/D/N: all wait together and a pass holds one request; load < 1.
+
+    Whoever is in a pass at time t has left at t + 1, and whoever comes in between has not: with X requests present,
+    X' = (X - N)^+ + Poisson(N load) one pass later (Crommelin 1932), the chain of a bulk queue. (X - N)^+ wait, so by
+    Little's law E W = E (X - N)^+ / (N load).
+    """
+    left_over, _ = _bulk_queue(num_instances * load, num_instances)
+    return left_over / (num_instances * load)
+
+
+def _bulk_queue(load: float, capacity: int) -> tuple[float, float]:
+    """Return E (X - capacity)^+ and P(X = 0) in the stationary law of X' = (X - capacity)^+ + Poisson(load)."""
     from scipy.stats import poisson
 
     rho = load / capacity
@@ -61,13 +78,13 @@ def bounded_wait(load: float, capacity: int) -> float:
     size = capacity + math.ceil(load) + math.ceil(-math.log(_TAIL) / min(1.0, max(1e-3, 1 - rho))) + 40
     move = np.zeros((size, size))
     count = np.arange(size)
+    chance = poisson.pmf(count, load)
     for queue in range(size):
         left = max(queue - capacity, 0)
-        move[queue, left:] = poisson.pmf(count[: size - left], load)
+        move[queue, left:] = chance[: size - left]
         move[queue, -1] += max(0.0, 1 - move[queue].sum())
-    queue_law = _stationary(move)
-    left_over = float((queue_law * np.maximum(count - capacity, 0)).sum())
-    return (left_over + load / 2) / (load + float(queue_law[0]))
+    law = _stationary(move)
+    return float((law * np.maximum(count - capacity, 0)).sum()), float(law[0])
 
 
 def _stationary(move: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -41,21 +41,31 @@ class Traffic:
 
     def waits(self, interface: str, capacity: int = 0) -> Floats:
         """Return the wait of each request, in passes, float64 (n,); capacity 0: passes hold whoever waits."""
+        return self.served(interface, capacity)[0]
+
+    def served(self, interface: str, capacity: int = 0) -> tuple[Floats, int]:
+        """Return the waits, and how many passes served somebody."""
         wait = np.empty_like(self.arrival)
         N, most = self.phases.size, capacity or self.arrival.size
         lattice = np.arange(N) / N
         if interface in BOUND:
-            kernel.bound(BOUND[interface], self.arrival, self.uniforms, self.phases, 1.0, most, False, wait)
-        elif interface == "random-back-to-back":
-            kernel.bound(kernel.RANDOM, self.arrival, self.uniforms, self.phases, 1.0, most, True, wait)
-        elif interface == "frozen-pool":
-            kernel.clocked(self.arrival, self.phases, 1.0, most, wait)
-        elif interface == "tick":
-            kernel.clocked(self.arrival, lattice, 1.0, most, wait)
-        else:
-            interval = 0.0 if interface == "pool" else 1 / N
-            kernel.pooled(self.arrival, self.phases, 1.0, most, interval, interface == "idle-bypass", wait)
-        return wait
+            return wait, kernel.bound(
+                BOUND[interface], self.arrival, self.uniforms, self.phases, 1.0, most, False, wait
+            )
+        if interface == "random-back-to-back":
+            return wait, kernel.bound(kernel.RANDOM, self.arrival, self.uniforms, self.phases, 1.0, most, True, wait)
+        if interface in ("frozen-pool", "tick"):
+            phases = lattice if interface == "tick" else self.phases
+            return wait, kernel.clocked(self.arrival, phases, 1.0, most, wait)
+        interval = 0.0 if interface == "pool" else 1 / N
+        return wait, kernel.pooled(self.arrival, self.phases, 1.0, most, interval, interface == "idle-bypass", wait)
+
+    def account(self, interface: str, capacity: int = 0) -> str:
+        """Return in words where requests wait, how full passes are, and how much of the time instances idle."""
+        _, passes = self.served(interface, capacity)
+        where = "at the device" if interface.startswith(tuple(BOUND)) else "at the scheduler"
+        fill, idle = self.arrival.size / passes, 1 - passes / (self.phases.size * self.arrival[-1])
+        return f"waits {where}; {fill:.3g} requests a pass that serves any, instances empty {idle:.1%} of the time"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from scipy import integrate
 
 from lbopt.kernels.sampling import waiting as kernel
 from lbopt.theory import waiting
-from lbopt.theory.waiting_chains import bounded_wait, round_robin_wait
+from lbopt.theory.waiting_chains import bounded_wait, many_servers_wait, round_robin_wait
 
 FLEETS = st.integers(1, 40)
 LOADS = st.floats(0.01, 12)
@@ -95,6 +95,17 @@ def test_round_robin_can_wait_longer_than_a_random_split() -> None:
 @pytest.mark.parametrize("load", [0.1, 0.5, 0.8, 0.95])
 def test_bounded_passes_of_one_are_pollaczek_and_khinchine(load: float) -> None:
     assert bounded_wait(load, 1) == pytest.approx(waiting.single_server_wait(load), rel=1e-7)
+
+
+@pytest.mark.parametrize("load", [0.1, 0.5, 0.8, 0.95])
+def test_one_of_many_servers_is_pollaczek_and_khinchine(load: float) -> None:
+    assert many_servers_wait(1, load) == pytest.approx(waiting.single_server_wait(load), rel=1e-7)
+
+
+@given(st.integers(1, 20), st.floats(0.2, 0.95))
+@settings(max_examples=15)
+def test_more_servers_wait_less(N: int, load: float) -> None:
+    assert many_servers_wait(N + 1, load) <= many_servers_wait(N, load) + 1e-12
 
 
 @settings(max_examples=30)

@@ -10,7 +10,7 @@ import pytest
 from theory.waiting_checks import measured, verdict_of
 
 from lbopt.exceptions import InputError
-from lbopt.theory import waiting_runs
+from lbopt.theory import waiting, waiting_runs
 from lbopt.theory.claims import waiting_immediate, waiting_pooled, waiting_published, waiting_reference
 from lbopt.theory.ledger import CLAIMS
 from lbopt.theory.verdict import Verdict
@@ -35,6 +35,8 @@ def test_full_verdict(name: str) -> None:
 #: Claim, where its law is looked up, and the law's name there: a tenth too much must be seen.
 LAWS = [
     ("waiting-single-server", waiting_immediate, "single_server_wait"),
+    ("waiting-many-servers", waiting_immediate, "many_servers_wait"),
+    ("waiting-immediate", waiting_immediate, "busy_share"),
     ("waiting-immediate", waiting_immediate, "immediate_wait"),
     ("waiting-immediate", waiting_immediate, "immediate_variance"),
     ("waiting-immediate", waiting_immediate, "back_to_back_wait"),
@@ -95,6 +97,27 @@ def test_another_interface_is_caught(name: str, interface: str, other: str, monk
 
 
 @pytest.mark.jit
+def test_more_than_one_queue_of_their_own_is_caught() -> None:
+    """Random split in place of the common queue waits as M/D/1 does, and so more than M/D/N."""
+    traffic = waiting_runs.Traffic.poisson(10, 0.8, 200_000, 1)
+    assert traffic.waits("random", 1).mean() > 5 * traffic.waits("pool", 1).mean()
+
+
+@pytest.mark.jit
+def test_passes_account_for_the_time_and_the_requests() -> None:
+    """Busy share of the formula, and as many requests a pass as come in it and in the idle time before it."""
+    traffic = waiting_runs.Traffic.poisson(10, 0.5, 200_000, 1)
+    _, passes = traffic.served("random")
+    share = passes / (10 * traffic.arrival[-1])
+    assert share == pytest.approx(waiting.busy_share(0.5), rel=0.01)
+    words = traffic.account("random")
+    assert words.startswith("waits at the device; 1.1")
+    assert f"empty {1 - share:.1%}" in words
+    assert traffic.account("random-back-to-back").startswith("waits at the device")
+    assert traffic.account("idle-bypass").startswith("waits at the scheduler")
+
+
+@pytest.mark.jit
 def test_the_unspaced_pool_is_not_as_good_as_the_lattice() -> None:
     assert verdict_of(CLAIMS["waiting-unspaced-pool"], [{"load": 2.0, "close": 0.05}]) == Verdict.REFUTED
 
@@ -122,6 +145,9 @@ REFUSED = [
     ("waiting-immediate", {"load": 0.0}, "load is 0.0"),
     ("waiting-immediate", {"load": float("nan")}, "load is nan"),
     ("waiting-immediate", {"requests": 10}, "requests is 10"),
+    ("waiting-many-servers", {"load": 0.99}, "load is 0.99"),
+    ("waiting-many-servers", {"load": 0.1}, "they wait"),
+    ("waiting-many-servers", {"N": 100}, "N is 100"),
     ("waiting-bounded-passes", {"capacity": 0}, "capacity is 0"),
     ("waiting-bounded-passes", {"capacity": -1}, "capacity is -1"),
     ("waiting-bounded-passes", {"load": 4.0}, "load is 4.0"),

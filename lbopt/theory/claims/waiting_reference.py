@@ -22,6 +22,7 @@ from lbopt.theory.waiting_runs import (
     over_replications,
     regime_of,
     require_gates,
+    spread,
     steady,
 )
 
@@ -51,17 +52,22 @@ def _reference(
     require(name, replications >= 1, "at least one run", f"replications is {replications}")
     require(name, 0 <= digits <= 9, "0 to 9 printed digits", f"digits is {digits}")
     require(name, 0 <= printed < 1e6, "a printed mean of 0 to 1000000 passes", f"printed is {printed}")
-    runs = (Traffic.poisson(N, load, requests, seed, each).waits(interface, capacity) for each in range(replications))
+    first = Traffic.poisson(N, load, requests, seed)
+    wait = first.waits(interface, capacity)
     if long_run:
-        found = steady(next(runs))
+        found = steady(wait)
         theirs = found.error
     else:
-        found = over_replications([float(_of(part, run).mean()) for run in runs], requests * replications)
+        runs = (Traffic.poisson(N, load, requests, seed, each) for each in range(replications))
+        found = over_replications(
+            [float(_of(part, run.waits(interface, capacity)).mean()) for run in runs], requests * replications
+        )
         theirs = found.error * replications**0.5
     rounding = 10.0**-digits / 12**0.5
     joint = Average(found.mean, float(np.hypot(np.hypot(found.error, theirs), rounding)), found.dof, found.trials)
     regime = f"{interface}, {regime_of(N, load, capacity)}"
-    return [joint.finding(regime, f"mean wait, {part}, passes", printed, note=f"own error {found.error:.2g}")]
+    note = f"own error {found.error:.2g}; {spread(wait)}; {first.account(interface, capacity)}"
+    return [joint.finding(regime, f"mean wait, {part}, passes", printed, note=note)]
 
 
 def _of(part: str, run: Floats) -> Floats:
