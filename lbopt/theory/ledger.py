@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from lbopt.spec import unknown
 from lbopt.theory.claim import Claim
-from lbopt.theory.claims import berry_esseen, fcfs, lemma_8, slot_law, theorems
+from lbopt.theory.claims import (
+    adversaries,
+    berry_esseen,
+    fcfs,
+    lemma_8,
+    slot_law,
+    theorems,
+    waiting_immediate,
+    waiting_pooled,
+    waiting_published,
+    waiting_reference,
+)
 
 _ALL: tuple[Claim, ...] = (
     *theorems.CLAIMS,
@@ -12,6 +23,11 @@ _ALL: tuple[Claim, ...] = (
     *fcfs.CLAIMS,
     *berry_esseen.CLAIMS,
     *lemma_8.CLAIMS,
+    *waiting_immediate.CLAIMS,
+    *waiting_pooled.CLAIMS,
+    *waiting_published.CLAIMS,
+    *waiting_reference.CLAIMS,
+    *adversaries.CLAIMS,
 )
 
 CLAIMS: dict[str, Claim] = {claim.name: claim for claim in _ALL}
