@@ -41,24 +41,31 @@ def replete_steps(G: int, c_max: int, s_max: int, classes: int, spread: int, *, 
 
 
 def overloaded_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) -> Draw:
-    """Steps with c_max free slots on every worker, whose pool meets Definition 1 with little to spare."""
+    """Steps with c_max free slots on every worker, whose pool meets Definition 1 with little to spare.
+
+    Half of the time loads are drawn from 2 to G levels: workers that are equally heavy are a case of their own.
+    """
 
     def draw(rng: np.random.Generator) -> SmallStep:
         sizes = rng.choice(np.arange(1, s_max + 1), classes, replace=False)
         waiting = list(rng.choice(sizes, G * c_max))
         while len(waiting) - max(np.unique(waiting, return_counts=True)[1]) < G * c_max:
             waiting.append(rng.choice(sizes))
-        return SmallStep.of(rng.integers(0, spread + 1, G), [c_max] * G, waiting)
+        levels = rng.integers(0, spread + 1, rng.integers(2, G + 1) if rng.random() < 0.5 else G)
+        before = levels if levels.size == G else rng.choice(levels, G)
+        return SmallStep.of(before, [c_max] * G, waiting)
 
     return draw
 
 
-def until(draw: Draw, optima: int, rng: np.random.Generator) -> Iterator[SmallStep]:
-    """Yield steps until their optima are so many in all; a step that has none but others' does not exist."""
+def until(
+    draw: Draw, optima: int, rng: np.random.Generator, counted: Callable[[SmallStep], int] | None = None
+) -> Iterator[SmallStep]:
+    """Yield steps until so many optima were seen; `counted` gives how many those of a step are, by default all."""
     seen = 0
     while seen < optima:
         step = draw(rng)
-        seen += len(step.optima[1])
+        seen += counted(step) if counted else len(step.optima[1])
         yield step
 
 

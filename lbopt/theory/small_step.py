@@ -93,6 +93,11 @@ class SmallStep:
         return int(best), found
 
     @cached_property
+    def lexi_optima(self) -> IntArray:
+        """The optima of lexicographically least sorted loads, int64 (n, G, m)."""
+        return self.leximax(self.optima[1])
+
+    @cached_property
     def placements(self) -> IntArray:
         """All placements, int64 (n, G, m), for objectives other than the imbalance; only where there are few."""
         pattern, first = _combinations(len(self.sizes), max(self.free))
