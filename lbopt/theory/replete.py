@@ -13,13 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.theory.batch_means import burn_in_steps
+from lbopt.theory.fcfs_chain import require_memory
+from lbopt.theory.hypotheses import require
 from lbopt.theory.prompt_law import PromptLaw
+from lbopt.theory.streams import slot_streams
 
 IntArray = NDArray[np.int64]
+
+#: Which sizes a replete pool holds: all up to s_max, or 1 and s_max alone.
+POOLS = {"all": PromptLaw.uniform, "two": PromptLaw.two_sizes}
 
 #: How a worker's sum is made up of sizes, and which of the optimal levels is taken; the default is the first.
 COMPOSITIONS = ("even", "extreme")
 PEAKS = ("lowest", "raised")
+
+#: Stream, size, steps left, draws and free slots: five words a slot.
+_BYTES_PER_SLOT = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -95,17 +105,6 @@ def level(loads: Any, slots: Any, law: PromptLaw, *, peak: str = "lowest") -> tu
     return int(cost), load
 
 
-def slot_streams(G: int, B: int, seed: int) -> NDArray[np.uint64]:
-    """Return uint64 (G, B): where the stream of each slot begins; the same for every policy that is compared."""
-    starts: NDArray[np.uint64] = np.random.SeedSequence(seed).generate_state(G * B, np.uint64).astype(np.uint64)
-    return starts.reshape(G, B)
-
-
-def settling_steps(G: int, B: int, p: float) -> int:
-    """Return log(10^3 G B) / p steps, rounded up: by then the first lifetime of every slot is over but for 0.1 %."""
-    return math.ceil(math.log(1000 * G * B) / p)
-
-
 def run_replete(
     G: int,
     B: int,
@@ -128,7 +127,7 @@ def run_replete(
     law
         Sizes in the pool, in equal steps; their shares do not matter, for a replete pool never lacks one.
     steps, burn_in
-        Steps recorded, and steps before; None takes `settling_steps`.
+        Steps recorded, and steps before; None takes `burn_in_steps`.
     delta
         Growth of every size in a step, tokens; several values are used in turn.
     composition
@@ -140,17 +139,18 @@ def run_replete(
     from lbopt.kernels.sampling.replete_chain import COLUMNS, replete_chain
 
     growth = np.array([delta] if isinstance(delta, int) else delta, np.int64)
-    before = settling_steps(G, B, p) if burn_in is None else burn_in
-    if G < 1 or B < 1 or steps < 1 or before < 1:
-        raise InputError(f"G = {G}, B = {B}, steps = {steps}, burn_in = {before}; each must be at least 1")
     if not 0 < p < 1:
         raise InputError(f"p is {p}; the chain needs 0 < p < 1")
+    before = burn_in_steps(G, B, p) if burn_in is None else burn_in
+    if G < 1 or B < 1 or steps < 1 or before < 1:
+        raise InputError(f"G = {G}, B = {B}, steps = {steps}, burn_in = {before}; each must be at least 1")
     if growth.size == 0 or growth.min() < 0:
         raise InputError(f"delta is {delta}; growth is 0 tokens a step or more")
     v, d, m = progression(law)
     extreme, raised = _chosen("composition", composition, COMPOSITIONS), _chosen("peak", peak, PEAKS)
+    require_memory(G * B * _BYTES_PER_SLOT, f"a chain of G = {G} workers with B = {B} slots")
     record, square = np.empty((steps, COLUMNS), np.int64), np.empty(steps, np.float64)
-    streams = slot_streams(G, B, seed)
+    streams = slot_streams(seed, G, B)
     replete_chain(streams, math.log1p(-p), growth, v, d, m, extreme, raised, before, record, square)
     gap_before, gap_pre, gap, fewest, most, imbalance, envelope, admitted, tokens = record.T
     return RepleteRun(
@@ -175,3 +175,8 @@ def _chosen(name: str, value: str, known: tuple[str, str]) -> bool:
     if value not in known:
         raise InputError(f"{name} is '{value}'; expected one of {', '.join(known)}")
     return value == known[1]
+
+
+def require_pool(claim: str, pool: str) -> None:
+    """Refuse a pool whose optimum has no closed form here."""
+    require(claim, pool in POOLS, "a replete pool of 'all' sizes or of 'two'", f"pool is '{pool}'")

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from naive import theory_lemmas as naive
 
 from lbopt.exceptions import InputError
+from lbopt.model import StepProblem
+from lbopt.solvers import solve
 from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.replete import COMPOSITIONS, PEAKS, level, run_replete, settling_steps, slot_streams
+from lbopt.theory.replete import COMPOSITIONS, PEAKS, level, run_replete
+from lbopt.theory.streams import slot_streams
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
@@ -22,6 +25,21 @@ LAWS = (
     PromptLaw((2, 5, 8), (1, 1, 1)),
     PromptLaw((4,), (1,)),
 )
+
+
+@pytest.mark.jit
+@given(
+    workers=st.lists(st.tuples(st.integers(0, 150), st.integers(0, 20)), min_size=2, max_size=12),
+    law=st.sampled_from(LAWS),
+)
+@settings(max_examples=60)
+def test_the_optimum_is_the_one_of_the_search(workers, law):
+    """The exact search knows nothing of floors and rungs: it is given the pool, request by request."""
+    before, free = [load for load, _ in workers], [slots for _, slots in workers]
+    problem = StepProblem.now(before, free, np.repeat(law.lengths, sum(free)))
+    answer = solve(problem)
+    assert answer.status == "optimal"
+    assert answer.objective == level(before, free, law)[0]
 
 
 @given(
@@ -53,7 +71,7 @@ def test_raised_is_as_high_as_an_optimum_of_equal_loads_can_be():
 def test_the_chain_is_the_one_of_loops(law, composition, growth):
     G, B, p, steps, burn_in = 3, 5, 0.4, 25, 4
     run = run_replete(G, B, p, law, steps, burn_in, 11, growth, composition=composition)
-    streams = [[int(start) for start in worker] for worker in slot_streams(G, B, 11)]
+    streams = [[int(start) for start in worker] for worker in slot_streams(11, G, B)]
     rows = naive.replete_chain(streams, math.log1p(-p), growth, law.lengths, composition == "extreme", steps + burn_in)[
         burn_in:
     ]
@@ -81,10 +99,6 @@ def test_ends_do_not_depend_on_the_choice_of_sizes():
 def test_the_event_e_k_counts_every_worker():
     run = run_replete(3, 8, 0.3, PromptLaw.uniform(4), 30, 5, 2)
     assert run.regular(0.5).tolist() == [a >= 1.2 and b <= 3.6 for a, b in zip(run.fewest, run.most, strict=True)]
-
-
-def test_settling_is_longer_for_more_slots_and_longer_lives():
-    assert settling_steps(8, 64, 0.5) < settling_steps(8, 640, 0.5) < settling_steps(8, 640, 0.1)
 
 
 @pytest.mark.parametrize(

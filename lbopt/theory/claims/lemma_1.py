@@ -1,0 +1,188 @@
+"""Lemma 1 of BF-IO, as printed and corrected: one round of Theorem 1 under a least maximum load."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lbopt.theory.claim import Claim
+from lbopt.theory.finding import Finding
+from lbopt.theory.hypotheses import require, require_fleet, require_prompts
+from lbopt.theory.sampled_steps import MOST_PLACEMENTS, Draw, placements_of, second_opinion, until, whole_rounds
+from lbopt.theory.shrink import Placement, counterexample, shrink
+from lbopt.theory.small_step import SmallStep, gaps
+from lbopt.theory.verdict import Verdict
+
+#: Two workers of 10 + 10 and one of 1 + 1: the maximum 20 is least, for two of the four tens always meet.
+STORED = SmallStep((0, 0, 0), (2, 2, 2), (1, 10), (2, 4))
+
+
+def measure_corrected(
+    *, G: int = 3, B: int = 3, s_max: int = 6, optima: int = 3_000, solved: int = 50, seed: int
+) -> list[Finding]:
+    """List all optima of random rounds until there are `optima`; the first `solved` rounds are solved twice."""
+    regime = _regime("lemma-1", G, B, s_max)
+    require("lemma-1", optima >= 1, "at least one optimum to look at", f"optima is {optima}")
+    require("lemma-1", solved >= 0, "a number of rounds to solve twice", f"solved is {solved}")
+    rng = np.random.default_rng(np.random.SeedSequence([seed, 11, G, B, s_max]))
+    return measure_rounds(regime, whole_rounds(G, B, s_max), optima, solved, rng)
+
+
+def measure_rounds(
+    regime: str, draw: Draw, optima: int, solved: int, rng: np.random.Generator, slack: int = 0
+) -> list[Finding]:
+    """Return the two corrected inequalities over the optima of drawn rounds, each with `slack` tokens to spare."""
+    looked, wide, costly = [0, 0], [0, -1 << 40, 0], [0, -1 << 40, 0]
+    steps = []
+    for step in until(draw, optima, rng):
+        best, found = step.optima
+        bound = step.sizes[-1] - 1 + slack
+        even = gaps(step.loads(step.leximax(found))) - bound
+        _take(wide, even)
+        _take(costly, np.array([best - (len(step.free) - 1) * bound]).repeat(len(found)))
+        looked = [looked[0] + len(even), looked[1] + len(found)]
+        steps.append(step)
+    quantities = (
+        "gap of the leximax optimum over (largest size - 1) (tokens)",
+        "Imb of every optimum over (G - 1)(largest size - 1) (tokens)",
+    )
+    rows = [
+        Finding(
+            regime=regime,
+            quantity=quantity,
+            kind="exact",
+            relation="<=",
+            measured=excess,
+            predicted=0,
+            trials=trials,
+            violations=violations,
+            note=f"all optima of {len(steps)} rounds; {equal} meet the bound with equality",
+        )
+        for quantity, trials, (violations, excess, equal) in zip(quantities, looked, (wide, costly), strict=True)
+    ]
+    return [*rows, second_opinion(regime, steps[:solved])] if solved else rows
+
+
+def measure_printed(*, G: int = 3, B: int = 2, s_max: int = 10, rounds: int = 2_000, seed: int) -> list[Finding]:
+    """Look at the stored round, then at random ones until an optimum is wider than s_max; what is found is shrunk."""
+    regime = _regime("lemma-1-printed", G, B, s_max)
+    require("lemma-1-printed", rounds >= 1, "at least one round to look at", f"rounds is {rounds}")
+    rng = np.random.default_rng(np.random.SeedSequence([seed, 10, G, B, s_max]))
+    draw, looked, found = whole_rounds(G, B, s_max), 0, None
+    for _ in range(rounds):
+        step = draw(rng)
+        looked += len(step.optima[1])
+        if wider_than_printed(step) is not None:
+            found = step
+            break
+    return [
+        _row("stored: 4 requests of 10 and 2 of 1, G=3, B=2", STORED, len(STORED.optima[1]), False),
+        _row(regime, found, looked, True),
+    ]
+
+
+def wider_than_printed(step: SmallStep) -> Placement | None:
+    """Return an optimum of a round whose gap is above its largest size, or None."""
+    is_round = not any(step.before) and len(set(step.free)) == 1 and sum(step.free) == sum(step.copies) > 0
+    if not is_round:
+        return None
+    _, found = step.optima
+    wide = gaps(step.loads(found)) > step.sizes[-1]
+    return np.asarray(found[int(np.argmax(wide))]) if wide.any() else None
+
+
+def _row(regime: str, step: SmallStep | None, trials: int, smaller: bool) -> Finding:
+    """Return the row of a violation, after shrinking if it is to be made `smaller`, or of none."""
+    excess, example = 0, None
+    if step is not None:
+        placement = wider_than_printed(step)
+        if placement is not None and smaller:
+            step, placement = shrink(step, wider_than_printed)
+        if placement is not None:
+            loads = step.loads(placement)
+            excess = int(gaps(loads)) - step.sizes[-1]
+            says = (
+                f"least imbalance {step.optima[0]}, here at loads {', '.join(map(str, loads))}: "
+                f"the gap {gaps(loads)} is above the largest size {step.sizes[-1]}"
+            )
+            example = counterexample(step, placement, says)
+    return Finding(
+        regime=regime,
+        quantity="gap of an optimum over its largest size (tokens)",
+        kind="exact",
+        relation="<=",
+        measured=excess,
+        predicted=0,
+        trials=trials,
+        violations=int(example is not None),
+        counterexample=example,
+    )
+
+
+def _regime(claim: str, G: int, B: int, s_max: int) -> str:
+    require_fleet(claim, G, B)
+    require_prompts(claim, s_max)
+    require(claim, s_max <= 50, "s_max of at most 50 here (all optima are listed)", f"s_max is {s_max}")
+    require(
+        claim,
+        placements_of(G, B, min(s_max, G * B)) <= MOST_PLACEMENTS,
+        f"rounds of at most {MOST_PLACEMENTS:,} placements here (all optima are listed)",
+        f"G = {G}, B = {B} and s_max = {s_max} give up to {placements_of(G, B, min(s_max, G * B)):,}",
+    )
+    return f"G={G}, B={B}, s<={s_max}"
+
+
+def _take(sums: list[int], excess: Placement) -> None:
+    """Add to violations, largest excess and number of equalities."""
+    sums[0] += int((excess > 0).sum())
+    sums[1] = max(sums[1], int(excess.max()))
+    sums[2] += int((excess == 0).sum())
+
+
+_SOURCE = "BF-IO (arXiv 2601.17855), Lemma 1"
+
+CLAIMS = (
+    Claim(
+        name="lemma-1-printed",
+        title="Every optimal round is s_max-balanced",
+        source=f"{_SOURCE}, as printed",
+        statement=r"For every assignment of $GB$ fixed prompts, $B$ to a worker, that has the least $\max_g L_g$: "
+        r"$|L_g-L_h|\le s_{\max}$ for all $g,h$.",
+        refuted_by="One optimum with a gap above s_max.",
+        measure=measure_printed,
+        quick=({}, {"G": 4, "B": 2, "s_max": 6}),
+        full=({}, {"G": 4, "B": 2, "s_max": 6}, {"G": 3, "B": 3, "s_max": 6}, {"G": 5, "B": 2, "s_max": 5}),
+        expected=Verdict.REFUTED,
+        remark=r"An exchange between $g$ and $h$ lowers the maximum only if $g$ alone attains it. The statement holds "
+        r"of leximax optima, with $s_{\max}-1$; its consequence, $\mathrm{Imb}\le(G-1)s_{\max}$, of all (lemma-1). "
+        r"Two workers do not refute it: there, every optimum is leximax.",
+    ),
+    Claim(
+        name="lemma-1",
+        title="A leximax round is (s_max - 1)-balanced, and every optimum costs no more than it",
+        source=f"{_SOURCE} and (12), corrected here",
+        statement=r"Among the assignments of $GB$ fixed prompts, $B$ to a worker, with the least $\max_g L_g$, the one "
+        r"of lexicographically least sorted loads has $|L_g-L_h|\le s_{\max}-1$; and all of them have "
+        r"$\mathrm{Imb}\le(G-1)(s_{\max}-1)$.",
+        refuted_by="One leximax optimum with a gap above s_max - 1, or one optimum that costs more.",
+        measure=measure_corrected,
+        quick=({}, {"G": 2, "B": 4, "s_max": 5}, {"G": 4, "B": 2, "s_max": 10}),
+        full=tuple(
+            {"G": G, "B": B, "s_max": s_max, "optima": 100_000, "solved": 500}
+            for G, B, s_max in (
+                (2, 3, 4),
+                (2, 6, 5),
+                (3, 2, 10),
+                (3, 3, 6),
+                (3, 4, 4),
+                (4, 2, 10),
+                (4, 3, 5),
+                (5, 2, 6),
+            )
+        ),
+        expected=Verdict.HOLDS,
+        remark=r"Exchange: if $L_g-L_h\ge s_{\max}$, equal numbers give $s_i>s_j$ with $i$ on $g$, $j$ on $h$, and "
+        r"$s_i-s_j\le s_{\max}-1<L_g-L_h$, so that the exchange makes the sorted loads smaller. The sum of a fixed "
+        r"multiset is fixed, so all optima have the same imbalance. $s_{\max}$ is read as the largest of the round's "
+        r"own prompts, which is the stronger form.",
+    ),
+)

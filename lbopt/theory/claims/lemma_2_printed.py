@@ -1,0 +1,160 @@
+"""Lemma 2 of BF-IO as printed: each assertion that its argument uses is denied by a stored step, and by a found one.
+
+The cases are in `lbopt.theory.lemma_2_cases`. Random steps are looked through until one denies the case, and that one
+is shrunk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lbopt.theory.claim import Claim
+from lbopt.theory.finding import Finding
+from lbopt.theory.hypotheses import require, require_fleet, require_prompts
+from lbopt.theory.lemma_2_cases import CASES, Case, denies
+from lbopt.theory.sampled_steps import overloaded_steps, placements_of
+from lbopt.theory.shrink import Placement, counterexample, shrink
+from lbopt.theory.small_step import SmallStep, gaps
+from lbopt.theory.verdict import Verdict
+
+#: Placements of a step whose optima by maximum load are listed one by one.
+MOST_LISTED = 20_000
+
+
+def measure_printed(
+    *,
+    case: str = "min-max",
+    G: int = 2,
+    c: int = 1,
+    s_max: int = 6,
+    classes: int = 3,
+    spread: int = 40,
+    steps: int = 2_000,
+    seed: int,
+) -> list[Finding]:
+    """Look at the stored step of a case, then at random ones until its assertion is denied; that one is shrunk."""
+    require("lemma-2-printed", case in CASES, f"one of the cases {', '.join(CASES)}", f"case is '{case}'")
+    return _measure("lemma-2-printed", case, G, c, s_max, classes, spread, steps, seed)
+
+
+def measure_leximax(
+    *, G: int = 4, c: int = 1, s_max: int = 10, classes: int = 4, spread: int = 30, steps: int = 6_000, seed: int
+) -> list[Finding]:
+    """As `measure_printed`, for what the tie-break alone was hoped to repair."""
+    return _measure("lemma-2-leximax", "definition-1", G, c, s_max, classes, spread, steps, seed)
+
+
+def _measure(
+    claim: str, case: str, G: int, c: int, s_max: int, classes: int, spread: int, steps: int, seed: int
+) -> list[Finding]:
+    require_fleet(claim, G, 1)
+    require_prompts(claim, s_max)
+    require(claim, c >= 1, "c >= 1 free slots on every worker", f"c is {c}")
+    require(claim, 2 <= classes <= s_max, "a pool of 2 to s_max sizes", f"classes is {classes} and s_max is {s_max}")
+    require(claim, spread >= 0, "loads that differ by 0 tokens or more", f"spread is {spread}")
+    require(claim, steps >= 1, "at least one step to look at", f"steps is {steps}")
+    many = placements_of(G, c, classes)
+    require(
+        claim,
+        many <= MOST_LISTED,
+        f"steps of at most {MOST_LISTED:,} placements here (they are listed)",
+        f"G = {G} workers with {c} free slots and {classes} sizes give {many:,}",
+    )
+    rng = np.random.default_rng(np.random.SeedSequence([seed, 25, G, c, s_max, classes, spread]))
+    draw, one = overloaded_steps(G, c, s_max, classes, spread), CASES[case]
+    looked, found = 0, None
+    for _ in range(steps):
+        step = draw(rng)
+        looked += len(one.among(step))
+        if denies(one, step) is not None:
+            found = step
+            break
+    regime = f"{case}: G={G}, c={c}, {classes} sizes<={s_max}, loads<={spread}"
+    return [
+        _row(one, f"{case}: stored", one.stored, len(one.among(one.stored)), smaller=False),
+        _row(one, regime, found, looked, smaller=True),
+    ]
+
+
+def _row(case: Case, regime: str, step: SmallStep | None, trials: int, *, smaller: bool) -> Finding:
+    excess, example = 0, None
+    if step is not None:
+        placement = denies(case, step)
+        if placement is not None and smaller:
+            step, placement = shrink(step, lambda other: denies(case, other))
+        if placement is not None:
+            excess = int(case.excess(step, placement[None])[0])
+            example = counterexample(step, placement, _says(step, placement))
+    return Finding(
+        regime=regime,
+        quantity=f"denied: {case.asserts}",
+        kind="exact",
+        relation="<=",
+        measured=excess,
+        predicted=0,
+        trials=trials,
+        violations=int(example is not None),
+        counterexample=example,
+    )
+
+
+def _says(step: SmallStep, placement: Placement) -> str:
+    """Return the numbers of a counterexample in one sentence."""
+    loads = step.loads(placement)
+    held = "; ".join(
+        "+".join(str(size) for size, number in zip(step.sizes, row, strict=True) for _ in range(number))
+        for row in placement.tolist()
+    )
+    cost = len(loads) * int(loads.max()) - int(loads.sum())
+    here = "has it" if cost == step.optima[0] else f"costs {cost} and has the least maximum load {loads.max()}"
+    return (
+        f"least imbalance {step.optima[0]}; this placement {here}: it gives {held} for loads "
+        f"{', '.join(map(str, loads))}, a gap of {gaps(loads)} after {step.gap_before} (largest size {step.sizes[-1]})"
+    )
+
+
+_SOURCE = "BF-IO (arXiv 2601.17855), Lemma 2"
+_CASES: tuple[dict[str, Any], ...] = (
+    {},
+    {"case": "ties"},
+    {"case": "separation", "G": 3},
+    {"case": "tie-break", "G": 4, "spread": 20},
+    {"case": "copies", "c": 2},
+)
+
+CLAIMS = (
+    Claim(
+        name="lemma-2-printed",
+        title="Separation of heaviest and lightest worker, and the reduction of the gap",
+        source=f"{_SOURCE}, as printed and argued",
+        statement=r"Under Definition 1, an optimal step with gap above $s_{\max}$ gives the heaviest worker only sizes "
+        r"$\le\theta$ and the lightest only sizes $>\theta$; hence on $E_k$: "
+        r"$D(k)\le\max\{s_{\max},D^{pre}(k)-\eta pB\}$.",
+        refuted_by="One optimum that is not separated, or not reduced.",
+        measure=measure_printed,
+        quick=_CASES,
+        full=tuple({**regime, "steps": 20_000} for regime in _CASES),
+        expected=Verdict.REFUTED,
+        remark=r"(min-max) The argument minimises $\max_gL_g$; with a choice from a pool that is another problem. "
+        r"(ties) Exchanges of equal sizes change nothing: they separate weakly. (separation) With the true objective "
+        r"both may hold the largest size. (tie-break) Without one the gap need not fall. (copies) Definition 1 does "
+        r"not give copies enough of each size. With a replete pool the reduction is proved: lemma-2.",
+    ),
+    Claim(
+        name="lemma-2-leximax",
+        title="The reduction of the gap under Definition 1, for leximax optima",
+        source=f"{_SOURCE}, with the least repair",
+        statement=r"Under Definition 1 and with $c_g=c$ for all $g$, the optima of (IO) at $H=0$ with "
+        r"lexicographically least sorted loads have $D(k)\le\max\{s_{\max},\ D^{pre}(k)-c\}$.",
+        refuted_by="One leximax optimum with a larger gap.",
+        measure=measure_leximax,
+        quick=({},),
+        full=({"steps": 50_000}, {"G": 5, "s_max": 6, "classes": 3, "spread": 15, "steps": 50_000}),
+        expected=Verdict.REFUTED,
+        remark=r"Loads $(x,0,x)$, one free slot each, pool $\{1,5,7,8,8,8\}$, any $x\ge8$: to lower the maximum, both "
+        r"heavy workers need a small request, and the two differ by more than is gained; so the only optimum gives 8 "
+        r"to everybody, and $D=D^{pre}=x$. So Definition 1 does not do, whatever the tie-break.",
+    ),
+)

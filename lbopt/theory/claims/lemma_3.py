@@ -1,0 +1,197 @@
+"""Lemma 3 of BF-IO: the noise that ends inject into the gap before admission, its tail and its size.
+
+Steps depend on each other, but given the past each one exceeds the threshold with at most the claimed probability. So
+the number of exceedances is, in law, at most binomial (an adaptive sequence of such events is dominated by independent
+ones), and too many of them refute the claim at the level of the binomial test.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.theory.batch_means import FEWEST_BATCHES, batch_steps, chain_mean
+from lbopt.theory.claim import Claim
+from lbopt.theory.finding import Finding
+from lbopt.theory.gap_bounds import noise
+from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
+from lbopt.theory.loglog import fitted_slope
+from lbopt.theory.normal_maximum import expected_maximum
+from lbopt.theory.normal_range import range_deviation
+from lbopt.theory.onset import CLEAR, onset, outside_onset
+from lbopt.theory.replete import POOLS, RepleteRun, require_pool, run_replete
+from lbopt.theory.verdict import Verdict
+
+#: Lambda = log(2 G) + j.
+_EXTRA = (1, 2, 3, 4, 5, 6)
+
+
+def measure_tail(
+    *, G: int = 8, B: int = 512, p: float = 0.3, s_max: int = 8, pool: str = "two", steps: int = 3_000, seed: int
+) -> list[Finding]:
+    """Count the steps whose gap before admission is beyond the threshold, for six values of Lambda."""
+    _require(G, B, p, s_max, pool, "lemma-3")
+    require("lemma-3", steps >= 1, "at least one step to look at", f"steps is {steps}")
+    law = POOLS[pool](s_max)
+    return tail_rows(f"G={G}, B={B}, p={p:g}, {law.name}", run_replete(G, B, p, law, steps, None, seed))
+
+
+def tail_rows(regime: str, run: RepleteRun, scale: float = 1.0) -> list[Finding]:
+    """Return a row for each Lambda; the threshold is t(Lambda) times `scale`."""
+    excess = run.gap_pre - (1 - run.p) * run.gap_before
+    rows = []
+    for extra in _EXTRA:
+        exponent = math.log(2 * run.G) + extra
+        threshold = noise(run.B, run.p, 1.0, exponent) * run.envelope * scale
+        rows.append(
+            Finding(
+                regime=regime,
+                quantity=f"steps with D_pre > (1-p) D + t(log 2G + {extra})",
+                kind="frequency",
+                relation="<=",
+                measured=float((excess > threshold).mean()),
+                predicted=math.exp(-extra),
+                trials=excess.size,
+                note="dominated by a binomial count, step by step given the past; the largest excess is "
+                f"{float((excess / threshold).max()):.2g} of its threshold",
+            )
+        )
+    return rows
+
+
+def measure_size(
+    *,
+    G: int = 8,
+    p: float = 0.5,
+    s_max: int = 8,
+    pool: str = "two",
+    doublings: int = 4,
+    batches: int = 40,
+    seed: int,
+) -> list[Finding]:
+    """Run chains from B = 4 B* on, doubling B, and compare the noise with that of G normals."""
+    claim = "lemma-3-size"
+    _require(G, 1, p, s_max, pool, claim)
+    require(claim, 2 <= doublings <= 8, "2 to 8 doublings of B", f"doublings is {doublings}")
+    require(claim, batches >= FEWEST_BATCHES, f"at least {FEWEST_BATCHES} batches", f"batches is {batches}")
+    law = POOLS[pool](s_max)
+    first = math.ceil(CLEAR * onset(G, p, law))
+    fleets = [first * 2**i for i in range(doublings)]
+    require(claim, G * fleets[-1] <= 2**24, "fleets of at most 2^24 slots", f"4 B* is {first}: they would be larger")
+    length = batch_steps(p)
+    runs = [run_replete(G, B, p, law, batches * length, None, seed + i) for i, B in enumerate(fleets)]
+    return size_rows(f"p={p:g}, {law.name}", runs, length, [outside_onset(G, B, p, law) for B in fleets])
+
+
+def size_rows(what: str, runs: list[RepleteRun], length: int, outside: list[str], factor: float = 1.0) -> list[Finding]:
+    """Return mean and deviation of D_pre - (1-p) D over sqrt(p (1-p) B) rms, fleet by fleet, and the exponent of B;
+    measured values are multiplied by `factor`."""
+    rows, deviations, errors = [], [], []
+    for run, why in zip(runs, outside, strict=True):
+        unit = math.sqrt(run.p * (1 - run.p) * run.B * float(run.mean_square.mean())) / factor
+        injected = run.gap_pre - (1 - run.p) * run.gap_before
+        regime = f"G={run.G}, B={run.B}, {what}"
+        middle = chain_mean(_batches(injected / unit, length), length)
+        second = chain_mean(_batches((injected / unit - middle.mean) ** 2, length), length)
+        deviation, error = math.sqrt(second.mean), second.error / (2 * math.sqrt(second.mean))
+        deviations.append(deviation * unit)
+        errors.append(error * unit)
+        for quantity, measured, predicted, wrong in (
+            (
+                "mean of D_pre - (1-p) D, over sqrt(p(1-p)B) rms size",
+                middle.mean,
+                2 * expected_maximum(run.G),
+                middle.error,
+            ),
+            ("deviation of D_pre - (1-p) D, over sqrt(p(1-p)B) rms size", deviation, range_deviation(run.G), error),
+        ):
+            rows.append(
+                Finding(
+                    regime=regime,
+                    quantity=quantity,
+                    kind="mean",
+                    relation="=",
+                    measured=measured,
+                    predicted=predicted,
+                    error=wrong,
+                    dof=middle.dof,
+                    trials=middle.steps,
+                    outside=why,
+                )
+            )
+    exponent, error = fitted_slope([run.B for run in runs], deviations, errors)
+    return [
+        *rows,
+        Finding(
+            regime=f"G={runs[0].G}, B={runs[0].B}..{runs[-1].B}, {what}",
+            quantity="exponent of B in the deviation of D_pre - (1-p) D",
+            kind="mean",
+            relation="=",
+            measured=exponent,
+            predicted=0.5,
+            error=error,
+            trials=sum(run.gap.size for run in runs),
+            outside=next((why for why in outside if why), ""),
+        ),
+    ]
+
+
+def _batches(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    return np.asarray(values.reshape(-1, length).mean(axis=1))
+
+
+def _require(G: int, B: int, p: float, s_max: int, pool: str, claim: str) -> None:
+    require_fleet(claim, G, B)
+    require_geometric(claim, p)
+    require_prompts(claim, s_max)
+    require_pool(claim, pool)
+
+
+_SOURCE = "BF-IO (arXiv 2601.17855), Lemma 3"
+
+CLAIMS = (
+    Claim(
+        name="lemma-3",
+        title="The gap before admission, with high probability",
+        source=f"{_SOURCE}, (18)",
+        statement=r"With $M(k)=\max_{g,b}a_{g,b}(k)+1$ and "
+        r"$t_k(\Lambda)=4M(k-1)\sqrt{p(1-p)B\Lambda}+\frac83M(k-1)\Lambda$, for every $\Lambda\ge0$: "
+        r"$P(D^{pre}(k)>(1-p)D(k-1)+t_k(\Lambda)\mid\mathcal F_{k-1})\le2Ge^{-\Lambda}$.",
+        refuted_by="Exceedances significantly more often than that.",
+        measure=measure_tail,
+        quick=({}, {"B": 64, "p": 0.1}, {"B": 1024, "p": 0.02, "s_max": 10, "steps": 2_000}),
+        full=tuple(
+            {"G": G, "B": B, "p": p, "s_max": s_max, "steps": 20_000}
+            for G, B, p, s_max in (
+                (8, 512, 0.3, 8),
+                (8, 64, 0.1, 8),
+                (2, 16, 0.5, 4),
+                (32, 256, 0.9, 4),
+                (8, 1024, 0.02, 10),
+            )
+        ),
+        expected=Verdict.HOLDS,
+        remark=r"True and very loose: $M(k-1)$ is the largest size where the root of the mean square would do, and the "
+        r"bound on the range is twice the largest deviation. lemma-3-size has the true size.",
+    ),
+    Claim(
+        name="lemma-3-size",
+        title="The noise in the gap before admission is that of G normals",
+        source=f"{_SOURCE}; the constants are lbopt's",
+        statement=r"For $B\gg B^*$ the noise $D^{pre}(k)-(1-p)D(k-1)$ is $\sqrt{p(1-p)B\,E[Y^2]}$ times the range of $G$ "
+        r"standard normals, $Y$ a slot's size after growth: mean $2e_G$, standard deviation $d_3(G)$ of that unit, "
+        r"both growing as $B^{1/2}$.",
+        refuted_by="A mean, a deviation or an exponent off by more than its error.",
+        measure=measure_size,
+        quick=({},),
+        full=(
+            {"doublings": 6, "batches": 100},
+            {"G": 16, "p": 0.2, "batches": 60},
+            {"G": 2, "p": 0.9, "s_max": 4, "batches": 100},
+        ),
+        expected=Verdict.HOLDS,
+        remark=r"With $p$ in place of $p(1-p)$ the constant would be off by $\sqrt{1-p}$.",
+    ),
+)

@@ -1,0 +1,70 @@
+"""Lemma 1: the printed form is refuted by examples that hold, the corrected one holds and could have failed."""
+
+import numpy as np
+import pytest
+
+from lbopt.exceptions import InputError
+from lbopt.model import StepProblem
+from lbopt.theory.claims import lemma_1
+from lbopt.theory.claims.lemma_1 import STORED, measure_corrected, measure_printed, measure_rounds, wider_than_printed
+from lbopt.theory.sampled_steps import whole_rounds
+from lbopt.theory.small_step import SmallStep
+from lbopt.theory.verdict import Verdict, gravest
+
+pytestmark = pytest.mark.jit
+
+
+@pytest.mark.parametrize("claim", lemma_1.CLAIMS, ids=lambda claim: claim.name)
+def test_the_quick_verdict_is_the_expected_one(claim):
+    findings = [finding for regime in claim.quick for finding in claim.measure(seed=1, **regime)]
+    assert gravest(finding.verdict() for finding in findings) == claim.expected
+
+
+def test_the_stored_round_has_the_optima_that_it_is_said_to_have():
+    best, found = STORED.optima
+    assert best == 18
+    assert sorted(STORED.loads(wider_than_printed(STORED)).tolist()) == [2, 20, 20]
+    assert {tuple(sorted(loads)) for loads in STORED.loads(found).tolist()} == {(2, 20, 20), (11, 11, 20)}
+    assert STORED.loads(STORED.leximax(found)).max() - STORED.loads(STORED.leximax(found)).min() == 9
+
+
+def test_counterexamples_open_in_lbopt_solve(solved_at_the_terminal):
+    findings = measure_printed(seed=3)
+    assert [finding.verdict() for finding in findings] == [Verdict.REFUTED] * 2
+    for finding in findings:
+        problem, loads = solved_at_the_terminal(finding.counterexample)
+        assert loads.max() - loads.min() > problem.work.max()
+        assert str(loads.max() - loads.min()) in finding.counterexample["says"]
+
+
+def test_what_is_found_cannot_be_made_smaller_than_three_workers_of_two_slots():
+    shrunk = StepProblem.from_dict(measure_printed(seed=5)[1].counterexample["problem"])
+    assert shrunk.slots.tolist() == [2, 2, 2]
+    assert sorted(shrunk.work[:, 0].tolist()) == [1, 1, 3, 3, 3, 3]
+
+
+@pytest.mark.parametrize("row", [0, 1])
+def test_a_bound_too_small_by_one_is_caught(row):
+    rng = np.random.default_rng(0)
+    findings = measure_rounds("", whole_rounds(3, 2, 6), 2_000, 0, rng, slack=-1)
+    assert findings[row].verdict() == Verdict.REFUTED
+
+
+def test_a_step_that_is_no_round_is_none_of_the_lemma():
+    assert wider_than_printed(SmallStep((9, 0, 0), (2, 2, 2), (1, 10), (2, 4))) is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"G": 1}, "lemma-1 assumes at least G = 2 workers; G is 1"),
+        ({"B": 0}, "B is 0"),
+        ({"s_max": 1}, "s_max is 1"),
+        ({"G": 9, "B": 9}, "placements here"),
+        ({"optima": 0}, "optima is 0"),
+        ({"solved": -1}, "solved is -1"),
+    ],
+)
+def test_what_it_refuses(wrong, says):
+    with pytest.raises(InputError, match=says):
+        measure_corrected(seed=0, **wrong)

@@ -1,0 +1,142 @@
+"""Lemma 2: what holds could have failed, and each step that denies the printed form does so by enumeration too."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import theory_lemmas as naive
+
+from lbopt.exceptions import InputError
+from lbopt.theory.claims import lemma_2, lemma_2_printed
+from lbopt.theory.claims.lemma_2 import corrected_bound, measure_corrected, measure_steps, sharp_bound
+from lbopt.theory.claims.lemma_2_printed import measure_leximax, measure_printed
+from lbopt.theory.lemma_2_cases import CASES, denies
+from lbopt.theory.sampled_steps import overloaded_steps, replete_steps
+from lbopt.theory.shrink import shrink
+from lbopt.theory.small_step import SmallStep
+from lbopt.theory.verdict import Verdict, gravest
+
+jit = pytest.mark.jit
+
+
+@jit
+@pytest.mark.parametrize("claim", (*lemma_2.CLAIMS, *lemma_2_printed.CLAIMS), ids=lambda claim: claim.name)
+def test_the_quick_verdict_is_the_expected_one(claim):
+    findings = [finding for regime in claim.quick for finding in claim.measure(seed=1, **regime)]
+    assert gravest(finding.verdict() for finding in findings) == claim.expected
+
+
+@jit
+@pytest.mark.parametrize("bound", [corrected_bound, sharp_bound])
+def test_a_bound_too_small_by_one_is_caught_with_an_example(bound, solved_at_the_terminal):
+    draw, rng = replete_steps(2, 3, 4, 2, 12), np.random.default_rng(0)
+    (finding,) = measure_steps("", draw, lambda step: bound(step) - 1, 2_000, 0, rng)
+    assert finding.verdict() == Verdict.REFUTED
+    problem, loads = solved_at_the_terminal(finding.counterexample)
+    step = SmallStep.of(problem.base[:, 0], problem.slots, problem.work[:, 0])
+    assert step.is_replete
+    assert loads.max() - loads.min() > bound(step) - 1
+
+
+@given(st.lists(st.integers(1, 30), min_size=2, max_size=5, unique=True), st.data())
+def test_the_sharp_bound_is_never_the_weaker_one(sizes, data):
+    workers = data.draw(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 5)), min_size=2, max_size=5))
+    free = tuple(slots for _, slots in workers)
+    copies = (max(1, sum(free)),) * len(sizes)
+    step = SmallStep(tuple(load for load, _ in workers), free, tuple(sorted(sizes)), copies)
+    s, fewest, most = max(sizes), min(free), max(free)
+    before = max(step.before) - min(step.before)
+    assert corrected_bound(step) == s - 2 + max(0, before - (s * fewest - (s - 1) * most))
+    v = sorted(sizes)[-2]
+    apart = max(b - a for a, b in pairwise(sorted(sizes)))
+    assert sharp_bound(step) == max(apart - 1, s - v - 1 + before - (s * fewest - v * most))
+    assert sharp_bound(step) <= corrected_bound(step)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_stored_step_denies_its_case_by_enumeration(name):
+    """Written anew from the lemma: placements as multisets, loops, no array of the package but the step itself."""
+    step = CASES[name].stored
+    c, s, U = step.free[0], max(step.sizes), sum(step.free)
+    assert len(set(step.free)) == 1
+    assert sum(step.copies) - max(step.copies) >= U
+    everything = list(naive.placements(step.before, step.free, step.sizes, step.copies))
+    _, optima = naive.all_optima(step.before, step.free, step.sizes, step.copies)
+    if name in ("min-max", "ties"):
+        optima = everything
+    if name != "tie-break":
+        least = min(sorted(naive.loads_of(step.before, one), reverse=True) for one in optima)
+        optima = [one for one in optima if sorted(naive.loads_of(step.before, one), reverse=True) == least]
+    before = max(step.before) - min(step.before)
+    denied = False
+    for one in optima:
+        loads = naive.loads_of(step.before, one)
+        gap = max(loads) - min(loads)
+        heaviest = [held for held, load in zip(one, loads, strict=True) if load == max(loads)]
+        lightest = [held for held, load in zip(one, loads, strict=True) if load == min(loads)]
+        if name in ("ties", "separation"):
+            denied |= gap > s and all(max(a) >= min(b) for a in heaviest for b in lightest)
+        elif name == "copies":
+            denied |= gap >= s - 1 and all(min(held) < s for held in lightest)
+        else:
+            denied |= gap > max(s, before - c)
+    assert denied
+    assert denies(CASES[name], step) is not None
+
+
+@jit
+@pytest.mark.parametrize("x", [8, 20, 1000, 10**6])
+def test_under_definition_1_the_gap_need_not_fall_at_all(x):
+    step = SmallStep((x, 0, x), (1, 1, 1), (1, 5, 7, 8), (1, 1, 1, 3))
+    best, optima = step.optima
+    assert best == x
+    assert step.loads(optima).tolist() == [[x + 8, 8, x + 8]]
+
+
+@jit
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_found_opens_in_lbopt_solve(name, solved_at_the_terminal):
+    regime = next((one for one in lemma_2_printed._CASES if one.get("case") == name), {})
+    findings = measure_leximax(seed=2) if name == "definition-1" else measure_printed(seed=2, **regime)
+    assert [finding.violations for finding in findings] == [1, 1]
+    for finding in findings:
+        solved_at_the_terminal(finding.counterexample, is_optimal=name not in ("min-max", "ties"))
+
+
+@jit
+def test_nothing_more_can_be_taken_from_what_was_shrunk():
+    case, rng = CASES["tie-break"], np.random.default_rng(4)
+    draw = overloaded_steps(4, 1, 6, 3, 20)
+    step = next(step for step in iter(lambda: draw(rng), None) if denies(case, step) is not None)
+    smaller, placement = shrink(step, lambda other: denies(case, other))
+    assert shrink(smaller, lambda other: denies(case, other))[0] == smaller
+    assert case.excess(smaller, placement[None])[0] > 0
+    assert sum(smaller.before) + sum(smaller.requests) <= sum(step.before) + sum(step.requests)
+
+
+def test_a_step_that_denies_nothing_is_not_shrunk():
+    with pytest.raises(ValueError, match="nothing to shrink"):
+        shrink(SmallStep((0, 0), (1, 1), (1, 2), (2, 2)), lambda step: None)
+
+
+@pytest.mark.parametrize(
+    ("measure", "wrong", "says"),
+    [
+        (measure_corrected, {"G": 1}, "lemma-2 assumes at least G = 2 workers; G is 1"),
+        (measure_corrected, {"c_max": 0}, "most free slots of a worker are 0"),
+        (measure_corrected, {"classes": 9}, "classes is 9 and s_max is 5"),
+        (measure_corrected, {"G": 9, "c_max": 9}, "placements here"),
+        (measure_corrected, {"spread": -1}, "spread is -1"),
+        (measure_corrected, {"optima": 0}, "optima is 0"),
+        (measure_printed, {"case": "odd"}, "one of the cases min-max, ties.*case is 'odd'"),
+        (measure_printed, {"c": 0}, "c is 0"),
+        (measure_printed, {"steps": 0}, "steps is 0"),
+        (measure_printed, {"G": 9, "c": 3}, "placements here"),
+        (measure_leximax, {"classes": 1}, "classes is 1"),
+    ],
+)
+def test_what_it_refuses(measure, wrong, says):
+    with pytest.raises(InputError, match=says):
+        measure(seed=0, **wrong)
