@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from lbopt.exceptions import InputError
 from lbopt.runner.canonical import canonical_json
 from lbopt.runner.errors import StoreError
+from lbopt.runner.file_system import refuse_network
 from lbopt.runner.interrupts import held_interrupts
 from lbopt.runner.outcome import Failure, Outcome
 from lbopt.runner.store_file import open_to_read, open_to_write, require_ours, told
@@ -83,6 +84,7 @@ class Store:
         if read_only:
             self._connection = open_to_read(self.path)
             return
+        refuse_network(self.path)
         self._lock = WriterLock(self.path)
         try:
             self._connection = open_to_write(self.path)
