@@ -119,3 +119,29 @@ def test_not_even_room_to_begin(small_disk, begin):
     ballast.unlink()
     with Store(small_disk / "store.sqlite") as store:
         assert run_tasks(TASKS[:3], store) == Summary(computed=3)
+
+
+#: Runs ten tasks on an engine whose folder for passing things is the one given, and says what went wrong.
+ELSEWHERE = """
+import sys
+from lbopt.runner import *
+try:
+    with Store("store.sqlite") as store:
+        print(run_tasks([Task("runner.jobs:double", {"x": x}, None) for x in range(10)], store, engine=sys.argv[1]))
+except EngineError as error:
+    print(f"EngineError: {error}")
+"""
+
+
+@pytest.mark.parametrize("engine", ["isolated", "joblib:jobs=2", "dask:jobs=1"])
+def test_a_full_disk_of_passing_things(small_disk, tmp_path, begin, engine, monkeypatch):
+    """Engines keep marks and logs in the folder for temporary files; if that is full, a sentence says so."""
+    with pytest.raises(OSError, match="No space"), (small_disk / "ballast").open("wb", buffering=0) as stream:
+        while True:
+            stream.write(bytes(4096))
+    monkeypatch.setattr("runner.processes.TEMPORARY", str(small_disk))
+    shown, _ = begin(ELSEWHERE, engine).communicate(timeout=60)
+    assert shown.startswith(("EngineError: ", "Summary(computed=10,"))
+    assert shown.count("\n") == 1
+    with Store(tmp_path / "store.sqlite") as store:
+        assert run_tasks([Task("runner.jobs:double", {"x": x}, None) for x in range(10)], store).remaining == 0

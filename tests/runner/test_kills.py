@@ -111,7 +111,7 @@ def test_kills_with_a_pool(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_three_hundred_kills(tmp_path, monkeypatch, record_property):
-    """Two minutes on two cores; every twentieth run is one of a pool."""
+    """Three minutes on two cores; every twentieth run is one of a pool."""
     began = time.monotonic()
     engines = ["serial"] * 19 + ["joblib:jobs=2"]
     rows = survives(tmp_path, monkeypatch, kills=300, count=15_000, engines=engines, seed=3)
