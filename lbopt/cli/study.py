@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from lbopt.cli import options
+from lbopt.cli.export import export
 
 app = typer.Typer(no_args_is_help=True, help="Questions that take many runs: what does a wrong forecast cost?")
+app.command()(export)
 
 
 @app.callback()

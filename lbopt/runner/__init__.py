@@ -8,6 +8,7 @@ from lbopt.runner.canonical import canonical_json
 from lbopt.runner.collect import Collection, collect
 from lbopt.runner.engines import ENGINES, Dask, Engine, Isolated, Joblib, Serial, make_engine
 from lbopt.runner.errors import EngineError, StoreError
+from lbopt.runner.export import export_store
 from lbopt.runner.outcome import Failure, Outcome
 from lbopt.runner.run import Progress, Summary, run_tasks
 from lbopt.runner.store import Row, Store
@@ -32,6 +33,7 @@ __all__ = [
     "Task",
     "canonical_json",
     "collect",
+    "export_store",
     "make_engine",
     "run_tasks",
 ]

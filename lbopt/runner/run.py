@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -89,7 +89,7 @@ def run_tasks(
     told(summary, None)
     if not pending:
         return summary
-    with closing(chosen.run(list(pending.values()))) as outcomes:
+    with closing(_outcomes(chosen, list(pending.values()))) as outcomes:
         for outcome in outcomes:
             if outcome.key not in pending:
                 raise EngineError(f"engine '{chosen.name}' answered for task {outcome.key}, which it was not given")
@@ -103,6 +103,20 @@ def run_tasks(
             )
             told(summary, outcome)
     return summary
+
+
+def _outcomes(engine: Engine, tasks: list[Task]) -> Generator[Outcome, None, None]:
+    """Yield what the engine yields; what the system refuses it (processes, files, room) is an error in one sentence.
+
+    What a task is refused is that task's failure, and never comes here.
+    """
+    try:
+        yield from engine.run(tasks)
+    except OSError as error:
+        raise EngineError(
+            f"engine '{engine.name}' cannot go on, because the system refuses it something: {error}; what has ended "
+            "is stored, mend that and run again"
+        ) from error
 
 
 def _silent(summary: Summary, outcome: Outcome | None) -> None:

@@ -11,16 +11,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from lbopt.exceptions import InputError
 from lbopt.runner.canonical import canonical_json
 from lbopt.runner.errors import StoreError
+from lbopt.runner.file_system import refuse_network
 from lbopt.runner.interrupts import held_interrupts
 from lbopt.runner.outcome import Failure, Outcome
 from lbopt.runner.store_file import open_to_read, open_to_write, require_ours, told
 from lbopt.runner.task import Task
 from lbopt.runner.writer_lock import WriterLock
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _COLUMNS = "key, task, status, answer, kind, exception, message, traceback, attempts, seconds, finished, provenance"
 
@@ -80,6 +84,7 @@ class Store:
         if read_only:
             self._connection = open_to_read(self.path)
             return
+        refuse_network(self.path)
         self._lock = WriterLock(self.path)
         try:
             self._connection = open_to_write(self.path)
@@ -147,6 +152,12 @@ class Store:
     def statuses(self) -> dict[str, str]:
         """Return "done" or "failed" by key."""
         return dict(self._read("SELECT key, status FROM results"))
+
+    def to_frame(self) -> DataFrame:
+        """Return all rows as a table for notebooks; see `lbopt.runner.frame` for its columns and their types."""
+        from lbopt.runner.frame import frame_of
+
+        return frame_of(self.rows())
 
     def __len__(self) -> int:
         count: int = self._read("SELECT count(*) FROM results")[0][0]

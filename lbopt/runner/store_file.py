@@ -109,6 +109,11 @@ def told(path: Path) -> Iterator[None]:
             why = f"it is damaged ({error}); move it away and run again"
         elif code == sqlite3.SQLITE_FULL:
             why = "the disk is full; make room and run again, what was stored is kept"
+        elif code == sqlite3.SQLITE_IOERR:
+            why = (
+                f"the disk does not take or give data ({error}); is a quota or a limit of file sizes reached? "
+                "What was stored is kept: mend that and run again"
+            )
         else:
             why = str(error)
         raise StoreError(f"store {path} cannot be used: {why}") from error

@@ -89,7 +89,7 @@ def run_stored(
     told = progress or Silent()
     if collect_only:
         if store is None:
-            raise InputError("to collect without running needs the store that holds the results; name its file")
+            raise InputError("to collect without running needs the store that holds the results; give it with --store")
         with Store(store, read_only=True) as opened:
             found = collect(everything, opened)
         told.begin(what, len(everything))

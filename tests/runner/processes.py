@@ -10,6 +10,9 @@ from lbopt.runner import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 
+#: Where the programs keep passing things; None means where they run.
+TEMPORARY = None
+
 #: Runs tasks of which four end at once and the others when there is a file named open; the engine is an expression.
 RUN = """
 import sys
@@ -25,7 +28,7 @@ def start(code, *words, cwd):
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, words)],
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(cwd)},
+        env={**os.environ, "PYTHONPATH": path, "TMPDIR": TEMPORARY or str(cwd)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

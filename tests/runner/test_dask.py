@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import signal
 import time
 from contextlib import closing
@@ -80,6 +81,21 @@ def test_a_worker_is_killed_half_way(tmp_path, cluster, store):
         assert answers(serial) == answers(store)
     calls = (tmp_path / "calls.txt").read_text().split()
     assert len(calls) <= 60 + 4  # once in each store, and what the victim had
+
+
+def test_workers_are_killed_all_the_time(store):
+    """Whatever they had, also outcomes that were not yet fetched, is computed again; every task has its answer."""
+    killed = []
+
+    def kill(summary, outcome):
+        pid = outcome and int(outcome.answer)
+        if summary.computed % 40 == 39 and pid not in killed:
+            killed.append(pid)
+            os.kill(pid, signal.SIGKILL)
+
+    tasks = [Task("runner.jobs:whose", {"x": x}, None) for x in range(200)]
+    assert run_tasks(tasks, store, engine="dask:jobs=2", progress=kill) == Summary(computed=200)
+    assert len(killed) >= 3
 
 
 def test_workers_may_come_late(tmp_path, cluster, store, caplog, monkeypatch):

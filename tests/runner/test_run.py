@@ -169,6 +169,25 @@ def test_an_engine_that_answers_for_another_task_is_stopped(store, tmp_path):
     assert len(store) == 0
 
 
+def test_an_engine_that_the_system_refuses_something(store, tmp_path):
+    """One sentence; what had ended is stored. A pipe that closes on whoever listens is not the engine's affair."""
+
+    class Refused(Serial):
+        def run(self, tasks):
+            yield from Serial().run(tasks[:1])
+            raise OSError(28, "No space left on device", "/tmp/x")
+
+    with pytest.raises(EngineError, match=r"engine 'serial' cannot go on, .*No space left on device: '/tmp/x'; what"):
+        run_tasks(tasks_of(tmp_path, [1, 2]), store, engine=Refused())
+    assert len(store) == 1
+
+    def closed(summary, outcome):
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        run_tasks(tasks_of(tmp_path, [1, 2]), store, progress=closed)
+
+
 def test_importing_the_runner_is_light(begin):
     """Neither joblib, Dask nor NumPy is imported before it is needed."""
     code = (

@@ -15,6 +15,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, ClassVar
@@ -35,6 +36,9 @@ _log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 300.0
 
 _LOOK_SECONDS = 1.0
+
+#: An outcome of the longest kind takes its time over a slow network; one whose worker has just died never comes.
+_FETCH_SECONDS = 60.0
 
 #: Tasks with the cluster for each of its threads, and at least: enough that no thread ever waits for this process.
 _PER_THREAD = 4
@@ -115,11 +119,15 @@ class _Cluster:
         futures = [future for _, future, _ in self._given.values()]
         self._given.clear()
         if futures and self._client.status == "running":
-            self._client.cancel(futures, force=True)
+            with suppress(Exception):  # a scheduler that is gone has forgotten them anyway
+                self._client.cancel(futures, force=True)
 
     def _give(self, task: Task) -> None:
         call = _CALL.format(text=task.text, version=provenance()["lbopt"])
-        future = self._client.submit(eval, call, key=f"lbopt-{self._run}-{task.key}", pure=False)
+        try:
+            future = self._client.submit(eval, call, key=f"lbopt-{self._run}-{task.key}", pure=False)
+        except Exception as error:  # the connection was closed a moment ago
+            raise self._lost() from error
         self._given[future.key] = (task, future, time.monotonic())
         future.add_done_callback(self._ended.put)
 
@@ -130,7 +138,7 @@ class _Cluster:
             outcome = _blamed(task, future.exception(), time.monotonic() - begun)
         else:
             try:
-                outcome = Outcome.from_json(future.result(timeout=_LOOK_SECONDS))
+                outcome = Outcome.from_json(future.result(timeout=_FETCH_SECONDS))
             except TimeoutError:
                 future.add_done_callback(self._ended.put)
                 return None

@@ -107,7 +107,10 @@ def _quiet_children(dask: ModuleType) -> dict[str, Any]:
 
 def _same_dask(distributed: ModuleType, client: Any, address: str) -> None:
     """Refuse a scheduler whose Dask is of another month: the two would misunderstand each other sooner or later."""
-    found = client.get_versions(check=False)["scheduler"] or {}
+    try:
+        found = client.get_versions(check=False)["scheduler"] or {}
+    except Exception:  # one so old that it does not understand the question
+        found = {}
     there = str(found.get("packages", {}).get("distributed", "unknown"))
     here = distributed.__version__
     if there.split(".")[:2] != here.split(".")[:2]:
