@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.exceptions import InputError
 from lbopt.kernels.sampling.fcfs_chain import begin_slots, run_slots
 from lbopt.theory.batch_means import (
     FEWEST_BATCHES,
@@ -20,6 +18,7 @@ from lbopt.theory.batch_means import (
     means_of_batches,
 )
 from lbopt.theory.growth import LLM, Growth
+from lbopt.theory.memory import require_memory
 from lbopt.theory.normal_maximum import expected_maximum, expected_squared_maximum
 from lbopt.theory.prompt_law import PromptLaw
 from lbopt.theory.streams import slot_streams
@@ -75,16 +74,3 @@ def steps_for(G: int, p: float, accuracy: float) -> int:
     spread = G**2 * (expected_squared_maximum(G) - expected_maximum(G) ** 2) - G
     relative = math.sqrt(spread) / (G * expected_maximum(G))
     return math.ceil((1.2 * relative / accuracy) ** 2 / p)
-
-
-def require_memory(needed: int, what: str) -> None:
-    """Refuse, before it begins, what needs more bytes than the machine has."""
-    try:
-        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # a system that does not say
-        return
-    if needed > there:
-        raise InputError(
-            f"{what} needs {needed / 2**30:.1f} GiB of memory, and this machine has {there / 2**30:.1f} GiB; "
-            "take fewer workers or slots"
-        )

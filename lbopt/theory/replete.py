@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.theory.batch_means import burn_in_steps
-from lbopt.theory.fcfs_chain import require_memory
 from lbopt.theory.hypotheses import require
+from lbopt.theory.memory import require_memory
 from lbopt.theory.prompt_law import PromptLaw
 from lbopt.theory.streams import slot_streams
 

@@ -1,0 +1,50 @@
+"""`run_scaling`: every rule on every fleet of the grid, through a store if there is one."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from lbopt.exceptions import InputError
+from lbopt.studies.progress import Progress
+from lbopt.studies.running import run_stored
+from lbopt.studies.scaling.config import ScalingConfig
+from lbopt.studies.scaling.outcome import FleetTheory, ScalingCell, ScalingOutcome
+
+
+def run_scaling(
+    config: ScalingConfig,
+    progress: Progress | None = None,
+    *,
+    store: Path | None = None,
+    engine: str = "serial",
+    collect_only: bool = False,
+) -> ScalingOutcome:
+    """Run the study; Ctrl-C keeps the cells that have ended."""
+    begin = time.perf_counter()
+    tasks = {(policy, G, B): config.task(policy, G, B) for G, B in config.fleets() for policy in config.policies}
+    stored = run_stored(
+        tasks.values(),
+        store=store,
+        engine=engine,
+        collect_only=collect_only,
+        progress=progress,
+        what="fleets and rules",
+    )
+    for failure in stored.failures.values():
+        if failure.exception == InputError.__name__:
+            raise InputError(failure.message)
+    outcome = ScalingOutcome(config, notes=list(stored.notes), interrupted=stored.interrupted)
+    theory = {(G, B): FleetTheory.of(G, B, config.end_probability(B), config.s_max) for G, B in config.fleets()}
+    for (policy, G, B), task in tasks.items():
+        if task.key in stored.answers:
+            outcome.cells.append(ScalingCell.of(policy, theory[G, B], stored.answers[task.key]))
+    open_cells = [cell for cell in outcome.cells if (cell.proved_share or 1.0) < 1]
+    if open_cells:
+        least = min(cell.proved_share or 0.0 for cell in open_cells)
+        outcome.notes.append(
+            f"{len(open_cells)} cells of solver-backed rules have decisions that were not proved optimal within "
+            f"{config.time_limit} s (proved: at least {100 * least:.1f} %)"
+        )
+    outcome.seconds = time.perf_counter() - begin
+    return outcome
