@@ -132,7 +132,9 @@ CLAIMS: tuple[Claim, ...] = (
         full=[*_FULL, *({**regime, "ties": "highest"} for regime in _FULL[::3])],
         expected=Verdict.HOLDS,
         remark="On the strict trace ties do not decide about heavy requests, but they decide where short ones go, so "
-        "it is laid out for one order of ties. No trace that would do for every order is known here.",
+        "it is laid out for one order of ties; no trace that would do for every order is known here. The short "
+        "requests elsewhere must last until all heavy ones have come: outliving their own block, as the sheet has it, "
+        "is enough for two.",
     ),
     Claim(
         name="jsq-adversary-random-ties",
