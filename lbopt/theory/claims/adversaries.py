@@ -133,8 +133,8 @@ CLAIMS: tuple[Claim, ...] = (
         expected=Verdict.HOLDS,
         remark="On the strict trace ties do not decide about heavy requests, but they decide where short ones go, so "
         "it is laid out for one order of ties; no trace that would do for every order is known here. The short "
-        "requests elsewhere must last until all heavy ones have come, n + 1 steps: to outlive their own block, as the "
-        "sheet has it, is enough for one heavy request.",
+        "requests elsewhere must last until all heavy ones have come, n + 1 steps: to outlive their own block is "
+        "enough for one heavy request.",
     ),
     Claim(
         name="jsq-adversary-random-ties",
