@@ -44,18 +44,21 @@ def burst(G: int, n: int, s_H: int, steps: int) -> Layout:
     return Layout(trace, n * G, n, 1)
 
 
-def strict(G: int, n: int, s_H: int, steps: int, ties: str) -> Layout:
+def strict(G: int, n: int, s_H: int, steps: int, ties: str, lasting: int | None = None) -> Layout:
     """Return the strict trace, G + 1 requests a step; `not_strict` heavy ones do not find their worker the emptiest.
 
     Every step's last G requests, short ones, raise all workers to a new common level; what lands on the worker of the
-    heavy ones ends with the step, so that it is the emptiest again, by one.
+    heavy ones ends with the step, so that it is the emptiest again, by one. Those elsewhere run `lasting` steps, by
+    default n + 1, when all heavy ones have come: to outlive the next step only would not do, because beside m heavy
+    requests on one worker all others must hold m + 1 requests each.
     """
-    last = n + 1  # steps that the other short ones run: all heavy ones have come by then
+    last = n + 1 if lasting is None else lasting
     count = np.zeros(G, dtype=np.int64)
+    ending = np.zeros((n + 1 + last, G), dtype=np.int64)  # who is gone by each step
     target, not_strict = -1, 0
     prompt, output = [], []
     for step in range(n + 1):
-        passing = 0
+        count -= ending[step]
         for place in range(G + 1):
             worker = fewest(count, ties)
             if target < 0:
@@ -63,11 +66,12 @@ def strict(G: int, n: int, s_H: int, steps: int, ties: str) -> Layout:
             is_heavy = step > 0 and place == 0
             if is_heavy:
                 not_strict += worker != target or int((count == count[worker]).sum()) > 1
-            passing += worker == target and not is_heavy
+            runs = 2 * n + steps if is_heavy else 1 if worker == target else last
             prompt.append(s_H + step if is_heavy else 1)
-            output.append(2 * n + steps if is_heavy else 1 if worker == target else last)
+            output.append(runs)
             count[worker] += 1
-        count[target] -= passing
+            if not is_heavy:
+                ending[step + runs, worker] += 1
     trace = Trace(prompt=np.array(prompt), output=np.array(output), name="strict")
     return Layout(trace, G + 1, 2 * n + 4, 2 * n + 1, not_strict)
 

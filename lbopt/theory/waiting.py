@@ -1,4 +1,4 @@
-"""Closed forms of the time that a request waits for the pass that first serves it (SBS, section 3).
+"""Closed forms of the time that a request waits for the pass that first serves it (SBS, arXiv 2512.16134, section 3).
 
 N instances, passes of constant length T, gates (who comes during a pass waits for a later one), requests by a Poisson
 process of rate N * load / T, so `load` is the mean number of requests per instance in the time of one pass (the Lambda

@@ -132,7 +132,9 @@ CLAIMS: tuple[Claim, ...] = (
         full=[*_FULL, *({**regime, "ties": "highest"} for regime in _FULL[::3])],
         expected=Verdict.HOLDS,
         remark="On the strict trace ties do not decide about heavy requests, but they decide where short ones go, so "
-        "it is laid out for one order of ties. No trace that would do for every order is known here.",
+        "it is laid out for one order of ties; no trace that would do for every order is known here. The short "
+        "requests elsewhere must last until all heavy ones have come, n + 1 steps: to outlive their own block is "
+        "enough for one heavy request.",
     ),
     Claim(
         name="jsq-adversary-random-ties",
@@ -145,7 +147,7 @@ CLAIMS: tuple[Claim, ...] = (
         quick=[{}],
         full=[{"G": G, "n": n, "s_H": 10_000_000} for G, n in ((2, 8), (8, 20), (32, 96))],
         expected=Verdict.REFUTED,
-        remark="Each block's heavy request then goes to a worker of its own choice among all: balls into bins.",
+        remark="Each block's heavy request then goes to any worker, all equally likely: balls into bins.",
     ),
     Claim(
         name="round-robin-adversary",

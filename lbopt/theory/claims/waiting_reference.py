@@ -1,4 +1,4 @@
-"""Values of earlier simulations, found again: the table of section 3.5 of the SBS sheet, by another program.
+"""Values of earlier simulations, found again: a table of waits (SBS, section 3.5), by another program.
 
 Both sides are sampled, so a row is judged with the joint error: that of the runs here, the same for one run of the
 length that the table states, and the rounding of the printed number.
@@ -130,7 +130,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="waiting-reference-values",
         title="The table of simulated waits, found again",
-        source="SBS sheet, section 3.5 (lbopt)",
+        source="lbopt, an earlier simulation; SBS, section 3.5",
         statement=r"The means that an independent simulation printed, for immediate, pooled, tick and spaced dispatch, "
         r"with and without capacity, and for M/D/1 and M/D/10.",
         refuted_by="A mean outside the joint 99.99 % region of both simulations.",
