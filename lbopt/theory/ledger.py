@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from lbopt.spec import unknown
 from lbopt.theory.claim import Claim
-from lbopt.theory.claims import berry_esseen, fcfs, lemma_8, slot_law, theorems
+from lbopt.theory.claims import (
+    berry_esseen,
+    fcfs,
+    lemma_1,
+    lemma_2,
+    lemma_2_printed,
+    lemma_2_steps,
+    lemma_3,
+    lemma_4,
+    lemma_8,
+    slot_law,
+    theorems,
+)
 
 _ALL: tuple[Claim, ...] = (
     *theorems.CLAIMS,
+    *lemma_1.CLAIMS,
+    *lemma_2_printed.CLAIMS,
+    *lemma_2.CLAIMS,
+    *lemma_2_steps.CLAIMS,
+    *lemma_3.CLAIMS,
+    *lemma_4.CLAIMS,
     *slot_law.CLAIMS,
     *fcfs.CLAIMS,
     *berry_esseen.CLAIMS,
