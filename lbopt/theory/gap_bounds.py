@@ -24,7 +24,8 @@ T. Where eta p B - t_B >= (1-p) s_max, t_B being t(Lambda) at M_T, a step that i
     eps_B = 2 G B M_T (exp(-delta^2 p B / 3) + exp(-Lambda)) + G B^2 (1-p)^(T+1) (s_max + T + 2 + 1/p),
 
 the last term being B E[(s_max + A + 1) 1{A > T}] over the G B ages A, geometric. eta, Lambda and T are free: the least
-bound over them is what the lemma says of a fleet. It is finite only where B is large: from some 2^13 slots on at p = 0.9, 2^20 at p = 0.5.
+bound over them is what the lemma says of a fleet. It is finite only where B is large: with G = 8, from 2^12 slots on at
+p = 0.95 and s_max = 2, from 2^20 on at p = 0.5 and s_max = 4.
 
 Source: BF-IO (arXiv 2601.17855), section 4; the correction and the constants are lbopt's.
 """

@@ -8,6 +8,11 @@ from lbopt.theory.claims import (
     adversaries,
     berry_esseen,
     fcfs,
+    lemma_1,
+    lemma_2,
+    lemma_2_printed,
+    lemma_2_steps,
+    lemma_3,
     lemma_8,
     slot_law,
     theorems,
@@ -19,6 +24,11 @@ from lbopt.theory.claims import (
 
 _ALL: tuple[Claim, ...] = (
     *theorems.CLAIMS,
+    *lemma_1.CLAIMS,
+    *lemma_2_printed.CLAIMS,
+    *lemma_2.CLAIMS,
+    *lemma_2_steps.CLAIMS,
+    *lemma_3.CLAIMS,
     *slot_law.CLAIMS,
     *fcfs.CLAIMS,
     *berry_esseen.CLAIMS,

@@ -1,8 +1,11 @@
 r"""The range W of G independent standard normals, largest less smallest: its mean and its standard deviation.
 
-E[W] = 2 e_G by symmetry. With x < y, P(smallest <= x, largest > y) = 1 - Phi(y)^G - (1 - Phi(x))^G + (Phi(y) - Phi(x))^G,
-and integrating tails twice E[W^2] = 2 int int_{x < y} of that probability (Tippett 1925). The integrand is smooth and
-falls like a normal tail, so the trapezoidal rule on a fine grid converges faster than any power of its step.
+E[W] = 2 e_G by symmetry. With x < y,
+
+    P(smallest <= x, largest > y) = 1 - Phi(y)^G - (1 - Phi(x))^G + (Phi(y) - Phi(x))^G,
+
+and E[W^2] is twice the integral of that over x < y (Tippett 1925). The integrand is smooth and falls like a normal
+tail; on a square grid, in which the diagonal counts half, the error is of second order in the step: below 10^-5.
 """
 
 from __future__ import annotations
@@ -20,10 +23,7 @@ _REACH, _POINTS = 9.0, 2001
 
 @cache
 def range_deviation(G: int) -> float:
-    """Return the standard deviation of the range of `G` >= 1 independent standard normals; 0 for G = 1.
-
-    W is 0 with x = y excluded, so the triangle's edge counts half: the integrand there is the continuous limit.
-    """
+    """Return the standard deviation d_3(G) of the range of `G` >= 1 independent standard normals; 0 for G = 1."""
     x = np.linspace(-_REACH, _REACH, _POINTS)
     step = float(x[1] - x[0])
     below = special.ndtr(x)

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.theory.batch_means import FEWEST_BATCHES, batch_steps, chain_mean
+from lbopt.theory.batch_means import FEWEST_BATCHES, ChainMean, batch_steps, chain_mean
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.gap_bounds import noise
@@ -66,67 +66,50 @@ def measure_size(
     G: int = 8,
     p: float = 0.5,
     s_max: int = 8,
-    pool: str = "two",
     doublings: int = 4,
     batches: int = 40,
     seed: int,
 ) -> list[Finding]:
-    """Run chains from B = 4 B* on, doubling B, and compare the noise with that of G normals."""
+    """Run chains from B = 4 B* on, doubling B, and compare the noise with that of G normals.
+
+    With all sizes in the pool the gap D(k-1) is 0, so that D_pre is noise and nothing else.
+    """
     claim = "lemma-3-size"
-    _require(G, 1, p, s_max, pool, claim)
+    _require(G, 1, p, s_max, "all", claim)
     require(claim, 2 <= doublings <= 8, "2 to 8 doublings of B", f"doublings is {doublings}")
     require(claim, batches >= FEWEST_BATCHES, f"at least {FEWEST_BATCHES} batches", f"batches is {batches}")
-    law = POOLS[pool](s_max)
+    law = POOLS["all"](s_max)
     first = math.ceil(CLEAR * onset(G, p, law))
     fleets = [first * 2**i for i in range(doublings)]
     require(claim, G * fleets[-1] <= 2**24, "fleets of at most 2^24 slots", f"4 B* is {first}: they would be larger")
     length = batch_steps(p)
-    runs = [run_replete(G, B, p, law, batches * length, None, seed + i) for i, B in enumerate(fleets)]
+    seeds = np.random.SeedSequence([seed, 31]).generate_state(doublings).tolist()
+    runs = [run_replete(G, B, p, law, batches * length, None, own) for B, own in zip(fleets, seeds, strict=True)]
     return size_rows(f"p={p:g}, {law.name}", runs, length, [outside_onset(G, B, p, law) for B in fleets])
 
 
-def size_rows(what: str, runs: list[RepleteRun], length: int, outside: list[str], factor: float = 1.0) -> list[Finding]:
-    """Return mean and deviation of D_pre - (1-p) D over sqrt(p (1-p) B) rms, fleet by fleet, and the exponent of B;
-    measured values are multiplied by `factor`."""
+def size_rows(what: str, runs: list[RepleteRun], length: int, outside: list[str]) -> list[Finding]:
+    """Return mean and deviation of D_pre - (1-p) D over sqrt(p (1-p) B) rms, fleet by fleet, and the exponent of B."""
     rows, deviations, errors = [], [], []
     for run, why in zip(runs, outside, strict=True):
-        unit = math.sqrt(run.p * (1 - run.p) * run.B * float(run.mean_square.mean())) / factor
-        injected = run.gap_pre - (1 - run.p) * run.gap_before
+        size = math.sqrt(float(run.mean_square.mean()))
+        unit = math.sqrt(run.p * (1 - run.p) * run.B) * size
+        injected = (run.gap_pre - (1 - run.p) * run.gap_before) / unit
+        middle = chain_mean(_batches(injected, length), length)
+        second = chain_mean(_batches((injected - middle.mean) ** 2, length), length)
+        root = math.sqrt(second.mean)
+        deviation = ChainMean(root, second.error / (2 * root), second.dof, second.steps)
+        deviations.append(deviation.mean * unit / size)
+        errors.append(deviation.error * unit / size)
         regime = f"G={run.G}, B={run.B}, {what}"
-        middle = chain_mean(_batches(injected / unit, length), length)
-        second = chain_mean(_batches((injected / unit - middle.mean) ** 2, length), length)
-        deviation, error = math.sqrt(second.mean), second.error / (2 * math.sqrt(second.mean))
-        deviations.append(deviation * unit)
-        errors.append(error * unit)
-        for quantity, measured, predicted, wrong in (
-            (
-                "mean of D_pre - (1-p) D, over sqrt(p(1-p)B) rms size",
-                middle.mean,
-                2 * expected_maximum(run.G),
-                middle.error,
-            ),
-            ("deviation of D_pre - (1-p) D, over sqrt(p(1-p)B) rms size", deviation, range_deviation(run.G), error),
-        ):
-            rows.append(
-                Finding(
-                    regime=regime,
-                    quantity=quantity,
-                    kind="mean",
-                    relation="=",
-                    measured=measured,
-                    predicted=predicted,
-                    error=wrong,
-                    dof=middle.dof,
-                    trials=middle.steps,
-                    outside=why,
-                )
-            )
+        rows.append(_row(regime, "mean", middle, 2 * expected_maximum(run.G), why))
+        rows.append(_row(regime, "deviation", deviation, range_deviation(run.G), why))
     exponent, error = fitted_slope([run.B for run in runs], deviations, errors)
     return [
         *rows,
         Finding(
             regime=f"G={runs[0].G}, B={runs[0].B}..{runs[-1].B}, {what}",
-            quantity="exponent of B in the deviation of D_pre - (1-p) D",
+            quantity="exponent of B in the deviation of D_pre - (1-p) D, over the rms size",
             kind="mean",
             relation="=",
             measured=exponent,
@@ -136,6 +119,21 @@ def size_rows(what: str, runs: list[RepleteRun], length: int, outside: list[str]
             outside=next((why for why in outside if why), ""),
         ),
     ]
+
+
+def _row(regime: str, name: str, found: ChainMean, predicted: float, outside: str) -> Finding:
+    return Finding(
+        regime=regime,
+        quantity=f"{name} of D_pre - (1-p) D, over sqrt(p(1-p)B) rms size",
+        kind="mean",
+        relation="=",
+        measured=found.mean,
+        predicted=predicted,
+        error=found.error,
+        dof=found.dof,
+        trials=found.steps,
+        outside=outside,
+    )
 
 
 def _batches(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
@@ -180,9 +178,9 @@ CLAIMS = (
         name="lemma-3-size",
         title="The noise in the gap before admission is that of G normals",
         source=f"{_SOURCE}; the constants are lbopt's",
-        statement=r"For $B\gg B^*$ the noise $D^{pre}(k)-(1-p)D(k-1)$ is $\sqrt{p(1-p)B\,E[Y^2]}$ times the range of $G$ "
-        r"standard normals, $Y$ a slot's size after growth: mean $2e_G$, standard deviation $d_3(G)$ of that unit, "
-        r"both growing as $B^{1/2}$.",
+        statement=r"For $B\gg B^*$ the noise $D^{pre}(k)-(1-p)D(k-1)$ is $\sqrt{p(1-p)B\,E[Y^2]}$ times the range of "
+        r"$G$ standard normals, $Y$ a slot's size after growth: mean $2e_G$, standard deviation $d_3(G)$ of that unit, "
+        r"so $B^{1/2}$ times the rms size.",
         refuted_by="A mean, a deviation or an exponent off by more than its error.",
         measure=measure_size,
         quick=({},),
@@ -192,6 +190,7 @@ CLAIMS = (
             {"G": 2, "p": 0.9, "s_max": 4, "batches": 100},
         ),
         expected=Verdict.HOLDS,
-        remark=r"With $p$ in place of $p(1-p)$ the constant would be off by $\sqrt{1-p}$.",
+        remark=r"With $p$ in place of $p(1-p)$ the constant would be off by $\sqrt{1-p}$. Pools of all sizes "
+        r"leave $D=0$; a $D$ of a few tokens adds a term that vanishes as $B^{-1/2}$.",
     ),
 )

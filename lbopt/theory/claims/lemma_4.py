@@ -1,0 +1,241 @@
+"""Lemma 4 of BF-IO, as printed and corrected: the gap that exact BF-IO leaves on average."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.theory.batch_means import FEWEST_BATCHES, ChainMean, batch_steps, burn_in_steps, chain_mean
+from lbopt.theory.claim import Claim
+from lbopt.theory.finding import Finding
+from lbopt.theory.gap_bounds import GapBound, least_bound, usual_bound
+from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
+from lbopt.theory.onset import CLEAR, onset, outside_onset
+from lbopt.theory.prompt_law import PromptLaw
+from lbopt.theory.replete import PEAKS, POOLS, RepleteRun, require_pool, run_replete
+from lbopt.theory.verdict import Verdict
+
+#: A proved bound beyond so many times the printed one says nothing.
+_USEFUL = 10
+
+
+def measure_printed(
+    *,
+    G: int = 8,
+    B: int = 1024,
+    p: float = 0.5,
+    s_max: int = 4,
+    pool: str = "two",
+    peak: str = "lowest",
+    batches: int = 20,
+    seed: int,
+) -> list[Finding]:
+    """Average gap and imbalance of one chain, in batches of at least 20/p steps, after log(1000 G B)/p steps."""
+    law, run, length = _run("lemma-4-printed", G, B, p, s_max, pool, peak, batches, seed)
+    return printed_rows(_regime(run, law, peak), run, length, law)
+
+
+def printed_rows(regime: str, run: RepleteRun, length: int, law: PromptLaw) -> list[Finding]:
+    """Return mean gap and mean imbalance of a run against s_max / p and (G - 1) s_max / p."""
+    outside = outside_onset(run.G, run.B, run.p, law)
+    condition = usual_bound(run.G, run.B, run.p, law.largest)
+    note = (
+        f"B/B* = {run.B / onset(run.G, run.p, law):.3g}; (19) with Lambda = 4 log GB, T = 4/p log GB and eta = 1/2 "
+        f"{'holds' if condition.holds else 'fails'}: t_B = {condition.noise:,.0f} against {run.p * run.B / 2:,.0f}"
+    )
+    bound = law.largest / run.p
+    return [
+        _row(regime, "mean gap D (tokens)", _mean(run.gap, length), bound, outside, note),
+        _row(regime, "mean imbalance (tokens)", _mean(run.imbalance, length), (run.G - 1) * bound, outside, note),
+    ]
+
+
+def measure_corrected(
+    *,
+    G: int = 8,
+    B: int = 1024,
+    p: float = 0.5,
+    s_max: int = 4,
+    pool: str = "two",
+    peak: str = "lowest",
+    batches: int = 20,
+    seed: int,
+) -> list[Finding]:
+    """The same chain against the corrected form: s_max from B >= 4 B* on, and the proved bound where it is finite."""
+    law, run, length = _run("lemma-4", G, B, p, s_max, pool, peak, batches, seed)
+    return corrected_rows(_regime(run, law, peak), run, length, law, least_bound(G, B, p, s_max))
+
+
+def corrected_rows(regime: str, run: RepleteRun, length: int, law: PromptLaw, proved: GapBound) -> list[Finding]:
+    """Return the mean gap of a run against s_max, and against s_max + eps_B / p."""
+    gap = _mean(run.gap, length)
+    useful = proved.bound < _USEFUL * law.largest / run.p
+    says = f"the proof's bound is {proved.bound:.4g}" + ("" if useful else ": it says nothing")
+    rows = [
+        _row(
+            regime,
+            "mean gap D (tokens), asymptotically",
+            gap,
+            law.largest,
+            outside_onset(run.G, run.B, run.p, law),
+            f"{says}; largest gap {int(run.gap.max())}, mean imbalance {run.imbalance.mean():.4g}, "
+            f"B/B* = {run.B / onset(run.G, run.p, law):.3g}",
+        )
+    ]
+    if useful:
+        chosen = f"eta = {proved.eta:g}, Lambda = {proved.exponent:.3g}, T = {proved.age}, eps_B = {proved.epsilon:.3g}"
+        rows.append(_row(regime, "mean gap D (tokens), as proved", gap, proved.bound, "", chosen))
+    return rows
+
+
+def measure_flat(
+    *, G: int = 8, p: float = 0.5, s_max: int = 4, pool: str = "two", doublings: int = 4, batches: int = 20, seed: int
+) -> list[Finding]:
+    """Run chains from B = 4 B* on, doubling B: the mean gap at each against that of the first."""
+    claim = "lemma-4-flat"
+    _require(claim, G, 1, p, s_max, pool, batches)
+    require(claim, 2 <= doublings <= 10, "2 to 10 doublings of B", f"doublings is {doublings}")
+    law = POOLS[pool](s_max)
+    first, length = math.ceil(CLEAR * onset(G, p, law)), batch_steps(p)
+    require(claim, first * G * 2**doublings <= 2**25, "fleets of at most 2^24 slots", f"4 B* is {first}: too large")
+    seeds = np.random.SeedSequence([seed, 41]).generate_state(doublings).tolist()
+    runs = [run_replete(G, first * 2**i, p, law, batches * length, None, own) for i, own in enumerate(seeds)]
+    return flat_rows(law, runs, length)
+
+
+def flat_rows(law: PromptLaw, runs: list[RepleteRun], length: int) -> list[Finding]:
+    """Return the mean gap of each run less that of the first: it must not have grown."""
+    start = _mean(runs[0].gap, length)
+    rows = []
+    for run in runs[1:]:
+        found = _mean(run.gap, length)
+        grown = ChainMean(
+            found.mean - start.mean, math.hypot(found.error, start.error), min(found.dof, start.dof), found.steps
+        )
+        rows.append(
+            _row(
+                f"G={run.G}, B={run.B} and {runs[0].B}, p={run.p:g}, {law.name}",
+                "growth of the mean gap with B (tokens)",
+                grown,
+                0.0,
+                "",
+                f"mean gap {found.mean:.4g} after {start.mean:.4g}; sqrt(B) grew by {math.sqrt(run.B / runs[0].B):.3g}",
+            )
+        )
+    return rows
+
+
+def _run(
+    claim: str, G: int, B: int, p: float, s_max: int, pool: str, peak: str, batches: int, seed: int
+) -> tuple[PromptLaw, RepleteRun, int]:
+    _require(claim, G, B, p, s_max, pool, batches)
+    require(claim, peak in PEAKS, f"one of the peaks {', '.join(PEAKS)}", f"peak is '{peak}'")
+    law, length = POOLS[pool](s_max), batch_steps(p)
+    return law, run_replete(G, B, p, law, batches * length, burn_in_steps(G, B, p), seed, peak=peak), length
+
+
+def _require(claim: str, G: int, B: int, p: float, s_max: int, pool: str, batches: int) -> None:
+    require_fleet(claim, G, B)
+    require_geometric(claim, p)
+    require_prompts(claim, s_max)
+    require_pool(claim, pool)
+    require(claim, batches >= FEWEST_BATCHES, f"at least {FEWEST_BATCHES} batches", f"batches is {batches}")
+
+
+def _regime(run: RepleteRun, law: PromptLaw, peak: str) -> str:
+    return f"G={run.G}, B={run.B}, p={run.p:g}, {law.name}" + (", raised peak" if peak == "raised" else "")
+
+
+def _mean(values: NDArray[np.int64], length: int) -> ChainMean:
+    return chain_mean(values.reshape(-1, length).mean(axis=1), length)
+
+
+def _row(regime: str, quantity: str, found: ChainMean, predicted: float, outside: str, note: str) -> Finding:
+    return Finding(
+        regime=regime,
+        quantity=quantity,
+        kind="mean",
+        relation="<=",
+        measured=found.mean,
+        predicted=predicted,
+        error=found.error,
+        dof=found.dof,
+        trials=found.steps,
+        outside=outside,
+        note=note,
+    )
+
+
+_SOURCE = "BF-IO (arXiv 2601.17855), Lemma 4"
+_INSIDE = tuple(
+    {"G": G, "B": B, "p": p, "s_max": s_max}
+    for G, B, p, s_max in (
+        (8, 1024, 0.5, 4),
+        (8, 8192, 0.5, 4),
+        (8, 8192, 0.2, 4),
+        (16, 16384, 0.1, 8),
+        (2, 1024, 0.3, 8),
+        (64, 2048, 0.5, 6),
+    )
+)
+_BELOW = ({"G": 8, "B": 1024, "p": 0.02, "s_max": 10}, {"G": 8, "B": 256, "p": 0.2, "s_max": 4})
+_PROVED = tuple({"G": 8, "B": B, "p": p, "s_max": 2} for B, p in ((4096, 0.95), (8192, 0.9), (16384, 0.9)))
+_WAYS: tuple[dict[str, str], ...] = ({}, {"peak": "raised"}, {"pool": "all"}, {"pool": "all", "peak": "raised"})
+
+CLAIMS = (
+    Claim(
+        name="lemma-4-printed",
+        title="The average gap is at most s_max / p",
+        source=f"{_SOURCE}, (20)",
+        statement=r"$\limsup_K\frac1K\sum_{k\le K}E[D(k)]\le\frac{s_{\max}}p+o(1)$, and so the average imbalance of "
+        r"BF-IO is at most $(G-1)(\frac{s_{\max}}p+o(1))$, with $o(1)$ vanishing as $B\to\infty$.",
+        refuted_by="A mean above the bound at B >= 4 B*.",
+        measure=measure_printed,
+        quick=(_INSIDE[0], _INSIDE[4], *_BELOW),
+        full=tuple({**fleet, **way, "batches": 40} for fleet in (*_INSIDE, *_BELOW) for way in _WAYS),
+        expected=Verdict.HOLDS,
+        remark=r"Measured with a replete pool. It is far from sharp, for $1/p$ is an artefact (lemma-4); below the "
+        r"onset $B^*$, where condition (19) fails by far, the gap exceeds $s_{\max}/p$; that is no counterexample. "
+        r"Under Definition 1 alone its Lemma 2 is false (lemma-2-leximax), and nothing is proved.",
+    ),
+    Claim(
+        name="lemma-4",
+        title="The average gap is at most s_max, whatever p is",
+        source=f"{_SOURCE}, corrected here",
+        statement=r"With a replete pool, if $\eta pB-t_B\ge(1-p)s_{\max}$ where $M_T=s_{\max}+T+1$, then "
+        r"$\limsup_kE[D(k)]\le s_{\max}+\varepsilon_B/p$ with "
+        r"$\varepsilon_B=2GBM_T(e^{-\delta^2pB/3}+e^{-\Lambda})+GB^2(1-p)^{T+1}(s_{\max}+T+2+\frac1p)$, for every "
+        r"$\eta\in(0,1)$, $\Lambda\ge0$, $T\ge0$; so it tends to $s_{\max}$ at most as $B\to\infty$.",
+        refuted_by="A mean gap above s_max at B >= 4 B*, or anywhere above the least such bound.",
+        measure=measure_corrected,
+        quick=(_INSIDE[0], _INSIDE[2], _PROVED[0], _BELOW[0]),
+        full=(
+            *({**fleet, **way, "batches": 40} for fleet in (*_INSIDE, *_PROVED, *_BELOW) for way in _WAYS),
+            {"G": 4, "B": 2**20, "p": 0.5, "s_max": 4},
+        ),
+        expected=Verdict.HOLDS,
+        remark=r"On a good step $(D(k)-s_{\max})^+\le(1-p)(D(k-1)-s_{\max})^+$: the bound is a maximum, not a sum, and "
+        r"no $1/p$ is left. The proof's bound is finite only for large $B$; where it is, it is a row of its own. "
+        r"lemma-2-sharp puts the widest distance between sizes less 1 in place of $s_{\max}$: with all sizes present "
+        r"the gap tends to 0.",
+    ),
+    Claim(
+        name="lemma-4-flat",
+        title="The average gap does not grow with B",
+        source=f"{_SOURCE}",
+        statement=r"From $B\ge4B^*$ on the mean gap under BF-IO does not grow with $B$.",
+        refuted_by="A larger mean gap at a larger B.",
+        measure=measure_flat,
+        quick=({},),
+        full=(
+            {"doublings": 7, "batches": 100},
+            {"pool": "all", "doublings": 6},
+            {"p": 0.2, "doublings": 5},
+            {"G": 16, "s_max": 8, "doublings": 6},
+        ),
+        expected=Verdict.HOLDS,
+        remark=r"FCFS's gap grows as $\sqrt B$: that is the whole advantage.",
+    ),
+)

@@ -1,0 +1,86 @@
+"""Lemma 3: the tail holds with room, the size of the noise is that of normals, and wrong ones are caught."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lbopt.exceptions import InputError
+from lbopt.theory.batch_means import batch_steps
+from lbopt.theory.claims import lemma_3
+from lbopt.theory.claims.lemma_3 import measure_size, measure_tail, size_rows, tail_rows
+from lbopt.theory.normal_range import range_deviation
+from lbopt.theory.prompt_law import PromptLaw
+from lbopt.theory.replete import run_replete
+from lbopt.theory.verdict import Verdict, gravest
+
+jit = pytest.mark.jit
+
+
+@jit
+@pytest.mark.parametrize("claim", lemma_3.CLAIMS, ids=lambda claim: claim.name)
+def test_the_quick_verdict_is_the_expected_one(claim):
+    findings = [finding for regime in claim.quick for finding in claim.measure(seed=1, **regime)]
+    share = sum(finding.is_sampled for finding in findings)
+    assert gravest(finding.verdict(share) for finding in findings) == claim.expected
+
+
+@jit
+def test_a_threshold_far_too_small_is_caught():
+    """The claim is some ten times too generous, so only a threshold of that order shows."""
+    run = run_replete(8, 512, 0.3, PromptLaw.two_sizes(8), 1_000, None, 0)
+    assert {row.verdict(6) for row in tail_rows("", run)} == {Verdict.HOLDS}
+    assert Verdict.REFUTED in {row.verdict(6) for row in tail_rows("", run, scale=0.05)}
+
+
+@pytest.fixture(scope="module")
+def fleets():
+    p, law = 0.5, PromptLaw.uniform(4)
+    return [run_replete(8, 512 * 2**i, p, law, 100 * batch_steps(p), None, 10 + i) for i in range(4)]
+
+
+@jit
+@pytest.mark.parametrize("wrong", ["nothing", "constant", "exponent"])
+def test_a_constant_or_an_exponent_off_by_a_tenth_is_caught(fleets, wrong):
+    if wrong == "constant":
+        fleets = [replace(run, mean_square=run.mean_square * 1.1**2) for run in fleets]
+    if wrong == "exponent":
+        fleets = [replace(run, B=512 * 2 ** (i // 2 * 2)) for i, run in enumerate(fleets)]
+        fleets = [replace(run, B=round(run.B**1.25)) for run in fleets]
+    rows = size_rows("", fleets, batch_steps(0.5), [""] * 4)
+    verdicts = [row.verdict(len(rows)) for row in rows]
+    if wrong == "nothing":
+        assert gravest(verdicts) == Verdict.HOLDS
+    elif wrong == "constant":
+        assert verdicts[:-1:2] == [Verdict.REFUTED] * 4
+        assert verdicts[-1] == Verdict.HOLDS
+    else:
+        assert verdicts[-1] == Verdict.REFUTED
+
+
+@pytest.mark.parametrize(("G", "tabled"), [(1, 0.0), (2, 0.8525), (3, 0.8884), (5, 0.8641), (10, 0.7971), (25, 0.7084)])
+def test_the_deviation_of_the_range_is_the_tabled_one(G, tabled):
+    """d_3 of the tables for control charts (ASTM manual on presentation of data)."""
+    assert range_deviation(G) == pytest.approx(tabled, abs=1e-4)
+
+
+def test_the_deviation_of_the_range_is_that_of_drawn_normals():
+    drawn = np.ptp(np.random.default_rng(0).standard_normal((200_000, 8)), axis=1).std()
+    assert range_deviation(8) == pytest.approx(drawn, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("measure", "wrong", "says"),
+    [
+        (measure_tail, {"p": 0.0}, "lemma-3 assumes outputs of law Geo"),
+        (measure_tail, {"B": 0}, "B is 0"),
+        (measure_tail, {"pool": "odd"}, "pool is 'odd'"),
+        (measure_tail, {"steps": 0}, "steps is 0"),
+        (measure_size, {"doublings": 1}, "doublings is 1"),
+        (measure_size, {"batches": 3}, "batches is 3"),
+        (measure_size, {"p": 0.001}, "fleets of at most"),
+    ],
+)
+def test_what_it_refuses(measure, wrong, says):
+    with pytest.raises(InputError, match=says):
+        measure(seed=0, **wrong)
