@@ -1,6 +1,6 @@
 """`collect`: what there is and what there is not, and nothing is run."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbopt.runner import Outcome, Store, Task, collect, run_tasks
@@ -27,6 +27,7 @@ def test_answers_failures_and_what_is_missing(tmp_path):
     assert len(found) == 4
 
 
+@settings(max_examples=30)
 @given(there=st.sets(st.integers(0, 9)), asked=st.lists(st.integers(0, 9)))
 def test_every_task_is_in_one_place(tmp_path_factory, there, asked):
     with Store(tmp_path_factory.mktemp("s") / "store.sqlite") as store:
