@@ -20,6 +20,7 @@ _FORMULA = re.compile(r"\$([^$]+)\$")
 def render_theory_page(outcome: CheckOutcome, provenance: dict[str, Any], command: str) -> str:
     """Return the page as HTML; formulas are MathML."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.filters["zip"] = lambda first, second: zip(first, second, strict=True)
     template = environment.from_string(files("lbopt.report").joinpath("theory_page.html.jinja").read_text("utf-8"))
     return template.render(
         version=provenance["versions"]["lbopt"],
@@ -43,7 +44,7 @@ def theory_markdown(outcome: CheckOutcome, provenance: dict[str, Any], command: 
         f"{verdict_lead(outcome)} Made by `{command}` in {outcome.seconds:.0f} s with lbopt "
         f"{provenance['versions']['lbopt']}; {provenance['processor']}, {provenance['cpu_count']} cores.",
         "## Verdicts",
-        _markdown_table(verdict_table(outcome), links=True),
+        _markdown_table(_with_statements(outcome), links=True),
     ]
     for one in outcome.claims:
         table = finding_table(one)
@@ -77,6 +78,16 @@ def _written(value: object) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
+def _with_statements(outcome: CheckOutcome) -> Table:
+    """Return the table of verdicts with the statement of each claim behind its name, and its command at the end."""
+    table = verdict_table(outcome)
+    rows = [
+        (row[0], one.claim.statement, *row[1:], again(one, outcome))
+        for row, one in zip(table.rows, outcome.claims, strict=True)
+    ]
+    return Table(table.title, table.caption, (table.headers[0], "statement", *table.headers[1:], "again"), rows)
+
+
 def _markdown_table(table: Table, *, links: bool = False) -> str:
     """Return a pipe table; the first column links to the section of its name."""
     rows = [[_plain(cell) for cell in row] for row in table.rows]
@@ -87,4 +98,12 @@ def _markdown_table(table: Table, *, links: bool = False) -> str:
 
 
 def _plain(cell: str) -> str:
+    """Return a cell with what Markdown would read as its own escaped; formulas stay, their bars as commands."""
+    parts = _FORMULA.split(cell)
+    return "".join(
+        f"${part.replace('|', chr(92) + 'vert ')}$" if place % 2 else _escaped(part) for place, part in enumerate(parts)
+    )
+
+
+def _escaped(cell: str) -> str:
     return cell.replace("|", "\\|").replace("\n", " ").replace("*", "\\*").replace("_", "\\_").replace("{", "\\{")

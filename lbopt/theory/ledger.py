@@ -8,6 +8,7 @@ from lbopt.theory.claims import (
     adversaries,
     berry_esseen,
     fcfs,
+    leader_drift,
     lemma_1,
     lemma_2,
     lemma_2_printed,
@@ -15,6 +16,7 @@ from lbopt.theory.claims import (
     lemma_3,
     lemma_4,
     lemma_8,
+    pools,
     slot_law,
     theorems,
     waiting_immediate,
@@ -25,6 +27,8 @@ from lbopt.theory.claims import (
 
 _ALL: tuple[Claim, ...] = (
     *theorems.CLAIMS,
+    *pools.CLAIMS,
+    *leader_drift.CLAIMS,
     *lemma_1.CLAIMS,
     *lemma_2_printed.CLAIMS,
     *lemma_2.CLAIMS,
