@@ -32,6 +32,7 @@ def render_theory_page(outcome: CheckOutcome, provenance: dict[str, Any], comman
         claims=[
             (one, finding_table(one), with_formulas(one.claim.statement), again(one, outcome)) for one in outcome.claims
         ],
+        formulas=with_formulas,
         command=command,
         versions=", ".join(f"{name} {version}" for name, version in provenance["versions"].items()),
     )

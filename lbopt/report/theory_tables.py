@@ -80,9 +80,9 @@ def _verdict_row(one: ClaimOutcome) -> tuple[str, ...]:
 def _finding_row(one: ClaimOutcome, finding: Finding) -> tuple[str, ...]:
     notes = [finding.note, f"outside: {finding.outside}" if finding.outside else ""]
     if finding.kind == "exact":
-        notes.insert(0, f"{finding.violations} violations")
+        notes.insert(0, f"violations: {finding.violations}")
     if finding.undecided:
-        notes.append(f"{finding.undecided} optima not proved")
+        notes.append(f"optima not proved: {finding.undecided}")
     if finding.counterexample:
         notes.append(str(finding.counterexample["says"]))
     return (
@@ -99,6 +99,8 @@ def _finding_row(one: ClaimOutcome, finding: Finding) -> tuple[str, ...]:
 
 def _interval(one: ClaimOutcome, finding: Finding) -> str:
     found = finding.interval(one.share)
+    if found is None and finding.kind == "mean":
+        return "no spread"
     return "exact" if found is None else f"{number(found[0])} … {number(found[1])}"
 
 
