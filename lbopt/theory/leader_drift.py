@@ -15,9 +15,13 @@ others are. The imbalance counts that gap G - k times, so its G - 1 gaps contrib
     E[Imb] = G (G-1) v / (2 gamma) = G (G-1) (2-p) / (2 p^2 (s_max - 1)).
 
 It does not depend on B. FCFS's imbalance grows as sqrt(B), so the improvement does as well, with another constant than
-Theorem 2's. The law leaves out that loads also forget themselves, at the rate p, which is slow against the drift where
-B is well above G^2 (2-p) / (p^2 (s_max-1)^2); and that a step's admissions are finite, which shows where that number
-without G^2 but over p is reached. In between it holds; beyond, the imbalance collapses to nothing.
+Theorem 2's. Three things are left out, and bound the range. With b = (2-p) / (p^2 (s_max-1)^2), slots:
+
+* loads also forget themselves, at the rate p; that is slow against the drift where B is well above G^2 b;
+* a step's admissions mend a small gap at once; gaps are larger than that where B is well below b / p, and beyond it the
+  imbalance collapses to nothing: b / p is of the order of the onset B*;
+* a walk whose steps are as long as the gaps is no diffusion; steps are short where b is well above 1, which says that
+  outputs are longer than the longest prompt.
 """
 
 from __future__ import annotations
@@ -33,7 +37,12 @@ def levelled_imbalance(G: int, p: float, s_max: int) -> float:
     return G * (G - 1) * step_noise(p) / (2 * (s_max - 1))
 
 
+def natural_slots(p: float, s_max: int) -> float:
+    """Return b = (2-p) / (p^2 (s_max-1)^2), in slots: the law needs it to be well above 1."""
+    return step_noise(p) / (s_max - 1) ** 2
+
+
 def levelled_range(G: int, p: float, s_max: int) -> tuple[float, float]:
     """Return the slots well above which, and well below which, the law holds."""
-    natural = step_noise(p) / (s_max - 1) ** 2
+    natural = natural_slots(p, s_max)
     return G**2 * natural, natural / p

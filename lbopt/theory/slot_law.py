@@ -79,6 +79,11 @@ class SlotLaw:
         return float(self._central(3) / self.variance**1.5)
 
     @property
+    def excess_kurtosis(self) -> float:
+        """The fourth standardised cumulant, without unit."""
+        return float(self._central(4) / self.variance**2 - 3)
+
+    @property
     def third_absolute_moment(self) -> float:
         """E|Y - E[Y]|^3, tokens cubed: what Berry and Esseen divide by."""
         return float(self.probabilities @ np.abs(self._sizes() - self.mean) ** 3)

@@ -8,13 +8,16 @@ from lbopt.theory.batch_means import FEWEST_BATCHES, batch_steps, burn_in_steps,
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
-from lbopt.theory.leader_drift import levelled_imbalance, levelled_range
+from lbopt.theory.leader_drift import levelled_imbalance, levelled_range, natural_slots
 from lbopt.theory.prompt_law import PromptLaw
 from lbopt.theory.replete import run_replete
 from lbopt.theory.verdict import Verdict
 
 #: The law is held to account from so many times its lower end on, and up to its upper end over so much.
 ABOVE, BELOW = 2.5, 5.0
+
+#: Least b: with fewer natural slots, single ends move a load by as much as the gaps are wide.
+NATURAL = 5.0
 
 #: By how much it may be off there; both ends are limits, and nearer to the middle it is better.
 TOLERANCE = 0.15
@@ -36,7 +39,9 @@ def measure_leader_drift(
     predicted = levelled_imbalance(G, p, s_max)
     low, high = levelled_range(G, p, s_max)
     outside = ""
-    if ABOVE * low > B:
+    if natural_slots(p, s_max) < NATURAL:
+        outside = f"b = {natural_slots(p, s_max):.2g} is below {NATURAL:g}: outputs are not long against prompts"
+    elif ABOVE * low > B:
         outside = f"B = {B} is below {ABOVE:g} times {low:.0f}: loads forget themselves before they drift"
     elif high / BELOW < B:
         outside = f"B = {B} is above {high:.0f} / {BELOW:g}: a step's admissions mend a gap at once"
@@ -65,8 +70,8 @@ CLAIMS = (
         name="leader-drift",
         title="Below the onset, what the exact rule leaves does not depend on B",
         source="lbopt",
-        statement=r"For a replete pool of all sizes and $2.5\,G^2\frac{2-p}{p^2(s_{\max}-1)^2} \le B \le "
-        r"\frac15\,\frac{2-p}{p^3(s_{\max}-1)^2}$, $E[\mathrm{Imb}_{BF\text{-}IO}] = "
+        statement=r"For a replete pool of all sizes, $b = \frac{2-p}{p^2(s_{\max}-1)^2} \ge 5$ and "
+        r"$2.5\,G^2 b \le B \le \frac{b}{5p}$: $E[\mathrm{Imb}_{BF\text{-}IO}] = "
         r"G(G-1)\,\frac{2-p}{2p^2(s_{\max}-1)}$ within 15 %.",
         refuted_by="A mean imbalance outside 0.85 to 1.15 times the law, in its range.",
         measure=measure_leader_drift,
@@ -74,8 +79,10 @@ CLAIMS = (
         full=(
             *({"B": B, "batches": 100} for B in (64, 128, 256, 512)),
             *({"G": 4, "B": B, "batches": 100} for B in (256, 512)),
-            *({"G": 8, "B": B, "p": 0.001, "s_max": 800} for B in (512, 600)),
+            *({"G": 4, "B": B, "p": 0.001, "s_max": 450} for B in (400, 1000, 1900)),
+            {"G": 8, "B": 1600, "p": 0.001, "s_max": 450, "batches": 20},
             {"G": 3, "B": 512, "p": 0.001, "s_max": 400},
+            {"G": 8, "B": 600, "p": 0.001, "s_max": 800},
             {"B": 8},
             {"B": 2048},
             {"G": 8, "B": 64},

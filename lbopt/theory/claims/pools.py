@@ -113,8 +113,9 @@ CLAIMS = (
         measure=measure_pools,
         quick=({}, {"B": 16, "p": 0.2}),
         full=(
-            *({"arrivals": arrivals, "batches": 40} for arrivals in ARRIVALS),
-            *({"G": 8, "B": 512, "s_max": 8, "arrivals": arrivals} for arrivals in ARRIVALS),
+            *({"arrivals": arrivals, "batches": 25} for arrivals in ARRIVALS),
+            {"G": 8, "B": 288, "s_max": 8},
+            {"G": 8, "B": 288, "s_max": 8, "arrivals": "bursty"},
             {"B": 16, "p": 0.2},
             {"B": 64, "p": 0.2, "arrivals": "bursty"},
         ),
