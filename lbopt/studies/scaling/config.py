@@ -90,7 +90,8 @@ class ScalingConfig:
                     f"policy '{policy}' binds requests on arrival, and the study compares rules with one pool; "
                     "try admission=pooled"
                 )
-        self._require_memory()
+        if set(self.policies) != {REPLETE}:  # its chain holds no requests, and asks for itself
+            self._require_memory()
 
     def end_probability(self, B: int) -> float:
         """Return p for a fleet with `B` slots a worker."""
