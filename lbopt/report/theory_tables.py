@@ -51,7 +51,7 @@ def verdict_lead(outcome: CheckOutcome) -> str:
     other = [one for one in outcome.claims if not one.as_expected]
     text = f"{len(outcome.claims)} claims: {said}."
     for one in other:
-        text += f" {one.claim.name} was expected to be {one.claim.expected.value}, and is {one.verdict.value}."
+        text += f" {one.claim.name}: {one.verdict.value}, where the ledger says {one.claim.expected.value}."
     return text if other else f"{text} Every verdict is the ledger's."
 
 
