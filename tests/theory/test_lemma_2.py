@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from naive import theory_lemmas as naive
 
 from lbopt.exceptions import InputError
+from lbopt.solvers import solve
 from lbopt.theory.claims import lemma_2, lemma_2_printed
 from lbopt.theory.claims.lemma_2 import corrected_bound, measure_corrected, measure_steps, sharp_bound
 from lbopt.theory.claims.lemma_2_printed import measure_leximax, measure_printed
-from lbopt.theory.lemma_2_cases import CASES, denies
+from lbopt.theory.lemma_2_cases import CASES, denies, stubborn_step
 from lbopt.theory.sampled_steps import overloaded_steps, replete_steps
 from lbopt.theory.shrink import shrink
 from lbopt.theory.small_step import SmallStep
@@ -55,10 +56,14 @@ def test_the_sharp_bound_is_never_the_weaker_one(sizes, data):
     assert sharp_bound(step) <= corrected_bound(step)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_stored_step_denies_its_case_by_enumeration(name):
+SMALL = [
+    (name, step) for name, case in CASES.items() for step in case.stored if sum(step.free) < 6 or len(step.free) < 3
+]
+
+
+@pytest.mark.parametrize(("name", "step"), SMALL)
+def test_a_stored_step_denies_its_case_by_enumeration(name, step):
     """Written anew from the lemma: placements as multisets, loops, no array of the package but the step itself."""
-    step = CASES[name].stored
     c, s, U = step.free[0], max(step.sizes), sum(step.free)
     assert len(set(step.free)) == 1
     assert sum(step.copies) - max(step.copies) >= U
@@ -96,11 +101,28 @@ def test_under_definition_1_the_gap_need_not_fall_at_all(x):
 
 
 @jit
+@pytest.mark.parametrize("c", [1, 2, 3])
+def test_for_every_number_of_slots_some_step_keeps_all_of_its_gap(c):
+    """With three slots the exact search says it; nothing is listed."""
+    s = 3 ** (3 * c - 1) + 1
+    x = c * s + 7
+    step = stubborn_step(c, x)
+    assert step.is_overloaded
+    answer = solve(step.problem())
+    assert answer.status == "optimal"
+    assert answer.objective == x
+    if c < 3:
+        best, optima = step.optima
+        assert best == x
+        assert step.loads(optima).tolist() == [[x + c * s, c * s, x + c * s]]
+
+
+@jit
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_found_opens_in_lbopt_solve(name, solved_at_the_terminal):
     regime = next((one for one in lemma_2_printed._CASES if one.get("case") == name), {})
     findings = measure_leximax(seed=2) if name == "definition-1" else measure_printed(seed=2, **regime)
-    assert [finding.violations for finding in findings] == [1, 1]
+    assert [finding.violations for finding in findings] == [1] * (len(CASES[name].stored) + 1)
     for finding in findings:
         solved_at_the_terminal(finding.counterexample, is_optimal=name not in ("min-max", "ties"))
 
