@@ -86,7 +86,7 @@ CLAIMS = (
             {"steps": 500, "pool": "all", "G": 16, "spread": 150},
             {"steps": 200, "c_max": 30, "s_max": 8, "spread": 200},
             {"steps": 200, "G": 32, "c_max": 8, "s_max": 9, "spread": 80},
-            {"steps": 500, "G": 3, "s_max": 5, "spread": 30},
+            {"steps": 500, "G": 4, "c_max": 5, "s_max": 5, "spread": 30},
         ),
         expected=Verdict.HOLDS,
         remark=r"A peak higher by $d$ lifts no load by more than $d$, so $d$ peaks suffice; one pass over them finds "
