@@ -29,13 +29,13 @@ class Case:
     excess
         (n,): above 0 where it is denied; for gaps, by how many tokens.
     stored
-        A step in which it is denied.
+        Steps in which it is denied.
     """
 
     asserts: str
     among: Callable[[SmallStep], Placement]
     excess: Callable[[SmallStep, Placement], NDArray[np.int64]]
-    stored: SmallStep
+    stored: tuple[SmallStep, ...]
 
 
 def least_maximum(step: SmallStep) -> Placement:
@@ -68,6 +68,20 @@ def not_the_largest(step: SmallStep, found: Placement) -> NDArray[np.int64]:
     return np.asarray(((gaps(loads) >= step.sizes[-1] - 1) & (smaller | ~light).all(axis=1)).astype(np.int64))
 
 
+def stubborn_step(c: int, x: int) -> SmallStep:
+    """Return a step that meets Definition 1 and whose only optimum leaves D = D_pre, for any c >= 1 and x >= c s.
+
+    Loads (x, 0, x), c free slots each, sizes s - 3^j for j = 0 .. 3c - 1, one of each, and 3c copies of the largest,
+    s = 3^(3c-1) + 1. Let the heavy workers stay r_1 <= r_2 tokens below x + c s, and the light one r_0 below c s, so
+    that the imbalance is x + r_2 - 2 r_1 + r_0. r_1 and r_2 are sums of disjoint powers of three: if r_1 > 0, the
+    largest power is in r_2 and exceeds twice all smaller ones, so r_2 > 2 r_1. The least is x, at r_0 = r_1 = r_2 = 0:
+    everybody gets the largest size alone.
+    """
+    slots = 3 * c
+    s = 3 ** (slots - 1) + 1
+    return SmallStep((x, 0, x), (c, c, c), (*(s - 3**j for j in reversed(range(slots))), s), (*(1,) * slots, slots))
+
+
 _ONES_AND_TENS = SmallStep((1000, 0), (5, 5), (1, 10), (10, 10))
 
 CASES = {
@@ -75,37 +89,41 @@ CASES = {
         "with the least maximum load instead of the least imbalance, the gap falls to max(s, D_pre - c)",
         least_maximum,
         not_reduced,
-        _ONES_AND_TENS,
+        (_ONES_AND_TENS,),
     ),
     "ties": Case(
-        "of least maximum load, the heaviest worker's requests are all smaller than the lightest's (ties aside)",
+        "of least maximum load, the heaviest worker's requests are all smaller than the lightest's",
         least_maximum,
         not_separated,
-        _ONES_AND_TENS,
+        (_ONES_AND_TENS,),
     ),
     "separation": Case(
         "of least imbalance and leximax, the heaviest worker's requests are all smaller than the lightest's",
         lambda step: step.lexi_optima,
         not_separated,
-        SmallStep((92, 100, 0), (1, 1, 1), (1, 10), (3, 3)),
+        (SmallStep((92, 100, 0), (1, 1, 1), (1, 10), (3, 3)),),
     ),
     "tie-break": Case(
         "of least imbalance, without a tie-break, the gap falls to max(s, D_pre - c)",
         lambda step: step.optima[1],
         not_reduced,
-        SmallStep((25, 24, 23, 0), (1, 1, 1, 1), (1, 5, 6), (2, 3, 2)),
+        (SmallStep((25, 24, 23, 0), (1, 1, 1, 1), (1, 5, 6), (2, 3, 2)),),
     ),
     "copies": Case(
         "there are copies enough of each size: the lightest worker is given the largest alone while the gap is s - 1",
         lambda step: step.lexi_optima,
         not_the_largest,
-        SmallStep((100, 0), (2, 2), (1, 2, 10), (3, 3, 1)),
+        (SmallStep((100, 0), (2, 2), (1, 2, 10), (3, 3, 1)),),
     ),
     "definition-1": Case(
         "of least imbalance and leximax, the gap falls to max(s, D_pre - c)",
         lambda step: step.lexi_optima,
         not_reduced,
-        SmallStep((1000, 0, 1000), (1, 1, 1), (1, 5, 7, 8), (1, 1, 1, 3)),
+        (
+            SmallStep((1000, 0, 1000), (1, 1, 1), (1, 5, 7, 8), (1, 1, 1, 3)),
+            stubborn_step(1, 1000),
+            stubborn_step(2, 1000),
+        ),
     ),
 }
 

@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lbopt.theory.finding import Finding
 from lbopt.theory.small_step import SmallStep
 
+IntArray = NDArray[np.int64]
 Draw = Callable[[np.random.Generator], SmallStep]
 
 #: Beyond, listing all optima of one step takes longer than a check may.
@@ -26,46 +28,61 @@ def whole_rounds(G: int, B: int, s_max: int) -> Draw:
     return draw
 
 
-def replete_steps(G: int, c_max: int, s_max: int, classes: int, spread: int, *, equal: bool = False) -> Draw:
-    """Steps with 0 .. c_max free slots (all c_max if `equal`), at least one, and plenty of `classes` sizes."""
+def replete_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) -> Draw:
+    """Steps with plenty of `classes` sizes."""
 
     def draw(rng: np.random.Generator) -> SmallStep:
-        free = _slots(rng, G, c_max, equal)
-        sizes = np.sort(rng.choice(np.arange(1, s_max + 1), classes, replace=False))
-        before = rng.integers(0, spread + 1, G)
-        return SmallStep(
-            tuple(before.tolist()), tuple(free.tolist()), tuple(sizes.tolist()), (int(free.sum()),) * classes
-        )
+        free, sizes = _slots(rng, G, c_max), _sizes(rng, s_max, classes)
+        return _step(rng.integers(0, spread + 1, G), free, sizes, np.full(classes, free.sum()))
+
+    return draw
+
+
+def two_plenty_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) -> Draw:
+    """Steps with plenty of the largest size and of one other; there are 1 .. U copies of each of the rest."""
+
+    def draw(rng: np.random.Generator) -> SmallStep:
+        free, sizes = _slots(rng, G, c_max), _sizes(rng, s_max, classes)
+        copies = rng.integers(1, free.sum() + 1, classes)
+        copies[-1] = copies[rng.integers(0, classes - 1)] = free.sum()
+        return _step(_levels(rng, G, spread), free, sizes, copies)
+
+    return draw
+
+
+def any_overloaded_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) -> Draw:
+    """Steps whose pool meets Definition 1 with little to spare, some sizes rare and others common."""
+
+    def draw(rng: np.random.Generator) -> SmallStep:
+        free, sizes = _slots(rng, G, c_max), _sizes(rng, s_max, classes)
+        shares = rng.random(classes) + 0.05
+        copies = np.ones(classes, np.int64)
+        while copies.sum() - copies.max() < free.sum():
+            copies[rng.choice(classes, p=shares / shares.sum())] += 1
+        return _step(_levels(rng, G, spread), free, sizes, copies)
 
     return draw
 
 
 def overloaded_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) -> Draw:
-    """Steps with c_max free slots on every worker, whose pool meets Definition 1 with little to spare.
-
-    Half of the time loads are drawn from 2 to G levels: workers that are equally heavy are a case of their own.
-    """
+    """Steps with c_max free slots on every worker, whose pool meets Definition 1 with little to spare."""
 
     def draw(rng: np.random.Generator) -> SmallStep:
         sizes = rng.choice(np.arange(1, s_max + 1), classes, replace=False)
         waiting = list(rng.choice(sizes, G * c_max))
         while len(waiting) - max(np.unique(waiting, return_counts=True)[1]) < G * c_max:
             waiting.append(rng.choice(sizes))
-        levels = rng.integers(0, spread + 1, rng.integers(2, G + 1) if rng.random() < 0.5 else G)
-        before = levels if levels.size == G else rng.choice(levels, G)
-        return SmallStep.of(before, [c_max] * G, waiting)
+        return SmallStep.of(_levels(rng, G, spread), [c_max] * G, waiting)
 
     return draw
 
 
-def until(
-    draw: Draw, optima: int, rng: np.random.Generator, counted: Callable[[SmallStep], int] | None = None
-) -> Iterator[SmallStep]:
-    """Yield steps until so many optima were seen; `counted` gives how many those of a step are, by default all."""
+def until(draw: Draw, optima: int, rng: np.random.Generator) -> Iterator[SmallStep]:
+    """Yield steps until they have so many optima in all."""
     seen = 0
     while seen < optima:
         step = draw(rng)
-        seen += counted(step) if counted else len(step.optima[1])
+        seen += len(step.optima[1])
         yield step
 
 
@@ -101,10 +118,25 @@ def second_opinion(regime: str, steps: list[SmallStep]) -> Finding:
     )
 
 
-def _slots(rng: np.random.Generator, G: int, c_max: int, equal: bool) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    if equal:
-        return np.full(G, c_max, np.int64)
+def _slots(rng: np.random.Generator, G: int, c_max: int) -> IntArray:
+    """0 .. c_max free slots on each worker, at least one in all; half of the time as many on every worker."""
+    if rng.random() < 0.5:
+        return np.full(G, rng.integers(1, c_max + 1))
     while True:
         free = rng.integers(0, c_max + 1, G)
         if free.any():
             return free
+
+
+def _sizes(rng: np.random.Generator, s_max: int, classes: int) -> IntArray:
+    return np.sort(rng.choice(np.arange(1, s_max + 1), classes, replace=False))
+
+
+def _levels(rng: np.random.Generator, G: int, spread: int) -> IntArray:
+    """Loads; half of the time of 2 to G levels, for workers that are equally heavy are a case of their own."""
+    levels = rng.integers(0, spread + 1, rng.integers(2, G + 1) if rng.random() < 0.5 else G)
+    return levels if levels.size == G else rng.choice(levels, G)
+
+
+def _step(before: IntArray, free: IntArray, sizes: IntArray, copies: IntArray) -> SmallStep:
+    return SmallStep(*(tuple(array.tolist()) for array in (before, free, sizes, copies)))

@@ -30,7 +30,7 @@ def shrink(step: SmallStep, find: Find) -> tuple[SmallStep, Placement]:
         raise ValueError("there is nothing to shrink: the step does not violate the statement")
     while True:
         for smaller in _smaller(step, placement):
-            found = find(smaller)
+            found = find(smaller) if any(smaller.free) else None  # nothing is decided where no slot is free
             if found is not None:
                 step, placement = smaller, found
                 break

@@ -59,6 +59,12 @@ class SmallStep:
         return len(self.sizes) >= 2 and min(self.copies) >= sum(self.free)
 
     @property
+    def has_two_replete(self) -> bool:
+        """Whether the largest size and one other have as many copies as there are free slots, or more."""
+        slots = sum(self.free)
+        return len(self.sizes) >= 2 and self.copies[-1] >= slots and max(self.copies[:-1]) >= slots
+
+    @property
     def is_overloaded(self) -> bool:
         """Definition 1: without the commonest size, still as many requests as free slots."""
         return sum(self.copies) - max(self.copies) >= sum(self.free)

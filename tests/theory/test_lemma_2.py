@@ -1,6 +1,7 @@
 """Lemma 2: what holds could have failed, and each step that denies the printed form does so by enumeration too."""
 
 from itertools import pairwise
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ from hypothesis import strategies as st
 from naive import theory_lemmas as naive
 
 from lbopt.exceptions import InputError
-from lbopt.theory.claims import lemma_2, lemma_2_printed
+from lbopt.model import StepProblem
+from lbopt.solvers import solve
+from lbopt.theory.claims import lemma_2, lemma_2_pools, lemma_2_printed
 from lbopt.theory.claims.lemma_2 import corrected_bound, measure_corrected, measure_steps, sharp_bound
 from lbopt.theory.claims.lemma_2_printed import measure_leximax, measure_printed
-from lbopt.theory.lemma_2_cases import CASES, denies
-from lbopt.theory.sampled_steps import overloaded_steps, replete_steps
+from lbopt.theory.lemma_2_cases import CASES, denies, stubborn_step
+from lbopt.theory.sampled_steps import any_overloaded_steps, overloaded_steps, replete_steps, two_plenty_steps
 from lbopt.theory.shrink import shrink
 from lbopt.theory.small_step import SmallStep
 from lbopt.theory.verdict import Verdict, gravest
@@ -22,7 +25,9 @@ jit = pytest.mark.jit
 
 
 @jit
-@pytest.mark.parametrize("claim", (*lemma_2.CLAIMS, *lemma_2_printed.CLAIMS), ids=lambda claim: claim.name)
+@pytest.mark.parametrize(
+    "claim", (*lemma_2.CLAIMS, *lemma_2_pools.CLAIMS, *lemma_2_printed.CLAIMS), ids=lambda claim: claim.name
+)
 def test_the_quick_verdict_is_the_expected_one(claim):
     findings = [finding for regime in claim.quick for finding in claim.measure(seed=1, **regime)]
     assert gravest(finding.verdict() for finding in findings) == claim.expected
@@ -40,6 +45,32 @@ def test_a_bound_too_small_by_one_is_caught_with_an_example(bound, solved_at_the
     assert loads.max() - loads.min() > bound(step) - 1
 
 
+@jit
+@pytest.mark.parametrize(
+    ("sampler", "meets", "leximax"),
+    [(two_plenty_steps, "has_two_replete", False), (any_overloaded_steps, "is_overloaded", True)],
+)
+def test_other_pools_meet_their_hypotheses_and_a_bound_too_small_is_caught(sampler, meets, leximax):
+    meets, draw, rng = attrgetter(meets), sampler(3, 3, 3, 3, 10), np.random.default_rng(0)
+    assert all(meets(draw(rng)) for _ in range(300))
+    (finding,) = measure_steps("", draw, lambda step: corrected_bound(step) - 2, 2_000, 0, rng, meets, leximax=leximax)
+    assert finding.verdict() == Verdict.REFUTED
+    problem = StepProblem.from_dict(finding.counterexample["problem"])
+    assert meets(SmallStep.of(problem.base[:, 0], problem.slots, problem.work[:, 0]))
+
+
+def test_under_definition_1_one_optimum_is_beyond_the_corrected_bound_and_others_are_not():
+    step = lemma_2_pools.STORED
+    assert step.is_overloaded
+    assert not step.is_replete
+    assert corrected_bound(step) == 3 - 2 + (1 - (3 - 2))
+    best, optima = naive.all_optima(step.before, step.free, step.sizes, step.copies)
+    loads = [naive.loads_of(step.before, one) for one in optima]
+    assert best == 2
+    assert {max(one) - min(one) for one in loads} == {1, 2}
+    assert [4, 2, 4, 4, 4] in loads
+
+
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=5, unique=True), st.data())
 def test_the_sharp_bound_is_never_the_weaker_one(sizes, data):
     workers = data.draw(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 5)), min_size=2, max_size=5))
@@ -55,10 +86,14 @@ def test_the_sharp_bound_is_never_the_weaker_one(sizes, data):
     assert sharp_bound(step) <= corrected_bound(step)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_stored_step_denies_its_case_by_enumeration(name):
+SMALL = [
+    (name, step) for name, case in CASES.items() for step in case.stored if sum(step.free) < 6 or len(step.free) < 3
+]
+
+
+@pytest.mark.parametrize(("name", "step"), SMALL)
+def test_a_stored_step_denies_its_case_by_enumeration(name, step):
     """Written anew from the lemma: placements as multisets, loops, no array of the package but the step itself."""
-    step = CASES[name].stored
     c, s, U = step.free[0], max(step.sizes), sum(step.free)
     assert len(set(step.free)) == 1
     assert sum(step.copies) - max(step.copies) >= U
@@ -96,11 +131,28 @@ def test_under_definition_1_the_gap_need_not_fall_at_all(x):
 
 
 @jit
+@pytest.mark.parametrize("c", [1, 2, 3])
+def test_for_every_number_of_slots_some_step_keeps_all_of_its_gap(c):
+    """With three slots the exact search says it; nothing is listed."""
+    s = 3 ** (3 * c - 1) + 1
+    x = c * s + 7
+    step = stubborn_step(c, x)
+    assert step.is_overloaded
+    answer = solve(step.problem())
+    assert answer.status == "optimal"
+    assert answer.objective == x
+    if c < 3:
+        best, optima = step.optima
+        assert best == x
+        assert step.loads(optima).tolist() == [[x + c * s, c * s, x + c * s]]
+
+
+@jit
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_found_opens_in_lbopt_solve(name, solved_at_the_terminal):
     regime = next((one for one in lemma_2_printed._CASES if one.get("case") == name), {})
     findings = measure_leximax(seed=2) if name == "definition-1" else measure_printed(seed=2, **regime)
-    assert [finding.violations for finding in findings] == [1, 1]
+    assert [finding.violations for finding in findings] == [1] * (len(CASES[name].stored) + 1)
     for finding in findings:
         solved_at_the_terminal(finding.counterexample, is_optimal=name not in ("min-max", "ties"))
 

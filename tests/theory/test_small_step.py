@@ -58,6 +58,9 @@ def test_what_the_hypotheses_ask():
     assert SmallStep((0, 0), (1, 1), (1, 3), (2, 2)).is_replete
     assert SmallStep((0, 0), (1, 1), (1, 3), (2, 2)).is_overloaded
     assert not SmallStep((0, 0), (1, 1), (1, 3), (2, 1)).is_replete
+    assert SmallStep((0, 0), (1, 1), (1, 3, 4), (2, 1, 2)).has_two_replete
+    assert not SmallStep((0, 0), (1, 1), (1, 3, 4), (2, 2, 1)).has_two_replete
+    assert not SmallStep((0, 0), (1, 1), (3,), (9,)).has_two_replete
     assert not SmallStep((0, 0), (1, 1), (1, 3), (4, 1)).is_overloaded
     assert not SmallStep((0, 0), (1, 1), (3,), (9,)).is_replete
 
