@@ -158,7 +158,7 @@ for (p, s_max), table in found.items():
     axes.loglog(table[:, 0], table[:, 2], "--", color=line.get_color(), linewidth=1)
 axes.axvline(1, color="black", linewidth=1)
 axes.set(xlabel="B / B*", ylabel="share of FCFS's imbalance left", title="The exact rule, G = 8")
-axes.legend(frameon=False, title="dashed: Theorem 2's floor; ▼: nothing left", fontsize=8, title_fontsize=8)
+axes.legend(frameon=False, title="dashed: Theorem 2's floor\n▼: nothing left", bbox_to_anchor=(1, 1), loc="upper left")
 plt.show()
 
 for table in found.values():
