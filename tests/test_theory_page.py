@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "theory.md"
 NAMING = [PAGE, ROOT / "docs" / "scaling.md", ROOT / "README.md"]
 
-_ROW = re.compile(r"^\| `([\w-]+)` \| (.+) \| ([\w ]+) \| `(\w+)\.py` \|$", re.MULTILINE)
+_ROW = re.compile(r"^\| `([\w-]+)` \| (.+) \| ([\w ]+) \| `(\w+)` \|$", re.MULTILINE)
 _CLAIM = re.compile(r"`((?:theorem|lemma|waiting|fcfs|berry)-[\w-]+|slot-law|[\w-]+-adversary[\w-]*)`")
 
 
@@ -22,13 +22,13 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 
 def test_the_table_is_the_ledger() -> None:
-    """Every claim has one row, in the ledger's words for its verdict, and the row names its file."""
+    """Every claim has one row, in the ledger's words for its verdict, and the row names its module."""
     listed = [name for name, *_ in rows()]
     assert sorted(listed) == sorted(CLAIMS)
-    for name, says, verdict, file in rows():
+    for name, says, verdict, module in rows():
         claim = CLAIMS[name]
         assert verdict == claim.expected.value, name
-        assert claim.measure.__module__ == f"lbopt.theory.claims.{file}", name
+        assert claim.measure.__module__ == f"lbopt.theory.claims.{module}", name
         assert len(says) > 10, name
 
 
