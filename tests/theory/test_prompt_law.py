@@ -100,7 +100,7 @@ def test_what_is_no_law_is_refused(lengths: tuple[int, ...], weights: tuple[int,
         PromptLaw(lengths, weights)
 
 
-@pytest.mark.parametrize("s_max", [0, -3])
-def test_no_prompt_is_that_short(s_max: int) -> None:
+@pytest.mark.parametrize("s_max", [0, -3, 10**12])
+def test_no_prompt_is_that_short_or_long(s_max: int) -> None:
     with pytest.raises(InputError, match=f"s_max is {s_max}"):
         PromptLaw.uniform(s_max)
