@@ -138,7 +138,7 @@ def _whole(ages: float, law: PromptLaw, latest: Sequence[Fraction | int]) -> int
     width = max(ages, float(ages * max(latest, default=0) * unit + law.largest * unit))
     if width > WIDEST:
         raise InputError(
-            f"the law of a slot spreads over {width:.2g} values, more than {WIDEST}; take shorter outputs (a larger p), "
+            f"the law of a slot spreads over {width:.2g} values, more than {WIDEST}; take a larger p, "
             "shorter prompts, or a growth of smaller numbers"
         )
     return math.ceil(ages)

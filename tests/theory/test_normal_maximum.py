@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_against_the_density(G: int) -> None:
 
 def test_they_grow_towards_their_limit() -> None:
     values = [expected_maximum(2**i) for i in range(1, 60)]
-    assert all(a < b for a, b in zip(values, values[1:], strict=False))
+    assert all(a < b for a, b in itertools.pairwise(values))
     ratios = [value / math.sqrt(2 * math.log(2**i)) for i, value in enumerate(values, 1)]
     assert all(0.4 < ratio < 1 for ratio in ratios)
     assert ratios[7] == pytest.approx(0.85, abs=0.005)  # G = 256, as the docstring says
