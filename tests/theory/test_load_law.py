@@ -1,7 +1,7 @@
 """The load law: against convolution in exact fractions, plain convolution, and fleets small enough to enumerate.
 
 The judge of accuracy is exact: a small slot law in whole numbers is convolved by one power of a big integer, and
-E[max] is summed in fractions. What the docstring promises of the expected imbalance, 1e-9 of itself up to G = 4096, is held here.
+E[max] is summed in fractions. What the module promises, 1e-9 of the imbalance up to G = 4096, is held here.
 """
 
 from __future__ import annotations
