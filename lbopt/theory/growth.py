@@ -29,7 +29,9 @@ class Growth:
     def parse(cls, text: str) -> Growth:
         """Read ``1``, ``1/2``, ``0.5`` or a cycle such as ``0+1+3``."""
         try:
-            cycle = tuple(Fraction(part) for part in str(text).split("+"))
+            if "e" in text.lower():
+                raise ValueError(text)  # a Fraction would write out all digits of 1e999999999
+            cycle = tuple(Fraction(part) for part in text.split("+"))
         except (ValueError, ZeroDivisionError):
             raise InputError(f"growth is '{text}'; expected tokens a step such as 1, 1/2, or a cycle 0+1+3") from None
         if min(cycle) < 0 or max(max(part.numerator, part.denominator) for part in cycle) > _LARGEST:

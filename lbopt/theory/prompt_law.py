@@ -15,6 +15,9 @@ from lbopt.exceptions import InputError
 
 _WHOLE = 1 << 32
 
+#: Longest prompt: more is in no context window, and every length is an exact fraction in memory.
+LONGEST = 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class PromptLaw:
@@ -48,8 +51,8 @@ class PromptLaw:
     @classmethod
     def uniform(cls, s_max: int) -> PromptLaw:
         """Return the uniform law on 1 .. `s_max`."""
-        if s_max < 1:
-            raise InputError(f"s_max is {s_max}; expected at least 1 token")
+        if not 1 <= s_max <= LONGEST:
+            raise InputError(f"s_max is {s_max}; expected 1 to {LONGEST:,} tokens")
         return cls(tuple(range(1, s_max + 1)), (1,) * s_max, f"s<={s_max}")
 
     @classmethod

@@ -32,6 +32,9 @@ from lbopt.theory.prompt_law import PromptLaw
 #: Ages whose probability is below this in total are left out; float64 sees no more.
 TAIL = 1e-18
 
+#: Most values of a law: 2 GiB with what building it needs.
+WIDEST = 1 << 26
+
 
 def age_mean(p: float) -> float:
     """E[A], steps."""
@@ -121,17 +124,29 @@ def slot_law_seen(law: PromptLaw, p: float, latest: Sequence[Fraction | int]) ->
 
     A slot of age a has grown by the first a of them.
     """
-    ages = 1 if p == 1 else 1 + math.ceil(math.log(TAIL) / math.log1p(-_checked(p)))
+    ages = _whole(1 if p == 1 else 1 + math.log(TAIL) / math.log1p(-_checked(p)), law, latest)
     share = p * (1 - p) ** np.arange(ages, dtype=np.float64)
     return _of_ages(law, share / share.sum(), latest)
 
 
 def slot_law_at(law: PromptLaw, p: float, growth: Growth, step: int) -> SlotLaw:
     """Return the law in step `step` of a slot that was filled in step 0: nobody is older than `step`."""
-    share = _checked(p) * (1 - p) ** np.arange(step + 1, dtype=np.float64)
+    latest = growth.latest(step % len(growth.cycle))
+    share = _checked(p) * (1 - p) ** np.arange(_whole(step + 1, law, latest), dtype=np.float64)
     share[-1] = (1 - p) ** step
-    cycle = len(growth.cycle)
-    return _of_ages(law, share, growth.latest(step % cycle))
+    return _of_ages(law, share, latest)
+
+
+def _whole(ages: float, law: PromptLaw, latest: Sequence[Fraction | int]) -> int:
+    """Return the number of ages, rounded up, unless a law on them is too wide to hold."""
+    unit = math.lcm(*(Fraction(step).denominator for step in latest))
+    width = max(ages, float(ages * max(latest, default=0) * unit + law.largest * unit))
+    if width > WIDEST:
+        raise InputError(
+            f"the law of a slot spreads over {width:.2g} values, more than {WIDEST}; take a larger p, "
+            "shorter prompts, or a growth of smaller numbers"
+        )
+    return math.ceil(ages)
 
 
 def _of_ages(law: PromptLaw, share: NDArray[np.float64], latest: Sequence[Fraction | int]) -> SlotLaw:

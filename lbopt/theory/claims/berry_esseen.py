@@ -10,7 +10,7 @@ import math
 
 from lbopt.theory.claim import Claim, Regime
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_geometric, require_prompts
+from lbopt.theory.hypotheses import require_geometric, require_prompts, require_slots
 from lbopt.theory.load_law import load_law
 from lbopt.theory.loglog import slope
 from lbopt.theory.prompt_law import PromptLaw
@@ -27,7 +27,7 @@ _SECOND = 0.023
 def measure_bound(*, B: int = 64, p: float = 0.2, s_max: int = 8, rounds: bool = False, seed: int) -> list[Finding]:
     """Compare the distance with its bound; `rounds` takes the slots of Theorem 1, which differ in prompt alone."""
     slot, regime = _slot("berry-esseen", p, s_max, rounds)
-    require("berry-esseen", B >= 1, "at least B = 1 slot a worker", f"B is {B}")
+    require_slots("berry-esseen", B)
     bound = SHEVTSOVA * slot.third_absolute_moment / (slot.variance**1.5 * math.sqrt(B))
     return [
         Finding(
