@@ -26,7 +26,7 @@ REPLETE = "bf-io-replete"
 CELL = "lbopt.studies.scaling.cell:measure"
 
 #: Bytes that the simulator holds for a request, and for a step beside its workers' loads; measured, rounded up.
-_BYTES_PER_REQUEST, _BYTES_PER_STEP = 400, 400
+_BYTES_PER_REQUEST, _BYTES_PER_STEP = 150, 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
