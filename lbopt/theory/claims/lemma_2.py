@@ -155,8 +155,8 @@ def measure_steps(
         trials=trials,
         violations=violations,
         counterexample=example,
-        note=f"all {'leximax ' if leximax else ''}optima of {steps} steps; {equal} meet the bound with equality, and for "
-        f"{at_work} it asks for less than the gap before",
+        note=f"all {'leximax ' if leximax else ''}optima of {steps} steps; {equal} meet the bound with equality, and "
+        f"for {at_work} it asks for less than the gap before",
     )
     return [row, second_opinion(regime, kept)] if solved else [row]
 
