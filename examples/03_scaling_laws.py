@@ -20,7 +20,7 @@
 # equally likely, gains a token a step, and ends with probability `p` in every step. A free slot is filled at once.
 # The imbalance of a step is `G` times the heaviest load minus the sum of loads, in tokens.
 #
-# It runs in well under a minute. Seeds are fixed, and every statement below is asserted.
+# It runs in well under a minute. Seeds are fixed, and what is said of numbers is asserted.
 
 # %%
 import math

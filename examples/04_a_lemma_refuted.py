@@ -15,7 +15,8 @@
 # (arXiv 2601.17855), on which its theorems rest. Lemma 1 is false as printed: we find out by hand, let `lbopt` find
 # out by itself, and see what is true instead, with a proof. Then the same for Lemma 2, in short.
 #
-# No theorem falls with them. Where the lemmas are used, the mended forms do, and one constant gets better.
+# No theorem is refuted with them. Where Lemma 1 is used, its mended form does as well. Lemma 2 can be mended for pools
+# that never lack a size.
 
 # %% [markdown]
 # ## Lemma 1, as printed
