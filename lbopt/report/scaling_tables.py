@@ -17,7 +17,9 @@ def scaling_tables(outcome: ScalingOutcome) -> list[Table]:
     """Return what a terminal shows."""
     if not outcome.cells:
         return []
-    tables = [_exponent_table(outcome), _cell_table(outcome)]
+    tables = [_cell_table(outcome)]
+    if len({(cell.fleet.G, cell.fleet.B) for cell in outcome.cells}) > 1:
+        tables.insert(0, _exponent_table(outcome))
     if any(_is_exact(cell) for cell in outcome.cells):
         tables.append(_improvement_table(outcome))
     return tables
@@ -74,7 +76,7 @@ def exponents_csv(outcome: ScalingOutcome) -> list[dict[str, Any]]:
 
 def _exponent_table(outcome: ScalingOutcome) -> Table:
     rows = [
-        (policy, *(_exponents(found) if found else ("no law: a cell has no imbalance, or there is one cell", "", "")))
+        (policy, *(_exponents(found) if found else ("no law: a cell has no imbalance", "", "")))
         for policy, found in outcome.exponents().items()
     ]
     return Table(
@@ -133,9 +135,9 @@ def _improvement_table(outcome: ScalingOutcome) -> Table:
             f"{cell.fleet.G}",
             f"{cell.fleet.B}",
             f"{cell.fleet.B / cell.fleet.onset:.2g}",
-            "above it" if CLEAR * cell.fleet.onset <= cell.fleet.B else "below it",
             _ratio(cell.improvement),
             _ratio(cell.fleet.floor),
+            "claimed" if CLEAR * cell.fleet.onset <= cell.fleet.B else "not claimed",
             f"{cell.mean.mean / cell.fleet.levelled:.2f}",
         )
         for cell in outcome.cells
@@ -145,7 +147,7 @@ def _improvement_table(outcome: ScalingOutcome) -> Table:
         "The exact rule against the floor of Theorem 2",
         f"The floor is claimed from {CLEAR} B* on. The last column is the imbalance over the law G (G−1) (2−p) / "
         "(2 p² (s_max−1)), which does not depend on B and is derived for a pool that never lacks a size.",
-        ("policy", "G", "B", "B / B*", "the onset", "improvement", "floor", "over the law"),
+        ("policy", "G", "B", "B / B*", "improvement", "floor", "which is", "over the law"),
         rows,
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import lbopt
 from lbopt.exceptions import InputError
-from lbopt.policies import make_policy
+from lbopt.policies import foresight_of, make_policy
 from lbopt.runner import Task
 from lbopt.theory.batch_means import FEWEST_BATCHES, batch_steps, burn_in_steps
 from lbopt.theory.memory import require_memory
@@ -85,7 +85,10 @@ class ScalingConfig:
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; expected 0 or more")
         for policy in self.policies:
-            if policy != REPLETE and make_policy(policy).admission != "pooled":
+            rule = None if policy == REPLETE else make_policy(policy)
+            if rule is not None and foresight_of(rule) is not None:
+                raise InputError(f"policy '{policy}' looks ahead, and the study is about rules that do not")
+            if rule is not None and rule.admission != "pooled":
                 raise InputError(
                     f"policy '{policy}' binds requests on arrival, and the study compares rules with one pool; "
                     "try admission=pooled"

@@ -39,12 +39,16 @@ def run_scaling(
     for (policy, G, B), task in tasks.items():
         if task.key in stored.answers:
             outcome.cells.append(ScalingCell.of(policy, theory[G, B], stored.answers[task.key]))
-    open_cells = [cell for cell in outcome.cells if (cell.proved_share or 1.0) < 1]
-    if open_cells:
-        least = min(cell.proved_share or 0.0 for cell in open_cells)
+    unproved = {
+        (cell.policy, cell.fleet.G, cell.fleet.B): 1 - cell.proved_share
+        for cell in outcome.cells
+        if cell.proved_share is not None and cell.proved_share < 1
+    }
+    if unproved:
+        policy, G, B = max(unproved, key=unproved.__getitem__)
         outcome.notes.append(
-            f"{len(open_cells)} cells of solver-backed rules have decisions that were not proved optimal within "
-            f"{config.time_limit} s (proved: at least {100 * least:.1f} %)"
+            f"cells with decisions that were not proved optimal within {config.time_limit:g} s: {len(unproved)}; the "
+            f"largest share is {100 * unproved[policy, G, B]:.2g} %, {policy} at G = {G}, B = {B}"
         )
     outcome.seconds = time.perf_counter() - begin
     return outcome
