@@ -99,16 +99,18 @@ def _age_shares(p: float, oldest: int) -> NDArray[np.float64]:
 def _fit(regime: str, quantity: str, sample: NDArray[np.int64], shares: NDArray[np.float64]) -> Finding:
     """Test the sample against the shares of 0, 1, ..., with scarce values merged from above until each is expected."""
     observed, wanted = _merged(np.bincount(sample, minlength=shares.size).astype(np.float64), shares * sample.size)
-    found = stats.chisquare(observed, wanted * (observed.sum() / wanted.sum()))
+    chance = 1.0  # where all falls into one cell, nothing can be told from the claim
+    if observed.size > 1:
+        chance = float(stats.chisquare(observed, wanted * (observed.sum() / wanted.sum())).pvalue)
     return Finding(
         regime=regime,
         quantity=quantity,
         kind="fit",
         relation="=",
-        measured=float(found.pvalue),
+        measured=chance,
         predicted=1.0,
         trials=sample.size,
-        note=f"{observed.size} cells",
+        note=f"{observed.size} cells" if observed.size > 1 else "a single cell: no test",
     )
 
 
