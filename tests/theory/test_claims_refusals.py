@@ -25,12 +25,7 @@ FLEETS = (
     "fcfs-order",
     "fcfs-drift",
 )
-GEOMETRIC = tuple(name for name in FLEETS if name != "theorem-1") + (
-    "slot-law",
-    "berry-esseen",
-    "berry-esseen-rate",
-    "lemma-8",
-)
+GEOMETRIC = (*FLEETS[1:], "slot-law", "berry-esseen", "berry-esseen-rate", "lemma-8")
 MINE = tuple(dict.fromkeys((*FLEETS, *GEOMETRIC)))
 
 
