@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from importlib.resources import files
 from typing import Any
 
@@ -67,14 +68,7 @@ def with_formulas(text: str) -> Markup:
 
 def again(one: ClaimOutcome, outcome: CheckOutcome) -> str:
     """Return the command that measures a claim again."""
-    name = one.claim.name
-    if one.chosen.own:
-        name += ":" + ",".join(f"{option}={_written(value)}" for option, value in one.chosen.regimes[0].items())
-    return f"lbopt check {name} --{outcome.config.level} --seed {outcome.config.seed}"
-
-
-def _written(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    return f"lbopt check {shlex.join(one.chosen.specs)} --{outcome.config.level} --seed {outcome.config.seed}"
 
 
 def _markdown_table(table: Table, *, links: bool = False) -> str:

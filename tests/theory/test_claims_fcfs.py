@@ -143,7 +143,7 @@ def test_nearly_certain_ends_leave_one_cell_and_no_test() -> None:
 
 
 def test_a_lower_bound_on_the_normal_distance_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A single fair coin misses the normal law by Phi(1) - 1/2 = 0.341 of its third moment: no constant can be lower."""
+    """A fair coin misses the normal law by Phi(1) - 1/2 = 0.341 of its third moment: no constant can be lower."""
     claim = CLAIMS["berry-esseen"]
     monkeypatch.setattr(berry_esseen, "SHEVTSOVA", 0.34)
     for level in ("quick", "full"):
