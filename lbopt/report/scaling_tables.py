@@ -81,8 +81,8 @@ def _exponent_table(outcome: ScalingOutcome) -> Table:
     ]
     return Table(
         "Exponents",
-        "Imbalance of a worker, fitted as c · B^β · (log G)^γ with 95 % bootstrap intervals; the miss is the largest of "
-        "a cell. Theory's ½ and ½ are for many slots and workers: the exact law's own exponents stand beside.",
+        "Imbalance of a worker, fitted as c · B^β · (log G)^γ with 95 % bootstrap intervals; the miss is the largest "
+        "of a cell. Theory's ½ and ½ are for many slots and workers: the exact law's own exponents stand beside.",
         ("policy", "β, of B", "γ, of log G", "largest miss"),
         rows,
     )
@@ -121,7 +121,8 @@ def _cell_table(outcome: ScalingOutcome) -> Table:
     ends = f"p = {config.p:g}" if config.ends is None else f"p = {config.ends:g} / B"
     return Table(
         "Imbalance",
-        f"Tokens, after admission; {ends}, prompts uniform on 1 … {config.s_max}, FCFS computed exactly. Waiting in steps.",
+        f"Tokens, after admission; {ends}, prompts uniform on 1 … {config.s_max}, FCFS computed exactly. "
+        "Waiting in steps.",
         ("policy", "G", "B", "imbalance", "FCFS", "improvement", "admitted prompt", "longest wait", "proved"),
         rows,
     )
@@ -134,7 +135,7 @@ def _improvement_table(outcome: ScalingOutcome) -> Table:
             f"{cell.fleet.G}",
             f"{cell.fleet.B}",
             f"{cell.fleet.B / cell.fleet.onset:.2g}",
-            _HELD[cell.fleet.B >= CLEAR * cell.fleet.onset],
+            _HELD[CLEAR * cell.fleet.onset <= cell.fleet.B],
             _ratio(cell.improvement),
             _ratio(cell.fleet.floor),
             f"{cell.mean.mean / cell.fleet.levelled:.2f}",

@@ -15,6 +15,12 @@ from lbopt.report.gap_tables import Table
 from lbopt.report.theory_tables import finding_table, verdict_lead, verdict_table
 from lbopt.studies.check import CheckOutcome, ClaimOutcome
 
+#: Parts of a claim that may hold formulas.
+_WRITTEN = ("title", "source", "statement", "refuted_by", "remark")
+
+#: What Markdown, or MyST, would take for markup in a cell.
+_MARKUP = re.compile(r"[\\`*_{\[<$|]")
+
 _FORMULA = re.compile(r"\$([^$]+)\$")
 
 
@@ -30,7 +36,14 @@ def render_theory_page(outcome: CheckOutcome, provenance: dict[str, Any], comman
         notes=outcome.notes,
         verdicts=verdict_table(outcome),
         claims=[
-            (one, finding_table(one), with_formulas(one.claim.statement), again(one, outcome)) for one in outcome.claims
+            {
+                "name": one.claim.name,
+                "verdict": one.verdict.value,
+                "table": finding_table(one),
+                "again": again(one, outcome),
+                **{part: with_formulas(getattr(one.claim, part)) for part in _WRITTEN},
+            }
+            for one in outcome.claims
         ],
         command=command,
         versions=", ".join(f"{name} {version}" for name, version in provenance["versions"].items()),
@@ -81,4 +94,4 @@ def _markdown_table(table: Table, *, links: bool = False) -> str:
 
 
 def _plain(cell: str) -> str:
-    return cell.replace("|", "\\|").replace("\n", " ").replace("*", "\\*").replace("_", "\\_").replace("{", "\\{")
+    return _MARKUP.sub(r"\\\g<0>", cell.replace("\n", " "))
