@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -14,13 +16,18 @@ from lbopt.report.gap_tables import Table
 from lbopt.report.theory_tables import finding_table, verdict_lead, verdict_table
 from lbopt.studies.check import CheckOutcome, ClaimOutcome
 
+#: Parts of a claim that may hold formulas.
+_WRITTEN = ("title", "source", "statement", "refuted_by", "remark")
+
+#: What Markdown, or MyST, would take for markup in a cell.
+_MARKUP = re.compile(r"[\\`*_{\[<$|]")
+
 _FORMULA = re.compile(r"\$([^$]+)\$")
 
 
 def render_theory_page(outcome: CheckOutcome, provenance: dict[str, Any], command: str) -> str:
     """Return the page as HTML; formulas are MathML."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters["zip"] = lambda first, second: zip(first, second, strict=True)
     template = environment.from_string(files("lbopt.report").joinpath("theory_page.html.jinja").read_text("utf-8"))
     return template.render(
         version=provenance["versions"]["lbopt"],
@@ -30,9 +37,15 @@ def render_theory_page(outcome: CheckOutcome, provenance: dict[str, Any], comman
         notes=outcome.notes,
         verdicts=verdict_table(outcome),
         claims=[
-            (one, finding_table(one), with_formulas(one.claim.statement), again(one, outcome)) for one in outcome.claims
+            {
+                "name": one.claim.name,
+                "verdict": one.verdict.value,
+                "table": finding_table(one),
+                "again": again(one, outcome),
+                **{part: with_formulas(getattr(one.claim, part)) for part in _WRITTEN},
+            }
+            for one in outcome.claims
         ],
-        formulas=with_formulas,
         command=command,
         versions=", ".join(f"{name} {version}" for name, version in provenance["versions"].items()),
     )
@@ -45,7 +58,7 @@ def theory_markdown(outcome: CheckOutcome, provenance: dict[str, Any], command: 
         f"{verdict_lead(outcome)} Made by `{command}` in {outcome.seconds:.0f} s with lbopt "
         f"{provenance['versions']['lbopt']}; {provenance['processor']}, {provenance['cpu_count']} cores.",
         "## Verdicts",
-        _markdown_table(_with_statements(outcome), links=True),
+        _verdicts(outcome),
     ]
     for one in outcome.claims:
         table = finding_table(one)
@@ -69,42 +82,35 @@ def with_formulas(text: str) -> Markup:
 
 def again(one: ClaimOutcome, outcome: CheckOutcome) -> str:
     """Return the command that measures a claim again."""
-    name = one.claim.name
-    if one.chosen.own:
-        name += ":" + ",".join(f"{option}={_written(value)}" for option, value in one.chosen.regimes[0].items())
-    return f"lbopt check {name} --{outcome.config.level} --seed {outcome.config.seed}"
+    return f"lbopt check {shlex.join(one.chosen.specs)} --{outcome.config.level} --seed {outcome.config.seed}"
 
 
-def _written(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
-
-
-def _with_statements(outcome: CheckOutcome) -> Table:
-    """Return the table of verdicts with the statement of each claim behind its name, and its command at the end."""
+def _verdicts(outcome: CheckOutcome) -> str:
+    """Return the table of verdicts: a link to each claim's section and its statement first, its command last."""
     table = verdict_table(outcome)
     rows = [
-        (row[0], one.claim.statement, *row[1:], again(one, outcome))
+        [f"[{row[0]}](#{row[0]})", _in_cell(one.claim.statement), *map(_plain, row[1:]), f"`{again(one, outcome)}`"]
         for row, one in zip(table.rows, outcome.claims, strict=True)
     ]
-    return Table(table.title, table.caption, (table.headers[0], "statement", *table.headers[1:], "again"), rows)
+    return _piped([table.headers[0], "statement", *table.headers[1:], "again"], rows)
 
 
-def _markdown_table(table: Table, *, links: bool = False) -> str:
-    """Return a pipe table; the first column links to the section of its name."""
-    rows = [[_plain(cell) for cell in row] for row in table.rows]
-    if links:
-        rows = [[f"[{row[0]}](#{row[0]})", *row[1:]] for row in rows]
-    lines = [list(table.headers), ["---"] * len(table.headers), *rows]
+def _markdown_table(table: Table) -> str:
+    return _piped(table.headers, [[_plain(cell) for cell in row] for row in table.rows])
+
+
+def _piped(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [headers, ["---"] * len(headers), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _plain(cell: str) -> str:
-    """Return a cell with what Markdown would read as its own escaped; formulas stay, their bars as commands."""
-    parts = _FORMULA.split(cell)
+def _in_cell(text: str) -> str:
+    """Return text with formulas for a cell of a table, in which a bar would end the cell."""
+    parts = _FORMULA.split(text)
     return "".join(
-        f"${part.replace('|', chr(92) + 'vert ')}$" if place % 2 else _escaped(part) for place, part in enumerate(parts)
+        "$" + part.replace("|", r"\vert ") + "$" if place % 2 else _plain(part) for place, part in enumerate(parts)
     )
 
 
-def _escaped(cell: str) -> str:
-    return cell.replace("|", "\\|").replace("\n", " ").replace("*", "\\*").replace("_", "\\_").replace("{", "\\{")
+def _plain(cell: str) -> str:
+    return _MARKUP.sub(r"\\\g<0>", cell.replace("\n", " "))

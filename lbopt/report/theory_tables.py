@@ -49,9 +49,9 @@ def verdict_lead(outcome: CheckOutcome) -> str:
     counts = {verdict: sum(one.verdict is verdict for one in outcome.claims) for verdict in Verdict}
     said = ", ".join(f"{count} {verdict.value}" for verdict, count in counts.items() if count)
     other = [one for one in outcome.claims if not one.as_expected]
-    text = f"{len(outcome.claims)} claims: {said}."
+    text = f"{len(outcome.claims)} claim{'s' * (len(outcome.claims) != 1)}: {said}."
     for one in other:
-        text += f" {one.claim.name}: {one.verdict.value}, where the ledger says {one.claim.expected.value}."
+        text += f" {one.claim.name}: {one.verdict.value}, where the ledger has '{one.claim.expected.value}'."
     return text if other else f"{text} Every verdict is the ledger's."
 
 

@@ -7,8 +7,8 @@ import os
 from lbopt.exceptions import InputError
 
 
-def require_memory(needed: int, what: str) -> None:
-    """Refuse, before it begins, what needs more bytes than the machine has."""
+def require_memory(needed: int, what: str, instead: str = "fewer workers or slots") -> None:
+    """Refuse, before it begins, what needs more bytes than the machine has; `instead` is what to take."""
     try:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # a system that does not say
@@ -16,5 +16,5 @@ def require_memory(needed: int, what: str) -> None:
     if needed > there:
         raise InputError(
             f"{what} needs {needed / 2**30:.1f} GiB of memory, and this machine has {there / 2**30:.1f} GiB; "
-            "take fewer workers or slots"
+            f"take {instead}"
         )

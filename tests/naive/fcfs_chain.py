@@ -1,4 +1,4 @@
-"""FCFS under overload, step by step and slot by slot, from the published definition; random numbers by Python's integers.
+"""FCFS under overload, step by step and slot by slot, from its definition; random numbers by Python's integers.
 
 SplitMix64 as published: the state goes up by an odd constant, and each state is mixed into an output. A slot's outputs
 are taken in turn, one for the lifetime and one for the prompt of each request that comes to it.

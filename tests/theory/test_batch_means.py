@@ -48,7 +48,7 @@ def test_batches_last_twenty_memories() -> None:
 
 
 def test_intervals_cover_the_mean_of_a_chain_that_remembers() -> None:
-    """2,000 AR(1) chains with the memory 1/p of a slot, p = 0.2, in 20 batches of 20/p: 93 to 97 % of the 95 % intervals.
+    """2,000 AR(1) chains with a memory of 1/p, p = 0.2, in 20 batches of 20/p: 93 to 97 % of 95 % intervals hold it.
 
     Measured: 93.7 to 95.6 % over ten other seeds.
     """

@@ -21,11 +21,11 @@ MEASURED = "lbopt.studies.check.measured:measured"
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A claim and the regimes in which it is measured; `own` says that the user gave the regime."""
+    """A claim and the regimes in which it is measured; `specs` is how the user asked for them."""
 
     claim: Claim
     regimes: tuple[Regime, ...]
-    own: bool = False
+    specs: tuple[str, ...]
 
     @classmethod
     def of(cls, spec: str, level: str) -> Chosen:
@@ -33,8 +33,13 @@ class Chosen:
         name, colon, text = spec.partition(":")
         claim = find_claim(name)
         if not colon:
-            return cls(claim, tuple(claim.regimes(level)))
-        return cls(claim, (options_of("claim", name, text, claim.measure),), own=True)
+            return cls(claim, tuple(claim.regimes(level)), (spec,))
+        return cls(claim, (options_of("claim", name, text, claim.measure),), (spec,))
+
+    def joined(self, other: Chosen) -> Chosen:
+        """Return the same claim in the regimes of both, each once: a claim has one verdict."""
+        more = tuple(regime for regime in other.regimes if regime not in self.regimes)
+        return Chosen(self.claim, self.regimes + more, self.specs + other.specs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +69,12 @@ class CheckConfig:
             raise InputError(f"all claims were asked for, and '{specs[0]}' by name; give one or the other")
         if not (everything or specs):
             raise InputError("no claim was named; `lbopt check --list` shows them, and --all takes them all")
-        wanted = list(dict.fromkeys(CLAIMS if everything else specs))
-        return cls(tuple(Chosen.of(spec, level) for spec in wanted), level, seed)
+        chosen: dict[str, Chosen] = {}
+        for spec in dict.fromkeys(CLAIMS if everything else specs):
+            one = Chosen.of(spec, level)
+            before = chosen.get(one.claim.name)
+            chosen[one.claim.name] = before.joined(one) if before else one
+        return cls(tuple(chosen.values()), level, seed)
 
     def tasks(self, chosen: Chosen) -> list[Task]:
         """Return the task of each regime; equal regimes have equal tasks, in whatever level they stand."""

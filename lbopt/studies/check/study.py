@@ -24,9 +24,9 @@ def run_check(
 ) -> CheckOutcome:
     """Measure all regimes of all claims. Ctrl-C keeps what has ended; the rest is missing in the outcome."""
     begin = time.perf_counter()
-    tasks = {chosen.claim.name + str(place): config.tasks(chosen) for place, chosen in enumerate(config.chosen)}
+    tasks = [config.tasks(chosen) for chosen in config.chosen]
     stored = run_stored(
-        [task for each in tasks.values() for task in each],
+        [task for each in tasks for task in each],
         store=store,
         engine=engine,
         collect_only=collect_only,
@@ -35,7 +35,7 @@ def run_check(
     )
     _raise_refusal(list(stored.failures.values()))
     outcome = CheckOutcome(config, notes=list(stored.notes), interrupted=stored.interrupted)
-    for chosen, each in zip(config.chosen, tasks.values(), strict=True):
+    for chosen, each in zip(config.chosen, tasks, strict=True):
         answers = [stored.answers[task.key] for task in each if task.key in stored.answers]
         findings = tuple(Finding.from_dict(one) for answer in answers for one in answer)
         outcome.claims.append(ClaimOutcome(chosen, findings, len(each) - len(answers)))

@@ -33,13 +33,13 @@ def measure_exact(
     require("fcfs-exact", 1e-4 <= accuracy <= 0.1, "an accuracy from 0.0001 to 0.1", f"accuracy is {accuracy}")
     gained = Growth.parse(growth)
     law = PromptLaw.uniform(s_max)
-    sampled = mean_fcfs_imbalance(G, B, p, law, steps_for(G, p, accuracy), seed, gained)
-    computed = np.mean(
+    computed = np.mean(  # first: a law that is too wide is refused before an hour of sampling
         [
             load_law(slot_law_seen(law, p, gained.latest(phase)), B).expected_imbalance(G)
             for phase in range(len(gained.cycle))
         ]
     )
+    sampled = mean_fcfs_imbalance(G, B, p, law, steps_for(G, p, accuracy), seed, gained)
     share = sampled.error / sampled.mean
     grown = "" if growth == "1" else f", growth {growth}"
     return [
@@ -129,9 +129,9 @@ def measure_exponent(
     slots = [least * 4**i for i in range(quadruplings + 1)]
     seeds = np.random.SeedSequence(seed).generate_state(len(slots))
     steps = steps_for(G, p, accuracy)
+    exact = slope(slots, [load_law(slot, B).expected_imbalance(G) for B in slots])
     sampled = [mean_fcfs_imbalance(G, B, p, law, steps, int(own)) for B, own in zip(slots, seeds, strict=True)]
     means, errors = [one.mean for one in sampled], [one.error for one in sampled]
-    exact = slope(slots, [load_law(slot, B).expected_imbalance(G) for B in slots])
     found, error = fitted_slope(slots, means, errors)
     skew = skewness_term(G, math.sqrt(slot.variance), slot.skewness)
     bare, bare_error = fitted_slope(slots, [mean - skew for mean in means], errors)

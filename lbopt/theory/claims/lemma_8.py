@@ -11,10 +11,13 @@ from fractions import Fraction
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.growth import Growth
-from lbopt.theory.hypotheses import require_geometric, require_prompts
+from lbopt.theory.hypotheses import require, require_geometric, require_prompts
 from lbopt.theory.prompt_law import PromptLaw
 from lbopt.theory.slot_law import age_mean, age_third_moment, age_variance, slot_law_at
 from lbopt.theory.verdict import Verdict
+
+#: Step k looks at k + 1 ages, and there is little to see once all slots were refilled.
+MOST_STEPS = 2000
 
 
 def third_moment_bound(s_max: int, p: float, largest_growth: float) -> float:
@@ -30,6 +33,7 @@ def measure_lemma_8(*, p: float = 0.2, s_max: int = 8, growth: str = "1", steps:
     """Compute variance and third moment in steps 0 .. `steps`, and take the worst."""
     require_geometric("lemma-8", p)
     require_prompts("lemma-8", s_max)
+    require("lemma-8", 0 <= steps <= MOST_STEPS, f"0 to {MOST_STEPS:,} steps", f"steps is {steps}")
     gained = Growth.parse(growth)
     law = PromptLaw.uniform(s_max)
     seen = [slot_law_at(law, p, gained, k) for k in range(steps + 1)]

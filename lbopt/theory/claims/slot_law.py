@@ -13,6 +13,7 @@ from lbopt.theory.batch_means import burn_in_steps
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_geometric, require_prompts
+from lbopt.theory.memory import require_memory
 from lbopt.theory.prompt_law import PromptLaw
 from lbopt.theory.slot_law import age_variance, snapshot_variance
 from lbopt.theory.streams import slot_streams
@@ -20,6 +21,12 @@ from lbopt.theory.verdict import Verdict
 
 #: Cells of the test of fit expect at least so many samples.
 _LEAST_EXPECTED = 10
+
+#: Ages below some 40/p are counted one by one.
+LEAST_P = 1e-5
+
+#: Streams, ages and prompts, and what the tests make of them.
+_BYTES_PER_SAMPLE = 80
 
 #: Slots followed at a time; their arrays take 32 bytes each.
 _BLOCK = 1 << 20
@@ -29,7 +36,9 @@ def measure_slot_law(*, p: float = 0.2, s_max: int = 8, samples: int = 200_000, 
     """Follow `samples` slots beyond their burn-in, and look at each once."""
     require_geometric("slot-law", p)
     require_prompts("slot-law", s_max)
+    require("slot-law", p >= LEAST_P, f"ages that can be counted, so p of at least {LEAST_P:g}", f"p is {p}")
     require("slot-law", samples >= 1000, "enough samples for a test of fit, at least 1000", f"samples is {samples}")
+    require_memory(samples * _BYTES_PER_SAMPLE, f"slot-law with {samples:,} samples", "fewer samples")
     law = PromptLaw.uniform(s_max)
     age, came = _sampled(law, p, samples, seed)
     regime = f"p={p:g}, {law.name}"
@@ -90,16 +99,18 @@ def _age_shares(p: float, oldest: int) -> NDArray[np.float64]:
 def _fit(regime: str, quantity: str, sample: NDArray[np.int64], shares: NDArray[np.float64]) -> Finding:
     """Test the sample against the shares of 0, 1, ..., with scarce values merged from above until each is expected."""
     observed, wanted = _merged(np.bincount(sample, minlength=shares.size).astype(np.float64), shares * sample.size)
-    found = stats.chisquare(observed, wanted * (observed.sum() / wanted.sum()))
+    chance = 1.0  # where all falls into one cell, nothing can be told from the claim
+    if observed.size > 1:
+        chance = float(stats.chisquare(observed, wanted * (observed.sum() / wanted.sum())).pvalue)
     return Finding(
         regime=regime,
         quantity=quantity,
         kind="fit",
         relation="=",
-        measured=float(found.pvalue),
+        measured=chance,
         predicted=1.0,
         trials=sample.size,
-        note=f"{observed.size} cells",
+        note=f"{observed.size} cells" if observed.size > 1 else "a single cell: no test",
     )
 
 

@@ -1,0 +1,183 @@
+"""The claims about slots, loads and FCFS come to their verdicts, and would come to others if they were wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from theory.waiting_checks import measured, verdict_of
+
+from lbopt.theory.claims import berry_esseen, fcfs, lemma_8, slot_law
+from lbopt.theory.ledger import CLAIMS
+from lbopt.theory.load_law import LoadLaw
+from lbopt.theory.prompt_law import PromptLaw
+from lbopt.theory.slot_law import SlotLaw, slot_law_at
+from lbopt.theory.verdict import Verdict
+
+MODULES = (fcfs, slot_law, berry_esseen, lemma_8)
+NAMES = [claim.name for module in MODULES for claim in module.CLAIMS]
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("seed", [2, 3])
+def test_quick_verdict(name: str, seed: int) -> None:
+    claim = CLAIMS[name]
+    found = measured(claim, claim.quick, seed)
+    share = max(1, sum(one.is_sampled for one in found))
+    assert {one.verdict(share) for one in found} <= {claim.expected, Verdict.OUTSIDE}
+    assert verdict_of(claim, claim.quick, seed) is claim.expected
+
+
+@pytest.mark.jit
+def test_findings_depend_on_the_seed_alone() -> None:
+    for name in ("fcfs-exact", "slot-law"):
+        claim = CLAIMS[name]
+        first, again, other = (measured(claim, claim.quick[:1], seed) for seed in (4, 4, 5))
+        assert first == again
+        assert first != other
+
+
+def tenth_more(right: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given, **options: 1.1 * right(*given, **options)
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("name", ["fcfs-exact", "fcfs-drift", "fcfs-sharp", "fcfs-sharp-rate"])
+def test_a_load_law_a_tenth_too_dear_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LoadLaw, "expected_imbalance", tenth_more(LoadLaw.expected_imbalance))
+    assert verdict_of(CLAIMS[name], CLAIMS[name].quick) is Verdict.REFUTED
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize(
+    ("name", "module", "law"),
+    [
+        ("fcfs-sharp", fcfs, "sharp_imbalance"),
+        ("slot-law", slot_law, "snapshot_variance"),
+        ("lemma-8", lemma_8, "age_third_moment"),
+    ],
+)
+def test_a_wrong_constant_is_caught(name: str, module: Any, law: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    factor = 1.3 if name == "lemma-8" else 1.1  # E[A^3] lies below its bound by some room
+    right = getattr(module, law)
+    monkeypatch.setattr(module, law, lambda *given: factor * right(*given))
+    regimes = [{"p": 0.02}] if name == "lemma-8" else CLAIMS[name].quick
+    assert verdict_of(CLAIMS[name], regimes) is Verdict.REFUTED
+
+
+def test_a_sharp_form_without_its_skewness_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fcfs, "sharp_imbalance", lambda G, B, sigma, skewness: right(G, B, sigma, 0.0))
+    for name in ("fcfs-sharp", "fcfs-sharp-rate"):
+        assert verdict_of(CLAIMS[name], [{"G": 64, "p": 0.02, "s_max": 100}]) is Verdict.REFUTED, name
+
+
+right = fcfs.sharp_imbalance
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("wrong", [-0.05, 0.05])
+def test_another_order_in_slots_is_caught(wrong: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B^0.45 and B^0.55 in place of the root, in the exact law and in what was sampled."""
+    exact = LoadLaw.expected_imbalance
+    monkeypatch.setattr(LoadLaw, "expected_imbalance", lambda law, G: exact(law, G) * law.deviation ** (2 * wrong))
+    assert verdict_of(CLAIMS["fcfs-order"], [{"G": 64}]) is Verdict.REFUTED
+    monkeypatch.undo()
+    fitted = fcfs.fitted_slope
+    monkeypatch.setattr(
+        fcfs,
+        "fitted_slope",
+        lambda B, means, errors: fitted(
+            B, np.array(means) * np.array(B) ** wrong, np.array(errors) * np.array(B) ** wrong
+        ),
+    )
+    assert verdict_of(CLAIMS["fcfs-order"], [{"G": 64}]) is Verdict.REFUTED
+
+
+@pytest.mark.jit
+def test_skewness_left_in_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fcfs, "skewness_term", lambda *given: 0.0)
+    assert verdict_of(CLAIMS["fcfs-order"], [{"G": 64}]) is Verdict.REFUTED
+
+
+@pytest.mark.jit
+def test_another_growth_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The law of growth 1 beside chains that grow otherwise."""
+    seen = fcfs.slot_law_seen
+    monkeypatch.setattr(fcfs, "slot_law_seen", lambda law, p, latest: seen(law, p, [Fraction(1)]))
+    for growth in ("0", "1/2", "3", "0+1+3"):
+        assert verdict_of(CLAIMS["fcfs-drift"], [{"growth": growth}]) is Verdict.REFUTED, growth
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("which", ["age", "prompt", "both"])
+def test_other_slots_are_caught(which: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ages or prompts one too many, or prompts that go with the age."""
+    sampled = slot_law._sampled
+
+    def moved(law: PromptLaw, p: float, samples: int, seed: int) -> Any:
+        age, came = sampled(law, p, samples, seed)
+        if which == "age":
+            return np.where(np.arange(samples) % 20 == 0, age + 1, age), came
+        if which == "prompt":
+            return age, np.where(np.arange(samples) % 20 == 0, law.largest, came)
+        order = np.argsort(age[: samples // 20], kind="stable")
+        came = came.copy()
+        came[: samples // 20][order] = np.sort(came[: samples // 20])
+        return age, came
+
+    monkeypatch.setattr(slot_law, "_sampled", moved)
+    assert verdict_of(CLAIMS["slot-law"], CLAIMS["slot-law"].quick) is Verdict.REFUTED
+
+
+def test_nearly_certain_ends_leave_one_cell_and_no_test() -> None:
+    """Ages are all 0: nothing can be said of their law, and nothing is said against it."""
+    claim = CLAIMS["slot-law"]
+    found = claim.measure(p=0.999999, samples=1000, seed=1)
+    assert found[0].note == "a single cell: no test"
+    assert found[0].p_value() == 1
+    assert verdict_of(claim, [{"p": 0.999999, "samples": 1000}]) is Verdict.HOLDS
+
+
+def test_a_lower_bound_on_the_normal_distance_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fair coin misses the normal law by Phi(1) - 1/2 = 0.341 of its third moment: no constant can be lower."""
+    claim = CLAIMS["berry-esseen"]
+    monkeypatch.setattr(berry_esseen, "SHEVTSOVA", 0.34)
+    for level in ("quick", "full"):
+        assert verdict_of(claim, [one for one in claim.regimes(level) if one["B"] < 64]) is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("wrong", [0.05, -0.05])
+def test_another_rate_is_caught(wrong: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    distance = LoadLaw.normal_distance
+    monkeypatch.setattr(LoadLaw, "normal_distance", lambda law: distance(law) * law.mean**wrong)
+    assert verdict_of(CLAIMS["berry-esseen-rate"], [{}]) is Verdict.REFUTED
+
+
+def test_esseens_limit_needs_its_jump(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the jump of the lattice the limit would be |gamma_1| / (6 sqrt(2 pi)): too low by far."""
+    skewness = SlotLaw.skewness.fget  # type: ignore[attr-defined]
+    monkeypatch.setattr(SlotLaw, "skewness", property(lambda law: 1.1 * skewness(law)))
+    assert verdict_of(CLAIMS["berry-esseen-rate"], [{}]) is Verdict.REFUTED
+
+
+def test_growth_that_shrinks_a_spread_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slot that would spread less than its prompt: a law squeezed towards its mean."""
+
+    def squeezed(*given: Any) -> SlotLaw:
+        found = slot_law_at(*given)
+        return SlotLaw(found.probabilities, 2 * found.unit)  # sizes halved
+
+    monkeypatch.setattr(lemma_8, "slot_law_at", squeezed)
+    assert verdict_of(CLAIMS["lemma-8"], [{"growth": "0"}]) is Verdict.REFUTED
+    assert verdict_of(CLAIMS["lemma-8"], [{"growth": "1/2", "steps": 2}]) is Verdict.REFUTED
+
+
+def test_a_lower_third_moment_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C_3 has room: at s_max = 2 and slow ends a hundredth of it is false."""
+    bound = lemma_8.third_moment_bound
+    monkeypatch.setattr(lemma_8, "third_moment_bound", lambda *given: bound(*given) / 100)
+    assert verdict_of(CLAIMS["lemma-8"], [{"p": 0.05, "s_max": 2, "steps": 300}]) is Verdict.REFUTED

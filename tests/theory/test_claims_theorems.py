@@ -1,0 +1,108 @@
+"""Theorems 1 to 3 come to their verdicts, and would come to others if they were wrong."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from theory.waiting_checks import measured, verdict_of
+
+from lbopt.model import StepProblem
+from lbopt.theory.claims import theorems
+from lbopt.theory.ledger import CLAIMS
+from lbopt.theory.load_law import LoadLaw
+from lbopt.theory.onset import CLEAR, onset
+from lbopt.theory.prompt_law import PromptLaw
+from lbopt.theory.verdict import Verdict
+
+#: Regimes inside the onset in which the exact rule leaves something.
+_TWO = {"B": 1024, "pool": "two"}
+INSIDE = {"theorem-1": [{"rounds": 40}], "theorem-2": [_TWO], "theorem-3": [{"growth": 1, **_TWO}]}
+pytestmark = pytest.mark.jit
+
+
+@pytest.mark.parametrize("name", INSIDE)
+@pytest.mark.parametrize("seed", [2, 3])
+def test_quick_verdict(name: str, seed: int) -> None:
+    assert verdict_of(CLAIMS[name], CLAIMS[name].quick, seed) is CLAIMS[name].expected
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_higher_floor_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How far the floor lies below what is measured: an improvement so many times as large is not there."""
+    usual = measured(CLAIMS[name], INSIDE[name], 1)[-1]
+    room = usual.predicted / usual.measured
+    floor = theorems.improvement_floor
+    for times, verdict in ((0.7 * room, Verdict.HOLDS), (2 * room, Verdict.REFUTED)):
+        monkeypatch.setattr(theorems, "improvement_floor", lambda *given, times=times: times * floor(*given))
+        assert verdict_of(CLAIMS[name], INSIDE[name]) is verdict
+
+
+def test_fcfs_half_as_dear_again_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = LoadLaw.expected_imbalance
+    monkeypatch.setattr(LoadLaw, "expected_imbalance", lambda law, G: 1.5 * exact(law, G))
+    assert verdict_of(CLAIMS["theorem-1"], [{"rounds": 100}]) is Verdict.REFUTED
+
+
+def test_rounds_are_placed_as_well_as_can_be() -> None:
+    """Every placement of every round, tried: the mean of the best, and so the share that is left."""
+    G, B, s_max, rounds, seed = 3, 2, 4, 12, 5
+    found = CLAIMS["theorem-1"].measure(G=G, B=B, s_max=s_max, rounds=rounds, seed=seed)
+    best, plain = [], []
+    for prompts in np.random.default_rng(seed).integers(1, s_max + 1, (rounds, G * B)).tolist():
+        spread = []
+        for order in set(itertools.permutations(prompts)):
+            loads = [sum(order[g * B : (g + 1) * B]) for g in range(G)]
+            spread.append(G * max(loads) - sum(loads))
+        best.append(min(spread))
+        loads = [sum(prompts[g * B : (g + 1) * B]) for g in range(G)]
+        plain.append(G * max(loads) - sum(loads))
+    assert found[0].measured == pytest.approx(np.mean(plain))
+    assert found[1].measured == max(best) - (G - 1) * (s_max - 1)
+    assert found[2].measured == pytest.approx(np.mean(best) / found[0].predicted)
+    assert found[2].error == pytest.approx(np.std(best, ddof=1) / np.sqrt(rounds) / found[0].predicted)
+
+
+def answering(objective: int, bound: int, *, proved: bool) -> Any:
+    def solve(problem: StepProblem, **options: Any) -> Any:
+        return SimpleNamespace(objective=objective, bound=bound, proved=proved)
+
+    return solve
+
+
+def test_a_round_whose_best_placement_is_worse_is_a_refutation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(theorems, "solve", answering(100, 100, proved=True))
+    found = CLAIMS["theorem-1"].measure(rounds=10, seed=1)
+    assert found[1].violations == 10
+    assert found[1].verdict() is Verdict.REFUTED
+
+
+def test_an_open_round_refutes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A placement that nobody proved the best says nothing against a claim about best ones: only its bound is sure."""
+    monkeypatch.setattr(theorems, "solve", answering(100, 0, proved=False))
+    found = CLAIMS["theorem-1"].measure(rounds=10, seed=1)
+    assert [one.undecided for one in found] == [0, 10, 10]
+    assert verdict_of(CLAIMS["theorem-1"], [{"rounds": 10}]) is Verdict.UNDECIDED
+    monkeypatch.setattr(theorems, "solve", answering(100, 90, proved=False))  # the best itself is at least 90
+    assert verdict_of(CLAIMS["theorem-1"], [{"rounds": 10}]) is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("name", ["theorem-2", "theorem-3"])
+def test_below_the_onset_nothing_is_said(name: str) -> None:
+    law, p = PromptLaw.uniform(4), 0.5
+    begins = CLEAR * onset(8, p, law)
+    for B, outside in ((int(begins) - 1, True), (int(begins) + 1, False)):
+        (found,) = CLAIMS[name].measure(B=B, p=p, s_max=4, seed=1)
+        assert bool(found.outside) == outside
+        assert (found.verdict() is Verdict.OUTSIDE) == outside
+        assert f"B/B* = {B / onset(8, p, law):.2g}" in found.note
+
+
+def test_theorem_3_at_growth_one_is_theorem_2() -> None:
+    (second,) = CLAIMS["theorem-2"].measure(B=512, seed=9)
+    (third,) = CLAIMS["theorem-3"].measure(B=512, growth=1, seed=9)
+    assert (second.measured, second.predicted, second.error) == (third.measured, third.predicted, third.error)
+    assert third.regime == f"{second.regime}, growth 1"
