@@ -77,7 +77,9 @@ def page() -> Page:
 
 
 def test_every_formula_of_the_ledger_is_mathml(page: Page) -> None:
-    parts = [text for one in CLAIMS.values() for text in (one.title, one.source, one.statement, one.refuted_by, one.remark)]
+    parts = [
+        text for one in CLAIMS.values() for text in (one.title, one.source, one.statement, one.refuted_by, one.remark)
+    ]
     assert page.open == []
     assert page.formulas == sum(text.count("$") // 2 for text in parts)
     shown = "".join(page.text).replace("a <b> & $5 | more", "")
@@ -173,7 +175,9 @@ def test_folder(tmp_path: Any) -> None:
     config = CheckConfig.of(["lemma-8", "lemma-1-printed"])
     example = {"problem": {"base": [0]}, "says": "least imbalance 3", "assignment": [0]}
     refuting = dataclasses.replace(FINDINGS[2], outside="", violations=1, counterexample=example)
-    outcome = CheckOutcome(config, [ClaimOutcome(config.chosen[0], FINDINGS), ClaimOutcome(config.chosen[1], (refuting,))])
+    outcome = CheckOutcome(
+        config, [ClaimOutcome(config.chosen[0], FINDINGS), ClaimOutcome(config.chosen[1], (refuting,))]
+    )
     write_theory_folder(outcome, tmp_path / "out", "lbopt check")
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     names = {path.name for path in (tmp_path / "out").iterdir()}
@@ -189,3 +193,15 @@ def test_folder(tmp_path: Any) -> None:
     assert rows[2]["verdict"] == "outside the regime"
     assert [bool(row["low"]) for row in rows] == [True, False, False, True, False, False]
     assert float(rows[3]["p_value"]) == pytest.approx(FINDINGS[3].p_value())
+
+
+def test_both_reports_say_what_is_missing() -> None:
+    config = CheckConfig.of(["lemma-8"])
+    outcome = CheckOutcome(config, [ClaimOutcome(config.chosen[0], (), 5)], notes=["5 of 5 are *missing*"])
+    outcome.interrupted = True
+    page, text = render_theory_page(outcome, HOW, "c"), theory_markdown(outcome, HOW, "c")
+    for found in (page, text):
+        assert "This report covers what was done until then." in found
+    assert "5 of 5 are *missing*" in page
+    assert "Note: 5 of 5 are \\*missing\\*" in text
+    assert "Interrupted" not in theory_markdown(everything(), HOW, "c")
