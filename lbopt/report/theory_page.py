@@ -57,6 +57,8 @@ def theory_markdown(outcome: CheckOutcome, provenance: dict[str, Any], command: 
         "# The theory, checked",
         f"{verdict_lead(outcome)} Made by `{command}` in {outcome.seconds:.0f} s with lbopt "
         f"{provenance['versions']['lbopt']}; {provenance['processor']}, {provenance['cpu_count']} cores.",
+        *(["Interrupted. This report covers what was done until then."] if outcome.interrupted else []),
+        *(f"Note: {_plain(note)}" for note in outcome.notes),
         "## Verdicts",
         _verdicts(outcome),
     ]

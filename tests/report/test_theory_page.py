@@ -192,3 +192,15 @@ def test_folder(tmp_path: Any) -> None:
     assert rows[2]["verdict"] == "outside the regime"
     assert [bool(row["low"]) for row in rows] == [True, False, False, True, False, False]
     assert float(rows[3]["p_value"]) == pytest.approx(FINDINGS[3].p_value())
+
+
+def test_both_reports_say_what_is_missing() -> None:
+    config = CheckConfig.of(["lemma-8"])
+    outcome = CheckOutcome(config, [ClaimOutcome(config.chosen[0], (), 5)], notes=["5 of 5 are *missing*"])
+    outcome.interrupted = True
+    page, text = render_theory_page(outcome, HOW, "c"), theory_markdown(outcome, HOW, "c")
+    for found in (page, text):
+        assert "This report covers what was done until then." in found
+    assert "5 of 5 are *missing*" in page
+    assert "Note: 5 of 5 are \\*missing\\*" in text
+    assert "Interrupted" not in theory_markdown(everything(), HOW, "c")

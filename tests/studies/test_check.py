@@ -49,6 +49,7 @@ def test_a_level_and_a_regime_of_ones_own() -> None:
         (["lemma-8:q=1"], {}, "claim 'lemma-8' has no option 'q'; it takes p, s_max, growth, steps"),
         (["lemma-8:p"], {}, "claim 'lemma-8': option p has no value"),
         (["lemma-8:p=often"], {}, "claim 'lemma-8': p is 'often'; expected a number"),
+        (["lemma-8:p=nan"], {}, "claim 'lemma-8': p is 'nan'; expected a finite number"),
         (["lemma-8:seed=3"], {}, "has no option 'seed'"),
         (["berry-esseen:rounds=true"], {}, "rounds is 'true'; expected yes or no"),
         (["lemma-8"], {"seed": -1}, "seed is -1; expected 0 or more"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +35,11 @@ class Chosen:
         claim = find_claim(name)
         if not colon:
             return cls(claim, tuple(claim.regimes(level)), (spec,))
-        return cls(claim, (options_of("claim", name, text, claim.measure),), (spec,))
+        regime = options_of("claim", name, text, claim.measure)
+        for option, value in regime.items():
+            if isinstance(value, float) and not math.isfinite(value):  # no key of a store holds it
+                raise InputError(f"claim '{name}': {option} is '{value}'; expected a finite number")
+        return cls(claim, (regime,), (spec,))
 
     def joined(self, other: Chosen) -> Chosen:
         """Return the same claim in the regimes of both, each once: a claim has one verdict."""
