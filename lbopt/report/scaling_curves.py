@@ -17,7 +17,7 @@ _MOST_COLUMNS = 3
 def imbalance_figure(outcome: ScalingOutcome) -> Figure:
     """Return a panel per number of workers: imbalance per worker against slots, one line a rule, FCFS's exact law."""
     workers = [G for G in outcome.config.workers if any(cell.fleet.G == G for cell in outcome.cells)]
-    columns = min(_MOST_COLUMNS, len(workers))
+    columns = 2 if len(workers) == 4 else min(_MOST_COLUMNS, len(workers))
     rows = -(-len(workers) // columns)
     figure, first = new_figure(0.8 + 3.2 * columns, 0.9 + 2.9 * rows)
     grid = figure.add_gridspec(rows, columns)
