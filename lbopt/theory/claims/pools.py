@@ -117,7 +117,6 @@ CLAIMS = (
             {"G": 8, "B": 288, "s_max": 8},
             {"G": 8, "B": 288, "s_max": 8, "arrivals": "bursty"},
             {"B": 16, "p": 0.2},
-            {"B": 64, "p": 0.2, "arrivals": "bursty"},
         ),
         expected=Verdict.HOLDS,
         remark="No proof covers pools that lack sizes: the corrected Lemma 2 needs a replete pool. Every step is "
