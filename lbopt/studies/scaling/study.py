@@ -9,7 +9,8 @@ from lbopt.exceptions import InputError
 from lbopt.studies.progress import Progress
 from lbopt.studies.running import run_stored
 from lbopt.studies.scaling.config import ScalingConfig
-from lbopt.studies.scaling.outcome import FleetTheory, ScalingCell, ScalingOutcome
+from lbopt.studies.scaling.fleet import FleetTheory
+from lbopt.studies.scaling.outcome import ScalingCell, ScalingOutcome
 
 
 def run_scaling(
@@ -39,9 +40,10 @@ def run_scaling(
     for (policy, G, B), task in tasks.items():
         if task.key in stored.answers:
             outcome.cells.append(ScalingCell.of(policy, theory[G, B], stored.answers[task.key]))
-    open_cells = [cell for cell in outcome.cells if (cell.proved_share or 1.0) < 1]
+    shares = [cell.proved_share for cell in outcome.cells if cell.proved_share is not None]
+    open_cells = [share for share in shares if share < 1]
     if open_cells:
-        least = min(cell.proved_share or 0.0 for cell in open_cells)
+        least = min(open_cells)
         outcome.notes.append(
             f"{len(open_cells)} cells of solver-backed rules have decisions that were not proved optimal within "
             f"{config.time_limit} s (proved: at least {100 * least:.1f} %)"
