@@ -27,7 +27,7 @@ def scaling(
         typer.Option(
             "--policy",
             "-p",
-            help="Rule with one pool, or bf-io-replete; may be given again [default: fcfs jsq jsq-load br-0 bf-io].",
+            help="Rule with one pool, or bf-io-replete; repeatable [default: fcfs, jsq, jsq-load, br-0, bf-io].",
         ),
     ] = None,
     pool: Annotated[float, typer.Option(help="Requests kept waiting, in multiples of a step's mean ends.")] = 3.0,

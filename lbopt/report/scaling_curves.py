@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -34,7 +36,7 @@ def imbalance_figure(outcome: ScalingOutcome) -> Figure:
                 marker=_MARKS[index % len(_MARKS)],
                 markersize=4,
                 linewidth=1.2,
-                label=policy.partition(":")[0],
+                label=_short(policy, outcome.config.policies),
                 **line_style(index),
             )
         known = {cell.fleet.B: cell.fleet.fcfs / G for cell in outcome.cells if cell.fleet.G == G}
@@ -95,6 +97,12 @@ def law_figure(outcome: ScalingOutcome, policy: str) -> Figure:
     axes.set_ylabel("imbalance over the law")
     axes.legend(frameon=False, fontsize=9)
     return figure
+
+
+def _short(policy: str, among: Sequence[str]) -> str:
+    """Return the rule's name without options, unless another variant of it is in the picture."""
+    name = policy.partition(":")[0]
+    return name if sum(one.partition(":")[0] == name for one in among) == 1 else policy
 
 
 def _place(cell: ScalingCell) -> float:

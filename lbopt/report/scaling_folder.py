@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def _figures(outcome: ScalingOutcome) -> dict[str, Figure]:
     exact = [policy for policy in outcome.config.policies if policy == REPLETE or policy.startswith("bf-io")]
     for policy in exact:
         if outcome.of(policy):
-            name = policy.partition(":")[0]
+            name = re.sub(r"[^\w.-]+", "-", policy)  # two variants of a rule have two pictures
             found[f"onset-{name}"] = onset_figure(outcome, policy)
             found[f"law-{name}"] = law_figure(outcome, policy)
     return found

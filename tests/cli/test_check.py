@@ -6,8 +6,13 @@ import csv
 import dataclasses
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
+from cli.terminal import environment
 
 from lbopt.theory.ledger import CLAIMS
 from lbopt.theory.verdict import Verdict
@@ -184,3 +189,50 @@ def test_ctrl_c_keeps_what_has_ended(check, here, monkeypatch):
     assert check("lemma-8", "--store", "s.sqlite", "-o", "out")[0] == 0
     assert len(calls) == 6  # the third again, the fourth and the fifth
     assert json.loads((here / "out" / "run.json").read_text())["interrupted"] is False
+
+
+# lbopt as it is, in which the third regime of lemma-8 leaves a file and lingers.
+WATCHED = """
+import sys, time
+from pathlib import Path
+from lbopt.theory.claims import lemma_8
+law, calls = lemma_8.slot_law_at, []
+def watched(*given):
+    calls.append(given)
+    if len(calls) == 2 * 41 + 5:
+        Path("there").touch()
+        time.sleep(60)
+    return law(*given)
+lemma_8.slot_law_at = watched
+from lbopt.__main__ import main
+main()
+"""
+
+
+def test_ctrl_c_in_a_real_process(here):
+    """130 within seconds, no traceback, a folder marked as interrupted, and nothing half-written."""
+    (here / "watched.py").write_text(WATCHED)
+    process = subprocess.Popen(
+        [sys.executable, "watched.py", "check", "lemma-8", "--store", "s.sqlite", "-o", "out"],
+        cwd=here,
+        env=environment(PYTHONDONTWRITEBYTECODE="1"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        limit = time.monotonic() + 400
+        while not (here / "there").exists():
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        shown, said = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert "interrupted: 2 of 5 tasks have ended; s.sqlite keeps them, and the same command goes on" in said
+    assert "undecided" in shown
+    assert json.loads((here / "out" / "run.json").read_text())["interrupted"] is True
+    assert not [path.name for path in here.iterdir() if "partial" in path.name]

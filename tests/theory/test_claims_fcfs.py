@@ -133,6 +133,7 @@ def test_other_slots_are_caught(which: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert verdict_of(CLAIMS["slot-law"], CLAIMS["slot-law"].quick) is Verdict.REFUTED
 
 
+@pytest.mark.jit
 def test_nearly_certain_ends_leave_one_cell_and_no_test() -> None:
     """Ages are all 0: nothing can be said of their law, and nothing is said against it."""
     claim = CLAIMS["slot-law"]

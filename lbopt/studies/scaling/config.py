@@ -11,10 +11,12 @@ import numpy as np
 
 import lbopt
 from lbopt.exceptions import InputError
-from lbopt.policies import foresight_of, make_policy
+from lbopt.policies import Policy, foresight_of, make_policy
 from lbopt.runner import Task
+from lbopt.studies.scaling.fleet import FleetTheory
 from lbopt.theory.batch_means import FEWEST_BATCHES, batch_steps, burn_in_steps
 from lbopt.theory.memory import require_memory
+from lbopt.theory.prompt_law import LONGEST
 
 DEFAULT_WORKERS = (2, 4, 8, 16)
 DEFAULT_SLOTS = (16, 32, 64, 128, 256)
@@ -27,6 +29,8 @@ CELL = "lbopt.studies.scaling.cell:measure"
 
 #: Bytes that the simulator holds for a request, and for a step beside its workers' loads; measured, rounded up.
 _BYTES_PER_REQUEST, _BYTES_PER_STEP = 150, 400
+
+_SMALLER = "fewer workers or slots, fewer batches or a larger p"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,23 +82,25 @@ class ScalingConfig:
             raise InputError(f"ends is {self.ends}; expected more than 0 and fewer than the {min(self.slots)} slots")
         if self.s_max < 2:
             raise InputError(f"s_max is {self.s_max}; prompts that do not vary leave nothing to choose: at least 2")
+        if self.s_max > LONGEST:
+            raise InputError(f"s_max is {self.s_max}; expected at most {LONGEST:,} tokens")
+        if not 0 < self.time_limit < math.inf:
+            raise InputError(f"time_limit is {self.time_limit}; expected seconds above 0")
         if not 1 <= self.pool <= 1000:
             raise InputError(f"pool is {self.pool}; expected 1 to 1000 times the ends of a step")
         if self.batches < FEWEST_BATCHES:
             raise InputError(f"batches is {self.batches}; fewer than {FEWEST_BATCHES} give no error to trust")
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; expected 0 or more")
+        object.__setattr__(self, "policies", tuple(dict.fromkeys(self.policies)))
+        if not self.policies:
+            raise InputError("no policy was named; give at least one")
         for policy in self.policies:
-            rule = None if policy == REPLETE else make_policy(policy)
-            if rule is not None and foresight_of(rule) is not None:
-                raise InputError(f"policy '{policy}' looks ahead, and the study is about rules that do not")
-            if rule is not None and rule.admission != "pooled":
-                raise InputError(
-                    f"policy '{policy}' binds requests on arrival, and the study compares rules with one pool; "
-                    "try admission=pooled"
-                )
-        if set(self.policies) != {REPLETE}:  # its chain holds no requests, and asks for itself
-            self._require_memory()
+            if policy != REPLETE:
+                self._require_pooled(policy, make_policy(policy))
+        self._require_memory()
+        for G, B in self.fleets():  # a law that is too wide is refused before anything runs
+            FleetTheory.of(G, B, self.end_probability(B), self.s_max)
 
     def end_probability(self, B: int) -> float:
         """Return p for a fleet with `B` slots a worker."""
@@ -125,14 +131,32 @@ class ScalingConfig:
         """Return plain values that JSON holds."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
+    def _require_pooled(self, name: str, policy: Policy) -> None:
+        if policy.admission != "pooled":
+            raise InputError(
+                f"policy '{name}' binds requests on arrival, and the study compares rules with one pool; "
+                "try admission=pooled"
+            )
+        if foresight_of(policy) is not None:
+            raise InputError(
+                f"policy '{name}' looks ahead, and the study compares rules that see the present alone; "
+                "take it without a horizon, or br-0 or bf-io"
+            )
+
     def _require_memory(self) -> None:
         G, B = self.workers[-1], self.slots[-1]
         p = self.end_probability(B)
         steps = steps_of(G, B, p, self.batches)
+        if set(self.policies) == {REPLETE}:  # no requests: a chain of slots
+            require_memory(
+                steps * _BYTES_PER_STEP + G * B * 40, f"the grid's largest cell, G = {G}, B = {B},", _SMALLER
+            )
+            return
         requests, _ = requests_of(G, B, p, steps, self.pool)
         require_memory(
             requests * _BYTES_PER_REQUEST + steps * (_BYTES_PER_STEP + 16 * G),
             f"the grid's largest cell, G = {G}, B = {B} with {requests:,} requests,",
+            _SMALLER,
         )
 
 

@@ -9,7 +9,8 @@ from lbopt.exceptions import InputError
 from lbopt.studies.progress import Progress
 from lbopt.studies.running import run_stored
 from lbopt.studies.scaling.config import ScalingConfig
-from lbopt.studies.scaling.outcome import FleetTheory, ScalingCell, ScalingOutcome
+from lbopt.studies.scaling.fleet import FleetTheory
+from lbopt.studies.scaling.outcome import ScalingCell, ScalingOutcome
 
 
 def run_scaling(
@@ -48,7 +49,7 @@ def run_scaling(
         policy, G, B = max(unproved, key=unproved.__getitem__)
         outcome.notes.append(
             f"cells with decisions that were not proved optimal within {config.time_limit:g} s: {len(unproved)}; the "
-            f"largest share is {100 * unproved[policy, G, B]:.2g} %, {policy} at G = {G}, B = {B}"
+            f"largest share is {100 * unproved[policy, G, B]:.3g} %, {policy} at G = {G}, B = {B}"
         )
     outcome.seconds = time.perf_counter() - begin
     return outcome
