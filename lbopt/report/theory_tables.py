@@ -80,9 +80,9 @@ def _verdict_row(one: ClaimOutcome) -> tuple[str, ...]:
 def _finding_row(one: ClaimOutcome, finding: Finding) -> tuple[str, ...]:
     notes = [finding.note, f"outside: {finding.outside}" if finding.outside else ""]
     if finding.kind == "exact":
-        notes.insert(0, f"violations: {finding.violations}")
+        notes.insert(0, f"{finding.violations} violation{'s' * (finding.violations != 1)}")
     if finding.undecided:
-        notes.append(f"optima not proved: {finding.undecided}")
+        notes.append(f"{finding.undecided} {'optimum' if finding.undecided == 1 else 'optima'} not proved")
     if finding.counterexample:
         notes.append(str(finding.counterexample["says"]))
     return (
@@ -98,6 +98,8 @@ def _finding_row(one: ClaimOutcome, finding: Finding) -> tuple[str, ...]:
 
 
 def _interval(one: ClaimOutcome, finding: Finding) -> str:
+    if finding.kind == "fit":
+        return numbers.UNKNOWN  # a p-value has none
     found = finding.interval(one.share)
     if found is None and finding.kind == "mean":
         return "no spread"

@@ -15,9 +15,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lbopt.theory.finding import Finding
 
 #: A batch has at least so many times the 1/p steps after which a slot has forgotten its request.
 BATCH_SPANS = 20
@@ -82,3 +85,21 @@ def means_of_batches(chunks: Iterable[NDArray[np.float64]], burn_in: int, length
                 found.append(total / length)
                 total, held = 0.0, 0
     return np.array(found)
+
+
+def mean_finding(
+    found: ChainMean, relation: str, predicted: float, *, regime: str, quantity: str, unit: float = 1.0, **more: Any
+) -> Finding:
+    """Return the finding of a chain's mean, in units of `unit`; `more` are further fields of it."""
+    return Finding(
+        regime=regime,
+        quantity=quantity,
+        kind="mean",
+        relation=relation,
+        measured=found.mean / unit,
+        predicted=predicted,
+        error=found.error / unit,
+        dof=found.dof,
+        trials=found.steps,
+        **more,
+    )

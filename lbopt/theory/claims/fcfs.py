@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from lbopt.theory.batch_means import mean_finding
 from lbopt.theory.claim import Claim, Regime, crossed
 from lbopt.theory.fcfs_chain import mean_fcfs_imbalance, steps_for
 from lbopt.theory.fcfs_imbalance import sharp_imbalance, skewness_term
@@ -43,16 +44,12 @@ def measure_exact(
     share = sampled.error / sampled.mean
     grown = "" if growth == "1" else f", growth {growth}"
     return [
-        Finding(
+        mean_finding(
+            sampled,
+            "=",
+            float(computed),
             regime=f"G={G}, B={B}, p={p:g}, {law.name}{grown}",
             quantity="mean imbalance of FCFS (tokens)",
-            kind="mean",
-            relation="=",
-            measured=sampled.mean,
-            predicted=float(computed),
-            error=sampled.error,
-            dof=sampled.dof,
-            trials=sampled.steps,
             note=f"standard error {100 * share:.2f} % of the mean",
         )
     ]

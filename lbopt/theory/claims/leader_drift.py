@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbopt.theory.batch_means import FEWEST_BATCHES, batch_steps, burn_in_steps, chain_mean, means_of_batches
+from lbopt.theory.batch_means import (
+    FEWEST_BATCHES,
+    batch_steps,
+    burn_in_steps,
+    chain_mean,
+    mean_finding,
+    means_of_batches,
+)
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
@@ -48,16 +55,12 @@ def measure_leader_drift(
     shown = f"{mean.mean / predicted:.3f} times the law"
 
     def finding(relation: str, bound: float) -> Finding:
-        return Finding(
+        return mean_finding(
+            mean,
+            relation,
+            bound * predicted,
             regime=f"G={G}, B={B}, p={p:g}, {law.name}",
             quantity=f"mean imbalance of BF-IO (tokens), against {bound:g} times the law",
-            kind="mean",
-            relation=relation,
-            measured=mean.mean,
-            predicted=bound * predicted,
-            error=mean.error,
-            dof=mean.dof,
-            trials=mean.steps,
             outside=outside,
             note=shown,
         )

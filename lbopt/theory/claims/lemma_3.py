@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.theory.batch_means import FEWEST_BATCHES, ChainMean, batch_steps, chain_mean
+from lbopt.theory.batch_means import FEWEST_BATCHES, ChainMean, batch_steps, chain_mean, mean_finding
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.gap_bounds import noise
@@ -122,18 +122,8 @@ def size_rows(what: str, runs: list[RepleteRun], length: int, outside: list[str]
 
 
 def _row(regime: str, name: str, found: ChainMean, predicted: float, outside: str) -> Finding:
-    return Finding(
-        regime=regime,
-        quantity=f"{name} of D_pre - (1-p) D, over sqrt(p(1-p)B) rms size",
-        kind="mean",
-        relation="=",
-        measured=found.mean,
-        predicted=predicted,
-        error=found.error,
-        dof=found.dof,
-        trials=found.steps,
-        outside=outside,
-    )
+    quantity = f"{name} of D_pre - (1-p) D, over sqrt(p(1-p)B) rms size"
+    return mean_finding(found, "=", predicted, regime=regime, quantity=quantity, outside=outside)
 
 
 def _batches(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.theory.batch_means import FEWEST_BATCHES, ChainMean, batch_steps, burn_in_steps, chain_mean
+from lbopt.theory.batch_means import FEWEST_BATCHES, ChainMean, batch_steps, burn_in_steps, chain_mean, mean_finding
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.gap_bounds import GapBound, least_bound, usual_bound
@@ -153,19 +153,7 @@ def _mean(values: NDArray[np.int64], length: int) -> ChainMean:
 
 
 def _row(regime: str, quantity: str, found: ChainMean, predicted: float, outside: str, note: str) -> Finding:
-    return Finding(
-        regime=regime,
-        quantity=quantity,
-        kind="mean",
-        relation="<=",
-        measured=found.mean,
-        predicted=predicted,
-        error=found.error,
-        dof=found.dof,
-        trials=found.steps,
-        outside=outside,
-        note=note,
-    )
+    return mean_finding(found, "<=", predicted, regime=regime, quantity=quantity, outside=outside, note=note)
 
 
 _SOURCE = "BF-IO (arXiv 2601.17855), Lemma 4"

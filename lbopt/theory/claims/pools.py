@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lbopt.theory.batch_means import FEWEST_BATCHES, batch_steps, chain_mean, means_of_batches
+from lbopt.theory.batch_means import FEWEST_BATCHES, batch_steps, chain_mean, mean_finding, means_of_batches
 from lbopt.theory.claim import Claim
 from lbopt.theory.fcfs_imbalance import improvement_floor
 from lbopt.theory.finding import Finding
@@ -29,16 +29,12 @@ def measure_any_arrivals(
     run, law, length = _run("fcfs-any-arrivals", first_come, G, B, p, s_max, arrivals, batches, seed)
     mean = chain_mean(means_of_batches([run.imbalance], 0, length), length)
     return [
-        Finding(
+        mean_finding(
+            mean,
+            "=",
+            load_law(slot_law(law, p), B).expected_imbalance(G),
             regime=f"G={G}, B={B}, p={p:g}, {law.name}, {arrivals} arrivals",
             quantity="mean imbalance of FCFS (tokens)",
-            kind="mean",
-            relation="=",
-            measured=mean.mean,
-            predicted=load_law(slot_law(law, p), B).expected_imbalance(G),
-            error=mean.error,
-            dof=mean.dof,
-            trials=mean.steps,
         )
     ]
 
@@ -53,16 +49,13 @@ def measure_pools(
     exact = load_law(slot, B).expected_imbalance(G)
     floor = improvement_floor(G, B, math.sqrt(slot.variance), s_max)
     return [
-        Finding(
+        mean_finding(
+            mean,
+            "<=",
+            1 / floor,
+            unit=exact,
             regime=f"G={G}, B={B}, p={p:g}, {law.name}, {arrivals} arrivals",
             quantity="share of FCFS's imbalance left by BF-IO",
-            kind="mean",
-            relation="<=",
-            measured=mean.mean / exact,
-            predicted=1 / floor,
-            error=mean.error / exact,
-            dof=mean.dof,
-            trials=mean.steps,
             undecided=run.undecided,
             outside=outside_onset(G, B, p, law),
             note=f"mean imbalance {mean.mean:.4g}; mean admitted prompt {run.admitted_prompt:.2f} of "

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
-from lbopt.theory.batch_means import FEWEST_BATCHES, batch_steps, burn_in_steps, chain_mean, means_of_batches
+from lbopt.theory.batch_means import (
+    FEWEST_BATCHES,
+    batch_steps,
+    burn_in_steps,
+    chain_mean,
+    mean_finding,
+    means_of_batches,
+)
 from lbopt.theory.claim import Claim
 from lbopt.theory.fcfs_imbalance import improvement_floor
 from lbopt.theory.finding import Finding
@@ -136,16 +143,13 @@ def _replete(
     grown = "" if claim == "theorem-2" else f", growth {growth}"
     shown = "nothing was left" if left.mean == 0 else f"FCFS has {exact / left.mean:,.3g} times the imbalance"
     return [
-        Finding(
+        mean_finding(
+            left,
+            "<=",
+            1 / floor,
+            unit=exact,
             regime=f"G={G}, B={B}, p={p:g}, {law.name}{grown}",
             quantity="share of FCFS's imbalance left by BF-IO",
-            kind="mean",
-            relation="<=",
-            measured=left.mean / exact,
-            predicted=1 / floor,
-            error=left.error / exact,
-            dof=left.dof,
-            trials=left.steps,
             outside=outside_onset(G, B, p, law, growth),
             note=f"an improvement of at least {floor:.3g} was claimed; {shown}; "
             f"B/B* = {B / onset(G, p, law, growth):.2g}",
