@@ -68,6 +68,11 @@ def chain_mean(batches: NDArray[np.float64], steps_each: int) -> ChainMean:
     return ChainMean(float(batches.mean()), error, batches.size - 1, batches.size * steps_each)
 
 
+def steps_mean(values: NDArray[Any], length: int) -> ChainMean:
+    """Return the mean of (steps,) values after the burn-in, a whole number of batches of `length` steps."""
+    return chain_mean(values.reshape(-1, length).mean(axis=1, dtype=np.float64), length)
+
+
 def means_of_batches(chunks: Iterable[NDArray[np.float64]], burn_in: int, length: int) -> NDArray[np.float64]:
     """Return the means of whole batches of `length` steps, after `burn_in` of them; what is left over is dropped.
 

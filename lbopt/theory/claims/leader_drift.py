@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from lbopt.theory.batch_means import (
     FEWEST_BATCHES,
     batch_steps,
     burn_in_steps,
-    chain_mean,
     mean_finding,
-    means_of_batches,
+    steps_mean,
 )
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
@@ -42,7 +39,7 @@ def measure_leader_drift(
     law = PromptLaw.uniform(s_max)
     length = batch_steps(p)
     run = run_replete(G, B, p, law, batches * length, burn_in_steps(G, B, p), seed)
-    mean = chain_mean(means_of_batches([run.imbalance.astype(np.float64)], 0, length), length)
+    mean = steps_mean(run.imbalance, length)
     predicted = levelled_imbalance(G, p, s_max)
     low, high = levelled_range(G, p, s_max)
     outside = ""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lbopt.theory.batch_means import FEWEST_BATCHES, ChainMean, batch_steps, burn_in_steps, chain_mean, mean_finding
+from lbopt.theory.batch_means import FEWEST_BATCHES, ChainMean, batch_steps, burn_in_steps, mean_finding, steps_mean
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.gap_bounds import GapBound, least_bound, usual_bound
@@ -47,8 +46,8 @@ def printed_rows(regime: str, run: RepleteRun, length: int, law: PromptLaw) -> l
     )
     bound = law.largest / run.p
     return [
-        _row(regime, "mean gap D (tokens)", _mean(run.gap, length), bound, outside, note),
-        _row(regime, "mean imbalance (tokens)", _mean(run.imbalance, length), (run.G - 1) * bound, outside, note),
+        _row(regime, "mean gap D (tokens)", steps_mean(run.gap, length), bound, outside, note),
+        _row(regime, "mean imbalance (tokens)", steps_mean(run.imbalance, length), (run.G - 1) * bound, outside, note),
     ]
 
 
@@ -70,7 +69,7 @@ def measure_corrected(
 
 def corrected_rows(regime: str, run: RepleteRun, length: int, law: PromptLaw, proved: GapBound) -> list[Finding]:
     """Return the mean gap of a run against s_max, and against s_max + eps_B / p."""
-    gap = _mean(run.gap, length)
+    gap = steps_mean(run.gap, length)
     useful = proved.bound < _USEFUL * law.largest / run.p
     says = f"the proof's bound is {proved.bound:.4g}" + ("" if useful else ": it says nothing")
     rows = [
@@ -107,10 +106,10 @@ def measure_flat(
 
 def flat_rows(law: PromptLaw, runs: list[RepleteRun], length: int) -> list[Finding]:
     """Return the mean gap of each run less that of the first: it must not have grown."""
-    start = _mean(runs[0].gap, length)
+    start = steps_mean(runs[0].gap, length)
     rows = []
     for run in runs[1:]:
-        found = _mean(run.gap, length)
+        found = steps_mean(run.gap, length)
         grown = ChainMean(
             found.mean - start.mean, math.hypot(found.error, start.error), min(found.dof, start.dof), found.steps
         )
@@ -146,10 +145,6 @@ def _require(claim: str, G: int, B: int, p: float, s_max: int, pool: str, batche
 
 def _regime(run: RepleteRun, law: PromptLaw, peak: str) -> str:
     return f"G={run.G}, B={run.B}, p={run.p:g}, {law.name}" + (", raised peak" if peak == "raised" else "")
-
-
-def _mean(values: NDArray[np.int64], length: int) -> ChainMean:
-    return chain_mean(values.reshape(-1, length).mean(axis=1), length)
 
 
 def _row(regime: str, quantity: str, found: ChainMean, predicted: float, outside: str, note: str) -> Finding:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from lbopt.theory.batch_means import FEWEST_BATCHES, batch_steps, chain_mean, mean_finding, means_of_batches
+from lbopt.theory.batch_means import FEWEST_BATCHES, batch_steps, mean_finding, steps_mean
 from lbopt.theory.claim import Claim
 from lbopt.theory.fcfs_imbalance import improvement_floor
 from lbopt.theory.finding import Finding
@@ -27,7 +27,7 @@ def measure_any_arrivals(
 ) -> list[Finding]:
     """Run FCFS on an instance of the overloaded family, and compare with the computed law."""
     run, law, length = _run("fcfs-any-arrivals", first_come, G, B, p, s_max, arrivals, batches, seed)
-    mean = chain_mean(means_of_batches([run.imbalance], 0, length), length)
+    mean = steps_mean(run.imbalance, length)
     return [
         mean_finding(
             mean,
@@ -44,7 +44,7 @@ def measure_pools(
 ) -> list[Finding]:
     """Run BF-IO on an instance of the overloaded family, every step at a proved optimum."""
     run, law, length = _run("theorem-2-pools", best_placement, G, B, p, s_max, arrivals, batches, seed)
-    mean = chain_mean(means_of_batches([run.imbalance], 0, length), length)
+    mean = steps_mean(run.imbalance, length)
     slot = slot_law(law, p)
     exact = load_law(slot, B).expected_imbalance(G)
     floor = improvement_floor(G, B, math.sqrt(slot.variance), s_max)

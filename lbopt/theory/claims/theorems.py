@@ -17,9 +17,8 @@ from lbopt.theory.batch_means import (
     FEWEST_BATCHES,
     batch_steps,
     burn_in_steps,
-    chain_mean,
     mean_finding,
-    means_of_batches,
+    steps_mean,
 )
 from lbopt.theory.claim import Claim
 from lbopt.theory.fcfs_imbalance import improvement_floor
@@ -136,7 +135,7 @@ def _replete(
         batches * length * _BYTES_PER_STEP, f"{claim} with {batches:,} batches of {length:,} steps", _SHORTER
     )
     run = run_replete(G, B, p, law, batches * length, burn_in_steps(G, B, p), seed, growth)
-    left = chain_mean(means_of_batches([run.imbalance.astype(np.float64)], 0, length), length)
+    left = steps_mean(run.imbalance, length)
     slot = slot_law(law, p, growth)
     exact = load_law(slot, B).expected_imbalance(G)
     floor = improvement_floor(G, B, math.sqrt(slot.variance), s_max)
