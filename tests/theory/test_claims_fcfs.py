@@ -32,6 +32,28 @@ def test_quick_verdict(name: str, seed: int) -> None:
     assert verdict_of(claim, claim.quick, seed) is claim.expected
 
 
+@pytest.mark.parametrize("name", ["fcfs-sharp", "fcfs-sharp-rate", "berry-esseen", "lemma-8"])
+def test_full_verdict_where_nothing_is_sampled(name: str) -> None:
+    assert verdict_of(CLAIMS[name], CLAIMS[name].full) is CLAIMS[name].expected
+
+
+@pytest.mark.slow
+@pytest.mark.jit
+@pytest.mark.parametrize("name", ["berry-esseen-rate", "slot-law"])
+def test_full_verdict(name: str) -> None:
+    """The first takes a gigabyte or two for its widest law."""
+    assert verdict_of(CLAIMS[name], CLAIMS[name].full, seed=3) is CLAIMS[name].expected
+
+
+def test_late_limits_are_late() -> None:
+    """What the remark says of nearly symmetric slots."""
+    claim = CLAIMS["berry-esseen-rate"]
+    early = claim.measure(p=0.05, s_max=1000, seed=0)
+    later = claim.measure(p=0.05, s_max=1000, most=2**20, seed=0)
+    assert early[1].measured / early[1].predicted == pytest.approx(1.385, abs=0.01)
+    assert later[1].measured / later[1].predicted == pytest.approx(1, abs=0.03)
+
+
 @pytest.mark.jit
 def test_findings_depend_on_the_seed_alone() -> None:
     for name in ("fcfs-exact", "slot-law"):
