@@ -100,6 +100,17 @@ def test_a_sharp_form_without_its_skewness_is_caught(monkeypatch: pytest.MonkeyP
 right = fcfs.sharp_imbalance
 
 
+@pytest.mark.parametrize(("p", "s_max"), [(0.2, 8), (0.02, 100)])
+@pytest.mark.parametrize("G", [2, 16, 256, 4096])
+def test_the_order_claimed_is_the_exact_laws(p: float, s_max: int, G: int) -> None:
+    """0.50 +- 0.01 without the skewness term, on the grid of every regime of the full level and without sampling."""
+    slot, slots = fcfs.slot_law(PromptLaw.uniform(s_max), p), [16, 64, 256, 1024]
+    skew = fcfs.skewness_term(G, slot.variance**0.5, slot.skewness)
+    exact = [fcfs.load_law(slot, B).expected_imbalance(G) for B in slots]
+    assert 0.49 < fcfs.slope(slots, [one - skew for one in exact]) < 0.51
+    assert G == 2 or fcfs.slope(slots, exact) < 0.49
+
+
 @pytest.mark.jit
 @pytest.mark.parametrize("wrong", [-0.05, 0.05])
 def test_another_order_in_slots_is_caught(wrong: float, monkeypatch: pytest.MonkeyPatch) -> None:
