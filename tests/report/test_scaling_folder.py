@@ -82,11 +82,10 @@ def colours(path: Path) -> int:
 
 @pytest.mark.parametrize("zero", [REPLETE])
 def test_folder(tmp_path: Path, zero: str) -> None:
-    found = outcome("fcfs", "bf-io:tie=oldest", "bf-io", REPLETE, zero=zero)
+    found = outcome("fcfs", "bf-io:tie=oldest", REPLETE, zero=zero)
     write_scaling_folder(found, tmp_path / "out", "lbopt study scaling")
     run = json.loads((tmp_path / "out" / "run.json").read_text())
-    pictures = ["imbalance", *(f"{kind}-{rule}" for kind in ("law", "onset") for rule in ("bf-io", REPLETE))]
-    pictures += ["law-bf-io-tie-oldest", "onset-bf-io-tie-oldest"]
+    pictures = ["imbalance", *(f"{kind}-{rule}" for kind in ("law", "onset") for rule in ("bf-io-tie-oldest", REPLETE))]
     assert set(run["files"]) == {
         "scaling.csv",
         "exponents.csv",

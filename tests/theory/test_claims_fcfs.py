@@ -32,6 +32,28 @@ def test_quick_verdict(name: str, seed: int) -> None:
     assert verdict_of(claim, claim.quick, seed) is claim.expected
 
 
+@pytest.mark.parametrize("name", ["fcfs-sharp", "fcfs-sharp-rate", "berry-esseen", "lemma-8"])
+def test_full_verdict_where_nothing_is_sampled(name: str) -> None:
+    assert verdict_of(CLAIMS[name], CLAIMS[name].full) is CLAIMS[name].expected
+
+
+@pytest.mark.slow
+@pytest.mark.jit
+@pytest.mark.parametrize("name", ["berry-esseen-rate", "slot-law"])
+def test_full_verdict(name: str) -> None:
+    """The first takes a gigabyte or two for its widest law."""
+    assert verdict_of(CLAIMS[name], CLAIMS[name].full, seed=3) is CLAIMS[name].expected
+
+
+def test_late_limits_are_late() -> None:
+    """What the remark says of nearly symmetric slots."""
+    claim = CLAIMS["berry-esseen-rate"]
+    early = claim.measure(p=0.05, s_max=1000, seed=0)
+    later = claim.measure(p=0.05, s_max=1000, most=2**20, seed=0)
+    assert early[1].measured / early[1].predicted == pytest.approx(1.385, abs=0.01)
+    assert later[1].measured / later[1].predicted == pytest.approx(1, abs=0.03)
+
+
 @pytest.mark.jit
 def test_findings_depend_on_the_seed_alone() -> None:
     for name in ("fcfs-exact", "slot-law"):
@@ -76,6 +98,17 @@ def test_a_sharp_form_without_its_skewness_is_caught(monkeypatch: pytest.MonkeyP
 
 
 right = fcfs.sharp_imbalance
+
+
+@pytest.mark.parametrize(("p", "s_max"), [(0.2, 8), (0.02, 100)])
+@pytest.mark.parametrize("G", [2, 16, 256, 4096])
+def test_the_order_claimed_is_the_exact_laws(p: float, s_max: int, G: int) -> None:
+    """0.50 +- 0.01 without the skewness term, on the grid of every regime of the full level and without sampling."""
+    slot, slots = fcfs.slot_law(PromptLaw.uniform(s_max), p), [16, 64, 256, 1024]
+    skew = fcfs.skewness_term(G, slot.variance**0.5, slot.skewness)
+    exact = [fcfs.load_law(slot, B).expected_imbalance(G) for B in slots]
+    assert 0.49 < fcfs.slope(slots, [one - skew for one in exact]) < 0.51
+    assert G == 2 or fcfs.slope(slots, exact) < 0.49
 
 
 @pytest.mark.jit

@@ -87,6 +87,7 @@ def test_prompts(name: str, s_max: int) -> None:
         ("fcfs-order", {"accuracy": 0.5}, "fcfs-order assumes an accuracy from 0.0001 to 0.1; accuracy is 0.5"),
         ("fcfs-order", {"quadruplings": 0}, "fcfs-order assumes 1 to 4 quadruplings of B; quadruplings is 0"),
         ("fcfs-sharp-rate", {"doublings": 99}, "fcfs-sharp-rate assumes 1 to 6 doublings of B; doublings is 99"),
+        ("berry-esseen-rate", {"most": 8}, "berry-esseen-rate assumes 64 to 1,000,000,000 slots at most; most is 8"),
         ("slot-law", {"samples": 10}, "slot-law assumes enough samples for a test of fit"),
         ("slot-law", {"p": 1e-12}, "slot-law assumes ages that can be counted, so p of at least 1e-05; p is 1e-12"),
         ("lemma-8", {"steps": -1}, "lemma-8 assumes 0 to 2,000 steps; steps is -1"),

@@ -89,6 +89,10 @@ def test_an_open_round_refutes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(theorems, "solve", answering(100, 90, proved=False))  # the best itself is at least 90
     assert verdict_of(CLAIMS["theorem-1"], [{"rounds": 10}]) is Verdict.REFUTED
 
+    monkeypatch.setattr(theorems, "solve", answering(10, 0, proved=False))  # and at most 10, which is good enough
+    found = CLAIMS["theorem-1"].measure(rounds=10, seed=1)
+    assert [one.undecided for one in found] == [0, 0, 0]
+
 
 @pytest.mark.parametrize("name", ["theorem-2", "theorem-3"])
 def test_below_the_onset_nothing_is_said(name: str) -> None:

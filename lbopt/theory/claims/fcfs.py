@@ -217,8 +217,8 @@ CLAIMS = (
         quick=crossed(_LAWS, [{"G": 2}, {"G": 256}]),
         full=crossed(_LAWS, [{"G": G} for G in (2, 4, 16, 64, 256, 4096)]),
         expected=Verdict.HOLDS,
-        remark="The coefficient of 1/B changes its sign between G = 16 and G = 20, so that near G = 16 the error falls "
-        "faster over any finite range.",
+        remark="It falls as 1/B unless that term vanishes: its factor changes sign between few and many workers, and "
+        "near that point (G = 16 with p = 0.02 and prompts up to 100) the error falls faster.",
     ),
     Claim(
         name="fcfs-order",
