@@ -5,6 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from docutils import nodes
+from latex2mathml.converter import convert
+
 import lbopt
 
 HERE = Path(__file__).resolve().parent
@@ -38,8 +41,18 @@ napoleon_numpy_docstring = True
 napoleon_use_rtype = False
 
 html_theme = "furo"
+html_math_renderer = "mathml"  # browsers read it as it is; MathJax would be fetched when a page is opened
 html_static_path = ["_static"]
 html_css_files = ["wide.css"]
 html_title = f"lbopt {release}"
 html_show_sphinx = False
 html_copy_source = False
+
+
+def _math(translator, node):
+    translator.body.append(convert(node.astext(), display="block" if isinstance(node, nodes.math_block) else "inline"))
+    raise nodes.SkipNode
+
+
+def setup(app):
+    app.add_html_math_renderer("mathml", (_math, None), (_math, None))

@@ -88,13 +88,19 @@ def again(one: ClaimOutcome, outcome: CheckOutcome) -> str:
 
 
 def _verdicts(outcome: CheckOutcome) -> str:
-    """Return the table of verdicts: a link to each claim's section and its statement first, its command last."""
+    """Return the table of verdicts: a link to each claim's section, verdict and statement first, the command last."""
     table = verdict_table(outcome)
     rows = [
-        [f"[{row[0]}](#{row[0]})", _in_cell(one.claim.statement), *map(_plain, row[1:]), f"`{again(one, outcome)}`"]
+        [
+            f"[{row[0]}](#{row[0]})",
+            row[-1],
+            _in_cell(one.claim.statement),
+            *map(_plain, row[1:-1]),
+            f"`{again(one, outcome)}`",
+        ]
         for row, one in zip(table.rows, outcome.claims, strict=True)
     ]
-    return _piped([table.headers[0], "statement", *table.headers[1:], "again"], rows)
+    return _piped([table.headers[0], table.headers[-1], "statement", *table.headers[1:-1], "again"], rows)
 
 
 def _markdown_table(table: Table) -> str:
