@@ -31,8 +31,12 @@ def options_of(
         if parameter.default is not inspect.Parameter.empty
     }
     chosen: dict[str, Any] = {option: value for option, value in (given or {}).items() if option in known}
+    named = set()
     for part in filter(None, text.split(",")):
         option, equals, value = part.partition("=")
+        if option in named:
+            raise InputError(f"{kind} '{name}': option {option} is given twice")
+        named.add(option)
         if option not in known:
             raise InputError(f"{kind} '{name}' has no option '{option}'; it takes {', '.join(known) or 'none'}")
         if not equals:

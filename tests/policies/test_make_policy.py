@@ -51,6 +51,7 @@ def test_options_reach_the_policy():
         ("", r"unknown policy ''"),
         ("fcfs:admission=immediate", r"policy 'fcfs' cannot use admission 'immediate'; expected pooled"),
         ("jsq:admission=late", r"policy 'jsq' cannot use admission 'late'; expected pooled or immediate"),
+        ("br-0:window=4,window=8", r"policy 'br-0': option window is given twice"),
         ("jsq:depth=2", r"policy 'jsq' has no option 'depth'; it takes admission"),
         ("br-0:7", r"policy 'br-0' has no option '7'; it takes stage_switch, window, window_order, key, age_bound"),
         ("br-0:window=four", r"policy 'br-0': window is 'four'; expected a number"),
