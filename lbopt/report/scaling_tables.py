@@ -10,7 +10,7 @@ from lbopt.report.gap_tables import Table
 from lbopt.report.theory_tables import number
 from lbopt.studies.scaling import Exponents, ScalingCell, ScalingOutcome
 from lbopt.studies.scaling.config import REPLETE
-from lbopt.theory.onset import CLEAR
+from lbopt.theory.laws.onset import CLEAR
 
 
 def scaling_tables(outcome: ScalingOutcome) -> list[Table]:

@@ -13,10 +13,10 @@ from lbopt.studies.running import Stored
 from lbopt.studies.scaling import ScalingConfig, cell, run_scaling, study
 from lbopt.studies.scaling.config import REPLETE, requests_of, steps_of
 from lbopt.studies.scaling.fleet import FleetTheory
-from lbopt.theory.batch_means import batch_steps, burn_in_steps
-from lbopt.theory.load_law import load_law
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.slot_law import slot_law
+from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps
+from lbopt.theory.laws.load_law import load_law
+from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import slot_law
 
 SMALL: dict[str, Any] = {"workers": (2, 3), "slots": (2, 4), "p": 0.4, "s_max": 4, "policies": ("fcfs", "br-0")}
 
@@ -63,7 +63,7 @@ def test_refused_before_anything_runs(changes: dict[str, Any], says: str) -> Non
 
 
 def test_a_law_that_is_too_wide_is_refused_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lbopt.theory.load_law.LONGEST", 50)
+    monkeypatch.setattr("lbopt.theory.laws.load_law.LONGEST", 50)
     FleetTheory.of.cache_clear()
     with pytest.raises(InputError, match=r"law of a load with B = \d slots spreads over"):
         ScalingConfig(**SMALL)

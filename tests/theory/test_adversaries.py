@@ -16,7 +16,7 @@ from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
-from lbopt.theory.adversarial_traces import burst, level_rule, shortest_queue, strict
+from lbopt.theory.chains.adversarial_traces import burst, level_rule, shortest_queue, strict
 from lbopt.theory.claims import adversaries
 from lbopt.theory.ledger import CLAIMS
 from lbopt.theory.verdict import Verdict

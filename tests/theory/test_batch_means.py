@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import signal, stats
 
-from lbopt.theory.batch_means import batch_steps, burn_in_steps, chain_mean, means_of_batches
+from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps, chain_mean, means_of_batches
 
 
 @given(

@@ -16,7 +16,7 @@ from scipy import stats
 
 from lbopt.theory.claims import fcfs
 from lbopt.theory.finding import Finding
-from lbopt.theory.loglog import fitted_slope, slope
+from lbopt.theory.laws.loglog import fitted_slope, slope
 from lbopt.theory.verdict import Verdict, gravest
 
 SLOTS = (16, 64, 256, 1024)

@@ -11,10 +11,10 @@ import pytest
 from theory.waiting_checks import measured, verdict_of
 
 from lbopt.theory.claims import berry_esseen, fcfs, lemma_8, slot_law
+from lbopt.theory.laws.load_law import LoadLaw
+from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import SlotLaw, slot_law_at
 from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.load_law import LoadLaw
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.slot_law import SlotLaw, slot_law_at
 from lbopt.theory.verdict import Verdict
 
 MODULES = (fcfs, slot_law, berry_esseen, lemma_8)

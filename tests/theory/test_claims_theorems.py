@@ -12,10 +12,10 @@ from theory.waiting_checks import measured, verdict_of
 
 from lbopt.model import StepProblem
 from lbopt.theory.claims import theorems
+from lbopt.theory.laws.load_law import LoadLaw
+from lbopt.theory.laws.onset import CLEAR, onset
+from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.load_law import LoadLaw
-from lbopt.theory.onset import CLEAR, onset
-from lbopt.theory.prompt_law import PromptLaw
 from lbopt.theory.verdict import Verdict
 
 #: Regimes inside the onset in which the exact rule leaves something.

@@ -13,12 +13,12 @@ from naive import fcfs_chain as naive
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.sampling.fcfs_chain import slot_ages
-from lbopt.theory import fcfs_chain
-from lbopt.theory.batch_means import batch_steps
-from lbopt.theory.fcfs_chain import fcfs_imbalances, mean_fcfs_imbalance, steps_for
-from lbopt.theory.growth import Growth
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.streams import slot_streams
+from lbopt.theory.chains import fcfs_chain
+from lbopt.theory.chains.batch_means import batch_steps
+from lbopt.theory.chains.fcfs_chain import fcfs_imbalances, mean_fcfs_imbalance, steps_for
+from lbopt.theory.chains.streams import slot_streams
+from lbopt.theory.laws.growth import Growth
+from lbopt.theory.laws.prompt_law import PromptLaw
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # meant, where not compiled
 

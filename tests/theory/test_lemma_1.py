@@ -7,8 +7,8 @@ from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
 from lbopt.theory.claims import lemma_1
 from lbopt.theory.claims.lemma_1 import STORED, measure_corrected, measure_printed, measure_rounds, wider_than_printed
-from lbopt.theory.sampled_steps import whole_rounds
-from lbopt.theory.small_step import SmallStep
+from lbopt.theory.steps.sampled_steps import whole_rounds
+from lbopt.theory.steps.small_step import SmallStep
 from lbopt.theory.verdict import Verdict, gravest
 
 pytestmark = pytest.mark.jit

@@ -15,10 +15,10 @@ from lbopt.solvers import solve
 from lbopt.theory.claims import lemma_2, lemma_2_pools, lemma_2_printed
 from lbopt.theory.claims.lemma_2 import corrected_bound, measure_corrected, measure_steps, sharp_bound
 from lbopt.theory.claims.lemma_2_printed import measure_leximax, measure_printed
-from lbopt.theory.lemma_2_cases import CASES, denies, stubborn_step
-from lbopt.theory.sampled_steps import any_overloaded_steps, overloaded_steps, replete_steps, two_plenty_steps
-from lbopt.theory.shrink import shrink
-from lbopt.theory.small_step import SmallStep
+from lbopt.theory.steps.lemma_2_cases import CASES, denies, stubborn_step
+from lbopt.theory.steps.sampled_steps import any_overloaded_steps, overloaded_steps, replete_steps, two_plenty_steps
+from lbopt.theory.steps.shrink import shrink
+from lbopt.theory.steps.small_step import SmallStep
 from lbopt.theory.verdict import Verdict, gravest
 
 jit = pytest.mark.jit

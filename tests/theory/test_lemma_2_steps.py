@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lbopt.exceptions import InputError
+from lbopt.theory.chains.replete import run_replete
 from lbopt.theory.claims import lemma_2_steps
 from lbopt.theory.claims.lemma_2 import corrected_bound, sharp_bound
 from lbopt.theory.claims.lemma_2_steps import (
@@ -17,9 +18,8 @@ from lbopt.theory.claims.lemma_2_steps import (
     missing_probability,
     sharp_bounds,
 )
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.replete import run_replete
-from lbopt.theory.small_step import SmallStep
+from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.steps.small_step import SmallStep
 from lbopt.theory.verdict import Verdict, gravest
 
 jit = pytest.mark.jit

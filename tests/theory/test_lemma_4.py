@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
-from lbopt.theory.batch_means import batch_steps
+from lbopt.theory.chains.batch_means import batch_steps
+from lbopt.theory.chains.replete import run_replete
 from lbopt.theory.claims import lemma_4
 from lbopt.theory.claims.lemma_4 import (
     corrected_rows,
@@ -19,9 +20,8 @@ from lbopt.theory.claims.lemma_4 import (
     measure_printed,
     printed_rows,
 )
-from lbopt.theory.gap_bounds import deviation, gap_bound, irregular, least_bound, noise, usual_bound
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.replete import run_replete
+from lbopt.theory.laws.gap_bounds import deviation, gap_bound, irregular, least_bound, noise, usual_bound
+from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.verdict import Verdict, gravest
 
 jit = pytest.mark.jit

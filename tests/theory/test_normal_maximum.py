@@ -10,8 +10,8 @@ import pytest
 from scipy import special
 
 from lbopt.exceptions import InputError
-from lbopt.theory.fcfs_imbalance import improvement_floor, leading_imbalance, sharp_imbalance, skewness_term
-from lbopt.theory.normal_maximum import expected_maximum, expected_squared_maximum
+from lbopt.theory.laws.fcfs_imbalance import improvement_floor, leading_imbalance, sharp_imbalance, skewness_term
+from lbopt.theory.laws.normal_maximum import expected_maximum, expected_squared_maximum
 
 #: G, e_G and E[Z^2] - 1 as tabled with the sharp form.
 TABLE = [

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
-from lbopt.theory.growth import Growth
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.slot_law import (
+from lbopt.theory.laws.growth import Growth
+from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import (
     SlotLaw,
     age_mean,
     age_third_moment,

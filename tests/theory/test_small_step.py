@@ -9,7 +9,7 @@ from naive import theory_lemmas as naive
 from lbopt.exceptions import InputError
 from lbopt.model.assignment import check_assignment
 from lbopt.model.objective import objective
-from lbopt.theory.small_step import SmallStep, gaps
+from lbopt.theory.steps.small_step import SmallStep, gaps
 
 
 @st.composite

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from lbopt.kernels.sampling import waiting as kernel
-from lbopt.theory import waiting
-from lbopt.theory.waiting_chains import bounded_wait, many_servers_wait, round_robin_wait
+from lbopt.theory.laws import waiting
+from lbopt.theory.laws.waiting_chains import bounded_wait, many_servers_wait, round_robin_wait
 
 FLEETS = st.integers(1, 40)
 LOADS = st.floats(0.01, 12)

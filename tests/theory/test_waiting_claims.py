@@ -10,8 +10,9 @@ import pytest
 from theory.waiting_checks import measured, verdict_of
 
 from lbopt.exceptions import InputError
-from lbopt.theory import waiting, waiting_runs
+from lbopt.theory.chains import waiting_runs
 from lbopt.theory.claims import waiting_immediate, waiting_pooled, waiting_published, waiting_reference
+from lbopt.theory.laws import waiting
 from lbopt.theory.ledger import CLAIMS
 from lbopt.theory.verdict import Verdict
 

@@ -12,9 +12,9 @@ from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, Run, SimulationSetting, simulate
 from lbopt.studies.scaling.config import REPLETE, requests_of, steps_of
-from lbopt.theory.batch_means import batch_steps, burn_in_steps, means_of_batches
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.replete import run_replete
+from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps, means_of_batches
+from lbopt.theory.chains.replete import run_replete
+from lbopt.theory.laws.prompt_law import PromptLaw
 
 
 def measure(

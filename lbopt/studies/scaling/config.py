@@ -14,9 +14,9 @@ from lbopt.exceptions import InputError
 from lbopt.policies import Policy, foresight_of, make_policy
 from lbopt.runner import Task
 from lbopt.studies.scaling.fleet import FleetTheory
-from lbopt.theory.batch_means import FEWEST_BATCHES, batch_steps, burn_in_steps
-from lbopt.theory.memory import require_memory
-from lbopt.theory.prompt_law import LONGEST
+from lbopt.theory.chains.batch_means import FEWEST_BATCHES, batch_steps, burn_in_steps
+from lbopt.theory.chains.memory import require_memory
+from lbopt.theory.laws.prompt_law import LONGEST
 
 DEFAULT_WORKERS = (2, 4, 8, 16)
 DEFAULT_SLOTS = (16, 32, 64, 128, 256)

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from functools import cache
 
-from lbopt.theory.fcfs_imbalance import improvement_floor
-from lbopt.theory.leader_drift import levelled_imbalance
-from lbopt.theory.load_law import load_law
-from lbopt.theory.onset import onset
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.slot_law import slot_law
+from lbopt.theory.laws.fcfs_imbalance import improvement_floor
+from lbopt.theory.laws.leader_drift import levelled_imbalance
+from lbopt.theory.laws.load_law import load_law
+from lbopt.theory.laws.onset import onset
+from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import slot_law
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class FleetTheory:
     fcfs
         Expected imbalance of FCFS, exactly.
     levelled
-        The imbalance of the exact rule below the onset, by the law of `lbopt.theory.leader_drift`.
+        The imbalance of the exact rule below the onset, by the law of `lbopt.theory.laws.leader_drift`.
     floor
         Least improvement that Theorem 2 gives in its sharp form, where it speaks.
     onset

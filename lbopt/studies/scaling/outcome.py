@@ -11,7 +11,7 @@ import numpy as np
 from lbopt.studies.scaling.config import ScalingConfig
 from lbopt.studies.scaling.fit import Exponents, fit_exponents
 from lbopt.studies.scaling.fleet import FleetTheory
-from lbopt.theory.batch_means import ChainMean, batch_steps, chain_mean
+from lbopt.theory.chains.batch_means import ChainMean, batch_steps, chain_mean
 
 #: How the decisions of a solver-backed rule may stand.
 STANDINGS = ("proved", "claimed", "open")

@@ -8,7 +8,7 @@ from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet
 from lbopt.policies import Policy, make_policy
 from lbopt.simulator import ClosedLoop, Run, SimulationSetting, simulate
-from lbopt.theory.adversarial_traces import TIES, Ints, Layout, burst, level_rule, shortest_queue, strict
+from lbopt.theory.chains.adversarial_traces import TIES, Ints, Layout, burst, level_rule, shortest_queue, strict
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require

@@ -11,10 +11,10 @@ import math
 from lbopt.theory.claim import Claim, Regime
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import MOST, require, require_geometric, require_prompts, require_slots
-from lbopt.theory.load_law import load_law
-from lbopt.theory.loglog import slope
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.slot_law import SlotLaw, prompt_slot_law, slot_law
+from lbopt.theory.laws.load_law import load_law
+from lbopt.theory.laws.loglog import slope
+from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import SlotLaw, prompt_slot_law, slot_law
 from lbopt.theory.verdict import Verdict
 
 #: The smallest constant known for sums of equal laws (Shevtsova 2011).

@@ -6,17 +6,17 @@ import math
 
 import numpy as np
 
-from lbopt.theory.batch_means import mean_finding
+from lbopt.theory.chains.batch_means import mean_finding
+from lbopt.theory.chains.fcfs_chain import mean_fcfs_imbalance, steps_for
 from lbopt.theory.claim import Claim, Regime, crossed
-from lbopt.theory.fcfs_chain import mean_fcfs_imbalance, steps_for
-from lbopt.theory.fcfs_imbalance import sharp_imbalance, skewness_term
 from lbopt.theory.finding import Finding
-from lbopt.theory.growth import Growth
 from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
-from lbopt.theory.load_law import load_law
-from lbopt.theory.loglog import fitted_slope, slope
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.slot_law import SlotLaw, slot_law, slot_law_seen
+from lbopt.theory.laws.fcfs_imbalance import sharp_imbalance, skewness_term
+from lbopt.theory.laws.growth import Growth
+from lbopt.theory.laws.load_law import load_law
+from lbopt.theory.laws.loglog import fitted_slope, slope
+from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import SlotLaw, slot_law, slot_law_seen
 from lbopt.theory.verdict import Verdict
 
 #: Where the sharp form is claimed to be right, and to which share of the exact value.

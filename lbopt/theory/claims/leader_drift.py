@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from lbopt.theory.batch_means import (
+from lbopt.theory.chains.batch_means import (
     FEWEST_BATCHES,
     batch_steps,
     burn_in_steps,
     mean_finding,
     steps_mean,
 )
+from lbopt.theory.chains.replete import run_replete
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
-from lbopt.theory.leader_drift import levelled_imbalance, levelled_range, natural_slots
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.replete import run_replete
+from lbopt.theory.laws.leader_drift import levelled_imbalance, levelled_range, natural_slots
+from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.verdict import Verdict
 
 #: The law is held to account from so many times its lower end on, and up to its upper end over so much.

@@ -7,9 +7,9 @@ import numpy as np
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_prompts
-from lbopt.theory.sampled_steps import MOST_PLACEMENTS, Draw, placements_of, second_opinion, until, whole_rounds
-from lbopt.theory.shrink import Placement, counterexample, shrink
-from lbopt.theory.small_step import SmallStep, gaps
+from lbopt.theory.steps.sampled_steps import MOST_PLACEMENTS, Draw, placements_of, second_opinion, until, whole_rounds
+from lbopt.theory.steps.shrink import Placement, counterexample, shrink
+from lbopt.theory.steps.small_step import SmallStep, gaps
 from lbopt.theory.verdict import Verdict
 
 #: Two workers of 10 + 10 and one of 1 + 1: the maximum 20 is least, for two of the four tens always meet.

@@ -10,7 +10,7 @@ import numpy as np
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_prompts
-from lbopt.theory.sampled_steps import (
+from lbopt.theory.steps.sampled_steps import (
     MOST_PLACEMENTS,
     Draw,
     placements_of,
@@ -18,8 +18,8 @@ from lbopt.theory.sampled_steps import (
     second_opinion,
     until,
 )
-from lbopt.theory.shrink import Placement, counterexample, shrink
-from lbopt.theory.small_step import SmallStep, gaps
+from lbopt.theory.steps.shrink import Placement, counterexample, shrink
+from lbopt.theory.steps.small_step import SmallStep, gaps
 from lbopt.theory.verdict import Verdict
 
 Bound = Callable[[SmallStep], int]

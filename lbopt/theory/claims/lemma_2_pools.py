@@ -7,8 +7,8 @@ from operator import attrgetter
 from lbopt.theory.claim import Claim
 from lbopt.theory.claims.lemma_2 import corrected_bound, measure_steps, regime_of, require_steps
 from lbopt.theory.finding import Finding
-from lbopt.theory.sampled_steps import any_overloaded_steps, two_plenty_steps
-from lbopt.theory.small_step import SmallStep
+from lbopt.theory.steps.sampled_steps import any_overloaded_steps, two_plenty_steps
+from lbopt.theory.steps.small_step import SmallStep
 from lbopt.theory.verdict import Verdict
 
 #: Loads (4, 2, 4, 4, 4) are optimal, for all four requests of size 3 are on the others.

@@ -1,7 +1,7 @@
 """Lemma 2 of BF-IO as printed: each assertion that its argument uses is denied by a stored step, and by a found one.
 
-The cases are in `lbopt.theory.lemma_2_cases`. Random steps are looked through until one denies the case, and that one
-is shrunk.
+The cases are in `lbopt.theory.steps.lemma_2_cases`. Random steps are looked through until one denies the case, and that
+one is shrunk.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_prompts
-from lbopt.theory.lemma_2_cases import CASES, Case, denies
-from lbopt.theory.sampled_steps import overloaded_steps, placements_of
-from lbopt.theory.shrink import Placement, counterexample, shrink
-from lbopt.theory.small_step import SmallStep, gaps
+from lbopt.theory.steps.lemma_2_cases import CASES, Case, denies
+from lbopt.theory.steps.sampled_steps import overloaded_steps, placements_of
+from lbopt.theory.steps.shrink import Placement, counterexample, shrink
+from lbopt.theory.steps.small_step import SmallStep, gaps
 from lbopt.theory.verdict import Verdict
 
 #: Placements of a step whose optima by maximum load are listed one by one.

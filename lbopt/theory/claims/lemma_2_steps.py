@@ -1,8 +1,8 @@
 """Lemma 2 of BF-IO, corrected, on the steps of long chains at fleet size; and the event E_k that it speaks of.
 
-Every step is an exact optimum (`lbopt.theory.replete`). Given the past, the free slots of a step are G independent
-draws of Bin(B, p), whatever happened before; so the events E_k of different steps are independent, and how often they
-fail is binomial.
+Every step is an exact optimum (`lbopt.theory.chains.replete`). Given the past, the free slots of a step are G
+independent draws of Bin(B, p), whatever happened before; so the events E_k of different steps are independent, and how
+often they fail is binomial.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from lbopt.theory.chains.replete import COMPOSITIONS, PEAKS, POOLS, RepleteRun, progression, require_pool, run_replete
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.gap_bounds import deviation, irregular
 from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.replete import COMPOSITIONS, PEAKS, POOLS, RepleteRun, progression, require_pool, run_replete
+from lbopt.theory.laws.gap_bounds import deviation, irregular
+from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.verdict import Verdict
 
 IntArray = NDArray[np.int64]

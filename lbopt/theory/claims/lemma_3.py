@@ -12,16 +12,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.theory.batch_means import FEWEST_BATCHES, ChainMean, batch_steps, chain_mean, mean_finding
+from lbopt.theory.chains.batch_means import FEWEST_BATCHES, ChainMean, batch_steps, chain_mean, mean_finding
+from lbopt.theory.chains.replete import POOLS, RepleteRun, require_pool, run_replete
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.gap_bounds import noise
 from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
-from lbopt.theory.loglog import fitted_slope
-from lbopt.theory.normal_maximum import expected_maximum
-from lbopt.theory.normal_range import range_deviation
-from lbopt.theory.onset import CLEAR, onset, outside_onset
-from lbopt.theory.replete import POOLS, RepleteRun, require_pool, run_replete
+from lbopt.theory.laws.gap_bounds import noise
+from lbopt.theory.laws.loglog import fitted_slope
+from lbopt.theory.laws.normal_maximum import expected_maximum
+from lbopt.theory.laws.normal_range import range_deviation
+from lbopt.theory.laws.onset import CLEAR, onset, outside_onset
 from lbopt.theory.verdict import Verdict
 
 #: Lambda = log(2 G) + j.

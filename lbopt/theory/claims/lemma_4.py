@@ -6,14 +6,21 @@ import math
 
 import numpy as np
 
-from lbopt.theory.batch_means import FEWEST_BATCHES, ChainMean, batch_steps, burn_in_steps, mean_finding, steps_mean
+from lbopt.theory.chains.batch_means import (
+    FEWEST_BATCHES,
+    ChainMean,
+    batch_steps,
+    burn_in_steps,
+    mean_finding,
+    steps_mean,
+)
+from lbopt.theory.chains.replete import PEAKS, POOLS, RepleteRun, require_pool, run_replete
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.gap_bounds import GapBound, least_bound, usual_bound
 from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
-from lbopt.theory.onset import CLEAR, onset, outside_onset
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.replete import PEAKS, POOLS, RepleteRun, require_pool, run_replete
+from lbopt.theory.laws.gap_bounds import GapBound, least_bound, usual_bound
+from lbopt.theory.laws.onset import CLEAR, onset, outside_onset
+from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.verdict import Verdict
 
 #: A proved bound beyond so many times the printed one says nothing.

@@ -10,10 +10,10 @@ from fractions import Fraction
 
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.growth import Growth
 from lbopt.theory.hypotheses import require, require_geometric, require_prompts
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.slot_law import age_mean, age_third_moment, age_variance, slot_law_at
+from lbopt.theory.laws.growth import Growth
+from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import age_mean, age_third_moment, age_variance, slot_law_at
 from lbopt.theory.verdict import Verdict
 
 #: Step k looks at k + 1 ages, and there is little to see once all slots were refilled.

@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 
-from lbopt.theory.batch_means import FEWEST_BATCHES, batch_steps, mean_finding, steps_mean
+from lbopt.theory.chains.batch_means import FEWEST_BATCHES, batch_steps, mean_finding, steps_mean
+from lbopt.theory.chains.pooled_chain import ARRIVALS, PooledRun, Rule, best_placement, first_come, run_pooled
 from lbopt.theory.claim import Claim
-from lbopt.theory.fcfs_imbalance import improvement_floor
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
-from lbopt.theory.load_law import load_law
-from lbopt.theory.onset import outside_onset
-from lbopt.theory.pooled_chain import ARRIVALS, PooledRun, Rule, best_placement, first_come, run_pooled
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.slot_law import slot_law
+from lbopt.theory.laws.fcfs_imbalance import improvement_floor
+from lbopt.theory.laws.load_law import load_law
+from lbopt.theory.laws.onset import outside_onset
+from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import slot_law
 from lbopt.theory.verdict import Verdict
 
 #: Steps go one by one through Python; larger fleets take hours.

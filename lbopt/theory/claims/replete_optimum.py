@@ -6,10 +6,10 @@ import numpy as np
 
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
+from lbopt.theory.chains.replete import PEAKS, POOLS, level, require_pool
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_prompts
-from lbopt.theory.replete import PEAKS, POOLS, level, require_pool
 from lbopt.theory.verdict import Verdict
 
 #: Requests of a problem, beyond which the search may take longer than a check may.

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from lbopt.kernels.sampling.fcfs_chain import slot_ages
-from lbopt.theory.batch_means import burn_in_steps
+from lbopt.theory.chains.batch_means import burn_in_steps
+from lbopt.theory.chains.memory import require_memory
+from lbopt.theory.chains.streams import slot_streams
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_geometric, require_prompts
-from lbopt.theory.memory import require_memory
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.slot_law import age_variance, snapshot_variance
-from lbopt.theory.streams import slot_streams
+from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import age_variance, snapshot_variance
 from lbopt.theory.verdict import Verdict
 
 #: Cells of the test of fit expect at least so many samples.

@@ -13,23 +13,23 @@ from numpy.typing import NDArray
 
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
-from lbopt.theory.batch_means import (
+from lbopt.theory.chains.batch_means import (
     FEWEST_BATCHES,
     batch_steps,
     burn_in_steps,
     mean_finding,
     steps_mean,
 )
+from lbopt.theory.chains.memory import require_memory
+from lbopt.theory.chains.replete import run_replete
 from lbopt.theory.claim import Claim
-from lbopt.theory.fcfs_imbalance import improvement_floor
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
-from lbopt.theory.load_law import load_law
-from lbopt.theory.memory import require_memory
-from lbopt.theory.onset import onset, outside_onset
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.replete import run_replete
-from lbopt.theory.slot_law import prompt_slot_law, slot_law
+from lbopt.theory.laws.fcfs_imbalance import improvement_floor
+from lbopt.theory.laws.load_law import load_law
+from lbopt.theory.laws.onset import onset, outside_onset
+from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import prompt_slot_law, slot_law
 from lbopt.theory.verdict import Verdict
 
 #: What a run of the exact rule keeps of a step, and the way out where there are too many.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbopt.theory.chains.waiting_runs import Traffic, regime_of, require_gates, spread, steady
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require
-from lbopt.theory.verdict import Verdict
-from lbopt.theory.waiting import (
+from lbopt.theory.laws.waiting import (
     back_to_back_wait,
     busy_share,
     immediate_variance,
@@ -16,8 +16,8 @@ from lbopt.theory.waiting import (
     single_server_wait,
     uniform_variance,
 )
-from lbopt.theory.waiting_chains import bounded_wait, many_servers_wait, round_robin_wait
-from lbopt.theory.waiting_runs import Traffic, regime_of, require_gates, spread, steady
+from lbopt.theory.laws.waiting_chains import bounded_wait, many_servers_wait, round_robin_wait
+from lbopt.theory.verdict import Verdict
 
 INSTANCES = (1, 2, 4, 8, 10, 16, 32)
 LOADS = (0.05, 0.5, 2.0, 8.0)

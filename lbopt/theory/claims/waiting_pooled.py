@@ -4,20 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbopt.theory.claim import Claim
-from lbopt.theory.claims.waiting_immediate import GRID, INSTANCES, LOADS
-from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require
-from lbopt.theory.verdict import Verdict
-from lbopt.theory.waiting import (
-    frozen_pool_variance,
-    frozen_pool_wait,
-    spacing_variance,
-    spacing_wait,
-    tick_wait,
-    uniform_variance,
-)
-from lbopt.theory.waiting_runs import (
+from lbopt.theory.chains.waiting_runs import (
     Traffic,
     over_replications,
     quarters,
@@ -26,6 +13,19 @@ from lbopt.theory.waiting_runs import (
     spread,
     steady,
 )
+from lbopt.theory.claim import Claim
+from lbopt.theory.claims.waiting_immediate import GRID, INSTANCES, LOADS
+from lbopt.theory.finding import Finding
+from lbopt.theory.hypotheses import require
+from lbopt.theory.laws.waiting import (
+    frozen_pool_variance,
+    frozen_pool_wait,
+    spacing_variance,
+    spacing_wait,
+    tick_wait,
+    uniform_variance,
+)
+from lbopt.theory.verdict import Verdict
 
 
 def _lattice(*, N: int = 10, load: float = 2.0, requests: int = 200_000, seed: int) -> list[Finding]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from lbopt.theory.chains.waiting_runs import Traffic, regime_of, require_gates, spread, steady
 from lbopt.theory.claim import Claim
 from lbopt.theory.claims.waiting_immediate import GRID, INSTANCES
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require
+from lbopt.theory.laws.waiting import back_to_back_wait, break_even_load, immediate_wait, tick_wait
 from lbopt.theory.verdict import Verdict
-from lbopt.theory.waiting import back_to_back_wait, break_even_load, immediate_wait, tick_wait
-from lbopt.theory.waiting_runs import Traffic, regime_of, require_gates, spread, steady
 
 
 def _published(*, N: int = 10, load: float = 8.0, requests: int = 200_000, seed: int) -> list[Finding]:

@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lbopt.theory.claim import Claim
-from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require
-from lbopt.theory.verdict import Verdict
-from lbopt.theory.waiting_runs import (
+from lbopt.theory.chains.waiting_runs import (
     INTERFACES,
     Average,
     Floats,
@@ -25,6 +21,10 @@ from lbopt.theory.waiting_runs import (
     spread,
     steady,
 )
+from lbopt.theory.claim import Claim
+from lbopt.theory.finding import Finding
+from lbopt.theory.hypotheses import require
+from lbopt.theory.verdict import Verdict
 
 #: Which part of a run is averaged: after the first tenth, from the start, or a quarter of it.
 PARTS = ("steady", "all", "first quarter", "second quarter", "third quarter", "last quarter")

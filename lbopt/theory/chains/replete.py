@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.theory.batch_means import burn_in_steps
+from lbopt.theory.chains.batch_means import burn_in_steps
+from lbopt.theory.chains.memory import require_memory
+from lbopt.theory.chains.streams import slot_streams
 from lbopt.theory.hypotheses import require
-from lbopt.theory.memory import require_memory
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.streams import slot_streams
+from lbopt.theory.laws.prompt_law import PromptLaw
 
 IntArray = NDArray[np.int64]
 

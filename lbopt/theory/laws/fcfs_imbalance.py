@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from lbopt.theory.normal_maximum import expected_maximum, expected_squared_maximum
+from lbopt.theory.laws.normal_maximum import expected_maximum, expected_squared_maximum
 
 
 def leading_imbalance(G: int, B: int, sigma: float) -> float:

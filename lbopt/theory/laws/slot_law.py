@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.theory.growth import Growth
-from lbopt.theory.prompt_law import PromptLaw
+from lbopt.theory.laws.growth import Growth
+from lbopt.theory.laws.prompt_law import PromptLaw
 
 #: Ages whose probability is below this in total are left out; float64 sees no more.
 TAIL = 1e-18

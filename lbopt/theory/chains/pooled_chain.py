@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
-from lbopt.theory.batch_means import burn_in_steps
-from lbopt.theory.prompt_law import PromptLaw
+from lbopt.theory.chains.batch_means import burn_in_steps
+from lbopt.theory.laws.prompt_law import PromptLaw
 
 IntArray = NDArray[np.int64]
 

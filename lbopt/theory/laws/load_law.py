@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import fft, special
 
 from lbopt.exceptions import InputError
-from lbopt.theory.slot_law import SlotLaw
+from lbopt.theory.laws.slot_law import SlotLaw
 
 #: Mass that may lie outside the window on either side.
 OUTSIDE = 1e-16

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.theory.small_step import SmallStep
+from lbopt.theory.steps.small_step import SmallStep
 
 Placement = NDArray[np.int64]
 Find = Callable[[SmallStep], Placement | None]

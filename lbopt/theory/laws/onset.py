@@ -13,9 +13,9 @@ about 32 e_G^2 / (p^3 s_max^2) where outputs are longer than prompts. Practice l
 
 from __future__ import annotations
 
-from lbopt.theory.normal_maximum import expected_maximum
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.slot_law import age_mean, snapshot_variance
+from lbopt.theory.laws.normal_maximum import expected_maximum
+from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.slot_law import age_mean, snapshot_variance
 
 #: A theorem for large B is held to account from so many times B* on.
 CLEAR = 4

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.kernels.sampling.fcfs_chain import begin_slots, run_slots
-from lbopt.theory.batch_means import (
+from lbopt.theory.chains.batch_means import (
     FEWEST_BATCHES,
     ChainMean,
     batch_steps,
@@ -17,11 +17,11 @@ from lbopt.theory.batch_means import (
     chain_mean,
     means_of_batches,
 )
-from lbopt.theory.growth import LLM, Growth
-from lbopt.theory.memory import require_memory
-from lbopt.theory.normal_maximum import expected_maximum, expected_squared_maximum
-from lbopt.theory.prompt_law import PromptLaw
-from lbopt.theory.streams import slot_streams
+from lbopt.theory.chains.memory import require_memory
+from lbopt.theory.chains.streams import slot_streams
+from lbopt.theory.laws.growth import LLM, Growth
+from lbopt.theory.laws.normal_maximum import expected_maximum, expected_squared_maximum
+from lbopt.theory.laws.prompt_law import PromptLaw
 
 #: Steps of a chunk: its four arrays stay in a core's own cache.
 _CHUNK = 8192

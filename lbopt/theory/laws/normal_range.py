@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 from scipy import special
 
-from lbopt.theory.normal_maximum import expected_maximum
+from lbopt.theory.laws.normal_maximum import expected_maximum
 
 _REACH, _POINTS = 9.0, 2001
 

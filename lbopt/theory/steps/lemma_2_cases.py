@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.theory.shrink import Placement
-from lbopt.theory.small_step import SmallStep, gaps
+from lbopt.theory.steps.shrink import Placement
+from lbopt.theory.steps.small_step import SmallStep, gaps
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.theory.finding import Finding
-from lbopt.theory.small_step import SmallStep
+from lbopt.theory.steps.small_step import SmallStep
 
 IntArray = NDArray[np.int64]
 Draw = Callable[[np.random.Generator], SmallStep]
