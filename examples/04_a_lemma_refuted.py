@@ -157,7 +157,7 @@ for finding in find_claim("lemma-1").measure(G=3, B=3, s_max=6, seed=1):
 # %%
 from lbopt.theory.steps.lemma_2_cases import CASES
 
-step = CASES["min-max"].stored
+step = CASES["min-max"].stored[0]
 print("before", step.before, "free", step.free, "pool", dict(zip(step.sizes, step.copies, strict=True)))
 
 all_ones = np.array([0] * 5 + [1] * 5 + [-1] * 10)
@@ -180,7 +180,7 @@ assert objective(step.problem(), ones_and_tens) == solve(step.problem()).objecti
 # for the imbalance, then? Not yet. The heaviest worker may hold the largest size:
 
 # %%
-step = CASES["separation"].stored
+step = CASES["separation"].stored[0]
 (only,) = step.optima[1]
 print("before", step.before, "pool", dict(zip(step.sizes, step.copies, strict=True)))
 print("the only optimum gives", only @ step.sizes, "for loads", step.loads(only))
@@ -193,7 +193,7 @@ assert list(step.loads(only)) == [102, 101, 10]
 # may lack the sizes that it takes to lower the maximum:
 
 # %%
-step = CASES["definition-1"].stored
+step = CASES["definition-1"].stored[0]
 (only,) = step.optima[1]
 print("before", step.before, "pool", dict(zip(step.sizes, step.copies, strict=True)))
 print("the only optimum gives", only @ step.sizes, "for loads", step.loads(only))
