@@ -1,4 +1,4 @@
-"""The checker itself, checked (acceptance criterion).
+"""The checker itself, checked.
 
 A check that could not fail proves nothing. So: the intervals that it computes cover a known truth as often as they say,
 on data with a known slope; and wrong exponents and a wrong constant, planted into the findings of FCFS as it was

@@ -1,6 +1,6 @@
 """Findings: every kind and relation, p-values as SciPy gives them by hand, and the verdicts that follow.
 
-**The checker itself is checked** (acceptance criterion): over 2,000 true claims of ten findings each, verdicts have the
+**The checker itself is checked**: over 2,000 true claims of ten findings each, verdicts have the
 size that they claim; the other half, coverage and planted falsehoods, is in `test_checker.py`.
 """
 
