@@ -1,6 +1,6 @@
 """Exponents of a scaling study: known planes come back, and bootstrap intervals cover as often as they say.
 
-Part of an acceptance criterion, that the checker itself is checked: the rest is in `tests/theory/test_checker.py`.
+Part of checking the checker itself: the rest is in `tests/theory/test_checker.py`.
 """
 
 from __future__ import annotations
