@@ -118,3 +118,22 @@ def test_other_parameters(name: str, regime: dict[str, Any], says: str) -> None:
 )
 def test_what_nobody_can_hold(name: str, regime: dict[str, Any], says: str) -> None:
     assert says in refusal(name, regime)
+
+
+@pytest.mark.parametrize(
+    ("name", "regime"),
+    [
+        ("lemma-2-steps", {"steps": 10**13}),
+        ("lemma-2-event", {"steps": 10**13}),
+        ("lemma-3", {"steps": 10**13}),
+        ("lemma-4", {"batches": 10**12}),
+        ("leader-drift", {"batches": 10**10}),
+    ],
+)
+def test_a_chain_whose_record_nobody_can_hold_is_refused(name: str, regime: dict[str, int]) -> None:
+    assert "steps needs" in refusal(name, regime)
+
+
+@pytest.mark.parametrize("name", ["lemma-2", "lemma-2-sharp", "lemma-2-two", "lemma-2-open", "lemma-2-printed"])
+def test_loads_beyond_whole_numbers_of_the_machine_are_refused(name: str) -> None:
+    assert refusal(name, {"spread": 10**19}).endswith("spread is 10000000000000000000")
