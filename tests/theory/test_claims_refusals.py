@@ -53,7 +53,7 @@ def test_workers(name: str, G: int, says: str) -> None:
 @pytest.mark.parametrize("name", [*FLEETS, "berry-esseen"])
 @pytest.mark.parametrize("B", [0, -1, 10**30])
 def test_slots(name: str, B: int) -> None:
-    slots = "least" if name in ("fcfs-sharp-rate", "fcfs-order") else "B"
+    slots = "least" if name == "fcfs-order" else "B"
     said = refusal(name, {slots: B})
     assert said.startswith(f"{spoken(name)} assumes")
     assert said.endswith(f"B is {B}")
@@ -80,13 +80,12 @@ def test_prompts(name: str, s_max: int) -> None:
         ("theorem-1", {"rounds": 1}, "theorem-1 assumes 2 to 100,000 rounds; rounds is 1"),
         ("theorem-2", {"batches": 19}, "theorem-2 assumes at least 20 batches; batches is 19"),
         ("theorem-2", {"pool": "some"}, "theorem-2 assumes a replete pool of 'all' sizes or of 'two'; pool is 'some'"),
-        ("theorem-3", {"growth": -1}, "theorem-3 assumes a growth from 0 to 1000 tokens a step; growth is -1"),
-        ("theorem-3", {"growth": 10**9}, "theorem-3 assumes a growth from 0 to 1000 tokens a step; growth is 10000000"),
+        ("theorem-3", {"growth": "-1"}, "growth is '-1'; expected fractions from 0"),
+        ("theorem-3", {"growth": "10000"}, "growth is '10000'; expected fractions from 0"),
         ("fcfs-exact", {"accuracy": 0.0}, "fcfs-exact assumes an accuracy from 0.0001 to 0.1; accuracy is 0.0"),
         ("fcfs-exact", {"accuracy": math.nan}, "fcfs-exact assumes an accuracy from 0.0001 to 0.1; accuracy is nan"),
         ("fcfs-order", {"accuracy": 0.5}, "fcfs-order assumes an accuracy from 0.0001 to 0.1; accuracy is 0.5"),
         ("fcfs-order", {"quadruplings": 0}, "fcfs-order assumes 1 to 4 quadruplings of B; quadruplings is 0"),
-        ("fcfs-sharp-rate", {"doublings": 99}, "fcfs-sharp-rate assumes 1 to 6 doublings of B; doublings is 99"),
         ("berry-esseen-rate", {"most": 8}, "berry-esseen-rate assumes 64 to 1,000,000,000 slots at most; most is 8"),
         ("slot-law", {"samples": 10}, "slot-law assumes enough samples for a test of fit"),
         ("slot-law", {"p": 1e-12}, "slot-law assumes ages that can be counted, so p of at least 1e-05; p is 1e-12"),
@@ -119,3 +118,22 @@ def test_other_parameters(name: str, regime: dict[str, Any], says: str) -> None:
 )
 def test_what_nobody_can_hold(name: str, regime: dict[str, Any], says: str) -> None:
     assert says in refusal(name, regime)
+
+
+@pytest.mark.parametrize(
+    ("name", "regime"),
+    [
+        ("lemma-2-steps", {"steps": 10**13}),
+        ("lemma-2-event", {"steps": 10**13}),
+        ("lemma-3", {"steps": 10**13}),
+        ("lemma-4", {"batches": 10**12}),
+        ("leader-drift", {"batches": 10**10}),
+    ],
+)
+def test_a_chain_whose_record_nobody_can_hold_is_refused(name: str, regime: dict[str, int]) -> None:
+    assert "steps needs" in refusal(name, regime)
+
+
+@pytest.mark.parametrize("name", ["lemma-2", "lemma-2-sharp", "lemma-2-two", "lemma-2-open", "lemma-2-printed"])
+def test_loads_beyond_whole_numbers_of_the_machine_are_refused(name: str) -> None:
+    assert refusal(name, {"spread": 10**19}).endswith("spread is 10000000000000000000")

@@ -52,7 +52,7 @@ def test_a_constant_or_an_exponent_off_by_a_tenth_is_caught(fleets, wrong):
     if wrong == "nothing":
         assert gravest(verdicts) == Verdict.HOLDS
     elif wrong == "constant":
-        assert verdicts[:-1:2] == [Verdict.REFUTED] * 4
+        assert verdicts[:-1:4] == [Verdict.REFUTED] * 4
         assert verdicts[-1] == Verdict.HOLDS
     else:
         assert verdicts[-1] == Verdict.REFUTED

@@ -60,7 +60,7 @@ class Joblib:
         with tempfile.TemporaryDirectory(prefix="lbopt-runner-") as marks:
             while pending:
                 pool = joblib.Parallel(
-                    self.jobs or joblib.cpu_count(),
+                    min(self.jobs or joblib.cpu_count(), max(2, len(pending))),
                     backend="loky",
                     return_as="generator_unordered",
                     batch_size=1,

@@ -41,6 +41,11 @@ class Chosen:
                 raise InputError(f"claim '{name}': {option} is '{value}'; expected a finite number")
         return cls(claim, (regime,), (spec,))
 
+    @property
+    def own(self) -> bool:
+        """Whether the user gave every regime."""
+        return all(":" in spec for spec in self.specs)
+
     def joined(self, other: Chosen) -> Chosen:
         """Return the same claim in the regimes of both, each once: a claim has one verdict."""
         more = tuple(regime for regime in other.regimes if regime not in self.regimes)

@@ -50,8 +50,12 @@ class ClaimOutcome:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the verdict is the ledger's; outside its hypotheses a claim says nothing that could differ."""
-        return self.verdict in (self.claim.expected, Verdict.OUTSIDE)
+        """Whether the verdict is the ledger's; outside its hypotheses a claim says nothing that could differ.
+
+        A claim that the ledger refutes may well hold in a regime of the user's own.
+        """
+        own = (Verdict.HOLDS,) if self.chosen.own else ()
+        return self.verdict in (self.claim.expected, Verdict.OUTSIDE, *own)
 
     @property
     def tightest(self) -> Finding | None:

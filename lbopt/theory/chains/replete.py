@@ -31,6 +31,9 @@ PEAKS = ("lowest", "raised")
 #: Stream, size, steps left, draws and free slots: five words a slot.
 _BYTES_PER_SLOT = 40
 
+#: Nine numbers of the record and the mean square: ten words a step.
+_BYTES_PER_STEP = 80
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RepleteRun:
@@ -149,6 +152,7 @@ def run_replete(
     v, d, m = progression(law)
     extreme, raised = _chosen("composition", composition, COMPOSITIONS), _chosen("peak", peak, PEAKS)
     require_memory(G * B * _BYTES_PER_SLOT, f"a chain of G = {G} workers with B = {B} slots")
+    require_memory(steps * _BYTES_PER_STEP, f"a chain of {steps:,} steps", "fewer steps or batches, or a larger p")
     record, square = np.empty((steps, COLUMNS), np.int64), np.empty(steps, np.float64)
     streams = slot_streams(seed, G, B)
     replete_chain(streams, math.log1p(-p), growth, v, d, m, extreme, raised, before, record, square)

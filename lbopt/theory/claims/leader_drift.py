@@ -18,7 +18,7 @@ from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.verdict import Verdict
 
 #: The law is held to account from so many times its lower end on, and up to its upper end over so much.
-ABOVE, BELOW = 2.5, 5.0
+ABOVE, BELOW = 5.0, 10.0
 
 #: Least b: with fewer natural slots, single ends move a load by as much as the gaps are wide.
 NATURAL = 5.0
@@ -71,21 +71,22 @@ CLAIMS = (
         title="Below the onset, what the exact rule leaves does not depend on B",
         source="lbopt",
         statement=r"For a replete pool of all sizes, $b = \frac{2-p}{p^2(s_{\max}-1)^2} \ge 5$ and "
-        r"$2.5\,G^2 b \le B \le \frac{b}{5p}$: $E[\mathrm{Imb}_{BF\text{-}IO}] = "
+        r"$5\,G^2 b \le B \le \frac{b}{10p}$: $E[\mathrm{Imb}_{BF\text{-}IO}] = "
         r"G(G-1)\,\frac{2-p}{2p^2(s_{\max}-1)}$ within 15 %.",
         refuted_by="A mean imbalance outside 0.85 to 1.15 times the law, in its range.",
         measure=measure_leader_drift,
-        quick=({}, {"B": 256}, {"G": 4, "B": 256}, {"B": 8}, {"B": 2048}),
+        quick=({}, {"B": 256}, {"s_max": 100, "B": 1024}, {"B": 8}, {"B": 2048}),
         full=(
-            *({"B": B, "batches": 100} for B in (64, 128, 256, 512)),
-            *({"G": 4, "B": B, "batches": 100} for B in (256, 512)),
-            *({"G": 4, "B": B, "p": 0.001, "s_max": 450} for B in (400, 1000, 1900)),
-            {"G": 8, "B": 1600, "p": 0.001, "s_max": 450, "batches": 20},
-            {"G": 3, "B": 512, "p": 0.001, "s_max": 400},
-            {"G": 8, "B": 600, "p": 0.001, "s_max": 800},
+            *({"B": B, "batches": 100} for B in (112, 128, 256, 279)),
+            *({"s_max": 100, "B": B, "batches": 60} for B in (1024, 2500)),
+            *({"p": 0.001, "s_max": 450, "B": B} for B in (200, 500, 990)),
+            *({"G": 4, "p": 0.001, "s_max": 450, "B": B} for B in (800, 990)),
+            {"G": 3, "p": 0.001, "s_max": 450, "B": 600},
+            {"p": 0.01, "s_max": 30, "B": 238},
             {"B": 8},
             {"B": 2048},
             {"G": 8, "B": 64},
+            {"G": 8, "B": 600, "p": 0.001, "s_max": 800},
             {"G": 8, "B": 72, "p": 0.0175, "s_max": 100},
         ),
         expected=Verdict.HOLDS,

@@ -9,7 +9,7 @@ import numpy as np
 
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_prompts
+from lbopt.theory.hypotheses import MOST, require, require_fleet, require_prompts
 from lbopt.theory.steps.sampled_steps import (
     MOST_PLACEMENTS,
     Draw,
@@ -84,7 +84,7 @@ def require_steps(
     require_prompts(claim, s_max)
     require(claim, c >= 1, "a free slot somewhere", f"the most free slots of a worker are {c}")
     require(claim, 2 <= classes <= s_max, "a pool of 2 to s_max sizes", f"classes is {classes} and s_max is {s_max}")
-    require(claim, spread >= 0, "loads that differ by 0 tokens or more", f"spread is {spread}")
+    require(claim, 0 <= spread <= MOST, f"loads that differ by 0 to {MOST:,} tokens", f"spread is {spread}")
     require(claim, optima >= 1 and solved >= 0, "something to look at", f"optima is {optima} and solved is {solved}")
     many = placements_of(G, c, classes)
     require(

@@ -12,7 +12,7 @@ import numpy as np
 
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_prompts
+from lbopt.theory.hypotheses import MOST, require, require_fleet, require_prompts
 from lbopt.theory.steps.lemma_2_cases import CASES, Case, denies
 from lbopt.theory.steps.sampled_steps import overloaded_steps, placements_of
 from lbopt.theory.steps.shrink import Placement, counterexample, shrink
@@ -62,7 +62,7 @@ def _measure(
     require_prompts(claim, s_max)
     require(claim, c >= 1, "c >= 1 free slots on every worker", f"c is {c}")
     require(claim, 2 <= classes <= s_max, "a pool of 2 to s_max sizes", f"classes is {classes} and s_max is {s_max}")
-    require(claim, spread >= 0, "loads that differ by 0 tokens or more", f"spread is {spread}")
+    require(claim, 0 <= spread <= MOST, f"loads that differ by 0 to {MOST:,} tokens", f"spread is {spread}")
     require(claim, steps >= 1, "at least one step to look at", f"steps is {steps}")
     many = placements_of(G, c, classes)
     require(

@@ -83,7 +83,7 @@ def _unspaced_pool(
     name = "waiting-unspaced-pool"
     require_gates(name, N, load, requests, replications=replications)
     require(name, N >= 2, "a pool of at least 2 instances", f"N is {N}")
-    require(name, load >= 2, "busy instances: a load of at least 2", f"load is {load}")
+    require(name, 2 <= load <= 10, "busy instances that still fall idle: a load from 2 to 10", f"load is {load}")
     require(name, close > 0, "a share above 0 by which the wait may exceed T/(2N)", f"close is {close}")
     found = quarters(N, load, 0, requests, replications, seed)
     regime, trials = regime_of(N, load), replications * requests // 4
@@ -190,7 +190,7 @@ CLAIMS: tuple[Claim, ...] = (
         source="lbopt; SBS, section 3.2",
         statement=r"The first free instance takes all who wait. From random phases the mean wait comes, in a long run, "
         r"to within a quarter of $\frac T{2N}$, below the $\frac T{N+1}$ of frozen phases: its last quarter waits no "
-        r"longer than its first, and no less than spacing ($\Lambda T\ge2$).",
+        r"longer than its first, and no less than spacing ($2\le\Lambda T\le10$).",
         refuted_by="A last quarter that waits longer than the first, longer than 1.25 T/(2N), or less than spacing.",
         measure=_unspaced_pool,
         quick=[{"load": 2.0}, {"load": 8.0}, {"N": 4, "load": 4.0}],

@@ -8,13 +8,21 @@ workers takes z at the maximum Z of G normals, and so, on average,
 
 with sigma = sigma_s in Theorem 1 and sigma_snap in Theorem 2. At G = 2 the second term vanishes. It grows with log G:
 for few slots and many workers it is no correction, and there the exact law (`load_law`) is the one to use.
+
+The O(1/B) is known as well. Cornish and Fisher's third term, and the second of Euler and Maclaurin's sum over the
+load's lattice of span 1/u tokens, give it as c e_G / B with
+
+    c = kappa (E[Z^3] - 3 e_G) / (24 e_G) - gamma_1^2 (2 E[Z^3] - 5 e_G) / (36 e_G) - 1 / (24 u^2 sigma^2),
+
+kappa the excess kurtosis of a slot. It changes its sign between G = 16 and G = 21 for the laws of the ledger.
 """
 
 from __future__ import annotations
 
 import math
 
-from lbopt.theory.laws.normal_maximum import expected_maximum, expected_squared_maximum
+from lbopt.theory.laws.normal_maximum import expected_cubed_maximum, expected_maximum, expected_squared_maximum
+from lbopt.theory.laws.slot_law import SlotLaw
 
 
 def leading_imbalance(G: int, B: int, sigma: float) -> float:
@@ -30,6 +38,17 @@ def skewness_term(G: int, sigma: float, skewness: float) -> float:
 def sharp_imbalance(G: int, B: int, sigma: float, skewness: float) -> float:
     """Return the sharp form, in tokens."""
     return leading_imbalance(G, B, sigma) + skewness_term(G, sigma, skewness)
+
+
+def third_term(G: int, slot: SlotLaw) -> tuple[float, float]:
+    """Return c, and the sum of the magnitudes of its three parts, which is what it is exact to a few per cent of."""
+    e, cubed = expected_maximum(G), expected_cubed_maximum(G)
+    parts = (
+        slot.excess_kurtosis * (cubed - 3 * e) / (24 * e),
+        -(slot.skewness**2) * (2 * cubed - 5 * e) / (36 * e),
+        -1 / (24 * slot.unit**2 * slot.variance),
+    )
+    return sum(parts), sum(map(abs, parts))
 
 
 def improvement_floor(G: int, B: int, sigma: float, s_max: int) -> float:

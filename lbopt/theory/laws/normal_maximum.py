@@ -38,6 +38,13 @@ def expected_squared_maximum(G: int) -> float:
     return _integral(lambda x: 2 * x * (_above(G, x) + _below(G, x)))
 
 
+@cache
+def expected_cubed_maximum(G: int) -> float:
+    """Return E[Z^3] of the maximum Z of `G` >= 1 independent standard normals."""
+    _check(G)
+    return _integral(lambda x: 3 * x**2 * (_above(G, x) - _below(G, x)))
+
+
 def _above(G: int, x: float) -> float:
     return float(-np.expm1(G * special.log_ndtr(x)))
 
