@@ -51,6 +51,12 @@ class Stored:
         """Whether every task has its answer."""
         return not (self.failures or self.missing)
 
+    def raise_refusals(self) -> None:
+        """Raise what a task said of its parameters: a value that the user gave is no failure of the study."""
+        for failure in self.failures.values():
+            if failure.exception == InputError.__name__:
+                raise InputError(failure.message)
+
 
 def run_stored(
     tasks: Iterable[Task],

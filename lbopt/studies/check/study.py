@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from lbopt.exceptions import InputError
-from lbopt.runner import Failure
 from lbopt.studies.check.config import CheckConfig
 from lbopt.studies.check.outcome import CheckOutcome, ClaimOutcome
 from lbopt.studies.progress import Progress
@@ -33,7 +31,7 @@ def run_check(
         progress=progress,
         what="checking",
     )
-    _raise_refusal(list(stored.failures.values()))
+    stored.raise_refusals()
     outcome = CheckOutcome(config, notes=list(stored.notes), interrupted=stored.interrupted)
     for chosen, each in zip(config.chosen, tasks, strict=True):
         answers = [stored.answers[task.key] for task in each if task.key in stored.answers]
@@ -41,10 +39,3 @@ def run_check(
         outcome.claims.append(ClaimOutcome(chosen, findings, len(each) - len(answers)))
     outcome.seconds = time.perf_counter() - begin
     return outcome
-
-
-def _raise_refusal(failures: list[Failure]) -> None:
-    """Raise what a claim said of parameters that are none of its own: that is no failure of the check."""
-    for failure in failures:
-        if failure.exception == InputError.__name__:
-            raise InputError(failure.message)

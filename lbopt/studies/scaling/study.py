@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from lbopt.exceptions import InputError
 from lbopt.studies.progress import Progress
 from lbopt.studies.running import run_stored
 from lbopt.studies.scaling.config import ScalingConfig
@@ -32,9 +31,7 @@ def run_scaling(
         progress=progress,
         what="fleets and rules",
     )
-    for failure in stored.failures.values():
-        if failure.exception == InputError.__name__:
-            raise InputError(failure.message)
+    stored.raise_refusals()
     outcome = ScalingOutcome(config, notes=list(stored.notes), interrupted=stored.interrupted)
     theory = {(G, B): FleetTheory.of(G, B, config.end_probability(B), config.s_max) for G, B in config.fleets()}
     for (policy, G, B), task in tasks.items():

@@ -65,11 +65,7 @@ def measure_sharp(*, G: int = 16, B: int = 256, p: float = 0.2, s_max: int = 8, 
     slot = slot_law(law, p)
     exact = load_law(slot, B).expected_imbalance(G)
     sharp = _sharp(slot, G, B)
-    outside = []
-    if B < TRUSTED_SLOTS:
-        outside.append(f"B is below {TRUSTED_SLOTS}")
-    if G > TRUSTED_WORKERS:
-        outside.append(f"G is above {TRUSTED_WORKERS}")
+    outside = _untrusted(G, B)
     third, _ = third_term(G, slot)
     if abs(third) / B > 0.75 * TRUSTED_SHARE:
         outside.append(f"the term left out is {abs(third) / B:.2%} by itself")
@@ -96,11 +92,7 @@ def measure_sharp_rate(*, G: int = 16, B: int = 256, p: float = 0.2, s_max: int 
     slot = slot_law(law, p)
     missed = B * (1 - _sharp(slot, G, B) / load_law(slot, B).expected_imbalance(G))
     third, scale = third_term(G, slot)
-    outside = []
-    if B < TRUSTED_SLOTS:
-        outside.append(f"B is below {TRUSTED_SLOTS}")
-    if G > TRUSTED_WORKERS:
-        outside.append(f"G is above {TRUSTED_WORKERS}")
+    outside = _untrusted(G, B)
     return [
         Finding(
             regime=f"G={G}, B={B}, p={p:g}, {law.name}",
@@ -175,6 +167,16 @@ def measure_exponent(
             trials=trials,
         ),
     ]
+
+
+def _untrusted(G: int, B: int) -> list[str]:
+    """Return why the sharp form is not claimed for this fleet."""
+    found = []
+    if B < TRUSTED_SLOTS:
+        found.append(f"B is below {TRUSTED_SLOTS}")
+    if G > TRUSTED_WORKERS:
+        found.append(f"G is above {TRUSTED_WORKERS}")
+    return found
 
 
 def _sharp(slot: SlotLaw, G: int, B: int) -> float:

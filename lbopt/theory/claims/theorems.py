@@ -21,7 +21,7 @@ from lbopt.theory.chains.batch_means import (
     steps_mean,
 )
 from lbopt.theory.chains.memory import require_memory
-from lbopt.theory.chains.replete import run_replete
+from lbopt.theory.chains.replete import POOLS, require_pool, run_replete
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
@@ -38,9 +38,6 @@ _BYTES_PER_STEP, _SHORTER = 96, "fewer batches or a larger p"
 
 #: Least rounds of FCFS: so many that its law is told from one that is off by a few per cent.
 _FCFS_ROUNDS = 4000
-
-#: Which sizes a replete pool holds.
-_POOLS = {"all": PromptLaw.uniform, "two": PromptLaw.two_sizes}
 
 
 def measure_theorem_1(*, G: int = 4, B: int = 16, s_max: int = 8, rounds: int = 40, seed: int) -> list[Finding]:
@@ -130,9 +127,9 @@ def _replete(
     require_fleet(claim, G, B)
     require_geometric(claim, p)
     require_prompts(claim, s_max)
-    require(claim, pool in _POOLS, "a replete pool of 'all' sizes or of 'two'", f"pool is '{pool}'")
+    require_pool(claim, pool)
     require(claim, batches >= FEWEST_BATCHES, f"at least {FEWEST_BATCHES} batches", f"batches is {batches}")
-    law, unit, cycle = _POOLS[pool](s_max), growth.unit, len(growth.cycle)
+    law, unit, cycle = POOLS[pool](s_max), growth.unit, len(growth.cycle)
     length = cycle * math.ceil(batch_steps(p) / cycle)  # whole cycles, so that no phase counts more
     require_memory(
         batches * length * _BYTES_PER_STEP, f"{claim} with {batches:,} batches of {length:,} steps", _SHORTER
