@@ -1,6 +1,7 @@
-"""From loads to seconds and joules. Knows nothing of requests, policies or solvers."""
+"""From loads to seconds, joules and money. Knows nothing of requests, policies or solvers."""
 
 from lbopt.hardware.energy import PowerLaw
-from lbopt.hardware.step_time import AffineStepTime
+from lbopt.hardware.quantity import Quantity
+from lbopt.hardware.step_time import AffineStepTime, BarrierForm, MeanTermStepTime, StepTime, make_step_time
 
-__all__ = ["AffineStepTime", "PowerLaw"]
+__all__ = ["AffineStepTime", "BarrierForm", "MeanTermStepTime", "PowerLaw", "Quantity", "StepTime", "make_step_time"]

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.hardware.step_time.barrier_form import BarrierForm
 
 BF_IO_SECONDS_PER_TOKEN = 1.5 * 2 * 576 * 61e-6 / 2**20
 
@@ -37,6 +39,19 @@ class AffineStepTime:
             fixed_seconds=(slots_per_worker * 0.6e-3 + 35e-3) / 16,
             seconds_per_token=BF_IO_SECONDS_PER_TOKEN,
         )
+
+    @property
+    def name(self) -> str:
+        """As users name it."""
+        return f"affine:fixed={self.fixed_seconds:g},per_token={self.seconds_per_token:g}"
+
+    def form(self, num_workers: int, slots_per_worker: int) -> BarrierForm:
+        """Return the same law for any fleet."""
+        return BarrierForm(self.fixed_seconds, self.seconds_per_token)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the law as plain data."""
+        return {"kind": "affine", "fixed_seconds": self.fixed_seconds, "seconds_per_token": self.seconds_per_token}
 
     def seconds(self, heaviest_load: float) -> float:
         """Return the seconds of a step whose heaviest worker holds `heaviest_load` tokens."""

@@ -1,0 +1,1 @@
+"""Cards: what documents or measurements say of devices and models."""

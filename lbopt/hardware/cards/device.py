@@ -1,0 +1,115 @@
+"""A device card: the constants of one accelerator, each with its ends and its source, read from a TOML file.
+
+A card does not need every constant; what a law or a price needs and the card lacks is asked for by name. `origin` is
+"measurement" for a card that `lbopt hardware measure` wrote on the machine itself, and "documents" for every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from lbopt.exceptions import InputError
+from lbopt.hardware.quantity import Quantity
+
+#: The constants that a card may hold: unit and meaning.
+CONSTANTS: dict[str, tuple[str, str]] = {
+    "memory_bandwidth": ("B/s", "peak rate at which device memory is read"),
+    "memory_efficiency": ("1", "share of that rate which memory-bound kernels reach"),
+    "memory_capacity": ("B", "device memory"),
+    "flops_16bit": ("FLOP/s", "dense matrix arithmetic in bf16 or fp16"),
+    "flops_8bit": ("FLOP/s", "dense matrix arithmetic in fp8 or int8"),
+    "compute_efficiency": ("1", "share of that arithmetic which compute-bound kernels reach"),
+    "link_bandwidth": ("B/s", "rate, one direction, at which the device sends to others of its group"),
+    "collective_latency": ("s", "one all-to-all or all-reduce of no payload"),
+    "attention_call": ("s", "one attention kernel over no tokens"),
+    "step_overhead": ("s", "part of a decode step that no term accounts for: launches, sampling, scheduling"),
+    "idle_power": ("W", "drawn while nothing is computed"),
+    "peak_power": ("W", "drawn at full load"),
+    "rental": ("USD/h", "price of one device for an hour"),
+}
+
+ORIGINS = ("documents", "measurement")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCard:
+    """One accelerator.
+
+    Parameters
+    ----------
+    name, title
+        As users type it, and in full.
+    part
+        What one device is: "board", "package" or "die"; two dies in a package make a factor of two.
+    origin
+        "documents" or "measurement".
+    constants
+        Quantities by the names of `CONSTANTS`.
+    account
+        Of a measured card: machine, date, method, residuals, as plain data.
+    note
+        One or two sentences on what the constants rest on.
+    """
+
+    name: str
+    title: str
+    part: str
+    origin: Literal["documents", "measurement"]
+    constants: Mapping[str, Quantity]
+    account: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.origin not in ORIGINS:
+            raise InputError(f"device card '{self.name}': origin '{self.origin}'; expected {' or '.join(ORIGINS)}")
+        if self.origin == "measurement" and not self.account:
+            raise InputError(f"device card '{self.name}' is measured but has no account of machine, date and method")
+
+    def __getitem__(self, constant: str) -> Quantity:
+        if constant not in self.constants:
+            unit, meaning = CONSTANTS[constant]
+            raise InputError(
+                f"device card '{self.name}' has no {constant} ({meaning}, {unit}); add it to the card, or take another "
+                "device"
+            )
+        return self.constants[constant]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], source: str) -> DeviceCard:
+        """Read a card from what a TOML file holds; `source` is the file's name, for errors."""
+        wanted = {"name": str, "title": str, "part": str, "origin": str, "constants": dict}
+        for name, kind in wanted.items():
+            if not isinstance(data.get(name), kind):
+                raise InputError(f"device card '{source}' has no {name}, or not as {kind.__name__}")
+        wrong = sorted(set(data) - set(wanted) - {"account", "note"})
+        if wrong:
+            raise InputError(f"device card '{source}' has an unknown entry '{wrong[0]}'")
+        unknown = sorted(set(data["constants"]) - set(CONSTANTS))
+        if unknown:
+            raise InputError(
+                f"device card '{source}' has an unknown constant '{unknown[0]}'; known are {', '.join(CONSTANTS)}"
+            )
+        constants = {
+            name: Quantity.from_dict(f"device card '{source}': {name}", value, CONSTANTS[name][0])
+            for name, value in data["constants"].items()
+        }
+        return cls(
+            name=data["name"],
+            title=data["title"],
+            part=data["part"],
+            origin=data["origin"],
+            constants=constants,
+            account=data.get("account", {}),
+            note=data.get("note", ""),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `from_dict` reads."""
+        data: dict[str, Any] = {"name": self.name, "title": self.title, "part": self.part, "origin": self.origin}
+        if self.note:
+            data["note"] = self.note
+        if self.account:
+            data["account"] = dict(self.account)
+        return data | {"constants": {name: value.to_dict() for name, value in self.constants.items()}}

@@ -1,0 +1,85 @@
+"""A quantity: a constant with its unit, its source, and the two ends between which it is believed to lie.
+
+Where sources differ by a factor of two, both are kept as the ends. `basis` says how the value is known: *measured* on
+the machine, *published* by somebody who can be cited, *derived* from other constants by a formula that the source
+names, *assumed* where nobody says.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lbopt.exceptions import InputError
+
+Basis = Literal["measured", "published", "derived", "assumed"]
+BASES: tuple[Basis, ...] = ("measured", "published", "derived", "assumed")
+_FIELDS = {"value", "low", "high", "unit", "source", "basis"}
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A constant of hardware or of a model; `low` <= `value` <= `high`, none of them negative."""
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    source: str
+    basis: Basis
+
+    def __post_init__(self) -> None:
+        for name in ("value", "low", "high"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                raise InputError(f"{name} is {number!r}; expected a number of {self.unit}")
+            if not math.isfinite(number) or number < 0:
+                raise InputError(f"{name} is {number:g} {self.unit}; expected a finite number of zero or more")
+        if not self.low <= self.value <= self.high:
+            raise InputError(
+                f"value {self.value:g} {self.unit} does not lie between low {self.low:g} and high {self.high:g}"
+            )
+        for name in ("unit", "source"):
+            if not isinstance(getattr(self, name), str) or not getattr(self, name).strip():
+                raise InputError(f"{name} is missing; every constant states its {name}")
+        if self.basis not in BASES:
+            raise InputError(f"basis '{self.basis}' is unknown; expected {', '.join(BASES)}")
+
+    @classmethod
+    def from_dict(cls, what: str, data: Any, unit: str) -> Quantity:
+        """Read a table of a card; `low` and `high` may be left out together where the value has no uncertainty.
+
+        Parameters
+        ----------
+        what
+            Named in errors, such as "device card 'h800': memory_bandwidth".
+        data
+            The table as read from TOML.
+        unit
+            The unit that the card's field has; another one is refused.
+        """
+        if not isinstance(data, dict):
+            raise InputError(f"{what} is {data!r}; expected a table with value, unit, source and basis")
+        wrong = sorted(set(data) - _FIELDS)
+        missing = sorted({"value", "unit", "source", "basis"} - set(data))
+        if wrong or missing or ("low" in data) != ("high" in data):
+            about = f"unknown {', '.join(wrong)}" if wrong else f"missing {', '.join(missing) or 'one of low and high'}"
+            raise InputError(f"{what} is not a quantity: {about}")
+        if data["unit"] != unit:
+            raise InputError(f"{what} has unit '{data['unit']}'; expected '{unit}'")
+        try:
+            return cls(**({"low": data["value"], "high": data["value"]} | data))
+        except InputError as error:
+            raise InputError(f"{what}: {error}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table that `from_dict` reads."""
+        return {
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "unit": self.unit,
+            "source": self.source,
+            "basis": self.basis,
+        }
