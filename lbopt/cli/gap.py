@@ -27,6 +27,8 @@ def gap(
     reveal_target: options.RevealTarget = None,
     load: options.Load = None,
     event_order: options.EventOrder = "paper",
+    step_time: options.StepTime = None,
+    power: options.Power = "share",
     horizon: Annotated[
         int, typer.Option("--horizon", "-H", help="Judge over a window of so many steps; rules look so far ahead.")
     ] = 0,

@@ -30,6 +30,11 @@ Arrivals = Annotated[str, typer.Option(help="**closed**: as fast as they are tak
 RevealTarget = Annotated[int | None, typer.Option(help="Requests kept waiting in a closed loop [default: 4·G].")]
 Load = Annotated[float | None, typer.Option(help="Rescale the trace's times to this share of saturation, e.g. 0.95.")]
 EventOrder = Annotated[str, typer.Option(help="Where loads are read: **paper** or **theory**.")]
+StepTime = Annotated[
+    str | None,
+    typer.Option(help="Step-time law, e.g. `roofline:device=h800` [default: affine, constants of BF-IO]."),
+]
+Power = Annotated[str, typer.Option(help="How power is read: **share**, **split**, **split-fixed-busy** or **mfu**.")]
 Seed = Annotated[int, typer.Option(help="First seed.")]
 Solver = Annotated[str, typer.Option(help="exact, auto, brute-force, cp-sat, highs or pulp.")]
 Out = Annotated[str | None, typer.Option("--out", "-o", help="Output folder.")]
@@ -67,4 +72,6 @@ def scenario(given: dict[str, Any]) -> Scenario:
         reveal_target=given["reveal_target"],
         load=given["load"],
         event_order=given["event_order"],
+        step_time=given["step_time"],
+        power=given["power"],
     )

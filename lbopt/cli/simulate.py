@@ -30,6 +30,8 @@ def simulate(
     reveal_target: options.RevealTarget = None,
     load: options.Load = None,
     event_order: options.EventOrder = "paper",
+    step_time: options.StepTime = None,
+    power: options.Power = "share",
     horizon: Annotated[
         int | None, typer.Option("--horizon", "-H", help="Steps that the rule looks ahead, where it can.")
     ] = None,

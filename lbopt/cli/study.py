@@ -39,6 +39,8 @@ def misprediction(
     reveal_target: options.RevealTarget = None,
     load: options.Load = None,
     event_order: options.EventOrder = "paper",
+    step_time: options.StepTime = None,
+    power: options.Power = "share",
     policy: Annotated[
         list[str] | None,
         typer.Option(

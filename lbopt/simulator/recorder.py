@@ -43,20 +43,25 @@ class Recorder:
 
     setting: SimulationSetting
     keep_loads: bool
+    fixed_seconds: float = field(init=False)
     _parts: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.fixed_seconds = self.setting.form.fixed
 
     def take(self, rows: Rows, count: int) -> None:
         """Take the first `count` rows."""
         barrier = rows.barrier_loads[:count]
         post = rows.post_loads[:count]
         read = post if self.setting.event_order == "paper" else barrier
+        seconds, active = rows.seconds[:count], rows.active[:count]
         part: dict[str, NDArray[Any]] = {
             "barrier_max": barrier.max(axis=1),
             "barrier_sum": barrier.sum(axis=1),
             "post_max": post.max(axis=1),
             "post_sum": post.sum(axis=1),
             "read_min": read.min(axis=1),
-            "watts": self.setting.power.fleet_watts(read),
+            "watts": self.setting.power.fleet_watts(read, seconds, self.fixed_seconds, active),
         }
         source = "post" if self.setting.event_order == "paper" else "barrier"
         part["read_max"] = part[f"{source}_max"]

@@ -4,8 +4,9 @@ With every slot busy and perfect balance, a slot holds on average
 
     a = (E[s o] + E[o (o - 1) / 2]) / E[o]          tokens
 
-(a request shows the sizes s, s+1, ..., s+o-1), so a step takes T = C + t * B * a and G * B slots finish
-G * B / E[o] requests per step: the saturation rate is G * B / (E[o] * T). A trace is brought to a stated share of it
+(a request shows the sizes s, s+1, ..., s+o-1), so every worker holds B * a of them, a step takes the T that the
+step-time law gives for that, and G * B slots finish G * B / E[o] requests per step: the saturation rate is
+G * B / (E[o] * T). A trace is brought to a stated share of it
 by stretching its times, which keeps its bursts.
 """
 
@@ -21,8 +22,8 @@ from lbopt.simulator.setting import SimulationSetting
 
 def saturation_rate(trace: Trace, setting: SimulationSetting) -> float:
     """Return the largest sustainable rate in requests per second, perfectly balanced."""
-    heaviest = setting.fleet.slots_per_worker * trace.mean_resident_tokens
-    seconds = setting.affine.seconds(heaviest)
+    G, B = setting.fleet.num_workers, setting.fleet.slots_per_worker
+    seconds = setting.form.seconds(np.full(G, B * trace.mean_resident_tokens), np.full(G, B))
     return float(setting.fleet.num_slots / (trace.output.mean() * seconds))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lbopt.exceptions import InputError
-from lbopt.hardware import AffineStepTime, PowerLaw
+from lbopt.hardware import AffineStepTime, BarrierForm, PowerLaw, StepTime
 from lbopt.model import Fleet
 from lbopt.model.integers import LARGEST_TOTAL
 
@@ -60,15 +60,15 @@ class SimulationSetting:
     event_order
         Where the loads are read, see `EventOrder`.
     step_time
-        None = the constants of the BF-IO experiments for this fleet's slots.
+        None = the affine law with the constants of the BF-IO experiments for this fleet's slots.
     power
-        Watts from loads.
+        Watts from loads, and how they are read.
     """
 
     fleet: Fleet
     arrivals: ClosedLoop | TraceTimes = field(default_factory=ClosedLoop)
     event_order: EventOrder = "paper"
-    step_time: AffineStepTime | None = None
+    step_time: StepTime | None = None
     power: PowerLaw = field(default_factory=PowerLaw)
 
     def __post_init__(self) -> None:
@@ -78,10 +78,15 @@ class SimulationSetting:
             object.__setattr__(self, "step_time", AffineStepTime.of_bf_io_paper(self.fleet.slots_per_worker))
 
     @property
-    def affine(self) -> AffineStepTime:
+    def law(self) -> StepTime:
         """The step-time law, filled in."""
         assert self.step_time is not None
         return self.step_time
+
+    @property
+    def form(self) -> BarrierForm:
+        """The step-time law for this fleet."""
+        return self.law.form(self.fleet.num_workers, self.fleet.slots_per_worker)
 
     def describe(self) -> dict[str, Any]:
         """Return the setting as plain data, for `run.json`."""
@@ -91,9 +96,6 @@ class SimulationSetting:
             "kv_capacity": self.fleet.kv_capacity,
             "arrivals": self.arrivals.describe(),
             "event_order": self.event_order,
-            "fixed_seconds": self.affine.fixed_seconds,
-            "seconds_per_token": self.affine.seconds_per_token,
-            "idle_watts": self.power.idle_watts,
-            "peak_watts": self.power.peak_watts,
-            "power_exponent": self.power.exponent,
+            "step_time": self.law.describe(),
+            "power": self.power.describe(),
         }

@@ -57,12 +57,16 @@ def setting_of(policy: Policy, setting: SimulationSetting, num_requests: int) ->
     if isinstance(setting.arrivals, ClosedLoop):
         reveal_target = min(setting.arrivals.reveal_target or 4 * setting.fleet.num_workers, num_requests)
     compiled = policy if isinstance(policy, CompiledPolicy) else CompiledPolicy(policy.name, policy.admission, EXTERNAL)
+    form = setting.form
     return Setting(
         slots_per_worker=setting.fleet.slots_per_worker,
         immediate=policy.admission == "immediate",
         reveal_target=reveal_target,
-        fixed_seconds=float(setting.affine.fixed_seconds),
-        seconds_per_token=float(setting.affine.seconds_per_token),
+        fixed_seconds=float(form.fixed),
+        seconds_per_token=float(form.per_token),
+        seconds_per_mean_token=float(form.per_mean_token),
+        seconds_of_running=form.of_running,
+        seconds_of_active=form.of_active,
         kv_capacity=-1 if setting.fleet.kv_capacity is None else setting.fleet.kv_capacity,
         code=compiled.code,
         parameters=parameter_array(compiled),
@@ -113,7 +117,7 @@ def _unused_records(count: int) -> NDArray[np.int64]:
     return records
 
 
-def fresh_rows(num_workers: int, count: int) -> Rows:
+def fresh_rows(num_workers: int, count: int, with_running: bool = False) -> Rows:
     """Return room for `count` steps of output."""
 
     def column() -> NDArray[np.int64]:
@@ -122,6 +126,7 @@ def fresh_rows(num_workers: int, count: int) -> Rows:
     return Rows(
         barrier_loads=np.zeros((count, num_workers), dtype=np.int64),
         post_loads=np.zeros((count, num_workers), dtype=np.int64),
+        running=np.zeros((count if with_running else 0, num_workers), dtype=np.int64),
         active=column(),
         seconds=np.zeros(count),
         clock=np.zeros(count),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.hardware import PowerLaw, make_step_time
 from lbopt.model import Fleet
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes
 from lbopt.studies.requests import RequestSource
@@ -27,6 +28,10 @@ class Scenario:
         "closed" with a revelation target (None = 4 * G), or "trace" with a share of saturation (None = as they are).
     event_order
         Where loads are read: "paper" or "theory".
+    step_time
+        The step-time law as `make_step_time` reads it; None = the affine one of the BF-IO experiments for these slots.
+    power
+        How the power law reads utilisation, a name from `READINGS`.
     """
 
     requests: RequestSource = field(default_factory=RequestSource)
@@ -37,6 +42,8 @@ class Scenario:
     reveal_target: int | None = None
     load: float | None = None
     event_order: str = "paper"
+    step_time: str | None = None
+    power: str = "share"
 
     def __post_init__(self) -> None:
         if self.arrivals not in ARRIVALS:
@@ -54,6 +61,8 @@ class Scenario:
             fleet=Fleet(self.num_workers, self.slots_per_worker, self.kv_capacity),
             arrivals=ClosedLoop(self.reveal_target) if self.arrivals == "closed" else TraceTimes(self.load),
             event_order=self.event_order,  # type: ignore[arg-type]  # checked by SimulationSetting
+            step_time=None if self.step_time is None else make_step_time(self.step_time),
+            power=PowerLaw(reading=self.power),
         )
 
     def __str__(self) -> str:
@@ -62,7 +71,8 @@ class Scenario:
         else:
             arrivals = "arrivals of the trace" + ("" if self.load is None else f" at load {self.load:g}")
         fleet = f"{self.num_workers} workers × {self.slots_per_worker} slots"
-        return f"{fleet} · {arrivals} · loads read in {self.event_order} order"
+        law = "" if self.step_time is None else f" · step time {self.step_time}"
+        return f"{fleet} · {arrivals} · loads read in {self.event_order} order{law}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scenario as plain data."""

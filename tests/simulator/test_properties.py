@@ -52,8 +52,8 @@ def test_conservation_and_causality(seed):
 
     # time
     assert (np.diff(step["clock"], prepend=0.0) > 0).all()
-    law = case.setting.affine
-    assert np.array_equal(step["seconds"], law.fixed_seconds + law.seconds_per_token * step["barrier_max"])
+    law = case.setting.form
+    assert np.array_equal(step["seconds"], law.fixed + law.per_token * step["barrier_max"])
 
     # what is measured
     imbalance = G * step["read_max"] - step["read_sum"]

@@ -48,8 +48,8 @@ def test_occupancy_of_a_memoryless_trace(load):
     )
     setting = SimulationSetting(Fleet(G, B), TraceTimes(load), step_time=AffineStepTime(0.005, 1e-7))
     run = Case(trace, setting).run("jsq-load")
-    C = setting.affine.fixed_seconds
-    full = setting.affine.seconds(B * trace.mean_resident_tokens) - C
+    C = setting.form.fixed
+    full = setting.form.per_token * B * trace.mean_resident_tokens
     expected = load * C / (C + (1 - load) * full)
     warm = Window(run.window.last // 5, run.window.last)
     assert run.metrics(warm).occupancy == pytest.approx(expected, abs=0.03)
@@ -106,11 +106,12 @@ def test_a_setting_describes_itself():
         "kv_capacity": 1000,
         "arrivals": {"kind": "trace-times", "load": 0.9},
         "event_order": "theory",
-        "fixed_seconds": 0.0048874999999999995,
-        "seconds_per_token": 1.0052490234375e-07,
-        "idle_watts": 100.0,
-        "peak_watts": 400.0,
-        "power_exponent": 0.7,
+        "step_time": {
+            "kind": "affine",
+            "fixed_seconds": 0.0048874999999999995,
+            "seconds_per_token": 1.0052490234375e-07,
+        },
+        "power": {"idle_watts": 100.0, "peak_watts": 400.0, "exponent": 0.7, "reading": "share"},
     }
 
 

@@ -99,8 +99,8 @@ def test_states_are_what_the_naive_simulation_shows_its_rule():
         4,
         rule,
         reveal_target=12,
-        fixed_seconds=CLOSED.affine.fixed_seconds,
-        seconds_per_token=CLOSED.affine.seconds_per_token,
+        fixed_seconds=CLOSED.form.fixed,
+        seconds_per_token=CLOSED.form.per_token,
     )
     states, _ = sample_states(trace, Observer(), CLOSED, 12)
     for state in states:  # the pool is never empty before the last requests, so call number = step

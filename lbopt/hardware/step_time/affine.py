@@ -43,7 +43,7 @@ class AffineStepTime:
     @property
     def name(self) -> str:
         """As users name it."""
-        return f"affine:fixed={self.fixed_seconds:g},per_token={self.seconds_per_token:g}"
+        return f"affine:fixed={self.fixed_seconds!r},per_token={self.seconds_per_token!r}"
 
     def form(self, num_workers: int, slots_per_worker: int) -> BarrierForm:
         """Return the same law for any fleet."""

@@ -36,8 +36,8 @@ class MeanTermStepTime:
     def name(self) -> str:
         """As users name it."""
         return (
-            f"mean-term:per_token={self.seconds_per_token:g},per_mean_token={self.seconds_per_mean_token:g},"
-            f"fixed={self.fixed_seconds:g}"
+            f"mean-term:per_token={self.seconds_per_token!r},per_mean_token={self.seconds_per_mean_token!r},"
+            f"fixed={self.fixed_seconds!r}"
         )
 
     def form(self, num_workers: int, slots_per_worker: int) -> BarrierForm:

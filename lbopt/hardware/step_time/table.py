@@ -10,7 +10,10 @@ from lbopt.hardware.step_time.mean_term import MeanTermStepTime
 from lbopt.spec import options_of, unknown
 
 
-def affine(fixed: float = 0.0048875, per_token: float = 1.0052490234375e-07) -> StepTime:
+_BF_IO = AffineStepTime.of_bf_io_paper(72)
+
+
+def affine(fixed: float = _BF_IO.fixed_seconds, per_token: float = _BF_IO.seconds_per_token) -> StepTime:
     """Build the affine law; the defaults are those of BF-IO's experiments at 72 slots."""
     return AffineStepTime(fixed, per_token)
 

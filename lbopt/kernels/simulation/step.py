@@ -7,6 +7,7 @@ prompt s and output o takes s + o tokens with it, so no request is touched betwe
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.simulation.step_time import seconds_of_step
 from lbopt.kernels.simulation.tables import (
     ACTIVE,
     ADMITTED,
@@ -41,7 +42,10 @@ def take_step(setting: Setting, state: State, rows: Rows) -> None:
         heaviest = max(heaviest, load[g])
         if setting.kv_capacity >= 0 and load[g] > setting.kv_capacity:
             over += 1
-    seconds = setting.fixed_seconds + setting.seconds_per_token * heaviest
+    if rows.running.shape[0] > 0:
+        for g in range(G):
+            rows.running[r, g] = running[g]
+    seconds = seconds_of_step(setting, load, running, heaviest, counters[ACTIVE])
     state.clock[0] += seconds
     rows.active[r] = counters[ACTIVE]
     rows.seconds[r] = seconds

@@ -26,8 +26,11 @@ class Setting(NamedTuple):
     slots_per_worker: int
     immediate: bool  # bound on arrival to a worker's queue, instead of pooled until a slot is free
     reveal_target: int  # closed loop: requests kept waiting; -1 = by arrival times
-    fixed_seconds: float  # step time = fixed_seconds + seconds_per_token * max load
+    fixed_seconds: float  # step time in its barrier form, see kernels/simulation/step_time.py
     seconds_per_token: float
+    seconds_per_mean_token: float
+    seconds_of_running: Floats  # float64 (B + 1,), or empty
+    seconds_of_active: Floats  # float64 (G * B + 1,), or empty
     kv_capacity: int  # tokens a worker can hold; -1 = unlimited
     code: int  # the rule, see routing.codes
     parameters: Ints  # int64 (NUM_PARAMETERS,)
@@ -64,6 +67,7 @@ class Rows(NamedTuple):
 
     barrier_loads: Ints  # int64 (K, G), during the step: after admission, before growth
     post_loads: Ints  # int64 (K, G), after growth and completions, before the next admission
+    running: Ints  # int64 (K, G), requests of each worker during the step; (0, G) where nobody asks
     active: Ints  # int64 (K,), requests running during the step
     seconds: Floats  # float64 (K,)
     clock: Floats  # float64 (K,), at the end of the step

@@ -57,7 +57,7 @@ def _compare(layout: Layout, policy: Policy, G: int, n: int, s_H: int, sync: flo
     if alone.size == 0:
         return both
     seconds, level_seconds = run.steps["seconds"][alone[-1]], level.steps["seconds"][alone[-1]]
-    cost, fixed = size[-1] * _SECONDS_PER_TOKEN, setting.affine.fixed_seconds
+    cost, fixed = size[-1] * _SECONDS_PER_TOKEN, setting.form.fixed
     return [
         *both,
         computed("ratio of max loads", float(heaviest(run)[-1] / heaviest(level)[-1]), n / share),

@@ -1,0 +1,32 @@
+"""Seconds of a step in its barrier form; `lbopt/hardware/step_time/barrier_form.py` is the readable twin."""
+
+from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.simulation.tables import Setting
+
+
+@kernel
+def seconds_of_step(setting: Setting, load: Ints, running: Ints, heaviest: int, active: int) -> float:
+    """Return the seconds of a step whose heaviest worker holds `heaviest` tokens."""
+    if setting.seconds_of_running.size == 0:
+        alone = setting.seconds_per_token * heaviest
+    else:
+        alone = _slowest(setting.seconds_per_token, setting.seconds_of_running, load, running)
+    together = 0.0
+    if setting.seconds_per_mean_token > 0:
+        total = 0
+        for g in range(load.size):
+            total += load[g]
+        together = setting.seconds_per_mean_token * (total / load.size)
+    if setting.seconds_of_active.size > 0:
+        together += setting.seconds_of_active[active]
+    return setting.fixed_seconds + alone + together
+
+
+@kernel
+def _slowest(per_token: float, of_running: Floats, load: Ints, running: Ints) -> float:
+    """Return what the slowest worker needs by itself: it need not be the heaviest."""
+    slowest = 0.0
+    for g in range(load.size):
+        slowest = max(slowest, per_token * load[g] + of_running[running[g]])
+    return slowest
