@@ -11,6 +11,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lbopt.exceptions import InputError
 
 Basis = Literal["measured", "published", "derived", "assumed"]
@@ -72,6 +75,20 @@ class Quantity:
             return cls(**({"low": data["value"], "high": data["value"]} | data))
         except InputError as error:
             raise InputError(f"{what}: {error}") from None
+
+    def drawn(self, rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+        """Return `count` draws between the ends, most often near the value.
+
+        Triangular in the logarithm, so that half and double are as far from the value; in the number itself where an
+        end is zero.
+        """
+        if self.low == self.high:
+            return np.full(count, float(self.value))
+        if self.low == 0:
+            return rng.triangular(self.low, self.value, self.high, count)
+        low, mode, high = (math.log(end) for end in (self.low, self.value, self.high))
+        drawn: NDArray[np.float64] = np.exp(rng.triangular(low, mode, high, count))
+        return drawn
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table that `from_dict` reads."""

@@ -9,7 +9,6 @@ from lbopt.hardware.step_time.law import StepTime
 from lbopt.hardware.step_time.mean_term import MeanTermStepTime
 from lbopt.spec import options_of, unknown
 
-
 _BF_IO = AffineStepTime.of_bf_io_paper(72)
 
 

@@ -1,0 +1,192 @@
+"""A load point: what a router makes of the fleet's load, in the few means that a price needs.
+
+A step-time law is affine in the heaviest and in the mean load while the number of running requests hardly moves, so
+the mean step follows from their means: the distribution of loads adds nothing. Shares of the heaviest load enter the
+energy alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lbopt.exceptions import InputError
+from lbopt.hardware.price import EXPONENT
+
+#: Half of a 95 % interval in standard errors, for a mean over many batches.
+_HALF_WIDTH = 1.96
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadPoint:
+    """What one router makes of a fleet.
+
+    Parameters
+    ----------
+    label
+        The router, or what takes its place.
+    num_workers, slots_per_worker
+        G and B.
+    max_load, max_load_error
+        Mean over steps of the heaviest load, tokens, and its standard error (0 where it is exact or unknown).
+    mean_load
+        Mean over steps and workers, tokens.
+    running
+        Running requests per worker, mean.
+    share
+        Mean of L_g / max L.
+    duty
+        Mean of (L_g / max L) ** 0.7.
+    longest_wait
+        Steps that a request waited at most, where that is known: balance can be bought with it.
+    """
+
+    label: str
+    num_workers: int
+    slots_per_worker: int
+    max_load: float
+    mean_load: float
+    running: float
+    share: float
+    duty: float
+    max_load_error: float = 0.0
+    longest_wait: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.num_workers < 1 or self.slots_per_worker < 1:
+            raise InputError(
+                f"a fleet of {self.num_workers} workers with {self.slots_per_worker} slots; expected at least 1 of both"
+            )
+        for name, least in (("max_load", 0.0), ("mean_load", 0.0), ("running", 0.0), ("max_load_error", 0.0)):
+            value = getattr(self, name)
+            if not math.isfinite(value) or value < least:
+                raise InputError(f"{name.replace('_', ' ')} is {value:g}; expected a finite number of zero or more")
+        if self.max_load < self.mean_load * (1 - 1e-12):
+            raise InputError(f"the heaviest load, {self.max_load:g}, is below the mean load, {self.mean_load:g}")
+        if not 0 < self.running <= self.slots_per_worker:
+            raise InputError(
+                f"running requests a worker are {self.running:g}; expected more than 0 and at most the "
+                f"{self.slots_per_worker} slots"
+            )
+
+    @property
+    def imbalance(self) -> float:
+        """G * max L - sum L, tokens."""
+        return self.num_workers * (self.max_load - self.mean_load)
+
+    def balanced(self, label: str) -> LoadPoint:
+        """Return the same work perfectly level: what no router can beat at this mean load."""
+        return replace(
+            self, label=label, max_load=self.mean_load, max_load_error=0.0, share=1.0, duty=1.0, longest_wait=None
+        )
+
+    def with_imbalance(self, imbalance: float, label: str) -> LoadPoint:
+        """Return the same work at another imbalance (tokens); shares move in proportion towards level or away."""
+        ratio = imbalance / self.imbalance if self.imbalance > 0 else 0.0
+        return replace(
+            self,
+            label=label,
+            max_load=self.mean_load + imbalance / self.num_workers,
+            max_load_error=self.max_load_error * ratio,
+            share=max(0.0, 1 - (1 - self.share) * ratio),
+            duty=max(0.0, 1 - (1 - self.duty) * ratio),
+            longest_wait=None,
+        )
+
+    @classmethod
+    def of_loads(cls, loads: Sequence[float], running: float, slots: int | None = None) -> LoadPoint:
+        """Return the point of one step with these loads, tokens a worker."""
+        values = np.asarray(loads, dtype=np.float64)
+        if values.size < 1:
+            raise InputError("no loads were given; expected one number of tokens a worker, such as 100000,80000")
+        if not np.isfinite(values).all() or (values < 0).any():
+            raise InputError(f"loads hold {values[~(values >= 0)][0]:g}; expected tokens of zero or more")
+        heaviest = float(values.max())
+        shares = values / heaviest if heaviest > 0 else np.zeros(values.size)
+        return cls(
+            label="as given",
+            num_workers=values.size,
+            slots_per_worker=slots or math.ceil(running),
+            max_load=heaviest,
+            mean_load=float(values.mean()),
+            running=running,
+            share=float(shares.mean()),
+            duty=float((shares**EXPONENT).mean()),
+        )
+
+    @classmethod
+    def of_means(
+        cls, mean_load: float, imbalance: float, workers: int, running: float, slots: int | None = None
+    ) -> LoadPoint:
+        """Return the point of a mean load and a mean imbalance G * max L - sum L, both in tokens."""
+        if imbalance < 0 or not math.isfinite(imbalance):
+            raise InputError(f"imbalance is {imbalance:g}; expected tokens of zero or more")
+        if workers < 1:
+            raise InputError(f"workers are {workers}; expected at least 1")
+        heaviest = mean_load + imbalance / workers
+        share = mean_load / heaviest if heaviest > 0 else 0.0
+        return cls(
+            label="as given",
+            num_workers=workers,
+            slots_per_worker=slots or math.ceil(running),
+            max_load=heaviest,
+            mean_load=mean_load,
+            running=running,
+            share=share,
+            duty=share**EXPONENT,  # of the mean, a little above the mean of it: power is concave
+        )
+
+    @classmethod
+    def of_metrics(
+        cls, label: str, runs: Sequence[Mapping[str, Any]], workers: int, slots: int, power: Mapping[str, Any]
+    ) -> LoadPoint:
+        """Return the point of one router from the metrics of its runs, one a seed.
+
+        Parameters
+        ----------
+        runs
+            `Metrics.to_dict()` of each; several seeds give the error of the mean, one gives it by its batches.
+        power
+            What the runs' energy was computed with: idle_watts, peak_watts, exponent, reading.
+        """
+
+        def mean(name: str) -> float:
+            return float(np.mean([float(run[name]) for run in runs]))
+
+        imbalance = np.array([float(run["imbalance_tokens"]) for run in runs])
+        error = float(imbalance.std(ddof=1) / math.sqrt(len(runs))) if len(runs) > 1 else _batch_error(runs[0])
+        share = 1 - mean("idle_share")
+        known = power["reading"] == "share" and power["exponent"] == EXPONENT
+        return cls(
+            label=label,
+            num_workers=workers,
+            slots_per_worker=slots,
+            max_load=mean("mean_load_tokens") + float(imbalance.mean()) / workers,
+            max_load_error=error / workers,
+            mean_load=mean("mean_load_tokens"),
+            running=mean("occupancy") * slots,
+            share=share,
+            duty=float(np.mean([_duty(run, workers, slots, power) for run in runs])) if known else share**EXPONENT,
+            longest_wait=max(int(run["waiting_max_steps"]) for run in runs),
+        )
+
+
+def _batch_error(run: Mapping[str, Any]) -> float:
+    interval = run.get("imbalance_tokens_interval")
+    return 0.0 if interval is None else (float(interval[1]) - float(interval[0])) / (2 * _HALF_WIDTH)
+
+
+def _duty(run: Mapping[str, Any], workers: int, slots: int, power: Mapping[str, Any]) -> float:
+    """Return the mean duty from the energy: joules over seconds are watts, and the rest is the power law turned round.
+
+    The seconds follow from the tokens: occupancy * slots * steps were made at the throughput.
+    """
+    steps = int(run["last_step"]) - int(run["first_step"]) + 1
+    seconds = float(run["occupancy"]) * workers * slots * steps / float(run["throughput_tokens_per_second"])
+    watts = float(run["energy_joules"]) / seconds / workers
+    span = float(power["peak_watts"]) - float(power["idle_watts"])
+    return min(1.0, max(0.0, (watts - float(power["idle_watts"])) / span)) if span > 0 else 0.0
