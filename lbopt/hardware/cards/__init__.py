@@ -1,1 +1,16 @@
 """Cards: what documents or measurements say of devices and models."""
+
+from lbopt.hardware.cards.catalogue import device_card, device_names, model_card, model_names
+from lbopt.hardware.cards.device import CONSTANTS, DeviceCard
+from lbopt.hardware.cards.model import ARCHITECTURE, ModelCard
+
+__all__ = [
+    "ARCHITECTURE",
+    "CONSTANTS",
+    "DeviceCard",
+    "ModelCard",
+    "device_card",
+    "device_names",
+    "model_card",
+    "model_names",
+]

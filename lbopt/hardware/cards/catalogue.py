@@ -1,0 +1,68 @@
+"""The catalogue of cards: those shipped with lbopt by name, and a user's own or measured ones by the path of a file."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from lbopt.exceptions import InputError
+from lbopt.hardware.cards.device import DeviceCard
+from lbopt.hardware.cards.model import ModelCard
+from lbopt.spec import unknown
+
+
+def device_names() -> list[str]:
+    """Return the names of the devices that lbopt has cards of."""
+    return _names("devices")
+
+
+def model_names() -> list[str]:
+    """Return the names of the models that lbopt has cards of."""
+    return _names("models")
+
+
+def device_card(name_or_path: str | Path) -> DeviceCard:
+    """Return the card of a device.
+
+    Parameters
+    ----------
+    name_or_path
+        A name of `device_names`, or the path of a file that ends in .toml.
+
+    Raises
+    ------
+    InputError
+        The name is unknown (with the nearest names), the file cannot be read, or it holds no card.
+    """
+    return DeviceCard.from_dict(*_read("device", device_names(), name_or_path))
+
+
+def model_card(name_or_path: str | Path) -> ModelCard:
+    """Return the card of a model; names, files and errors as in `device_card`."""
+    return ModelCard.from_dict(*_read("model", model_names(), name_or_path))
+
+
+def _names(folder: str) -> list[str]:
+    entries = files("lbopt.hardware.cards").joinpath(folder).iterdir()
+    return sorted(entry.name.removesuffix(".toml") for entry in entries if entry.name.endswith(".toml"))
+
+
+def _read(kind: str, names: list[str], name_or_path: str | Path) -> tuple[dict[str, Any], str]:
+    """Return what the card's file holds, and what to call it in errors."""
+    name = str(name_or_path)
+    try:
+        if name.endswith(".toml"):
+            text = Path(name).read_text(encoding="utf-8")
+        elif name in names:
+            text = files("lbopt.hardware.cards").joinpath(f"{kind}s", f"{name}.toml").read_text(encoding="utf-8")
+        else:
+            raise unknown(kind, name, names, remark="; a file of your own is named by its path, which ends in .toml")
+        return tomllib.loads(text), name
+    except OSError as error:
+        raise InputError(f"cannot read the {kind} card '{name}': {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"the {kind} card '{name}' is not text in UTF-8; expected a TOML file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"the {kind} card '{name}' is not valid TOML: {error}") from None
