@@ -84,7 +84,8 @@ def simulate(
         run = run_policy(drawn, chosen, scenario.setting, seed=seed, training=training, progress=show)
     metrics = run.metrics(steps)
     if folder is not None:
-        write_run_folder(run, metrics, folder, command_line(), scenario.requests.describe())
+        asked = {"scenario": scenario.to_dict(), "policy": policy, "horizon": horizon, "predictor": predictor}
+        write_run_folder(run, metrics, folder, command_line(), asked)
     print_table(run_table(run, metrics))
     for note in said_of_training(scenario, [chosen]):
         remark(f"note: {note}")

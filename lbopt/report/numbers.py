@@ -13,7 +13,7 @@ Format = Callable[[float | None], str]
 UNKNOWN = "–"
 
 
-def _fixed(digits: int, factor: float = 1.0, unit: str = "") -> Format:
+def fixed(digits: int, factor: float = 1.0, unit: str = "") -> Format:
     """Return a format with so many digits behind the point, thousands separated and a true minus sign."""
 
     def form(value: float | None) -> str:
@@ -25,15 +25,15 @@ def _fixed(digits: int, factor: float = 1.0, unit: str = "") -> Format:
     return form
 
 
-tokens = _fixed(0)
-milliseconds = _fixed(2, 1e3)
-microseconds = _fixed(1)
-kilojoules = _fixed(1, 1e-3)
-steps = _fixed(1)
-whole = _fixed(0)
-share = _fixed(2, 100, " %")
+tokens = fixed(0)
+milliseconds = fixed(2, 1e3)
+microseconds = fixed(1)
+kilojoules = fixed(1, 1e-3)
+steps = fixed(1)
+whole = fixed(0)
+share = fixed(2, 100, " %")
 #: For differences of shares.
-points = _fixed(2, 100, " pp")
+points = fixed(2, 100, " pp")
 
 
 def with_interval(value: MeanOverSeeds, form: Format, *, signed: bool = False) -> str:

@@ -13,8 +13,8 @@ FORMAT = "lbopt-simulation"
 FORMAT_VERSION = 1
 
 
-def write_run_folder(run: Run, metrics: Metrics, folder: Path, command: str, requests: dict[str, Any]) -> None:
-    """Write the folder whole or not at all."""
+def write_run_folder(run: Run, metrics: Metrics, folder: Path, command: str, asked: dict[str, Any]) -> None:
+    """Write the folder whole or not at all; `asked` is what rebuilds the run: scenario, policy, horizon, predictor."""
 
     def write(target: Path) -> dict[str, Any]:
         run.request_table().to_csv(target / "requests.csv", index=False)
@@ -24,7 +24,7 @@ def write_run_folder(run: Run, metrics: Metrics, folder: Path, command: str, req
         return {
             "version": FORMAT_VERSION,
             **provenance(command),
-            "requests": requests,
+            "asked": asked,
             "trace_digest": run.trace.digest,
             "policy": run.policy,
             "admission": run.admission,

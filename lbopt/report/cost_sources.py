@@ -1,0 +1,192 @@
+"""Load points from the output folders of other verbs: a gap report or a simulation.
+
+Of a gap report come: today's router, the rule of its long runs with the least heaviest load, the best next step, and the
+same work perfectly level. The best next step is today's router with its imbalance less the mean gap of its decisions in
+the report's solved states: what one optimal decision is worth, again and again from states that the router itself has
+made. It understates what better placement is worth over time, and perfect balance overstates it; the truth lies between.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lbopt.exceptions import InputError
+from lbopt.hardware import PowerLaw
+from lbopt.report import run_folder
+from lbopt.report.folder import MARK
+from lbopt.report.gap_folder import FORMAT as GAP_FORMAT
+from lbopt.report.gap_folder import read_run
+from lbopt.spec import unknown
+from lbopt.studies.cost import LoadPoint
+from lbopt.studies.gap.study import baseline_of
+from lbopt.studies.scenario import Scenario
+
+LEVEL = "perfectly level"
+NEXT_STEP = "best next step"
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CostSource:
+    """Load points, the first of them today's, and what it takes to run their routers on another fleet."""
+
+    title: str
+    points: list[LoadPoint]
+    notes: list[str] = field(default_factory=list)
+    scenario: Scenario | None = None
+    #: label of a point -> how `make_policy` builds its router, and what it is told beside
+    routers: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    seeds: tuple[int, ...] = (0,)
+
+
+def read_cost_source(folder: Path, router: str | None) -> CostSource:
+    """Read an output folder of `lbopt gap` or `lbopt simulate`; `router` names today's where there are several."""
+    try:
+        kind = json.loads((folder / MARK).read_text(encoding="utf-8")).get("format")
+    except OSError:
+        raise InputError(
+            f"'{folder}' is not an output folder of lbopt gap or lbopt simulate: it has no {MARK}"
+        ) from None
+    except (ValueError, AttributeError, RecursionError):
+        raise InputError(f"'{folder / MARK}' is not the account of an lbopt folder") from None
+    if kind == GAP_FORMAT:
+        return _of_gap(folder, router)
+    if kind == run_folder.FORMAT:
+        return _of_simulation(folder, router)
+    raise InputError(f"'{folder}' was written as '{kind}'; a cost is computed from folders of lbopt gap or simulate")
+
+
+def _of_gap(folder: Path, router: str | None) -> CostSource:
+    config, account = read_run(folder)
+    runs = _long_runs(folder)
+    names = list(runs)
+    today = _named(router or baseline_of(config), names, folder)
+    G, B = config.scenario.num_workers, config.scenario.slots_per_worker
+    power = PowerLaw(reading=config.scenario.power).describe()
+    points = {name: LoadPoint.of_metrics(name, rows, G, B, power) for name, rows in runs.items()}
+    notes = []
+    chosen = [points[today]]
+    rest = [point for name, point in points.items() if name != today]
+    best = min(rest, key=lambda point: point.imbalance, default=points[today])
+    if best.imbalance < points[today].imbalance:
+        chosen.append(best)
+    gap = _mean_gap(folder, today)
+    if config.horizon > 0:
+        notes.append("the report judges windows, not steps: the best next step is left out")
+    elif gap is None:
+        notes.append(f"no solved state was decided by {today}: the best next step is left out")
+    else:
+        mean, error, states, behaviour = gap
+        nearer = points[today].with_imbalance(max(0.0, points[today].imbalance - mean), NEXT_STEP)
+        chosen.append(replace(nearer, max_load_error=math.hypot(points[today].max_load_error, error / G)))
+        notes.append(
+            f"{NEXT_STEP}: {today} less its mean gap of {mean:,.0f} ± {error:,.0f} tokens (one standard error) in "
+            f"{states} solved states under {behaviour}"
+        )
+    chosen.append(points[today].balanced(LEVEL))
+    if account["interrupted"]:
+        notes.append("the report was interrupted: it covers what was done until then")
+    if config.scenario.arrivals == "trace":
+        notes.append(
+            "requests arrived by the clock of the report's own step time; on a device of another speed the queues "
+            "would differ: run lbopt gap again with --step-time to see"
+        )
+    given = {"horizon": config.horizon or None, "predictor": config.predictor}
+    specs = {config.build(spec).name: spec for spec in config.policies}
+    return CostSource(
+        title=f"{folder}: {config.scenario.requests.trace}, {config.scenario}",
+        points=chosen,
+        notes=notes,
+        scenario=config.scenario,
+        routers={p.label: (specs[p.label], given) for p in chosen if p.label in specs},
+        seeds=tuple(range(config.seed, config.seed + config.seeds)),
+    )
+
+
+def _of_simulation(folder: Path, router: str | None) -> CostSource:
+    account = json.loads((folder / MARK).read_text(encoding="utf-8"))
+    try:
+        setting, name = account["setting"], account["policy"]
+        point = LoadPoint.of_metrics(
+            name, [account["metrics"]], setting["num_workers"], setting["slots_per_worker"], setting["power"]
+        )
+        asked = account["asked"]
+        scenario = Scenario.from_dict(asked["scenario"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"'{folder / MARK}' is not an account of this version of lbopt simulate ({error!r}); run its command again"
+        ) from None
+    if router is not None and router != name:
+        raise InputError(f"'{folder}' holds a run of '{name}' alone, not of '{router}'; leave --router out")
+    given = {"horizon": asked["horizon"], "predictor": asked["predictor"]}
+    return CostSource(
+        title=f"{folder}: {name} on {scenario.requests.trace}, {scenario}",
+        points=[point, point.balanced(LEVEL)],
+        scenario=scenario,
+        routers={name: (asked["policy"], given)},
+        seeds=(account["seed"],),
+    )
+
+
+def _long_runs(folder: Path) -> dict[str, list[Row]]:
+    """Return the metrics of the long runs by policy, one row a seed."""
+    path = folder / "long_runs.csv"
+    runs: dict[str, list[Row]] = {}
+    try:
+        with path.open(newline="", encoding="utf-8") as stream:
+            for line, row in enumerate(csv.DictReader(stream), start=2):
+                runs.setdefault(row["policy"], []).append(_metrics(row, f"'{path}', line {line}"))
+    except (OSError, KeyError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"'{folder}' has no long runs to take loads from ({error}); run lbopt gap without --no-long-runs"
+        ) from None
+    if not runs:
+        raise InputError(f"'{path}' holds no run; the gap study was interrupted before its long runs")
+    return runs
+
+
+def _metrics(row: dict[str, str], where: str) -> Row:
+    """Return the numbers that a load point needs."""
+    needed = ("imbalance_tokens", "mean_load_tokens", "idle_share", "occupancy", "waiting_max_steps", "energy_joules")
+    needed += ("throughput_tokens_per_second", "first_step", "last_step")
+    try:
+        found: Row = {name: float(row[name]) for name in needed}
+        low, high = row["imbalance_tokens_interval_low"], row["imbalance_tokens_interval_high"]
+        found["imbalance_tokens_interval"] = (float(low), float(high)) if low and high else None
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{where} is not a long run of lbopt gap: {error}") from None
+    return found
+
+
+def _named(wanted: str, names: list[str], folder: Path) -> str:
+    if wanted not in names:
+        raise unknown("router", wanted, names, f"; long runs of '{folder}'")
+    return wanted
+
+
+def _mean_gap(folder: Path, policy: str) -> tuple[float, float, int, str] | None:
+    """Return mean, standard error, number and origin of a policy's gaps in solved states: its own states if any."""
+    gaps: dict[str, list[float]] = {}
+    try:
+        text = (folder / "steps.jsonl").read_text(encoding="utf-8")
+        for line in text.splitlines():
+            record = json.loads(line)
+            if record["standing"] != "open" and policy in record["decisions"]:
+                gap = record["decisions"][policy] - record["result"]["objective"]
+                gaps.setdefault(record["behaviour"], []).append(gap)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"'{folder / 'steps.jsonl'}' is not what lbopt gap wrote: {error!r}") from None
+    behaviour = policy if policy in gaps else "all behaviours"
+    values = np.array(gaps.get(policy) or [gap for some in gaps.values() for gap in some], dtype=np.float64)
+    if values.size == 0:
+        return None
+    error = float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else 0.0
+    return float(values.mean()), error, int(values.size), behaviour

@@ -1,0 +1,182 @@
+"""The tables of a cost study: load points, what each costs on a device, and what it saves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lbopt.report import numbers
+from lbopt.report.gap_tables import Table
+from lbopt.studies.cost import CostOutcome, DeviceCost, LoadPoint
+from lbopt.studies.cost.config import CHARGE_NAMES
+from lbopt.studies.cost.figures import Figure
+from lbopt.studies.cost.outcome import PRICED, SAVED
+
+_SHARE = numbers.share
+_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
+    ("step_milliseconds", "step = TPOT (ms)", numbers.fixed(2)),
+    ("tokens_per_second", "tokens / s", numbers.tokens),
+    ("wait_share", "waiting", numbers.fixed(1, 100, " %")),
+    ("kilowatts", "kW", numbers.fixed(2)),
+    ("joules_per_token", "J / token", numbers.fixed(3)),
+    ("wait_energy_share", "energy of waiting", numbers.fixed(1, 100, " %")),
+    ("grams_per_million", "g CO₂ / M tokens", numbers.tokens),
+    ("dollars_per_million", "USD / M tokens", numbers.fixed(2)),
+)
+_PERCENT = numbers.fixed(1, 100, " %")
+
+
+def cost_tables(outcome: CostOutcome) -> list[Table]:
+    """Return the load points, a table of costs per device, and one of savings; then the same of every what-if."""
+    tables = [_points_table([cost.point for cost in outcome.devices[0].points])] if outcome.devices else []
+    tables += [_device_table(device, outcome) for device in outcome.devices]
+    if outcome.devices:
+        tables.append(_saving_table(outcome.devices, outcome, "What it saves against"))
+    if outcome.what_if:
+        tables.append(_what_if_table(outcome))
+    return tables
+
+
+def cost_csv(outcome: CostOutcome) -> list[dict[str, Any]]:
+    """Return a row per fleet, device and load point, every figure with its ends."""
+    rows = []
+    for change, devices in [("", outcome.devices), *((w.change, w.devices) for w in outcome.what_if)]:
+        for device in devices:
+            for cost in device.points:
+                point = cost.point
+                row: dict[str, Any] = {
+                    "what_if": change,
+                    "device": device.card.name,
+                    "devices_per_worker": device.devices_per_worker,
+                    "router": point.label,
+                    "workers": point.num_workers,
+                    "slots": point.slots_per_worker,
+                    "max_load_tokens": point.max_load,
+                    "mean_load_tokens": point.mean_load,
+                    "imbalance_tokens": point.imbalance,
+                    "running_per_worker": point.running,
+                    "longest_wait_steps": point.longest_wait,
+                }
+                for name in (*PRICED, *SAVED):
+                    figure = cost.figures[name]
+                    row |= {name: figure.value, f"{name}_low": figure.low, f"{name}_high": figure.high}
+                for short, charge in CHARGE_NAMES.items():
+                    row[f"joules_per_token_{short}"] = cost.joules_by_charge[charge].value
+                rows.append(row)
+    return rows
+
+
+def _points_table(points: Sequence[LoadPoint]) -> Table:
+    first = points[0]
+    return Table(
+        title=f"Loads: {first.num_workers} workers of {first.slots_per_worker} slots",
+        caption="Imbalance is G · max − sum, means over steps; ± one standard error. A router that starts the largest "
+        "requests late looks balanced: the longest wait stands beside it.",
+        headers=("router", "heaviest (tokens)", "mean", "imbalance", "running", "longest wait (steps)"),
+        rows=[
+            (
+                point.label,
+                numbers.tokens(point.max_load)
+                + (f" ± {numbers.tokens(point.max_load_error)}" if point.max_load_error else ""),
+                numbers.tokens(point.mean_load),
+                numbers.tokens(point.imbalance),
+                numbers.fixed(1)(point.running),
+                numbers.whole(point.longest_wait),
+            )
+            for point in points
+        ],
+    )
+
+
+def _device_table(device: DeviceCost, outcome: CostOutcome) -> Table:
+    config, G = outcome.config, device.points[0].point.num_workers
+    columns = [c for c in _COLUMNS if c[0] != "grams_per_million" or config.carbon is not None]
+    law = f"step time {config.step_time}" if config.step_time else f"roofline of {config.model}"
+    parts = ", ".join(f"{kind} {_PERCENT(share)}" for kind, share in device.bound.items() if share > 0)
+    interval = "; constants as they stand" if config.step_time else ""
+    return Table(
+        title=f"{device.card.title}: {G} workers × {device.devices_per_worker} = "
+        f"{G * device.devices_per_worker} devices (each a {device.card.part}), {law}",
+        caption=f"In brackets: where 90 % of {config.draws:,} draws of the constants lie{interval}."
+        + (f" Of {device.points[0].point.label}'s step: {parts}." if parts else "")
+        + (
+            " The constants were measured on the machine."
+            if device.card.origin == "measurement"
+            else " The constants are from documents, not measured here."
+        ),
+        headers=("router", *(header for _, header, _ in columns)),
+        rows=[
+            (cost.point.label, *(_with_ends(cost.figures[name], form) for name, _, form in columns))
+            for cost in device.points
+        ],
+    )
+
+
+def _saving_table(devices: Sequence[DeviceCost], outcome: CostOutcome, title: str) -> Table:
+    charges = {short: charge for short, charge in CHARGE_NAMES.items()}
+    rows = []
+    for device in devices:
+        for cost in device.points[1:]:
+            rows.append(
+                (
+                    f"{device.card.name}: {cost.point.label}",
+                    _with_ends(cost.figures["time_saved_share"], _PERCENT),
+                    _with_ends(cost.figures["throughput_gain_share"], _PERCENT),
+                    *(_with_ends(cost.energy_saved_by_charge[charge], _PERCENT) for charge in charges.values()),
+                    _with_ends(cost.figures["dollars_saved_share"], _PERCENT),
+                )
+            )
+    return Table(
+        title=f"{title} {devices[0].points[0].point.label}",
+        caption="Time and money for the same tokens. Energy depends on how the wait is charged: wait-idle draws idle "
+        "power at the barrier, split goes by the share of the heaviest load, share by that to the power 0.7. A minus "
+        "sign is a cost.",
+        headers=(
+            "device: router",
+            "time",
+            "tokens / s gained",
+            *(f"energy, {short}" for short in charges),
+            "USD",
+        ),
+        rows=rows,
+    )
+
+
+def _what_if_table(outcome: CostOutcome) -> Table:
+    rows = []
+    for change, devices in [("as given", outcome.devices), *((w.change, w.devices) for w in outcome.what_if)]:
+        for device in devices:
+            for cost in device.points:
+                rows.append(
+                    (
+                        f"{change}: {device.card.name}, {cost.point.label}",
+                        numbers.whole(cost.point.num_workers),
+                        numbers.tokens(cost.point.imbalance),
+                        _with_ends(cost.figures["step_milliseconds"], numbers.fixed(2)),
+                        _with_ends(cost.figures["tokens_per_second"], numbers.tokens),
+                        _with_ends(cost.figures["wait_share"], _PERCENT),
+                        _with_ends(cost.figures["dollars_per_million"], numbers.fixed(2)),
+                        _with_ends(cost.figures["time_saved_share"], _PERCENT),
+                    )
+                )
+    return Table(
+        title="What if",
+        caption="Time saved is against the first router of the same fleet.",
+        headers=(
+            "fleet: device, router",
+            "workers",
+            "imbalance (tokens)",
+            "step (ms)",
+            "tokens / s",
+            "waiting",
+            "USD / M tokens",
+            "time saved",
+        ),
+        rows=rows,
+    )
+
+
+def _with_ends(figure: Figure, form: numbers.Format) -> str:
+    text = form(figure.value)
+    low, high = form(figure.low), form(figure.high)
+    return text if text == low == high else f"{text} ({low} … {high})".replace(" % …", " …")

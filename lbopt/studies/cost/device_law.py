@@ -1,0 +1,122 @@
+"""Step-time laws of a device with its constants drawn, and how many devices a worker needs."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.hardware import make_step_time
+from lbopt.hardware.cards import DeviceCard, ModelCard, device_card, model_card
+from lbopt.hardware.quantity import Quantity
+from lbopt.hardware.step_time import Deployment, RooflineStepTime
+from lbopt.hardware.step_time.roofline_terms import roofline_form
+from lbopt.studies.cost.config import CostConfig
+from lbopt.studies.cost.drawn_step import DrawnForm
+from lbopt.studies.cost.load_point import LoadPoint
+
+Values = NDArray[np.float64]
+
+#: Share of the memory that weights and tokens may fill; the rest is for activations and the engine.
+_FILLED = 0.9
+_MOST_DEVICES = 1024
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceDraws:
+    """One device with every constant drawn; the first entry of each array holds the card's own value."""
+
+    config: CostConfig
+    card: DeviceCard
+    model: ModelCard
+
+    @classmethod
+    def of(cls, config: CostConfig, device: str) -> DeviceDraws:
+        """Return the draws of a device for a study."""
+        return cls(config, device_card(device), model_card(config.model))
+
+    def of_quantity(self, name: str, quantity: Quantity) -> Values:
+        """Return D + 1 values; the same constant of the same card is drawn alike in every study of one seed."""
+        rng = np.random.default_rng([self.config.seed, zlib.crc32(f"{self.card.name} {name}".encode())])
+        return np.concatenate([[quantity.value], quantity.drawn(rng, self.config.draws)])
+
+    def of_constant(self, name: str) -> Values:
+        """Return draws of a constant of the card, NaN where it has none."""
+        if name not in self.card.constants:
+            return np.full(self.config.draws + 1, np.nan)
+        return self.of_quantity(name, self.card[name])
+
+    @property
+    def rental(self) -> Values:
+        """USD an hour and device."""
+        if self.config.rental is not None:
+            return np.full(self.config.draws + 1, float(self.config.rental))
+        return self.of_constant("rental")
+
+    @property
+    def watts(self) -> tuple[Values, Values]:
+        """Idle and peak W of a device; drawn apart, but never the idle one above."""
+        idle, peak = self.of_constant("idle_power"), self.of_constant("peak_power")
+        return np.minimum(idle, peak), peak
+
+    def devices_per_worker(self, point: LoadPoint) -> int:
+        """Return what the user says, or the fewest devices, in powers of two, that hold a worker's weights and tokens."""
+        if self.config.devices_per_worker is not None:
+            return self.config.devices_per_worker
+        capacity = _FILLED * self.card["memory_capacity"].value
+        devices = 1
+        while self.bytes_per_device(point, devices) > capacity:
+            devices *= 2
+            if devices > _MOST_DEVICES:
+                raise InputError(
+                    f"a worker of {self.model.name} with {point.mean_load:,.0f} tokens does not fit on "
+                    f"{_MOST_DEVICES} {self.card.name}; give a smaller load, or --devices-per-worker"
+                )
+        return devices
+
+    def bytes_per_device(self, point: LoadPoint, devices: int) -> float:
+        """Return bytes of weights and of the heaviest load's tokens on each of a worker's devices."""
+        weight, kv = self.model.quantities["weight_bytes"].value, self.model.quantities["kv_bytes"].value
+        of_experts = self.model.total_parameters - self.model.common_parameters
+        holders = devices * (point.num_workers if self.config.experts == "parallel" and self.model.moe_layers else 1)
+        copies = 1 if self.model.attention == "mla" else min(devices, self.model["kv_heads"])
+        tokens = point.max_load * self.model.kv_values_per_token * kv / copies
+        return weight * (self.model.common_parameters / devices + of_experts / holders) + tokens
+
+    def law(self, devices: int) -> RooflineStepTime:
+        """Return the roofline law with the cards' values."""
+        return RooflineStepTime(
+            self.card,
+            self.model,
+            Deployment(
+                devices_per_worker=devices,
+                expert_parallel=self.config.experts == "parallel",
+                query_tokens=self.config.tokens_per_request,
+            ),
+        )
+
+    def form(self, point: LoadPoint, devices: int) -> DrawnForm:
+        """Return the step-time form of the fleet of `point` under every draw."""
+        G, B = point.num_workers, point.slots_per_worker
+        if self.config.step_time is not None:
+            forms = [make_step_time(self.config.step_time).form(G, B)] * (self.config.draws + 1)
+            return DrawnForm.of(forms, G, point.running)
+        law = self.law(devices)
+        drawn = {name: self.of_quantity(name, quantity) for name, quantity in law.quantities.items()}
+        forms = [
+            roofline_form({name: float(values[i]) for name, values in drawn.items()}, law.model, law.deployment, G, B)
+            for i in range(self.config.draws + 1)
+        ]
+        return DrawnForm.of(forms, G, point.running)
+
+    def parts_of_step(self, point: LoadPoint, devices: int) -> dict[str, Any]:
+        """Return the share of a mean step by what bounds it: memory, compute, collective, overhead; empty for others."""
+        if self.config.step_time is not None:
+            return {}
+        running = np.full(point.num_workers, max(1, round(point.running)))
+        loads = np.full(point.num_workers, point.max_load)
+        return self.law(devices).breakdown(loads, running).shares()

@@ -1,0 +1,92 @@
+"""`run_cost`: every load point on every device, with the constants drawn between their ends."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.hardware.price import CHARGES, FleetConstants, StepPrice, price_step
+from lbopt.studies.cost.config import CHARGE_NAMES, CostConfig
+from lbopt.studies.cost.device_law import DeviceDraws
+from lbopt.studies.cost.drawn_step import DrawnForm
+from lbopt.studies.cost.figures import Figure
+from lbopt.studies.cost.load_point import LoadPoint
+from lbopt.studies.cost.outcome import DeviceCost, PointCost
+
+Values = NDArray[np.float64]
+
+
+def cost_of_points(points: Sequence[LoadPoint], config: CostConfig) -> tuple[list[DeviceCost], list[str]]:
+    """Return what the points cost on every device, and notes; savings are against the first point.
+
+    A draw is one set of constants for all points, so what a saving does not depend on cancels in it.
+    """
+    costs, notes = [], []
+    for name in config.devices:
+        device = DeviceDraws.of(config, name)
+        count = device.devices_per_worker(points[0])
+        needed, capacity = device.bytes_per_device(points[0], count), device.card["memory_capacity"].value
+        if needed > capacity:
+            notes.append(
+                f"{name}: {needed / 1e9:,.0f} GB of weights and tokens would be on each device, which has "
+                f"{capacity / 1e9:,.0f} GB"
+            )
+        priced = [_price(device, point, device.form(point, count), count) for point in points]
+        costs.append(
+            DeviceCost(
+                card=device.card,
+                devices_per_worker=count,
+                points=[_cost(point, mine, priced[0]) for point, mine in zip(points, priced, strict=True)],
+                bound=device.parts_of_step(points[0], count),
+            )
+        )
+    return costs, notes
+
+
+def _price(device: DeviceDraws, point: LoadPoint, form: DrawnForm, devices: int) -> dict[str, StepPrice]:
+    """Return the point's prices under every charge of waiting, the configured one first."""
+    config = device.config
+    rng = np.random.default_rng([config.seed, zlib.crc32(point.label.encode())])
+    step = form.step(point, np.concatenate([[0.0], rng.standard_normal(config.draws)]))
+    idle, peak = device.watts
+    fleet = FleetConstants(
+        seconds=step.seconds,
+        waited_seconds=step.waited_seconds,
+        tokens=point.num_workers * point.running * config.tokens_per_request,
+        devices=point.num_workers * devices,
+        idle_watts=idle,
+        peak_watts=peak,
+        dollars_per_hour=device.rental,
+    )
+    carbon = math.nan if config.carbon is None else config.carbon
+    chosen = CHARGE_NAMES[config.charge]
+    return {
+        charge: price_step(fleet, point.share, point.duty, charge, carbon, config.overhead)
+        for charge in (chosen, *(c for c in CHARGES if c != chosen))
+    }
+
+
+def _cost(point: LoadPoint, mine: dict[str, StepPrice], today: dict[str, StepPrice]) -> PointCost:
+    charge = next(iter(mine))
+    own, before = mine[charge], today[charge]
+    figures = {f.name: Figure.of(getattr(own, f.name)) for f in fields(own) if f.name != "step_seconds"}
+    figures["step_milliseconds"] = Figure.of(own.step_seconds * 1e3)
+    figures |= {
+        "time_saved_share": Figure.of(1 - before.tokens_per_second / own.tokens_per_second),
+        "throughput_gain_share": Figure.of(own.tokens_per_second / before.tokens_per_second - 1),
+        "energy_saved_share": Figure.of(1 - own.joules_per_token / before.joules_per_token),
+        "dollars_saved_share": Figure.of(1 - own.dollars_per_million / before.dollars_per_million),
+    }
+    return PointCost(
+        point=point,
+        figures=figures,
+        joules_by_charge={name: Figure.of(price.joules_per_token) for name, price in mine.items()},
+        energy_saved_by_charge={
+            name: Figure.of(1 - price.joules_per_token / today[name].joules_per_token) for name, price in mine.items()
+        },
+    )

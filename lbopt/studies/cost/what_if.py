@@ -1,0 +1,87 @@
+"""The same work on another fleet: routers run again, or, where only means are known, a law of order statistics.
+
+A fleet of twice the workers gets twice the requests, drawn with replacement where the trace has not as many.
+
+From means alone: if loads of single workers are alike and near normal, the heaviest stands e_G standard deviations
+above the mean, e_G the expected maximum of G standard normals; so imbalance / G goes with e_G while the mean stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lbopt.exceptions import InputError
+from lbopt.policies import make_policy
+from lbopt.simulator import simulate
+from lbopt.studies.cost.load_point import LoadPoint
+from lbopt.studies.progress import Progress
+from lbopt.studies.scenario import Scenario
+from lbopt.studies.training import training_for
+from lbopt.theory.laws.normal_maximum import expected_maximum
+
+#: What may be changed, and the scenario's name for it.
+CHANGES = {"workers": "num_workers", "slots": "slots_per_worker"}
+
+
+def parse_change(text: str) -> tuple[str, list[int]]:
+    """Read ``workers=16,32,64``: what is changed, and to which values."""
+    name, equals, rest = text.partition("=")
+    if name not in CHANGES or not equals:
+        raise InputError(f"what-if '{text}' is not understood; expected workers=16,32,64 or slots=32,64")
+    values = []
+    for part in rest.split(","):
+        if not part.strip().isdecimal() or int(part) < (2 if name == "workers" else 1):
+            least = "2 workers, with one nobody waits" if name == "workers" else "1 slot"
+            raise InputError(f"what-if '{text}': '{part}' is not a number of {name}; expected at least {least}")
+        values.append(int(part))
+    return name, list(dict.fromkeys(values))
+
+
+def changed(scenario: Scenario, name: str, value: int) -> Scenario:
+    """Return the scenario on another fleet, with requests in proportion to its slots."""
+    before = scenario.num_workers * scenario.slots_per_worker
+    bigger = replace(scenario, **{CHANGES[name]: value})
+    after = bigger.num_workers * bigger.slots_per_worker
+    source = scenario.requests
+    count = source.count if source.count is not None else (None if source.is_family else source.num_to_run)
+    asked = max(1, round((count or 10_000) * after / before))
+    draw = source.draw
+    if not source.is_family and asked > source.num_to_run:
+        draw = "resample"
+    reveal = scenario.reveal_target
+    if reveal is not None:
+        reveal = max(1, round(reveal * after / before))
+    return replace(bigger, requests=replace(source, count=asked, draw=draw), reveal_target=reveal)
+
+
+def run_again(
+    scenario: Scenario,
+    routers: Mapping[str, tuple[str, dict[str, Any]]],
+    seeds: Sequence[int],
+    progress: Progress,
+) -> list[LoadPoint]:
+    """Return the load point of every router on the scenario's fleet, over the seeds."""
+    points = []
+    for label, (spec, given) in routers.items():
+        runs: list[dict[str, Any]] = []
+        for seed in seeds:
+            policy = make_policy(spec, {name: value for name, value in given.items() if value is not None})
+            requests = scenario.requests.draw_for(seed, num_seeds=len(seeds))
+            training = training_for(scenario, [policy], seed, num_seeds=len(seeds))
+            run = simulate(requests, policy, scenario.setting, seed=seed, training=training)
+            runs.append(run.metrics().to_dict())
+            progress.advance()
+        power = scenario.setting.power.describe()
+        points.append(LoadPoint.of_metrics(label, runs, scenario.num_workers, scenario.slots_per_worker, power))
+    return points
+
+
+def by_order_statistics(point: LoadPoint, workers: int) -> LoadPoint:
+    """Return the point on another number of workers with loads spread alike."""
+    if point.num_workers < 2:
+        raise InputError("one worker has no imbalance from which that of more could follow; give loads of two or more")
+    ratio = expected_maximum(workers) / expected_maximum(point.num_workers)
+    other = replace(point, num_workers=workers)
+    return other.with_imbalance(workers * (point.max_load - point.mean_load) * ratio, point.label)
