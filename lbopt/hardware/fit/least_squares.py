@@ -35,6 +35,8 @@ class LeastSquares:
         (n,) response less its prediction from the other rows; infinite where these do not determine the parameters.
     covariance
         (p, p) of the estimates.
+    r_squared
+        Share of the variation around the mean that is fitted; NaN where the response does not vary.
     """
 
     estimates: NDArray[np.float64]
@@ -104,6 +106,7 @@ def least_squares(design: NDArray[np.float64], response: NDArray[np.float64]) ->
     left_out = np.where(alone, np.inf, residuals / np.where(alone, 1.0, 1 - leverages))
     around = response - response.mean()
     total = float(around @ around)
+    varies = total > 1e-24 * float(response @ response)  # beyond the rounding of its mean
     return LeastSquares(
         estimates=estimates,
         errors=errors,
@@ -114,5 +117,5 @@ def least_squares(design: NDArray[np.float64], response: NDArray[np.float64]) ->
         leverages=leverages,
         left_out=left_out,
         covariance=covariance,
-        r_squared=1 - float(residuals @ residuals) / total if total > 0 else float("nan"),
+        r_squared=1 - float(residuals @ residuals) / total if varies else float("nan"),
     )

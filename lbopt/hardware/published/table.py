@@ -121,5 +121,7 @@ def _table(name: str, card: Mapping[str, Any], text: str) -> PublishedTable:
         {column.name: float(row[column.name]) if column.numeric else row[column.name] for column in columns}
         for row in reader
     )
-    pedigree: dict[str, Any] = {entry: tuple(value) if isinstance(value, list) else value for entry, value in card["pedigree"].items()}
+    pedigree: dict[str, Any] = {
+        entry: tuple(value) if isinstance(value, list) else value for entry, value in card["pedigree"].items()
+    }
     return PublishedTable(name, card["about"], Pedigree(**pedigree), columns, rows, text)
