@@ -2,8 +2,26 @@
 
 from lbopt.hardware.step_time.affine import AffineStepTime
 from lbopt.hardware.step_time.barrier_form import BarrierForm
+from lbopt.hardware.step_time.experts import ExpertStepTime, expected_active
 from lbopt.hardware.step_time.law import StepTime
 from lbopt.hardware.step_time.mean_term import MeanTermStepTime
+from lbopt.hardware.step_time.roofline import RooflineStepTime
+from lbopt.hardware.step_time.roofline_breakdown import KINDS, Breakdown
+from lbopt.hardware.step_time.roofline_terms import Deployment, roofline_form
 from lbopt.hardware.step_time.table import STEP_TIMES, make_step_time
 
-__all__ = ["STEP_TIMES", "AffineStepTime", "BarrierForm", "MeanTermStepTime", "StepTime", "make_step_time"]
+__all__ = [
+    "KINDS",
+    "STEP_TIMES",
+    "AffineStepTime",
+    "BarrierForm",
+    "Breakdown",
+    "Deployment",
+    "ExpertStepTime",
+    "MeanTermStepTime",
+    "RooflineStepTime",
+    "StepTime",
+    "expected_active",
+    "make_step_time",
+    "roofline_form",
+]

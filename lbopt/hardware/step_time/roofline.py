@@ -1,0 +1,194 @@
+"""Step time from first principles: what a step must read, compute and send, over the rates at which a device does it.
+
+    seconds = overhead + max_g (attention * L_g + weights[n_g] + reductions[n_g]) + experts[N] + exchange[N]
+
+for L_g tokens and n_g requests of worker g and N = sum_g n_g. With BW = bandwidth * memory efficiency, F = arithmetic *
+compute efficiency, TP devices a worker, q query tokens a request:
+
+* attention, per cached token: max(bytes / BW, q * FLOP / F). Both are divided over TP, but for MLA's latent vectors,
+  which every device reads. An attention kernel over no tokens, where the card knows it, is overhead.
+* weights that every worker reads whole: max(bytes / BW, 2 P q n / F) / TP, nothing for n = 0.
+* experts, of all layers that have them: a device reads U of them and computes k a token, max(U * bytes / BW,
+  2 P k q N / F). Expert parallelism: the D = G * TP devices each hold a part, so U = max(1, U(q N) / D) and k N / D;
+  all meet there, the term is outside of the maximum. It is the *mean* device: an uneven gate makes the busiest slower.
+  Without: U(q n) / TP, inside of the maximum. U(n) as in `experts.py`.
+* reductions: two all-reduces a layer within a worker of TP > 1. exchange: two all-to-alls a layer with experts, each
+  latency + bytes / link; dispatch in the weights' precision, combine in 16 bit. Nothing overlaps with anything. The
+  cards' link is mostly that between nodes; a group within one node is nearer to its high end, and to a low latency.
+* overhead: what no term accounts for. On large clusters it is most of the step, and known worst.
+
+Worked example: attention over 85,000 tokens of DeepSeek-V3 in bf16 (576 values * 61 layers * 2 B = 70,272 B a token,
+5.97312e9 B in all; 2 * 128 * (576 + 512) * 61 = 16,990,208 FLOP, 1.44417e12 in all), one device, one query token.
+
+    device        bandwidth    read     efficiency, so  arithmetic        efficiency, so     bound
+    a100          2.039 TB/s   2.929 ms   * 0.85   = 3.446 ms    312.0 TFLOP/s * 0.6   = 7.715 ms  compute
+    ascend-910b   1.600 TB/s   3.733 ms   * 0.8    = 4.666 ms    353.9 TFLOP/s * 0.65  = 6.278 ms  compute
+    ascend-910c   3.200 TB/s   1.867 ms   * 0.841  = 2.220 ms    752.0 TFLOP/s * 0.654 = 2.936 ms  compute
+    h100          3.350 TB/s   1.783 ms   * 0.8955 = 1.991 ms    989.4 TFLOP/s * 0.667 = 2.188 ms  compute
+    h200          4.800 TB/s   1.244 ms   * 0.85   = 1.464 ms    989.4 TFLOP/s * 0.667 = 2.188 ms  compute
+    h800          3.350 TB/s   1.783 ms   * 0.8955 = 1.991 ms    989.4 TFLOP/s * 0.667 = 2.188 ms  compute
+    mi300x        5.300 TB/s   1.127 ms   * 0.7    = 1.610 ms   1307.4 TFLOP/s * 0.4   = 2.762 ms  compute
+
+Absorbed MLA sits at the ridge or above it, so a cache in fp8 halves the reading and not the time.
+
+Source: `sbs.md` 9.2 (attention, the ridge), `eldr.md` 9.2 (experts), of the sheets; constants on the cards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.hardware.cards.device import DeviceCard
+from lbopt.hardware.cards.model import ModelCard
+from lbopt.hardware.quantity import Quantity
+from lbopt.hardware.step_time.affine import AffineStepTime
+from lbopt.hardware.step_time.barrier_form import BarrierForm
+from lbopt.hardware.step_time.roofline_breakdown import Breakdown, break_down
+from lbopt.hardware.step_time.roofline_terms import Deployment, RooflineTerms, roofline_terms
+from lbopt.spec import unknown
+
+
+def _nominal(quantity: Quantity) -> float:
+    return quantity.value
+
+
+@dataclass(frozen=True, slots=True)
+class RooflineStepTime:
+    """Seconds of a step of a model on a device.
+
+    Parameters
+    ----------
+    model, device
+        Their cards.
+    deployment
+        How the one stands on the other.
+    replaced
+        Constants to be taken instead of those of the cards, by the names of `quantities`.
+    """
+
+    model: ModelCard
+    device: DeviceCard
+    deployment: Deployment = field(default_factory=Deployment)
+    replaced: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = self._needed()
+        for name in self.replaced:
+            if name not in known:
+                raise unknown("constant of a roofline", name, known, remark=self._not_needed(name))
+        if self.deployment.devices_per_worker > self.model["heads"]:
+            raise InputError(
+                f"devices_per_worker (tp) is {self.deployment.devices_per_worker}; expected at most the "
+                f"{self.model['heads']} heads of {self.model.name}, which they share"
+            )
+        self.form(1, 1)  # asks the card for every constant that the law needs, and refuses values that cannot be
+
+    @property
+    def name(self) -> str:
+        """As users name it; a card read from a file goes by its own name."""
+        put = self.deployment
+        parts = [f"device={self.device.name}", f"model={self.model.name}", f"tp={put.devices_per_worker}"]
+        parts.append(f"experts={'parallel' if put.expert_parallel else 'local'}")
+        for option, value in (("kv_bytes", put.kv_bytes), ("weight_bytes", put.weight_bytes)):
+            parts += [] if value is None else [f"{option}={value:g}"]
+        parts += [] if put.query_tokens == 1 else [f"query_tokens={put.query_tokens}"]
+        return "roofline:" + ",".join([*parts, *(f"{name}={value:g}" for name, value in self.replaced.items())])
+
+    def quantities(self) -> dict[str, Quantity]:
+        """Return the constants of the cards that the law uses and nobody has fixed, by name, with their ends."""
+        fixed = set(self.replaced) | {
+            name for name in ("kv_bytes", "weight_bytes") if getattr(self.deployment, name) is not None
+        }
+        return {name: self._quantity(name) for name in self._needed() if name not in fixed}
+
+    def constants(self, draw: Callable[[Quantity], float] = _nominal) -> dict[str, float]:
+        """Return one number for every constant that the law uses.
+
+        Parameters
+        ----------
+        draw
+            Gives a number for a quantity that nobody has fixed, e.g. one between its ends; by default its value. It is
+            called once for each, always in the same order.
+        """
+        drawn = {name: float(draw(quantity)) for name, quantity in self.quantities().items()}
+        for name in ("kv_bytes", "weight_bytes"):
+            chosen = getattr(self.deployment, name)
+            if chosen is not None:
+                drawn[name] = float(chosen)
+        return drawn | {name: float(value) for name, value in self.replaced.items()}
+
+    def with_constants(self, numbers: Mapping[str, float]) -> RooflineStepTime:
+        """Return the same law with these constants instead of the cards'; unknown names are refused."""
+        return replace(self, replaced={**self.replaced, **numbers})
+
+    def terms(self, num_workers: int, slots_per_worker: int) -> RooflineTerms:
+        """Return the terms for G workers of B slots, in seconds."""
+        return roofline_terms(self.constants(), self.model, self.deployment, num_workers, slots_per_worker)
+
+    def form(self, num_workers: int, slots_per_worker: int) -> BarrierForm:
+        """Return the barrier form for G workers of B slots."""
+        return self.terms(num_workers, slots_per_worker).form()
+
+    def frozen(self, num_workers: int, requests: int) -> AffineStepTime:
+        """Return what is left of the law where every worker always runs so many requests: an affine one."""
+        form = self.form(num_workers, requests)
+        together = form.of_active[-1] if form.of_active.size else 0.0
+        return AffineStepTime(float(form.fixed + form.of_running[-1] + together), form.per_token)
+
+    def breakdown(self, loads: NDArray[Any], running: NDArray[np.int64]) -> Breakdown:
+        """Return the seconds of steps by term and by what binds them.
+
+        Parameters
+        ----------
+        loads, running
+            (..., G), resident tokens and running requests of every worker.
+        """
+        if loads.shape != running.shape or not loads.size:
+            raise InputError(
+                f"loads and running requests have shapes {loads.shape} and {running.shape}; expected the same"
+            )
+        if (loads < 0).any() or (running < 0).any():
+            raise InputError("loads or running requests are negative; expected zero or more")
+        return break_down(self.terms(loads.shape[-1], int(running.max())), loads, running)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the law as plain data, every constant with it."""
+        put = self.deployment
+        return {
+            "kind": "roofline",
+            "device": self.device.name,
+            "model": self.model.name,
+            "devices_per_worker": put.devices_per_worker,
+            "expert_parallel": put.expert_parallel,
+            "query_tokens": put.query_tokens,
+            "gate": None if put.gate is None else list(put.gate),
+            "constants": self.constants(),
+        }
+
+    def _needed(self) -> list[str]:
+        """Name the constants that the law uses, in a fixed order."""
+        put = self.deployment
+        names = ["memory_bandwidth", "memory_efficiency", "flops_16bit", "compute_efficiency", "step_overhead"]
+        # By the format, not by a drawn number of bytes: a device does not change its arithmetic between two draws.
+        nominal = self.model.quantities["weight_bytes"].value
+        if (put.weight_bytes or nominal) <= 1:
+            names.append("flops_8bit")
+        if put.devices_per_worker > 1 or (put.expert_parallel and self.model.moe_layers):
+            names += ["link_bandwidth", "collective_latency"]
+        if "attention_call" in self.device.constants:
+            names.append("attention_call")
+        return [*names, "kv_bytes", "weight_bytes"]
+
+    def _quantity(self, name: str) -> Quantity:
+        return self.model.quantities[name] if name in self.model.quantities else self.device[name]
+
+    def _not_needed(self, name: str) -> str:
+        if name in ("flops_8bit", "link_bandwidth", "collective_latency", "attention_call"):
+            return "; this deployment does not use it"
+        return ""
