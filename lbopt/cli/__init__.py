@@ -14,6 +14,7 @@ import typer
 
 from lbopt import __version__
 from lbopt.cli.check import check
+from lbopt.cli.cost import cost
 from lbopt.cli.gap import gap
 from lbopt.cli.library import app as library
 from lbopt.cli.predict import predict
@@ -42,6 +43,7 @@ app.command()(verify)
 app.command()(race)
 app.command()(predict)
 app.command()(check)
+app.command()(cost)
 app.command()(rerun)
 app.add_typer(traces, name="traces")
 app.add_typer(library, name="library")

@@ -1,9 +1,9 @@
 """Load points from the output folders of other verbs: a gap report or a simulation.
 
-Of a gap report come: today's router, the rule of its long runs with the least heaviest load, the best next step, and the
+Of a gap report come: today's router, the rule of its long runs with the least imbalance, the best next step, and the
 same work perfectly level. The best next step is today's router with its imbalance less the mean gap of its decisions in
-the report's solved states: what one optimal decision is worth, again and again from states that the router itself has
-made. It understates what better placement is worth over time, and perfect balance overstates it; the truth lies between.
+the report's solved states: what one optimal decision is worth in states that the router itself has made. It understates
+what better placement is worth over time, and perfect balance overstates it; the truth lies between.
 """
 
 from __future__ import annotations
@@ -24,14 +24,26 @@ from lbopt.report.folder import MARK
 from lbopt.report.gap_folder import FORMAT as GAP_FORMAT
 from lbopt.report.gap_folder import read_run
 from lbopt.spec import unknown
-from lbopt.studies.cost import LoadPoint
+from lbopt.studies.cost import LEVEL, LoadPoint, Rerun
 from lbopt.studies.gap.study import baseline_of
 from lbopt.studies.scenario import Scenario
 
-LEVEL = "perfectly level"
 NEXT_STEP = "best next step"
 
 Row = dict[str, Any]
+
+#: Metrics that a load point is made from.
+_NEEDED = (
+    "imbalance_tokens",
+    "mean_load_tokens",
+    "idle_share",
+    "occupancy",
+    "waiting_max_steps",
+    "energy_joules",
+    "throughput_tokens_per_second",
+    "first_step",
+    "last_step",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +53,7 @@ class CostSource:
     title: str
     points: list[LoadPoint]
     notes: list[str] = field(default_factory=list)
-    scenario: Scenario | None = None
-    #: label of a point -> how `make_policy` builds its router, and what it is told beside
-    routers: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
-    seeds: tuple[int, ...] = (0,)
+    rerun: Rerun | None = None
 
 
 def read_cost_source(folder: Path, router: str | None) -> CostSource:
@@ -62,6 +71,37 @@ def read_cost_source(folder: Path, router: str | None) -> CostSource:
     if kind == run_folder.FORMAT:
         return _of_simulation(folder, router)
     raise InputError(f"'{folder}' was written as '{kind}'; a cost is computed from folders of lbopt gap or simulate")
+
+
+def of_numbers(
+    loads: str | None, mean_load: float | None, imbalance: float | None, workers: int | None, running: float | None
+) -> CostSource:
+    """Return the point that plain numbers give: the loads of one step, or a mean load and a mean imbalance."""
+    means = {"--mean-load": mean_load, "--imbalance": imbalance, "--workers": workers}
+    if loads is None and mean_load is None:
+        raise InputError(
+            "there is nothing to price: give an output folder of lbopt gap or simulate, or --loads, or --mean-load "
+            "with --imbalance and --workers"
+        )
+    if running is None:
+        raise InputError("--running is missing: a price a token needs the running requests of a worker")
+    if loads is not None:
+        named = [name for name, value in means.items() if value is not None]
+        if named:
+            raise InputError(f"--loads says all of the loads; leave {', '.join(named)} out")
+        try:
+            point = LoadPoint.of_loads([float(part) for part in loads.split(",")], running)
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"loads '{loads}' are not numbers; expected tokens such as 100000,80000") from None
+    else:
+        missing = [name for name, value in means.items() if value is None]
+        if missing:
+            raise InputError(f"{', '.join(missing)} must be given with --mean-load")
+        assert mean_load is not None and imbalance is not None and workers is not None
+        point = LoadPoint.of_means(mean_load, imbalance, workers, running)
+    return CostSource(title="plain numbers", points=[point, point.balanced(LEVEL)])
 
 
 def _of_gap(folder: Path, router: str | None) -> CostSource:
@@ -105,9 +145,11 @@ def _of_gap(folder: Path, router: str | None) -> CostSource:
         title=f"{folder}: {config.scenario.requests.trace}, {config.scenario}",
         points=chosen,
         notes=notes,
-        scenario=config.scenario,
-        routers={p.label: (specs[p.label], given) for p in chosen if p.label in specs},
-        seeds=tuple(range(config.seed, config.seed + config.seeds)),
+        rerun=Rerun(
+            config.scenario,
+            {p.label: (specs[p.label], given) for p in chosen if p.label in specs},
+            tuple(range(config.seed, config.seed + config.seeds)),
+        ),
     )
 
 
@@ -130,9 +172,7 @@ def _of_simulation(folder: Path, router: str | None) -> CostSource:
     return CostSource(
         title=f"{folder}: {name} on {scenario.requests.trace}, {scenario}",
         points=[point, point.balanced(LEVEL)],
-        scenario=scenario,
-        routers={name: (asked["policy"], given)},
-        seeds=(account["seed"],),
+        rerun=Rerun(scenario, {name: (asked["policy"], given)}, (account["seed"],)),
     )
 
 
@@ -155,10 +195,8 @@ def _long_runs(folder: Path) -> dict[str, list[Row]]:
 
 def _metrics(row: dict[str, str], where: str) -> Row:
     """Return the numbers that a load point needs."""
-    needed = ("imbalance_tokens", "mean_load_tokens", "idle_share", "occupancy", "waiting_max_steps", "energy_joules")
-    needed += ("throughput_tokens_per_second", "first_step", "last_step")
     try:
-        found: Row = {name: float(row[name]) for name in needed}
+        found: Row = {name: float(row[name]) for name in _NEEDED}
         low, high = row["imbalance_tokens_interval_low"], row["imbalance_tokens_interval_high"]
         found["imbalance_tokens_interval"] = (float(low), float(high)) if low and high else None
     except (KeyError, TypeError, ValueError) as error:
@@ -182,8 +220,8 @@ def _mean_gap(folder: Path, policy: str) -> tuple[float, float, int, str] | None
             if record["standing"] != "open" and policy in record["decisions"]:
                 gap = record["decisions"][policy] - record["result"]["objective"]
                 gaps.setdefault(record["behaviour"], []).append(gap)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"'{folder / 'steps.jsonl'}' is not what lbopt gap wrote: {error!r}") from None
+    except (OSError, ValueError, KeyError, TypeError) as wrong:
+        raise InputError(f"'{folder / 'steps.jsonl'}' is not what lbopt gap wrote: {wrong!r}") from None
     behaviour = policy if policy in gaps else "all behaviours"
     values = np.array(gaps.get(policy) or [gap for some in gaps.values() for gap in some], dtype=np.float64)
     if values.size == 0:

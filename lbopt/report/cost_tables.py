@@ -113,19 +113,17 @@ def _device_table(device: DeviceCost, outcome: CostOutcome) -> Table:
 
 
 def _saving_table(devices: Sequence[DeviceCost], outcome: CostOutcome, title: str) -> Table:
-    charges = {short: charge for short, charge in CHARGE_NAMES.items()}
-    rows = []
-    for device in devices:
-        for cost in device.points[1:]:
-            rows.append(
-                (
-                    f"{device.card.name}: {cost.point.label}",
-                    _with_ends(cost.figures["time_saved_share"], _PERCENT),
-                    _with_ends(cost.figures["throughput_gain_share"], _PERCENT),
-                    *(_with_ends(cost.energy_saved_by_charge[charge], _PERCENT) for charge in charges.values()),
-                    _with_ends(cost.figures["dollars_saved_share"], _PERCENT),
-                )
-            )
+    rows = [
+        (
+            f"{device.card.name}: {cost.point.label}",
+            _with_ends(cost.figures["time_saved_share"], _PERCENT),
+            _with_ends(cost.figures["throughput_gain_share"], _PERCENT),
+            *(_with_ends(cost.energy_saved_by_charge[charge], _PERCENT) for charge in CHARGE_NAMES.values()),
+            _with_ends(cost.figures["dollars_saved_share"], _PERCENT),
+        )
+        for device in devices
+        for cost in device.points[1:]
+    ]
     return Table(
         title=f"{title} {devices[0].points[0].point.label}",
         caption="Time and money for the same tokens. Energy depends on how the wait is charged: wait-idle draws idle "
@@ -135,7 +133,7 @@ def _saving_table(devices: Sequence[DeviceCost], outcome: CostOutcome, title: st
             "device: router",
             "time",
             "tokens / s gained",
-            *(f"energy, {short}" for short in charges),
+            *(f"energy, {short}" for short in CHARGE_NAMES),
             "USD",
         ),
         rows=rows,
@@ -143,22 +141,22 @@ def _saving_table(devices: Sequence[DeviceCost], outcome: CostOutcome, title: st
 
 
 def _what_if_table(outcome: CostOutcome) -> Table:
-    rows = []
-    for change, devices in [("as given", outcome.devices), *((w.change, w.devices) for w in outcome.what_if)]:
-        for device in devices:
-            for cost in device.points:
-                rows.append(
-                    (
-                        f"{change}: {device.card.name}, {cost.point.label}",
-                        numbers.whole(cost.point.num_workers),
-                        numbers.tokens(cost.point.imbalance),
-                        _with_ends(cost.figures["step_milliseconds"], numbers.fixed(2)),
-                        _with_ends(cost.figures["tokens_per_second"], numbers.tokens),
-                        _with_ends(cost.figures["wait_share"], _PERCENT),
-                        _with_ends(cost.figures["dollars_per_million"], numbers.fixed(2)),
-                        _with_ends(cost.figures["time_saved_share"], _PERCENT),
-                    )
-                )
+    fleets = [("as given", outcome.devices), *((w.change, w.devices) for w in outcome.what_if)]
+    rows = [
+        (
+            f"{change}: {device.card.name}, {cost.point.label}",
+            numbers.whole(cost.point.num_workers),
+            numbers.tokens(cost.point.imbalance),
+            _with_ends(cost.figures["step_milliseconds"], numbers.fixed(2)),
+            _with_ends(cost.figures["tokens_per_second"], numbers.tokens),
+            _with_ends(cost.figures["wait_share"], _PERCENT),
+            _with_ends(cost.figures["dollars_per_million"], numbers.fixed(2)),
+            _with_ends(cost.figures["time_saved_share"], _PERCENT),
+        )
+        for change, devices in fleets
+        for device in devices
+        for cost in device.points
+    ]
     return Table(
         title="What if",
         caption="Time saved is against the first router of the same fleet.",

@@ -1,8 +1,20 @@
 """What imbalance costs: milliseconds, tokens a second, joules and money of load points on devices."""
 
 from lbopt.studies.cost.config import CostConfig
-from lbopt.studies.cost.load_point import LoadPoint
+from lbopt.studies.cost.load_point import LEVEL, LoadPoint
 from lbopt.studies.cost.outcome import CostOutcome, DeviceCost, PointCost, WhatIf
-from lbopt.studies.cost.study import cost_of_points
+from lbopt.studies.cost.study import cost_of_points, run_cost
+from lbopt.studies.cost.what_if import Rerun
 
-__all__ = ["CostConfig", "CostOutcome", "DeviceCost", "LoadPoint", "PointCost", "WhatIf", "cost_of_points"]
+__all__ = [
+    "LEVEL",
+    "CostConfig",
+    "CostOutcome",
+    "DeviceCost",
+    "LoadPoint",
+    "PointCost",
+    "Rerun",
+    "WhatIf",
+    "cost_of_points",
+    "run_cost",
+]

@@ -86,7 +86,7 @@ class CostConfig:
             if value is not None and not 0 <= value < math.inf:
                 raise InputError(f"{name} is {value}; expected a finite number of zero or more")
         if not 1 <= self.overhead < math.inf:
-            raise InputError(f"overhead is {self.overhead}; a building uses at least the joules of its devices: 1 or more")
+            raise InputError(f"overhead is {self.overhead}; a building uses no less than its devices: 1 or more")
         if not 100 <= self.draws <= 100_000:
             raise InputError(f"draws are {self.draws}; expected 100 to 100000, fewer give no interval")
         if self.seed < 0:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,7 @@ from lbopt.exceptions import InputError
 from lbopt.hardware import make_step_time
 from lbopt.hardware.cards import DeviceCard, ModelCard, device_card, model_card
 from lbopt.hardware.quantity import Quantity
-from lbopt.hardware.step_time import Deployment, RooflineStepTime
-from lbopt.hardware.step_time.roofline_terms import roofline_form
+from lbopt.hardware.step_time import Deployment, RooflineStepTime, roofline_form
 from lbopt.studies.cost.config import CostConfig
 from lbopt.studies.cost.drawn_step import DrawnForm
 from lbopt.studies.cost.load_point import LoadPoint
@@ -64,7 +62,7 @@ class DeviceDraws:
         return np.minimum(idle, peak), peak
 
     def devices_per_worker(self, point: LoadPoint) -> int:
-        """Return what the user says, or the fewest devices, in powers of two, that hold a worker's weights and tokens."""
+        """Return what the user says, or the fewest devices, in powers of two, that hold weights and tokens."""
         if self.config.devices_per_worker is not None:
             return self.config.devices_per_worker
         capacity = _FILLED * self.card["memory_capacity"].value
@@ -90,8 +88,8 @@ class DeviceDraws:
     def law(self, devices: int) -> RooflineStepTime:
         """Return the roofline law with the cards' values."""
         return RooflineStepTime(
-            self.card,
             self.model,
+            self.card,
             Deployment(
                 devices_per_worker=devices,
                 expert_parallel=self.config.experts == "parallel",
@@ -106,17 +104,18 @@ class DeviceDraws:
             forms = [make_step_time(self.config.step_time).form(G, B)] * (self.config.draws + 1)
             return DrawnForm.of(forms, G, point.running)
         law = self.law(devices)
-        drawn = {name: self.of_quantity(name, quantity) for name, quantity in law.quantities.items()}
+        drawn = {name: self.of_quantity(name, quantity) for name, quantity in law.quantities().items()}
         forms = [
             roofline_form({name: float(values[i]) for name, values in drawn.items()}, law.model, law.deployment, G, B)
             for i in range(self.config.draws + 1)
         ]
         return DrawnForm.of(forms, G, point.running)
 
-    def parts_of_step(self, point: LoadPoint, devices: int) -> dict[str, Any]:
-        """Return the share of a mean step by what bounds it: memory, compute, collective, overhead; empty for others."""
+    def parts_of_step(self, point: LoadPoint, devices: int) -> dict[str, float]:
+        """Return what share of a mean step each kind binds, see `KINDS`; empty for laws that cannot say."""
         if self.config.step_time is not None:
             return {}
         running = np.full(point.num_workers, max(1, round(point.running)))
         loads = np.full(point.num_workers, point.max_load)
-        return self.law(devices).breakdown(loads, running).shares()
+        parts = self.law(devices).breakdown(loads, running)
+        return {kind: float(seconds / parts.seconds) for kind, seconds in parts.by_kind.items()}

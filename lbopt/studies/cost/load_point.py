@@ -17,6 +17,9 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.hardware.price import EXPONENT
 
+#: Label of the same work perfectly level.
+LEVEL = "perfectly level"
+
 #: Half of a 95 % interval in standard errors, for a mean over many batches.
 _HALF_WIDTH = 1.96
 

@@ -8,21 +8,45 @@ above the mean, e_G the expected maximum of G standard normals; so imbalance / G
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.policies import make_policy
 from lbopt.simulator import simulate
-from lbopt.studies.cost.load_point import LoadPoint
+from lbopt.studies.cost.load_point import LEVEL, LoadPoint
 from lbopt.studies.progress import Progress
 from lbopt.studies.scenario import Scenario
 from lbopt.studies.training import training_for
 from lbopt.theory.laws.normal_maximum import expected_maximum
 
-#: What may be changed, and the scenario's name for it.
-CHANGES = {"workers": "num_workers", "slots": "slots_per_worker"}
+#: What may be changed.
+CHANGES = ("workers", "slots")
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """What it takes to run routers again.
+
+    Parameters
+    ----------
+    scenario
+        Requests, fleet and arrivals as they were.
+    routers
+        Label of a load point -> what `make_policy` reads, and what it is told beside.
+    seeds
+        Of the runs.
+    """
+
+    scenario: Scenario
+    routers: Mapping[str, tuple[str, Mapping[str, Any]]]
+    seeds: tuple[int, ...]
+
+    def on(self, name: str, value: int, progress: Progress) -> list[LoadPoint]:
+        """Return the load points of all routers run on another fleet, and the first of them perfectly level."""
+        points = _run_again(replace(self, scenario=changed(self.scenario, name, value)), progress)
+        return [*points, points[0].balanced(LEVEL)]
 
 
 def parse_change(text: str) -> tuple[str, list[int]]:
@@ -42,7 +66,7 @@ def parse_change(text: str) -> tuple[str, list[int]]:
 def changed(scenario: Scenario, name: str, value: int) -> Scenario:
     """Return the scenario on another fleet, with requests in proportion to its slots."""
     before = scenario.num_workers * scenario.slots_per_worker
-    bigger = replace(scenario, **{CHANGES[name]: value})
+    bigger = replace(scenario, num_workers=value) if name == "workers" else replace(scenario, slots_per_worker=value)
     after = bigger.num_workers * bigger.slots_per_worker
     source = scenario.requests
     count = source.count if source.count is not None else (None if source.is_family else source.num_to_run)
@@ -56,15 +80,10 @@ def changed(scenario: Scenario, name: str, value: int) -> Scenario:
     return replace(bigger, requests=replace(source, count=asked, draw=draw), reveal_target=reveal)
 
 
-def run_again(
-    scenario: Scenario,
-    routers: Mapping[str, tuple[str, dict[str, Any]]],
-    seeds: Sequence[int],
-    progress: Progress,
-) -> list[LoadPoint]:
-    """Return the load point of every router on the scenario's fleet, over the seeds."""
+def _run_again(given_run: Rerun, progress: Progress) -> list[LoadPoint]:
+    scenario, seeds = given_run.scenario, given_run.seeds
     points = []
-    for label, (spec, given) in routers.items():
+    for label, (spec, given) in given_run.routers.items():
         runs: list[dict[str, Any]] = []
         for seed in seeds:
             policy = make_policy(spec, {name: value for name, value in given.items() if value is not None})
