@@ -76,19 +76,21 @@ class Quantity:
         except InputError as error:
             raise InputError(f"{what}: {error}") from None
 
-    def drawn(self, rng: np.random.Generator, count: int) -> NDArray[np.float64]:
-        """Return `count` draws between the ends, most often near the value.
+    def quantiles(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the numbers between the ends at these levels, float64 in [0, 1]; most of them lie near the value.
 
         Triangular in the logarithm, so that half and double are as far from the value; in the number itself where an
-        end is zero.
+        end is zero. Uniform levels give draws; equal levels for two quantities let both lean the same way.
         """
+        from scipy.stats import triang
+
         if self.low == self.high:
-            return np.full(count, float(self.value))
-        if self.low == 0:
-            return rng.triangular(self.low, self.value, self.high, count)
-        low, mode, high = (math.log(end) for end in (self.low, self.value, self.high))
-        drawn: NDArray[np.float64] = np.exp(rng.triangular(low, mode, high, count))
-        return drawn
+            return np.full(levels.shape, float(self.value))
+        low, mode, high = self.low, self.value, self.high
+        if self.low > 0:
+            low, mode, high = math.log(low), math.log(mode), math.log(high)
+        found: NDArray[np.float64] = triang.ppf(levels, (mode - low) / (high - low), low, high - low)
+        return np.exp(found) if self.low > 0 else found
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table that `from_dict` reads."""

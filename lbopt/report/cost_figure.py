@@ -59,13 +59,19 @@ def _device(axes: Axes, device: DeviceCost, index: int) -> None:
         return
     left = np.linspace(0, _WIDEST, 60)
     figure = level.figures["throughput_gain_share"]
-    for gain, width in ((figure.value, 1.6), (figure.low, 0.0), (figure.high, 0.0)):
+    for gain, width in ((figure.median, 1.6), (figure.low, 0.0), (figure.high, 0.0)):
         if width:
-            axes.plot(left, _gained(gain, left), linewidth=width, label=device.card.name, **line_style(index))
+            axes.plot(
+                left,
+                _gained(gain, left),
+                linewidth=width,
+                label=f"{device.card.name}, {device.law}",
+                **line_style(index),
+            )
     axes.fill_between(left, _gained(figure.low, left), _gained(figure.high, left), color=colour, alpha=0.15)
     for cost in device.points[1:]:
         x = cost.point.imbalance / today.point.imbalance
-        y = 1 + cost.figures["throughput_gain_share"].value
+        y = 1 + cost.figures["throughput_gain_share"].median
         axes.plot([x], [y], marker="*", markersize=9, color=colour)
         if index == 0:
             axes.annotate(cost.point.label, (x, y), xytext=(6, 4), textcoords="offset points", fontsize=8)

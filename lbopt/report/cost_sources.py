@@ -126,7 +126,7 @@ def _of_gap(folder: Path, router: str | None) -> CostSource:
     else:
         mean, error, states, behaviour = gap
         nearer = points[today].with_imbalance(max(0.0, points[today].imbalance - mean), NEXT_STEP)
-        chosen.append(replace(nearer, max_load_error=math.hypot(points[today].max_load_error, error / G)))
+        chosen.append(replace(nearer, max_load_error=error / G))
         notes.append(
             f"{NEXT_STEP}: {today} less its mean gap of {mean:,.0f} ± {error:,.0f} tokens (one standard error) in "
             f"{states} solved states under {behaviour}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from math import hypot
 from typing import Any
 
 from lbopt.report import numbers
@@ -14,14 +16,14 @@ from lbopt.studies.cost.outcome import PRICED, SAVED
 
 _SHARE = numbers.share
 _COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
-    ("step_milliseconds", "step = TPOT (ms)", numbers.fixed(2)),
-    ("tokens_per_second", "tokens / s", numbers.tokens),
+    ("step_milliseconds", "step = TPOT (ms)", numbers.three),
+    ("tokens_per_second", "tokens / s", numbers.three),
     ("wait_share", "waiting", numbers.fixed(1, 100, " %")),
-    ("kilowatts", "kW", numbers.fixed(2)),
-    ("joules_per_token", "J / token", numbers.fixed(3)),
+    ("kilowatts", "kW", numbers.three),
+    ("joules_per_token", "J / token", numbers.three),
     ("wait_energy_share", "energy of waiting", numbers.fixed(1, 100, " %")),
-    ("grams_per_million", "g CO₂ / M tokens", numbers.tokens),
-    ("dollars_per_million", "USD / M tokens", numbers.fixed(2)),
+    ("grams_per_million", "g CO₂ / M tokens", numbers.three),
+    ("dollars_per_million", "USD / M tokens", numbers.three),
 )
 _PERCENT = numbers.fixed(1, 100, " %")
 
@@ -47,6 +49,7 @@ def cost_csv(outcome: CostOutcome) -> list[dict[str, Any]]:
                 row: dict[str, Any] = {
                     "what_if": change,
                     "device": device.card.name,
+                    "law": device.law,
                     "devices_per_worker": device.devices_per_worker,
                     "router": point.label,
                     "workers": point.num_workers,
@@ -59,9 +62,11 @@ def cost_csv(outcome: CostOutcome) -> list[dict[str, Any]]:
                 }
                 for name in (*PRICED, *SAVED):
                     figure = cost.figures[name]
-                    row |= {name: figure.value, f"{name}_low": figure.low, f"{name}_high": figure.high}
+                    row |= {
+                        f"{name}_{part}" if part != "median" else name: value for part, value in asdict(figure).items()
+                    }
                 for short, charge in CHARGE_NAMES.items():
-                    row[f"joules_per_token_{short}"] = cost.joules_by_charge[charge].value
+                    row[f"joules_per_token_{short}"] = cost.joules_by_charge[charge].median
                 rows.append(row)
     return rows
 
@@ -77,7 +82,7 @@ def _points_table(points: Sequence[LoadPoint]) -> Table:
             (
                 point.label,
                 numbers.tokens(point.max_load)
-                + (f" ± {numbers.tokens(point.max_load_error)}" if point.max_load_error else ""),
+                + (f" ± {numbers.tokens(error)}" if (error := hypot(point.max_load_error, point.shared_error)) else ""),
                 numbers.tokens(point.mean_load),
                 numbers.tokens(point.imbalance),
                 numbers.fixed(1)(point.running),
@@ -91,13 +96,12 @@ def _points_table(points: Sequence[LoadPoint]) -> Table:
 def _device_table(device: DeviceCost, outcome: CostOutcome) -> Table:
     config, G = outcome.config, device.points[0].point.num_workers
     columns = [c for c in _COLUMNS if c[0] != "grams_per_million" or config.carbon is not None]
-    law = f"step time {config.step_time}" if config.step_time else f"roofline of {config.model}"
     parts = ", ".join(f"{kind} {_PERCENT(share)}" for kind, share in device.bound.items() if share > 0)
     interval = "; constants as they stand" if config.step_time else ""
     return Table(
         title=f"{device.card.title}: {G} workers × {device.devices_per_worker} = "
-        f"{G * device.devices_per_worker} devices (each a {device.card.part}), {law}",
-        caption=f"In brackets: where 90 % of {config.draws:,} draws of the constants lie{interval}."
+        f"{G * device.devices_per_worker} devices (each a {device.card.part}), {config.model} by {device.law}",
+        caption=f"Medians; in brackets, where 90 % of {config.draws:,} draws of the constants lie{interval}."
         + (f" Of {device.points[0].point.label}'s step: {parts}." if parts else "")
         + (
             " The constants were measured on the machine."
@@ -115,7 +119,7 @@ def _device_table(device: DeviceCost, outcome: CostOutcome) -> Table:
 def _saving_table(devices: Sequence[DeviceCost], outcome: CostOutcome, title: str) -> Table:
     rows = [
         (
-            f"{device.card.name}: {cost.point.label}",
+            f"{device.card.name}, {device.law}: {cost.point.label}",
             _with_ends(cost.figures["time_saved_share"], _PERCENT),
             _with_ends(cost.figures["throughput_gain_share"], _PERCENT),
             *(_with_ends(cost.energy_saved_by_charge[charge], _PERCENT) for charge in CHARGE_NAMES.values()),
@@ -130,7 +134,7 @@ def _saving_table(devices: Sequence[DeviceCost], outcome: CostOutcome, title: st
         "power at the barrier, split goes by the share of the heaviest load, share by that to the power 0.7. A minus "
         "sign is a cost.",
         headers=(
-            "device: router",
+            "device, law: router",
             "time",
             "tokens / s gained",
             *(f"energy, {short}" for short in CHARGE_NAMES),
@@ -144,13 +148,13 @@ def _what_if_table(outcome: CostOutcome) -> Table:
     fleets = [("as given", outcome.devices), *((w.change, w.devices) for w in outcome.what_if)]
     rows = [
         (
-            f"{change}: {device.card.name}, {cost.point.label}",
+            f"{change}: {device.card.name}, {device.law}, {cost.point.label}",
             numbers.whole(cost.point.num_workers),
             numbers.tokens(cost.point.imbalance),
-            _with_ends(cost.figures["step_milliseconds"], numbers.fixed(2)),
-            _with_ends(cost.figures["tokens_per_second"], numbers.tokens),
+            _with_ends(cost.figures["step_milliseconds"], numbers.three),
+            _with_ends(cost.figures["tokens_per_second"], numbers.three),
             _with_ends(cost.figures["wait_share"], _PERCENT),
-            _with_ends(cost.figures["dollars_per_million"], numbers.fixed(2)),
+            _with_ends(cost.figures["dollars_per_million"], numbers.three),
             _with_ends(cost.figures["time_saved_share"], _PERCENT),
         )
         for change, devices in fleets
@@ -161,7 +165,7 @@ def _what_if_table(outcome: CostOutcome) -> Table:
         title="What if",
         caption="Time saved is against the first router of the same fleet.",
         headers=(
-            "fleet: device, router",
+            "fleet: device, law, router",
             "workers",
             "imbalance (tokens)",
             "step (ms)",
@@ -175,6 +179,5 @@ def _what_if_table(outcome: CostOutcome) -> Table:
 
 
 def _with_ends(figure: Figure, form: numbers.Format) -> str:
-    text = form(figure.value)
-    low, high = form(figure.low), form(figure.high)
+    text, low, high = (form(value) for value in (figure.median, figure.low, figure.high))
     return text if text == low == high else f"{text} ({low} … {high})".replace(" % …", " …")

@@ -25,6 +25,16 @@ def fixed(digits: int, factor: float = 1.0, unit: str = "") -> Format:
     return form
 
 
+def three(value: float | None) -> str:
+    """Show three digits that count, thousands separated: what a figure with a wide interval deserves."""
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    if value == 0:
+        return "0"
+    digits = 2 - math.floor(math.log10(abs(value)))
+    return fixed(max(0, digits))(round(value, digits))
+
+
 tokens = fixed(0)
 milliseconds = fixed(2, 1e3)
 microseconds = fixed(1)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.hardware import StepTime
+from lbopt.hardware.step_time import ExplainedStepTime, kinds_of
 from lbopt.kernels.simulation.tables import Rows
 from lbopt.simulator.setting import SimulationSetting
 
@@ -34,6 +36,7 @@ STEP_COLUMNS: dict[str, str] = {
     "free_slots": "slots free at the decision before the step",
     "real_choice": "1 where two feasible placements of that decision differ",
     "over_capacity": "workers above their KV capacity during the step",
+    "bound": "place in KINDS of what binds the step, memory or compute or ...; -1 where the law does not say",
 }
 
 
@@ -44,10 +47,12 @@ class Recorder:
     setting: SimulationSetting
     keep_loads: bool
     fixed_seconds: float = field(init=False)
+    law: StepTime = field(init=False)
     _parts: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.fixed_seconds = self.setting.form.fixed
+        self.law = self.setting.law
 
     def take(self, rows: Rows, count: int) -> None:
         """Take the first `count` rows."""
@@ -63,6 +68,9 @@ class Recorder:
             "read_min": read.min(axis=1),
             "watts": self.setting.power.fleet_watts(read, seconds, self.fixed_seconds, active),
         }
+        part["bound"] = np.full(count, -1)
+        if isinstance(self.law, ExplainedStepTime):
+            part["bound"] = kinds_of(self.law.breakdown(barrier, rows.running[:count]).kind)
         source = "post" if self.setting.event_order == "paper" else "barrier"
         part["read_max"] = part[f"{source}_max"]
         part["read_sum"] = part[f"{source}_sum"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.hardware.step_time import KINDS
 from lbopt.model import Trace
 from lbopt.policies.ledger import STANDINGS, Ledger
 from lbopt.simulator.metrics import Metrics, Window, default_window, measure
@@ -105,6 +106,5 @@ class Run:
         """Return one row per step."""
         import pandas as pd
 
-        return pd.DataFrame(
-            {"step": np.arange(1, self.num_steps + 1)} | {name: self.steps[name] for name in STEP_COLUMNS}
-        )
+        columns = {"step": np.arange(1, self.num_steps + 1)} | {name: self.steps[name] for name in STEP_COLUMNS}
+        return pd.DataFrame(columns | {"bound": np.array([*KINDS, ""])[self.steps["bound"]]})

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
+from lbopt.hardware.step_time import ExplainedStepTime
 from lbopt.kernels.simulation import tables
 from lbopt.kernels.simulation.tables import Requests, Rows, Setting, State
 from lbopt.model import Trace
@@ -80,7 +81,7 @@ def simulate(
     requests = requests_of(trace, policy, setting, seed)
     state = fresh_state(setting.fleet, requests)
     recorder = Recorder(setting, keep_loads)
-    rules, rows = setting_of(policy, setting, len(trace)), _rows_for(setting.fleet.num_workers)
+    rules, rows = setting_of(policy, setting, len(trace)), _rows_for(setting)
     observer = Observer(requests, rules, state, forecaster_of(policy, trace, training))
     loop = _Loop(policy, requests, rules, state, rows, observer, progress)
     pauses = deque([] if look_at is None else look_at.tolist())
@@ -210,8 +211,9 @@ class _Loop:
         return np.asarray(self._policy.decide(observation))
 
 
-def _rows_for(num_workers: int) -> Rows:
-    return fresh_rows(num_workers, max(64, min(ROWS_PER_CHUNK, _CHUNK_BYTES // (16 * num_workers))))
+def _rows_for(setting: SimulationSetting) -> Rows:
+    num_workers, explained = setting.fleet.num_workers, isinstance(setting.law, ExplainedStepTime)
+    return fresh_rows(num_workers, max(64, min(ROWS_PER_CHUNK, _CHUNK_BYTES // (16 * num_workers))), explained)
 
 
 def _request_columns(requests: Requests, state: State, recorder: Recorder) -> dict[str, NDArray[Any]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.hardware.cards.calibration import Calibration
 from lbopt.hardware.cards.device import DeviceCard
 from lbopt.hardware.cards.model import ModelCard
 from lbopt.spec import unknown
@@ -42,6 +43,16 @@ def device_card(name_or_path: str | Path) -> DeviceCard:
 def model_card(name_or_path: str | Path) -> ModelCard:
     """Return the card of a model; names, files and errors as in `device_card`."""
     return ModelCard.from_dict(*_read("model", model_names(), name_or_path))
+
+
+def calibrations() -> list[Calibration]:
+    """Return the calibrations that come with lbopt."""
+    return [Calibration.from_dict(*_read("calibration", _names("calibrations"), n)) for n in _names("calibrations")]
+
+
+def calibration_of(device: str, model: str) -> Calibration | None:
+    """Return the calibration of a model on a device, by the names of their cards, or None."""
+    return next((one for one in calibrations() if (one.device, one.model) == (device, model)), None)
 
 
 def _names(folder: str) -> list[str]:

@@ -3,10 +3,10 @@
 from lbopt.hardware.step_time.affine import AffineStepTime
 from lbopt.hardware.step_time.barrier_form import BarrierForm
 from lbopt.hardware.step_time.experts import ExpertStepTime, expected_active
-from lbopt.hardware.step_time.law import StepTime
+from lbopt.hardware.step_time.law import ExplainedStepTime, StepTime
 from lbopt.hardware.step_time.mean_term import MeanTermStepTime
 from lbopt.hardware.step_time.roofline import RooflineStepTime
-from lbopt.hardware.step_time.roofline_breakdown import KINDS, Breakdown
+from lbopt.hardware.step_time.roofline_breakdown import KINDS, Breakdown, kinds_of
 from lbopt.hardware.step_time.roofline_terms import Deployment, roofline_form
 from lbopt.hardware.step_time.table import STEP_TIMES, make_step_time
 
@@ -18,10 +18,12 @@ __all__ = [
     "Breakdown",
     "Deployment",
     "ExpertStepTime",
+    "ExplainedStepTime",
     "MeanTermStepTime",
     "RooflineStepTime",
     "StepTime",
     "expected_active",
+    "kinds_of",
     "make_step_time",
     "roofline_form",
 ]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lbopt.hardware.step_time.barrier_form import BarrierForm
+from lbopt.hardware.step_time.roofline_breakdown import Breakdown
 
 
 class StepTime(Protocol):
@@ -19,3 +23,11 @@ class StepTime(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """Return the law as plain data, for `run.json`."""
+
+
+@runtime_checkable
+class ExplainedStepTime(StepTime, Protocol):
+    """A step-time law that can say where the seconds of a step go."""
+
+    def breakdown(self, loads: NDArray[Any], running: NDArray[np.int64]) -> Breakdown:
+        """Return the parts of steps; `loads` and `running` are (..., G)."""

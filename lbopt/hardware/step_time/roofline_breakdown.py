@@ -72,3 +72,10 @@ def break_down(terms: RooflineTerms, loads: NDArray[Any], running: NDArray[np.in
     by_kind["collective"] += sent["reductions"] + sent["exchange"]
     by_kind["overhead"] += overhead
     return Breakdown(parts | sent | {"overhead": overhead}, by_kind)
+
+
+def kinds_of(names: NDArray[np.str_]) -> NDArray[np.int64]:
+    """Return the places of kinds in `KINDS`."""
+    order = np.argsort(KINDS)
+    places: NDArray[np.int64] = order[np.searchsorted(np.array(KINDS)[order], names)]
+    return places

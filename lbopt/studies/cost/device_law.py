@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import make_step_time
-from lbopt.hardware.cards import DeviceCard, ModelCard, device_card, model_card
+from lbopt.hardware.cards import DeviceCard, ModelCard, calibration_of, device_card, model_card
 from lbopt.hardware.quantity import Quantity
 from lbopt.hardware.step_time import Deployment, RooflineStepTime, roofline_form
 from lbopt.studies.cost.config import CostConfig
@@ -21,7 +21,11 @@ Values = NDArray[np.float64]
 
 #: Share of the memory that weights and tokens may fill; the rest is for activations and the engine.
 _FILLED = 0.9
-_MOST_DEVICES = 1024
+
+#: Constants of a card that are drawn together.
+_RATES = ("memory_bandwidth", "flops_16bit", "flops_8bit")
+
+ROOFLINE, PUBLISHED = "roofline", "published slope"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,9 +42,14 @@ class DeviceDraws:
         return cls(config, device_card(device), model_card(config.model))
 
     def of_quantity(self, name: str, quantity: Quantity) -> Values:
-        """Return D + 1 values; the same constant of the same card is drawn alike in every study of one seed."""
-        rng = np.random.default_rng([self.config.seed, zlib.crc32(f"{self.card.name} {name}".encode())])
-        return np.concatenate([[quantity.value], quantity.drawn(rng, self.config.draws)])
+        """Return D + 1 values; the same constant of the same card is drawn alike in every study of one seed.
+
+        Bandwidth and arithmetic lean the same way: whether a device is a package or one die of it, the better board or
+        the lesser one, decides both.
+        """
+        leans = _RATES if name in _RATES else name
+        rng = np.random.default_rng([self.config.seed, zlib.crc32(f"{self.card.name} {leans}".encode())])
+        return np.concatenate([[quantity.value], quantity.quantiles(rng.random(self.config.draws))])
 
     def of_constant(self, name: str) -> Values:
         """Return draws of a constant of the card, NaN where it has none."""
@@ -69,10 +78,10 @@ class DeviceDraws:
         devices = 1
         while self.bytes_per_device(point, devices) > capacity:
             devices *= 2
-            if devices > _MOST_DEVICES:
+            if devices > self.model["heads"]:
                 raise InputError(
-                    f"a worker of {self.model.name} with {point.mean_load:,.0f} tokens does not fit on "
-                    f"{_MOST_DEVICES} {self.card.name}; give a smaller load, or --devices-per-worker"
+                    f"a worker of {self.model.name} that holds {point.max_load:,.0f} tokens fits on no number of "
+                    f"{self.card.name} devices; give a smaller load, or --devices-per-worker to price it all the same"
                 )
         return devices
 
@@ -85,7 +94,7 @@ class DeviceDraws:
         tokens = point.max_load * self.model.kv_values_per_token * kv / copies
         return weight * (self.model.common_parameters / devices + of_experts / holders) + tokens
 
-    def law(self, devices: int) -> RooflineStepTime:
+    def roofline(self, devices: int) -> RooflineStepTime:
         """Return the roofline law with the cards' values."""
         return RooflineStepTime(
             self.model,
@@ -97,13 +106,34 @@ class DeviceDraws:
             ),
         )
 
-    def form(self, point: LoadPoint, devices: int) -> DrawnForm:
-        """Return the step-time form of the fleet of `point` under every draw."""
-        G, B = point.num_workers, point.slots_per_worker
+    @property
+    def laws(self) -> list[str]:
+        """Names of the step-time laws to price by: what the user gave, or the roofline and what was published."""
         if self.config.step_time is not None:
-            forms = [make_step_time(self.config.step_time).form(G, B)] * (self.config.draws + 1)
-            return DrawnForm.of(forms, G, point.running)
-        law = self.law(devices)
+            return [self.config.step_time]
+        return [ROOFLINE] + ([PUBLISHED] if calibration_of(self.card.name, self.model.name) else [])
+
+    def form(self, law: str, point: LoadPoint, devices: int) -> DrawnForm:
+        """Return the step-time form of the fleet of `point` under every draw."""
+        if law == ROOFLINE:
+            return self._roofline_form(point, devices)
+        if law == PUBLISHED:
+            return self._published_form(point)
+        form = make_step_time(law).form(point.num_workers, point.slots_per_worker)
+        return DrawnForm.of([form] * (self.config.draws + 1), point.num_workers, point.running)
+
+    def _published_form(self, point: LoadPoint) -> DrawnForm:
+        """Return the law whose balanced step is the published one at the mean load of `point`."""
+        known = calibration_of(self.card.name, self.model.name)
+        assert known is not None, "asked for only where there is one"
+        per_token = self.of_quantity("per_token", known.per_token)
+        balanced = self.of_quantity("balanced_step", known.balanced_step)
+        level = np.maximum(0.0, balanced - per_token * point.mean_load)
+        return DrawnForm(level, per_token, np.zeros_like(per_token))
+
+    def _roofline_form(self, point: LoadPoint, devices: int) -> DrawnForm:
+        G, B = point.num_workers, point.slots_per_worker
+        law = self.roofline(devices)
         drawn = {name: self.of_quantity(name, quantity) for name, quantity in law.quantities().items()}
         forms = [
             roofline_form({name: float(values[i]) for name, values in drawn.items()}, law.model, law.deployment, G, B)
@@ -111,11 +141,11 @@ class DeviceDraws:
         ]
         return DrawnForm.of(forms, G, point.running)
 
-    def parts_of_step(self, point: LoadPoint, devices: int) -> dict[str, float]:
+    def parts_of_step(self, law: str, point: LoadPoint, devices: int) -> dict[str, float]:
         """Return what share of a mean step each kind binds, see `KINDS`; empty for laws that cannot say."""
-        if self.config.step_time is not None:
+        if law != ROOFLINE:
             return {}
         running = np.full(point.num_workers, max(1, round(point.running)))
         loads = np.full(point.num_workers, point.max_load)
-        parts = self.law(devices).breakdown(loads, running)
+        parts = self.roofline(devices).breakdown(loads, running)
         return {kind: float(seconds / parts.seconds) for kind, seconds in parts.by_kind.items()}

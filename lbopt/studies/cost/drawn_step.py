@@ -64,9 +64,16 @@ class DrawnForm:
             per_mean_token=np.array([form.per_mean_token for form in forms]),
         )
 
-    def step(self, point: LoadPoint, normal: Values) -> DrawnStep:
-        """Return the mean step at `point`; `normal`, float64 (D,), are the standard errors that its maximum is off."""
-        heaviest = np.maximum(point.max_load + point.max_load_error * normal, point.mean_load)
+    def step(self, point: LoadPoint, own: Values, shared: Values) -> DrawnStep:
+        """Return the mean step at `point`.
+
+        Parameters
+        ----------
+        own, shared
+            float64 (D,), standard errors that its heaviest load is off, by itself and as that of the first point is.
+        """
+        off = point.max_load_error * own + point.shared_error * shared
+        heaviest = np.maximum(point.max_load + off, point.mean_load)
         waited = self.per_token * (heaviest - point.mean_load)
         together = (self.per_token + self.per_mean_token) * point.mean_load
         return DrawnStep(seconds=self.level + together + waited, waited_seconds=waited)

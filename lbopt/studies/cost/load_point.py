@@ -36,6 +36,8 @@ class LoadPoint:
         G and B.
     max_load, max_load_error
         Mean over steps of the heaviest load, tokens, and its standard error (0 where it is exact or unknown).
+    shared_error
+        Standard error that it shares with the first point of its study, because it is computed from that one.
     mean_load
         Mean over steps and workers, tokens.
     running
@@ -57,6 +59,7 @@ class LoadPoint:
     share: float
     duty: float
     max_load_error: float = 0.0
+    shared_error: float = 0.0
     longest_wait: int | None = None
 
     def __post_init__(self) -> None:
@@ -64,7 +67,13 @@ class LoadPoint:
             raise InputError(
                 f"a fleet of {self.num_workers} workers with {self.slots_per_worker} slots; expected at least 1 of both"
             )
-        for name, least in (("max_load", 0.0), ("mean_load", 0.0), ("running", 0.0), ("max_load_error", 0.0)):
+        for name, least in (
+            ("max_load", 0.0),
+            ("mean_load", 0.0),
+            ("running", 0.0),
+            ("max_load_error", 0.0),
+            ("shared_error", 0.0),
+        ):
             value = getattr(self, name)
             if not math.isfinite(value) or value < least:
                 raise InputError(f"{name.replace('_', ' ')} is {value:g}; expected a finite number of zero or more")
@@ -84,17 +93,25 @@ class LoadPoint:
     def balanced(self, label: str) -> LoadPoint:
         """Return the same work perfectly level: what no router can beat at this mean load."""
         return replace(
-            self, label=label, max_load=self.mean_load, max_load_error=0.0, share=1.0, duty=1.0, longest_wait=None
+            self,
+            label=label,
+            max_load=self.mean_load,
+            max_load_error=0.0,
+            shared_error=0.0,
+            share=1.0,
+            duty=1.0,
+            longest_wait=None,
         )
 
     def with_imbalance(self, imbalance: float, label: str) -> LoadPoint:
-        """Return the same work at another imbalance (tokens); shares move in proportion towards level or away."""
+        """Return the same work at another imbalance, tokens; shares move in proportion, the error is this point's."""
         ratio = imbalance / self.imbalance if self.imbalance > 0 else 0.0
         return replace(
             self,
             label=label,
             max_load=self.mean_load + imbalance / self.num_workers,
-            max_load_error=self.max_load_error * ratio,
+            max_load_error=0.0,
+            shared_error=self.max_load_error,
             share=max(0.0, 1 - (1 - self.share) * ratio),
             duty=max(0.0, 1 - (1 - self.duty) * ratio),
             longest_wait=None,

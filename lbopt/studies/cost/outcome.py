@@ -35,9 +35,10 @@ class PointCost:
 
 @dataclass(frozen=True, slots=True)
 class DeviceCost:
-    """All load points on one device; shares are of the cards' values, where the step is split into parts."""
+    """All load points on one device under one step-time law."""
 
     card: DeviceCard
+    law: str
     devices_per_worker: int
     points: list[PointCost]
     #: what the parts of today's step are bound by: kind -> share of the step, by the cards' values

@@ -85,23 +85,33 @@ def cost_of_points(points: Sequence[LoadPoint], config: CostConfig) -> tuple[lis
                 f"{name}: {needed / 1e9:,.0f} GB of weights and tokens would be on each device, which has "
                 f"{capacity / 1e9:,.0f} GB"
             )
-        priced = [_price(device, point, device.form(point, count), count) for point in points]
-        costs.append(
-            DeviceCost(
-                card=device.card,
-                devices_per_worker=count,
-                points=[_cost(point, mine, priced[0]) for point, mine in zip(points, priced, strict=True)],
-                bound=device.parts_of_step(points[0], count),
+        for law in device.laws:
+            shared = _normal(config, points[0])
+            priced = [_price(device, point, device.form(law, point, count), count, shared) for point in points]
+            costs.append(
+                DeviceCost(
+                    card=device.card,
+                    law=law,
+                    devices_per_worker=count,
+                    points=[_cost(point, mine, priced[0]) for point, mine in zip(points, priced, strict=True)],
+                    bound=device.parts_of_step(law, points[0], count),
+                )
             )
-        )
     return costs, notes
 
 
-def _price(device: DeviceDraws, point: LoadPoint, form: DrawnForm, devices: int) -> dict[str, StepPrice]:
+def _normal(config: CostConfig, point: LoadPoint) -> Values:
+    """Return D + 1 standard normals that are the point's own, the first of them 0."""
+    rng = np.random.default_rng([config.seed, zlib.crc32(point.label.encode())])
+    return np.concatenate([[0.0], rng.standard_normal(config.draws)])
+
+
+def _price(
+    device: DeviceDraws, point: LoadPoint, form: DrawnForm, devices: int, shared: Values
+) -> dict[str, StepPrice]:
     """Return the point's prices under every charge of waiting, the configured one first."""
     config = device.config
-    rng = np.random.default_rng([config.seed, zlib.crc32(point.label.encode())])
-    step = form.step(point, np.concatenate([[0.0], rng.standard_normal(config.draws)]))
+    step = form.step(point, _normal(config, point), shared)
     idle, peak = device.watts
     fleet = FleetConstants(
         seconds=step.seconds,

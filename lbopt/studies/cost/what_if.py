@@ -102,5 +102,6 @@ def by_order_statistics(point: LoadPoint, workers: int) -> LoadPoint:
     if point.num_workers < 2:
         raise InputError("one worker has no imbalance from which that of more could follow; give loads of two or more")
     ratio = expected_maximum(workers) / expected_maximum(point.num_workers)
-    other = replace(point, num_workers=workers)
-    return other.with_imbalance(workers * (point.max_load - point.mean_load) * ratio, point.label)
+    return replace(point, num_workers=workers).with_imbalance(
+        workers * (point.max_load - point.mean_load) * ratio, point.label
+    )
