@@ -15,6 +15,7 @@ import typer
 from lbopt import __version__
 from lbopt.cli.check import check
 from lbopt.cli.gap import gap
+from lbopt.cli.hardware import app as hardware
 from lbopt.cli.library import app as library
 from lbopt.cli.predict import predict
 from lbopt.cli.race import race
@@ -45,6 +46,7 @@ app.command()(check)
 app.command()(rerun)
 app.add_typer(traces, name="traces")
 app.add_typer(library, name="library")
+app.add_typer(hardware, name="hardware")
 app.add_typer(study, name="study")
 
 

@@ -24,7 +24,8 @@ DEVICES = {name: device_card(name) for name in device_names()}
 MODELS = {name: model_card(name) for name in model_names()}
 LINE = re.compile(
     r"^    (?P<device>\S+) +(?P<bandwidth>[\d.]+) TB/s +(?P<peak>[\d.]+) ms +\* (?P<reached>[\d.]+) += "
-    r"(?P<read>[\d.]+) ms +(?P<flops>[\d.]+) TFLOP/s \* (?P<computed>[\d.]+) += (?P<compute>[\d.]+) ms  (?P<bound>memory|compute)$",
+    r"(?P<read>[\d.]+) ms +(?P<flops>[\d.]+) TFLOP/s \* (?P<computed>[\d.]+) += (?P<compute>[\d.]+) ms"
+    r"  (?P<bound>memory|compute)$",
     re.MULTILINE,
 )
 EXAMPLE = [match.groupdict() for match in LINE.finditer(roofline.__doc__)]

@@ -190,5 +190,5 @@ class RooflineStepTime:
 
     def _not_needed(self, name: str) -> str:
         if name in ("flops_8bit", "link_bandwidth", "collective_latency", "attention_call"):
-            return "; this deployment does not use it"
+            return " (this deployment does not use it)"
         return ""
