@@ -125,11 +125,12 @@ def model_tables(card: ModelCard) -> list[Table]:
         ("parameters, all", f"{card.total_parameters:,}"),
         ("parameters, used by a token", f"{card.active_parameters:,}"),
         ("parameters, read by every worker", f"{card.common_parameters:,}"),
-        ("one expert of one layer", f"{card.expert_parameters:,}, or {card.expert_parameters * weights:,.0f} B"),
+        ("parameters, one expert of one layer", f"{card.expert_parameters:,}"),
+        ("bytes of it", f"{card.expert_parameters * weights:,.0f}"),
     ]
     return [
         Table(f"architecture of {card.name}", card.source, ("integer", "value", "entry", "meaning"), integers),
-        Table("what follows from it", card.note, ("", "value"), derived if card["experts"] else derived[:-1]),
+        Table("what follows from it", card.note, ("", "value"), derived if card["experts"] else derived[:-2]),
         quantity_table("beside it", "Sources are below.", card.quantities, QUANTITIES),
     ]
 
