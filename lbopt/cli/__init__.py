@@ -16,6 +16,7 @@ from lbopt import __version__
 from lbopt.cli.check import check
 from lbopt.cli.cost import cost
 from lbopt.cli.gap import gap
+from lbopt.cli.hardware import app as hardware
 from lbopt.cli.library import app as library
 from lbopt.cli.predict import predict
 from lbopt.cli.race import race
@@ -47,6 +48,7 @@ app.command()(cost)
 app.command()(rerun)
 app.add_typer(traces, name="traces")
 app.add_typer(library, name="library")
+app.add_typer(hardware, name="hardware")
 app.add_typer(study, name="study")
 
 

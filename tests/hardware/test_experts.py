@@ -90,7 +90,7 @@ def test_fewer_experts_are_faster():
 
 def test_the_text_form():
     law = make_step_time("experts")
-    assert make_step_time(law.name).form(1, 1).fixed == law.form(1, 1).fixed
+    assert make_step_time(law.name) == law == ExpertStepTime.of_eldr()
     assert make_step_time("experts:layers=94,other=0.01").describe()["layers"] == 94
     assert law.describe()["kind"] == "experts"
 

@@ -69,7 +69,7 @@ def _read(kind: str, names: list[str], name_or_path: str | Path) -> tuple[dict[s
         elif name in names:
             text = files("lbopt.hardware.cards").joinpath(f"{kind}s", f"{name}.toml").read_text(encoding="utf-8")
         else:
-            raise unknown(kind, name, names, remark="; a file of your own is named by its path, which ends in .toml")
+            raise unknown(kind, name, names, remark=" (a card of your own is named by its path, which ends in .toml)")
         return tomllib.loads(text), name
     except OSError as error:
         raise InputError(f"cannot read the {kind} card '{name}': {error.strerror or error}") from None

@@ -57,6 +57,12 @@ def expected_active(
     return total
 
 
+def number_text(value: float) -> str:
+    """Return the shortest text that is read back as the same number."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
+
+
 @dataclass(frozen=True, slots=True)
 class ExpertStepTime:
     """Seconds of a step from requests, tokens and active experts, of workers that hold all experts themselves.
@@ -108,11 +114,15 @@ class ExpertStepTime:
     @property
     def name(self) -> str:
         """As users name it; a gate has no text."""
-        return (
-            f"experts:other={self.other_seconds:g},per_request={self.seconds_per_request:g},"
-            f"per_token={self.seconds_per_token:g},layer={self.layer_seconds:g},per_expert={self.seconds_per_expert:g},"
-            f"layers={self.layers},experts={self.experts},chosen={self.experts_per_token}"
-        )
+        reals = {
+            "other": self.other_seconds,
+            "per_request": self.seconds_per_request,
+            "per_token": self.seconds_per_token,
+            "layer": self.layer_seconds,
+            "per_expert": self.seconds_per_expert,
+        }
+        text = ",".join(f"{option}={number_text(value)}" for option, value in reals.items())
+        return f"experts:{text},layers={self.layers},experts={self.experts},chosen={self.experts_per_token}"
 
     def form(self, num_workers: int, slots_per_worker: int) -> BarrierForm:
         """Return the barrier form with the expected number of active experts of each batch."""

@@ -49,6 +49,7 @@ from lbopt.hardware.cards.model import ModelCard
 from lbopt.hardware.quantity import Quantity
 from lbopt.hardware.step_time.affine import AffineStepTime
 from lbopt.hardware.step_time.barrier_form import BarrierForm
+from lbopt.hardware.step_time.experts import number_text
 from lbopt.hardware.step_time.roofline_breakdown import Breakdown, break_down
 from lbopt.hardware.step_time.roofline_terms import Deployment, RooflineTerms, roofline_terms
 from lbopt.spec import unknown
@@ -70,12 +71,15 @@ class RooflineStepTime:
         How the one stands on the other.
     replaced
         Constants to be taken instead of those of the cards, by the names of `quantities`.
+    cards
+        What device and model are called in `name`, where that is not by their own names: paths of files.
     """
 
     model: ModelCard
     device: DeviceCard
     deployment: Deployment = field(default_factory=Deployment)
     replaced: Mapping[str, float] = field(default_factory=dict)
+    cards: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         known = self._needed()
@@ -91,14 +95,16 @@ class RooflineStepTime:
 
     @property
     def name(self) -> str:
-        """As users name it; a card read from a file goes by its own name."""
+        """As users name it."""
         put = self.deployment
-        parts = [f"device={self.device.name}", f"model={self.model.name}", f"tp={put.devices_per_worker}"]
-        parts.append(f"experts={'parallel' if put.expert_parallel else 'local'}")
+        device, model = self.cards or (self.device.name, self.model.name)
+        experts = "parallel" if put.expert_parallel else "local"
+        parts = [f"device={device}", f"model={model}", f"tp={put.devices_per_worker}", f"experts={experts}"]
         for option, value in (("kv_bytes", put.kv_bytes), ("weight_bytes", put.weight_bytes)):
-            parts += [] if value is None else [f"{option}={value:g}"]
+            parts += [] if value is None else [f"{option}={number_text(value)}"]
         parts += [] if put.query_tokens == 1 else [f"query_tokens={put.query_tokens}"]
-        return "roofline:" + ",".join([*parts, *(f"{name}={value:g}" for name, value in self.replaced.items())])
+        parts += [f"{name}={number_text(value)}" for name, value in self.replaced.items()]
+        return "roofline:" + ",".join(parts)
 
     def quantities(self) -> dict[str, Quantity]:
         """Return the constants of the cards that the law uses and nobody has fixed, by name, with their ends."""
@@ -190,5 +196,5 @@ class RooflineStepTime:
 
     def _not_needed(self, name: str) -> str:
         if name in ("flops_8bit", "link_bandwidth", "collective_latency", "attention_call"):
-            return "; this deployment does not use it"
+            return " (this deployment does not use it)"
         return ""

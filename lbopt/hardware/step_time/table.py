@@ -64,7 +64,7 @@ def roofline(
     }
     deployment = Deployment(tp, experts == "parallel", kv_bytes, weight_bytes, query_tokens)
     replaced = {name: value for name, value in given.items() if value is not None}
-    return RooflineStepTime(model_card(model), device_card(device), deployment, replaced)
+    return RooflineStepTime(model_card(model), device_card(device), deployment, replaced, (device, model))
 
 
 _ELDR = ExpertStepTime.of_eldr()
