@@ -4,7 +4,7 @@ The rule, stated with every answer: law A is told from law B where the mean of d
 both by its 95 % Student interval and by the exact test that flips the signs of the d_i in all ways (two-sided 5 %).
 The second needs no normal errors, and at least six rows: with five, no data can reach 5 %. Both take rows as
 independent, which errors that share their other rows are not quite; and the law that leads was picked by looking.
-So "told apart" is a weak word here, and "not told apart" a strong one.
+So "told apart" is weaker than 5 % sounds, and "not told apart" says nothing of which law is true.
 """
 
 from __future__ import annotations
