@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from lbopt.hardware.fit import Calibration, GroupCalibration, LawFit, Variable
 from lbopt.hardware.fit.law import Role
@@ -23,6 +26,9 @@ _LAW_COLOURS = {
     "heaviest": COLOURS[0],
 }
 
+_OBSERVED = "observed"
+_DOT: dict[str, Any] = {"color": "black", "marker": "o", "linestyle": "", "markersize": 4.5}
+
 
 def law_figure(calibration: Calibration) -> Figure:
     """Return the rows against x, or against the heaviest load where there is no x, with the laws of that column."""
@@ -31,7 +37,7 @@ def law_figure(calibration: Calibration) -> Figure:
     rows = -(-len(groups) // columns)
     figure, first = new_figure(1.0 + 3.5 * columns, 1.0 + 2.8 * rows)
     grid = figure.add_gridspec(rows, columns)
-    shown: dict[str, Artist] = {}
+    shown: dict[str, None] = {}
     for place, group in enumerate(groups):
         axes = first if place == 0 else figure.add_subplot(grid[place // columns, place % columns])
         axes.set_subplotspec(grid[place // columns, place % columns])
@@ -40,15 +46,17 @@ def law_figure(calibration: Calibration) -> Figure:
             axes.set_ylabel(_axis(calibration.rows.response))
         if place + columns >= len(groups):
             axes.set_xlabel(_axis(calibration.rows.regressors[_role(calibration)]))
-        handles, labels = axes.get_legend_handles_labels()
-        shown |= dict(zip(labels, handles, strict=True))
+        shown |= dict.fromkeys(axes.get_legend_handles_labels()[1])
+    handles = [Line2D([], [], **(_DOT if name == _OBSERVED else {"color": _colour(name)})) for name in shown]
     figure.legend(
-        list(shown.values()),
+        handles,
         list(shown),
         loc="outside lower center",
         ncols=min(5, len(shown)),
         frameon=False,
         fontsize=9,
+        title="thick: the law that predicts rows left out best",
+        title_fontsize=8,
     )
     return figure
 
@@ -62,42 +70,34 @@ def _panel(axes: Axes, calibration: Calibration, group: GroupCalibration) -> Non
     grid = np.linspace(max(float(x.min()) - 0.02 * reach, 1e-3 * float(x.max())), float(x.max()) + 0.02 * reach, 400)
     drawn = [fit for fit in group.fits if fit.law.needs == (role,)]
     for fit in drawn:
-        best = fit is group.best
         axes.plot(
             grid,
             fit.predict({role: grid}),
-            color=_LAW_COLOURS.get(fit.law.name, COLOURS[7]),
-            linewidth=2.0 if best else 1.1,
-            linestyle="-" if best else "--",
+            color=_colour(fit.law.name),
+            linewidth=2.4 if fit is group.best else 1.0,
             label=fit.law.name,
         )
-    axes.plot(x, group.observed.y, "o", color="black", markersize=4.5, label="observed")
-    _name_extremes(axes, group, drawn)
-    axes.set_title(_title(group), fontsize=10, loc="left")
+    axes.plot(x, group.observed.y, **_DOT, label=_OBSERVED)
+    odd = _odd_one(group, drawn)
+    if odd is not None:
+        axes.plot(x[odd], group.observed.y[odd], "o", color="#57606a", markersize=10, fillstyle="none")
+    axes.set_title(_title(group, odd), fontsize=10, loc="left")
 
 
-def _name_extremes(axes: Axes, group: GroupCalibration, drawn: list[LawFit]) -> None:
-    """Name the row that the best drawn law misses most, as that is the one a reader asks about."""
-    if not drawn or all(label.startswith("line ") for label in group.observed.labels):
-        return
-    best = min(drawn, key=lambda fit: fit.left_out_error)
-    worst = int(np.argmax(np.abs(best.residuals)))
-    x = group.observed.columns[best.law.needs[0]]
-    left = x[worst] > (x.min() + x.max()) / 2
-    axes.annotate(
-        group.observed.labels[worst],
-        (float(x[worst]), float(group.observed.y[worst])),
-        xytext=(-6 if left else 6, -11),
-        textcoords="offset points",
-        ha="right" if left else "left",
-        fontsize=8,
-        color="#57606a",
-    )
+def _odd_one(group: GroupCalibration, drawn: list[LawFit]) -> int | None:
+    """Return the row that the best drawn law misses most, as that is the one a reader asks about."""
+    if not drawn:
+        return None
+    return int(np.argmax(np.abs(min(drawn, key=lambda fit: fit.left_out_error).residuals)))
 
 
-def _title(group: GroupCalibration) -> str:
-    name = group.observed.group or "all rows"
-    return f"{name}: {group.observed.y.size} rows, best left out: {group.best.law.name}"
+def _title(group: GroupCalibration, odd: int | None) -> str:
+    name = f"{group.observed.group or 'all rows'}: {group.observed.y.size} rows"
+    return name if odd is None else f"{name}, ring: {group.observed.labels[odd]}"
+
+
+def _colour(law: str) -> str:
+    return _LAW_COLOURS.get(law, COLOURS[7])
 
 
 def _role(calibration: Calibration) -> Role:
@@ -105,5 +105,7 @@ def _role(calibration: Calibration) -> Role:
 
 
 def _axis(variable: Variable) -> str:
-    words = variable.stem.replace("_", " ") if variable.unit else variable.column
-    return f"{words} ({variable.unit})" if variable.unit else words
+    if not variable.unit:
+        return variable.column
+    words = re.sub(r"\b(tpot|p\d+)\b", lambda found: found[0].upper(), variable.stem.replace("_", " "))
+    return f"{words} ({variable.unit})"

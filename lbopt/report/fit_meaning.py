@@ -8,6 +8,9 @@ they lack to the heaviest, max = mean + imbalance / G, so there the factor is G,
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lbopt.hardware.fit import Calibration, GroupCalibration, LawFit
 from lbopt.report.gap_tables import Table
 from lbopt.report.numbers import UNKNOWN
@@ -56,20 +59,28 @@ def _line(calibration: Calibration, group: GroupCalibration, fit: LawFit) -> tup
             first.stem
         )
     numbers = fit.numbers
-    slope, low, high = (_NS_PER_TOKEN * float(ends[1]) for ends in (numbers.estimates, numbers.low, numbers.high))
+    slopes = [
+        _NS_PER_TOKEN * np.array([numbers.estimates[i], numbers.low[i], numbers.high[i]])
+        for i in range(1, len(fit.law.parameters))
+    ]
     heaviest = UNKNOWN
     if factor is not None:
         about = "about " if first.stem == "spread" else ""
-        heaviest = f"{about}{factor * slope:,.3g} ({factor * low:,.3g} … {factor * high:,.3g})".replace("-", "−")
+        heaviest = about + _interval(factor * slopes[0])
     return (
         group.observed.group or "all rows",
         fit.law.name,
         f"{float(numbers.estimates[0]):,.4g}".replace("-", "−"),
-        _WORDS.get(first.stem, first.column),
-        f"{slope:,.3g} ({low:,.3g} … {high:,.3g})".replace("-", "−"),
+        "; ".join(_WORDS.get(roles[role].stem, roles[role].column) for role in fit.law.needs),
+        "; ".join(_interval(one) for one in slopes),
         heaviest,
         _spec(fit),
     )
+
+
+def _interval(ends: NDArray[np.float64]) -> str:
+    """Return estimate, low and high as text."""
+    return f"{ends[0]:,.3g} ({ends[1]:,.3g} … {ends[2]:,.3g})".replace("-", "−")
 
 
 def _spec(fit: LawFit) -> str:

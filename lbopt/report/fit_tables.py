@@ -14,8 +14,8 @@ from lbopt.report.numbers import UNKNOWN
 _RULE = (
     "Told apart where the mean difference of squared leave-one-out errors differs from zero by its 95 % Student "
     f"interval and by the test that flips signs in all ways (5 %, at least {FEWEST_ROWS} rows). Rows are taken as "
-    "independent and the law that leads was picked by looking, so a yes is weaker than 5 % sounds; a no does not say that "
-    "the laws are the same."
+    "independent and the law that leads was picked by looking, so a yes is weaker than 5 % sounds; a no does not "
+    "say that the laws are the same."
 )
 
 
@@ -45,7 +45,7 @@ def verdict(group: GroupCalibration) -> str:
         return f"{leads}, the only law fitted."
     if rows < FEWEST_ROWS:
         return f"{leads}; but no {rows} rows can tell laws apart by the rule, which needs {FEWEST_ROWS}."
-    told = _listed([one.worse for one in group.comparisons if one.told_apart])
+    told = _listed([one.worse for one in group.comparisons if one.told_apart], "and")
     open_ = _listed([one.worse for one in group.comparisons if not one.told_apart])
     if not told:
         return f"{leads}; but these {rows} rows cannot tell it from {open_}."
@@ -162,7 +162,7 @@ def _pooled_table(calibration: Calibration) -> Table:
     words += f"One slope for all groups is not refuted on {_listed(kept, 'and')}. " if kept else ""
     return Table(
         "One slope for all groups, each with its own intercept",
-        f"{words}By the F test of nested laws, which takes the same scatter in all groups. RMSE with divisor n, {unit}.",
+        f"{words}F test of nested laws, which takes the same scatter in all groups. RMSE with divisor n, {unit}.",
         ("slope on", "common slope ± s.e.", "RMSE", "own slopes", "RMSE with own slopes", "F", "p"),
         rows,
     )
@@ -184,9 +184,9 @@ def _held_out_table(calibration: Calibration) -> Table:
     ]
     return Table(
         "Groups predicted from the other groups",
-        f"{_useful(calibration)} Root mean square errors, {calibration.rows.response.unit or 'unit of y'}. In level: slope "
-        "and mean intercept of the others (bias in brackets). In differences: slope of the others from one measured row, "
-        "the one of largest x, or any row; in brackets the error of predicting no change, which a law must beat.",
+        f"{_useful(calibration)} Root mean square errors, {calibration.rows.response.unit or 'unit of y'}. In level: "
+        "slope and mean intercept of the others (bias in brackets). In differences: slope of the others from one "
+        "measured row, the one of largest x, or any row; in brackets the error of predicting no change.",
         ("group", "slope on", "others' slope", "own", "level (bias)", "anchor", "from it", "from any row"),
         rows,
     )
