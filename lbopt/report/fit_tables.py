@@ -12,10 +12,10 @@ from lbopt.report.gap_tables import Table
 from lbopt.report.numbers import UNKNOWN
 
 _RULE = (
-    "Told apart where the mean difference of squared leave-one-out errors differs from zero by its 95 % Student "
-    f"interval and by the test that flips signs in all ways (5 %, at least {FEWEST_ROWS} rows). Rows are taken as "
-    "independent and the law that leads was picked by looking, so a yes is weaker than 5 % sounds; a no does not "
-    "say that the laws are the same."
+    "Told apart where flipping the signs of the paired differences of squared leave-one-out errors in all ways gives a "
+    f"mean as far from zero in at most 5 % of the ways, which takes {FEWEST_ROWS} rows. Rows are taken as independent, "
+    "and the law that leads was picked by looking: a yes is a little weaker than 5 % sounds, and a no mostly says that "
+    "the rows are few."
 )
 
 

@@ -108,8 +108,10 @@ def test_loads_of_single_workers_give_all_laws(fit, here):
     for name in ("columns.csv", "lists.csv"):
         code, shown, heard = fit(name)
         assert code == 0, heard
-        assert "Best on rows left out: heaviest and mean; told from" in shown
-        assert "mean-term:per_token=1e-07,per_mean_token=5e-08,fixed=0.005" in shown
+        assert (
+            "Best on rows left out: heaviest and mean; told from heaviest, linear, constant, square root and" in shown
+        )
+        assert "100 (100 … 100); 50 (50 … 50)" in shown
 
 
 def test_units_of_a_header_are_its_ending(fit, here):
