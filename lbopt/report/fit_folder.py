@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from lbopt.hardware.fit import Calibration
+from lbopt.hardware.fit import Calibration, Variable
 from lbopt.report.figures import png_of, svg_of
 from lbopt.report.fit_figure import law_figure
 from lbopt.report.fit_tables import verdict
@@ -36,13 +36,18 @@ def write_fit_folder(calibration: Calibration, folder: Path, command: str) -> No
             "version": FORMAT_VERSION,
             **provenance(command),
             "source": calibration.rows.source,
-            "response": asdict(calibration.rows.response),
-            "regressors": {role: asdict(one) for role, one in calibration.rows.regressors.items()},
+            "response": _column(calibration.rows.response),
+            "regressors": {role: _column(one) for role, one in calibration.rows.regressors.items()},
             "verdicts": {one.observed.group: verdict(one) for one in calibration.groups},
             "notes": {one.observed.group: list(one.notes) for one in calibration.groups},
         }
 
     write_whole(folder, FORMAT, write)
+
+
+def _column(one: Variable) -> dict[str, Any]:
+    """Return the column and the unit in which the files have it."""
+    return asdict(one) | {"unit": one.unit}
 
 
 def fits_csv(calibration: Calibration) -> list[dict[str, Any]]:
