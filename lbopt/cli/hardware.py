@@ -1,4 +1,4 @@
-"""``lbopt hardware``: what lbopt knows of devices and models, each constant with its ends and its source."""
+"""``lbopt hardware``: what lbopt knows of devices and models, fits to measured step times, and measuring."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Cards of devices and models: constants with their ends and sources.")
+from lbopt.cli.hardware_fit import fit
+
+app = typer.Typer(no_args_is_help=True, help="Cards of devices and models, laws fitted to measured step times, and measuring.")
+
+app.command()(fit)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Card = Annotated[str, typer.Argument(help="A name of the list, or the path of a card of your own that ends in .toml.")]

@@ -91,7 +91,7 @@ def choose(
     else:
         regressors, loads = _loads(found)
         if not regressors and not loads:
-            raise _missing(source, header, "load", (*MEASURES, "max_load", "loads"), "--x")
+            raise _missing(source, header, "load", (*MEASURES, "max_load", "loads"), "_tokens", "--x")
     low = {column.strip().lower(): column for column in header}
     label = next((low[name] for name in _LABELS if name in low), None)
     return Choice(response, regressors, loads, group or low.get("group"), label, low.get("workers"))
@@ -103,7 +103,7 @@ def _response(source: str, found: Sequence[Variable]) -> Variable:
             if one.stem == stem or one.stem.startswith(f"{stem}_"):
                 return one
     header = [one.column for one in found]
-    raise _missing(source, header, "step time, TPOT or throughput", tuple(RESPONSES), "--y")
+    raise _missing(source, header, "step time, TPOT or throughput", tuple(RESPONSES), "_ms or _tok_s", "--y")
 
 
 def _loads(found: Sequence[Variable]) -> tuple[dict[Role, Variable], tuple[Variable, ...]]:
@@ -123,10 +123,10 @@ def _loads(found: Sequence[Variable]) -> tuple[dict[Role, Variable], tuple[Varia
     return roles, single if len(single) > 1 else lists
 
 
-def _missing(source: str, header: Sequence[str], what: str, names: Sequence[str], option: str) -> InputError:
-    near = {column: difflib.get_close_matches(column.lower(), names, n=1, cutoff=0.5) for column in header}
+def _missing(source: str, header: Sequence[str], what: str, names: Sequence[str], unit: str, option: str) -> InputError:
+    near = {column: difflib.get_close_matches(variable_of(column).stem, names, n=1) for column in header}
     meant = next((f"; did '{column}' mean {match[0]}?" for column, match in near.items() if match), "")
     return InputError(
-        f"{source} has no column of {what} ({', '.join(names)}, with a unit such as _tokens or _ms); "
+        f"{source} has no column of {what} ({', '.join(names)}, with a unit such as {unit}); "
         f"it has {', '.join(header)}: name one with {option}{meant}"
     )

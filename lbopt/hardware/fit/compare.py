@@ -1,10 +1,13 @@
 """Can the data tell two laws apart? Paired differences of their squared leave-one-out errors over the rows.
 
-The rule, stated with every answer: law A is told from law B where the mean of d_i = e²_B,i − e²_A,i differs from zero
-both by its 95 % Student interval and by the exact test that flips the signs of the d_i in all ways (two-sided 5 %).
-The second needs no normal errors, and at least six rows: with five, no data can reach 5 %. Both take rows as
-independent, which errors that share their other rows are not quite; and the law that leads was picked by looking.
-So "told apart" is a weak word here, and "not told apart" a strong one.
+The rule, stated with every answer: law A is told from law B where flipping the signs of d_i = e²_B,i − e²_A,i in all
+ways makes a mean as far from zero as theirs in at most 5 % of the ways. The test needs no normal errors - squares have
+heavy tails, and Student's interval, shown beside it, hardly ever excludes zero on them - but at least six rows: with
+five, no data can reach 5 %. It takes rows as independent, which errors that share their other rows are not quite, and
+the law that leads was picked by looking. On rows drawn at the loads and the scatter of the published groups it spoke
+in 6 to 12 % of the draws where the truth lay halfway between line and logarithm; where one of them was true it named
+that one in 8 to 80 %, and the wrong one in at most 2 %. So a yes is a little weaker than 5 % sounds, and a no says
+mostly that the rows are few.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lbopt.hardware.fit.law_fit import LawFit
 from lbopt.hardware.fit.least_squares import CONFIDENCE
@@ -19,7 +23,14 @@ from lbopt.hardware.fit.least_squares import CONFIDENCE
 #: With fewer rows the sign-flip test cannot reach 5 %: 2 / 2^5 is above it, 2 / 2^6 below.
 FEWEST_ROWS = 6
 
+#: Up to 13 rows all flips are tried, beyond that so many drawn ones.
 _RESAMPLES = 9_999
+
+#: Errors below so much of the fitted values are rounding.
+_ROUNDING = 1e-9
+
+#: With more rows the mean is normal enough for Student's test, and flips would take long.
+_MOST_FLIPPED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +46,7 @@ class Comparison:
     p_value
         Of the sign-flip test; 1 where there is nothing to test.
     told_apart
-        By both.
+        Whether that is at most 5 %.
     """
 
     better: str
@@ -55,7 +66,7 @@ def compare(fits: list[LawFit]) -> tuple[Comparison, ...]:
 
 def compare_two(better: LawFit, worse: LawFit) -> Comparison:
     """Compare two fits of the same rows."""
-    from scipy.stats import permutation_test, t
+    from scipy.stats import t, ttest_1samp
 
     differences = worse.left_out**2 - better.left_out**2
     rows = differences.size
@@ -63,18 +74,28 @@ def compare_two(better: LawFit, worse: LawFit) -> Comparison:
     if not np.isfinite(differences).all():  # a row that one law cannot be judged on
         return Comparison(*names, float("nan"), float("-inf"), float("inf"), 1.0, False)
     mean = float(differences.mean())
-    spread = float(differences.std(ddof=1))
-    if spread <= 1e-12 * float(np.abs(better.left_out**2).max(initial=0.0)) and abs(mean) <= 1e-12:
+    scale = float(np.abs(better.law.back(better.numbers.fitted)).max())
+    if float(np.abs(differences).max()) <= (_ROUNDING * scale) ** 2:  # both are exact
         return Comparison(*names, mean, mean, mean, 1.0, False)
+    spread = float(differences.std(ddof=1))
     half = float(t.ppf((1 + CONFIDENCE) / 2, rows - 1)) * spread / np.sqrt(rows)
+    p_value = float(ttest_1samp(differences, 0.0).pvalue)
+    if rows <= _MOST_FLIPPED:
+        p_value = _sign_flips(differences)
+    apart = p_value <= 1 - CONFIDENCE + 1e-12
+    return Comparison(*names, mean, mean - float(half), mean + float(half), p_value, apart)
+
+
+def _sign_flips(differences: NDArray[np.float64]) -> float:
+    from scipy.stats import permutation_test
+
     test = permutation_test(
         (differences,),
         lambda d, axis: np.mean(d, axis=axis),
         permutation_type="samples",
-        n_resamples=_RESAMPLES,  # up to 13 rows all flips are tried
+        n_resamples=_RESAMPLES,
+        batch=512,
         vectorized=True,
         rng=np.random.default_rng(0),
     )
-    p_value = float(test.pvalue)
-    apart = (mean - half > 0 or mean + half < 0) and p_value <= 1 - CONFIDENCE + 1e-12
-    return Comparison(*names, mean, mean - float(half), mean + float(half), p_value, bool(apart))
+    return float(test.pvalue)

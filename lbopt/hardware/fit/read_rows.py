@@ -61,7 +61,8 @@ def read_rows(source: str, x: str | None = None, y: str | None = None, group: st
 def _roles(choice: Choice) -> dict[Role, Variable]:
     if not choice.loads:
         return choice.regressors
-    among = " ".join(one.column for one in choice.loads)
+    first, last = choice.loads[0].column, choice.loads[-1].column
+    among = first if first == last else f"{first} … {last}"
     made: dict[Role, Variable] = {
         "x": Variable(f"max − min of {among}", "spread", "tokens"),
         "max_load": Variable(f"max of {among}", "max_load", "tokens"),
