@@ -9,7 +9,7 @@ import typer
 
 from lbopt.cli.hardware_fit import fit
 
-app = typer.Typer(no_args_is_help=True, help="Cards of devices and models, laws fitted to measured step times, and measuring.")
+app = typer.Typer(no_args_is_help=True, help="Cards of devices and models, fits to measured step times, measuring.")
 
 app.command()(fit)
 
