@@ -67,7 +67,7 @@ def cost(
     from lbopt.report.cost_sources import of_numbers, read_cost_source
     from lbopt.report.cost_tables import cost_tables
     from lbopt.report.folder import check_target
-    from lbopt.studies.cost import CostConfig, run_cost
+    from lbopt.studies.cost import CostConfig, parse_change, run_cost
     from lbopt.studies.cost.config import DEFAULT_DEVICES
 
     config = CostConfig(
@@ -94,11 +94,12 @@ def cost(
         found = read_cost_source(source, router)
     else:
         found = of_numbers(loads, mean_load, imbalance, workers, running)
+    change = None if what_if is None else parse_change(what_if, found.rerun)
     folder = Path(out) if out else None
     if folder is not None:
         check_target(folder, FORMAT)
     with ProgressBar() as bar:
-        outcome = run_cost(found.points, config, bar, what_if, found.rerun)
+        outcome = run_cost(found.points, config, bar, change, found.rerun)
     outcome.notes = [*found.notes, *outcome.notes]
     if folder is not None:  # before anything is printed: a closed pipe must not cost the study
         write_cost_folder(outcome, found.title, folder, command_line())

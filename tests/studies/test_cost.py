@@ -242,7 +242,7 @@ def test_from_means_alone_the_heaviest_follows_the_normal_law():
     assert more.mean_load == POINT.mean_load
     ratio = (more.max_load - more.mean_load) / (POINT.max_load - POINT.mean_load)
     assert ratio == pytest.approx(expected_maximum(32) / expected_maximum(8))
-    outcome = run_cost([POINT], config(), what_if="workers=16,32")
+    outcome = run_cost([POINT], config(), what_if=("workers", [16, 32]))
     assert [what.change for what in outcome.what_if] == ["workers=16", "workers=32"]
     assert any("in proportion to the normal law's maximum" in note for note in outcome.notes)
     with pytest.raises(InputError, match="one worker has no imbalance"):
@@ -252,7 +252,7 @@ def test_from_means_alone_the_heaviest_follows_the_normal_law():
 def test_a_simulated_fleet_is_that_of_a_study_of_its_own():
     scenario = Scenario(requests=RequestSource(trace="burstgpt-like", count=1500), num_workers=4, slots_per_worker=24)
     rerun = Rerun(scenario, {"jsq": ("jsq", {}), "br-0": ("br-0", {})}, (5,))
-    outcome = run_cost([POINT], config(), what_if="workers=8", rerun=rerun)
+    outcome = run_cost([POINT], config(), what_if=("workers", [8]), rerun=rerun)
     points = [cost.point for cost in outcome.what_if[0].devices[0].points]
     assert [point.label for point in points] == ["jsq", "br-0", LEVEL]
     wider = Scenario(requests=RequestSource(trace="burstgpt-like", count=3000), num_workers=8, slots_per_worker=24)
@@ -284,9 +284,9 @@ def test_another_fleet_gets_requests_in_proportion(tmp_path):
 )
 def test_changes_that_cannot_be_are_refused(text, message):
     with pytest.raises(InputError, match=message):
-        parse_change(text)
+        parse_change(text, None)
 
 
 def test_plain_numbers_say_nothing_of_other_slots():
     with pytest.raises(InputError, match="plain numbers say nothing of other slots"):
-        run_cost([POINT], config(), what_if="slots=4")
+        parse_change("slots=4", None)

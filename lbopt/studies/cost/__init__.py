@@ -4,7 +4,7 @@ from lbopt.studies.cost.config import CostConfig
 from lbopt.studies.cost.load_point import LEVEL, LoadPoint
 from lbopt.studies.cost.outcome import CostOutcome, DeviceCost, PointCost, WhatIf
 from lbopt.studies.cost.study import cost_of_points, run_cost
-from lbopt.studies.cost.what_if import Rerun
+from lbopt.studies.cost.what_if import Rerun, parse_change
 
 __all__ = [
     "LEVEL",
@@ -16,5 +16,6 @@ __all__ = [
     "Rerun",
     "WhatIf",
     "cost_of_points",
+    "parse_change",
     "run_cost",
 ]

@@ -10,7 +10,6 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.exceptions import InputError
 from lbopt.hardware.price import CHARGES, FleetConstants, StepPrice, price_step
 from lbopt.studies.cost.config import CHARGE_NAMES, CostConfig
 from lbopt.studies.cost.device_law import DeviceDraws
@@ -18,7 +17,7 @@ from lbopt.studies.cost.drawn_step import DrawnForm
 from lbopt.studies.cost.figures import Figure
 from lbopt.studies.cost.load_point import LEVEL, LoadPoint
 from lbopt.studies.cost.outcome import CostOutcome, DeviceCost, PointCost, WhatIf
-from lbopt.studies.cost.what_if import Rerun, by_order_statistics, parse_change
+from lbopt.studies.cost.what_if import Rerun, by_order_statistics
 from lbopt.studies.progress import Progress, Silent
 
 Values = NDArray[np.float64]
@@ -28,7 +27,7 @@ def run_cost(
     points: Sequence[LoadPoint],
     config: CostConfig,
     progress: Progress | None = None,
-    what_if: str | None = None,
+    what_if: tuple[str, list[int]] | None = None,
     rerun: Rerun | None = None,
 ) -> CostOutcome:
     """Price `points`, and the same routers on other fleets; Ctrl-C keeps the fleets that are done.
@@ -38,19 +37,16 @@ def run_cost(
     points
         Load points; the first is today's, to which savings are taken.
     what_if
-        ``workers=16,32`` or ``slots=64``.
+        What `parse_change` read.
     rerun
         How to run the routers again; without it other numbers of workers follow from order statistics.
     """
     told = progress or Silent()
-    change = None if what_if is None else parse_change(what_if)
-    if change is not None and rerun is None and change[0] != "workers":
-        raise InputError(f"plain numbers say nothing of other {change[0]}; give a folder, whose study is run again")
     outcome = CostOutcome(config)
     outcome.devices, outcome.notes = cost_of_points(points, config)
-    if change is None:
+    if what_if is None:
         return outcome
-    name, values = change
+    name, values = what_if
     if rerun is None:
         outcome.notes.append("what-if: the same mean load, and imbalance / G in proportion to the normal law's maximum")
     told.begin("other fleets", len(values) * (len(rerun.routers) * len(rerun.seeds) if rerun else 1))

@@ -49,8 +49,8 @@ class Rerun:
         return [*points, points[0].balanced(LEVEL)]
 
 
-def parse_change(text: str) -> tuple[str, list[int]]:
-    """Read ``workers=16,32,64``: what is changed, and to which values."""
+def parse_change(text: str, rerun: Rerun | None) -> tuple[str, list[int]]:
+    """Read ``workers=16,32,64``: what is changed, and to which values; without a `rerun` only workers can be."""
     name, equals, rest = text.partition("=")
     if name not in CHANGES or not equals:
         raise InputError(f"what-if '{text}' is not understood; expected workers=16,32,64 or slots=32,64")
@@ -60,6 +60,8 @@ def parse_change(text: str) -> tuple[str, list[int]]:
             least = "2 workers, with one nobody waits" if name == "workers" else "1 slot"
             raise InputError(f"what-if '{text}': '{part}' is not a number of {name}; expected at least {least}")
         values.append(int(part))
+    if rerun is None and name != "workers":
+        raise InputError(f"plain numbers say nothing of other {name}; give a folder, whose study is run again")
     return name, list(dict.fromkeys(values))
 
 

@@ -1,0 +1,188 @@
+"""`lbopt cost` as it is typed: from a gap report, a simulation, plain numbers, and with wrong input."""
+
+import csv
+import json
+import math
+
+import pytest
+
+from lbopt.simulator import Metrics
+
+PLAIN = ("--mean-load", 85000, "--imbalance", 200000, "--workers", 8, "--running", 35)
+QUICK = ("--draws", 200)
+SMALL = ("-n", 600, "-G", 4, "-B", 12)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A gap report and a simulation, made once."""
+    import sys
+
+    from lbopt.cli import main
+
+    place = tmp_path_factory.mktemp("made")
+    before = sys.argv
+    for words in (
+        ("gap", "burstgpt-like", *SMALL, "--states", 6, "--time-limit", 2, "-p", "fcfs", "-p", "br-0", "--out", "gap"),
+        ("simulate", "burstgpt-like", *SMALL, "--policy", "br-0", "--out", "run"),
+    ):
+        target = place / words[-1]
+        sys.argv = ["lbopt", *map(str, words[:-1]), str(target)]
+        main_code(main)
+    sys.argv = before
+    return place
+
+
+def main_code(main):
+    try:
+        main()
+    except SystemExit as leave:
+        assert not leave.code
+
+
+def rows_of(path):
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_plain_numbers_and_what_is_written(type_in, here):
+    code, shown, _ = type_in("cost", *PLAIN, *QUICK, "--carbon", 400, "--out", "priced")
+    assert code == 0
+    assert "as given" in shown and "perfectly level" in shown and "g CO₂ / M tokens" in shown
+    rows = rows_of(here / "priced" / "cost.csv")
+    assert [(r["device"], r["law"], r["router"]) for r in rows[:2]] == [
+        ("ascend-910c", "roofline", "as given"),
+        ("ascend-910c", "roofline", "perfectly level"),
+    ]
+    for row in rows:
+        assert float(row["step_milliseconds_low"]) <= float(row["step_milliseconds"])
+        assert float(row["tokens_per_second"]) == pytest.approx(
+            8 * 35 / float(row["step_milliseconds"]) * 1e3, rel=0.01
+        )
+    account = json.loads((here / "priced" / "run.json").read_text())
+    assert account["cards"]["h800"]["constants"]["memory_bandwidth"]["unit"] == "B/s"
+    assert account["configuration"]["carbon"] == 400
+    assert {"cost.csv", "cost.png", "cost.svg"} <= set(account["files"])
+
+
+def test_loads_of_one_step(type_in):
+    code, shown, _ = type_in("cost", "--loads", "100000,80000", "--running", 4, "-d", "h100", *QUICK)
+    assert code == 0
+    assert "20,000" in shown
+
+
+def test_a_gap_report(type_in, here, folders):
+    code, _, said = type_in("cost", folders / "gap", "-d", "h800", *QUICK, "--out", "priced")
+    assert code == 0
+    assert "best next step: fcfs less its mean gap of" in said
+    rows = [r for r in rows_of(here / "priced" / "cost.csv") if r["law"] == "roofline"]
+    assert [r["router"] for r in rows] == ["fcfs", "br-0", "best next step", "perfectly level"]
+    runs = {r["policy"]: r for r in rows_of(folders / "gap" / "long_runs.csv")}
+    for row in rows[:2]:
+        assert float(row["imbalance_tokens"]) == pytest.approx(float(runs[row["router"]]["imbalance_tokens"]))
+        assert float(row["running_per_worker"]) == pytest.approx(12 * float(runs[row["router"]]["occupancy"]))
+    gaps = []
+    for line in (folders / "gap" / "steps.jsonl").read_text().splitlines():
+        step = json.loads(line)
+        if step["behaviour"] == "fcfs" and step["standing"] != "open":
+            gaps.append(step["decisions"]["fcfs"] - step["result"]["objective"])
+    less = float(runs["fcfs"]["imbalance_tokens"]) - sum(gaps) / len(gaps)
+    assert float(rows[2]["imbalance_tokens"]) == pytest.approx(less)
+    steps = [float(r["step_milliseconds_nominal"]) for r in rows]
+    assert steps[3] < min(steps[:3])
+
+
+def test_another_router_of_the_report_is_todays(type_in, folders):
+    code, shown, _ = type_in("cost", folders / "gap", "--router", "br-0", "-d", "h800", *QUICK)
+    assert code == 0
+    assert "What it saves against br-0" in shown
+
+
+def test_a_simulation_and_what_if(type_in, here, folders):
+    code, _, _ = type_in("cost", folders / "run", "-d", "h800", "--what-if", "workers=2,8", *QUICK, "--out", "priced")
+    assert code == 0
+    rows = rows_of(here / "priced" / "cost.csv")
+    assert {(r["what_if"], r["workers"]) for r in rows} == {("", "4"), ("workers=2", "2"), ("workers=8", "8")}
+    code, _, _ = type_in(
+        "simulate", "burstgpt-like", "-n", 1200, "-G", 8, "-B", 12, "--policy", "br-0", "--out", "twin"
+    )
+    assert code == 0
+    twin = json.loads((here / "twin" / "run.json").read_text())["metrics"]
+    wide = next(r for r in rows if r["workers"] == "8" and r["router"] == "br-0")
+    assert float(wide["imbalance_tokens"]) == pytest.approx(twin["imbalance_tokens"])
+
+
+def test_an_unknown_price_is_shown_as_unknown(type_in, here, folders):
+    import tomli_w
+
+    from lbopt.hardware import device_card
+
+    card = device_card("h800").to_dict()
+    del card["constants"]["rental"]
+    (here / "mine.toml").write_text(tomli_w.dumps(card))
+    code, shown, _ = type_in("cost", *PLAIN, *QUICK, "-d", "mine.toml")
+    assert code == 0
+    assert "–" in shown
+    code, shown, _ = type_in("cost", *PLAIN, *QUICK, "-d", "mine.toml", "--rental", 2, "--out", "priced")
+    assert not math.isnan(float(rows_of(here / "priced" / "cost.csv")[0]["dollars_per_million"]))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((), "there is nothing to price: give an output folder of lbopt gap or simulate, or --loads"),
+        (("nowhere",), "'nowhere' is not an output folder of lbopt gap or lbopt simulate: it has no run.json"),
+        (("--loads", "5,6"), "--running is missing"),
+        (("--loads", "5,x", "--running", 3), "loads '5,x' are not numbers; expected tokens such as 100000,80000"),
+        (("--loads", "5,-6", "--running", 3), "loads hold -6; expected tokens of zero or more"),
+        (("--loads", "5,6", "--running", 3, "--workers", 2), "--loads says all of the loads; leave --workers out"),
+        (("--mean-load", 5, "--running", 3), "--imbalance, --workers must be given with --mean-load"),
+        ((*PLAIN, "-d", "h8000"), "unknown device 'h8000': did you mean h800"),
+        ((*PLAIN, "-d", "no.toml"), "cannot read the device card 'no.toml'"),
+        ((*PLAIN, "--model", "gpt"), "unknown model 'gpt'"),
+        ((*PLAIN, "--what-if", "gpus=4"), "what-if 'gpus=4' is not understood"),
+        ((*PLAIN, "--what-if", "slots=4"), "plain numbers say nothing of other slots"),
+        ((*PLAIN, "--router", "jsq"), "router 'jsq' is one of a gap report; give its folder"),
+        ((*PLAIN, "--step-time", "afine"), "unknown step time 'afine': did you mean affine"),
+        ((*PLAIN, "--charge", "none"), "charge 'none' is unknown"),
+    ],
+)
+def test_wrong_input_is_one_sentence(type_in, here, words, expected):
+    code, _, said = type_in("cost", *words, *QUICK)
+    assert code == 2
+    assert said.startswith("error: ") and said.count("\n") == 1, said
+    assert expected in said
+    assert list(here.iterdir()) == []
+
+
+def test_wrong_folders_are_one_sentence(type_in, here, folders):
+    def refused(expected, *words):
+        code, _, said = type_in("cost", *words, *QUICK)
+        assert code == 2
+        assert expected in said and said.count("\n") == 1, said
+
+    refused("leave --workers out", folders / "gap", "--workers", 4)
+    refused("unknown router 'jsq-load': ", folders / "gap", "--router", "jsq-load")
+    refused("holds a run of 'br-0' alone, not of 'fcfs'", folders / "run", "--router", "fcfs")
+    other = here / "other"
+    other.mkdir()
+    (other / "run.json").write_text('{"format": "lbopt-race"}')
+    refused("was written as 'lbopt-race'; a cost is computed from folders of lbopt gap or simulate", other)
+    (other / "run.json").write_text("[")
+    refused("is not the account of an lbopt folder", other)
+    (other / "run.json").write_text('{"format": "lbopt-simulation"}')
+    refused("is not an account of this version of lbopt simulate", other)
+
+
+def test_a_report_without_long_runs_is_refused(type_in, here):
+    words = ("gap", "burstgpt-like", *SMALL, "--states", 2, "--time-limit", 2, "-p", "fcfs", "--no-long-runs")
+    assert type_in(*words, "--out", "short")[0] == 0
+    code, _, said = type_in("cost", "short", *QUICK)
+    assert code == 2
+    assert "'short' has no long runs to take loads from" in said
+
+
+def test_a_load_point_needs_only_what_metrics_hold():
+    from lbopt.report.cost_sources import _NEEDED
+
+    assert set(_NEEDED) <= set(Metrics.__slots__)
