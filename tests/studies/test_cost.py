@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
-from lbopt.hardware import AffineStepTime, BarrierForm
+from lbopt.hardware import AffineStepTime, BarrierForm, make_step_time
 from lbopt.hardware.energy import PowerLaw
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
@@ -290,3 +290,16 @@ def test_changes_that_cannot_be_are_refused(text, message):
 def test_plain_numbers_say_nothing_of_other_slots():
     with pytest.raises(InputError, match="plain numbers say nothing of other slots"):
         parse_change("slots=4", None)
+
+
+@pytest.mark.parametrize("device", ["h800", "ascend-910c"])
+def test_pricing_means_is_pricing_every_step(device):
+    """A roofline is not affine in what runs; over a long run its price from means is that of its steps all the same."""
+    requests = RequestSource(trace="burstgpt-like", count=6000).draw_for(2)
+    law = make_step_time(f"roofline:device={device},tp=2")
+    for policy in ("fcfs", "br-0"):
+        own = simulate(requests, make_policy(policy), SimulationSetting(Fleet(4, 48), step_time=law)).metrics()
+        elsewhere = simulate(requests, make_policy(policy), SimulationSetting(Fleet(4, 48))).metrics()
+        point = LoadPoint.of_metrics(policy, [elsewhere.to_dict()], 4, 48, PowerLaw().describe())
+        priced = figures(run_cost([point], config(devices=(device,), devices_per_worker=2)))
+        assert priced["tokens_per_second"].nominal == pytest.approx(own.throughput_tokens_per_second, rel=3e-3)
