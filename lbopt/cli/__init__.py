@@ -15,6 +15,7 @@ import typer
 from lbopt import __version__
 from lbopt.cli.check import check
 from lbopt.cli.gap import gap
+from lbopt.cli.hardware import app as hardware
 from lbopt.cli.library import app as library
 from lbopt.cli.predict import predict
 from lbopt.cli.race import race
@@ -46,6 +47,7 @@ app.command()(rerun)
 app.add_typer(traces, name="traces")
 app.add_typer(library, name="library")
 app.add_typer(study, name="study")
+app.add_typer(hardware, name="hardware")
 
 
 def _version(wanted: bool) -> None:

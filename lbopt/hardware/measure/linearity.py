@@ -46,7 +46,7 @@ class LinearLaw:
     residuals: _Array
     left_out_error: float
 
-    def seconds(self, batch: int, tokens: int) -> float:
+    def seconds(self, batch: int, tokens: float) -> float:
         """Return the predicted seconds of one call."""
         return self.fixed.value + self.per_request.value * batch + self.per_token.value * tokens
 

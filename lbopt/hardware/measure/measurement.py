@@ -32,10 +32,15 @@ _MARGIN = 1.1
 
 @dataclass(slots=True)
 class AttentionTimes:
-    """All that was measured of one attention shape; law and verdict are None where too little was measured."""
+    """All that was measured of one attention shape.
+
+    `samples` go by the places of `grid`; `points` are those that have samples, with `medians`. Law and verdict are None
+    where too little was measured.
+    """
 
     shape: AttentionShape
     itemsize: int
+    grid: list[Point]
     points: list[Point]
     samples: Samples
     medians: list[Estimate]
@@ -100,8 +105,13 @@ def measure(
         for place, shape in enumerate(shapes):
             if found.interrupted:
                 break
-            left = config.budget - (now() - begin)
-            _attention(found, shape, points, max(left, 0.0) / (len(shapes) - place), backend, rng, now, progress)
+            share = max(config.budget - (now() - begin), 0.0) / (len(shapes) - place)
+            try:
+                _attention(found, shape, points, share, backend, rng, now, progress)
+            except InputError as error:  # what is measured is kept
+                if not any(one.law for one in found.attention) and not found.interrupted:
+                    raise
+                found.notes.append(f"{shape.name}: {error}")
     except KeyboardInterrupt:  # between two samples, while memory is filled
         found.interrupted = True
     found.seconds = now() - begin
@@ -165,24 +175,19 @@ def _attention(
     times = AttentionTimes(
         shape=shape,
         itemsize=backend.itemsize,
+        grid=points,
         points=[points[place] for place in seen],
         samples=samples,
         medians=[median(samples.of(place), rng) for place in seen],
     )
     found.attention.append(times)
     middle = np.array([one.value for one in times.medians])
-    try:
-        times.law = fit_line(times.points, middle)
-        times.linearity = judge(times.points, middle)
-    except InputError as error:
-        if not found.interrupted:
-            raise
-        found.notes.append(f"{shape.name}: {error}")
-        return
+    times.law = fit_line(times.points, middle)
+    times.linearity = judge(times.points, middle)
     if not config.barrier or found.interrupted:
         return
     times.barrier_batch = max(config.batches)
-    mean = max(point.tokens for point in points) // 4
+    mean = max(point.tokens for point in points) // 8
     times.vectors = load_vectors(config.workers, mean)
     loads = [split(load, times.barrier_batch) for vector in times.vectors for load in vector.loads]
     times.barrier_samples = timed("barrier", loads, seconds - (now() - begin))

@@ -119,7 +119,9 @@ def _latent(torch: Any, query: Any, key: Any, value_dim: int, chunk: int) -> Any
     context = key.shape[1]
     if context <= chunk:
         return torch.softmax(query @ key.transpose(1, 2), dim=-1) @ key[..., :value_dim]
-    best = total = out = None
+    best: Any = None
+    total: Any = None
+    out: Any = None
     for begin in range(0, context, chunk):
         seen = key[:, begin : begin + chunk]
         scores = query @ seen.transpose(1, 2)

@@ -36,8 +36,9 @@ class TorchDevice:
         count = getattr(self._module, "device_count", lambda: 1)()
         if index and not (index.isascii() and index.isdigit() and int(index) < count):
             raise InputError(f"device '{named}' does not exist; {self.kind} has {count} here, numbered from 0")
-        if index and hasattr(self._module, "set_device"):
-            self._module.set_device(int(index))  # events and memory are those of the present device
+        choose = getattr(self._module, "set_device", None)
+        if index and choose:
+            choose(int(index))  # events and memory are those of the present device
 
     def title(self) -> str:
         """Return the device's name as its driver reports it."""
