@@ -101,7 +101,10 @@ def measure(
     rng, begin = np.random.default_rng(config.seed), now()
     try:
         if config.read:
-            _read(found, backend, rng, now, progress)
+            try:
+                _read(found, backend, rng, now, progress)
+            except InputError as error:
+                found.notes.append(str(error))
         for place, shape in enumerate(shapes):
             if found.interrupted:
                 break
@@ -172,6 +175,8 @@ def _attention(
     share = GRID_SHARE * seconds if config.barrier else seconds
     samples = timed("grid", [(point.context,) * point.batch for point in points], share)
     seen = [place for place in range(len(points)) if len(samples.of(place))]
+    if not seen:
+        return
     times = AttentionTimes(
         shape=shape,
         itemsize=backend.itemsize,
