@@ -61,31 +61,31 @@ def _times(axes: Axes, one: AttentionTimes) -> None:
 
 def _barrier(axes: Axes, one: AttentionTimes) -> None:
     """Draw predicted against measured steps: by the heaviest load and by the mean."""
-    _dress(axes)
-    ends = [
-        1e3 * value for step in one.steps for value in (step.measured.value, step.by_max, step.by_mean) if value > 0
-    ]
-    span = [0.8 * min(ends), 1.3 * max(ends)]
-    axes.plot(span, span, color="#57606a", linewidth=1, label="as predicted")
     measured = [1e3 * step.measured.value for step in one.steps]
-    axes.plot(measured, [1e3 * step.by_max for step in one.steps], "o", color=COLOURS[0], label="by max L")
+    by_max = [1e3 * step.by_max for step in one.steps]
+    end = 1.15 * max(measured + by_max)
+    axes.plot([0, end], [0, end], color="#57606a", linewidth=1, label="as measured")
+    axes.plot(measured, by_max, "o", color=COLOURS[0], label="by max L")
     axes.plot(
         measured, [1e3 * step.by_mean for step in one.steps], "s", color=COLOURS[1], fillstyle="none", label="by mean L"
     )
-    for step in one.steps:
+    for index, step in enumerate(one.steps):
         axes.annotate(
             step.vector.name,
-            (1e3 * step.measured.value, 1e3 * step.by_max),
-            xytext=(-6, 4),
+            (measured[index], by_max[index]),
+            xytext=(-7, 1),
             textcoords="offset points",
             ha="right",
             fontsize=8,
         )
-    axes.set_xlim(0.5 * span[0], span[1])
+    axes.set_xlim(0, end)
+    axes.set_ylim(0, end)
+    axes.grid(visible=True, alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("measured step (ms)")
     axes.set_ylabel("predicted step (ms)")
     axes.set_title(f"barrier of {len(one.vectors[0].loads)} workers", fontsize=10, loc="left")
-    axes.legend(frameon=False, fontsize=9, loc="lower right")
+    axes.legend(frameon=False, fontsize=9, loc="upper left")
 
 
 def _dress(axes: Axes) -> None:

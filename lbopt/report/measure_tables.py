@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,24 +21,22 @@ def measure_tables(found: Measurement) -> list[Table]:
 
 
 def measure_csv(found: Measurement) -> list[dict[str, Any]]:
-    """Return a row per sample, with full precision, in the order of time within a stage."""
+    """Return a row per sample, with full precision, in the order of time; those of the barrier name their vector."""
     rows = list(_rows("plain read", found.read_samples, [{}])) if found.read_samples else []
     for one in found.attention:
-        places = [{"batch": point.batch, "tokens": point.tokens} for point in one.grid]
-        rows += _rows(f"{one.shape.name} grid", one.samples, places)
-        if one.barrier_samples:
-            workers = [
-                {"batch": one.barrier_batch, "tokens": load, "vector": vector.name, "worker": worker}
-                for vector in one.vectors
-                for worker, load in enumerate(vector.loads)
-            ]
-            rows += _rows(f"{one.shape.name} barrier", one.barrier_samples, workers)
+        places: list[dict[str, Any]] = [{"batch": point.batch, "tokens": point.tokens} for point in one.grid]
+        places += [
+            {"batch": one.barrier_batch, "tokens": load, "vector": vector.name, "worker": worker}
+            for vector in one.vectors
+            for worker, load in enumerate(vector.loads)
+        ]
+        rows += _rows(one.shape.name, one.samples, places)
     return rows
 
 
 def read_line(found: Measurement) -> str | None:
     """Return the plain read's rate as a sentence."""
-    return None if found.read is None else f"plain read of memory: {_with(found.read, 1e-9, 1)} GB/s"
+    return None if found.read is None else f"plain read of memory: {_with(found.read, 1e-9, 3)} GB/s"
 
 
 def _rows(stage: str, samples: Samples, places: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -64,9 +63,9 @@ def _law_table(found: Measurement, fitted: list[AttentionTimes]) -> Table:
             (
                 one.shape.name,
                 f"{one.bytes_per_token:,}",
-                _with(law.per_token, 1e9, 3),
-                _with(rate, 1e-9, 1) if rate else numbers.UNKNOWN,
-                "; ".join(f"{batch}: {_with(law.calls[batch], 1e6, 1)}" for batch in batches),
+                _with(law.per_token, 1e9, 4),
+                _with(rate, 1e-9, 3) if rate else numbers.UNKNOWN,
+                "; ".join(f"{batch}: {_with(law.calls[batch], 1e6, 3)}" for batch in batches),
                 numbers.share(float(abs(law.residuals).max())),
             )
         )
@@ -94,7 +93,7 @@ def _verdict_table(fitted: list[AttentionTimes]) -> Table:
                 f"{found.exponent:.2f}",
                 f"{numbers.share(found.left_out_error)}; {numbers.share(found.quadratic_error)}; "
                 f"{numbers.share(found.power_error)}",
-                _with(drift, 100, 1, " %") if drift else numbers.UNKNOWN,
+                _with(drift, 100, 2, " %") if drift else numbers.UNKNOWN,
             )
         )
     return Table(
@@ -113,8 +112,8 @@ def _barrier_table(one: AttentionTimes) -> Table:
             step.vector.name,
             numbers.tokens(max(step.vector.loads)),
             numbers.tokens(sum(step.vector.loads) / len(step.vector.loads)),
-            _with(step.measured, 1e3, 3),
-            _digits(1e3 * step.by_max, 3),
+            _with(step.measured, 1e3, 4),
+            _digits(1e3 * step.by_max, 4),
             numbers.share(step.error_of_max),
             numbers.share(step.error_of_mean),
             numbers.share(step.noise),
@@ -123,9 +122,9 @@ def _barrier_table(one: AttentionTimes) -> Table:
     ]
     return Table(
         f"A barrier of {len(one.vectors[0].loads)} workers: {one.shape.name}, {one.barrier_batch} requests each",
-        "Workers run one after another; a step is the longest of a round, with its bootstrap interval. Predicted by "
-        "the law of the first table, by the heaviest and by the mean load; the last column is how far the median step "
-        "lies above the largest of the workers' medians.",
+        "Workers run one after another, in the same rounds as the grid; a step is the longest of a round, with its "
+        "bootstrap interval. Predicted by the law of the first table, by the heaviest and by the mean load; the last "
+        "column is how far the median step lies above the largest of the workers' medians.",
         ("loads", "max L", "mean L", "step (ms)", "by max (ms)", "error by max", "error by mean", "noise of the max"),
         rows,
     )
@@ -138,4 +137,6 @@ def _with(value: Estimate, factor: float, digits: int, unit: str = "") -> str:
 
 
 def _digits(value: float, digits: int) -> str:
-    return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "−")
+    """Return a number with so many digits that count, but no fewer than its whole part has."""
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
+    return f"{round(value, places) + 0.0:,.{places}f}".replace("-", "−")

@@ -39,7 +39,7 @@ class FakeBackend:
 
     def decode(self, shape, pool_tokens):
         def run(contexts, start):
-            assert 0 <= start and start + sum(contexts) <= pool_tokens
+            assert start >= 0 and start + sum(contexts) <= pool_tokens
             self.seen.append((contexts, start))
             self._pass(self.law(len(contexts), sum(contexts)))
 

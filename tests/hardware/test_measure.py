@@ -68,7 +68,7 @@ def test_the_budget_is_kept_and_quiet_devices_end_early():
     quiet = FakeBackend(linear)
     _, heard = run(quiet, budget=50.0)
     assert quiet.time < 15
-    assert [stage[1] == stage[2] for stage in heard.stages] == [True] * 5
+    assert [stage[1] == stage[2] for stage in heard.stages] == [True] * 3
 
 
 def test_every_call_reads_other_memory_and_rounds_are_shuffled():
@@ -89,10 +89,7 @@ def test_ctrl_c_keeps_what_was_measured(calls):
     found, _ = run(FakeBackend(linear, noise=0.01, interrupt_after=calls), read=False)
     assert found.interrupted
     assert sum(len(one.samples.taken) for one in found.attention) <= calls
-    assert len(measure_csv(found)) == sum(
-        len(one.samples.taken) + (len(one.barrier_samples.taken) if one.barrier_samples else 0)
-        for one in found.attention
-    )
+    assert len(measure_csv(found)) == sum(len(one.samples.taken) for one in found.attention)
     measure_tables(found)
     if calls == 3000:
         assert found.attention[0].law is not None
@@ -104,13 +101,12 @@ def test_a_budget_too_small_for_one_round_is_refused_but_never_costs_what_is_the
     assert found.read is None
     assert "1 s for plain read ended when 0 of 1 places had been timed once" in found.notes[0]
     assert len(found.attention) == 2
-    with pytest.raises(InputError, match="deepseek-v3, grid ended when .* of 18 places had been timed once"):
+    with pytest.raises(InputError, match=r"deepseek-v3 ended when .* of 58 places had been timed once"):
         run(FakeBackend(linear), budget=1e-4, read=False)
-    slow = FakeBackend(lambda batch, tokens: 1e-6 * tokens)
-    found, _ = run(slow, budget=9.0, read=False, attention=("deepseek-v3",))
-    if not found.attention[0].steps:
-        assert "the budget is too small" in found.notes[0]
-    assert found.attention[0].law is not None
+    uneven = FakeBackend(lambda batch, tokens: linear(batch, tokens) if uneven.time < 0.6 else 9.0)
+    found, _ = run(uneven, budget=10.0, target=1e-9, read=False)
+    assert [one.shape.name for one in found.attention] == ["deepseek-v3"]
+    assert "qwen3-30b-a3b: the budget is too small" in found.notes[0]
 
 
 def test_memory_is_refused_in_advance():
@@ -118,7 +114,7 @@ def test_memory_is_refused_in_advance():
     with pytest.raises(InputError, match=r"the KV of 1,000,000 tokens of deepseek-v3 in bfloat16 .* need 1\.27 GB"):
         run(backend, most=10**6)
     assert backend.calls == 0
-    with pytest.raises(InputError, match="the plain read needs 0.54 GB, .*; leave it out with --no-read"):
+    with pytest.raises(InputError, match=r"the plain read needs 0\.54 GB, .*; leave it out with --no-read"):
         run(FakeBackend(linear, free=4 * 10**8))
 
 
@@ -166,10 +162,8 @@ def test_tables_and_rows():
     for table in measure_tables(found):
         assert all(len(row) == len(table.headers) for row in table.rows)
     rows = measure_csv(found)
-    assert {row["stage"] for row in rows} == {
-        "plain read",
-        *(f"{name} {stage}" for name in ("deepseek-v3", "qwen3-30b-a3b") for stage in ("grid", "barrier")),
-    }
+    assert {row["stage"] for row in rows} == {"plain read", "deepseek-v3", "qwen3-30b-a3b"}
+    assert {row["vector"] for row in rows} > {None, "balanced", "one heavy"}
     assert "GB/s" in read_line(found)
 
 
@@ -206,7 +200,7 @@ def test_grids_and_loads():
         for vector in load_vectors(workers, 10_000):
             assert len(vector.loads) == workers
             assert np.mean(vector.loads) == pytest.approx(10_000, rel=1e-3)
-            assert 1 <= min(vector.loads) and max(vector.loads) <= 45_000
+            assert min(vector.loads) >= 1 and max(vector.loads) <= 45_000
 
 
 def test_latent_and_grouped_attention_have_the_published_sizes():

@@ -114,7 +114,7 @@ def test_one_batch_size_has_no_term_per_request():
 
 
 def test_too_few_places_and_no_time_are_refused():
-    with pytest.raises(InputError, match="3 places of the grid were timed; .* at least 5"):
+    with pytest.raises(InputError, match=r"3 places of the grid were timed; .* at least 5"):
         fit_line([POINTS[0], POINTS[3], POINTS[-1]], np.ones(3))
     with pytest.raises(InputError, match="a call took no time"):
         fit_line(POINTS, np.zeros(len(POINTS)))

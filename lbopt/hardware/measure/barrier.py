@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lbopt.hardware.measure.linearity import LinearLaw
-from lbopt.hardware.measure.timing import Estimate, Samples, median
+from lbopt.hardware.measure.timing import Estimate, median
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,11 @@ class BarrierStep:
         return self.measured.value / self.largest_median - 1
 
 
-def load_vectors(workers: int, mean: int) -> list[LoadVector]:
-    """Return vectors from balanced to one heavy worker, all of the same mean up to rounding, none above 4 means."""
+def load_vectors(workers: int, mean: int, least: int = 1) -> list[LoadVector]:
+    """Return vectors from balanced to one heavy worker, all of the same mean up to rounding, none above 4 means.
+
+    No load is below `least`: every request of a worker holds a token.
+    """
     place = np.arange(workers) / (workers - 1)
     heavy = min(4.0, workers - 0.5 * (workers - 1))  # the light ones keep at least half the mean
     shares = {
@@ -66,16 +70,16 @@ def load_vectors(workers: int, mean: int) -> list[LoadVector]:
         "one heavy": np.array([(workers - heavy) / (workers - 1)] * (workers - 1) + [heavy]),
     }
     return [
-        LoadVector(name, tuple(np.maximum(1, np.rint(mean * share / share.mean())).astype(int).tolist()))
+        LoadVector(name, tuple(np.maximum(least, np.rint(mean * share / share.mean())).astype(int).tolist()))
         for name, share in shares.items()
     ]
 
 
 def barrier_steps(
-    vectors: Sequence[LoadVector], samples: Samples, law: LinearLaw, batch: int, rng: np.random.Generator
+    vectors: Sequence[LoadVector], rounds: NDArray[np.float64], law: LinearLaw, batch: int, rng: np.random.Generator
 ) -> list[BarrierStep]:
-    """Return a row per vector; `samples` hold the workers of all vectors, one vector after the other."""
-    rounds, first, found = samples.whole_rounds(), 0, []
+    """Return a row per vector; `rounds` holds seconds, (rounds, workers of all vectors one after the other)."""
+    first, found = 0, []
     if not len(rounds):
         return []
     for vector in vectors:

@@ -151,11 +151,11 @@ def _of(times: AttentionTimes) -> dict[str, Any]:
     drift = times.samples.drift()
     if drift is not None:
         data["drift"] = _ends(drift)
-    if times.steps and times.barrier_samples is not None:
+    if times.steps:
         data["barrier"] = {
             "workers": len(times.vectors[0].loads),
             "batch": times.barrier_batch,
-            "repetitions": _repetitions(times.barrier_samples),
+            "rounds": len(times.samples.whole_rounds()),
             "steps": {
                 step.vector.name: {
                     "loads": list(step.vector.loads),

@@ -1,5 +1,8 @@
 """The measurement as a whole: a plain read, then for each attention its grid and its barrier, within one budget.
 
+Grid and barrier are timed in the same rounds: a machine that changes its pace between a law and what it is to predict
+would be taken for a law that is wrong.
+
 KV is read from memory and not from a cache, as in serving, where a step reads the KV of all layers: every call takes
 the next stretch of a pool that is larger than caches are.
 """
@@ -25,8 +28,8 @@ from lbopt.hardware.measure.timing import Estimate, Progress, Samples, Work, med
 COLD_BYTES = 2**28
 #: What is read plainly.
 READ_BYTES = 2**29
-#: Shares of the budget of one attention that go to its grid and to its barrier; the plain read takes 5 % of the whole.
-GRID_SHARE, READ_SHARE = 0.6, 0.05
+#: Share of the budget that goes to the plain read.
+READ_SHARE = 0.05
 _MARGIN = 1.1
 
 
@@ -34,8 +37,8 @@ _MARGIN = 1.1
 class AttentionTimes:
     """All that was measured of one attention shape.
 
-    `samples` go by the places of `grid`; `points` are those that have samples, with `medians`. Law and verdict are None
-    where too little was measured.
+    `samples` go by the places of `grid`, then by the workers of `vectors`, one vector after the other; `points` are the
+    places that have samples, with `medians`. Law and verdict are None where too little was measured.
     """
 
     shape: AttentionShape
@@ -48,7 +51,6 @@ class AttentionTimes:
     linearity: Linearity | None = None
     vectors: list[LoadVector] = field(default_factory=list)
     barrier_batch: int = 0
-    barrier_samples: Samples | None = None
     steps: list[BarrierStep] = field(default_factory=list)
 
     @property
@@ -151,29 +153,26 @@ def _attention(
     now: Callable[[], float],
     progress: Progress,
 ) -> None:
-    """Time the grid, fit it, and time the barrier with what the grid left of its time."""
+    """Time grid and barrier, fit the law to the grid, and predict the barrier by it."""
     config, begin = found.config, now()
-    pool = _pool_tokens(shape, backend, max(point.tokens for point in points))
+    most = max(point.tokens for point in points)
+    pool = _pool_tokens(shape, backend, most)
     decode = backend.decode(shape, pool)
-    seconds -= now() - begin
-    begin = now()
-
-    def timed(what: str, calls: list[tuple[int, ...]], share: float) -> Samples:
-        samples = take_samples(
-            f"{shape.name}, {what}",
-            [_in_turn(decode, contexts, pool) for contexts in calls],
-            backend,
-            seconds=share,
-            target=config.target,
-            rng=rng,
-            now=now,
-            progress=progress,
-        )
-        found.interrupted |= samples.interrupted
-        return samples
-
-    share = GRID_SHARE * seconds if config.barrier else seconds
-    samples = timed("grid", [(point.context,) * point.batch for point in points], share)
+    batch = max(config.batches)
+    vectors = load_vectors(config.workers, most // 8, batch) if config.barrier else []
+    calls = [(point.context,) * point.batch for point in points]
+    calls += [split(load, batch) for vector in vectors for load in vector.loads]
+    samples = take_samples(
+        shape.name,
+        [_in_turn(decode, contexts, pool) for contexts in calls],
+        backend,
+        seconds=seconds - (now() - begin),
+        target=config.target,
+        rng=rng,
+        now=now,
+        progress=progress,
+    )
+    found.interrupted |= samples.interrupted
     seen = [place for place in range(len(points)) if len(samples.of(place))]
     if not seen:
         return
@@ -184,19 +183,14 @@ def _attention(
         points=[points[place] for place in seen],
         samples=samples,
         medians=[median(samples.of(place), rng) for place in seen],
+        vectors=vectors,
+        barrier_batch=batch,
     )
     found.attention.append(times)
     middle = np.array([one.value for one in times.medians])
     times.law = fit_line(times.points, middle)
     times.linearity = judge(times.points, middle)
-    if not config.barrier or found.interrupted:
-        return
-    times.barrier_batch = max(config.batches)
-    mean = max(point.tokens for point in points) // 8
-    times.vectors = load_vectors(config.workers, mean)
-    loads = [split(load, times.barrier_batch) for vector in times.vectors for load in vector.loads]
-    times.barrier_samples = timed("barrier", loads, seconds - (now() - begin))
-    times.steps = barrier_steps(times.vectors, times.barrier_samples, times.law, times.barrier_batch, rng)
+    times.steps = barrier_steps(vectors, samples.whole_rounds()[:, len(points) :], times.law, batch, rng)
 
 
 def _in_turn(decode: Decode, contexts: tuple[int, ...], pool: int) -> Work:
