@@ -31,7 +31,7 @@ def make_card(found: Measurement, name: str | None = None) -> DeviceCard:
     times = found.attention[max(rates)[1]]
     title = found.machine.get("device") or found.machine.get("processor") or found.device
     if found.device == "cpu":
-        title = f"{title}, {found.machine.get('cores', '?')} cores"
+        title = f"{title}, {found.machine.get('threads', '?')} of {found.machine.get('cores', '?')} cores"
     return DeviceCard(
         name=name or slug(title),
         title=f"{title} ({found.backend}, {found.dtype})",

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.hardware.measure.attention import AttentionShape
 from lbopt.hardware.measure.backend import Decode
-from lbopt.hardware.measure.machine import host_account, host_free_bytes
+from lbopt.hardware.measure.machine import host_account, host_free_bytes, usable_cores
 from lbopt.spec import unknown
 
 #: Tokens of a chunk: 128 heads' scores over it fill 1 MiB.
 CHUNK = 2048
-#: What limits the threads of one BLAS or another; the account says which of them were set.
+#: What limits the threads of one BLAS or another; unset, it takes every core.
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 _Array = NDArray[np.float32]
 
@@ -46,10 +46,10 @@ class NumpyBackend:
         """Return the host's processor, versions and BLAS."""
         config: Any = np.show_config(mode="dicts")
         blas = config.get("Build Dependencies", {}).get("blas", {})
-        threads = [f"{name}={os.environ[name]}" for name in _THREADS if os.environ.get(name)]
+        limits = [int(os.environ[name]) for name in _THREADS if os.environ.get(name, "").isdecimal()]
         return host_account("numpy") | {
             "blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip(),
-            "threads": ", ".join(threads) or "as many as BLAS takes by itself",
+            "threads": str(min([usable_cores(), *limits])),
         }
 
     def free_bytes(self) -> int | None:
