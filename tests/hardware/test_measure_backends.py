@@ -1,5 +1,6 @@
 """Backends compute attention, all of them the same; what accelerators do differently, on stubs."""
 
+import importlib
 import subprocess
 import sys
 import types
@@ -72,6 +73,18 @@ def test_torch_on_the_processor_computes_attention(shape, contexts):
             expected = naive(queries[head : head + 1], keys, values)[0]
             assert found[request, head] == pytest.approx(expected, abs=2e-5)
         start += context
+
+
+def test_one_piece_and_chunks_are_the_same_attention():
+    """On an accelerator scores are taken in one piece, which is run here on the processor's tensors."""
+    pytest.importorskip("torch")
+    contexts, start = (2 * CHUNK + 9,) * 2, 100
+    backend = make_backend("torch", "cpu")
+    chunked = backend.decode(LATENT, 10_000)(contexts, start).numpy()
+    backend.is_host = False
+    assert backend.decode(LATENT, 10_000)(contexts, start).numpy() == pytest.approx(chunked, abs=1e-5)
+    assert backend.scratch_bytes(LATENT, 10**6) == 2 * 4 * 6 * 10**6
+    assert backend.scratch_bytes(SMALL, 10**6) == 0
 
 
 def test_torch_on_the_processor_says_what_it_is():
@@ -183,11 +196,7 @@ def test_the_first_device_there_is_and_none_that_is_not():
 def test_ascends_package_hangs_itself_into_torch(monkeypatch):
     """`torch.npu` appears when torch_npu is imported; without that package there is no such device."""
     torch = stub_torch()
-    finder = types.SimpleNamespace(
-        find_spec=lambda name, path, target=None: None,
-    )
-    assert finder.find_spec("torch_npu", None) is None
-    real = __import__("importlib").import_module
+    real = importlib.import_module
 
     def install(name):
         if name != "torch_npu":
