@@ -101,6 +101,16 @@ def test_torch_on_the_processor_says_what_it_is():
         make_backend("torch", "cpu", "float64")
 
 
+def test_memory_that_runs_out_is_one_sentence():
+    torch = pytest.importorskip("torch")
+
+    def full():
+        raise torch.OutOfMemoryError("tried to allocate")
+
+    with pytest.raises(InputError, match="cpu ran out of memory while measuring; give a smaller --most"):
+        make_backend("torch", "cpu").clock(full)
+
+
 class StubAccelerator(types.SimpleNamespace):
     """What torch.cuda, torch.npu and the like offer, with a queue whose work takes virtual milliseconds."""
 

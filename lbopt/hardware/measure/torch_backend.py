@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from lbopt.exceptions import BackendUnavailableError
+from lbopt.exceptions import BackendUnavailableError, InputError
 from lbopt.hardware.measure.attention import AttentionShape
 from lbopt.hardware.measure.backend import Decode
 from lbopt.hardware.measure.machine import host_account
@@ -64,8 +65,9 @@ class TorchBackend:
     def decode(self, shape: AttentionShape, pool_tokens: int) -> Decode:
         """Return attention over a pool of random KV; contexts of equal length that stand together are one call."""
         torch = self._torch
-        keys = self._pool(shape.kv_heads * pool_tokens * shape.key_dim, seed=1)
-        values = None if shape.latent else self._pool(shape.kv_heads * pool_tokens * shape.value_dim, seed=2)
+        with self._memory():
+            keys = self._pool(shape.kv_heads * pool_tokens * shape.key_dim, seed=1)
+            values = None if shape.latent else self._pool(shape.kv_heads * pool_tokens * shape.value_dim, seed=2)
         queries = torch.from_numpy(random_queries(shape)).to(device=self.device, dtype=self._kind)
         group = shape.heads // shape.kv_heads
         chunk = CHUNK if self.is_host else pool_tokens
@@ -96,12 +98,22 @@ class TorchBackend:
 
     def reader(self, num_bytes: int) -> Callable[[], Any]:
         """Return the sum of a block of float32."""
-        block = self._torch.ones(num_bytes // 4, dtype=self._torch.float32, device=self.device)
+        with self._memory():
+            block = self._torch.ones(num_bytes // 4, dtype=self._torch.float32, device=self.device)
         return lambda: block.sum()
 
     def clock(self, work: Callable[[], Any]) -> float:
         """Return the seconds from the start of `work` to the end of all that it started on the device."""
-        return self._place.clock(work)
+        with self._memory():
+            return self._place.clock(work)
+
+    @contextmanager
+    def _memory(self) -> Iterator[None]:
+        """Say in one sentence that memory ran out: others may have taken what was free in advance."""
+        try:
+            yield
+        except self._torch.OutOfMemoryError:
+            raise InputError(f"{self.device} ran out of memory while measuring; give a smaller --most") from None
 
     def _pool(self, size: int, seed: int) -> Any:
         """Return `size` normal numbers, a small block of them repeated."""

@@ -1,8 +1,10 @@
 """What differs from accelerator to accelerator under torch: is it there, how is it timed, how much memory is free.
 
 Torch gives each kind a module of the same form (`torch.cuda`, `torch.npu` once `torch_npu` is imported, `torch.xpu`,
-`torch.mps`). Where it has events, the time between two events on the device's own queue is taken, so that the host's
-way to the device is not measured; else the wall between two synchronisations.
+`torch.mps`). Where it has events, the time between two events on the device's own queue is taken, else the wall
+between two synchronisations. Calls of one sample are queued in a row: what the host needs to start one is hidden behind
+the one before, unless the device is the faster of the two; then the host's pace is what is measured, as in serving
+without captured graphs.
 """
 
 from __future__ import annotations
