@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from lbopt.cli.hardware_fit import fit
+from lbopt.cli.hardware_measure import measure
 
 app = typer.Typer(no_args_is_help=True, help="Cards of devices and models, fits to measured step times, measuring.")
 
 app.command()(fit)
+app.command()(measure)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Card = Annotated[str, typer.Argument(help="A name of the list, or the path of a card of your own that ends in .toml.")]

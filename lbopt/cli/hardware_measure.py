@@ -1,0 +1,143 @@
+"""`lbopt hardware measure`: attention's time against resident tokens on this machine, and a card of it."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lbopt.cli import options
+from lbopt.exceptions import InputError
+
+
+def measure(
+    backend: Annotated[
+        str, typer.Option(help="**torch** (accelerators), **numpy** (this processor), or **auto**: torch if installed.")
+    ] = "auto",
+    device: Annotated[
+        str | None, typer.Option(help="cuda, cuda:1, npu, xpu, mps or cpu [default: the first there is].")
+    ] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(help="bfloat16, float16 or float32 [default: bfloat16 on accelerators, float32 on processors]."),
+    ] = None,
+    attention: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--attention",
+            help="deepseek-v3, qwen3-30b-a3b or llama-3-70b; may be given again [default: the first two].",
+        ),
+    ] = None,
+    batch: Annotated[
+        list[int] | None, typer.Option("--batch", "-b", help="Requests of a call; may be given again [default: 1 8].")
+    ] = None,
+    least: Annotated[
+        int | None, typer.Option(help="Least resident tokens of a call [default: 1024; accelerators 16384].")
+    ] = None,
+    most: Annotated[
+        int | None, typer.Option(help="Most resident tokens of a call [default: 65536; accelerators 2097152].")
+    ] = None,
+    points: Annotated[int, typer.Option(help="Sizes between them, in geometric steps.")] = 9,
+    workers: Annotated[int, typer.Option("--workers", "-G", help="Workers of the emulated barrier.")] = 8,
+    budget: Annotated[float, typer.Option(help="Seconds for everything.")] = 60.0,
+    target: Annotated[float, typer.Option(help="Relative half-width of a median at which repeating stops.")] = 0.02,
+    read: Annotated[bool, typer.Option("--read/--no-read", help="Time a plain read of memory.")] = True,
+    barrier: Annotated[bool, typer.Option("--barrier/--no-barrier", help="Emulate a barrier of workers.")] = True,
+    seed: options.Seed = 0,
+    name: Annotated[str | None, typer.Option(help="Name of the card [default: from the device's].")] = None,
+    card: Annotated[str | None, typer.Option(help="File for the card [default: NAME.toml, or in the folder].")] = None,
+    out: options.Out = None,
+) -> None:
+    """Measure this machine: is attention linear in resident tokens, at what rate, and does a barrier follow it?
+
+    Writes a device card (TOML) that other verbs take as a device. With --out, writes card.toml, samples.csv,
+    the picture (png, svg) and run.json. Ctrl-C ends it with what has been measured.
+
+    Example: `lbopt hardware measure --backend numpy --budget 60 --out my-machine`
+    """
+    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
+    from lbopt.hardware.measure import MeasureConfig, card_text, make_backend, make_card
+    from lbopt.hardware.measure import measure as run
+    from lbopt.hardware.measure.attention import DEFAULT_SHAPES
+    from lbopt.hardware.measure.card import slug
+    from lbopt.report.folder import check_target, write_file
+    from lbopt.report.measure_folder import FORMAT, write_measure_folder
+    from lbopt.report.measure_tables import measure_tables, read_line
+
+    if name is not None and slug(name) != name:
+        raise InputError(
+            f"name '{name}' is not one for a card; expected lower-case letters, digits and -: {slug(name)}"
+        )
+    config = MeasureConfig(
+        attention=tuple(attention or DEFAULT_SHAPES),
+        batches=tuple(batch or (1, 8)),
+        least=least,
+        most=most,
+        points=points,
+        workers=workers,
+        budget=budget,
+        target=target,
+        read=read,
+        barrier=barrier,
+        seed=seed,
+    )
+    folder = Path(out) if out else None
+    if folder is not None:
+        check_target(folder, FORMAT)
+    if card is not None:
+        _check_card(Path(card))
+    elif folder is None:
+        _check_card(Path(f"{name or 'device'}.toml"))
+    chosen = make_backend(backend, device, dtype)
+    with ProgressBar() as bar:
+        found = run(config, chosen, bar)
+    made, missing = None, None
+    try:
+        made = make_card(found, name)
+    except InputError as error:
+        missing = str(error)
+    text = None if made is None else card_text(made)
+    file = None
+    if made is not None and text is not None and (card or folder is None):
+        file = Path(card or f"{made.name}.toml")
+        _check_card(file)
+        write_file(file, text)
+    if folder is not None:  # before anything is printed: a closed pipe must not cost the measurement
+        write_measure_folder(found, text, folder, command_line())
+    for table in measure_tables(found):
+        print_table(table)
+    for line in filter(None, [read_line(found)]):
+        say(line)
+    for note in [*found.notes, *filter(None, [missing])]:
+        remark(f"note: {note}")
+    if file is not None:
+        say(f"card: {file}")
+    if folder is not None:
+        say(f"{'card, ' if text else ''}samples and picture: {folder}")
+    if found.interrupted:
+        remark("interrupted: tables and files cover what was measured until then")
+        raise typer.Exit(130)
+    if missing is not None:
+        raise typer.Exit(1)
+
+
+def _check_card(path: Path) -> None:
+    """Refuse, before any work, a file that cannot be written or is not an earlier measured card."""
+    if path.suffix != ".toml":
+        raise InputError(f"card '{path}' does not end in .toml; cards are TOML files")
+    parent = path.resolve().parent
+    if not parent.is_dir():
+        raise InputError(f"card '{path}' cannot be written: its folder does not exist")
+    if not os.access(parent, os.W_OK):
+        raise InputError(f"card '{path}' cannot be written: its folder is not writable")
+    if not path.exists():
+        return
+    try:
+        measured = tomllib.loads(path.read_text(encoding="utf-8")).get("origin") == "measurement"
+    except (OSError, ValueError):
+        measured = False
+    if not measured:
+        raise InputError(f"card '{path}' exists and is not a card that was measured; give another name")

@@ -1,0 +1,80 @@
+"""Who computes: a protocol of four verbs, and the table of those who follow it. Their packages are imported on use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, Protocol
+
+from lbopt.hardware.measure.attention import AttentionShape
+from lbopt.spec import unknown
+
+#: Start one attention layer over requests of the given contexts, which lie in the pool from the given token on.
+#: Returns what it computes, float[batch, heads, value_dim] of the backend's own kind; it may not be finished yet.
+Decode = Callable[[tuple[int, ...], int], Any]
+
+
+class Backend(Protocol):
+    """Something that computes attention on a device and can say how long it took."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the table."""
+
+    @property
+    def device(self) -> str:
+        """The kind of device, and which of several: cpu, cuda, cuda:1, npu ..."""
+
+    @property
+    def dtype(self) -> str:
+        """In which numbers it keeps KV."""
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one such number."""
+
+    @property
+    def is_host(self) -> bool:
+        """Whether it is the host's processor, for which smaller sizes are the default."""
+
+    def account(self) -> dict[str, str]:
+        """Return device, driver and versions; no name of host or user, no path."""
+
+    def free_bytes(self) -> int | None:
+        """Return the memory that could be taken now, in bytes; None where the system does not tell."""
+
+    def scratch_bytes(self, shape: AttentionShape, tokens: int) -> int:
+        """Return the bytes that a call over so many tokens needs beside KV, about."""
+
+    def decode(self, shape: AttentionShape, pool_tokens: int) -> Decode:
+        """Take a pool of KV and return the function that attends over parts of it."""
+
+    def reader(self, num_bytes: int) -> Callable[[], Any]:
+        """Take a block of that size and return a function that reads it once, with next to no arithmetic."""
+
+    def clock(self, work: Callable[[], Any]) -> float:
+        """Return the seconds from the start of `work` to the end of all that it started on the device."""
+
+
+def _numpy(device: str | None, dtype: str | None) -> Backend:
+    from lbopt.hardware.measure.numpy_backend import NumpyBackend
+
+    return NumpyBackend(device, dtype)
+
+
+def _torch(device: str | None, dtype: str | None) -> Backend:
+    from lbopt.hardware.measure.torch_backend import TorchBackend
+
+    return TorchBackend(device, dtype)
+
+
+BACKENDS: dict[str, Callable[[str | None, str | None], Backend]] = {"numpy": _numpy, "torch": _torch}
+
+
+def make_backend(name: str = "auto", device: str | None = None, dtype: str | None = None) -> Backend:
+    """Return the backend of that name; "auto" is torch where it is installed, else numpy."""
+    if name == "auto":
+        name = "torch" if find_spec("torch") else "numpy"
+    if name not in BACKENDS:
+        raise unknown("backend", name, ["auto", *BACKENDS])
+    return BACKENDS[name](device, dtype)

@@ -1,0 +1,185 @@
+"""From a measurement to a device card that says of itself how it came about.
+
+The constants are those of the attention whose KV was read fastest, the one nearest to being bound by memory. What a
+roofline uses is the product of `memory_bandwidth` and `memory_efficiency`, which is the rate that attention reached:
+with a plain read measured, that read is the bandwidth and the ratio is the efficiency; without one, the bandwidth is
+what attention reached and the efficiency is one by definition. `step_overhead` needs a serving engine and is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from lbopt.exceptions import InputError
+from lbopt.hardware.cards.device import CONSTANTS, DeviceCard
+from lbopt.hardware.measure.measurement import AttentionTimes, Measurement
+from lbopt.hardware.measure.timing import Estimate, Samples
+from lbopt.hardware.quantity import Basis, Quantity
+
+#: Digits of numbers in the account; the raw rows have them all.
+_DIGITS = 4
+
+
+def make_card(found: Measurement, name: str | None = None) -> DeviceCard:
+    """Return the card; an error where no slope could be told from zero."""
+    rates = [(rate.value, place) for place, one in enumerate(found.attention) if (rate := one.bandwidth())]
+    if not rates:
+        raise InputError(
+            "no card is written: the time per token cannot be told from zero; give a larger --most or --budget"
+        )
+    times = found.attention[max(rates)[1]]
+    title = found.machine.get("device") or found.machine.get("processor") or found.device
+    if found.device == "cpu":
+        title = f"{title}, {found.machine.get('threads', '?')} of {found.machine.get('cores', '?')} cores"
+    return DeviceCard(
+        name=name or slug(title),
+        title=f"{title} ({found.backend}, {found.dtype})",
+        part="board" if found.device != "cpu" else "package",
+        origin="measurement",
+        constants=_constants(found, times),
+        account=_account(found),
+        note=f"Memory rates and call are those of attention {times.shape.name}, the one that read its KV fastest; "
+        "what another kernel reaches differs.",
+    )
+
+
+def card_text(card: DeviceCard) -> str:
+    """Return the card as TOML, which `DeviceCard.from_dict` reads back."""
+    import tomli_w
+
+    return tomli_w.dumps(card.to_dict())
+
+
+def slug(title: str) -> str:
+    """Return a title as a name that is easy to type."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "device"
+
+
+def _constants(found: Measurement, times: AttentionTimes) -> dict[str, Quantity]:
+    rate, law = times.bandwidth(), times.law
+    if rate is None or law is None:
+        raise InputError(f"attention {times.shape.name} has no slope")
+    way = f"measured {found.date}, attention {times.shape.name}, {found.backend} {found.dtype}"
+    slope = f"{way}; {times.bytes_per_token} B per token over the slope, 95 % interval of the fit"
+    constants: dict[str, Quantity] = {}
+
+    def add(name: str, value: Estimate, source: str, basis: Basis = "measured") -> None:
+        constants[name] = Quantity(value.value, value.low, value.high, CONSTANTS[name][0], source, basis)
+
+    if found.read is None:
+        add("memory_bandwidth", rate, slope)
+        one = "1 by definition: memory_bandwidth is what attention reached, no plain read was measured"
+        add("memory_efficiency", Estimate(1.0, 1.0, 1.0), one, "derived")
+    else:
+        read = found.read
+        add("memory_bandwidth", read, f"measured {found.date}, plain read of a large block, {found.backend}")
+        ratio = Estimate(rate.value / read.value, rate.low / read.high, rate.high / read.low)
+        add("memory_efficiency", ratio, f"{slope}; over the plain read's rate")
+    least, most = law.calls[min(law.calls)], law.calls[max(law.calls)]
+    call = Estimate(max(0.0, least.value), max(0.0, least.low), max(0.0, least.high, most.high))
+    batches = " and ".join(str(batch) for batch in dict.fromkeys((min(law.calls), max(law.calls))))
+    add("attention_call", call, f"{way}; fixed part of the fit at batch {batches}, nothing below zero")
+    return constants
+
+
+def _account(found: Measurement) -> dict[str, Any]:
+    """Return machine, date, method, sizes and results as what TOML can hold."""
+    config = found.config
+    account: dict[str, Any] = {
+        "date": found.date,
+        "machine": dict(found.machine),
+        "backend": found.backend,
+        "device": found.device,
+        "dtype": found.dtype,
+        "method": "one layer of decode attention, one query token a request, KV read from memory and not from cache; "
+        "rounds in random order; medians; least squares of relative errors; 95 % intervals",
+        "batches": list(config.batches),
+        "budget_seconds": config.budget,
+        "target_relative_half_width": config.target,
+        "seed": config.seed,
+        "seconds": _short(found.seconds),
+        "interrupted": found.interrupted,
+        "attention": {one.shape.name: _of(one) for one in found.attention if one.law is not None},
+    }
+    if found.read is not None and found.read_samples is not None:
+        account["plain_read"] = {
+            "bytes_per_second": _ends(found.read),
+            "repetitions": len(found.read_samples.taken),
+        }
+    return account
+
+
+def _of(times: AttentionTimes) -> dict[str, Any]:
+    law, linearity, rate = times.law, times.linearity, times.bandwidth()
+    data: dict[str, Any] = {
+        "shape": times.shape.title,
+        "bytes_per_token": times.bytes_per_token,
+        "flops_per_token": times.shape.flops_per_token,
+        "repetitions": _repetitions(times.samples),
+        "batch": [point.batch for point in times.points],
+        "tokens": [point.tokens for point in times.points],
+        "seconds": [_short(one.value) for one in times.medians],
+    }
+    if law is not None:
+        data |= {
+            "seconds_per_token": _ends(law.per_token),
+            "seconds_per_byte": _ends(
+                Estimate(
+                    *(
+                        end / times.bytes_per_token
+                        for end in (law.per_token.value, law.per_token.low, law.per_token.high)
+                    )
+                )
+            ),
+            "fixed_seconds_by_batch": {str(batch): _ends(call) for batch, call in law.calls.items()},
+            "relative_residuals": [_short(float(one)) for one in law.residuals],
+        }
+    if rate is not None:
+        data["bytes_per_second"] = _ends(rate)
+    if linearity is not None:
+        data["linearity"] = {
+            "verdict": linearity.verdict,
+            "departure": _short(linearity.departure),
+            "departure_at_most": _short(linearity.departure_high),
+            "p_value": _short(linearity.p_value),
+            "exponent": _short(linearity.exponent),
+            "left_out_error_linear": _short(linearity.left_out_error),
+            "left_out_error_quadratic": _short(linearity.quadratic_error),
+            "left_out_error_power": _short(linearity.power_error),
+        }
+    drift = times.samples.drift()
+    if drift is not None:
+        data["drift"] = _ends(drift)
+    if times.steps:
+        data["barrier"] = {
+            "workers": len(times.vectors[0].loads),
+            "batch": times.barrier_batch,
+            "rounds": len(times.samples.whole_rounds()),
+            "steps": {
+                step.vector.name: {
+                    "loads": list(step.vector.loads),
+                    "seconds": _ends(step.measured),
+                    "error_of_max": _short(step.error_of_max),
+                    "error_of_mean": _short(step.error_of_mean),
+                    "above_largest_median": _short(step.noise),
+                }
+                for step in times.steps
+            },
+        }
+    return data
+
+
+def _repetitions(samples: Samples) -> int:
+    """Return the least number of samples of a place that has any."""
+    counts = [len(samples.of(work)) for work in range(samples.num_works)]
+    return min((count for count in counts if count), default=0)
+
+
+def _ends(value: Estimate) -> list[float]:
+    """Return value, low and high."""
+    return [_short(value.value), _short(value.low), _short(value.high)]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

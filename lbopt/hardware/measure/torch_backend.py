@@ -1,0 +1,150 @@
+"""Accelerators, and the host, through PyTorch; an extra (`lbopt[measure]`), imported when it is asked for.
+
+Grouped-query attention is torch's own fused one, a group's heads taken as queries of one KV head, so that KV is read
+once. Latent attention has no fused kernel in torch: it is two products around a softmax, in chunks on a processor and
+in one piece on an accelerator, where scores (128 values a token against 576 of KV) are written and read besides. Its
+rate on an accelerator is what plain torch reaches, below that of a kernel made for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from lbopt.exceptions import BackendUnavailableError, InputError
+from lbopt.hardware.measure.attention import AttentionShape
+from lbopt.hardware.measure.backend import Decode
+from lbopt.hardware.measure.machine import host_account
+from lbopt.hardware.measure.numpy_backend import CHUNK, random_block, random_queries
+from lbopt.hardware.measure.torch_device import TorchDevice
+from lbopt.spec import unknown
+
+ITEMSIZES = {"bfloat16": 2, "float16": 2, "float32": 4}
+#: Of the block that is repeated to fill a pool.
+_BLOCK = 65_537
+
+
+class TorchBackend:
+    """PyTorch on one device."""
+
+    name = "torch"
+
+    def __init__(self, device: str | None = None, dtype: str | None = None) -> None:
+        try:
+            self._torch: Any = importlib.import_module("torch")
+        except ImportError:
+            raise BackendUnavailableError(
+                "backend torch needs PyTorch, which is not installed; "
+                "install 'lbopt[measure]', or take --backend numpy for the host's processor"
+            ) from None
+        self._place = TorchDevice(self._torch, device)
+        self.device = self._place.name
+        self.is_host = self._place.kind == "cpu"
+        self.dtype = dtype or ("float32" if self.is_host else "bfloat16")
+        if self.dtype not in ITEMSIZES:
+            raise unknown("dtype", self.dtype, ITEMSIZES)
+        self.itemsize = ITEMSIZES[self.dtype]
+        self._kind = getattr(self._torch, self.dtype)
+
+    def account(self) -> dict[str, str]:
+        """Return the device, its driver and runtime, and the host that it sits in."""
+        return host_account() | self._place.account() | {"threads": str(self._torch.get_num_threads())}
+
+    def free_bytes(self) -> int | None:
+        """Return the device memory that could be taken now."""
+        return self._place.free_bytes()
+
+    def scratch_bytes(self, shape: AttentionShape, tokens: int) -> int:
+        """Return the bytes of scores before and after softmax; the fused attention keeps none of note."""
+        seen = min(tokens, CHUNK) if self.is_host else tokens
+        return 2 * self.itemsize * shape.heads * seen if shape.latent else 0
+
+    def decode(self, shape: AttentionShape, pool_tokens: int) -> Decode:
+        """Return attention over a pool of random KV; contexts of equal length that stand together are one call."""
+        torch = self._torch
+        with self._memory():
+            keys = self._pool(shape.kv_heads * pool_tokens * shape.key_dim, seed=1)
+            values = None if shape.latent else self._pool(shape.kv_heads * pool_tokens * shape.value_dim, seed=2)
+        queries = torch.from_numpy(random_queries(shape)).to(device=self.device, dtype=self._kind)
+        group = shape.heads // shape.kv_heads
+        chunk = CHUNK if self.is_host else pool_tokens
+        attention = torch.nn.functional.scaled_dot_product_attention
+
+        def part(pool: Any, width: int, start: int, batch: int, context: int) -> Any:
+            """Return [batch, kv_heads, context, width] of the pool, without a copy."""
+            row = shape.kv_heads * width
+            return pool[start * row : (start + batch * context) * row].view(batch, shape.kv_heads, context, width)
+
+        def run(contexts: tuple[int, ...], start: int) -> Any:
+            found = []
+            with torch.inference_mode():
+                for context, equal in itertools.groupby(contexts):
+                    batch = len(list(equal))
+                    key = part(keys, shape.key_dim, start, batch, context)
+                    query = queries.view(1, shape.kv_heads, group, shape.key_dim).expand(batch, -1, -1, -1)
+                    if values is None:
+                        out = _latent(torch, query, key, shape.value_dim, chunk)
+                    else:
+                        value = part(values, shape.value_dim, start, batch, context)
+                        out = attention(query, key, value, scale=1.0)  # queries are scaled already
+                    found.append(out.reshape(batch, shape.heads, shape.value_dim))
+                    start += batch * context
+                return found[0] if len(found) == 1 else torch.cat(found)
+
+        return run
+
+    def reader(self, num_bytes: int) -> Callable[[], Any]:
+        """Return the sum of a block of float32."""
+        with self._memory():
+            block = self._torch.ones(num_bytes // 4, dtype=self._torch.float32, device=self.device)
+        return lambda: block.sum()
+
+    def clock(self, work: Callable[[], Any]) -> float:
+        """Return the seconds from the start of `work` to the end of all that it started on the device."""
+        with self._memory():
+            return self._place.clock(work)
+
+    @contextmanager
+    def _memory(self) -> Iterator[None]:
+        """Say in one sentence that memory ran out: others may have taken what was free in advance."""
+        try:
+            yield
+        except self._torch.OutOfMemoryError:
+            raise InputError(f"{self.device} ran out of memory while measuring; give a smaller --most") from None
+
+    def _pool(self, size: int, seed: int) -> Any:
+        """Return `size` normal numbers, a small block of them repeated."""
+        block = self._torch.from_numpy(random_block((_BLOCK,), seed)).to(device=self.device, dtype=self._kind)
+        pool = self._torch.empty(size, dtype=self._kind, device=self.device)
+        whole = size // _BLOCK * _BLOCK
+        pool[:whole].view(-1, _BLOCK)[:] = block
+        pool[whole:] = block[: size - whole]
+        return pool
+
+
+def _latent(torch: Any, query: Any, key: Any, value_dim: int, chunk: int) -> Any:
+    """Return softmax(query keyᵀ) key[..., :value_dim], a chunk of tokens at a time where there are several."""
+    query, key = query[:, 0], key[:, 0]  # one KV head: [batch, heads, key_dim] and [batch, context, key_dim]
+    context = key.shape[1]
+    if context <= chunk:
+        return torch.softmax(query @ key.transpose(1, 2), dim=-1) @ key[..., :value_dim]
+    best: Any = None
+    total: Any = None
+    out: Any = None
+    for begin in range(0, context, chunk):
+        seen = key[:, begin : begin + chunk]
+        scores = query @ seen.transpose(1, 2)
+        new = scores.amax(dim=-1, keepdim=True)
+        new = new if best is None else torch.maximum(best, new)
+        weights = torch.exp(scores - new)
+        sums, sight = weights.sum(dim=-1, keepdim=True), weights @ seen[..., :value_dim]
+        if best is None:
+            total, out = sums, sight
+        else:
+            kept = torch.exp(best - new)
+            total, out = total * kept + sums, out * kept + sight
+        best = new
+    return out / total

@@ -1,0 +1,108 @@
+"""What differs from accelerator to accelerator under torch: is it there, how is it timed, how much memory is free.
+
+Torch gives each kind a module of the same form (`torch.cuda`, `torch.npu` once `torch_npu` is imported, `torch.xpu`,
+`torch.mps`). Where it has events, the time between two events on the device's own queue is taken, else the wall
+between two synchronisations. Calls of one sample are queued in a row: what the host needs to start one is hidden behind
+the one before, unless the device is the faster of the two; then the host's pace is what is measured, as in serving
+without captured graphs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+from lbopt.exceptions import InputError
+from lbopt.hardware.measure.machine import host_free_bytes, nvidia_driver, processor
+from lbopt.spec import unknown
+
+#: In the order in which they are tried where no device is named.
+KINDS = ("cuda", "npu", "xpu", "mps", "cpu")
+
+
+class TorchDevice:
+    """One device that torch knows; `torch` is the package itself, so that a test can hand in a stub."""
+
+    def __init__(self, torch: Any, device: str | None = None) -> None:
+        self._torch = torch
+        named = device or next(kind for kind in KINDS if _available(torch, kind))
+        self.kind, _, index = named.partition(":")
+        if self.kind not in KINDS:
+            raise unknown("device", self.kind, KINDS, " (of backend torch)")
+        if not _available(torch, self.kind):
+            raise InputError(f"device '{named}' is not available: torch {torch.__version__} finds no {self.kind} here")
+        self.name = named
+        self._module: Any = None if self.kind == "cpu" else getattr(torch, self.kind)
+        count = getattr(self._module, "device_count", lambda: 1)()
+        if index and not (index.isascii() and index.isdigit() and int(index) < count):
+            raise InputError(f"device '{named}' does not exist; {self.kind} has {count} here, numbered from 0")
+        choose = getattr(self._module, "set_device", None)
+        if index and choose:
+            choose(int(index))  # events and memory are those of the present device
+
+    def title(self) -> str:
+        """Return the device's name as its driver reports it."""
+        read = getattr(self._module, "get_device_name", None)
+        return str(read()) if read else processor()
+
+    def account(self) -> dict[str, str]:
+        """Return the device's name, its runtime and driver."""
+        account = {"device": self.title(), "torch": str(self._torch.__version__)}
+        version = getattr(self._torch, "version", None)
+        for runtime in ("cuda", "hip", "xpu"):
+            known = getattr(version, runtime, None)
+            if known and self.kind in ("cuda", runtime):
+                account[f"{runtime}_runtime"] = str(known)
+        if self.kind == "cuda" and (driver := nvidia_driver()):
+            account["driver"] = driver
+        if self.kind == "npu":
+            account["torch_npu"] = str(getattr(importlib.import_module("torch_npu"), "__version__", "unknown"))
+        return account
+
+    def free_bytes(self) -> int | None:
+        """Return the device memory that could be taken now; None where torch cannot tell."""
+        if self.kind == "cpu":
+            return host_free_bytes()
+        if hasattr(self._module, "mem_get_info"):
+            return int(self._module.mem_get_info()[0])
+        if hasattr(self._module, "recommended_max_memory"):
+            return int(self._module.recommended_max_memory()) - int(self._module.driver_allocated_memory())
+        return None
+
+    def clock(self, work: Callable[[], Any]) -> float:
+        """Return the seconds from the start of `work` to the end of all that it started on the device."""
+        if self._module is None:
+            begin = time.perf_counter()
+            work()
+            return time.perf_counter() - begin
+        event = self._event()
+        self._module.synchronize()
+        if event is None:
+            begin = time.perf_counter()
+            work()
+            self._module.synchronize()
+            return time.perf_counter() - begin
+        first, last = event(enable_timing=True), event(enable_timing=True)
+        first.record()
+        work()
+        last.record()
+        self._module.synchronize()
+        return float(first.elapsed_time(last)) / 1e3  # torch gives milliseconds
+
+    def _event(self) -> Any:
+        return getattr(self._module, "Event", None) or getattr(getattr(self._module, "event", None), "Event", None)
+
+
+def _available(torch: Any, kind: str) -> bool:
+    """Return whether torch can compute on such a device now."""
+    if kind == "cpu":
+        return True
+    if kind == "npu" and not hasattr(torch, "npu"):
+        try:
+            importlib.import_module("torch_npu")  # it hangs itself into torch
+        except ImportError:
+            return False
+    module = getattr(getattr(torch, "backends", None), "mps", None) if kind == "mps" else getattr(torch, kind, None)
+    return bool(module is not None and module.is_available())
