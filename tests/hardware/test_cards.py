@@ -101,7 +101,7 @@ def test_grouped_queries_by_hand():
     [
         (device_card, "h8000", r"unknown device 'h8000': did you mean .*h800"),
         (device_card, "ascend-910", "did you mean ascend-910"),
-        (device_card, "nothing-like-it", "known: a100, ascend-910b"),
+        (device_card, "nothing-like-it", "known: a100, amd-epyc-1-of-2-cores, ascend-910b"),
         (model_card, "deepseek", "unknown model 'deepseek': did you mean deepseek-v3"),
         (device_card, "gone.toml", "cannot read the device card 'gone.toml': No such file"),
         (model_card, "gone.toml", "cannot read the model card 'gone.toml'"),
