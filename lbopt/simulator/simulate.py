@@ -81,7 +81,10 @@ def simulate(
     requests = requests_of(trace, policy, setting, seed)
     state = fresh_state(setting.fleet, requests)
     recorder = Recorder(setting, keep_loads)
-    rules, rows = setting_of(policy, setting, len(trace)), _rows_for(setting)
+    rules, rows = (
+        setting_of(policy, setting, len(trace)),
+        _rows_for(setting.fleet.num_workers, isinstance(setting.law, ExplainedStepTime)),
+    )
     observer = Observer(requests, rules, state, forecaster_of(policy, trace, training))
     loop = _Loop(policy, requests, rules, state, rows, observer, progress)
     pauses = deque([] if look_at is None else look_at.tolist())
@@ -211,9 +214,9 @@ class _Loop:
         return np.asarray(self._policy.decide(observation))
 
 
-def _rows_for(setting: SimulationSetting) -> Rows:
-    num_workers, explained = setting.fleet.num_workers, isinstance(setting.law, ExplainedStepTime)
-    return fresh_rows(num_workers, max(64, min(ROWS_PER_CHUNK, _CHUNK_BYTES // (16 * num_workers))), explained)
+def _rows_for(num_workers: int, with_running: bool) -> Rows:
+    count = max(64, min(ROWS_PER_CHUNK, _CHUNK_BYTES // (24 * num_workers)))
+    return fresh_rows(num_workers, count, with_running)
 
 
 def _request_columns(requests: Requests, state: State, recorder: Recorder) -> dict[str, NDArray[Any]]:

@@ -121,3 +121,20 @@ def test_laws_are_named_with_their_options():
 def test_the_default_law_is_that_of_bf_io():
     setting = SimulationSetting(Fleet(2, 72))
     assert setting.law == AffineStepTime.of_bf_io_paper(72)
+
+
+def test_a_run_says_what_bound_each_step():
+    """By the loads and running requests of every step, whatever the length of the loop's chunks is."""
+    law = make_step_time("roofline:device=h800,model=qwen3-30b-a3b,step_overhead=0,collective_latency=1e-6")
+    case = random_case(random.Random(3), requests=40)
+    case.setting = SimulationSetting(case.setting.fleet, case.setting.arrivals, case.setting.event_order, law)
+    run = case.run("fcfs")
+    G = case.setting.fleet.num_workers
+    step = np.arange(run.num_steps)[:, None]
+    alive = (run.requests["start_step"] <= step) & (step < run.requests["finish_step"])
+    running = np.stack([(alive & (run.requests["worker"] == g)).sum(axis=1) for g in range(G)], axis=1)
+    expected = law.breakdown(run.steps["barrier_loads"], running).kind
+    assert run.step_table()["bound"].tolist() == expected.tolist()
+    assert set(expected) <= {"memory", "compute", "collective"}
+    affine = random_case(random.Random(3), requests=5).run("fcfs")
+    assert set(affine.step_table()["bound"]) == {""}

@@ -153,7 +153,7 @@ def test_the_length_of_a_chunk_changes_nothing(rows, monkeypatch):
     cases = [random_case(rng) for _ in range(many(40, 10))]
     specs = [rng.choice([*POOLED, *IMMEDIATE, random_br_0(rng)])[0] for _ in cases]
     whole = [case.run(spec) for case, spec in zip(cases, specs, strict=True)]
-    monkeypatch.setattr(LOOP, "_rows_for", lambda num_workers: fresh_rows(num_workers, rows))
+    monkeypatch.setattr(LOOP, "_rows_for", lambda G, with_running: fresh_rows(G, rows, with_running))
     for case, spec, expected in zip(cases, specs, whole, strict=True):
         run = case.run(spec)
         assert_same_run(run, expected)
@@ -163,7 +163,7 @@ def test_the_length_of_a_chunk_changes_nothing(rows, monkeypatch):
 
 @pytest.mark.parametrize("spec", ["fcfs", "br-0", "jsq"])
 def test_progress_tells_how_many_requests_have_ended(spec, monkeypatch):
-    monkeypatch.setattr(LOOP, "_rows_for", lambda num_workers: fresh_rows(num_workers, 2))
+    monkeypatch.setattr(LOOP, "_rows_for", lambda G, with_running: fresh_rows(G, 2, with_running))
     rng = random.Random(16)
     for _ in range(many(20, 5)):
         case = random_case(rng)
@@ -175,8 +175,8 @@ def test_progress_tells_how_many_requests_have_ended(spec, monkeypatch):
 
 
 def test_chunks_are_longer_than_a_run_of_the_tests_and_shorter_on_wide_fleets():
-    assert LOOP._rows_for(16).active.size == LOOP.ROWS_PER_CHUNK
-    assert 64 <= LOOP._rows_for(4096).active.size < LOOP.ROWS_PER_CHUNK
+    assert LOOP._rows_for(16, False).active.size == LOOP.ROWS_PER_CHUNK
+    assert 64 <= LOOP._rows_for(4096, True).active.size < LOOP.ROWS_PER_CHUNK
 
 
 def test_event_orders_differ_only_in_what_is_read():
