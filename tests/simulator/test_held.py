@@ -112,7 +112,7 @@ def test_a_run_in_short_chunks_is_the_same_and_tells_who_has_ended(rows, monkeyp
     rng = random.Random(17)
     cases = [(random_case(rng), random_bypass(rng)[0]) for _ in range(many(30, 8))]
     whole = [case.run(spec) for case, spec in cases]
-    monkeypatch.setattr(LOOP, "_rows_for", lambda num_workers: fresh_rows(num_workers, rows))
+    monkeypatch.setattr(LOOP, "_rows_for", lambda G, with_running: fresh_rows(G, rows, with_running))
     for (case, spec), expected in zip(cases, whole, strict=True):
         told = []
         run = case.run(spec, progress=lambda ended, total, told=told: told.append(ended))
