@@ -65,7 +65,7 @@ def cost(
     from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
     from lbopt.report.cost_folder import FORMAT, write_cost_folder
     from lbopt.report.cost_sources import of_numbers, read_cost_source
-    from lbopt.report.cost_tables import cost_tables
+    from lbopt.report.cost_tables import cost_tables, lead
     from lbopt.report.folder import check_target
     from lbopt.studies.cost import CostConfig, parse_change, run_cost
     from lbopt.studies.cost.config import DEFAULT_DEVICES
@@ -106,6 +106,8 @@ def cost(
     say(found.title)
     for table in cost_tables(outcome):
         print_table(table)
+    for line in lead(outcome):
+        say(line)
     for note in outcome.notes:
         remark(f"note: {note}")
     if folder is not None:

@@ -24,11 +24,9 @@ from lbopt.report.folder import MARK
 from lbopt.report.gap_folder import FORMAT as GAP_FORMAT
 from lbopt.report.gap_folder import read_run
 from lbopt.spec import unknown
-from lbopt.studies.cost import LEVEL, LoadPoint, Rerun
+from lbopt.studies.cost import LEVEL, NEXT_STEP, LoadPoint, Rerun
 from lbopt.studies.gap.study import baseline_of
 from lbopt.studies.scenario import Scenario
-
-NEXT_STEP = "best next step"
 
 Row = dict[str, Any]
 

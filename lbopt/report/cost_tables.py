@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from math import hypot
+from math import hypot, isnan
 from typing import Any
 
 from lbopt.report import numbers
 from lbopt.report.gap_tables import Table
-from lbopt.studies.cost import CostOutcome, DeviceCost, LoadPoint
+from lbopt.studies.cost import LEVEL, NEXT_STEP, CostOutcome, DeviceCost, LoadPoint, PointCost
 from lbopt.studies.cost.config import CHARGE_NAMES
 from lbopt.studies.cost.figures import Figure
 from lbopt.studies.cost.outcome import PRICED, SAVED
@@ -37,6 +37,42 @@ def cost_tables(outcome: CostOutcome) -> list[Table]:
     if outcome.what_if:
         tables.append(_what_if_table(outcome))
     return tables
+
+
+def lead(outcome: CostOutcome) -> list[str]:
+    """Return a sentence a device: what better placement saves, at least by one step and at most by perfect balance.
+
+    The ends are over all laws that price the device, since these disagree more than their constants allow.
+    """
+    lines = []
+    for name in dict.fromkeys(device.card.name for device in outcome.devices):
+        laws = [device for device in outcome.devices if device.card.name == name]
+        today = laws[0].points[0].point.label
+        others = [cost for device in laws for cost in device.points[1:]]
+        if not others or not laws[0].points[0].point.imbalance:
+            continue
+        text = f"{name}, against {today}: perfect balance saves {_span(others, LEVEL, 'time_saved_share')} of the time"
+        if any(cost.point.label == NEXT_STEP for cost in others):
+            text += f", the best next step alone {_span(others, NEXT_STEP, 'time_saved_share')}"
+        dollars = _span(others, LEVEL, "dollars_saved")
+        text += f"; perfect balance is worth {dollars} USD a million tokens" if dollars else ""
+        lines.append(text + f" (by {' and '.join(device.law for device in laws)}).")
+    return lines
+
+
+def _span(costs: Sequence[PointCost], label: str, name: str) -> str:
+    """Return the ends of a figure over all costs of that label, or nothing where it is not known."""
+    ends = [
+        end
+        for cost in costs
+        if cost.point.label == label
+        for end in (cost.figures[name].low, cost.figures[name].high)
+        if not isnan(end)
+    ]
+    if not ends:
+        return ""
+    form = _PERCENT if name.endswith("_share") else numbers.three
+    return f"{form(min(ends))} to {form(max(ends))}".replace(" % to", " to")
 
 
 def cost_csv(outcome: CostOutcome) -> list[dict[str, Any]]:

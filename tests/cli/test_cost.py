@@ -72,8 +72,9 @@ def test_loads_of_one_step(type_in):
 
 
 def test_a_gap_report(type_in, here, folders):
-    code, _, said = type_in("cost", folders / "gap", "-d", "h800", *QUICK, "--out", "priced")
+    code, shown, said = type_in("cost", folders / "gap", "-d", "h800", *QUICK, "--out", "priced")
     assert code == 0
+    assert "\nh800, against fcfs: perfect balance saves " in shown and ", the best next step alone " in shown
     assert "best next step: fcfs less its mean gap of" in said
     rows = [r for r in rows_of(here / "priced" / "cost.csv") if r["law"] == "roofline"]
     assert [r["router"] for r in rows] == ["fcfs", "br-0", "best next step", "perfectly level"]

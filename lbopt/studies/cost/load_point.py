@@ -20,6 +20,9 @@ from lbopt.hardware.price import EXPONENT
 #: Label of the same work perfectly level.
 LEVEL = "perfectly level"
 
+#: Label of a router whose next decision is an optimal one.
+NEXT_STEP = "best next step"
+
 #: Half of a 95 % interval in standard errors, for a mean over many batches.
 _HALF_WIDTH = 1.96
 

@@ -20,7 +20,7 @@ PRICED = (
     "grams_per_million",
     "dollars_per_million",
 )
-SAVED = ("time_saved_share", "throughput_gain_share", "energy_saved_share", "dollars_saved_share")
+SAVED = ("time_saved_share", "throughput_gain_share", "energy_saved_share", "dollars_saved_share", "dollars_saved")
 
 
 @dataclass(frozen=True, slots=True)

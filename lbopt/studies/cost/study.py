@@ -135,6 +135,7 @@ def _cost(point: LoadPoint, mine: dict[str, StepPrice], today: dict[str, StepPri
         "time_saved_share": Figure.of(1 - before.tokens_per_second / own.tokens_per_second),
         "throughput_gain_share": Figure.of(own.tokens_per_second / before.tokens_per_second - 1),
         "energy_saved_share": Figure.of(1 - own.joules_per_token / before.joules_per_token),
+        "dollars_saved": Figure.of(before.dollars_per_million - own.dollars_per_million),
         "dollars_saved_share": Figure.of(1 - own.dollars_per_million / before.dollars_per_million),
     }
     return PointCost(
