@@ -22,28 +22,25 @@ def measure_tables(found: Measurement) -> list[Table]:
 
 def measure_csv(found: Measurement) -> list[dict[str, Any]]:
     """Return a row per sample, with full precision, in the order of time; those of the barrier name their vector."""
-    rows = list(_rows("plain read", found.read_samples, [{}])) if found.read_samples else []
+    rows: list[dict[str, Any]] = []
     for one in found.attention:
-        places: list[dict[str, Any]] = [{"batch": point.batch, "tokens": point.tokens} for point in one.grid]
+        places: list[dict[str, Any]] = [
+            {"what": "grid", "batch": point.batch, "tokens": point.tokens} for point in one.grid
+        ]
         places += [
-            {"batch": one.barrier_batch, "tokens": load, "vector": vector.name, "worker": worker}
+            {"what": "barrier", "batch": one.barrier_batch, "tokens": load, "vector": vector.name, "worker": worker}
             for vector in one.vectors
             for worker, load in enumerate(vector.loads)
         ]
-        rows += _rows(one.shape.name, one.samples, places)
+        rows += _rows(one.shape.name, one.samples, [*places, {"what": "plain read"}])
     return rows
 
 
-def read_line(found: Measurement) -> str | None:
-    """Return the plain read's rate as a sentence."""
-    return None if found.read is None else f"plain read of memory: {_with(found.read, 1e-9, 3)} GB/s"
-
-
-def _rows(stage: str, samples: Samples, places: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    empty = {"batch": None, "tokens": None, "vector": None, "worker": None}
+def _rows(attention: str, samples: Samples, places: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    empty = {"what": None, "batch": None, "tokens": None, "vector": None, "worker": None}
     for sample in samples.taken:
         yield {
-            "stage": stage,
+            "attention": attention,
             **(empty | places[sample.work]),
             "round": sample.round,
             "elapsed_seconds": sample.elapsed,
@@ -65,6 +62,7 @@ def _law_table(found: Measurement, fitted: list[AttentionTimes]) -> Table:
                 f"{one.bytes_per_token:,}",
                 _with(law.per_token, 1e9, 4),
                 _with(rate, 1e-9, 3) if rate else numbers.UNKNOWN,
+                _with(one.read, 1e-9, 3) if one.read else numbers.UNKNOWN,
                 "; ".join(f"{batch}: {_with(law.calls[batch], 1e6, 3)}" for batch in batches),
                 numbers.share(float(abs(law.residuals).max())),
             )
@@ -73,7 +71,15 @@ def _law_table(found: Measurement, fitted: list[AttentionTimes]) -> Table:
         f"Attention in decode, one layer: {found.backend} on {found.device}, {found.dtype}",
         "Time of a call = fixed part by batch size + time per resident token; 95 % intervals of the fit. "
         f"KV is read from memory, not from cache. Measured in {found.seconds:.0f} s.",
-        ("attention", "B / token", "ns / token", "GB/s of KV", "fixed part (µs)", "largest residual"),
+        (
+            "attention",
+            "B / token",
+            "ns / token",
+            "GB/s of KV",
+            "GB/s, plain read",
+            "fixed part (µs)",
+            "largest residual",
+        ),
         rows,
     )
 
