@@ -8,6 +8,7 @@ from typing import Any
 
 from lbopt.hardware.measure import AttentionTimes, Measurement
 from lbopt.hardware.measure.linearity import TOLERANCE
+from lbopt.hardware.measure.measurement import MOST_UNREST
 from lbopt.hardware.measure.timing import Estimate, Samples
 from lbopt.report import numbers
 from lbopt.report.gap_tables import Table
@@ -100,14 +101,16 @@ def _verdict_table(fitted: list[AttentionTimes]) -> Table:
                 f"{numbers.share(found.left_out_error)}; {numbers.share(found.quadratic_error)}; "
                 f"{numbers.share(found.power_error)}",
                 _with(drift, 100, 2, " %") if drift else numbers.UNKNOWN,
+                numbers.share(one.samples.unrest()),
             )
         )
     return Table(
         "Is it linear in resident tokens?",
         f"Linear: no departure from a line beyond {TOLERANCE:.0%} is left possible. Not linear: a curve predicts "
         "left-out places better, significantly, and departs by more than that. Left-out errors are of the line; with "
-        "N²; with N^exponent. Drift is over the whole run, spread over all places by their random order.",
-        ("attention", "verdict", "departure", "at most", "exponent", "left-out errors", "drift"),
+        "N²; with N^exponent. Drift is over the whole run, spread over all places by their random order; unrest is how "
+        f"much the pace varied between rounds, and beyond {MOST_UNREST:.0%} no bend is believed.",
+        ("attention", "verdict", "departure", "at most", "exponent", "left-out errors", "drift", "unrest"),
         rows,
     )
 

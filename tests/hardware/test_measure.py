@@ -61,6 +61,24 @@ def test_drift_is_reported_and_does_not_become_a_slope():
     assert abs(still.attention[0].samples.drift().value) < 0.01
 
 
+def test_a_bend_on_a_restless_machine_is_not_believed():
+    """Somebody else comes half-way and slows long calls more than short ones; the device itself is linear."""
+    options = {"attention": ("deepseek-v3",), "read": False, "barrier": False, "target": 1e-4, "budget": 6.0}
+
+    def shared(batch, tokens):
+        return linear(batch, tokens) * (1.0 if backend.time < 2.5 else 1.5 + 0.5 * tokens / 2**21)
+
+    backend = FakeBackend(shared, noise=0.01)
+    found, _ = run(backend, **options)
+    assert found.attention[0].samples.unrest() > 0.2
+    assert found.attention[0].linearity.verdict != "not linear"
+    assert "the machine's pace varied by" in found.notes[0]
+    alone = FakeBackend(linear, noise=0.01)
+    found, _ = run(alone, **options)
+    assert found.attention[0].samples.unrest() < 0.02
+    assert found.notes == []
+
+
 def test_the_budget_is_kept_and_quiet_devices_end_early():
     noisy = FakeBackend(linear, noise=0.5)
     run(noisy, budget=5.0, target=1e-3)

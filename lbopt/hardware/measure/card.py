@@ -148,6 +148,7 @@ def _of(times: AttentionTimes) -> dict[str, Any]:
         }
     if times.read is not None:
         data["plain_read_bytes_per_second"] = _ends(times.read)
+    data["unrest"] = _short(times.samples.unrest())
     drift = times.samples.drift()
     if drift is not None:
         data["drift"] = _ends(drift)

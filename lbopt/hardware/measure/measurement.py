@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -28,6 +28,8 @@ from lbopt.hardware.measure.timing import Estimate, Progress, Samples, Work, med
 COLD_BYTES = 2**28
 #: What is read plainly.
 READ_BYTES = 2**29
+#: Variation of pace from which a bend is not believed: who shares a processor takes more of long calls than of short.
+MOST_UNREST = 0.2
 _MARGIN = 1.1
 
 
@@ -169,6 +171,14 @@ def _attention(
     middle = np.array([one.value for one in times.medians])
     times.law = fit_line(times.points, middle)
     times.linearity = judge(times.points, middle)
+    unrest = samples.unrest()
+    if unrest > MOST_UNREST and times.linearity.verdict == "not linear":
+        times.linearity = replace(times.linearity, verdict="undecided")
+    if unrest > MOST_UNREST:
+        found.notes.append(
+            f"{shape.name}: the machine's pace varied by {unrest:.0%} from round to round, so other work shares it; a "
+            "bend cannot be told from that, nor is the slope the device's own: measure again when it is idle"
+        )
     times.steps = barrier_steps(vectors, samples.whole_rounds()[:, len(points) :], times.law, batch, rng)
 
 
