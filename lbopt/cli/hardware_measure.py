@@ -65,7 +65,7 @@ def measure(
     from lbopt.hardware.measure.card import slug
     from lbopt.report.folder import check_target, write_file
     from lbopt.report.measure_folder import FORMAT, write_measure_folder
-    from lbopt.report.measure_tables import measure_tables, read_line
+    from lbopt.report.measure_tables import measure_tables
 
     if name is not None and slug(name) != name:
         raise InputError(
@@ -109,8 +109,6 @@ def measure(
         write_measure_folder(found, text, folder, command_line())
     for table in measure_tables(found):
         print_table(table)
-    for line in filter(None, [read_line(found)]):
-        say(line)
     for note in [*found.notes, *filter(None, [missing])]:
         remark(f"note: {note}")
     if file is not None:

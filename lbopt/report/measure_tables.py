@@ -8,6 +8,7 @@ from typing import Any
 
 from lbopt.hardware.measure import AttentionTimes, Measurement
 from lbopt.hardware.measure.linearity import TOLERANCE
+from lbopt.hardware.measure.measurement import MOST_UNREST
 from lbopt.hardware.measure.timing import Estimate, Samples
 from lbopt.report import numbers
 from lbopt.report.gap_tables import Table
@@ -22,28 +23,25 @@ def measure_tables(found: Measurement) -> list[Table]:
 
 def measure_csv(found: Measurement) -> list[dict[str, Any]]:
     """Return a row per sample, with full precision, in the order of time; those of the barrier name their vector."""
-    rows = list(_rows("plain read", found.read_samples, [{}])) if found.read_samples else []
+    rows: list[dict[str, Any]] = []
     for one in found.attention:
-        places: list[dict[str, Any]] = [{"batch": point.batch, "tokens": point.tokens} for point in one.grid]
+        places: list[dict[str, Any]] = [
+            {"what": "grid", "batch": point.batch, "tokens": point.tokens} for point in one.grid
+        ]
         places += [
-            {"batch": one.barrier_batch, "tokens": load, "vector": vector.name, "worker": worker}
+            {"what": "barrier", "batch": one.barrier_batch, "tokens": load, "vector": vector.name, "worker": worker}
             for vector in one.vectors
             for worker, load in enumerate(vector.loads)
         ]
-        rows += _rows(one.shape.name, one.samples, places)
+        rows += _rows(one.shape.name, one.samples, [*places, {"what": "plain read"}])
     return rows
 
 
-def read_line(found: Measurement) -> str | None:
-    """Return the plain read's rate as a sentence."""
-    return None if found.read is None else f"plain read of memory: {_with(found.read, 1e-9, 3)} GB/s"
-
-
-def _rows(stage: str, samples: Samples, places: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    empty = {"batch": None, "tokens": None, "vector": None, "worker": None}
+def _rows(attention: str, samples: Samples, places: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    empty = {"what": None, "batch": None, "tokens": None, "vector": None, "worker": None}
     for sample in samples.taken:
         yield {
-            "stage": stage,
+            "attention": attention,
             **(empty | places[sample.work]),
             "round": sample.round,
             "elapsed_seconds": sample.elapsed,
@@ -65,6 +63,7 @@ def _law_table(found: Measurement, fitted: list[AttentionTimes]) -> Table:
                 f"{one.bytes_per_token:,}",
                 _with(law.per_token, 1e9, 4),
                 _with(rate, 1e-9, 3) if rate else numbers.UNKNOWN,
+                _with(one.read, 1e-9, 3) if one.read else numbers.UNKNOWN,
                 "; ".join(f"{batch}: {_with(law.calls[batch], 1e6, 3)}" for batch in batches),
                 numbers.share(float(abs(law.residuals).max())),
             )
@@ -73,7 +72,15 @@ def _law_table(found: Measurement, fitted: list[AttentionTimes]) -> Table:
         f"Attention in decode, one layer: {found.backend} on {found.device}, {found.dtype}",
         "Time of a call = fixed part by batch size + time per resident token; 95 % intervals of the fit. "
         f"KV is read from memory, not from cache. Measured in {found.seconds:.0f} s.",
-        ("attention", "B / token", "ns / token", "GB/s of KV", "fixed part (µs)", "largest residual"),
+        (
+            "attention",
+            "B / token",
+            "ns / token",
+            "GB/s of KV",
+            "GB/s, plain read",
+            "fixed part (µs)",
+            "largest residual",
+        ),
         rows,
     )
 
@@ -94,14 +101,16 @@ def _verdict_table(fitted: list[AttentionTimes]) -> Table:
                 f"{numbers.share(found.left_out_error)}; {numbers.share(found.quadratic_error)}; "
                 f"{numbers.share(found.power_error)}",
                 _with(drift, 100, 2, " %") if drift else numbers.UNKNOWN,
+                numbers.share(one.samples.unrest()),
             )
         )
     return Table(
         "Is it linear in resident tokens?",
         f"Linear: no departure from a line beyond {TOLERANCE:.0%} is left possible. Not linear: a curve predicts "
         "left-out places better, significantly, and departs by more than that. Left-out errors are of the line; with "
-        "N²; with N^exponent. Drift is over the whole run, spread over all places by their random order.",
-        ("attention", "verdict", "departure", "at most", "exponent", "left-out errors", "drift"),
+        "N²; with N^exponent. Drift is over the whole run, spread over all places by their random order; unrest is how "
+        f"much the pace varied between rounds, and beyond {MOST_UNREST:.0%} no bend is believed.",
+        ("attention", "verdict", "departure", "at most", "exponent", "left-out errors", "drift", "unrest"),
         rows,
     )
 

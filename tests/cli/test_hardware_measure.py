@@ -47,7 +47,7 @@ def test_from_end_to_end_on_this_processor(measure, here):
     assert ("card.toml" in run["files"]) == (code == 0)
     with (here / "out" / "samples.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
-    assert {row["stage"] for row in rows} == {"qwen3-30b-a3b"}
+    assert {row["attention"] for row in rows} == {"qwen3-30b-a3b"}
     assert all(float(row["seconds_per_call"]) > 0 for row in rows)
 
 
@@ -58,7 +58,7 @@ def test_a_card_of_a_known_device(measure, fake, here):
     for words in (
         "Is it linear in resident tokens?",
         "A barrier of 8 workers",
-        "plain read of memory",
+        "GB/s, plain read",
         "card: my.toml",
     ):
         assert words in shown

@@ -12,7 +12,7 @@ from lbopt.hardware.measure import MeasureConfig, card_text, make_backend, make_
 from lbopt.hardware.measure.attention import SHAPES, grid, split
 from lbopt.hardware.measure.barrier import load_vectors
 from lbopt.hardware.measure.timing import median, take_samples
-from lbopt.report.measure_tables import measure_csv, measure_tables, read_line
+from lbopt.report.measure_tables import measure_csv, measure_tables
 
 
 def run(backend, **options):
@@ -29,7 +29,7 @@ def test_a_linear_device_gives_its_constants_back():
     assert one.law.per_token.value == pytest.approx(5e-9, rel=0.01)
     assert one.law.calls[1].value == pytest.approx(32e-6, rel=0.05)
     assert one.bandwidth().value == pytest.approx(576 * 2 / 5e-9, rel=0.01)
-    assert found.read.value == pytest.approx(1e12, rel=0.01)
+    assert one.read.value == pytest.approx(1e12, rel=0.01)
     assert {one.shape.name for one in found.attention} == {"deepseek-v3", "qwen3-30b-a3b"}
 
 
@@ -61,6 +61,24 @@ def test_drift_is_reported_and_does_not_become_a_slope():
     assert abs(still.attention[0].samples.drift().value) < 0.01
 
 
+def test_a_bend_on_a_restless_machine_is_not_believed():
+    """Somebody else comes half-way and slows long calls more than short ones; the device itself is linear."""
+    options = {"attention": ("deepseek-v3",), "read": False, "barrier": False, "target": 1e-4, "budget": 6.0}
+
+    def shared(batch, tokens):
+        return linear(batch, tokens) * (1.0 if backend.time < 2.5 else 1.5 + 0.5 * tokens / 2**21)
+
+    backend = FakeBackend(shared, noise=0.01)
+    found, _ = run(backend, **options)
+    assert found.attention[0].samples.unrest() > 0.2
+    assert found.attention[0].linearity.verdict != "not linear"
+    assert "the machine's pace varied by" in found.notes[0]
+    alone = FakeBackend(linear, noise=0.01)
+    found, _ = run(alone, **options)
+    assert found.attention[0].samples.unrest() < 0.02
+    assert found.notes == []
+
+
 def test_the_budget_is_kept_and_quiet_devices_end_early():
     noisy = FakeBackend(linear, noise=0.5)
     run(noisy, budget=5.0, target=1e-3)
@@ -68,12 +86,12 @@ def test_the_budget_is_kept_and_quiet_devices_end_early():
     quiet = FakeBackend(linear)
     _, heard = run(quiet, budget=50.0)
     assert quiet.time < 15
-    assert [stage[1] == stage[2] for stage in heard.stages] == [True] * 3
+    assert [stage[1] == stage[2] for stage in heard.stages] == [True] * 2
 
 
 def test_every_call_reads_other_memory_and_rounds_are_shuffled():
     backend = FakeBackend(linear)
-    found, _ = run(backend, attention=("deepseek-v3",), barrier=False)
+    found, _ = run(backend, attention=("deepseek-v3",), barrier=False, read=False)
     for before, after in zip(backend.seen, backend.seen[1:], strict=False):
         if before[0] == after[0] and 3 * sum(after[0]) < 2**28 // 1152:
             assert before[1] != after[1]
@@ -97,10 +115,6 @@ def test_ctrl_c_keeps_what_was_measured(calls):
 
 
 def test_a_budget_too_small_for_one_round_is_refused_but_never_costs_what_is_there():
-    found, _ = run(FakeBackend(linear, read=1e9))
-    assert found.read is None
-    assert "1 s for plain read ended when 0 of 1 places had been timed once" in found.notes[0]
-    assert len(found.attention) == 2
     with pytest.raises(InputError, match=r"deepseek-v3 ended when .* of 58 places had been timed once"):
         run(FakeBackend(linear), budget=1e-4, read=False)
     uneven = FakeBackend(lambda batch, tokens: linear(batch, tokens) if uneven.time < 0.6 else 9.0)
@@ -114,8 +128,8 @@ def test_memory_is_refused_in_advance():
     with pytest.raises(InputError, match=r"the KV of 1,000,000 tokens of deepseek-v3 in bfloat16 .* need 1\.27 GB"):
         run(backend, most=10**6)
     assert backend.calls == 0
-    with pytest.raises(InputError, match=r"the plain read needs 0\.54 GB, .*; leave it out with --no-read"):
-        run(FakeBackend(linear, free=4 * 10**8))
+    with pytest.raises(InputError, match=r"of deepseek-v3 and a plain read need 1\.86 GB, .* --no-read"):
+        run(FakeBackend(linear, free=15 * 10**8), most=10**6)
 
 
 def test_the_card_reads_back_and_says_how_it_came_about():
@@ -162,9 +176,9 @@ def test_tables_and_rows():
     for table in measure_tables(found):
         assert all(len(row) == len(table.headers) for row in table.rows)
     rows = measure_csv(found)
-    assert {row["stage"] for row in rows} == {"plain read", "deepseek-v3", "qwen3-30b-a3b"}
+    assert {row["attention"] for row in rows} == {"deepseek-v3", "qwen3-30b-a3b"}
+    assert {row["what"] for row in rows} == {"grid", "barrier", "plain read"}
     assert {row["vector"] for row in rows} > {None, "balanced", "one heavy"}
-    assert "GB/s" in read_line(found)
 
 
 @pytest.mark.parametrize(

@@ -67,13 +67,17 @@ def _constants(found: Measurement, times: AttentionTimes) -> dict[str, Quantity]
     def add(name: str, value: Estimate, source: str, basis: Basis = "measured") -> None:
         constants[name] = Quantity(value.value, value.low, value.high, CONSTANTS[name][0], source, basis)
 
-    if found.read is None:
+    if times.read is None:
         add("memory_bandwidth", rate, slope)
         one = "1 by definition: memory_bandwidth is what attention reached, no plain read was measured"
         add("memory_efficiency", Estimate(1.0, 1.0, 1.0), one, "derived")
     else:
-        read = found.read
-        add("memory_bandwidth", read, f"measured {found.date}, plain read of a large block, {found.backend}")
+        read = times.read
+        add(
+            "memory_bandwidth",
+            read,
+            f"measured {found.date}, plain read of a large block in the same rounds, {found.backend}",
+        )
         ratio = Estimate(rate.value / read.value, rate.low / read.high, rate.high / read.low)
         add("memory_efficiency", ratio, f"{slope}; over the plain read's rate")
     least, most = law.calls[min(law.calls)], law.calls[max(law.calls)]
@@ -86,7 +90,7 @@ def _constants(found: Measurement, times: AttentionTimes) -> dict[str, Quantity]
 def _account(found: Measurement) -> dict[str, Any]:
     """Return machine, date, method, sizes and results as what TOML can hold."""
     config = found.config
-    account: dict[str, Any] = {
+    return {
         "date": found.date,
         "machine": dict(found.machine),
         "backend": found.backend,
@@ -102,12 +106,6 @@ def _account(found: Measurement) -> dict[str, Any]:
         "interrupted": found.interrupted,
         "attention": {one.shape.name: _of(one) for one in found.attention if one.law is not None},
     }
-    if found.read is not None and found.read_samples is not None:
-        account["plain_read"] = {
-            "bytes_per_second": _ends(found.read),
-            "repetitions": len(found.read_samples.taken),
-        }
-    return account
 
 
 def _of(times: AttentionTimes) -> dict[str, Any]:
@@ -148,6 +146,9 @@ def _of(times: AttentionTimes) -> dict[str, Any]:
             "left_out_error_quadratic": _short(linearity.quadratic_error),
             "left_out_error_power": _short(linearity.power_error),
         }
+    if times.read is not None:
+        data["plain_read_bytes_per_second"] = _ends(times.read)
+    data["unrest"] = _short(times.samples.unrest())
     drift = times.samples.drift()
     if drift is not None:
         data["drift"] = _ends(drift)

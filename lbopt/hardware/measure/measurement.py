@@ -1,7 +1,7 @@
-"""The measurement as a whole: a plain read, then for each attention its grid and its barrier, within one budget.
+"""The measurement as a whole: for each attention its grid, its barrier and a plain read, within one budget.
 
-Grid and barrier are timed in the same rounds: a machine that changes its pace between a law and what it is to predict
-would be taken for a law that is wrong.
+The three are timed in the same rounds: a machine that changes its pace between a law and what it is to predict would be
+taken for a law that is wrong, and one that does so between a read and attention for an efficiency.
 
 KV is read from memory and not from a cache, as in serving, where a step reads the KV of all layers: every call takes
 the next stretch of a pool that is larger than caches are.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -28,8 +28,8 @@ from lbopt.hardware.measure.timing import Estimate, Progress, Samples, Work, med
 COLD_BYTES = 2**28
 #: What is read plainly.
 READ_BYTES = 2**29
-#: Share of the budget that goes to the plain read.
-READ_SHARE = 0.05
+#: Variation of pace from which a bend is not believed: who shares a processor takes more of long calls than of short.
+MOST_UNREST = 0.2
 _MARGIN = 1.1
 
 
@@ -37,8 +37,9 @@ _MARGIN = 1.1
 class AttentionTimes:
     """All that was measured of one attention shape.
 
-    `samples` go by the places of `grid`, then by the workers of `vectors`, one vector after the other; `points` are the
-    places that have samples, with `medians`. Law and verdict are None where too little was measured.
+    `samples` go by the places of `grid`, then by the workers of `vectors`, one vector after the other, then by the
+    plain read where there is one; `points` are the places that have samples, with `medians`; `read` is in bytes per
+    second. Law and verdict are None where too little was measured.
     """
 
     shape: AttentionShape
@@ -52,6 +53,7 @@ class AttentionTimes:
     vectors: list[LoadVector] = field(default_factory=list)
     barrier_batch: int = 0
     steps: list[BarrierStep] = field(default_factory=list)
+    read: Estimate | None = None
 
     @property
     def bytes_per_token(self) -> int:
@@ -68,7 +70,7 @@ class AttentionTimes:
 
 @dataclass(slots=True)
 class Measurement:
-    """What was asked, of which device, and what was found; `read` is the plain read's rate in bytes per second."""
+    """What was asked, of which device, and what was found."""
 
     config: MeasureConfig
     backend: str
@@ -77,8 +79,6 @@ class Measurement:
     machine: dict[str, str]
     date: str
     attention: list[AttentionTimes] = field(default_factory=list)
-    read: Estimate | None = None
-    read_samples: Samples | None = None
     interrupted: bool = False
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
@@ -102,11 +102,6 @@ def measure(
     )
     rng, begin = np.random.default_rng(config.seed), now()
     try:
-        if config.read:
-            try:
-                _read(found, backend, rng, now, progress)
-            except InputError as error:
-                found.notes.append(str(error))
         for place, shape in enumerate(shapes):
             if found.interrupted:
                 break
@@ -123,26 +118,6 @@ def measure(
     return found
 
 
-def _read(
-    found: Measurement, backend: Backend, rng: np.random.Generator, now: Callable[[], float], progress: Progress
-) -> None:
-    read = backend.reader(READ_BYTES)
-    samples = take_samples(
-        "plain read",
-        [lambda _: read()],
-        backend,
-        seconds=READ_SHARE * found.config.budget,
-        target=found.config.target,
-        rng=rng,
-        now=now,
-        progress=progress,
-    )
-    found.read_samples, found.interrupted = samples, samples.interrupted
-    if samples.taken:
-        seconds = median(samples.of(0), rng)
-        found.read = Estimate(*(READ_BYTES / end for end in (seconds.value, seconds.high, seconds.low)))
-
-
 def _attention(
     found: Measurement,
     shape: AttentionShape,
@@ -153,7 +128,7 @@ def _attention(
     now: Callable[[], float],
     progress: Progress,
 ) -> None:
-    """Time grid and barrier, fit the law to the grid, and predict the barrier by it."""
+    """Time grid, barrier and read, fit the law to the grid, and predict the barrier by it."""
     config, begin = found.config, now()
     most = max(point.tokens for point in points)
     pool = _pool_tokens(shape, backend, most)
@@ -162,9 +137,12 @@ def _attention(
     vectors = load_vectors(config.workers, most // 8, batch) if config.barrier else []
     calls = [(point.context,) * point.batch for point in points]
     calls += [split(load, batch) for vector in vectors for load in vector.loads]
+    works = [_in_turn(decode, contexts, pool) for contexts in calls]
+    if config.read:
+        works.append(_plainly(backend.reader(READ_BYTES)))
     samples = take_samples(
         shape.name,
-        [_in_turn(decode, contexts, pool) for contexts in calls],
+        works,
         backend,
         seconds=seconds - (now() - begin),
         target=config.target,
@@ -187,9 +165,20 @@ def _attention(
         barrier_batch=batch,
     )
     found.attention.append(times)
+    if config.read and len(reads := samples.of(len(calls))):
+        seconds_read = median(reads, rng)
+        times.read = Estimate(*(READ_BYTES / end for end in (seconds_read.value, seconds_read.high, seconds_read.low)))
     middle = np.array([one.value for one in times.medians])
     times.law = fit_line(times.points, middle)
     times.linearity = judge(times.points, middle)
+    unrest = samples.unrest()
+    if unrest > MOST_UNREST and times.linearity.verdict == "not linear":
+        times.linearity = replace(times.linearity, verdict="undecided")
+    if unrest > MOST_UNREST:
+        found.notes.append(
+            f"{shape.name}: the machine's pace varied by {unrest:.0%} from round to round, so other work shares it; a "
+            "bend cannot be told from that, nor is the slope the device's own: measure again when it is idle"
+        )
     times.steps = barrier_steps(vectors, samples.whole_rounds()[:, len(points) :], times.law, batch, rng)
 
 
@@ -198,6 +187,11 @@ def _in_turn(decode: Decode, contexts: tuple[int, ...], pool: int) -> Work:
     tokens = sum(contexts)
     stretches = max(1, pool // tokens)
     return lambda call: decode(contexts, call % stretches * tokens)
+
+
+def _plainly(read: Callable[[], object]) -> Work:
+    """Return a call that reads the same block each time."""
+    return lambda _: read()
 
 
 def _pool_tokens(shape: AttentionShape, backend: Backend, most: int) -> int:
@@ -218,8 +212,11 @@ def _check_memory(config: MeasureConfig, backend: Backend, shapes: list[Attentio
                 f"the KV of {most:,} tokens of {shape.name} in {backend.dtype} and its scratch need {_size(need)}, and "
                 f"{where}; give a smaller --most"
             )
-    if config.read and free < _MARGIN * READ_BYTES:
-        raise InputError(f"the plain read needs {_size(READ_BYTES)}, and {where}; leave it out with --no-read")
+        if config.read and need + _MARGIN * READ_BYTES > free:
+            raise InputError(
+                f"the KV of {shape.name} and a plain read need {_size(need + _MARGIN * READ_BYTES)}, and {where}; "
+                "leave the read out with --no-read"
+            )
 
 
 def _size(num_bytes: float) -> str:

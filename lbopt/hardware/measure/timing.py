@@ -82,6 +82,17 @@ class Samples:
         ]
         return np.array(whole).reshape(-1, self.num_works)
 
+    def unrest(self) -> float:
+        """Return how much the machine's pace varied from round to round; 0 for fewer than two whole rounds.
+
+        Of the rounds' median relative times it is the 90 % quantile over the 10 % quantile, minus one.
+        """
+        rounds = self.whole_rounds()
+        if len(rounds) < 2:
+            return 0.0
+        low, high = np.quantile(np.median(rounds / np.median(rounds, axis=0), axis=1), [0.1, 0.9])
+        return float(high / low - 1)
+
     def drift(self) -> Estimate | None:
         """Return the share by which times grew from the first sample to the last; None for fewer than 10 samples."""
         from scipy.stats import theilslopes
