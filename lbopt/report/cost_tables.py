@@ -35,7 +35,7 @@ def cost_tables(outcome: CostOutcome) -> list[Table]:
     if outcome.devices:
         tables.append(_saving_table(outcome.devices, outcome, "What it saves against"))
     if outcome.what_if:
-        tables.append(_what_if_table(outcome))
+        tables += [_what_if_table(outcome, place) for place in range(len(outcome.devices))]
     return tables
 
 
@@ -180,13 +180,14 @@ def _saving_table(devices: Sequence[DeviceCost], outcome: CostOutcome, title: st
     )
 
 
-def _what_if_table(outcome: CostOutcome) -> Table:
+def _what_if_table(outcome: CostOutcome, place: int) -> Table:
+    """Return all fleets on one device under one law: number `place` of the outcome's."""
     fleets = [("as given", outcome.devices), *((w.change, w.devices) for w in outcome.what_if)]
     rows = [
         (
-            f"{change}: {device.card.name}, {device.law}, {cost.point.label}",
-            numbers.whole(cost.point.num_workers),
+            f"{change}, {cost.point.label}",
             numbers.tokens(cost.point.imbalance),
+            numbers.whole(cost.point.num_workers * devices[place].devices_per_worker),
             _with_ends(cost.figures["step_milliseconds"], numbers.three),
             _with_ends(cost.figures["tokens_per_second"], numbers.three),
             _with_ends(cost.figures["wait_share"], _PERCENT),
@@ -194,16 +195,16 @@ def _what_if_table(outcome: CostOutcome) -> Table:
             _with_ends(cost.figures["time_saved_share"], _PERCENT),
         )
         for change, devices in fleets
-        for device in devices
-        for cost in device.points
+        for cost in devices[place].points
     ]
+    device = outcome.devices[place]
     return Table(
-        title="What if",
+        title=f"What if: {device.card.name}, {device.law}",
         caption="Time saved is against the first router of the same fleet.",
         headers=(
-            "fleet: device, law, router",
-            "workers",
+            "fleet, router",
             "imbalance (tokens)",
+            "devices",
             "step (ms)",
             "tokens / s",
             "waiting",
