@@ -153,9 +153,9 @@ pd.DataFrame(
 )
 
 # %% [markdown]
-# Low end, median, high end. Levels are known to a factor of two or three, a saving a little better, as much of what is
-# uncertain cancels in it. Perfect balance would save less than three per cent on either device by either law, and `br-0`
-# gets most of that.
+# Low end, median, high end. Steps and prices are known to a factor of two or three. Savings are known no better: the
+# price cancels in them, the slope does not. Perfect balance would save less than three per cent on either device by
+# either law, and `br-0` gets most of that.
 #
 # Whether energy is saved depends on what a waiting worker is taken to draw.
 
