@@ -89,6 +89,8 @@ class Quantity:
         low, mode, high = self.low, self.value, self.high
         if self.low > 0:
             low, mode, high = math.log(low), math.log(mode), math.log(high)
+        if not low < high:  # ends so near that their logarithms are one number
+            return np.full(levels.shape, float(self.value))
         found: NDArray[np.float64] = triang.ppf(levels, (mode - low) / (high - low), low, high - low)
         return np.exp(found) if self.low > 0 else found
 

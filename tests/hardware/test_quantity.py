@@ -54,6 +54,12 @@ def test_draws_lie_between_the_ends(value, below, above, seed):
     assert ((drawn >= quantity.low - slack) & (drawn <= quantity.high + slack)).all()
 
 
+def test_ends_a_rounding_apart_are_one_number():
+    value = 1e9
+    drawn = Quantity(value, np.nextafter(value, 0), value, "W", "x", "assumed").quantiles(np.array([0.0, 0.3, 1.0]))
+    assert drawn.tolist() == [value] * 3
+
+
 def test_half_and_double_are_as_likely():
     drawn = Quantity(2.0, 1.0, 4.0, "W", "x", "assumed").quantiles(np.random.default_rng(1).random(200_000))
     assert np.median(drawn) == pytest.approx(2.0, rel=0.005)

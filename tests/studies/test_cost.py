@@ -64,8 +64,11 @@ def test_a_point_of_a_simulation_gives_its_own_step_time_and_energy_back():
     steps = metrics.last_step - metrics.first_step + 1
     assert watts * step.seconds[0] * steps == pytest.approx(metrics.energy_joules, rel=1e-9)
     assert point.share == pytest.approx(1 - metrics.idle_share)
-    low, high = metrics.imbalance_tokens_interval
-    assert point.max_load_error == pytest.approx((high - low) / (2 * 1.96) / 4)
+    run = simulate(scenario.requests.draw_for(1), make_policy("fcfs"), setting)
+    rows = run.window.rows
+    gaps = 4 * run.steps["read_max"][rows] - run.steps["read_sum"][rows]
+    batches = gaps[-(gaps.size // 20 * 20) :].reshape(20, -1).mean(axis=1)
+    assert point.max_load_error == pytest.approx(batches.std(ddof=1) / 20**0.5 / 4)
 
 
 def test_several_seeds_give_the_error_of_their_mean():
@@ -95,7 +98,10 @@ def test_several_seeds_give_the_error_of_their_mean():
         (lambda: LoadPoint.of_loads([], 3), "no loads were given"),
         (lambda: LoadPoint.of_loads([5, -1], 3), "loads hold -1; expected tokens of zero or more"),
         (lambda: LoadPoint.of_loads([5, float("nan")], 3), "loads hold nan"),
-        (lambda: LoadPoint.of_loads([5], 0), "fleet of 1 workers with 0 slots"),
+        (lambda: LoadPoint.of_loads([5], 0), "running requests a worker are 0; expected a finite number above zero"),
+        (lambda: LoadPoint.of_loads([5], float("nan")), "running requests a worker are nan"),
+        (lambda: LoadPoint.of_means(10, 1, 4, float("inf")), "running requests a worker are inf"),
+        (lambda: LoadPoint.of_means(10, 1, 10**9, 3), "runs up to 3,000,000,000 requests; expected at most 1,000,000"),
         (lambda: LoadPoint.of_means(10, -1, 4, 3), "imbalance is -1; expected tokens of zero or more"),
         (lambda: LoadPoint.of_means(float("inf"), 1, 4, 3), "load is inf; expected a finite number"),
         (lambda: LoadPoint.of_means(10, 1, 0, 3), "workers are 0; expected at least 1"),
@@ -285,6 +291,12 @@ def test_another_fleet_gets_requests_in_proportion(tmp_path):
 def test_changes_that_cannot_be_are_refused(text, message):
     with pytest.raises(InputError, match=message):
         parse_change(text, None)
+
+
+def test_a_fleet_beyond_all_memory_is_refused_before_it_is_run():
+    rerun = Rerun(Scenario(requests=RequestSource(trace="burstgpt-like")), {"jsq": ("jsq", {})}, (0,))
+    with pytest.raises(InputError, match=r"what-if workers=900000: .* requests; expected at most 1,000,000"):
+        parse_change("workers=8,900000", rerun)
 
 
 def test_plain_numbers_say_nothing_of_other_slots():

@@ -135,10 +135,10 @@ class DeviceDraws:
         G, B = point.num_workers, point.slots_per_worker
         law = self.roofline(devices)
         drawn = {name: self.of_quantity(name, quantity) for name, quantity in law.quantities().items()}
-        forms = [
+        forms = (  # not a list: the tables of all draws together would not fit for a large fleet
             roofline_form({name: float(values[i]) for name, values in drawn.items()}, law.model, law.deployment, G, B)
             for i in range(self.config.draws + 1)
-        ]
+        )
         return DrawnForm.of(forms, G, point.running)
 
     def parts_of_step(self, law: str, point: LoadPoint, devices: int) -> dict[str, float]:

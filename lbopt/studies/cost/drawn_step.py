@@ -6,7 +6,7 @@ number.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,18 +51,19 @@ class DrawnForm:
     per_mean_token: Values
 
     @classmethod
-    def of(cls, forms: Sequence[BarrierForm], num_workers: int, running: float) -> DrawnForm:
-        """Return the forms, one a draw, at `running` requests a worker."""
-        return cls(
-            level=np.array(
-                [
-                    form.fixed + _between(form.of_running, running) + _between(form.of_active, running * num_workers)
-                    for form in forms
-                ]
-            ),
-            per_token=np.array([form.per_token for form in forms]),
-            per_mean_token=np.array([form.per_mean_token for form in forms]),
+    def of(cls, forms: Iterable[BarrierForm], num_workers: int, running: float) -> DrawnForm:
+        """Return the forms, one a draw, at `running` requests a worker; each is let go before the next is made."""
+        parts = np.array(
+            [
+                (
+                    form.fixed + _between(form.of_running, running) + _between(form.of_active, running * num_workers),
+                    form.per_token,
+                    form.per_mean_token,
+                )
+                for form in forms
+            ]
         )
+        return cls(level=parts[:, 0], per_token=parts[:, 1], per_mean_token=parts[:, 2])
 
     def step(self, point: LoadPoint, own: Values, shared: Values) -> DrawnStep:
         """Return the mean step at `point`.

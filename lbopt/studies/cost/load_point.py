@@ -16,6 +16,7 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.price import EXPONENT
+from lbopt.simulator.metrics import CONFIDENCE, NUM_BATCHES
 
 #: Label of the same work perfectly level.
 LEVEL = "perfectly level"
@@ -23,8 +24,8 @@ LEVEL = "perfectly level"
 #: Label of a router whose next decision is an optimal one.
 NEXT_STEP = "best next step"
 
-#: Half of a 95 % interval in standard errors, for a mean over many batches.
-_HALF_WIDTH = 1.96
+#: Tables of a step-time law have an entry a running request of the fleet; more than these are a slip of the hand.
+MOST_RUNNING = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,11 @@ class LoadPoint:
         if self.num_workers < 1 or self.slots_per_worker < 1:
             raise InputError(
                 f"a fleet of {self.num_workers} workers with {self.slots_per_worker} slots; expected at least 1 of both"
+            )
+        if self.num_workers * self.slots_per_worker > MOST_RUNNING:
+            raise InputError(
+                f"a fleet of {self.num_workers:,} workers with {self.slots_per_worker:,} slots runs up to "
+                f"{self.num_workers * self.slots_per_worker:,} requests; expected at most {MOST_RUNNING:,}"
             )
         for name, least in (
             ("max_load", 0.0),
@@ -133,7 +139,7 @@ class LoadPoint:
         return cls(
             label="as given",
             num_workers=values.size,
-            slots_per_worker=slots or math.ceil(running),
+            slots_per_worker=slots or _slots_for(running),
             max_load=heaviest,
             mean_load=float(values.mean()),
             running=running,
@@ -155,7 +161,7 @@ class LoadPoint:
         return cls(
             label="as given",
             num_workers=workers,
-            slots_per_worker=slots or math.ceil(running),
+            slots_per_worker=slots or _slots_for(running),
             max_load=heaviest,
             mean_load=mean_load,
             running=running,
@@ -198,9 +204,22 @@ class LoadPoint:
         )
 
 
+def _slots_for(running: float) -> int:
+    """Return the fewest slots that hold so many requests."""
+    if not math.isfinite(running) or running <= 0:
+        raise InputError(f"running requests a worker are {running:g}; expected a finite number above zero")
+    return math.ceil(running)
+
+
 def _batch_error(run: Mapping[str, Any]) -> float:
+    """Return the standard error of a run's imbalance from its interval, which is Student's over its batches."""
+    from scipy.special import stdtrit
+
     interval = run.get("imbalance_tokens_interval")
-    return 0.0 if interval is None else (float(interval[1]) - float(interval[0])) / (2 * _HALF_WIDTH)
+    if interval is None:
+        return 0.0
+    half = (float(interval[1]) - float(interval[0])) / 2
+    return half / float(stdtrit(NUM_BATCHES - 1, 0.5 + CONFIDENCE / 2))
 
 
 def _duty(run: Mapping[str, Any], workers: int, slots: int, power: Mapping[str, Any]) -> float:

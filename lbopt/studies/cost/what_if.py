@@ -15,7 +15,7 @@ from typing import Any
 from lbopt.exceptions import InputError
 from lbopt.policies import make_policy
 from lbopt.simulator import simulate
-from lbopt.studies.cost.load_point import LEVEL, LoadPoint
+from lbopt.studies.cost.load_point import LEVEL, MOST_RUNNING, LoadPoint
 from lbopt.studies.progress import Progress
 from lbopt.studies.scenario import Scenario
 from lbopt.studies.training import training_for
@@ -62,14 +62,22 @@ def parse_change(text: str, rerun: Rerun | None) -> tuple[str, list[int]]:
         values.append(int(part))
     if rerun is None and name != "workers":
         raise InputError(f"plain numbers say nothing of other {name}; give a folder, whose study is run again")
+    if rerun is not None:
+        for value in values:
+            changed(rerun.scenario, name, value)
     return name, list(dict.fromkeys(values))
 
 
 def changed(scenario: Scenario, name: str, value: int) -> Scenario:
-    """Return the scenario on another fleet, with requests in proportion to its slots."""
+    """Return the scenario on another fleet, with requests in proportion to its slots; refuse one of too many."""
     before = scenario.num_workers * scenario.slots_per_worker
     bigger = replace(scenario, num_workers=value) if name == "workers" else replace(scenario, slots_per_worker=value)
     after = bigger.num_workers * bigger.slots_per_worker
+    if after > MOST_RUNNING:
+        raise InputError(
+            f"what-if {name}={value}: {bigger.num_workers:,} workers with {bigger.slots_per_worker:,} slots run up to "
+            f"{after:,} requests; expected at most {MOST_RUNNING:,}"
+        )
     source = scenario.requests
     count = source.count if source.count is not None else (None if source.is_family else source.num_to_run)
     asked = max(1, round((count or 10_000) * after / before))
