@@ -2,7 +2,8 @@
 
 Of a gap report come: today's router, the rule of its long runs with the least imbalance, the best next step, and the
 same work perfectly level. The best next step is today's router with its imbalance less the mean gap of its decisions in
-the report's solved states: what one optimal decision is worth in states that the router itself has made. It understates
+the report's solved states: what one optimal decision is worth, in states that the router itself has made where it
+was among the behaviours of the report, else in all. It understates
 what better placement is worth over time, and perfect balance overstates it; the truth lies between.
 """
 
@@ -111,6 +112,12 @@ def _of_gap(folder: Path, router: str | None) -> CostSource:
     power = PowerLaw(reading=config.scenario.power).describe()
     points = {name: LoadPoint.of_metrics(name, rows, G, B, power) for name, rows in runs.items()}
     notes = []
+    if config.scenario.arrivals == "trace":
+        points = {name: point.at_work_of(points[today]) for name, point in points.items()}
+        notes.append(
+            f"requests arrived by a clock: every router is priced at its own imbalance over the mean load and the "
+            f"running requests of {today}"
+        )
     chosen = [points[today]]
     rest = [point for name, point in points.items() if name != today]
     best = min(rest, key=lambda point: point.imbalance, default=points[today])
@@ -132,11 +139,6 @@ def _of_gap(folder: Path, router: str | None) -> CostSource:
     chosen.append(points[today].balanced(LEVEL))
     if account["interrupted"]:
         notes.append("the report was interrupted: it covers what was done until then")
-    if config.scenario.arrivals == "trace":
-        notes.append(
-            "requests arrived by the clock of the report's own step time; on a device of another speed the queues "
-            "would differ: run lbopt gap again with --step-time to see"
-        )
     given = {"horizon": config.horizon or None, "predictor": config.predictor}
     specs = {config.build(spec).name: spec for spec in config.policies}
     return CostSource(

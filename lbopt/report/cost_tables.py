@@ -110,7 +110,7 @@ def cost_csv(outcome: CostOutcome) -> list[dict[str, Any]]:
 def _points_table(points: Sequence[LoadPoint]) -> Table:
     first = points[0]
     return Table(
-        title=f"Loads: {first.num_workers} workers of {first.slots_per_worker} slots",
+        title=f"Loads: {first.num_workers} workers",
         caption="Imbalance is G · max − sum, means over steps; ± one standard error. A router that starts the largest "
         "requests late looks balanced: the longest wait stands beside it.",
         headers=("router", "heaviest (tokens)", "mean", "imbalance", "running", "longest wait (steps)"),
@@ -133,7 +133,7 @@ def _device_table(device: DeviceCost, outcome: CostOutcome) -> Table:
     config, G = outcome.config, device.points[0].point.num_workers
     columns = [c for c in _COLUMNS if c[0] != "grams_per_million" or config.carbon is not None]
     parts = ", ".join(f"{kind} {_PERCENT(share)}" for kind, share in device.bound.items() if share > 0)
-    interval = "; constants as they stand" if config.step_time else ""
+    interval = "; the step-time law as it stands" if config.step_time else ""
     return Table(
         title=f"{device.card.title}: {G} workers × {device.devices_per_worker} = "
         f"{G * device.devices_per_worker} devices (each a {device.card.part}), {config.model} by {device.law}",
@@ -157,6 +157,7 @@ def _saving_table(devices: Sequence[DeviceCost], outcome: CostOutcome, title: st
         (
             f"{device.card.name}, {device.law}: {cost.point.label}",
             _with_ends(cost.figures["time_saved_share"], _PERCENT),
+            _PERCENT(cost.figures["time_saved_share"].nominal),
             _with_ends(cost.figures["throughput_gain_share"], _PERCENT),
             *(_with_ends(cost.energy_saved_by_charge[charge], _PERCENT) for charge in CHARGE_NAMES.values()),
             _with_ends(cost.figures["dollars_saved_share"], _PERCENT),
@@ -166,12 +167,14 @@ def _saving_table(devices: Sequence[DeviceCost], outcome: CostOutcome, title: st
     ]
     return Table(
         title=f"{title} {devices[0].points[0].point.label}",
-        caption="Time and money for the same tokens. Energy depends on how the wait is charged: wait-idle draws idle "
-        "power at the barrier, split goes by the share of the heaviest load, share by that to the power 0.7. A minus "
-        "sign is a cost.",
+        caption="Time and money for the same tokens; by the values: with the cards' own values, which may stand at an "
+        "end of what is believed. Energy: wait-idle draws idle power at the barrier alone. split and share take a worker "
+        "with less load for partly idle throughout the step, as BF-IO does; where most of a step depends on no load, "
+        "they say little. A minus sign is a cost.",
         headers=(
             "device, law: router",
             "time",
+            "by the values",
             "tokens / s gained",
             *(f"energy, {short}" for short in CHARGE_NAMES),
             "USD",

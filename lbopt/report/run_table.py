@@ -40,7 +40,9 @@ def run_table(run: Run, metrics: Metrics) -> Table:
         title=f"{run.policy} ({run.admission}) on {run.trace.name}: "
         f"{len(run.trace):,} requests, {run.num_steps:,} steps",
         caption=f"Steps {metrics.first_step} to {metrics.last_step}, loads read in {run.setting.event_order} order, "
-        f"95 % batch-means intervals; simulated in {run.seconds:.3f} s{_certainty(run)}.",
+        f"95 % batch-means intervals; step time {run.setting.law.name}; power read by {run.setting.power.reading}, "
+        f"{run.setting.power.idle_watts:g} to {run.setting.power.peak_watts:g} W a worker; "
+        f"simulated in {run.seconds:.3f} s{_certainty(run)}.",
         headers=("metric", "value", "interval"),
         rows=rows,
     )

@@ -46,12 +46,12 @@ class Recorder:
 
     setting: SimulationSetting
     keep_loads: bool
-    fixed_seconds: float = field(init=False)
+    seconds_per_token: float = field(init=False)
     law: StepTime = field(init=False)
     _parts: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.fixed_seconds = self.setting.form.fixed
+        self.seconds_per_token = self.setting.form.per_token
         self.law = self.setting.law
 
     def take(self, rows: Rows, count: int) -> None:
@@ -66,7 +66,7 @@ class Recorder:
             "post_max": post.max(axis=1),
             "post_sum": post.sum(axis=1),
             "read_min": read.min(axis=1),
-            "watts": self.setting.power.fleet_watts(read, seconds, self.fixed_seconds, active),
+            "watts": self.setting.power.fleet_watts(read, seconds, self.seconds_per_token, active),
         }
         part["bound"] = np.full(count, -1)
         if isinstance(self.law, ExplainedStepTime):

@@ -7,14 +7,14 @@ from lbopt.exceptions import InputError
 from lbopt.hardware.energy import READINGS, PowerLaw, PrintedUtilisation
 
 
-def watts(law, loads, seconds=None, fixed=0.0, active=None):
+def watts(law, loads, seconds=None, per_token=0.0, active=None):
     """Power of steps that last a second unless said otherwise."""
     loads = np.array(loads)
     steps = len(loads)
     return law.fleet_watts(
         loads,
         np.ones(steps) if seconds is None else np.array(seconds),
-        fixed,
+        per_token,
         np.full(steps, 10) if active is None else np.array(active),
     )
 
@@ -32,9 +32,9 @@ def test_split_by_hand():
 
 def test_split_with_the_fixed_part_busy_by_hand():
     law = PowerLaw(reading="split-fixed-busy")
-    # half of the first step is fixed: the lighter worker waits for three quarters of the other half
-    found = watts(law, [[16, 4], [0, 7], [0, 0]], seconds=[2.0, 4.0, 1.0], fixed=1.0)
-    assert found.tolist() == pytest.approx([400 + 400 - 300 * 0.5 * 0.75, 400 - 300 * 0.75 + 400, 200])
+    # 1 s + 1/16 s a token: half of the first step is fixed, and the lighter worker waits for 12 tokens, 3/4 s of 2 s
+    found = watts(law, [[16, 4], [0, 7], [0, 0]], seconds=[2.0, 4.0, 1.0], per_token=1 / 16)
+    assert found.tolist() == pytest.approx([400 + 400 - 300 * 0.75 / 2, 400 - 300 * 7 / 16 / 4 + 400, 200])
 
 
 def test_the_printed_reading_by_hand():
@@ -57,9 +57,9 @@ def test_the_default_power_is_the_papers():
 def test_power_lies_between_idle_and_peak(reading):
     rng = np.random.default_rng(5)
     loads, seconds, active = rng.integers(0, 1000, (50, 7)), rng.uniform(0.01, 1, 50), rng.integers(1, 500, 50)
-    found = watts(PowerLaw(reading=reading), loads, seconds, 0.01, active)
+    found = watts(PowerLaw(reading=reading), loads, seconds, 1e-5, active)
     assert ((found >= 7 * 100 - 1e-9) & (found <= 7 * 400 + 1e-9)).all()
-    assert np.allclose(watts(PowerLaw(50.0, 50.0, reading=reading), loads, seconds, 0.01, active), 7 * 50.0)
+    assert np.allclose(watts(PowerLaw(50.0, 50.0, reading=reading), loads, seconds, 1e-5, active), 7 * 50.0)
 
 
 @pytest.mark.parametrize("reading", ["share", "split", "split-fixed-busy"])
@@ -67,10 +67,10 @@ def test_power_depends_on_shares_alone_and_never_falls_with_balance(reading):
     rng = np.random.default_rng(6)
     loads, seconds = rng.integers(1, 1000, (50, 7)), np.full(50, 0.5)
     law = PowerLaw(reading=reading)
-    found = watts(law, loads, seconds, 0.1)
-    assert np.allclose(found, watts(law, loads * 13, seconds, 0.1), rtol=1e-12)
+    found = watts(law, loads, seconds, 4e-4)
+    assert np.allclose(found, watts(law, loads * 13, seconds, 4e-4 / 13), rtol=1e-12)
     nearer = loads + (loads.max(axis=1, keepdims=True) - loads) // 2  # every worker half as far from the heaviest
-    assert (watts(law, nearer, seconds, 0.1) >= found - 1e-9).all()
+    assert (watts(law, nearer, seconds, 4e-4) >= found - 1e-9).all()
 
 
 @pytest.mark.parametrize(

@@ -196,8 +196,10 @@ def test_an_error_shared_with_today_cancels_in_the_saving():
 
 def test_workers_take_as_many_devices_as_hold_them():
     outcome = run_cost([POINT], config(devices=("h800", "mi300x")))
-    counts = {device.card.name: device.devices_per_worker for device in outcome.devices}
-    assert counts == {"h800": 2, "mi300x": 1}  # an eighth of the experts is 84 GB
+    counts = {(device.card.name, device.law): device.devices_per_worker for device in outcome.devices}
+    # an eighth of the experts is 84 GB; what was published is of workers of one device
+    assert counts == {("h800", "roofline"): 2, ("h800", "published slope"): 1, ("mi300x", "roofline"): 1}
+    assert run_cost([POINT], config(devices=("ascend-910c",))).devices[1].devices_per_worker == 4
     with pytest.raises(InputError, match="deepseek-v3 that holds 1,110,000 tokens fits on no number of h800 devices"):
         run_cost([LoadPoint.of_means(1_000_000, 880_000, 8, 35)], config())
     forced = run_cost([POINT], config(devices_per_worker=1))
@@ -241,6 +243,17 @@ def test_configurations_that_cannot_be_are_refused(given, message):
 
 # ---------------------------------------------------------------------------------------------------------------------
 # other fleets
+
+
+def test_by_a_clock_only_the_step_compares():
+    """A router with shorter steps has fewer requests running at once, and that is no less work."""
+    today = LoadPoint.of_means(85_000, 200_000, 8, 35)
+    better = LoadPoint.of_means(80_000, 20_000, 8, 33)
+    outcome = run_cost([today, better, better.at_work_of(today)], config(devices=("h800",)))
+    as_it_ran, at_equal_work = (figures(outcome, 0, place)["time_saved_share"].nominal for place in (1, 2))
+    assert as_it_ran < 0 < at_equal_work
+    moved = better.at_work_of(today)
+    assert (moved.mean_load, moved.running, moved.imbalance) == (85_000, 35, pytest.approx(20_000))
 
 
 def test_from_means_alone_the_heaviest_follows_the_normal_law():

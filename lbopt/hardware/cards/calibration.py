@@ -28,6 +28,8 @@ class Calibration:
     ----------
     name, device, model
         The file's name, and the cards that it speaks of.
+    devices_per_worker
+        Devices of one worker of the cluster that was measured; the law speaks of no other.
     balanced_step
         s, step of a fleet whose workers all hold the same.
     per_token
@@ -39,6 +41,7 @@ class Calibration:
     name: str
     device: str
     model: str
+    devices_per_worker: int
     balanced_step: Quantity
     per_token: Quantity
     note: str
@@ -49,11 +52,21 @@ class Calibration:
         for name in ("name", "device", "model", "note"):
             if not isinstance(data.get(name), str):
                 raise InputError(f"calibration '{source}' has no {name}")
-        wrong = sorted(set(data) - {"name", "device", "model", "note", *QUANTITIES})
+        count = data.get("devices_per_worker")
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise InputError(f"calibration '{source}' has devices_per_worker {count!r}; expected a whole number from 1")
+        wrong = sorted(set(data) - {"name", "device", "model", "note", "devices_per_worker", *QUANTITIES})
         if wrong:
             raise InputError(f"calibration '{source}' has an unknown entry '{wrong[0]}'")
         found = {
             name: Quantity.from_dict(f"calibration '{source}': {name}", data.get(name), unit)
             for name, unit in QUANTITIES.items()
         }
-        return cls(name=data["name"], device=data["device"], model=data["model"], note=data["note"], **found)
+        return cls(
+            name=data["name"],
+            device=data["device"],
+            model=data["model"],
+            devices_per_worker=count,
+            note=data["note"],
+            **found,
+        )

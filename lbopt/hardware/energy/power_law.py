@@ -57,7 +57,7 @@ class PowerLaw:
         self,
         loads: NDArray[Any],
         seconds: NDArray[np.float64],
-        fixed_seconds: float,
+        seconds_per_token: float,
         active: NDArray[Any],
     ) -> NDArray[np.float64]:
         """Return the power of the whole fleet, averaged over each step.
@@ -68,12 +68,12 @@ class PowerLaw:
             (K, G), tokens. A step in which nothing is resident draws idle power.
         seconds
             float64 (K,), durations of the steps.
-        fixed_seconds
-            The part of a step that no load changes.
+        seconds_per_token
+            s that a worker waits for each token that the heaviest holds more than itself.
         active
             (K,), requests that run in the step, for the reading "mfu".
         """
-        duty = READINGS[self.reading](Duty(loads, seconds, fixed_seconds, active, self.exponent, self.printed))
+        duty = READINGS[self.reading](Duty(loads, seconds, seconds_per_token, active, self.exponent, self.printed))
         watts = self.idle_watts + (self.peak_watts - self.idle_watts) * duty
         total: NDArray[np.float64] = watts.sum(axis=1)
         return total

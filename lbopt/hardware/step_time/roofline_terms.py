@@ -114,12 +114,34 @@ def roofline_form(
 def roofline_terms(
     numbers: Mapping[str, float], model: ModelCard, deployment: Deployment, num_workers: int, slots_per_worker: int
 ) -> RooflineTerms:
-    """Return the terms for G workers of B slots.
+    """Return the terms for G workers of B slots, with tables over all numbers of running requests.
 
     Parameters
     ----------
     numbers
         Constants by the names of `RooflineStepTime.quantities`, in the units of the cards.
+    """
+    running = np.arange(slots_per_worker + 1, dtype=np.float64)
+    active = np.arange(num_workers * slots_per_worker + 1, dtype=np.float64)
+    return roofline_terms_at(numbers, model, deployment, num_workers, running, active)
+
+
+def roofline_terms_at(
+    numbers: Mapping[str, float],
+    model: ModelCard,
+    deployment: Deployment,
+    num_workers: int,
+    running: Seconds,
+    active_requests: Seconds,
+) -> RooflineTerms:
+    """Return the terms for G workers with tables over these numbers of requests alone; they need not be whole.
+
+    Parameters
+    ----------
+    numbers
+        As in `roofline_terms`.
+    running, active_requests
+        float64, requests of a worker, and of the fleet.
     """
     for name, value in numbers.items():
         if not math.isfinite(value) or value < 0 or (value == 0 and name not in _MAY_BE_ZERO):
@@ -136,7 +158,7 @@ def roofline_terms(
     read = numbers["kv_bytes"] * model.kv_values_per_token / copies / rate
     compute = queries * model.attention_flops / shared / attention_rate
 
-    tokens = queries * np.arange(slots_per_worker + 1, dtype=np.float64)
+    tokens = queries * running
     some = np.sign(tokens)  # who has no requests reads nothing that others would wait for
     weights = (
         some * (numbers["weight_bytes"] * model.common_parameters / shared / rate),
@@ -145,7 +167,7 @@ def roofline_terms(
 
     together = bool(deployment.expert_parallel and model.moe_layers)
     devices = num_workers * shared if together else shared
-    met = queries * np.arange(num_workers * slots_per_worker + 1, dtype=np.float64) if together else tokens
+    met = queries * active_requests if together else tokens
     experts = (np.zeros_like(met), np.zeros_like(met))
     if model.moe_layers:
         chosen = model["experts_per_token"]

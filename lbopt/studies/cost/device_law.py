@@ -12,7 +12,7 @@ from lbopt.exceptions import InputError
 from lbopt.hardware import make_step_time
 from lbopt.hardware.cards import DeviceCard, ModelCard, calibration_of, device_card, model_card
 from lbopt.hardware.quantity import Quantity
-from lbopt.hardware.step_time import Deployment, RooflineStepTime, roofline_form
+from lbopt.hardware.step_time import Deployment, RooflineStepTime, roofline_terms_at
 from lbopt.studies.cost.config import CostConfig
 from lbopt.studies.cost.drawn_step import DrawnForm
 from lbopt.studies.cost.load_point import LoadPoint
@@ -70,10 +70,13 @@ class DeviceDraws:
         idle, peak = self.of_constant("idle_power"), self.of_constant("peak_power")
         return np.minimum(idle, peak), peak
 
-    def devices_per_worker(self, point: LoadPoint) -> int:
-        """Return what the user says, or the fewest devices, in powers of two, that hold weights and tokens."""
+    def devices_per_worker(self, law: str, point: LoadPoint) -> int:
+        """Return what the user says, what was published, or the fewest, in powers of two, that hold all there is."""
         if self.config.devices_per_worker is not None:
             return self.config.devices_per_worker
+        known = calibration_of(self.card.name, self.model.name)
+        if law == PUBLISHED and known is not None:
+            return known.devices_per_worker
         capacity = _FILLED * self.card["memory_capacity"].value
         devices = 1
         while self.bytes_per_device(point, devices) > capacity:
@@ -132,14 +135,16 @@ class DeviceDraws:
         return DrawnForm(level, per_token, np.zeros_like(per_token))
 
     def _roofline_form(self, point: LoadPoint, devices: int) -> DrawnForm:
-        G, B = point.num_workers, point.slots_per_worker
         law = self.roofline(devices)
+        running = np.array([point.running])
         drawn = {name: self.of_quantity(name, quantity) for name, quantity in law.quantities().items()}
-        forms = (  # not a list: the tables of all draws together would not fit for a large fleet
-            roofline_form({name: float(values[i]) for name, values in drawn.items()}, law.model, law.deployment, G, B)
-            for i in range(self.config.draws + 1)
+        draws = ({name: float(values[i]) for name, values in drawn.items()} for i in range(self.config.draws + 1))
+        return DrawnForm.of_entries(
+            roofline_terms_at(
+                numbers, law.model, law.deployment, point.num_workers, running, point.num_workers * running
+            ).form()
+            for numbers in draws
         )
-        return DrawnForm.of(forms, G, point.running)
 
     def parts_of_step(self, law: str, point: LoadPoint, devices: int) -> dict[str, float]:
         """Return what share of a mean step each kind binds, see `KINDS`; empty for laws that cannot say."""

@@ -65,6 +65,13 @@ class DrawnForm:
         )
         return cls(level=parts[:, 0], per_token=parts[:, 1], per_mean_token=parts[:, 2])
 
+    @classmethod
+    def of_entries(cls, forms: Iterable[BarrierForm]) -> DrawnForm:
+        """Return forms whose tables hold nothing but the entry of the running requests that are asked for."""
+        parts = [(f.fixed + f.of_running.sum() + f.of_active.sum(), f.per_token, f.per_mean_token) for f in forms]
+        level, per_token, per_mean_token = np.array(parts).T
+        return cls(level=level, per_token=per_token, per_mean_token=per_mean_token)
+
     def step(self, point: LoadPoint, own: Values, shared: Values) -> DrawnStep:
         """Return the mean step at `point`.
 

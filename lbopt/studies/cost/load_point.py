@@ -112,6 +112,19 @@ class LoadPoint:
             longest_wait=None,
         )
 
+    def at_work_of(self, today: LoadPoint) -> LoadPoint:
+        """Return the same imbalance over the mean load and running requests of another point.
+
+        Where requests arrive by a clock, a router with shorter steps has fewer of them running at once. That is no less
+        work: tokens a second are what arrives, and only the step compares.
+        """
+        return replace(
+            self,
+            mean_load=today.mean_load,
+            running=today.running,
+            max_load=today.mean_load + self.max_load - self.mean_load,
+        )
+
     def with_imbalance(self, imbalance: float, label: str) -> LoadPoint:
         """Return the same work at another imbalance, tokens; shares move in proportion, the error is this point's."""
         ratio = imbalance / self.imbalance if self.imbalance > 0 else 0.0
@@ -135,7 +148,7 @@ class LoadPoint:
         if not np.isfinite(values).all() or (values < 0).any():
             raise InputError(f"loads hold {values[~(values >= 0)][0]:g}; expected tokens of zero or more")
         heaviest = float(values.max())
-        shares = values / heaviest if heaviest > 0 else np.zeros(values.size)
+        shares = values / heaviest if heaviest > 0 else np.ones(values.size)
         return cls(
             label="as given",
             num_workers=values.size,
@@ -157,7 +170,7 @@ class LoadPoint:
         if workers < 1:
             raise InputError(f"workers are {workers}; expected at least 1")
         heaviest = mean_load + imbalance / workers
-        share = mean_load / heaviest if heaviest > 0 else 0.0
+        share = mean_load / heaviest if heaviest > 0 else 1.0
         return cls(
             label="as given",
             num_workers=workers,

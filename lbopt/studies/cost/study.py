@@ -74,14 +74,14 @@ def cost_of_points(points: Sequence[LoadPoint], config: CostConfig) -> tuple[lis
     costs, notes = [], []
     for name in config.devices:
         device = DeviceDraws.of(config, name)
-        count = device.devices_per_worker(points[0])
-        needed, capacity = device.bytes_per_device(points[0], count), device.card["memory_capacity"].value
-        if needed > capacity:
-            notes.append(
-                f"{name}: {needed / 1e9:,.0f} GB of weights and tokens would be on each device, which has "
-                f"{capacity / 1e9:,.0f} GB"
-            )
         for law in device.laws:
+            count = device.devices_per_worker(law, points[0])
+            needed, known = device.bytes_per_device(points[0], count), device.card.constants.get("memory_capacity")
+            if known is not None and needed > known.value:
+                notes.append(
+                    f"{name}, {law}: {needed / 1e9:,.0f} GB of weights and tokens would be on each device, which has "
+                    f"{known.value / 1e9:,.0f} GB"
+                )
             shared = _normal(config, points[0])
             priced = [_price(device, point, device.form(law, point, count), count, shared) for point in points]
             costs.append(

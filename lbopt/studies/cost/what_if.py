@@ -46,6 +46,8 @@ class Rerun:
     def on(self, name: str, value: int, progress: Progress) -> list[LoadPoint]:
         """Return the load points of all routers run on another fleet, and the first of them perfectly level."""
         points = _run_again(replace(self, scenario=changed(self.scenario, name, value)), progress)
+        if self.scenario.arrivals == "trace":
+            points = [point.at_work_of(points[0]) for point in points]
         return [*points, points[0].balanced(LEVEL)]
 
 
