@@ -28,7 +28,7 @@ def reproduction(
         int | None,
         typer.Option("--requests", "-n", help="Requests on 8 workers [default: as each item needs, 5000 to 100000]."),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Number of seeds; intervals need two.")] = 5,
+    seeds: Annotated[int, typer.Option(help="Number of seeds; intervals need two.")] = 10,
     seed: options.Seed = 0,
     engine: running.Engine = "serial",
     store: running.StorePath = None,

@@ -10,6 +10,9 @@ from lbopt.studies.reproduction import ReproductionOutcome, Row
 from lbopt.studies.reproduction.barrier_tax import LOAD
 from lbopt.studies.reproduction.dilution_law import COLUMNS, diluted, published_barrier
 
+#: So that intervals of two rules do not hide each other.
+_ASIDE = 0.02
+
 
 def dilution_figure(outcome: ReproductionOutcome) -> Figure | None:
     """Return the gains against the overhead b; None where the item was not run."""
@@ -27,11 +30,12 @@ def dilution_figure(outcome: ReproductionOutcome) -> Figure | None:
         ours = [row.ours for row in rows.values()]
         middle = np.array([one.mean for one in ours])
         half = np.array([0.0 if one.high is None else one.high - one.mean for one in ours])
-        axes.errorbar(b, middle, half, fmt="s", markerfacecolor="none", color=COLOURS[index], capsize=3)
+        aside = b + (index - 0.5) * _ASIDE
+        axes.errorbar(aside, middle, half, fmt="s", markerfacecolor="none", color=COLOURS[index], capsize=3)
         axes.plot([], [], "s", markerfacecolor="none", color=COLOURS[index], label=f"{rule}, ours")
     axes.set_xlabel("b, overhead that balance does not touch")
     axes.set_ylabel("throughput over JSQ by count (%)")
-    axes.set_ylim(bottom=0)
+    axes.axhline(0.0, color="#57606a", linewidth=0.8)
     axes.legend(frameon=False, fontsize=8)
     return figure
 

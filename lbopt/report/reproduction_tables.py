@@ -123,8 +123,8 @@ def _count_table(outcome: ReproductionOutcome) -> Table:
             lines.append((item, *(str(verdicts.count(one)) for one in ("agree", "disagree", "undecided"))))
     return Table(
         "Verdicts",
-        "One criterion for each kind of number, the same in all its rows. A disagreement is a result, and its reason stands "
-        "below its table.",
+        "One criterion for each kind of number, the same in all its rows. A disagreement is a result; its reason "
+        "stands below its table.",
         ("item", "agree", "disagree", "undecided"),
         lines,
     )

@@ -47,7 +47,7 @@ class ReproductionConfig:
     azure: str | None = None
     logs: str | None = None
     requests: int | None = None
-    seeds: int = 5
+    seeds: int = 10
     seed: int = 0
 
     def __post_init__(self) -> None:
