@@ -33,6 +33,7 @@ from lbopt.studies.reproduction import (
 from lbopt.studies.reproduction.barrier_tax import BY_STEPS, gain
 from lbopt.studies.reproduction.dilution_law import diluted, implied_barrier, published_barrier
 from lbopt.studies.reproduction.drawn import draw, longest_filter, pool_of
+from lbopt.studies.reproduction.place import PUBLISHED_LENGTHS, of_published_means, of_trace
 from lbopt.studies.reproduction.question import Cell, printed
 from lbopt.studies.reproduction.study import QUESTIONS
 
@@ -155,9 +156,14 @@ def test_the_ratios_of_the_acceptance_band():
 def test_the_balanced_step_takes_60_ms():
     config = ReproductionConfig(items=("balance-route",), **QUICK)
     for slope in (20.0, 100.0, 200.0):
-        asked = balance_route.Place(config, "burstgpt", 8, "prop-g8", 0).cell("JSQ", 0.9, slope)
+        asked = of_trace(config, "burstgpt", 8, "prop-g8", 0).cell("jsq", 0.9, slope)
         mean = pool_of("burstgpt-like", 0).mean_resident_tokens
         assert make_step_time(asked.step_time).form(8, 72).seconds(np.full(8, 72 * mean)) == pytest.approx(0.060)
+
+
+def test_the_mean_resident_tokens_of_lognormal_requests():
+    place = of_published_means(ReproductionConfig(items=("balance-route",), **QUICK), 8, "prop-g8")
+    assert place.resident == pytest.approx(draw(PUBLISHED_LENGTHS, 400_000, 1).mean_resident_tokens, rel=0.02)
 
 
 def test_the_law_alone_explains_the_printed_dilution():

@@ -1,26 +1,21 @@
 """BalanceRoute's tables (arXiv 2605.06113) as orderings and ratios on public traces.
 
-The cluster and the proprietary trace cannot be had. What can be asked is whether the same rules on public requests,
-with a calibrated step time, are ordered alike and apart by as much. Step time: affine, 100 ns a token with the
-published slopes' ends 20 and 200 beside it, and fixed so that a balanced step takes 60 ms, the engine step that the
-paper quotes. The paper's baselines bind on arrival and queue at the worker; its own rules hold a pool.
+The cluster and the proprietary trace cannot be had. What can be asked is whether the same rules on public requests, or
+on drawn ones with the published means, are ordered alike and apart by as much with a calibrated step time: 100 ns a
+token, with the ends of the published slopes, 20 and 200, beside it. The paper's baselines bind on arrival and queue at
+the worker; its own rules hold a pool. It says "near saturation" without a number: 0.95, 0.9, and a closed loop.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from lbopt.exceptions import InputError
 from lbopt.studies.reproduction.config import ReproductionConfig
 from lbopt.studies.reproduction.criterion import ALIKE, Criterion, same_order, within
-from lbopt.studies.reproduction.drawn import longest_filter, pool_of
-from lbopt.studies.reproduction.question import Cell, Question, printed
+from lbopt.studies.reproduction.drawn import longest_filter
+from lbopt.studies.reproduction.place import NANOSECONDS, Place, of_published_means, of_trace
+from lbopt.studies.reproduction.question import Question
 
-TABLE = "balance-route"
-B = 72
-BALANCED_SECONDS = 0.060
-NANOSECONDS = 100.0
 SENSITIVITY = (20.0, 200.0)
 #: Azure's requests of the paper have more output tokens than this; few of 2023 have.
 LONGER_THAN = 1000
@@ -36,103 +31,42 @@ RULES = {
 COUNTS = ("Round-Robin", "P2C", "JSQ")
 BR_0, BR_H = "BR-0", "BR-H oracle b"
 
-_WHY_SPREAD = (
-    "lengths decide the spread: of the proprietary trace only their means are published, which are 9 and 21 times "
-    "BurstGPT's, and the paper's spread counts ramp and drain"
-)
-_WHY_RANDOM = (
-    "BurstGPT's lengths differ so much that levelling the number of requests levels tokens little better than chance: "
-    "random, round-robin, P2C and JSQ are one group"
-)
-_WHY_AHEAD = (
-    "BurstGPT's requests run 57 steps on average: within 80 steps most of what a forecast sees has left and been "
-    "replaced by requests that nobody knew, so there is less to foresee than with the paper's outputs of 1,185"
-)
-_WHY_AZURE = (
-    "2023 has next to no requests with more than 1,000 output tokens; those that come closest have prompts that hardly "
-    "differ, so counting requests is nearly balancing tokens and little is left to gain"
-)
-_WHY_TPOT = (
-    "a cut in TPOT is the cut of the heaviest load times the share of the step that depends on it: with these lengths "
-    "and 60 ms that share is 13 to 17 % at 100 ns a token, so the gain moves with the assumed slope"
-)
-_WHY_OPEN = (
-    "below saturation tokens a second are what arrives, under every rule; a rule with longer steps has more requests "
-    "running, not fewer"
-)
-_WHY_FULL = (
-    "JSQ keeps all slots full from its queues just as a pool does, so only shorter steps are left: what made fewer "
-    "requests run in the published baselines is not their queues alone"
-)
-_WHY_EMPTY = (
-    "the effect is there, slots of some workers are empty while requests queue at others, but its size depends on how "
-    "many wait"
-)
-_WHY_BY_RULE = {"Random": _WHY_RANDOM, BR_H: _WHY_AHEAD}
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A trace on a fleet: what rows have in common. `group` is the published group they are held against."""
-
-    config: ReproductionConfig
-    name: str
-    G: int
-    group: str
-    longer_than: int
-
-    def cell(self, method: str, load: float | None, slope: float = NANOSECONDS, binds: str = "") -> Cell:
-        """Return a rule's run; `binds` replaces when it binds."""
-        trace = self.config.trace(self.name)
-        pool = pool_of(trace, self.longer_than)
-        fixed = BALANCED_SECONDS - slope * 1e-9 * B * pool.mean_resident_tokens
-        if fixed < 0:
-            raise InputError(
-                f"requests of '{trace}' hold {pool.mean_resident_tokens:,.0f} tokens on average: {B} of them at "
-                f"{slope:g} ns a token take longer than the balanced step of {1e3 * BALANCED_SECONDS:g} ms; give a "
-                "trace of shorter requests"
-            )
-        return Cell(
-            requests=(("trace", trace), ("longer_than", self.longer_than)),
-            content=pool.digest,
-            count=self.config.count("balance-route", self.G),
-            G=self.G,
-            B=B,
-            policy=RULES[method] + binds,
-            load=load,
-            step_time=f"affine:fixed={fixed!r},per_token={slope * 1e-9!r}",
-        )
-
-    def shared(self, load: float | None, slope: float = NANOSECONDS) -> dict[str, Any]:
-        """Return what all rows of a load have in common."""
-        longer = f", output > {self.longer_than}" if self.longer_than else ""
-        return {
-            "item": "balance-route",
-            "source": f"{TABLE} {self.group}",
-            "requests": self.config.trace_name(self.name) + longer,
-            "fleet": f"G = {self.G}, B = {B}; balanced step 60 ms, {slope:g} ns a token",
-            "arrivals": "closed loop" if load is None else f"Poisson, load {load:g}",
-            "seeds": self.config.all_seeds,
-        }
-
-    def printed(self, column: str, method: str) -> float:
-        """Return a number of the group that this place is held against."""
-        return printed(TABLE, column, group=self.group, method=method)
+_WHY = {
+    "spread": "lengths and the depth of the pool decide this ratio, and the paper gives neither; its spread also "
+    "counts ramp and drain",
+    "few wait": "at this load next to nobody waits on average, and a rule that holds a pool has nothing to choose "
+    "from: in the closed loop the same rule does far more",
+    "random": "lengths differ so much that levelling the number of requests levels tokens little better than chance: "
+    "random, round-robin, P2C and JSQ are one group",
+    "ahead": "BurstGPT's requests run 57 steps on average: within 80 steps most of what a forecast sees has left and "
+    "been replaced by requests that nobody knew",
+    "ahead, means": "neither short outputs nor an empty pool explain it here: once enough requests wait, BR-0 as "
+    "implemented here leaves foresight little to gain, and the paper does not give BR-0's constants",
+    "azure": "2023 has next to no requests with more than 1,000 output tokens; those that come closest have prompts "
+    "that hardly differ, so counting requests is nearly balancing tokens and little is left to gain",
+    "open": "below saturation tokens a second are what arrives, under every rule; a rule with longer steps has more "
+    "requests running, not fewer",
+    "full": "JSQ keeps all slots full from its queues just as a pool does, so only shorter steps are left: what made "
+    "fewer requests run in the published baselines is not their queues alone",
+    "empty": "the effect is there, slots of some workers are empty while requests queue at others, but its size "
+    "depends on how many wait",
+}
 
 
 def questions(config: ReproductionConfig) -> list[Question]:
     """Return the rows."""
     least = longest_filter(config.trace("azure"), LONGER_THAN)
-    burst = [Place(config, "burstgpt", G, f"prop-g{G}", 0) for G in (4, 8, 16)]
-    azure = Place(config, "azure", 8, "azure-g8", least)
-    others = [Place(config, "azure", G, f"prop-g{G}", least) for G in (4, 16)]
-    found = [question for place in (*burst, azure) for question in _orders(place, 0.95)]
-    for load in (0.95, 0.9):
-        found += [one for place in (*burst, azure) for one in (*_ratios(place, load), *_times(place, load))]
-    found += [one for place in others for one in (*_ratios(place, 0.95), *_times(place, 0.95))]
+    burst = [of_trace(config, "burstgpt", G, f"prop-g{G}", 0) for G in (4, 8, 16)]
+    azure = of_trace(config, "azure", 8, "azure-g8", least)
+    others = [of_trace(config, "azure", G, f"prop-g{G}", least) for G in (4, 16)]
+    means = [of_published_means(config, G, f"prop-g{G}") for G in (4, 8, 16)]
+    found = [question for place in (*burst, azure, *means) for question in _orders(place, 0.95)]
+    for places, loads in (((*burst, azure), (0.95, 0.9, None)), (others, (0.95,)), (means, (0.95, None))):
+        for load in loads:
+            found += [one for place in places for one in (*_ratios(place, load), *_times(place, load))]
     for slope in SENSITIVITY:
         found += [one for place in (burst[1], azure) for one in _times(place, 0.95, slope)]
-    for place in (*burst, azure):
+    for place in (*burst, azure, means[1]):
         found += concurrency(place)
     return found
 
@@ -150,7 +84,7 @@ def _orders(place: Place, load: float) -> list[Question]:
     ]
 
 
-def _ratios(place: Place, load: float) -> list[Question]:
+def _ratios(place: Place, load: float | None) -> list[Question]:
     shared = place.shared(load)
     first, second = {"dispatch": "JSQ immediate, BR pooled"}, {"dispatch": "pooled"}
     return [
@@ -162,7 +96,7 @@ def _ratios(place: Place, load: float) -> list[Question]:
 def _ratio(
     place: Place,
     shared: dict[str, Any],
-    load: float,
+    load: float | None,
     text: str,
     above: tuple[str, ...],
     below: tuple[str, ...],
@@ -175,24 +109,35 @@ def _ratio(
         quantity=f"spread, {text}",
         unit="",
         published=top / bottom,
-        cells=tuple(place.cell(method, load) for method in (*above, *below)),
+        cells=tuple(place.cell(RULES[method], load) for method in (*above, *below)),
         figure=lambda first, *rest: first["spread"] / pick(one["spread"] for one in rest),
         criterion=criterion,
-        why=_WHY_AZURE if place.name == "azure" else _WHY_BY_RULE.get(above[0], _WHY_SPREAD),
+        why=_why_ratio(place, load, above[0]),
         **shared,
     )
 
 
-def _times(place: Place, load: float, slope: float = NANOSECONDS) -> list[Question]:
+def _why_ratio(place: Place, load: float | None, above: str) -> str:
+    if place.kind == "azure":
+        return _WHY["azure"]
+    if above == "Random":
+        return _WHY["random"]
+    if above == BR_H:
+        return _WHY["ahead" if place.kind == "burstgpt" else "few wait" if load else "ahead, means"]
+    return _WHY["few wait" if place.kind == "means" and load else "spread"]
+
+
+def _times(place: Place, load: float | None, slope: float = NANOSECONDS) -> list[Question]:
     return [
         Question(
             quantity=f"TPOT P95 cut, {label} below JSQ",
             unit="%",
             published=100 * (1 - place.printed("tpot_p95_ms", method) / place.printed("tpot_p95_ms", "JSQ")),
-            cells=(place.cell(method, load, slope), place.cell("JSQ", load, slope)),
+            cells=(place.cell(RULES[method], load, slope), place.cell(RULES["JSQ"], load, slope)),
             figure=lambda ours, jsq: 100 * (1 - ours["tpot_p95"] / jsq["tpot_p95"]),
             criterion=within(ALIKE),
-            why=_WHY_TPOT,
+            why="a cut in TPOT is the cut of the heaviest load times the share of the step that depends on it, which "
+            f"is {100 * place.share(slope):.0f} % here and not known there",
             dispatch="JSQ immediate, BR pooled",
             **place.shared(load, slope),
         )
@@ -208,12 +153,12 @@ def concurrency(place: Place) -> list[Question]:
     """
     found = []
     for method, load, binds, text, why in (
-        ("JSQ", 0.95, "", "JSQ immediate, BR-H pooled", _WHY_OPEN),
-        ("JSQ", None, "", "JSQ immediate, BR-H pooled", _WHY_FULL),
-        ("JSQ", None, ":admission=pooled", "both pooled", _WHY_FULL),
-        ("Random", None, "", "random immediate, BR-H pooled", _WHY_EMPTY),
+        ("JSQ", 0.95, "", "JSQ immediate, BR-H pooled", "open"),
+        ("JSQ", None, "", "JSQ immediate, BR-H pooled", "full"),
+        ("JSQ", None, ":admission=pooled", "both pooled", "full"),
+        ("Random", None, "", "random immediate, BR-H pooled", "empty"),
     ):
-        cells = (place.cell(BR_H, load), place.cell(method, load, binds=binds))
+        cells = (place.cell(RULES[BR_H], load), place.cell(RULES[method] + binds, load))
         rates = [place.printed("throughput_tok_s", one) for one in (BR_H, method)]
         running = [rate * place.printed("tpot_p95_ms", one) for rate, one in zip(rates, (BR_H, method), strict=True)]
         for quantity, figure, published in (
@@ -228,7 +173,7 @@ def concurrency(place: Place) -> list[Question]:
                     cells=cells,
                     figure=lambda br_h, other, figure=figure: 100 * (br_h[figure] / other[figure] - 1),
                     criterion=within(ALIKE),
-                    why=why,
+                    why=_WHY[why],
                     dispatch=text,
                     **place.shared(load),
                 )
