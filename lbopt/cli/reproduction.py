@@ -37,8 +37,8 @@ def reproduction(
 ) -> None:
     """Hold published tables of routers against runs of the same rules: agree or not, and why not.
 
-    With --out, writes reproduction.csv, dilution.png, dilution.svg and run.json. Takes seconds with `-n 2000 --seeds 2`
-    and a few minutes in full.
+    With --out, writes reproduction.csv, dilution.png, dilution.svg and run.json. Takes half a minute with
+    `-n 2000 --seeds 2`, and 5 to 10 minutes in full with `--engine joblib:jobs=2`.
 
     Example: `lbopt study reproduction dilution scaling -n 2000 --seeds 2 --out my-reproduction`
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 from lbopt.report.gap_tables import Table
 from lbopt.studies.reproduction import ITEMS, ReproductionOutcome, Row
-from lbopt.studies.reproduction.criterion import inside_one_run
+from lbopt.studies.reproduction.criterion import every_digit, inside_one_run
 
 _TITLES = {
     "energy": "Energy column of BF-IO's Table 1",
@@ -68,6 +68,8 @@ def reproduction_csv(outcome: ReproductionOutcome) -> list[dict[str, Any]]:
 def shown_value(row: Row) -> str:
     """Return our value with its interval, or the word "exact"."""
     ours, text = row.ours, shown(row.ours.mean)
+    if _to_every_digit(row):
+        return repr(ours.mean)
     if row.question.exact:
         return f"{text} exact"
     if ours.low is None or ours.high is None:
@@ -79,6 +81,15 @@ def shown(value: float) -> str:
     """Return a number with three digits, or all before the point where there are more."""
     text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.3g}".rstrip(".")
     return ("0" if value == 0 else text).replace("-", "−")
+
+
+def _published(row: Row) -> str:
+    value = row.question.published
+    return repr(value) if _to_every_digit(row) else shown(value)
+
+
+def _to_every_digit(row: Row) -> bool:
+    return row.question.criterion.text == every_digit().text
 
 
 def reasons_of(rows: Sequence[Row]) -> dict[str, str]:
@@ -93,7 +104,7 @@ def _group_table(rows: Sequence[Row]) -> Table:
         (
             row.question.quantity,
             f"{row.question.arrivals}; {row.question.dispatch}" if row.question.cells else "no run",
-            f"{shown(row.question.published)} {row.question.unit}".strip(),
+            f"{_published(row)} {row.question.unit}".strip(),
             shown_value(row),
             row.question.criterion.text,
             f"{row.verdict} {letters.get(row.why, '')}".strip(),

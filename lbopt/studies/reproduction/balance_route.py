@@ -17,7 +17,7 @@ from lbopt.studies.reproduction.place import NANOSECONDS, Place, of_published_me
 from lbopt.studies.reproduction.question import Question
 
 SENSITIVITY = (20.0, 200.0)
-#: Azure's requests of the paper have more output tokens than this; few of 2023 have.
+#: Azure's requests of the paper have more output tokens than this; none of 2023 has.
 LONGER_THAN = 1000
 
 RULES = {
@@ -39,11 +39,11 @@ _WHY = {
     "random": "lengths differ so much that levelling the number of requests levels tokens little better than chance: "
     "random, round-robin, P2C and JSQ are one group",
     "ahead": "BurstGPT's requests run 57 steps on average: within 80 steps most of what a forecast sees has left and "
-    "been replaced by requests that nobody knew",
+    "been replaced by requests that nobody knew, so the rule levels loads that will not be",
     "ahead, means": "neither short outputs nor an empty pool explain it here: once enough requests wait, BR-0 as "
     "implemented here leaves foresight little to gain, and the paper does not give BR-0's constants",
-    "azure": "2023 has next to no requests with more than 1,000 output tokens; those that come closest have prompts "
-    "that hardly differ, so counting requests is nearly balancing tokens and little is left to gain",
+    "azure": "this trace has too few requests with more than 1,000 output tokens; in 2023 those that come closest have "
+    "prompts that hardly differ, so counting requests is nearly balancing tokens and little is left to gain",
     "open": "below saturation tokens a second are what arrives, under every rule; a rule with longer steps has more "
     "requests running, not fewer",
     "full": "JSQ keeps all slots full from its queues just as a pool does, so only shorter steps are left: what made "
@@ -118,7 +118,7 @@ def _ratio(
 
 
 def _why_ratio(place: Place, load: float | None, above: str) -> str:
-    if place.kind == "azure":
+    if dict(place.requests).get("longer_than", LONGER_THAN) < LONGER_THAN and place.kind == "azure":
         return _WHY["azure"]
     if above == "Random":
         return _WHY["random"]

@@ -62,12 +62,12 @@ def questions(config: ReproductionConfig) -> list[Question]:
             )
         found.append(
             Question(
-                quantity=f"gain of BR-0 less that of JSQ-Load, points, G = {G}",
+                quantity=f"gain of BR-0 less that of JSQ-Load, G = {G}",
                 published=float(row[COLUMNS["BR-0"]]) - float(row[COLUMNS["JSQ-Load"]]),
                 cells=(runs["BR-0"], runs["JSQ-Load"], runs["JSQ"]),
                 figure=lambda br_0, load, jsq: gain(br_0, jsq, OVERHEAD) - gain(load, jsq, OVERHEAD),
                 why=_WHY_SAME,
-                **shared,
+                **(shared | {"unit": "points"}),
             )
         )
     return found
