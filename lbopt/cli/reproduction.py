@@ -1,0 +1,74 @@
+"""`lbopt study reproduction`: do we find what was printed?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lbopt.cli import options, running
+
+
+def reproduction(
+    items: Annotated[
+        list[str] | None,
+        typer.Argument(help="energy, balance-route, dilution, scaling, kv-spread [default: all].", show_default=False),
+    ] = None,
+    burstgpt: Annotated[
+        str | None, typer.Option(help="BurstGPT trace [default: the family burstgpt-like stands in].")
+    ] = None,
+    azure: Annotated[
+        str | None, typer.Option(help="Azure conversation trace [default: the family azure-like stands in].")
+    ] = None,
+    logs: Annotated[
+        str | None, typer.Option(help="Folder of the decision logs of BF-IO's authors, for its rows of energy.")
+    ] = None,
+    requests: Annotated[
+        int | None,
+        typer.Option("--requests", "-n", help="Requests on 8 workers [default: as each item needs, 5000 to 100000]."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Number of seeds; intervals need two.")] = 10,
+    seed: options.Seed = 0,
+    engine: running.Engine = "serial",
+    store: running.StorePath = None,
+    collect_only: running.CollectOnly = False,
+    out: options.Out = None,
+) -> None:
+    """Hold published tables of routers against runs of the same rules: agree or not, and why not.
+
+    With --out, writes reproduction.csv, dilution.png, dilution.svg and run.json. Takes half a minute with
+    `-n 2000 --seeds 2`, and 5 to 10 minutes in full with `--engine joblib:jobs=2`.
+
+    Example: `lbopt study reproduction dilution scaling -n 2000 --seeds 2 --out my-reproduction`
+    """
+    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
+    from lbopt.report.folder import check_target
+    from lbopt.report.reproduction_folder import FORMAT, write_reproduction_folder
+    from lbopt.report.reproduction_tables import reproduction_tables
+    from lbopt.studies.reproduction import ReproductionConfig, run_reproduction
+
+    config = ReproductionConfig(
+        items=tuple(items or ()),
+        burstgpt=burstgpt,
+        azure=azure,
+        logs=logs,
+        requests=requests,
+        seeds=seeds,
+        seed=seed,
+    )
+    folder = Path(out) if out else None
+    if folder is not None:
+        check_target(folder, FORMAT)
+    with ProgressBar() as bar:
+        outcome = run_reproduction(config, bar, store=store, engine=engine, collect_only=collect_only)
+    if folder is not None and outcome.rows:  # before anything is printed: a closed pipe must not cost the study
+        write_reproduction_folder(outcome, folder, command_line())
+    for table in reproduction_tables(outcome):
+        print_table(table)
+    for note in outcome.notes:
+        remark(f"note: {note}")
+    if folder is not None and outcome.rows:
+        say(f"table: {folder}")
+    if outcome.interrupted:
+        raise typer.Exit(130)

@@ -1,0 +1,141 @@
+"""The tables of the reproductions: a row a published number, a table a fleet, the reasons of disagreement below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lbopt.report.gap_tables import Table
+from lbopt.studies.reproduction import ITEMS, ReproductionOutcome, Row
+from lbopt.studies.reproduction.criterion import every_digit, inside_one_run
+
+_TITLES = {
+    "energy": "Energy column of BF-IO's Table 1",
+    "balance-route": "BalanceRoute's tables, as orderings and ratios",
+    "dilution": "Overhead dilution of the EP-barrier post",
+    "scaling": "G-scaling of the EP-barrier post",
+    "kv-spread": "KV spread of staggered batching",
+}
+
+
+def reproduction_tables(outcome: ReproductionOutcome) -> list[Table]:
+    """Return what a terminal shows: the rows, and how many of each item agree."""
+    if not outcome.rows:
+        return []
+    return [_group_table(rows) for item in ITEMS for rows in groups_of(outcome.of(item))] + [_count_table(outcome)]
+
+
+def groups_of(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows of an item by the requests and the fleet that they are about, in their order."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.question.requests, row.question.fleet), []).append(row)
+    return list(groups.values())
+
+
+def reproduction_csv(outcome: ReproductionOutcome) -> list[dict[str, Any]]:
+    """Return a row per published number, with full precision."""
+    found = []
+    for row in outcome.rows:
+        asked, ours = row.question, row.ours
+        low, high = row.one_run or (None, None)
+        found.append(
+            {
+                "item": asked.item,
+                "quantity": asked.quantity,
+                "unit": asked.unit,
+                "published": asked.published,
+                "source": asked.source,
+                "ours": ours.mean,
+                "low": ours.low,
+                "high": ours.high,
+                "one_run_low": low,
+                "one_run_high": high,
+                "seeds": len(row.values),
+                "exact": asked.exact,
+                "requests": asked.requests,
+                "fleet": asked.fleet,
+                "arrivals": asked.arrivals,
+                "dispatch": asked.dispatch,
+                "criterion": asked.criterion.text,
+                "verdict": row.verdict,
+                "why": row.why,
+            }
+        )
+    return found
+
+
+def shown_value(row: Row) -> str:
+    """Return our value with its interval, or the word "exact"."""
+    ours, text = row.ours, shown(row.ours.mean)
+    if _to_every_digit(row):
+        return repr(ours.mean)
+    if row.question.exact:
+        return f"{text} exact"
+    if ours.low is None or ours.high is None:
+        return text
+    return f"{text} ({shown(ours.low)} … {shown(ours.high)})"
+
+
+def shown(value: float) -> str:
+    """Return a number with three digits, or all before the point where there are more."""
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.3g}".rstrip(".")
+    return ("0" if value == 0 else text).replace("-", "−")
+
+
+def _published(row: Row) -> str:
+    value = row.question.published
+    return repr(value) if _to_every_digit(row) else shown(value)
+
+
+def _to_every_digit(row: Row) -> bool:
+    return row.question.criterion.text == every_digit().text
+
+
+def reasons_of(rows: Sequence[Row]) -> dict[str, str]:
+    """Return a letter for each reason of disagreement among the rows, in their order."""
+    reasons = dict.fromkeys(row.why for row in rows if row.why)
+    return dict(zip(reasons, "abcdefghijklmnopqrstuvwxyz", strict=False))
+
+
+def _group_table(rows: Sequence[Row]) -> Table:
+    letters = reasons_of(rows)
+    lines = [
+        (
+            row.question.quantity,
+            f"{row.question.arrivals}; {row.question.dispatch}" if row.question.cells else "no run",
+            f"{_published(row)} {row.question.unit}".strip(),
+            shown_value(row),
+            row.question.criterion.text,
+            f"{row.verdict} {letters.get(row.why, '')}".strip(),
+        )
+        for row in rows
+    ]
+    asked = rows[0].question
+    setting = f": {asked.requests}; {asked.fleet}" if asked.cells else ": the table against its own law"
+    caption = ["Ours with its 95 % interval over seeds."]
+    if any(row.question.criterion.text == inside_one_run().text and row.agrees for row in rows):
+        caption.append("Inside the range of single runs says no more than that one run cannot tell the two apart.")
+    if letters:
+        caption.append("Why not: " + "; ".join(f"({letter}) {why}" for why, letter in letters.items()) + ".")
+    return Table(
+        _TITLES[asked.item] + setting,
+        " ".join(caption),
+        ("quantity", "arrivals; dispatch", "published", "ours", "criterion", "verdict"),
+        lines,
+    )
+
+
+def _count_table(outcome: ReproductionOutcome) -> Table:
+    lines = []
+    for item in ITEMS:
+        verdicts = [row.verdict for row in outcome.of(item)]
+        if verdicts:
+            lines.append((item, *(str(verdicts.count(one)) for one in ("agree", "disagree", "undecided"))))
+    return Table(
+        "Verdicts",
+        "One criterion for each kind of number, the same in all its rows. A disagreement is a result; its reason "
+        "stands below its table.",
+        ("item", "agree", "disagree", "undecided"),
+        lines,
+    )

@@ -1,0 +1,73 @@
+"""The G-scaling table of the EP-barrier post, with several seeds so that its noise can be seen.
+
+Single-request BR-0 with ties to the lightest worker is JSQ-Load in every state: for a given prompt its score falls with
+the load, so the lightest worker is always among the best. What the post prints between the two is noise, ties or
+tracking; a row per fleet asks our runs for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lbopt.hardware.published import published_table
+from lbopt.studies.reproduction.barrier_tax import BY_STEPS, LOAD, B, cell, gain
+from lbopt.studies.reproduction.config import ReproductionConfig
+from lbopt.studies.reproduction.criterion import inside_one_run
+from lbopt.studies.reproduction.question import Question
+
+TABLE = "ep-barrier-scaling"
+OVERHEAD = 0.5
+COLUMNS = {
+    "JSQ-Load": "jsq_load_gain_percent",
+    "BR-0": "br0_gain_percent",
+    "Fast-Phi": "fast_phi_gain_percent",
+}
+
+_WHY = (
+    "single runs of other requests: BurstGPT leaves more to gain than ShareGPT, and the post's own two tables differ "
+    "by 4 points on the same cell"
+)
+_WHY_SAME = (
+    "the two are one rule where ties go to the lightest worker: the printed difference is ties, tracking or noise"
+)
+
+
+def questions(config: ReproductionConfig) -> list[Question]:
+    """Return the rows."""
+    found = []
+    for row in published_table(TABLE).rows:
+        G = int(float(row["workers"]))
+        shared: dict[str, Any] = {
+            "item": "scaling",
+            "unit": "%",
+            "source": TABLE,
+            "requests": config.trace_name("burstgpt"),
+            "fleet": f"G = {G}, B = {B}; b = {OVERHEAD:g}",
+            "arrivals": f"Poisson by steps, load {LOAD:g}",
+            "dispatch": "immediate",
+            "seeds": config.all_seeds,
+            "criterion": inside_one_run(),
+        }
+        runs = {rule: cell(config, "scaling", rule, G, LOAD, BY_STEPS) for rule in (*COLUMNS, "JSQ")}
+        for rule, column in COLUMNS.items():
+            found.append(
+                Question(
+                    quantity=f"throughput gain, {rule} over JSQ, G = {G}",
+                    published=float(row[column]),
+                    cells=(runs[rule], runs["JSQ"]),
+                    figure=lambda run, jsq: gain(run, jsq, OVERHEAD),
+                    why=_WHY,
+                    **shared,
+                )
+            )
+        found.append(
+            Question(
+                quantity=f"gain of BR-0 less that of JSQ-Load, G = {G}",
+                published=float(row[COLUMNS["BR-0"]]) - float(row[COLUMNS["JSQ-Load"]]),
+                cells=(runs["BR-0"], runs["JSQ-Load"], runs["JSQ"]),
+                figure=lambda br_0, load, jsq: gain(br_0, jsq, OVERHEAD) - gain(load, jsq, OVERHEAD),
+                why=_WHY_SAME,
+                **(shared | {"unit": "points"}),
+            )
+        )
+    return found

@@ -1,0 +1,55 @@
+"""`run_reproduction`: every question of the chosen items, through a store if there is one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from lbopt.studies.progress import Progress
+from lbopt.studies.reproduction import balance_route, dilution, energy, kv_spread, scaling
+from lbopt.studies.reproduction.config import ReproductionConfig
+from lbopt.studies.reproduction.outcome import ReproductionOutcome
+from lbopt.studies.reproduction.question import Question
+from lbopt.studies.running import run_stored
+
+QUESTIONS: dict[str, Callable[[ReproductionConfig], list[Question]]] = {
+    "energy": energy.questions,
+    "balance-route": balance_route.questions,
+    "dilution": dilution.questions,
+    "scaling": scaling.questions,
+    "kv-spread": kv_spread.questions,
+}
+
+
+def run_reproduction(
+    config: ReproductionConfig,
+    progress: Progress | None = None,
+    *,
+    store: Path | None = None,
+    engine: str = "serial",
+    collect_only: bool = False,
+) -> ReproductionOutcome:
+    """Run the study; Ctrl-C keeps the rows whose runs have ended."""
+    begin = time.perf_counter()
+    questions = [question for item in config.items for question in QUESTIONS[item](config)]
+    stored = run_stored(
+        [task for question in questions for task in question.tasks()],
+        store=store,
+        engine=engine,
+        collect_only=collect_only,
+        progress=progress,
+        what="reproductions",
+    )
+    stored.raise_refusals()
+    rows = [question.answer(stored.answers) for question in questions]
+    outcome = ReproductionOutcome(
+        config,
+        rows=[row for row in rows if row is not None],
+        notes=list(stored.notes),
+        interrupted=stored.interrupted,
+    )
+    if "energy" in config.items and config.logs is None:
+        outcome.notes.append("energy: BF-IO's own rows replay its authors' decision logs; name their folder by --logs")
+    outcome.seconds = time.perf_counter() - begin
+    return outcome
