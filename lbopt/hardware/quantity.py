@@ -8,6 +8,7 @@ names, *assumed* where nobody says.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,6 +38,8 @@ class Quantity:
             number = getattr(self, name)
             if isinstance(number, bool) or not isinstance(number, int | float):
                 raise InputError(f"{name} is {number!r}; expected a number of {self.unit}")
+            if isinstance(number, int) and abs(number) > sys.float_info.max:
+                raise InputError(f"{name} has {len(str(number))} digits; expected a number of {self.unit} below 1e308")
             if not math.isfinite(number) or number < 0:
                 raise InputError(f"{name} is {number:g} {self.unit}; expected a finite number of zero or more")
         if not self.low <= self.value <= self.high:

@@ -26,23 +26,11 @@ from lbopt.report.gap_folder import FORMAT as GAP_FORMAT
 from lbopt.report.gap_folder import read_run
 from lbopt.spec import unknown
 from lbopt.studies.cost import LEVEL, NEXT_STEP, LoadPoint, Rerun
+from lbopt.studies.cost.load_point import NEEDED
 from lbopt.studies.gap.study import baseline_of
 from lbopt.studies.scenario import Scenario
 
 Row = dict[str, Any]
-
-#: Metrics that a load point is made from.
-_NEEDED = (
-    "imbalance_tokens",
-    "mean_load_tokens",
-    "idle_share",
-    "occupancy",
-    "waiting_max_steps",
-    "energy_joules",
-    "throughput_tokens_per_second",
-    "first_step",
-    "last_step",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +150,9 @@ def _of_simulation(folder: Path, router: str | None) -> CostSource:
         )
         asked = account["asked"]
         scenario = Scenario.from_dict(asked["scenario"])
+        seed = int(account["seed"])
+    except InputError as error:
+        raise InputError(f"'{folder / MARK}': {error}") from None
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"'{folder / MARK}' is not an account of this version of lbopt simulate ({error!r}); run its command again"
@@ -172,7 +163,7 @@ def _of_simulation(folder: Path, router: str | None) -> CostSource:
     return CostSource(
         title=f"{folder}: {name} on {scenario.requests.trace}, {scenario}",
         points=[point, point.balanced(LEVEL)],
-        rerun=Rerun(scenario, {name: (asked["policy"], given)}, (account["seed"],)),
+        rerun=Rerun(scenario, {name: (asked["policy"], given)}, (seed,)),
     )
 
 
@@ -196,7 +187,7 @@ def _long_runs(folder: Path) -> dict[str, list[Row]]:
 def _metrics(row: dict[str, str], where: str) -> Row:
     """Return the numbers that a load point needs."""
     try:
-        found: Row = {name: float(row[name]) for name in _NEEDED}
+        found: Row = {name: float(row[name]) for name in NEEDED}
         low, high = row["imbalance_tokens_interval_low"], row["imbalance_tokens_interval_high"]
         found["imbalance_tokens_interval"] = (float(low), float(high)) if low and high else None
     except (KeyError, TypeError, ValueError) as error:
@@ -211,7 +202,10 @@ def _named(wanted: str, names: list[str], folder: Path) -> str:
 
 
 def _mean_gap(folder: Path, policy: str) -> tuple[float, float, int, str] | None:
-    """Return mean, standard error, number and origin of a policy's gaps in solved states: its own states if any."""
+    """Return mean, standard error, number and origin of a policy's gaps in solved states.
+
+    Its own states count if there are any, else those of the same rule with other options (pooled JSQ for JSQ), else all.
+    """
     gaps: dict[str, list[float]] = {}
     try:
         text = (folder / "steps.jsonl").read_text(encoding="utf-8")
@@ -222,9 +216,11 @@ def _mean_gap(folder: Path, policy: str) -> tuple[float, float, int, str] | None
                 gaps.setdefault(record["behaviour"], []).append(gap)
     except (OSError, ValueError, KeyError, TypeError) as wrong:
         raise InputError(f"'{folder / 'steps.jsonl'}' is not what lbopt gap wrote: {wrong!r}") from None
-    behaviour = policy if policy in gaps else "all behaviours"
-    values = np.array(gaps.get(policy) or [gap for some in gaps.values() for gap in some], dtype=np.float64)
+    alike = [name for name in gaps if name.partition(":")[0] == policy.partition(":")[0]]
+    own = [policy] if policy in gaps else alike or list(gaps)
+    values = np.array([gap for name in own for gap in gaps[name]], dtype=np.float64)
     if values.size == 0:
         return None
+    behaviour = " and ".join(own) if policy in gaps or alike else "all behaviours"
     error = float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else 0.0
     return float(values.mean()), error, int(values.size), behaviour

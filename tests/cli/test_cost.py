@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import shutil
 
 import pytest
 
@@ -175,6 +176,64 @@ def test_wrong_folders_are_one_sentence(type_in, here, folders):
     refused("is not an account of this version of lbopt simulate", other)
 
 
+def broken(folders, name, here, change):
+    """Return a copy of a folder with something changed in it."""
+    shutil.copytree(folders / name, here / "broken")
+    change(here / "broken")
+    return here / "broken"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "expected"),
+    [
+        ("occupancy", "0", "fcfs: occupancy is 0; expected a finite number above zero"),
+        ("throughput_tokens_per_second", "0", "fcfs: throughput_tokens_per_second is 0; expected"),
+        ("waiting_max_steps", "1e400", "fcfs: waiting_max_steps is inf; expected a finite number of zero or more"),
+        ("energy_joules", "nan", "fcfs: energy_joules is nan"),
+        ("imbalance_tokens", "-5", "fcfs: imbalance_tokens is -5"),
+    ],
+)
+def test_figures_that_no_run_has_are_refused(type_in, here, folders, column, value, expected):
+    def change(folder):
+        rows = rows_of(folder / "long_runs.csv")
+        rows[0][column] = value
+        with (folder / "long_runs.csv").open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+
+    code, _, said = type_in("cost", broken(folders, "gap", here, change), *QUICK)
+    assert code == 2
+    assert expected in said and said.count("\n") == 1, said
+
+
+@pytest.mark.parametrize("broken_entry", ["seed", "throughput_tokens_per_second"])
+def test_an_account_of_a_simulation_that_lacks_something_is_one_sentence(type_in, here, folders, broken_entry):
+    def change(folder):
+        account = json.loads((folder / "run.json").read_text())
+        account.pop("seed") if broken_entry == "seed" else account["metrics"].update({broken_entry: 0})
+        (folder / "run.json").write_text(json.dumps(account))
+
+    code, _, said = type_in("cost", broken(folders, "run", here, change), *QUICK)
+    assert code == 2
+    assert broken_entry in said and said.count("\n") == 1, said
+
+
+def test_the_best_next_step_goes_by_states_of_the_same_rule(type_in, here, folders):
+    """States under pooled JSQ speak of JSQ; those under a router that levels better would make its gap look small."""
+
+    def change(folder):
+        steps = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]
+        for step in steps:
+            step["behaviour"] = {"fcfs": "fcfs:admission=pooled"}.get(step["behaviour"], step["behaviour"])
+        (folder / "steps.jsonl").write_text("\n".join(map(json.dumps, steps)) + "\n")
+
+    _, _, before = type_in("cost", folders / "gap", "-d", "h800", *QUICK)
+    _, _, after = type_in("cost", broken(folders, "gap", here, change), "-d", "h800", *QUICK)
+    assert "under fcfs\n" in before
+    assert after == before.replace("under fcfs\n", "under fcfs:admission=pooled\n")
+
+
 def test_a_report_without_long_runs_is_refused(type_in, here):
     words = ("gap", "burstgpt-like", *SMALL, "--states", 2, "--time-limit", 2, "-p", "fcfs", "--no-long-runs")
     assert type_in(*words, "--out", "short")[0] == 0
@@ -184,6 +243,6 @@ def test_a_report_without_long_runs_is_refused(type_in, here):
 
 
 def test_a_load_point_needs_only_what_metrics_hold():
-    from lbopt.report.cost_sources import _NEEDED
+    from lbopt.studies.cost.load_point import NEEDED
 
-    assert set(_NEEDED) <= set(Metrics.__slots__)
+    assert set(NEEDED) <= set(Metrics.__slots__)

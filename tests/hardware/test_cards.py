@@ -177,3 +177,25 @@ def test_an_integer_that_no_architecture_has():
         model_card("deepseek-v3")["lairs"]
     assert model_card("llama-3-70b")["experts"] == 0
     assert "experts" in ARCHITECTURE
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": ""}, "device card 'mine.toml' has no name, or not as text"),
+        ({"title": 3}, "device card 'mine.toml' has no title, or not as text"),
+        ({"constants": []}, "device card 'mine.toml' has no constants, or not as a table"),
+        ({"note": 3}, "device card 'mine.toml': note is 3; expected text"),
+        ({"account": [1]}, r"device card 'mine.toml': account is \[1\]; expected a table"),
+    ],
+)
+def test_devices_that_cannot_be(change, message):
+    with pytest.raises(InputError, match=message):
+        DeviceCard.from_dict(device_card("h800").to_dict() | change, "mine.toml")
+
+
+def test_a_device_does_not_idle_above_its_peak():
+    data = device_card("h800").to_dict()
+    data["constants"]["idle_power"] |= {"value": 900.0, "high": 900.0}
+    with pytest.raises(InputError, match="idle_power is 900 W, above peak_power, 700 W; are they exchanged"):
+        DeviceCard.from_dict(data, "mine.toml")

@@ -26,6 +26,7 @@ def test_a_quantity_reads_what_it_writes():
         ({"value": 5.0}, "card: value 5 W does not lie between low 1 and high 4"),
         ({"value": "two"}, "card: value is 'two'; expected a number of W"),
         ({"value": True}, "card: value is True; expected a number"),
+        ({"high": 10**400}, "card: high has 401 digits; expected a number of W below 1e308"),
         ({"unit": "kW"}, "card has unit 'kW'; expected 'W'"),
         ({"source": " "}, "card: source is missing"),
         ({"basis": "guessed"}, "card: basis 'guessed' is unknown; expected measured, published, derived, assumed"),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
-from lbopt.hardware import AffineStepTime, BarrierForm, make_step_time
+from lbopt.hardware import AffineStepTime, BarrierForm, device_card, make_step_time
 from lbopt.hardware.energy import PowerLaw
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
@@ -239,6 +239,15 @@ def test_more_imbalance_never_costs_less(mean, part, workers, running):
 def test_configurations_that_cannot_be_are_refused(given, message):
     with pytest.raises(InputError, match=message):
         config(**given)
+
+
+def test_two_cards_of_one_name_are_refused(tmp_path):
+    import tomli_w
+
+    mine = tmp_path / "mine.toml"
+    mine.write_text(tomli_w.dumps(device_card("h800").to_dict()))
+    with pytest.raises(InputError, match=r"the cards 'h800' and '.*mine.toml' are both named h800; give one of them"):
+        config(devices=("h800", str(mine)))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -32,6 +32,9 @@ CONSTANTS: dict[str, tuple[str, str]] = {
 
 ORIGINS = ("documents", "measurement")
 
+#: What a user calls the kinds of entries.
+_KINDS = {str: "text", dict: "a table"}
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceCard:
@@ -66,6 +69,12 @@ class DeviceCard:
             raise InputError(f"device card '{self.name}': origin '{self.origin}'; expected {' or '.join(ORIGINS)}")
         if self.origin == "measurement" and not self.account:
             raise InputError(f"device card '{self.name}' is measured but has no account of machine, date and method")
+        idle, peak = self.constants.get("idle_power"), self.constants.get("peak_power")
+        if idle is not None and peak is not None and idle.value > peak.value:
+            raise InputError(
+                f"device card '{self.name}': idle_power is {idle.value:g} W, above peak_power, {peak.value:g} W; "
+                "are they exchanged?"
+            )
 
     def __getitem__(self, constant: str) -> Quantity:
         if constant not in self.constants:
@@ -81,8 +90,11 @@ class DeviceCard:
         """Read a card from what a TOML file holds; `source` is the file's name, for errors."""
         wanted = {"name": str, "title": str, "part": str, "origin": str, "constants": dict}
         for name, kind in wanted.items():
-            if not isinstance(data.get(name), kind):
-                raise InputError(f"device card '{source}' has no {name}, or not as {kind.__name__}")
+            if not isinstance(data.get(name), kind) or not data[name]:
+                raise InputError(f"device card '{source}' has no {name}, or not as {_KINDS[kind]}")
+        for name, kind in {"account": dict, "note": str}.items():
+            if not isinstance(data.get(name, kind()), kind):
+                raise InputError(f"device card '{source}': {name} is {data[name]!r}; expected {_KINDS[kind]}")
         wrong = sorted(set(data) - set(wanted) - {"account", "note"})
         if wrong:
             raise InputError(f"device card '{source}' has an unknown entry '{wrong[0]}'")

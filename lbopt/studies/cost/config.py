@@ -68,8 +68,14 @@ class CostConfig:
         object.__setattr__(self, "devices", tuple(dict.fromkeys(self.devices)))
         if not self.devices:
             raise InputError("no device was named; give at least one, such as h800")
+        named: dict[str, str] = {}
         for device in self.devices:
-            device_card(device)
+            other = named.setdefault(device_card(device).name, device)
+            if other != device:
+                raise InputError(
+                    f"the cards '{other}' and '{device}' are both named {device_card(device).name}; "
+                    "give one of them another name, so that tables can tell them apart"
+                )
         model_card(self.model)
         if self.step_time is not None:
             make_step_time(self.step_time)

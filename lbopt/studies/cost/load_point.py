@@ -24,6 +24,20 @@ LEVEL = "perfectly level"
 #: Label of a router whose next decision is an optimal one.
 NEXT_STEP = "best next step"
 
+#: Metrics of a run that a load point is made from.
+NEEDED = (
+    "imbalance_tokens",
+    "mean_load_tokens",
+    "idle_share",
+    "occupancy",
+    "waiting_max_steps",
+    "energy_joules",
+    "throughput_tokens_per_second",
+    "first_step",
+    "last_step",
+)
+_ABOVE_ZERO = ("occupancy", "throughput_tokens_per_second")
+
 #: Tables of a step-time law have an entry a running request of the fleet; more than these are a slip of the hand.
 MOST_RUNNING = 1_000_000
 
@@ -196,6 +210,9 @@ class LoadPoint:
             What the runs' energy was computed with: idle_watts, peak_watts, exponent, reading.
         """
 
+        for run in runs:
+            _check(label, run)
+
         def mean(name: str) -> float:
             return float(np.mean([float(run[name]) for run in runs]))
 
@@ -215,6 +232,15 @@ class LoadPoint:
             duty=float(np.mean([_duty(run, workers, slots, power) for run in runs])) if known else share**EXPONENT,
             longest_wait=max(int(run["waiting_max_steps"]) for run in runs),
         )
+
+
+def _check(label: str, run: Mapping[str, Any]) -> None:
+    """Refuse figures that no run has, before anything is divided by one."""
+    for name in NEEDED:
+        value = float(run[name])
+        if not 0 <= value < math.inf or (value == 0 and name in _ABOVE_ZERO):
+            least = "above zero" if name in _ABOVE_ZERO else "of zero or more"
+            raise InputError(f"{label}: {name} is {value:g}; expected a finite number {least}")
 
 
 def _slots_for(running: float) -> int:
