@@ -256,8 +256,8 @@ def test_two_cards_of_one_name_are_refused(tmp_path):
 
 def test_by_a_clock_only_the_step_compares():
     """A router with shorter steps has fewer requests running at once, and that is no less work."""
-    today = LoadPoint.of_means(85_000, 200_000, 8, 35)
-    better = LoadPoint.of_means(80_000, 20_000, 8, 33)
+    today = LoadPoint.of_means(85_000, 200_000, 8, 35, slots=40)
+    better = LoadPoint.of_means(80_000, 20_000, 8, 33, slots=40)
     outcome = run_cost([today, better, better.at_work_of(today)], config(devices=("h800",)))
     as_it_ran, at_equal_work = (figures(outcome, 0, place)["time_saved_share"].nominal for place in (1, 2))
     assert as_it_ran < 0 < at_equal_work

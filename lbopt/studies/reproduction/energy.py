@@ -69,9 +69,9 @@ def measure(*, trace: str, content: str, count: int, policy: str, version: str, 
     run = simulate(requests, make_policy(policy), SimulationSetting(Fleet(16, 72)), keep_loads=True, seed=seed)
     rows = run.window.rows
     step = {name: values[rows] for name, values in run.steps.items()}
-    seconds, fixed = step["seconds"], run.setting.form.fixed
+    seconds, per_token = step["seconds"], run.setting.form.per_token
     joules = {
-        reading: PowerLaw(reading=reading).fleet_watts(step["post_loads"], seconds, fixed, step["active"]) * seconds
+        reading: PowerLaw(reading=reading).fleet_watts(step["post_loads"], seconds, per_token, step["active"]) * seconds
         for reading in READINGS
     }
     return {name: float(values.sum()) for name, values in joules.items()} | {"seconds": float(np.sum(seconds))}
