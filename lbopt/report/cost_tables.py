@@ -158,26 +158,22 @@ def _saving_table(devices: Sequence[DeviceCost], outcome: CostOutcome, title: st
             f"{device.card.name}, {device.law}: {cost.point.label}",
             _with_ends(cost.figures["time_saved_share"], _PERCENT),
             _PERCENT(cost.figures["time_saved_share"].nominal),
-            _with_ends(cost.figures["throughput_gain_share"], _PERCENT),
             *(_with_ends(cost.energy_saved_by_charge[charge], _PERCENT) for charge in CHARGE_NAMES.values()),
-            _with_ends(cost.figures["dollars_saved_share"], _PERCENT),
         )
         for device in devices
         for cost in device.points[1:]
     ]
     return Table(
         title=f"{title} {devices[0].points[0].point.label}",
-        caption="Time and money for the same tokens; by the values: with the cards' own values, which may stand at an "
-        "end of what is believed. Energy: wait-idle draws idle power at the barrier alone. split and share take a "
+        caption="Time for the same tokens, and money with it; by the values: with the cards' own values, which may stand "
+        "at an end of what is believed. Energy: wait-idle draws idle power at the barrier alone. split and share take a "
         "worker with less load for partly idle throughout the step, as BF-IO does; where most of a step depends on no "
         "load, they say little. A minus sign is a cost.",
         headers=(
             "device, law: router",
             "time",
             "by the values",
-            "tokens / s gained",
             *(f"energy, {short}" for short in CHARGE_NAMES),
-            "USD",
         ),
         rows=rows,
     )

@@ -17,7 +17,7 @@ The printed form cannot have made the table: with the code's 7e10 parameters and
 every GPU are an mfu of 2.2. Utilisation saturates, every router draws 16 * 400 W, and energy is time alone.
 
 The reading decides the sign of the saving: balance makes steps shorter and waiting workers busy. From FCFS to BF-IO
-(H = 0) over Table 1's runs, "share" saves 2.6 %, "split-fixed-busy" 3.5 %, and "split" costs 1.0 % more.
+(H = 0) over Table 1's runs, "share" saves 2.6 %, "split-fixed-busy" 3.6 %, and "split" costs 1.0 % more.
 """
 
 from __future__ import annotations

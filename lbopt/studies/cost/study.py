@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lbopt.hardware.price import CHARGES, FleetConstants, StepPrice, price_step
 from lbopt.studies.cost.config import CHARGE_NAMES, CostConfig
-from lbopt.studies.cost.device_law import DeviceDraws
+from lbopt.studies.cost.device_law import PUBLISHED, DeviceDraws
 from lbopt.studies.cost.drawn_step import DrawnForm
 from lbopt.studies.cost.figures import Figure
 from lbopt.studies.cost.load_point import LEVEL, LoadPoint
@@ -77,7 +77,7 @@ def cost_of_points(points: Sequence[LoadPoint], config: CostConfig) -> tuple[lis
         for law in device.laws:
             count = device.devices_per_worker(law, points[0])
             needed, known = device.bytes_per_device(points[0], count), device.card.constants.get("memory_capacity")
-            if known is not None and needed > known.value:
+            if law != PUBLISHED and known is not None and needed > known.value:
                 notes.append(
                     f"{name}, {law}: {needed / 1e9:,.0f} GB of weights and tokens would be on each device, which has "
                     f"{known.value / 1e9:,.0f} GB"

@@ -38,7 +38,7 @@ _LABELS = {"FCFS": "FCFS", "JSQ": "JSQ", "BF-IO H=0": "BFIO-H0", "BF-IO lookahea
 
 _OTHER_READING = {
     "split": "not what was run: waiting workers draw idle power here, so routers that let them wait look cheaper",
-    "split-fixed-busy": "not what was run: the fixed part of every step is charged at peak power here",
+    "split-fixed-busy": "not what was run: what no load changes in a step is charged at peak power here",
     "mfu": "cannot have made the table: utilisation is 2.2 and saturates, so every router draws 16 × 400 W and only "
     "time counts",
 }
