@@ -165,10 +165,10 @@ def _saving_table(devices: Sequence[DeviceCost], outcome: CostOutcome, title: st
     ]
     return Table(
         title=f"{title} {devices[0].points[0].point.label}",
-        caption="Time for the same tokens, and money with it; by the values: with the cards' own values, which may stand "
-        "at an end of what is believed. Energy: wait-idle draws idle power at the barrier alone. split and share take a "
-        "worker with less load for partly idle throughout the step, as BF-IO does; where most of a step depends on no "
-        "load, they say little. A minus sign is a cost.",
+        caption="Time for the same tokens, and money with it. By the values: with the cards' own values, which may be "
+        "at an end of what is believed. Energy: wait-idle draws idle power at the barrier alone. split and "
+        "share take a worker with less load for partly idle throughout the step, as BF-IO does; where most of "
+        "a step depends on no load, they say little. A minus sign is a cost.",
         headers=(
             "device, law: router",
             "time",
