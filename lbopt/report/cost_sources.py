@@ -202,7 +202,8 @@ def _named(wanted: str, names: list[str], folder: Path) -> str:
 def _mean_gap(folder: Path, policy: str) -> tuple[float, float, int, str] | None:
     """Return mean, standard error, number and origin of a policy's gaps in solved states.
 
-    Its own states count if there are any, else those of the same rule with other options (pooled JSQ for JSQ), else all.
+    Its own states count if there are any, else those of the same rule with other options (of pooled JSQ for JSQ), else
+    all.
     """
     gaps: dict[str, list[float]] = {}
     try:
