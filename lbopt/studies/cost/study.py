@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lbopt.hardware.price import CHARGES, FleetConstants, StepPrice, price_step
 from lbopt.studies.cost.config import CHARGE_NAMES, CostConfig
-from lbopt.studies.cost.device_law import DeviceDraws
+from lbopt.studies.cost.device_law import PUBLISHED, DeviceDraws
 from lbopt.studies.cost.drawn_step import DrawnForm
 from lbopt.studies.cost.figures import Figure
 from lbopt.studies.cost.load_point import LEVEL, LoadPoint
@@ -49,6 +49,11 @@ def run_cost(
     name, values = what_if
     if rerun is None:
         outcome.notes.append("what-if: the same mean load, and imbalance / G in proportion to the normal law's maximum")
+    elif rerun.scenario.arrivals == "trace" and rerun.scenario.load is None:
+        outcome.notes.append(
+            "what-if: requests come by the trace's own clock on every fleet, so a larger one has less to do a worker; "
+            "for fleets that are as busy, simulate with --load"
+        )
     told.begin("other fleets", len(values) * (len(rerun.routers) * len(rerun.seeds) if rerun else 1))
     try:
         for value in values:
@@ -80,6 +85,11 @@ def cost_of_points(points: Sequence[LoadPoint], config: CostConfig) -> tuple[lis
             notes.append(
                 f"{name}: {needed / 1e9:,.0f} GB of weights and tokens would be on each device, which has "
                 f"{capacity / 1e9:,.0f} GB"
+            )
+        if PUBLISHED in device.laws and config.tokens_per_request > 1:
+            notes.append(
+                f"{name}: the published step is of one token a request; how much longer one of "
+                f"{config.tokens_per_request} takes is not in it, so what it says is too cheap"
             )
         for law in device.laws:
             shared = _normal(config, points[0])
