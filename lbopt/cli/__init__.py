@@ -50,7 +50,6 @@ app.add_typer(traces, name="traces")
 app.add_typer(library, name="library")
 app.add_typer(hardware, name="hardware")
 app.add_typer(study, name="study")
-app.add_typer(hardware, name="hardware")
 
 
 def _version(wanted: bool) -> None:

@@ -16,7 +16,7 @@ from lbopt.studies.cost.outcome import PRICED, SAVED
 
 _SHARE = numbers.share
 _COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
-    ("step_milliseconds", "step = TPOT (ms)", numbers.three),
+    ("step_milliseconds", "step (ms)", numbers.three),
     ("tokens_per_second", "tokens / s", numbers.three),
     ("wait_share", "waiting", numbers.fixed(1, 100, " %")),
     ("kilowatts", "kW", numbers.three),
@@ -138,6 +138,7 @@ def _device_table(device: DeviceCost, outcome: CostOutcome) -> Table:
         title=f"{device.card.title}: {G} workers × {device.devices_per_worker} = "
         f"{G * device.devices_per_worker} devices (each a {device.card.part}), {config.model} by {device.law}",
         caption=f"Medians; in brackets, where 90 % of {config.draws:,} draws of the constants lie{interval}."
+        + (" A step is the time per output token (TPOT)." if config.tokens_per_request == 1 else "")
         + (f" Of {device.points[0].point.label}'s step: {parts}." if parts else "")
         + (
             " The constants were measured on the machine."

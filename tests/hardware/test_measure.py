@@ -192,6 +192,8 @@ def test_tables_and_rows():
         ({"most": 0}, "most is 0; expected a positive number"),
         ({"points": 3}, "points is 3; fewer than 6"),
         ({"workers": 1}, "workers is 1; a barrier needs at least 2"),
+        ({"points": 10**9}, "points is 1,000,000,000; every one is timed in every round, so at most 200"),
+        ({"workers": 10**9}, "workers is 1,000,000,000; every one .* at most 1,024"),
         ({"budget": 0.0}, "budget is 0.0; expected seconds above 0"),
         ({"budget": float("nan")}, "budget is nan"),
         ({"target": 2.0}, "target is 2.0; expected a relative error"),

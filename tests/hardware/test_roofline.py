@@ -336,3 +336,25 @@ def test_breakdown_refuses_what_does_not_fit():
         law().breakdown(np.zeros(2), np.zeros(3, int))
     with pytest.raises(InputError, match="negative"):
         law().breakdown(np.array([-1.0]), np.array([1]))
+
+
+def test_terms_that_seldom_bind_by_hand():
+    """A fleet of many devices reads at least one expert each; many tokens compute longer than their experts read."""
+    model, card = MODELS["qwen3-30b-a3b"], DEVICES["h800"]
+    bandwidth = card["memory_bandwidth"].value * card["memory_efficiency"].value
+    arithmetic = card["flops_16bit"].value * card["compute_efficiency"].value
+    of_expert = 48 * 3 * 2048 * 768
+    few = law(model="qwen3-30b-a3b").terms(300, 1).experts[0]  # two bytes a parameter
+    assert few[0] == 0
+    assert few[[1, 300]] == pytest.approx(2 * of_expert / bandwidth)  # 300 devices, fewer experts than that
+    computing = law(model="qwen3-30b-a3b").terms(4, 2000).experts[1]
+    assert computing[8000] == pytest.approx(8000 * 2 * 8 * of_expert / 4 / arithmetic)
+    assert model.expert_parameters == 3 * 2048 * 768
+
+
+def test_dispatch_is_never_wider_than_16_bit():
+    """Weights of four bytes do not make the vectors longer that are sent to the experts."""
+    wide, plain = (law(weight_bytes=size).terms(8, 10).exchange for size in (4.0, 2.0))
+    narrow = law(weight_bytes=1.0).terms(8, 10).exchange
+    assert wide == pytest.approx(plain)
+    assert narrow[80] < plain[80]

@@ -321,6 +321,35 @@ def test_a_fleet_beyond_all_memory_is_refused_before_it_is_run():
         parse_change("workers=8,900000", rerun)
 
 
+def test_a_log_says_nothing_of_another_fleet():
+    rerun = Rerun(
+        Scenario(requests=RequestSource(trace="burstgpt-like")), {"replay:a.csv": ("replay:x/a.csv", {})}, (0,)
+    )
+    with pytest.raises(InputError, match=r"'replay:a.csv' is a log of what was done on 8 workers with 72 slots"):
+        parse_change("workers=8", rerun)
+
+
+def test_a_larger_fleet_under_the_clock_of_the_trace_has_less_to_do(tmp_path):
+    file = tmp_path / "trace.csv"
+    file.write_text("a,b,t\n" + "".join(f"100,50,{k / 10}\n" for k in range(200)))
+    source = RequestSource(trace=str(file), prompt_column="a", output_column="b", arrival_column="t", count=100)
+    scenario = Scenario(requests=source, num_workers=2, slots_per_worker=8, arrivals="trace")
+    outcome = run_cost(
+        [POINT], config(), what_if=("workers", [2, 4]), rerun=Rerun(scenario, {"jsq": ("jsq", {})}, (0,))
+    )
+    before, after = (what.devices[0].points[0].point.running for what in outcome.what_if)
+    assert after == pytest.approx(before / 2, rel=0.1)
+    assert any("by the trace's own clock" in note for note in outcome.notes)
+
+
+def test_a_published_step_is_of_one_token():
+    assert not run_cost([POINT], config()).notes
+    twice = run_cost([POINT], config(tokens_per_request=2))
+    assert any("h800: the published step is of one token a request" in note for note in twice.notes)
+    one = figures(run_cost([POINT], config()), 1)["tokens_per_second"].nominal
+    assert figures(twice, 1)["tokens_per_second"].nominal == pytest.approx(2 * one)
+
+
 def test_plain_numbers_say_nothing_of_other_slots():
     with pytest.raises(InputError, match="plain numbers say nothing of other slots"):
         parse_change("slots=4", None)

@@ -158,6 +158,8 @@ def _cells(source: str, text: str) -> tuple[list[str], list[_Row]]:
 def _text(source: str) -> str:
     path = Path(source)
     try:
+        if not source.strip():
+            raise InputError(f"no file is named; give a CSV file, or {PUBLISHED}NAME for a shipped table")
         if path.is_dir():
             raise InputError(f"{source} is a folder; expected a CSV file, or {PUBLISHED}NAME")
         if path.exists() and not path.is_file():

@@ -14,6 +14,10 @@ HOST_TOKENS = (1024, 65_536)
 ACCELERATOR_TOKENS = (16_384, 2_097_152)
 
 
+#: More places and workers than these leave no budget for rounds.
+MOST_POINTS, MOST_WORKERS = 200, 1_024
+
+
 @dataclass(frozen=True, slots=True)
 class MeasureConfig:
     """Options of a measurement.
@@ -70,6 +74,11 @@ class MeasureConfig:
             raise InputError(f"points is {self.points}; fewer than 6 do not tell a line from a bend")
         if self.workers < 2:
             raise InputError(f"workers is {self.workers}; a barrier needs at least 2")
+        for name, most in (("points", MOST_POINTS), ("workers", MOST_WORKERS)):
+            if getattr(self, name) > most:
+                raise InputError(
+                    f"{name} is {getattr(self, name):,}; every one is timed in every round, so at most {most:,}"
+                )
         if not (math.isfinite(self.budget) and self.budget > 0):
             raise InputError(f"budget is {self.budget}; expected seconds above 0")
         if not 0 < self.target < 1:

@@ -188,6 +188,6 @@ def _settled(samples: Samples, target: float) -> bool:
 
 def _too_little(what: str, seconds: float, done: int, works: int) -> InputError:
     return InputError(
-        f"the budget is too small: {seconds:.3g} s for {what} ended when {done} of {works} places had been timed once; "
-        "give more --budget, or a smaller --most"
+        f"the budget is too small: {max(0.0, seconds):.3g} s for {what} ended when {done} of {works} places had been "
+        "timed once; give more --budget, or a smaller --most"
     )

@@ -91,11 +91,13 @@ class DeviceDraws:
     def bytes_per_device(self, point: LoadPoint, devices: int) -> float:
         """Return bytes of weights and of the heaviest load's tokens on each of a worker's devices."""
         weight, kv = self.model.quantities["weight_bytes"].value, self.model.quantities["kv_bytes"].value
-        of_experts = self.model.total_parameters - self.model.common_parameters
+        embedding = self.model["vocabulary"] * self.model["hidden"]  # held by every worker, as what all read
+        of_worker = self.model.common_parameters + embedding
+        of_experts = self.model.total_parameters - of_worker
         holders = devices * (point.num_workers if self.config.experts == "parallel" and self.model.moe_layers else 1)
         copies = 1 if self.model.attention == "mla" else min(devices, self.model["kv_heads"])
         tokens = point.max_load * self.model.kv_values_per_token * kv / copies
-        return weight * (self.model.common_parameters / devices + of_experts / holders) + tokens
+        return weight * (of_worker / devices + of_experts / holders) + tokens
 
     def roofline(self, devices: int) -> RooflineStepTime:
         """Return the roofline law with the cards' values."""

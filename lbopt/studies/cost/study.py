@@ -49,6 +49,11 @@ def run_cost(
     name, values = what_if
     if rerun is None:
         outcome.notes.append("what-if: the same mean load, and imbalance / G in proportion to the normal law's maximum")
+    elif rerun.scenario.arrivals == "trace" and rerun.scenario.load is None:
+        outcome.notes.append(
+            "what-if: requests come by the trace's own clock on every fleet, so a larger one has less to do a worker; "
+            "for fleets that are as busy, simulate with --load"
+        )
     told.begin("other fleets", len(values) * (len(rerun.routers) * len(rerun.seeds) if rerun else 1))
     try:
         for value in values:
@@ -74,6 +79,11 @@ def cost_of_points(points: Sequence[LoadPoint], config: CostConfig) -> tuple[lis
     costs, notes = [], []
     for name in config.devices:
         device = DeviceDraws.of(config, name)
+        if PUBLISHED in device.laws and config.tokens_per_request > 1:
+            notes.append(
+                f"{name}: the published step is of one token a request; how much longer one of "
+                f"{config.tokens_per_request} takes is not in it, so what it says is too cheap"
+            )
         for law in device.laws:
             count = device.devices_per_worker(law, points[0])
             needed, known = device.bytes_per_device(points[0], count), device.card.constants.get("memory_capacity")

@@ -1,6 +1,8 @@
 """The same work on another fleet: routers run again, or, where only means are known, a law of order statistics.
 
-A fleet of twice the workers gets twice the requests, drawn with replacement where the trace has not as many.
+A fleet of twice the workers gets twice the requests, drawn with replacement where the trace has not as many. In a
+closed loop, or at a stated load, its workers are then as busy as before; by the trace's own clock requests do not come
+faster, and each worker has half of the load.
 
 From means alone: if loads of single workers are alike and near normal, the heaviest stands e_G standard deviations
 above the mean, e_G the expected maximum of G standard normals; so imbalance / G goes with e_G while the mean stays.
@@ -65,6 +67,12 @@ def parse_change(text: str, rerun: Rerun | None) -> tuple[str, list[int]]:
     if rerun is None and name != "workers":
         raise InputError(f"plain numbers say nothing of other {name}; give a folder, whose study is run again")
     if rerun is not None:
+        logs = [label for label, (spec, _) in rerun.routers.items() if spec.startswith("replay:")]
+        if logs:
+            raise InputError(
+                f"what-if '{text}': '{logs[0]}' is a log of what was done on {rerun.scenario.num_workers} workers with "
+                f"{rerun.scenario.slots_per_worker} slots and says nothing of another fleet; leave --what-if out"
+            )
         for value in values:
             changed(rerun.scenario, name, value)
     return name, list(dict.fromkeys(values))
