@@ -31,7 +31,7 @@ Worked example: attention over 85,000 tokens of DeepSeek-V3 in bf16 (576 values 
 
 Absorbed MLA sits at the ridge or above it, so a cache in fp8 halves the reading and not the time.
 
-Source: `sbs.md` 9.2 (attention, the ridge), `eldr.md` 9.2 (experts), of the sheets; constants on the cards.
+Source: a roofline of one's own from public sizes; experts as in ELDR (arXiv 2607.00466); constants on the cards.
 """
 
 from __future__ import annotations
