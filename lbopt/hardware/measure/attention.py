@@ -1,8 +1,9 @@
 """What is timed: one layer of attention in decode, one query token a request over the request's resident KV.
 
 Two kinds. *Latent*: all heads read one vector per token, whose first part serves as value too, as in DeepSeek-V3 after
-absorption (512 latent and 64 rotary values, 128 heads). *Grouped-query*: a group of heads shares the key and the value of one KV head, as in Qwen3 and Llama 3. Both read every resident value once, which is why
-time should be linear in resident tokens; their ratios of arithmetic to bytes differ by an order of magnitude.
+absorption (512 latent and 64 rotary values, 128 heads). *Grouped-query*: a group of heads shares the key and the value
+of one KV head, as in Qwen3 and Llama 3. Both read every resident value once, which is why time should be linear in
+resident tokens; their ratios of arithmetic to bytes differ by an order of magnitude.
 """
 
 from __future__ import annotations
