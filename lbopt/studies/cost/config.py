@@ -93,7 +93,7 @@ class CostConfig:
                 raise InputError(f"{name} is {value}; expected a finite number of zero or more")
         if not 1 <= self.overhead <= 10:
             raise InputError(
-                f"overhead is {self.overhead:g}; a building uses no less than its devices: expected 1 or more, at most 10"
+                f"overhead is {self.overhead:g}; buildings use no less than devices: expected 1 or more, up to 10"
             )
         if not 100 <= self.draws <= 100_000:
             raise InputError(f"draws are {self.draws}; expected 100 to 100000, fewer give no interval")
