@@ -132,3 +132,9 @@ def test_runs_of_a_what_if_are_those_of_their_seeds(tmp_path):
         assert point.imbalance == pytest.approx(np.mean(gaps))
         assert point.max_load_error == pytest.approx(abs(gaps[0] - gaps[1]) / 2 / 4)
         assert gaps[0] != gaps[1]
+
+
+def test_what_is_published_of_one_model_says_nothing_of_another():
+    assert draws("h800").laws == ["roofline", "published slope"]
+    assert draws("h800", model="qwen3-30b-a3b").laws == ["roofline"]
+    assert draws("h100").laws == ["roofline"]
