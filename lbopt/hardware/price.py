@@ -63,7 +63,10 @@ class FleetConstants:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepPrice:
-    """Figures of one fleet under one router; each has the shape of the constants' draws."""
+    """Figures of one fleet under one router; each has the shape of the constants' draws.
+
+    `wait_share` is of time; `wait_energy_share` is the share of energy drawn at idle power, under the charge taken.
+    """
 
     step_seconds: Values
     tokens_per_second: Values
@@ -111,7 +114,7 @@ def price_step(
         wait_share=wait_share,
         kilowatts=overhead * watts * fleet.devices / 1e3,
         joules_per_token=joules,
-        wait_energy_share=fleet.idle_watts * wait_share / watts,
+        wait_energy_share=fleet.idle_watts * (1 - busy) / watts,
         grams_per_million=joules * 1e6 / JOULES_PER_KWH * grams_per_kwh,
         dollars_per_million=fleet.dollars_per_hour * fleet.devices / SECONDS_PER_HOUR / tokens_per_second * 1e6,
     )

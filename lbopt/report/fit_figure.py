@@ -55,7 +55,7 @@ def law_figure(calibration: Calibration) -> Figure:
         ncols=min(5, len(shown)),
         frameon=False,
         fontsize=9,
-        title="thick: the law that predicts rows left out best",
+        title="thick: the law that predicts rows left out best; ring: the row that it misses most",
         title_fontsize=8,
     )
     return figure

@@ -5,9 +5,14 @@ import json
 import math
 import shutil
 
+import numpy as np
 import pytest
 
+from lbopt.report.cost_figure import _gained
+from lbopt.report.cost_sources import read_cost_source
+from lbopt.report.cost_tables import lead
 from lbopt.simulator import Metrics
+from lbopt.studies.cost import LEVEL, NEXT_STEP, CostConfig, LoadPoint, run_cost
 
 PLAIN = ("--mean-load", 85000, "--imbalance", 200000, "--workers", 8, "--running", 35)
 QUICK = ("--draws", 200)
@@ -232,6 +237,72 @@ def test_the_best_next_step_goes_by_states_of_the_same_rule(type_in, here, folde
     _, _, after = type_in("cost", broken(folders, "gap", here, change), "-d", "h800", *QUICK)
     assert "under fcfs\n" in before
     assert after == before.replace("under fcfs\n", "under fcfs:admission=pooled\n")
+
+
+def rewritten(folder, change):
+    """Change the configuration in a folder's account."""
+    account = json.loads((folder / "run.json").read_text())
+    change(account["configuration"])
+    (folder / "run.json").write_text(json.dumps(account))
+
+
+def test_a_best_next_step_by_hand(here, folders):
+    """Mean and standard error of the gaps in solved states; an open state says nothing, whatever stands in it."""
+
+    def change(folder):
+        steps = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]
+        own = [step for step in steps if step["behaviour"] == "fcfs"]
+        for step, gap in zip(own, (0, 400, 200, 1000, 5000, 1200), strict=True):
+            step["decisions"]["fcfs"] = step["result"]["objective"] + gap
+        own[4]["standing"] = "open"
+        (folder / "steps.jsonl").write_text("\n".join(map(json.dumps, steps)) + "\n")
+
+    found = read_cost_source(broken(folders, "gap", here, change), None)
+    today, nearer = found.points[0], next(point for point in found.points if point.label == NEXT_STEP)
+    gaps = np.array([0, 400, 200, 1000, 1200])
+    assert nearer.imbalance == pytest.approx(today.imbalance - gaps.mean())
+    assert nearer.max_load_error == pytest.approx(gaps.std(ddof=1) / 5**0.5 / 4)
+    assert nearer.shared_error == today.max_load_error > 0
+
+
+def test_the_best_router_is_the_one_of_least_imbalance(here, folders):
+    def change(folder):
+        rows = rows_of(folder / "long_runs.csv")
+        between = dict(next(row for row in rows if row["policy"] == "br-0"), policy="random")
+        between["imbalance_tokens"] = str(float(between["imbalance_tokens"]) + 1)
+        with (folder / "long_runs.csv").open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, rows[0])
+            writer.writeheader()
+            writer.writerows([*rows, between])
+
+    assert [point.label for point in read_cost_source(broken(folders, "gap", here, change), None).points][1] == "br-0"
+
+
+def test_what_a_report_ran_with_is_what_runs_again(here, folders):
+    folder = broken(folders, "gap", here, lambda _: None)
+    plain = read_cost_source(folder, None)
+    assert plain.rerun.seeds == (0,)
+    rewritten(folder, lambda config: config.update(seed=5, seeds=2, horizon=3, predictor="survival"))
+    rewritten(folder, lambda config: config["scenario"].update(power="split"))
+    found = read_cost_source(folder, None)
+    assert found.rerun.seeds == (5, 6)
+    assert found.rerun.routers["fcfs"] == ("fcfs", {"horizon": 3, "predictor": "survival"})
+    share = found.points[0].share
+    assert found.points[0].duty == pytest.approx(share**0.7)  # energy of another reading says nothing of this one
+    assert plain.points[0].duty < share**0.7
+
+
+def test_the_line_of_the_picture_goes_through_both_of_its_points():
+    assert _gained(0.25, np.array([0.0, 1.0, 2.0])) == pytest.approx([1.25, 1.0, 1 / 1.2])
+
+
+def test_the_closing_sentence_has_the_ends_of_all_laws():
+    point = LoadPoint.of_means(85_000, 200_000, 8, 35)
+    outcome = run_cost([point, point.balanced(LEVEL)], CostConfig(devices=("h800",), draws=200))
+    saved = [device.points[1].figures["time_saved_share"] for device in outcome.devices]
+    low, high = (100 * end for end in (min(f.low for f in saved), max(f.high for f in saved)))
+    (line,) = lead(outcome)
+    assert f"perfect balance saves {low:.1f} to {high:.1f} % of the time" in line
 
 
 def test_a_report_without_long_runs_is_refused(type_in, here):

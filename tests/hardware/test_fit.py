@@ -201,3 +201,10 @@ def test_rows_from_which_nothing_can_be_told(x, y, said):
 def test_columns_that_follow_from_each_other():
     with pytest.raises(InputError, match="do not vary independently"):
         least_squares(np.column_stack([np.ones(5), np.arange(5.0), 3 - 2 * np.arange(5.0)]), np.arange(5.0))
+
+
+def test_two_exact_laws_are_not_told_apart_by_their_rounding():
+    """A constant response is fitted by every law to the last bit; what is left is no evidence."""
+    (group,) = calibrate(rows_of(one_group(np.arange(1.0, 15.0), np.full(14, 5.3)))).groups
+    assert not any(one.told_apart for one in group.comparisons)
+    assert all(one.p_value == 1 for one in group.comparisons)

@@ -38,6 +38,9 @@ def test_every_figure_by_hand():
 def test_the_other_charges_go_by_shares(charge, busy):
     price = price_step(fleet(), 0.9, 0.95, charge)
     assert price.joules_per_token[0] == pytest.approx(16 * (100 + 500 * busy) / 8000)
+    assert price.wait_energy_share[0] == pytest.approx(
+        100 * (1 - busy) / (100 + 500 * busy)
+    )  # waiting as it is charged
 
 
 def test_the_building_uses_energy_too_and_what_is_unknown_stays_so():

@@ -228,7 +228,8 @@ def test_more_imbalance_never_costs_less(mean, part, workers, running):
         ({"charge": "all"}, "charge 'all' is unknown; expected wait-idle, split, share"),
         ({"carbon": -1.0}, "carbon is -1.0; expected a finite number of zero or more"),
         ({"rental": float("nan")}, "rental is nan"),
-        ({"overhead": 0.5}, "overhead is 0.5; .* 1 or more"),
+        ({"overhead": 0.5}, "overhead is 0.5; .* 1 or more, up to 10"),
+        ({"overhead": 130.0}, "overhead is 130; .* up to 10"),
         ({"draws": 10}, "draws are 10; expected 100 to 100000"),
         ({"devices_per_worker": 0}, "devices_per_worker is 0; expected 1 to 1024"),
         ({"tokens_per_request": 0}, "tokens_per_request is 0; expected 1 to 8"),
@@ -239,6 +240,14 @@ def test_more_imbalance_never_costs_less(mean, part, workers, running):
 def test_configurations_that_cannot_be_are_refused(given, message):
     with pytest.raises(InputError, match=message):
         config(**given)
+
+
+@pytest.mark.filterwarnings("error")
+def test_of_devices_that_cost_nothing_no_share_is_saved():
+    outcome = run_cost([POINT, POINT.balanced(LEVEL)], config(rental=0.0))
+    level = figures(outcome, 0, 1)
+    assert level["dollars_saved"].nominal == 0 and np.isnan(level["dollars_saved_share"].nominal)
+    assert level["time_saved_share"].nominal > 0
 
 
 def test_two_cards_of_one_name_are_refused(tmp_path):

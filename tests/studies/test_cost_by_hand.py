@@ -116,12 +116,12 @@ def test_runs_of_a_what_if_are_those_of_their_seeds(tmp_path):
     lines = "".join(f"{p},{o}\n" for p, o in zip(rng.integers(10, 900, 900), rng.integers(2, 90, 900), strict=True))
     file.write_text("a,b\n" + lines)
     source = RequestSource(trace=str(file), prompt_column="a", output_column="b", count=300, train_share=0.3)
-    scenario = Scenario(requests=source, num_workers=2, slots_per_worker=8)
+    scenario = Scenario(requests=source, num_workers=4, slots_per_worker=4)
     routers = {
         "power-of-two": ("power-of-two", {"horizon": None, "predictor": "oracle"}),
         "br-h": ("br-h", {"horizon": 4, "predictor": "survival"}),
     }
-    points = Rerun(scenario, routers, (3, 8)).on("slots", 8, Silent())
+    points = Rerun(scenario, routers, (3, 8)).on("slots", 4, Silent())
     for point, (spec, given) in zip(points, routers.values(), strict=False):
         gaps = []
         for seed in (3, 8):
@@ -130,5 +130,11 @@ def test_runs_of_a_what_if_are_those_of_their_seeds(tmp_path):
             run = simulate(source.draw_for(seed, num_seeds=2), policy, scenario.setting, seed=seed, training=training)
             gaps.append(run.metrics().imbalance_tokens)
         assert point.imbalance == pytest.approx(np.mean(gaps))
-        assert point.max_load_error == pytest.approx(abs(gaps[0] - gaps[1]) / 2 / 2)
+        assert point.max_load_error == pytest.approx(abs(gaps[0] - gaps[1]) / 2 / 4)
         assert gaps[0] != gaps[1]
+
+
+def test_what_is_published_of_one_model_says_nothing_of_another():
+    assert draws("h800").laws == ["roofline", "published slope"]
+    assert draws("h800", model="qwen3-30b-a3b").laws == ["roofline"]
+    assert draws("h100").laws == ["roofline"]

@@ -26,7 +26,7 @@ CONSTANTS: dict[str, tuple[str, str]] = {
     "attention_call": ("s", "one attention kernel over no tokens"),
     "step_overhead": ("s", "part of a decode step that no term accounts for: launches, sampling, scheduling"),
     "idle_power": ("W", "drawn while nothing is computed"),
-    "peak_power": ("W", "drawn at full load"),
+    "peak_power": ("W", "drawn by a device that works; the board's limit where nothing else is known"),
     "rental": ("USD/h", "price of one device for an hour"),
 }
 

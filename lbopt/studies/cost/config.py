@@ -91,8 +91,10 @@ class CostConfig:
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise InputError(f"{name} is {value}; expected a finite number of zero or more")
-        if not 1 <= self.overhead < math.inf:
-            raise InputError(f"overhead is {self.overhead}; a building uses no less than its devices: 1 or more")
+        if not 1 <= self.overhead <= 10:
+            raise InputError(
+                f"overhead is {self.overhead:g}; buildings use no less than devices: expected 1 or more, up to 10"
+            )
         if not 100 <= self.draws <= 100_000:
             raise InputError(f"draws are {self.draws}; expected 100 to 100000, fewer give no interval")
         if self.seed < 0:

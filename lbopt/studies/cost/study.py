@@ -146,8 +146,9 @@ def _cost(point: LoadPoint, mine: dict[str, StepPrice], today: dict[str, StepPri
         "throughput_gain_share": Figure.of(own.tokens_per_second / before.tokens_per_second - 1),
         "energy_saved_share": Figure.of(1 - own.joules_per_token / before.joules_per_token),
         "dollars_saved": Figure.of(before.dollars_per_million - own.dollars_per_million),
-        "dollars_saved_share": Figure.of(1 - own.dollars_per_million / before.dollars_per_million),
     }
+    with np.errstate(invalid="ignore"):  # of nothing, at a rental of 0, no share is saved: NaN
+        figures["dollars_saved_share"] = Figure.of(1 - own.dollars_per_million / before.dollars_per_million)
     return PointCost(
         point=point,
         figures=figures,
