@@ -30,7 +30,7 @@ def cost_figure(outcome: CostOutcome) -> Figure:
     axes.axvline(1.0, color="#57606a", linewidth=0.8)
     axes.axhline(1.0, color="#57606a", linewidth=0.8)
     axes.set_xlim(-0.05, _WIDEST)
-    axes.set_xlabel("imbalance over that of today's router (published: over JSQ's)")
+    axes.set_xlabel("imbalance over that of today's router (published: over JSQ's, at loads of their own)")
     axes.set_ylabel("tokens / s over today's (published: over JSQ's)")
     axes.legend(frameon=False, fontsize=8, loc="upper right")
     return figure

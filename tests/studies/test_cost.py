@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime, BarrierForm, device_card, make_step_time
@@ -89,6 +90,14 @@ def test_several_seeds_give_the_error_of_their_mean():
     point = LoadPoint.of_metrics("a", runs, 2, 8, {"reading": "split", "exponent": 0.7})
     assert point.max_load_error == pytest.approx(100 / 2)
     assert (point.max_load, point.longest_wait, point.running) == (1100, 9, 4)
+    wide = [
+        run | {"imbalance_tokens_interval": (run["imbalance_tokens"] - 500, run["imbalance_tokens"] + 500)}
+        for run in runs
+    ]
+    within = 500 / stdtrit(19, 0.975) / 2**0.5
+    assert within > 100  # two seeds that lie close together by chance do not make the runs surer than their batches
+    point_of_wide = LoadPoint.of_metrics("a", wide, 2, 8, {"reading": "split", "exponent": 0.7})
+    assert point_of_wide.max_load_error == pytest.approx(within / 2)
     assert point.duty == pytest.approx(0.9**0.7)  # another reading's energy says nothing of this one
 
 
@@ -202,6 +211,8 @@ def test_workers_take_as_many_devices_as_hold_them():
     assert run_cost([POINT], config(devices=("ascend-910c",))).devices[1].devices_per_worker == 4
     with pytest.raises(InputError, match="deepseek-v3 that holds 1,110,000 tokens fits on no number of h800 devices"):
         run_cost([LoadPoint.of_means(1_000_000, 880_000, 8, 35)], config())
+    given = run_cost([POINT], config(step_time="roofline:device=h800,tp=4"))
+    assert given.devices[0].devices_per_worker == 4  # time and money of one fleet
     forced = run_cost([POINT], config(devices_per_worker=1))
     assert any("h800" in note and "on each device, which has 80 GB" in note for note in forced.notes)
 

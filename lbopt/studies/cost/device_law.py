@@ -71,12 +71,15 @@ class DeviceDraws:
         return np.minimum(idle, peak), peak
 
     def devices_per_worker(self, law: str, point: LoadPoint) -> int:
-        """Return what the user says, what was published, or the fewest, in powers of two, that hold all there is."""
+        """Return what the user or the law says, or the fewest, in powers of two, that hold weights and tokens."""
         if self.config.devices_per_worker is not None:
             return self.config.devices_per_worker
         known = calibration_of(self.card.name, self.model.name)
         if law == PUBLISHED and known is not None:
             return known.devices_per_worker
+        given = None if self.config.step_time is None else make_step_time(self.config.step_time)
+        if isinstance(given, RooflineStepTime):
+            return given.deployment.devices_per_worker
         capacity = _FILLED * self.card["memory_capacity"].value
         devices = 1
         while self.bytes_per_device(point, devices) > capacity:

@@ -205,7 +205,7 @@ class LoadPoint:
         Parameters
         ----------
         runs
-            `Metrics.to_dict()` of each; several seeds give the error of the mean, one gives it by its batches.
+            `Metrics.to_dict()` of each. The error of their mean is the larger of that over seeds and that of batches.
         power
             What the runs' energy was computed with: idle_watts, peak_watts, exponent, reading.
         """
@@ -217,7 +217,9 @@ class LoadPoint:
             return float(np.mean([float(run[name]) for run in runs]))
 
         imbalance = np.array([float(run["imbalance_tokens"]) for run in runs])
-        error = float(imbalance.std(ddof=1) / math.sqrt(len(runs))) if len(runs) > 1 else _batch_error(runs[0])
+        within = math.sqrt(float(np.mean([_batch_error(run) ** 2 for run in runs])) / len(runs))
+        between = float(imbalance.std(ddof=1) / math.sqrt(len(runs))) if len(runs) > 1 else 0.0
+        error = max(within, between)  # two or three seeds may lie close together by chance
         share = 1 - mean("idle_share")
         known = power["reading"] == "share" and power["exponent"] == EXPONENT
         return cls(
