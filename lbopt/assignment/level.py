@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from lbopt.kernels.assignment.labelling import label_cheapest, total_cost
+from lbopt.kernels.assignment.moves import list_first
 from lbopt.kernels.assignment.paths import settle
 from lbopt.kernels.assignment.terms import DONE, OPEN, Centres, Moves, Points
 from lbopt.model.integers import IntArray
@@ -18,6 +19,10 @@ _STEPS = 1 << 26
 _LENGTH = 1.0
 
 
+#: Margins that are looked at to choose the first slack, and the moves a path is expected to make or to choose from.
+_SAMPLE, _MOVES, _MOST_SHARE = 1024, 8, 0.5
+
+
 class Level:
     """The points in `rows`, all at their cheapest centres under `prices` to begin with."""
 
@@ -25,8 +30,9 @@ class Level:
         centres = upper.size
         start = np.where(lower == 0, np.maximum(prices, 0), prices)
         held = np.empty(centres, dtype=np.int64)
+        self._margin = np.empty(rows.size, dtype=np.int64)
         self._points = Points(costs=costs, rows=rows, labels=np.empty(rows.size, dtype=np.int32))
-        label_cheapest(self._points, start, upper, held)
+        label_cheapest(self._points, start, upper, held, self._margin)
         flow = np.where(start > 0, upper, np.where(start < 0, lower, np.clip(held, lower, upper)))
         excess = np.append(held - flow, flow.sum() - rows.size)
         self._centres = Centres(
@@ -36,9 +42,10 @@ class Level:
             excess=excess,
             price=np.append(start, 0),
             distance=np.empty(centres + 1, dtype=np.int64),
-            before=np.empty(centres + 1, dtype=np.int32),
-            scanned=np.empty(centres + 1, dtype=np.int32),
-            final=np.empty(centres + 1, dtype=np.bool_),
+            before=np.zeros(centres + 1, dtype=np.int64),
+            ahead=np.empty(centres + 1, dtype=np.int64),
+            scanned=np.empty(centres + 1, dtype=np.int64),
+            settled=np.empty(centres + 1, dtype=np.int64),
         )
 
     @property
@@ -53,7 +60,10 @@ class Level:
 
     def settle(self) -> IntArray:
         """Find the optimum of this level, and return its prices."""
+        if self.paths_left == 0:
+            return self.prices()
         moves = self._no_moves()
+        list_first(self._points, moves, self._centres.price, self._margin)
         while True:
             ended = settle(self._points, self._centres, moves, _STEPS)
             if ended != OPEN:
@@ -90,5 +100,14 @@ class Level:
             stop=np.empty(pairs, dtype=np.int32),
             point=np.empty((*pairs, length), dtype=np.int32),
             difference=np.empty((*pairs, length), dtype=np.int64),
-            known=np.zeros(centres, dtype=np.bool_),
+            slack=np.full(centres, self._slack(), dtype=np.int64),
         )
+
+    def _slack(self) -> int:
+        """Return a margin that so many points undercut as are likely to move."""
+        points, centres = self._points.rows.size, self._centres.flow.size
+        if centres == 1 or points == 0:
+            return 0
+        seen = self._margin[:: -(-points // _SAMPLE)]
+        share = min(_MOST_SHARE, _MOVES * self.paths_left / points)
+        return int(np.quantile(seen, share))

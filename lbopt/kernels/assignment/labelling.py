@@ -1,31 +1,38 @@
-"""Every point at its cheapest centre, under given prices, and the total that labels cost."""
+"""Every point at its cheapest centre under given prices, and the total that labels cost."""
 
-from lbopt.kernels.assignment.terms import Points
 from lbopt.kernels.arrays import Ints
+from lbopt.kernels.assignment.terms import FAR, Points
 from lbopt.kernels.compile import kernel
 
 
 @kernel
-def label_cheapest(points: Points, price: Ints, upper: Ints, held: Ints) -> None:
-    """Set points.labels, and held[k] to the points at k; where centres tie, one with room is taken if there is any."""
+def label_cheapest(points: Points, price: Ints, upper: Ints, held: Ints, margin: Ints) -> None:
+    """Set points.labels, held[k] to the points at k, and margin[p] to what the second cheapest centre is dearer.
+
+    Where centres tie, one with room is taken if there is any. With one centre the margin is FAR.
+    """
     costs, rows, labels = points.costs, points.rows, points.labels
     K = costs.shape[1]
     for k in range(K):
         held[k] = 0
     for p in range(rows.size):
-        i = rows[p]
-        best, at = costs[i, 0] + price[0], 0
+        row = costs[rows[p]]
+        best, second, at = row[0] + price[0], FAR, 0
         for k in range(1, K):
-            cost = costs[i, k] + price[k]
-            if cost < best:
-                best, at = cost, k
-        if held[at] >= upper[at]:
+            cost = row[k] + price[k]
+            if cost < second:
+                if cost < best:
+                    best, second, at = cost, best, k
+                else:
+                    second = cost
+        if second == best and held[at] >= upper[at]:
             for k in range(at + 1, K):
-                if held[k] < upper[k] and costs[i, k] + price[k] == best:
+                if held[k] < upper[k] and row[k] + price[k] == best:
                     at = k
                     break
         labels[p] = at
         held[at] += 1
+        margin[p] = min(FAR, second - best)
 
 
 @kernel

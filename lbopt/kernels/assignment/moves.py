@@ -1,39 +1,80 @@
 """The cheapest moves from one centre to another, kept as points come and go.
 
 The arc from k to l is as long as the least of costs[i, l] - costs[i, k] over the points at k. Prices do not enter into
-this order, so it is worth keeping: of each pair the r points of least difference are listed when k is first looked at.
-A point that leaves is struck out only when it comes to the head of a list, and one that arrives goes into the lists
-whose bound it undercuts. Where a list runs out, all lists of k are made anew, from one look at all labels and at the
-costs of the points at k. As there are n / K of these, both looks take about as long.
+this order, so it is worth keeping. Of each pair those points are listed, r at most, whose difference is less than a
+bound: the length at which the move would have the reduced length slack[k] at the prices of that day, so that points far
+from the border between two centres are passed over with one comparison. A point that leaves is struck out only when it
+comes to the head of a list, and one that arrives goes into the lists whose bound it undercuts. A list that is empty says
+that the arc is no shorter than its bound; if a shortest path should lead over it, the lists of k are made anew with more
+slack, from one look at all labels and at the costs of the points at k. As there are n / K of these, both looks take
+about as long.
 """
 
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.assignment.terms import FAR, Moves, Points
 from lbopt.kernels.compile import kernel
 
+#: No difference of costs comes near this.
+_ABOVE_ALL = 1 << 59
+
 
 @kernel
-def list_moves(points: Points, moves: Moves, k: int) -> None:
-    """Make the lists of centre k."""
-    costs, labels = points.costs, points.labels
+def list_first(points: Points, moves: Moves, price: Ints, margin: Ints) -> None:
+    """Make the lists of all centres in one pass; points whose margin is no less than the slack have nothing to list."""
+    costs, rows, labels = points.costs, points.rows, points.labels
     K = costs.shape[1]
-    bound = moves.bound[k]
-    for j in range(K):
-        moves.first[k, j] = moves.stop[k, j] = 0
-        bound[j] = FAR
-    bound[k] = -FAR  # nothing is listed for staying
+    for k in range(K):
+        _clear(moves, price, k)
+    for p in range(labels.size):
+        k = labels[p]
+        if margin[p] < moves.slack[k]:
+            _list_point(moves, costs[rows[p]], k, p)
+    for k in range(K):
+        _head(moves, k)
+
+
+@kernel
+def list_again(points: Points, moves: Moves, price: Ints, k: int) -> None:
+    """Make the lists of centre k anew."""
+    costs, rows, labels = points.costs, points.rows, points.labels
+    _clear(moves, price, k)
     for p in range(labels.size):
         if labels[p] == k:
-            row = costs[points.rows[p]]
-            own = row[k]
-            for j in range(K):
-                if row[j] - own < bound[j]:
-                    _insert(moves, k, j, row[j] - own, p)
-    for j in range(K):
+            _list_point(moves, costs[rows[p]], k, p)
+    _head(moves, k)
+
+
+@kernel
+def _clear(moves: Moves, price: Ints, k: int) -> None:
+    """Empty the lists of centre k, and set their bounds."""
+    first, stop, bound = moves.first[k], moves.stop[k], moves.bound[k]
+    slack = moves.slack[k]
+    for j in range(bound.size):
+        first[j] = stop[j] = 0
+        bound[j] = price[k] - price[j] + slack
+        if bound[j] >= _ABOVE_ALL:
+            bound[j] = FAR
+    bound[k] = -FAR  # nothing is listed for staying
+
+
+@kernel
+def _list_point(moves: Moves, row: Ints, k: int, p: int) -> None:
+    """Put a point at k, whose costs are `row`, into the lists whose bounds it undercuts."""
+    bound, own = moves.bound[k], row[k]
+    for j in range(bound.size):
+        if row[j] - own < bound[j]:
+            _insert(moves, k, j, row[j] - own, p)
+
+
+@kernel
+def _head(moves: Moves, k: int) -> None:
+    """Set the nearest point of every list of centre k."""
+    for j in range(moves.bound.shape[1]):
         if moves.stop[k, j] > 0:
             moves.nearest[k, j], moves.least[k, j] = moves.point[k, j, 0], moves.difference[k, j, 0]
         else:
-            moves.nearest[k, j], moves.least[k, j] = -1, FAR
-    moves.known[k] = True
+            moves.nearest[k, j], moves.least[k, j] = -1, moves.bound[k, j]
+    moves.least[k, k] = FAR
 
 
 @kernel
@@ -63,8 +104,6 @@ def _insert(moves: Moves, k: int, j: int, difference: int, p: int) -> None:
 @kernel
 def strike(points: Points, moves: Moves, k: int, p: int) -> None:
     """Take note that point p has left centre k; its label has changed already."""
-    if not moves.known[k]:
-        return
     nearest = moves.nearest[k]
     for j in range(nearest.size):
         if nearest[j] != p:
@@ -75,18 +114,13 @@ def strike(points: Points, moves: Moves, k: int, p: int) -> None:
         moves.first[k, j] = at
         if at < stop:
             nearest[j], moves.least[k, j] = moves.point[k, j, at], moves.difference[k, j, at]
-        elif moves.bound[k, j] < FAR:
-            moves.known[k] = False
-            return
         else:
-            nearest[j], moves.least[k, j] = -1, FAR
+            nearest[j], moves.least[k, j] = -1, moves.bound[k, j]
 
 
 @kernel
 def enter(points: Points, moves: Moves, k: int, p: int) -> None:
     """Take note that point p has come to centre k."""
-    if not moves.known[k]:
-        return
     row = points.costs[points.rows[p]]
     bound, own = moves.bound[k], row[k]
     for j in range(bound.size):

@@ -8,8 +8,9 @@ prices of nodes nearer than that rise, by what they are nearer. The network is d
 as they are lowered, without a heap.
 """
 
-from lbopt.kernels.assignment.moves import enter, list_moves, strike
-from lbopt.kernels.assignment.terms import DONE, FAR, OPEN, STUCK, UNREACHED, Centres, Moves, Points
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.assignment.moves import enter, list_again, strike
+from lbopt.kernels.assignment.terms import AGAIN, DONE, FAR, NOWHERE, OPEN, STUCK, UNREACHED, Centres, Moves, Points
 from lbopt.kernels.compile import kernel
 
 
@@ -22,62 +23,85 @@ def settle(points: Points, centres: Centres, moves: Moves, limit: int) -> int:
             if limit <= 0:
                 return OPEN
             target, scans = _nearest_lack(points, centres, moves, source)
-            if target < 0:
-                return STUCK
-            _carry(points, centres, moves, source, target)
             limit -= (scans + 1) * excess.size
+            if target == NOWHERE:
+                return STUCK
+            if target != AGAIN:
+                _carry(points, centres, moves, source, target)
     return DONE
 
 
 @kernel
 def _nearest_lack(points: Points, centres: Centres, moves: Moves, source: int) -> tuple[int, int]:
-    """Return the nearest node of negative excess (-1: none can be reached) and the scans made; prices rise."""
-    price, distance, before, final = centres.price, centres.distance, centres.before, centres.final
+    """Return the nearest node of negative excess and the scans made; prices rise.
+
+    Where the way leads over an arc of which only a bound is known, the answer is AGAIN, and it is known better then.
+    """
+    price, distance, before, ahead = centres.price, centres.distance, centres.before, centres.ahead
+    scanned, settled = centres.scanned, centres.settled
     pool = centres.flow.size
     for k in range(pool + 1):
         distance[k] = FAR
-        final[k] = False
-    distance[source] = 0
-    at, scans = source, 0
+        ahead[k] = price[k]
+    at, reached, scans = source, 0, 0
     while centres.excess[at] >= 0:
-        final[at] = True
-        centres.scanned[scans] = at
+        scanned[scans], settled[scans] = at, reached
         scans += 1
-        base = distance[at] - price[at]
-        nearest, after = FAR, -1
+        distance[at], ahead[at] = UNREACHED, 2 * UNREACHED  # so that nothing lowers the distance any more
         if at < pool:
-            if not moves.known[at]:
-                list_moves(points, moves, at)
-            least = moves.least[at]
-            for k in range(pool):
-                if not final[k]:
-                    length = base + least[k] + price[k]
-                    if length < distance[k]:
-                        distance[k] = length
-                        before[k] = at
-                    if distance[k] < nearest:
-                        nearest, after = distance[k], k
-            if not final[pool]:
-                if centres.flow[at] < centres.upper[at] and base + price[pool] < distance[pool]:
-                    distance[pool] = base + price[pool]
-                    before[pool] = at
-                if distance[pool] < nearest:
-                    nearest, after = distance[pool], pool
+            _scan(moves.least[at], distance, before, ahead, at, reached - price[at])
+            if centres.flow[at] < centres.upper[at]:
+                _reach(pool, distance, before, ahead, at, reached - price[at])
         else:
             for k in range(pool):
-                if not final[k]:
-                    if centres.flow[k] > centres.lower[k] and base + price[k] < distance[k]:
-                        distance[k] = base + price[k]
-                        before[k] = at
-                    if distance[k] < nearest:
-                        nearest, after = distance[k], k
-        if nearest >= UNREACHED:
-            return -1, scans
-        at = after
+                if centres.flow[k] > centres.lower[k]:
+                    _reach(k, distance, before, ahead, at, reached - price[at])
+        reached, at = _nearest(distance)
+        if reached >= UNREACHED:
+            return NOWHERE, scans
+        k = before[at]
+        if at < pool and k < pool and moves.nearest[k, at] < 0:
+            reduced = moves.least[k, at] + price[at] - price[k]
+            moves.slack[k] = max(moves.slack[k], min(4 * reduced + 1, UNREACHED))
+            list_again(points, moves, price, k)
+            return AGAIN, scans
     for q in range(scans):
-        k = centres.scanned[q]
-        price[k] += distance[at] - distance[k]
+        price[scanned[q]] += reached - settled[q]
     return at, scans
+
+
+@kernel
+def _scan(least: Ints, distance: Ints, before: Ints, ahead: Ints, at: int, base: int) -> None:
+    """Lower the distances of all centres to what they are over `at`.
+
+    A node whose distance is final is so far ahead that nothing is lowered: no comparison is left but one, and the loop
+    becomes vector code.
+    """
+    for k in range(least.size):
+        length = base + least[k] + ahead[k]
+        shorter = length < distance[k]
+        distance[k] = length if shorter else distance[k]
+        before[k] = at if shorter else before[k]
+
+
+@kernel
+def _reach(k: int, distance: Ints, before: Ints, ahead: Ints, at: int, base: int) -> None:
+    """Lower the distance of one node over an arc of length zero."""
+    if base + ahead[k] < distance[k]:
+        distance[k] = base + ahead[k]
+        before[k] = at
+
+
+@kernel
+def _nearest(distance: Ints) -> tuple[int, int]:
+    """Return the least distance and the first node that has it: two loops, since the first becomes vector code."""
+    least = FAR
+    for k in range(distance.size):
+        least = min(least, distance[k])
+    k = 0
+    while distance[k] != least:
+        k += 1
+    return least, k
 
 
 @kernel

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.kernels.arrays import Bools, Ints
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.by_reference import by_reference
 
 ShortInts = NDArray[np.int32]
@@ -19,8 +19,11 @@ ShortInts = NDArray[np.int32]
 #: No arc; above every distance.
 FAR = 1 << 62
 
-#: No distance between nodes that are connected comes near this.
-UNREACHED = 1 << 61
+#: Above every distance between nodes that are connected, and every price and difference of prices.
+UNREACHED = 1 << 60
+
+#: What a search returns where no node that lacks something can be reached, or where it has to be made once more.
+NOWHERE, AGAIN = -1, -2
 
 # how `settle` ends
 STUCK, OPEN, DONE = -1, 0, 1
@@ -44,10 +47,11 @@ class Centres(NamedTuple):
     flow: Ints  # (K,)
     excess: Ints  # (K + 1,)
     price: Ints  # (K + 1,)
-    distance: Ints  # (K + 1,) from the node that the present path starts at
-    before: ShortInts  # (K + 1,) the node before on the shortest path
-    scanned: ShortInts  # (K + 1,) nodes whose distance is final, in order
-    final: Bools  # (K + 1,)
+    distance: Ints  # (K + 1,) from the node that the present path starts at; FAR = none yet, UNREACHED = it is final
+    before: Ints  # (K + 1,) the node before on the shortest path
+    ahead: Ints  # (K + 1,) its price, or twice UNREACHED where the distance is final
+    scanned: Ints  # (K + 1,) nodes whose distance is final, in order
+    settled: Ints  # (K + 1,) these distances, in this order
 
 
 @by_reference
@@ -58,10 +62,10 @@ class Moves(NamedTuple):
     """
 
     nearest: ShortInts  # (K, K) the first point of the list that is still there, -1 = none
-    least: Ints  # (K, K) its difference, FAR = none
-    bound: Ints  # (K, K)
+    least: Ints  # (K, K) its difference; where there is none, the bound
+    bound: Ints  # (K, K) FAR = every point is listed
     first: ShortInts  # (K, K) where in the list it is
     stop: ShortInts  # (K, K) end of the list
     point: ShortInts  # (K, K, r)
     difference: Ints  # (K, K, r)
-    known: Bools  # (K,) whether the lists of a centre are made
+    slack: Ints  # (K,) lists are made of moves of less than this reduced length
