@@ -101,6 +101,7 @@ class Level:
             point=np.empty((*pairs, length), dtype=np.int32),
             difference=np.empty((*pairs, length), dtype=np.int64),
             slack=np.full(centres, self._slack(), dtype=np.int64),
+            since=np.empty(centres, dtype=np.int64),
         )
 
     def _slack(self) -> int:

@@ -11,7 +11,7 @@ about as long.
 """
 
 from lbopt.kernels.arrays import Ints
-from lbopt.kernels.assignment.terms import FAR, Moves, Points
+from lbopt.kernels.assignment.terms import FAR, UNREACHED, Moves, Points
 from lbopt.kernels.compile import kernel
 
 #: No difference of costs comes near this.
@@ -35,8 +35,9 @@ def list_first(points: Points, moves: Moves, price: Ints, margin: Ints) -> None:
 
 @kernel
 def list_again(points: Points, moves: Moves, price: Ints, k: int) -> None:
-    """Make the lists of centre k anew."""
+    """Make the lists of centre k anew, with twice the slack."""
     costs, rows, labels = points.costs, points.rows, points.labels
+    moves.slack[k] = min(2 * moves.slack[k] + 1, UNREACHED)
     _clear(moves, price, k)
     for p in range(labels.size):
         if labels[p] == k:
@@ -49,6 +50,7 @@ def _clear(moves: Moves, price: Ints, k: int) -> None:
     """Empty the lists of centre k, and set their bounds."""
     first, stop, bound = moves.first[k], moves.stop[k], moves.bound[k]
     slack = moves.slack[k]
+    moves.since[k] = price[k]
     for j in range(bound.size):
         first[j] = stop[j] = 0
         bound[j] = price[k] - price[j] + slack

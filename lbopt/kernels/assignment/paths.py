@@ -49,6 +49,8 @@ def _nearest_lack(points: Points, centres: Centres, moves: Moves, source: int) -
         scans += 1
         distance[at], ahead[at] = UNREACHED, 2 * UNREACHED  # so that nothing lowers the distance any more
         if at < pool:
+            if price[at] - moves.since[at] > moves.slack[at] // 2:
+                list_again(points, moves, price, at)
             _scan(moves.least[at], distance, before, ahead, at, reached - price[at])
             if centres.flow[at] < centres.upper[at]:
                 _reach(pool, distance, before, ahead, at, reached - price[at])
@@ -62,7 +64,7 @@ def _nearest_lack(points: Points, centres: Centres, moves: Moves, source: int) -
         k = before[at]
         if at < pool and k < pool and moves.nearest[k, at] < 0:
             reduced = moves.least[k, at] + price[at] - price[k]
-            moves.slack[k] = max(moves.slack[k], min(4 * reduced + 1, UNREACHED))
+            moves.slack[k] = max(moves.slack[k], min(2 * reduced, UNREACHED))
             list_again(points, moves, price, k)
             return AGAIN, scans
     for q in range(scans):

@@ -69,3 +69,4 @@ class Moves(NamedTuple):
     point: ShortInts  # (K, K, r)
     difference: Ints  # (K, K, r)
     slack: Ints  # (K,) lists are made of moves of less than this reduced length
+    since: Ints  # (K,) price of the centre when they were made
