@@ -1,4 +1,4 @@
-"""Balanced assignment: N points to K centres of limited room at least total cost, exactly, with prices that prove it."""
+"""Balanced assignment: N points to K centres of limited room at least total cost, exactly, and prices that prove it."""
 
 from lbopt.assignment.balanced import balanced_assignment
 from lbopt.assignment.result import BalancedAssignment

@@ -48,7 +48,7 @@ def balanced_assignment(costs: Any, capacity: Any, *, lower: Any = None, prices:
     points, centres = integers.shape
     least, most = checked_bounds(capacity, lower, points, centres)
     start = _scaled_prices(prices, exponent, integers)
-    upper = np.minimum(most, points)
+    upper = np.minimum(most, points + 1)  # the one more keeps a centre that has room to spare from being full
     solved = None
     if prices is not None:
         solved = Level(integers, np.arange(points, dtype=np.int64), least, upper, start)
@@ -80,7 +80,8 @@ def _scaled_prices(prices: Any, exponent: int | None, integers: IntArray) -> Int
         raise InputError(f"prices[{k}] is {given[k]}; expected a finite price")
     span = float(int(integers.max()) - int(integers.min())) if integers.size else 0.0
     most = (centres + 1) * span
-    return np.rint(np.clip(np.ldexp(given, exponent or 0), -most, most)).astype(np.int64)
+    scaled: IntArray = np.rint(np.clip(np.ldexp(given, exponent or 0), -most, most)).astype(np.int64)
+    return scaled
 
 
 def _frozen(solved: Level, exponent: int | None, capacity: IntArray, lower: IntArray) -> BalancedAssignment:

@@ -33,7 +33,7 @@ def checked_bounds(capacity: Any, lower: Any, points: int, centres: int) -> tupl
         )
     if needed > points:
         raise InputError(
-            f"the lower bounds add up to {needed}, and there are {points} points: {needed - points} too many; lower them"
+            f"the lower bounds add up to {needed}, and there are {points} points: {needed - points} too many"
         )
     return least, most
 

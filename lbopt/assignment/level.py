@@ -77,8 +77,8 @@ class Level:
 
     def prices(self) -> IntArray:
         """(K,) prices, zero at centres that are neither full nor at their lower bound."""
-        price = self._centres.price
-        return price[:-1] - price[-1]
+        price: IntArray = self._centres.price
+        return np.subtract(price[:-1], price[-1])
 
     def counts(self) -> IntArray:
         """(K,) points at each centre."""

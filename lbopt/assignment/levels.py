@@ -1,8 +1,8 @@
 """Coarse to fine: samples of the points, with capacities in proportion, whose prices start the next finer level.
 
-Prices found on n points leave some sqrt(N K / n) points per hundred too many or too few at the centres of the whole, and
-every one of those costs a shortest path. So levels that grow by a factor of four have as many paths each, up to a factor
-of two, and all of them together far fewer than the whole would have from nothing.
+Prices that are exact for n of N points leave about 0.4 N sqrt(K / n) points at centres that have no room for them, and
+each of these costs a shortest path. So a level four times as large as the one before has some 0.6 sqrt(N K) paths to
+find, and the one before half as many: few against the share of N, a third or so, that is in excess at prices of zero.
 
 A sample takes the rows (p * q) mod N with q near the golden ratio of N and coprime to it: evenly spread, and in step
 with no period that the order of the points may have.
@@ -21,7 +21,7 @@ from lbopt.model.integers import IntArray
 RATIO = 4
 
 #: The coarsest level has at least so many points for each centre.
-LEAST_PER_CENTRE = 16
+LEAST_PER_CENTRE = 8
 
 
 def level_sizes(points: int, centres: int) -> list[int]:

@@ -76,9 +76,13 @@ class BalancedAssignment:
         given = np.asarray(costs)
         points, centres = self.labels.size, self.capacity.size
         if given.shape != (points, centres):
-            raise CertificateError(f"the assignment is of {points} points and {centres} centres; costs are {given.shape}")
+            raise CertificateError(
+                f"the assignment is of {points} points and {centres} centres; costs are {given.shape}"
+            )
         if points and not 0 <= int(self.labels.min()) <= int(self.labels.max()) < centres:
-            raise CertificateError(f"labels must be 0..{centres - 1}; they are {self.labels.min()}..{self.labels.max()}")
+            raise CertificateError(
+                f"labels must be 0..{centres - 1}; they are {self.labels.min()}..{self.labels.max()}"
+            )
         self._check_prices()
         total = 0
         block = max(1, _BLOCK_ENTRIES // centres)
@@ -97,7 +101,9 @@ class BalancedAssignment:
             if price > 0 and count < high:
                 raise CertificateError(f"centre {k} holds {count} of {high} points and yet has the price {price} > 0")
             if price < 0 and count > low:
-                raise CertificateError(f"centre {k} holds {count} points, at least {low}, and yet has the price {price} < 0")
+                raise CertificateError(
+                    f"centre {k} holds {count} points, at least {low}, and yet has the price {price} < 0"
+                )
 
     def _check_rows(self, start: int, given: NDArray[Any]) -> int:
         """Check that each of these points is at its cheapest centre, and return what they cost."""

@@ -86,11 +86,15 @@ def _matrix(costs: Any) -> NDArray[Any]:
     except ValueError:
         raise InputError("costs is not a rectangular array of numbers: its rows differ in length or depth") from None
     if given.ndim != 2:
-        raise InputError(f"costs must be 2-D, a row for each point and a column for each centre; its shape is {given.shape}")
+        raise InputError(
+            f"costs must be 2-D, a row for each point and a column for each centre; its shape is {given.shape}"
+        )
     if given.shape[1] == 0:
         raise InputError(f"costs has shape {given.shape}: there are no centres; expected at least one column")
     if given.dtype.kind == "O" and all(isinstance(value, int) for value in given.flat):
-        raise InputError("costs holds whole numbers beyond int64; divide them, or give them as floats, which are scaled")
+        raise InputError(
+            "costs holds whole numbers beyond int64; divide them, or give them as floats, which are scaled"
+        )
     if given.dtype.kind not in "biuf":
         raise InputError(f"costs must hold numbers; it holds {given.dtype} values")
     return given.astype(np.int64) if given.dtype.kind == "b" else given

@@ -2,12 +2,13 @@
 
 The arc from k to l is as long as the least of costs[i, l] - costs[i, k] over the points at k. Prices do not enter into
 this order, so it is worth keeping. Of each pair those points are listed, r at most, whose difference is less than a
-bound: the length at which the move would have the reduced length slack[k] at the prices of that day, so that points far
-from the border between two centres are passed over with one comparison. A point that leaves is struck out only when it
-comes to the head of a list, and one that arrives goes into the lists whose bound it undercuts. A list that is empty says
-that the arc is no shorter than its bound; if a shortest path should lead over it, the lists of k are made anew with more
-slack, from one look at all labels and at the costs of the points at k. As there are n / K of these, both looks take
-about as long.
+bound: the length at which the move would have the reduced length slack[k] at the prices of that day. So points far from
+the border between two centres are passed over with one comparison. A point that leaves is struck out only when it comes
+to the head of a list, and one that arrives goes into the lists whose bound it undercuts.
+
+A list that is empty says that the arc is no shorter than its bound. If a shortest path should lead over it, the lists of
+k are made anew with more slack; likewise before half of the slack is used up by a rise of the price of k. That takes one
+look at all labels and at the costs of the points at k, and as there are n / K of these, both looks take about as long.
 """
 
 from lbopt.kernels.arrays import Ints

@@ -4,8 +4,8 @@ Arc (k, l): the point of k that costs least more at l moves there. Arc (k, pool)
 up to its upper bound; arc (pool, k): one fewer, down to its lower bound. With prices under which every point is at its
 cheapest centre no arc has a negative reduced length d(k, l) = length + price[l] - price[k], so Dijkstra's method finds
 the way; it ends at the first node that lacks something (as in Jonker and Volgenant, Computing 38, 1987), and only the
-prices of nodes nearer than that rise, by what they are nearer. The network is dense: distances are searched line by line
-as they are lowered, without a heap.
+prices of nodes nearer than that rise, by what they are nearer. The network is dense, so there is no heap: the
+least distance is searched among all.
 """
 
 from lbopt.kernels.arrays import Ints
