@@ -12,8 +12,8 @@ from lbopt.kernels.assignment.paths import settle
 from lbopt.kernels.assignment.terms import DONE, OPEN, Centres, Moves, Points
 from lbopt.model.integers import IntArray
 
-#: Steps between two looks at the keyboard, a tenth of a second or so.
-_STEPS = 1 << 26
+#: Steps between two looks at the keyboard, a fraction of a second.
+_STEPS = 1 << 24
 
 #: Lists are so many times the square root of points per centre long.
 _LENGTH = 1.0
@@ -64,10 +64,8 @@ class Level:
             return self.prices()
         moves = self._no_moves()
         list_first(self._points, moves, self._centres.price, self._margin)
-        while True:
-            ended = settle(self._points, self._centres, moves, _STEPS)
-            if ended != OPEN:
-                break
+        while (ended := settle(self._points, self._centres, moves, _STEPS)) == OPEN:
+            pass  # here Ctrl-C is heard
         assert ended == DONE, "checked bounds leave a way for every point"
         return self.prices()
 
@@ -78,7 +76,8 @@ class Level:
     def prices(self) -> IntArray:
         """(K,) prices, zero at centres that are neither full nor at their lower bound."""
         price: IntArray = self._centres.price
-        return np.subtract(price[:-1], price[-1])
+        above: IntArray = price[:-1] - price[-1]
+        return above
 
     def counts(self) -> IntArray:
         """(K,) points at each centre."""

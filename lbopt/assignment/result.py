@@ -21,8 +21,8 @@ from lbopt.model.integers import IntArray
 #: Rows that are looked at together.
 _BLOCK_ENTRIES = 1 << 22
 
-#: Prices beyond this would not be safe to add to costs.
-_LARGEST_PRICE = 1 << 61
+#: Prices and costs beyond this would not be safe to add.
+_LARGEST = 1 << 61
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +75,8 @@ class BalancedAssignment:
         """
         given = np.asarray(costs)
         points, centres = self.labels.size, self.capacity.size
+        if self.exponent is None and given.dtype.kind not in "biu":
+            raise CertificateError(f"the assignment is of integer costs; these are {given.dtype}")
         if given.shape != (points, centres):
             raise CertificateError(
                 f"the assignment is of {points} points and {centres} centres; costs are {given.shape}"
@@ -96,7 +98,7 @@ class BalancedAssignment:
             low, high = int(self.lower[k]), int(self.capacity[k])
             if not low <= count <= high:
                 raise CertificateError(f"centre {k} holds {count} points; its bounds are {low} and {high}")
-            if abs(price) > _LARGEST_PRICE:
+            if abs(price) > _LARGEST:
                 raise CertificateError(f"the price of centre {k} is {price}; expected at most 2**61 in size")
             if price > 0 and count < high:
                 raise CertificateError(f"centre {k} holds {count} of {high} points and yet has the price {price} > 0")
@@ -107,10 +109,12 @@ class BalancedAssignment:
 
     def _check_rows(self, start: int, given: NDArray[Any]) -> int:
         """Check that each of these points is at its cheapest centre, and return what they cost."""
-        if self.exponent is None:
-            integers = given.astype(np.int64)
-        else:
-            integers = np.rint(np.ldexp(given.astype(np.float64), self.exponent)).astype(np.int64)
+        scaled = given if self.exponent is None else np.rint(np.ldexp(given.astype(np.float64), self.exponent))
+        if not ((scaled >= -_LARGEST) & (scaled <= _LARGEST)).all():  # NaN is neither
+            raise CertificateError(
+                f"a cost of points {start}..{start + len(given) - 1} is beyond the scale 2**{self.exponent}"
+            )
+        integers = scaled.astype(np.int64)
         here = self.labels[start : start + len(given), None]
         priced = integers + self.scaled_prices
         gap = np.take_along_axis(priced, here, 1)[:, 0] - priced.min(axis=1)

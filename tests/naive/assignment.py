@@ -1,7 +1,7 @@
 """Balanced assignment by loops: all assignments of a few points, and the textbook's flow along cheapest paths.
 
-The flow follows Bellman's and Ford's paths through all points, centres, a source and a sink, one unit at a time, with no
-price and no list anywhere; lower bounds are arcs that pay for being used.
+The flow follows Bellman's and Ford's paths through all points, centres, a source and a sink, one unit at a time, with
+no price and no list anywhere; lower bounds are arcs that pay for being used.
 """
 
 from __future__ import annotations

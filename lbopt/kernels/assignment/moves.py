@@ -6,9 +6,9 @@ bound: the length at which the move would have the reduced length slack[k] at th
 the border between two centres are passed over with one comparison. A point that leaves is struck out only when it comes
 to the head of a list, and one that arrives goes into the lists whose bound it undercuts.
 
-A list that is empty says that the arc is no shorter than its bound. If a shortest path should lead over it, the lists of
-k are made anew with more slack; likewise before half of the slack is used up by a rise of the price of k. That takes one
-look at all labels and at the costs of the points at k, and as there are n / K of these, both looks take about as long.
+A list that is empty says that the arc is no shorter than its bound. If a shortest path should lead over it, the lists
+of k are made anew with more slack; likewise before a rise of the price of k uses up half of the slack. That takes one
+look at all labels and at the costs of the points at k; as there are n / K of these, both looks take about as long.
 """
 
 from lbopt.kernels.arrays import Ints
