@@ -14,11 +14,12 @@ def largest_finite(costs: Floats) -> tuple[float, int, int]:
     """Return the largest absolute cost, and row and column of the first that is not finite (-1, -1: all are)."""
     largest = 0.0
     for i in range(costs.shape[0]):
-        total = 0.0  # NaN and infinity stay in a sum of products with zero
+        finite = True
         for k in range(costs.shape[1]):
-            largest = max(largest, abs(costs[i, k]))
-            total += 0.0 * costs[i, k]
-        if total != 0.0:
+            size = abs(costs[i, k])
+            finite &= size < np.inf  # false for NaN, too
+            largest = max(largest, size)
+        if not finite:
             for k in range(costs.shape[1]):
                 if not np.isfinite(costs[i, k]):
                     return largest, i, k
