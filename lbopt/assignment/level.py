@@ -20,7 +20,7 @@ _LENGTH = 1.0
 
 
 #: Margins that are looked at to choose the first slack, and the moves a path is expected to make or to choose from.
-_SAMPLE, _MOVES, _MOST_SHARE = 1024, 8, 0.5
+_SAMPLE, _MOVES, _MOST_SHARE = 1024, 16, 0.5
 
 
 class Level:
@@ -63,7 +63,7 @@ class Level:
         if self.paths_left == 0:
             return self.prices()
         moves = self._no_moves()
-        list_first(self._points, moves, self._centres.price, self._margin)
+        list_first(self._points, moves, self._centres.price)
         while (ended := settle(self._points, self._centres, moves, _STEPS)) == OPEN:
             pass  # here Ctrl-C is heard
         assert ended == DONE, "checked bounds leave a way for every point"
@@ -101,6 +101,8 @@ class Level:
             difference=np.empty((*pairs, length), dtype=np.int64),
             slack=np.full(centres, self._slack(), dtype=np.int64),
             since=np.empty(centres, dtype=np.int64),
+            margin=self._margin,
+            origin=self._centres.price[:-1].copy(),
         )
 
     def _slack(self) -> int:

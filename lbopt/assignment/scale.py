@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.assignment.scaling import largest_finite, scaled
+from lbopt.kernels.assignment.scaling import largest_size, scaled
 from lbopt.model.integers import IntArray
 
 _LARGEST_TOTAL, _LARGEST_PATH = 2**62, 2**58
@@ -53,15 +53,18 @@ def scale_costs(costs: Any) -> tuple[IntArray, int | None]:
                 )
         return np.ascontiguousarray(given, dtype=np.int64), None
     real = np.ascontiguousarray(given, dtype=np.float64)
-    largest, i, k = largest_finite(real)
-    if i >= 0:
+    flat = real.reshape(-1)
+    largest = float(np.int64(largest_size(flat.view(np.int64))).view(np.float64))
+    if not math.isfinite(largest):
+        i, k = np.argwhere(~np.isfinite(real))[0]
         raise InputError(
             f"costs[{i}, {k}] is {real[i, k]}; expected finite costs: give a pair that must not be used a cost larger "
             "than any total without it"
         )
     exponent = exponent_below(largest, most)
     half = exponent // 2
-    return scaled(real, math.ldexp(1.0, half), math.ldexp(1.0, exponent - half)), exponent
+    integers = scaled(flat, math.ldexp(1.0, half), math.ldexp(1.0, exponent - half))
+    return integers.reshape(real.shape), exponent
 
 
 def largest_cost(points: int, centres: int) -> int:

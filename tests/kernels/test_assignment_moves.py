@@ -8,11 +8,12 @@ from lbopt.assignment.level import Level
 from lbopt.kernels.assignment.labelling import label_cheapest, total_cost
 from lbopt.kernels.assignment.moves import enter, list_again, list_first, strike
 from lbopt.kernels.assignment.paths import settle
-from lbopt.kernels.assignment.scaling import largest_finite, scaled
+from lbopt.kernels.assignment.scaling import largest_size, scaled
 from lbopt.kernels.assignment.terms import DONE, FAR, OPEN, Moves, Points
 
 
-def no_moves(centres: int, length: int, slack: int) -> Moves:
+def no_moves(price: np.ndarray, margin: np.ndarray, length: int, slack: int) -> Moves:
+    centres = price.size
     pairs = (centres, centres)
     return Moves(
         nearest=np.empty(pairs, dtype=np.int32),
@@ -24,6 +25,8 @@ def no_moves(centres: int, length: int, slack: int) -> Moves:
         difference=np.empty((*pairs, length), dtype=np.int64),
         slack=np.full(centres, slack, dtype=np.int64),
         since=np.empty(centres, dtype=np.int64),
+        margin=margin,
+        origin=price.copy(),
     )
 
 
@@ -52,13 +55,14 @@ def test_lists_stay_right_as_points_come_and_go(seed, length, slack, highest):
     points = Points(costs=costs, rows=rows, labels=np.empty(count, dtype=np.int32))
     price, margin = rng.integers(0, highest, centres), np.empty(count, dtype=np.int64)
     label_cheapest(points, price, np.full(centres, count), np.empty(centres, dtype=np.int64), margin)
-    moves = no_moves(centres, length, slack)
-    list_first(points, moves, price, margin)
+    moves = no_moves(price, margin, length, slack)
+    list_first(points, moves, price)
     check_lists(points, moves)
     for _ in range(30):
         p, j = int(rng.integers(count)), int(rng.integers(centres))
         k = int(points.labels[p])
-        if rng.random() < 0.1:
+        if rng.random() < 0.2:
+            price += rng.integers(0, 3, centres)
             list_again(points, moves, price, k)
         elif j != k:
             points.labels[p] = j
@@ -94,8 +98,8 @@ def test_settling_in_small_steps_comes_to_the_same(seed, limit):
     upper = np.full(5, 5)
     level = Level(costs, np.arange(25), np.zeros(5, dtype=np.int64), upper, np.zeros(5, dtype=np.int64))
     points, centres = level._points, level._centres
-    moves = no_moves(5, 2, 3)
-    list_first(points, moves, centres.price, level._margin)
+    moves = no_moves(centres.price[:-1], level._margin, 2, 3)
+    list_first(points, moves, centres.price)
     while settle(points, centres, moves, limit) == OPEN:
         check_lists(points, moves)
         priced = costs + centres.price[:-1]
@@ -110,17 +114,17 @@ def test_settling_in_small_steps_comes_to_the_same(seed, limit):
     assert whole.total() == level.total()
 
 
-def test_where_costs_are_not_finite():
-    costs = np.ones((3, 4))
-    assert largest_finite(costs) == (1.0, -1, -1)
-    for value in (np.nan, np.inf, -np.inf):
-        costs[1, 2] = costs[2, 0] = value
-        assert largest_finite(costs)[1:] == (1, 2)
-    costs[1, 2], costs[2, 0] = np.inf, -np.inf
-    assert largest_finite(costs)[1:] == (1, 2)
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1))
+def test_the_largest_size_shows_what_is_not_finite(values):
+    costs = np.array(values)
+    largest = np.int64(largest_size(costs.view(np.int64))).view(np.float64)
+    if np.isfinite(costs).all():
+        assert largest == np.abs(costs).max()
+    else:
+        assert not np.isfinite(largest)
 
 
 def test_scaling_in_two_factors_rounds_once():
-    costs = np.array([[0.5, 1.5, 2.5, -0.5, -1.5, 1e-300]])
-    assert scaled(costs, 1.0, 1.0).tolist() == [[0, 2, 2, 0, -2, 0]]
-    assert scaled(costs * 2.0**-600, 2.0**300, 2.0**300).tolist() == [[0, 2, 2, 0, -2, 0]]
+    costs = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 1e-300])
+    assert scaled(costs, 1.0, 1.0).tolist() == [0, 2, 2, 0, -2, 0]
+    assert scaled(costs * 2.0**-600, 2.0**300, 2.0**300).tolist() == [0, 2, 2, 0, -2, 0]

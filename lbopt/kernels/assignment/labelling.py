@@ -1,4 +1,9 @@
-"""Every point at its cheapest centre under given prices, and the total that labels cost."""
+"""Every point at its cheapest centre under given prices, and the total that labels cost.
+
+Loops that only look for a least value become vector code, so there is one for the cheapest and one for the next.
+"""
+
+import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.assignment.terms import FAR, Points
@@ -15,19 +20,20 @@ def label_cheapest(points: Points, price: Ints, upper: Ints, held: Ints, margin:
     K = costs.shape[1]
     for k in range(K):
         held[k] = 0
+    priced = np.empty(K, dtype=np.int64)
     for p in range(rows.size):
-        row = costs[rows[p]]
-        best, second, at = row[0] + price[0], FAR, 0
-        for k in range(1, K):
-            cost = row[k] + price[k]
-            if cost < second:
-                if cost < best:
-                    best, second, at = cost, best, k
-                else:
-                    second = cost
+        i, best, second, at = rows[p], FAR, FAR, 0
+        for k in range(K):
+            priced[k] = costs[i, k] + price[k]
+            best = min(best, priced[k])
+        while priced[at] != best:
+            at += 1
+        priced[at] = FAR
+        for k in range(K):
+            second = min(second, priced[k])
         if second == best and held[at] >= upper[at]:
             for k in range(at + 1, K):
-                if held[k] < upper[k] and row[k] + price[k] == best:
+                if held[k] < upper[k] and priced[k] == best:
                     at = k
                     break
         labels[p] = at

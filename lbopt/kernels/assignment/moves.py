@@ -20,7 +20,7 @@ _ABOVE_ALL = 1 << 59
 
 
 @kernel
-def list_first(points: Points, moves: Moves, price: Ints, margin: Ints) -> None:
+def list_first(points: Points, moves: Moves, price: Ints) -> None:
     """Make the lists of all centres in one pass; points whose margin is no less than the slack have nothing to list."""
     costs, rows, labels = points.costs, points.rows, points.labels
     K = costs.shape[1]
@@ -28,7 +28,7 @@ def list_first(points: Points, moves: Moves, price: Ints, margin: Ints) -> None:
         _clear(moves, price, k)
     for p in range(labels.size):
         k = labels[p]
-        if margin[p] < moves.slack[k]:
+        if moves.margin[p] < moves.slack[k]:
             _list_point(moves, costs[rows[p]], k, p)
     for k in range(K):
         _head(moves, k)
@@ -40,8 +40,10 @@ def list_again(points: Points, moves: Moves, price: Ints, k: int) -> None:
     costs, rows, labels = points.costs, points.rows, points.labels
     moves.slack[k] = min(2 * moves.slack[k] + 1, UNREACHED)
     _clear(moves, price, k)
+    # prices never fall, so the margin of a point shrinks by no more than the price of its centre has risen
+    narrow = moves.slack[k] + price[k] - moves.origin[k]
     for p in range(labels.size):
-        if labels[p] == k:
+        if labels[p] == k and moves.margin[p] < narrow:
             _list_point(moves, costs[rows[p]], k, p)
     _head(moves, k)
 
@@ -124,6 +126,7 @@ def strike(points: Points, moves: Moves, k: int, p: int) -> None:
 @kernel
 def enter(points: Points, moves: Moves, k: int, p: int) -> None:
     """Take note that point p has come to centre k."""
+    moves.margin[p] = 0
     row = points.costs[points.rows[p]]
     bound, own = moves.bound[k], row[k]
     for j in range(bound.size):

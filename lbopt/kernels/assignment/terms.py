@@ -70,3 +70,5 @@ class Moves(NamedTuple):
     difference: Ints  # (K, K, r)
     slack: Ints  # (K,) lists are made of moves of less than this reduced length
     since: Ints  # (K,) price of the centre when they were made
+    margin: Ints  # (n,) what the second cheapest centre of a point was dearer under the first prices; 0 if it has moved
+    origin: Ints  # (K,) those prices
