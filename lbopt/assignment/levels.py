@@ -21,7 +21,7 @@ from lbopt.model.integers import IntArray
 RATIO = 4
 
 #: The coarsest level has at least so many points for each centre.
-LEAST_PER_CENTRE = 8
+LEAST_PER_CENTRE = 2
 
 
 def level_sizes(points: int, centres: int) -> list[int]:

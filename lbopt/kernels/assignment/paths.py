@@ -96,14 +96,14 @@ def _reach(k: int, distance: Ints, before: Ints, ahead: Ints, at: int, base: int
 
 @kernel
 def _nearest(distance: Ints) -> tuple[int, int]:
-    """Return the least distance and the first node that has it: two loops, since the first becomes vector code."""
+    """Return the least distance and the last node that has it: two loops, since each of them becomes vector code."""
     least = FAR
     for k in range(distance.size):
         least = min(least, distance[k])
-    k = 0
-    while distance[k] != least:
-        k += 1
-    return least, k
+    at = 0
+    for k in range(distance.size):
+        at = max(at, k if distance[k] == least else 0)
+    return least, at
 
 
 @kernel
