@@ -47,28 +47,30 @@ def balanced_assignment(costs: Any, capacity: Any, *, lower: Any = None, prices:
     integers, exponent = scale_costs(costs)
     points, centres = integers.shape
     least, most = checked_bounds(capacity, lower, points, centres)
-    start = _scaled_prices(prices, exponent, integers)
+    start = None if prices is None else _scaled_prices(prices, exponent, integers)
     upper = np.minimum(most, points + 1)  # the one more keeps a centre that has room to spare from being full
-    solved = None
-    if prices is not None:
-        solved = Level(integers, np.arange(points, dtype=np.int64), least, upper, start)
-        if not solved.nearly_done:
-            solved = None
-    if solved is None:
-        for rows, low, high in levels(least, upper, points):
-            solved = Level(integers, rows, low, high, start)
-            start = solved.settle()
+    return _frozen(_settled(integers, least, upper, start), exponent, most, least)
+
+
+def _settled(costs: IntArray, lower: IntArray, upper: IntArray, prices: IntArray | None) -> Level:
+    """Return all points settled: from `prices` at once if they are good, else by way of coarser levels."""
+    points, centres = costs.shape
+    if prices is None:
+        prices = np.zeros(centres, dtype=np.int64)
     else:
-        solved.settle()
-    assert solved is not None
-    return _frozen(solved, exponent, most, least)
+        level = Level(costs, np.arange(points, dtype=np.int64), lower, upper, prices)
+        if level.nearly_done:
+            level.settle()
+            return level
+    for rows, low, high in levels(lower, upper, points):
+        level = Level(costs, rows, low, high, prices)
+        prices = level.settle()
+    return level
 
 
 def _scaled_prices(prices: Any, exponent: int | None, integers: IntArray) -> IntArray:
     """Return starting prices in integers: any will do, so they are cut to the span that costs can make."""
     centres = integers.shape[1]
-    if prices is None:
-        return np.zeros(centres, dtype=np.int64)
     try:
         given = np.asarray(prices, dtype=np.float64)
     except (TypeError, ValueError):
