@@ -148,3 +148,36 @@ def test_ties_everywhere_at_some_size():
         answer = balanced_assignment(costs, capacity)
         answer.check(costs)
     assert answer.scaled_cost == int(capacity @ np.arange(12))
+
+
+@pytest.mark.slow
+@pytest.mark.jit
+def test_thousands_of_middling_problems():
+    """Hundreds of points, levels, ties, skew, lower bounds and prices of all kinds to start from."""
+    rng = np.random.default_rng(77)
+    for _ in range(5_000):
+        points, centres = int(rng.integers(1, 400)), int(rng.integers(1, 60))
+        kind = rng.integers(3)
+        if kind == 0:
+            costs = rng.integers(0, int(rng.choice([2, 5, 50, 10**6])), (points, centres))
+        elif kind == 1:
+            costs = rng.random((points, centres)) ** rng.integers(1, 9)
+        else:
+            places = rng.normal(size=(points, 2))
+            hubs = places[rng.choice(points, centres)] * rng.choice([0.01, 1, 3])
+            costs = ((places[:, None] - hubs) ** 2).sum(axis=2)
+        room = points + int(rng.integers(0, 3) * rng.integers(0, points + 1))
+        capacity = rng.multinomial(room, rng.dirichlet(np.full(centres, rng.choice([0.2, 1, 50]))))
+        answer = balanced_assignment(costs, capacity)
+        answer.check(costs)
+        least = float(hungarian(costs, np.minimum(capacity, points)))
+        assert abs(least - answer.cost) <= answer.rounding + 1e-9 * abs(answer.cost)
+        size = np.abs(answer.prices).mean() + 1e-9
+        prices = answer.prices + rng.normal(size=centres) * size * rng.choice([1e-3, 0.1, 10])
+        again = balanced_assignment(costs, capacity, prices=prices)
+        again.check(costs)
+        assert again.scaled_cost == answer.scaled_cost
+        bounds = lower_bounds(points, capacity, int(rng.integers(10**6)))
+        bounded = balanced_assignment(costs, capacity, lower=bounds, prices=prices)
+        bounded.check(costs)
+        assert bounded.scaled_cost >= answer.scaled_cost

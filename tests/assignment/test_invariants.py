@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbopt.assignment import balanced_assignment
+from lbopt.assignment.scale import largest_cost
 
 
 def total(costs, capacity, lower, **more):
@@ -77,3 +78,12 @@ def test_nothing_that_is_given_changes(problem):
     balanced_assignment(costs, capacity, lower=lower, prices=np.ones(capacity.size))
     for array, before in zip(problem, given_arrays, strict=True):
         assert np.array_equal(array, before)
+
+
+@given(problems(most=1), st.lists(st.sampled_from((-1e300, 0.0, 1e300)), min_size=6, max_size=6))
+def test_the_largest_costs_that_the_rule_allows(problem, prices):
+    """Every cost is that large, or zero, and prices start as far off as they are let."""
+    costs, lower, capacity = problem
+    most = largest_cost(*costs.shape)
+    warm = total(most * costs, capacity, lower, prices=prices[: capacity.size])
+    assert warm == most * total(costs, capacity, lower)
