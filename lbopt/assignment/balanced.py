@@ -19,7 +19,7 @@ from lbopt.assignment.bounds import checked_bounds
 from lbopt.assignment.level import Level
 from lbopt.assignment.levels import levels
 from lbopt.assignment.result import BalancedAssignment
-from lbopt.assignment.scale import scale_costs
+from lbopt.assignment.scale import LARGEST_PATH, scale_costs
 from lbopt.exceptions import InputError
 from lbopt.model.integers import IntArray
 
@@ -47,7 +47,7 @@ def balanced_assignment(costs: Any, capacity: Any, *, lower: Any = None, prices:
     integers, exponent = scale_costs(costs)
     points, centres = integers.shape
     least, most = checked_bounds(capacity, lower, points, centres)
-    start = None if prices is None else _scaled_prices(prices, exponent, integers)
+    start = None if prices is None else _scaled_prices(prices, exponent, centres)
     upper = np.minimum(most, points + 1)  # the one more keeps a centre that has room to spare from being full
     return _frozen(_settled(integers, least, upper, start), exponent, most, least)
 
@@ -64,13 +64,12 @@ def _settled(costs: IntArray, lower: IntArray, upper: IntArray, prices: IntArray
             return level
     for rows, low, high in levels(lower, upper, points):
         level = Level(costs, rows, low, high, prices)
-        prices = level.settle()
+        prices = np.clip(level.settle(), -LARGEST_PATH, LARGEST_PATH)  # any start is right; this one cannot overflow
     return level
 
 
-def _scaled_prices(prices: Any, exponent: int | None, integers: IntArray) -> IntArray:
-    """Return starting prices in integers: any will do, so they are cut to the span that costs can make."""
-    centres = integers.shape[1]
+def _scaled_prices(prices: Any, exponent: int | None, centres: int) -> IntArray:
+    """Return starting prices in integers: any will do, so they are cut to what differences of costs can make."""
     try:
         given = np.asarray(prices, dtype=np.float64)
     except (TypeError, ValueError):
@@ -80,9 +79,10 @@ def _scaled_prices(prices: Any, exponent: int | None, integers: IntArray) -> Int
     if not np.isfinite(given).all():
         k = int(np.flatnonzero(~np.isfinite(given))[0])
         raise InputError(f"prices[{k}] is {given[k]}; expected a finite price")
-    span = float(int(integers.max()) - int(integers.min())) if integers.size else 0.0
-    most = (centres + 1) * span
-    scaled: IntArray = np.rint(np.clip(np.ldexp(given, exponent or 0), -most, most)).astype(np.int64)
+    with np.errstate(over="ignore"):  # infinity is cut, too
+        scaled: IntArray = np.rint(np.clip(np.ldexp(given, exponent or 0), -LARGEST_PATH, LARGEST_PATH)).astype(
+            np.int64
+        )
     return scaled
 
 

@@ -18,8 +18,8 @@ _STEPS = 1 << 24
 #: Lists are so many times the square root of points per centre long.
 _LENGTH = 1.0
 
-
-#: Margins that are looked at to choose the first slack, and the moves a path is expected to make or to choose from.
+#: The first slack: among so many margins the one that so many points a path undercut, at most such a share of all. Half
+#: or twice as many make no difference to speak of, and nor does half or twice the length of the lists.
 _SAMPLE, _MOVES, _MOST_SHARE = 1024, 16, 0.5
 
 

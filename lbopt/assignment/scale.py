@@ -23,7 +23,10 @@ from lbopt.exceptions import InputError
 from lbopt.kernels.assignment.scaling import largest_size, scaled
 from lbopt.model.integers import IntArray
 
-_LARGEST_TOTAL, _LARGEST_PATH = 2**62, 2**58
+_LARGEST_TOTAL = 2**62
+
+#: No sum of differences of costs on a path through all centres is larger, and prices start no farther from zero.
+LARGEST_PATH = 2**58
 
 
 def scale_costs(costs: Any) -> tuple[IntArray, int | None]:
@@ -69,7 +72,7 @@ def scale_costs(costs: Any) -> tuple[IntArray, int | None]:
 
 def largest_cost(points: int, centres: int) -> int:
     """Return the largest absolute integer cost that the rule allows."""
-    return min(_LARGEST_TOTAL // max(1, points), _LARGEST_PATH // (2 * (centres + 2)))
+    return min(_LARGEST_TOTAL // max(1, points), LARGEST_PATH // (2 * (centres + 2)))
 
 
 def exponent_below(largest: float, most: int) -> int:
