@@ -1,0 +1,115 @@
+"""One level of a balanced assignment: some of the points, labelled under given prices, then settled exactly."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lbopt.kernels.assignment.labelling import label_cheapest, total_cost
+from lbopt.kernels.assignment.moves import list_first
+from lbopt.kernels.assignment.paths import settle
+from lbopt.kernels.assignment.terms import DONE, OPEN, Centres, Moves, Points
+from lbopt.model.integers import IntArray
+
+#: Steps between two looks at the keyboard, a fraction of a second.
+_STEPS = 1 << 24
+
+#: Lists are so many times the square root of points per centre long.
+_LENGTH = 1.0
+
+#: The first slack: among so many margins the one that so many points a path undercut, at most such a share of all. Half
+#: or twice as many make no difference to speak of, and nor does half or twice the length of the lists.
+_SAMPLE, _MOVES, _MOST_SHARE = 1024, 16, 0.5
+
+
+class Level:
+    """The points in `rows`, all at their cheapest centres under `prices` to begin with."""
+
+    def __init__(self, costs: IntArray, rows: IntArray, lower: IntArray, upper: IntArray, prices: IntArray) -> None:
+        centres = upper.size
+        start = np.where(lower == 0, np.maximum(prices, 0), prices)
+        held = np.empty(centres, dtype=np.int64)
+        self._margin = np.empty(rows.size, dtype=np.int64)
+        self._points = Points(costs=costs, rows=rows, labels=np.empty(rows.size, dtype=np.int32))
+        label_cheapest(self._points, start, upper, held, self._margin)
+        flow = np.where(start > 0, upper, np.where(start < 0, lower, np.clip(held, lower, upper)))
+        excess = np.append(held - flow, flow.sum() - rows.size)
+        self._centres = Centres(
+            lower=np.array(lower),
+            upper=np.array(upper),
+            flow=flow,
+            excess=excess,
+            price=np.append(start, 0),
+            distance=np.empty(centres + 1, dtype=np.int64),
+            before=np.zeros(centres + 1, dtype=np.int64),
+            ahead=np.empty(centres + 1, dtype=np.int64),
+            scanned=np.empty(centres + 1, dtype=np.int64),
+            settled=np.empty(centres + 1, dtype=np.int64),
+        )
+
+    @property
+    def paths_left(self) -> int:
+        """How many units are where they should not be."""
+        return int(np.maximum(self._centres.excess, 0).sum())
+
+    @property
+    def nearly_done(self) -> bool:
+        """Whether coarser levels would leave as many paths to find."""
+        return self.paths_left**2 <= self._points.rows.size * self._centres.flow.size
+
+    def settle(self) -> IntArray:
+        """Find the optimum of this level, and return its prices."""
+        if self.paths_left == 0:
+            return self.prices()
+        moves = self._no_moves()
+        list_first(self._points, moves, self._centres.price)
+        while (ended := settle(self._points, self._centres, moves, _STEPS)) == OPEN:
+            pass  # here Ctrl-C is heard
+        assert ended == DONE, "checked bounds leave a way for every point"
+        return self.prices()
+
+    def labels(self) -> IntArray:
+        """(n,) the centre of each point."""
+        return self._points.labels.astype(np.int64)
+
+    def prices(self) -> IntArray:
+        """(K,) prices, zero at centres that are neither full nor at their lower bound."""
+        price: IntArray = self._centres.price
+        above: IntArray = price[:-1] - price[-1]
+        return above
+
+    def counts(self) -> IntArray:
+        """(K,) points at each centre."""
+        return np.bincount(self._points.labels, minlength=self._centres.flow.size)
+
+    def total(self) -> int:
+        """Sum of the costs."""
+        return int(total_cost(self._points))
+
+    def _no_moves(self) -> Moves:
+        points, centres = self._points.rows.size, self._centres.flow.size
+        length = max(1, round(_LENGTH * math.sqrt(points / centres)))
+        pairs = (centres, centres)
+        return Moves(
+            nearest=np.empty(pairs, dtype=np.int32),
+            least=np.empty(pairs, dtype=np.int64),
+            bound=np.empty(pairs, dtype=np.int64),
+            first=np.empty(pairs, dtype=np.int32),
+            stop=np.empty(pairs, dtype=np.int32),
+            point=np.empty((*pairs, length), dtype=np.int32),
+            difference=np.empty((*pairs, length), dtype=np.int64),
+            slack=np.full(centres, self._slack(), dtype=np.int64),
+            since=np.empty(centres, dtype=np.int64),
+            margin=self._margin,
+            origin=self._centres.price[:-1].copy(),
+        )
+
+    def _slack(self) -> int:
+        """Return a margin that so many points undercut as are likely to move."""
+        points, centres = self._points.rows.size, self._centres.flow.size
+        if centres == 1 or points == 0:
+            return 0
+        seen = self._margin[:: -(-points // _SAMPLE)]
+        share = min(_MOST_SHARE, _MOVES * self.paths_left / points)
+        return int(np.sort(seen)[int(share * (seen.size - 1))])

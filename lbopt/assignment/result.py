@@ -1,0 +1,127 @@
+"""An assignment with the prices that prove it, and the check of that proof, which uses NumPy integers alone.
+
+Proof. Let x be any assignment within the bounds, n_k its counts, m_k those of the one given, pi the prices. As every
+point of the one given is at its cheapest centre under the prices, sum c[i, x(i)] + sum_k n_k pi_k is no less than its
+cost + sum_k m_k pi_k. And sum_k (n_k - m_k) pi_k <= 0: a positive price is charged only where m_k is the capacity,
+a negative one only where it is the lower bound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import CertificateError
+from lbopt.model.integers import IntArray
+
+#: Rows that are looked at together.
+_BLOCK_ENTRIES = 1 << 22
+
+#: Prices and costs beyond this would not be safe to add.
+_LARGEST = 1 << 61
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BalancedAssignment:
+    """Points at centres at least total cost. All arrays are read-only.
+
+    Attributes
+    ----------
+    labels
+        (N,) int64, the centre of each point.
+    cost
+        Total in the unit of the costs.
+    prices
+        (K,) float64, in the same unit: what one point more would save at a full centre (negative: what one point fewer
+        would save at one that is held at its lower bound). Not unique as a rule.
+    scaled_cost, scaled_prices
+        The same in exact integers, in units of 2**-exponent.
+    exponent
+        Of the scale of the costs (`scale_costs`); None where they were integers.
+    capacity, lower
+        (K,) int64, the bounds that were asked for.
+    """
+
+    labels: IntArray
+    cost: float
+    prices: NDArray[np.float64]
+    scaled_cost: int
+    scaled_prices: IntArray
+    exponent: int | None
+    capacity: IntArray
+    lower: IntArray
+
+    @property
+    def counts(self) -> IntArray:
+        """(K,) points at each centre."""
+        return np.bincount(self.labels, minlength=self.capacity.size).astype(np.int64)
+
+    @property
+    def rounding(self) -> float:
+        """By how much, at most, the real total of these labels exceeds the least one; 0 for integer costs."""
+        return 0.0 if self.exponent is None else math.ldexp(self.labels.size, -self.exponent)
+
+    def check(self, costs: Any) -> None:
+        """Check against the costs that labels, prices and total prove each other, in exact integers.
+
+        Raises
+        ------
+        CertificateError
+            Naming the first thing that is wrong.
+        """
+        given = np.asarray(costs)
+        points, centres = self.labels.size, self.capacity.size
+        if self.exponent is None and given.dtype.kind not in "biu":
+            raise CertificateError(f"the assignment is of integer costs; these are {given.dtype}")
+        if given.shape != (points, centres):
+            raise CertificateError(
+                f"the assignment is of {points} points and {centres} centres; costs are {given.shape}"
+            )
+        if points and not 0 <= int(self.labels.min()) <= int(self.labels.max()) < centres:
+            raise CertificateError(
+                f"labels must be 0..{centres - 1}; they are {self.labels.min()}..{self.labels.max()}"
+            )
+        self._check_prices()
+        total = 0
+        block = max(1, _BLOCK_ENTRIES // centres)
+        for start in range(0, points, block):
+            total += self._check_rows(start, given[start : start + block])
+        if total != self.scaled_cost:
+            raise CertificateError(f"the labels cost {total}; the assignment says {self.scaled_cost}")
+
+    def _check_prices(self) -> None:
+        for k, (count, price) in enumerate(zip(self.counts.tolist(), self.scaled_prices.tolist(), strict=True)):
+            low, high = int(self.lower[k]), int(self.capacity[k])
+            if not low <= count <= high:
+                raise CertificateError(f"centre {k} holds {count} points; its bounds are {low} and {high}")
+            if abs(price) > _LARGEST:
+                raise CertificateError(f"the price of centre {k} is {price}; expected at most 2**61 in size")
+            if price > 0 and count < high:
+                raise CertificateError(f"centre {k} holds {count} of {high} points and yet has the price {price} > 0")
+            if price < 0 and count > low:
+                raise CertificateError(
+                    f"centre {k} holds {count} points, at least {low}, and yet has the price {price} < 0"
+                )
+
+    def _check_rows(self, start: int, given: NDArray[Any]) -> int:
+        """Check that each of these points is at its cheapest centre, and return what they cost."""
+        scaled = given if self.exponent is None else np.rint(np.ldexp(given.astype(np.float64), self.exponent))
+        if not ((scaled >= -_LARGEST) & (scaled <= _LARGEST)).all():  # NaN is neither
+            raise CertificateError(
+                f"a cost of points {start}..{start + len(given) - 1} is beyond the scale 2**{self.exponent}"
+            )
+        integers = scaled.astype(np.int64)
+        here = self.labels[start : start + len(given), None]
+        priced = integers + self.scaled_prices
+        gap = np.take_along_axis(priced, here, 1)[:, 0] - priced.min(axis=1)
+        if gap.any():
+            i = int(np.flatnonzero(gap)[0])
+            raise CertificateError(
+                f"point {start + i} is at centre {here[i, 0]}; under the prices centre {priced[i].argmin()} "
+                f"is cheaper by {gap[i]}"
+            )
+        return int(np.take_along_axis(integers, here, 1).sum(dtype=object))

@@ -1,0 +1,1 @@
+"""Compiled parts of balanced assignment: successive shortest paths between centres, over exact integer costs."""

@@ -1,0 +1,137 @@
+"""The cheapest moves from one centre to another, kept as points come and go.
+
+The arc from k to l is as long as the least of costs[i, l] - costs[i, k] over the points at k. Prices do not enter into
+this order, so it is worth keeping. Of each pair those points are listed, r at most, whose difference is less than a
+bound: the length at which the move would have the reduced length slack[k] at the prices of that day. So points far from
+the border between two centres are passed over with one comparison. A point that leaves is struck out only when it comes
+to the head of a list, and one that arrives goes into the lists whose bound it undercuts.
+
+A list that is empty says that the arc is no shorter than its bound. If a shortest path should lead over it, the lists
+of k are made anew with more slack; likewise before a rise of the price of k uses up half of the slack. That takes one
+look at all labels and at the costs of the points at k; as there are n / K of these, both looks take about as long.
+"""
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.assignment.terms import FAR, UNREACHED, Moves, Points
+from lbopt.kernels.compile import kernel
+
+#: No difference of costs comes near this.
+_ABOVE_ALL = 1 << 59
+
+
+@kernel
+def list_first(points: Points, moves: Moves, price: Ints) -> None:
+    """Make the lists of all centres in one pass; points whose margin is no less than the slack have nothing to list."""
+    costs, rows, labels = points.costs, points.rows, points.labels
+    K = costs.shape[1]
+    for k in range(K):
+        _clear(moves, price, k)
+    for p in range(labels.size):
+        k = labels[p]
+        if moves.margin[p] < moves.slack[k]:
+            _list_point(moves, costs[rows[p]], k, p)
+    for k in range(K):
+        _head(moves, k)
+
+
+@kernel
+def list_again(points: Points, moves: Moves, price: Ints, k: int) -> None:
+    """Make the lists of centre k anew, with twice the slack."""
+    costs, rows, labels = points.costs, points.rows, points.labels
+    moves.slack[k] = min(2 * moves.slack[k] + 1, UNREACHED)
+    _clear(moves, price, k)
+    # prices never fall, so the margin of a point shrinks by no more than the price of its centre has risen
+    narrow = moves.slack[k] + price[k] - moves.origin[k]
+    for p in range(labels.size):
+        if labels[p] == k and moves.margin[p] < narrow:
+            _list_point(moves, costs[rows[p]], k, p)
+    _head(moves, k)
+
+
+@kernel
+def _clear(moves: Moves, price: Ints, k: int) -> None:
+    """Empty the lists of centre k, and set their bounds."""
+    first, stop, bound = moves.first[k], moves.stop[k], moves.bound[k]
+    slack = moves.slack[k]
+    moves.since[k] = price[k]
+    for j in range(bound.size):
+        first[j] = stop[j] = 0
+        bound[j] = price[k] - price[j] + slack
+        if bound[j] >= _ABOVE_ALL:
+            bound[j] = FAR
+    bound[k] = -FAR  # nothing is listed for staying
+
+
+@kernel
+def _list_point(moves: Moves, row: Ints, k: int, p: int) -> None:
+    """Put a point at k, whose costs are `row`, into the lists whose bounds it undercuts."""
+    bound, own = moves.bound[k], row[k]
+    for j in range(bound.size):
+        if row[j] - own < bound[j]:
+            _insert(moves, k, j, row[j] - own, p)
+
+
+@kernel
+def _head(moves: Moves, k: int) -> None:
+    """Set the nearest point of every list of centre k."""
+    for j in range(moves.bound.shape[1]):
+        if moves.stop[k, j] > 0:
+            moves.nearest[k, j], moves.least[k, j] = moves.point[k, j, 0], moves.difference[k, j, 0]
+        else:
+            moves.nearest[k, j], moves.least[k, j] = -1, moves.bound[k, j]
+    moves.least[k, k] = FAR
+
+
+@kernel
+def _insert(moves: Moves, k: int, j: int, difference: int, p: int) -> None:
+    """Put a point into the list of a pair, whose bound it undercuts; a full list loses its last point for it."""
+    listed, value = moves.point[k, j], moves.difference[k, j]
+    first, stop = moves.first[k, j], moves.stop[k, j]
+    if stop == listed.size:
+        if first > 0:
+            for q in range(first, stop):
+                listed[q - first], value[q - first] = listed[q], value[q]
+            stop -= first
+            first = 0
+        else:
+            stop -= 1
+            moves.bound[k, j] = max(difference, value[stop])
+            if difference >= value[stop]:
+                return
+    at = stop
+    while at > first and value[at - 1] > difference:
+        listed[at], value[at] = listed[at - 1], value[at - 1]
+        at -= 1
+    listed[at], value[at] = p, difference
+    moves.first[k, j], moves.stop[k, j] = first, stop + 1
+
+
+@kernel
+def strike(points: Points, moves: Moves, k: int, p: int) -> None:
+    """Take note that point p has left centre k; its label has changed already."""
+    nearest = moves.nearest[k]
+    for j in range(nearest.size):
+        if nearest[j] != p:
+            continue
+        at, stop = moves.first[k, j], moves.stop[k, j]
+        while at < stop and points.labels[moves.point[k, j, at]] != k:
+            at += 1
+        moves.first[k, j] = at
+        if at < stop:
+            nearest[j], moves.least[k, j] = moves.point[k, j, at], moves.difference[k, j, at]
+        else:
+            nearest[j], moves.least[k, j] = -1, moves.bound[k, j]
+
+
+@kernel
+def enter(points: Points, moves: Moves, k: int, p: int) -> None:
+    """Take note that point p has come to centre k."""
+    moves.margin[p] = 0
+    row = points.costs[points.rows[p]]
+    bound, own = moves.bound[k], row[k]
+    for j in range(bound.size):
+        difference = row[j] - own
+        if difference < bound[j]:
+            _insert(moves, k, j, difference, p)
+            if difference < moves.least[k, j]:
+                moves.nearest[k, j], moves.least[k, j] = p, difference

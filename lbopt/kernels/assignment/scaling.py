@@ -1,0 +1,31 @@
+"""Real costs to integers: each is multiplied by a power of two, which is exact, and rounded to the nearest integer.
+
+A power may leave the range of float64 where the product does not, so it comes as two factors, each near its root. Both
+loops become vector code: float64 numbers without their signs are in the order of their bits, NaN above infinity, so the
+largest can be found among integers, whose order no NaN breaks.
+"""
+
+import numpy as np
+
+from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.compile import kernel
+
+_ALL_BUT_SIGN = (1 << 63) - 1
+
+
+@kernel
+def largest_size(bits: Ints) -> int:
+    """Return the bits of the largest absolute value; `bits` are those of float64 numbers, one after the other."""
+    largest = 0
+    for i in range(bits.size):
+        largest = max(largest, bits[i] & _ALL_BUT_SIGN)
+    return largest
+
+
+@kernel
+def scaled(costs: Floats, factor: float, factor_too: float) -> Ints:
+    """Return round(costs * factor * factor_too), halves to even, of a one-dimensional array."""
+    out = np.empty(costs.size, dtype=np.int64)
+    for i in range(costs.size):
+        out[i] = np.int64(np.rint(costs[i] * factor * factor_too))
+    return out

@@ -1,0 +1,130 @@
+"""Lists of moves between centres against a look at all points, as points come and go."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lbopt.assignment.level import Level
+from lbopt.kernels.assignment.labelling import label_cheapest, total_cost
+from lbopt.kernels.assignment.moves import enter, list_again, list_first, strike
+from lbopt.kernels.assignment.paths import settle
+from lbopt.kernels.assignment.scaling import largest_size, scaled
+from lbopt.kernels.assignment.terms import DONE, FAR, OPEN, Moves, Points
+
+
+def no_moves(price: np.ndarray, margin: np.ndarray, length: int, slack: int) -> Moves:
+    centres = price.size
+    pairs = (centres, centres)
+    return Moves(
+        nearest=np.empty(pairs, dtype=np.int32),
+        least=np.empty(pairs, dtype=np.int64),
+        bound=np.empty(pairs, dtype=np.int64),
+        first=np.empty(pairs, dtype=np.int32),
+        stop=np.empty(pairs, dtype=np.int32),
+        point=np.empty((*pairs, length), dtype=np.int32),
+        difference=np.empty((*pairs, length), dtype=np.int64),
+        slack=np.full(centres, slack, dtype=np.int64),
+        since=np.empty(centres, dtype=np.int64),
+        margin=margin,
+        origin=price.copy(),
+    )
+
+
+def check_lists(points: Points, moves: Moves) -> None:
+    """What is known is right, and what is not known is bounded rightly."""
+    rows, centres = points.costs[points.rows], points.costs.shape[1]
+    for k in range(centres):
+        assert moves.least[k, k] == FAR
+        for j in set(range(centres)) - {k}:
+            there = np.flatnonzero(points.labels == k)
+            least = min((rows[there, j] - rows[there, k]).tolist(), default=FAR)
+            nearest = moves.nearest[k, j]
+            if nearest >= 0:
+                assert points.labels[nearest] == k
+                assert moves.least[k, j] == rows[nearest, j] - rows[nearest, k] == least
+            else:
+                assert moves.least[k, j] == moves.bound[k, j] <= least
+
+
+@given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from((0, 3, 20, 1 << 60)), st.sampled_from((4, 30)))
+def test_lists_stay_right_as_points_come_and_go(seed, length, slack, highest):
+    rng = np.random.default_rng(seed)
+    centres, count = int(rng.integers(2, 5)), int(rng.integers(1, 15))
+    rows = np.sort(rng.choice(20, count, replace=False))
+    costs = rng.integers(0, highest, (20, centres))
+    points = Points(costs=costs, rows=rows, labels=np.empty(count, dtype=np.int32))
+    price, margin = rng.integers(0, highest, centres), np.empty(count, dtype=np.int64)
+    label_cheapest(points, price, np.full(centres, count), np.empty(centres, dtype=np.int64), margin)
+    moves = no_moves(price, margin, length, slack)
+    list_first(points, moves, price)
+    check_lists(points, moves)
+    for _ in range(30):
+        p, j = int(rng.integers(count)), int(rng.integers(centres))
+        k = int(points.labels[p])
+        if rng.random() < 0.2:
+            price += rng.integers(0, 3, centres)
+            list_again(points, moves, price, k)
+        elif j != k:
+            points.labels[p] = j
+            strike(points, moves, k, p)
+            enter(points, moves, j, p)
+        check_lists(points, moves)
+
+
+@given(st.integers(0, 10**6))
+def test_labels_and_margins(seed):
+    rng = np.random.default_rng(seed)
+    costs, price = rng.integers(-5, 5, (12, 4)), rng.integers(-5, 5, 4)
+    upper, held, margin = rng.integers(0, 5, 4), np.empty(4, dtype=np.int64), np.empty(12, dtype=np.int64)
+    points = Points(costs=costs, rows=np.arange(12), labels=np.empty(12, dtype=np.int32))
+    label_cheapest(points, price, upper, held, margin)
+    priced = costs + price
+    assert (priced[np.arange(12), points.labels] == priced.min(axis=1)).all()
+    assert (margin == np.sort(priced, axis=1)[:, 1] - priced.min(axis=1)).all()
+    assert (held == np.bincount(points.labels, minlength=4)).all()
+    assert total_cost(points) == costs[np.arange(12), points.labels].sum()
+    for p in range(12):  # a full centre is taken only where no other of the cheapest has room
+        before = np.bincount(points.labels[:p], minlength=4)
+        cheapest = np.flatnonzero(priced[p] == priced[p].min())
+        if before[points.labels[p]] >= upper[points.labels[p]]:
+            assert (before[cheapest] >= upper[cheapest]).all()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 40))
+def test_settling_in_small_steps_comes_to_the_same(seed, limit):
+    """The search may stop after any path; prices and labels fit each other at every stop."""
+    rng = np.random.default_rng(seed)
+    costs = rng.integers(0, 50, (25, 5))
+    upper = np.full(5, 5)
+    level = Level(costs, np.arange(25), np.zeros(5, dtype=np.int64), upper, np.zeros(5, dtype=np.int64))
+    points, centres = level._points, level._centres
+    moves = no_moves(centres.price[:-1], level._margin, 2, 3)
+    list_first(points, moves, centres.price)
+    while settle(points, centres, moves, limit) == OPEN:
+        check_lists(points, moves)
+        priced = costs + centres.price[:-1]
+        assert (priced[np.arange(25), points.labels] == priced.min(axis=1)).all()
+        held = np.bincount(points.labels, minlength=5)
+        assert (centres.excess[:-1] == held - centres.flow).all()
+        assert centres.excess[-1] == centres.flow.sum() - 25
+    assert settle(points, centres, moves, limit) == DONE
+    assert (np.bincount(points.labels, minlength=5) == 5).all()
+    whole = Level(costs, np.arange(25), np.zeros(5, dtype=np.int64), upper, np.zeros(5, dtype=np.int64))
+    whole.settle()
+    assert whole.total() == level.total()
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1))
+def test_the_largest_size_shows_what_is_not_finite(values):
+    costs = np.array(values)
+    largest = np.int64(largest_size(costs.view(np.int64))).view(np.float64)
+    if np.isfinite(costs).all():
+        assert largest == np.abs(costs).max()
+    else:
+        assert not np.isfinite(largest)
+
+
+def test_scaling_in_two_factors_rounds_once():
+    costs = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 1e-300])
+    assert scaled(costs, 1.0, 1.0).tolist() == [0, 2, 2, 0, -2, 0]
+    assert scaled(costs * 2.0**-600, 2.0**300, 2.0**300).tolist() == [0, 2, 2, 0, -2, 0]
