@@ -1,7 +1,8 @@
 """Balanced assignment: N points to K centres of limited room at least total cost, exactly, and prices that prove it."""
 
 from lbopt.assignment.balanced import balanced_assignment
+from lbopt.assignment.k_means import BalancedKMeans
 from lbopt.assignment.result import BalancedAssignment
 from lbopt.assignment.scale import scale_costs
 
-__all__ = ["BalancedAssignment", "balanced_assignment", "scale_costs"]
+__all__ = ["BalancedAssignment", "BalancedKMeans", "balanced_assignment", "scale_costs"]
