@@ -1,0 +1,114 @@
+"""Greedy forward selection of layers by rank correlation, exactly, without ranking most of the candidates.
+
+In each step every layer that is not yet chosen is tried. Its distances
+
+    d(i, j) = 1 - sum of G_l(i, j) / sqrt(sum of q_l(i) * sum of q_l(j))
+
+cost one pass over the pairs, since the sums over chosen layers are kept; a bracket of its correlation costs another.
+Only candidates whose upper end reaches the best correlation found so far are ranked, from the highest upper end
+downwards. The choice is that of ranking them all: the greatest correlation, and of equal ones the lowest layer.
+
+Source: ELDR (arXiv 2607.00466), section on the layer mask.
+"""
+
+import numpy as np
+
+from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.locality.ranks import bracket, correlation
+
+#: Distances are whole multiples of 1e-12.
+UNITS = 1e12
+#: Bins of a bracket, which must stay in the nearest cache, and of a ranking, which should hold few values each.
+COARSE, FINE = 2048, 16384
+
+
+@kernel
+def forward_selection(
+    products: Floats, squares: Floats, pairs: Ints, fixed: Floats, order: Ints, curve: Floats
+) -> int:
+    """Write the order in which layers are chosen, and the correlation after each; returns how many rankings it took.
+
+    Parameters
+    ----------
+    products, squares
+        float64 (L, P) and (L, N), as `pair_products` writes them.
+    pairs
+        int64 (P, 2).
+    fixed
+        float64 (P,), doubled centred ranks of the target distances, not all 0.
+    order, curve
+        int64 (L,) and float64 (L,), written.
+    """
+    L, P = products.shape
+    N = squares.shape[1]
+    fixed_squares = 0.0
+    for p in range(P):
+        fixed_squares += fixed[p] * fixed[p]
+    product, square, inverse = np.zeros(P), np.zeros(N), np.empty(N)
+    values, ordered, partner = np.empty(P), np.empty(P), np.empty(P)
+    number, total, starts = np.empty(COARSE), np.empty(COARSE), np.empty(FINE + 1, np.int64)
+    lower, upper, chosen = np.empty(L), np.empty(L), np.zeros(L, np.bool_)
+    low, high = 0.0, UNITS
+    rankings = 0
+    for step in range(L):
+        width = max(high - low, 1.0)
+        for layer in range(L):
+            lower[layer] = upper[layer] = -2.0
+            if not chosen[layer]:
+                distances(product, square, products[layer], squares[layer], pairs, inverse, values)
+                lower[layer], upper[layer] = bracket(
+                    values, fixed, fixed_squares, low, COARSE / width, number, total
+                )
+        best, at = -2.0, -1
+        certain = lower.max()
+        while True:
+            candidate = int(np.argmax(upper))  # the lowest of equal ones
+            if upper[candidate] < max(best, certain):
+                break
+            upper[candidate] = -3.0
+            distances(product, square, products[candidate], squares[candidate], pairs, inverse, values)
+            rho = correlation(values, fixed, fixed_squares, low, FINE / width, starts, ordered, partner)
+            rankings += 1
+            if rho > best or (rho == best and candidate < at):
+                best, at = rho, candidate
+                low_next, high_next = ordered[0], ordered[P - 1]
+        low, high = low_next, high_next
+        order[step], curve[step] = at, best
+        chosen[at] = True
+        for p in range(P):
+            product[p] += products[at, p]
+        for i in range(N):
+            square[i] += squares[at, i]
+    return rankings
+
+
+@kernel
+def distances(
+    product: Floats,
+    square: Floats,
+    more_product: Floats,
+    more_square: Floats,
+    pairs: Ints,
+    inverse: Floats,
+    values: Floats,
+) -> None:
+    """Write the distances of all pairs under the chosen layers and one more, as whole multiples of 1e-12.
+
+    Parameters
+    ----------
+    product, square
+        float64 (P,) and (N,), sums over the chosen layers.
+    more_product, more_square
+        float64 (P,) and (N,), of the layer that is tried.
+    inverse
+        float64 (N,), scratch: 1 / length of each request; 0 for one without mass, all of whose distances are 1.
+    values
+        float64 (P,), written.
+    """
+    for i in range(square.size):
+        mass = square[i] + more_square[i]
+        inverse[i] = 1.0 / np.sqrt(mass) if mass > 0.0 else 0.0
+    for p in range(values.size):
+        cosine = (product[p] + more_product[p]) * (inverse[pairs[p, 0]] * inverse[pairs[p, 1]])
+        values[p] = np.rint((1.0 - cosine) * UNITS)

@@ -1,0 +1,132 @@
+"""Average ranks of distances, and what they multiply to with fixed ranks: exactly, and as a bracket that is cheaper.
+
+Ranks are taken twice and about their mean, r = 2 rank - (P + 1): whole numbers, also where ties share a rank. Sums of
+products stay below 2^53 for P <= 100,000 and so are exact in float64.
+
+Exactly: values fall into bins by a monotone map, bins are laid out one after the other, and each is sorted by itself;
+with a few values a bin that is linear in P. The bracket (`bracket`) stops at the bins: with m values in a bin, and every
+one of them given the bin's mean rank, the true sum of products differs by at most
+sqrt(W * (T - sum of s_b^2 / m_b)), W the sum of m (m^2 - 1) / 3 over bins, T the sum of squares of the fixed ranks and s
+their sum in each bin: Cauchy and Schwarz, first within bins, then over them.
+"""
+
+import numpy as np
+
+from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.compile import kernel
+
+#: Longer bins are sorted by a library, shorter ones by insertion.
+SHORT = 24
+
+
+@kernel
+def bin_of(value: float, low: float, scale: float, bins: int) -> int:
+    """Return the bin of `value`, the same or a later one for a greater value."""
+    return int(min(max((value - low) * scale, 0.0), bins - 1.0))
+
+
+@kernel
+def bracket(
+    values: Floats, fixed: Floats, fixed_squares: float, low: float, scale: float, number: Floats, total: Floats
+) -> tuple[float, float]:
+    """Return bounds of the rank correlation of `values` with `fixed`.
+
+    Parameters
+    ----------
+    values
+        float64 (P,).
+    fixed, fixed_squares
+        float64 (P,), doubled centred ranks, and their sum of squares, > 0.
+    low, scale
+        The map of values to bins.
+    number, total
+        float64 (bins,), scratch.
+    """
+    P, bins = values.size, number.size
+    number[:] = 0.0
+    total[:] = 0.0
+    for p in range(P):
+        b = bin_of(values[p], low, scale, bins)
+        number[b] += 1.0
+        total[b] += fixed[p]
+    product, within, between, before = 0.0, 0.0, 0.0, 0.0
+    for b in range(bins):
+        m = number[b]
+        if m > 0.0:
+            product += (2.0 * before + m - P) * total[b]
+            within += m * (m * m - 1.0) / 3.0
+            between += total[b] * total[b] / m
+            before += m
+    most = P * (float(P) * P - 1.0) / 3.0
+    slack = np.sqrt(within * max(fixed_squares - between, 0.0))
+    least, greatest = product - slack, product + slack
+    narrow, wide = np.sqrt(max(most - within, 0.0) * fixed_squares), np.sqrt(most * fixed_squares)
+    # the spread of the values lies between narrow and wide: which of them is farther out depends on the sign
+    lower = least / (wide if least >= 0.0 else narrow) if narrow > 0.0 else -1.0
+    upper = greatest / (narrow if greatest >= 0.0 else wide) if narrow > 0.0 else 1.0
+    return lower - 1e-12, upper + 1e-12
+
+
+@kernel
+def correlation(
+    values: Floats,
+    fixed: Floats,
+    fixed_squares: float,
+    low: float,
+    scale: float,
+    starts: Ints,
+    ordered: Floats,
+    partner: Floats,
+) -> float:
+    """Return the rank correlation of `values` with `fixed`; 0 where all values are equal.
+
+    Parameters are those of `bracket`; `starts` int64 (bins + 1,), `ordered` and `partner` float64 (P,) are scratch.
+    `ordered` is left with the values in ascending order.
+    """
+    P, bins = values.size, starts.size - 1
+    starts[:] = 0
+    for p in range(P):
+        starts[bin_of(values[p], low, scale, bins) + 1] += 1
+    for b in range(bins):
+        starts[b + 1] += starts[b]
+    for p in range(P):
+        b = bin_of(values[p], low, scale, bins)
+        at = starts[b]
+        starts[b] = at + 1
+        ordered[at] = values[p]
+        partner[at] = fixed[p]
+    begin = 0
+    for b in range(bins):  # starts[b] is now the end of bin b
+        end = starts[b]
+        if end - begin > SHORT:
+            by = np.argsort(ordered[begin:end])
+            ordered[begin:end] = ordered[begin:end][by]
+            partner[begin:end] = partner[begin:end][by]
+        else:
+            _insertion_sort(ordered, partner, begin, end)
+        begin = end
+    product, squares = 0.0, 0.0
+    begin = 0
+    while begin < P:
+        end, partners = begin + 1, partner[begin]
+        while end < P and ordered[end] == ordered[begin]:
+            partners += partner[end]
+            end += 1
+        rank = float(begin + end - P)
+        product += rank * partners
+        squares += rank * rank * (end - begin)
+        begin = end
+    return product / np.sqrt(squares * fixed_squares) if squares > 0.0 else 0.0
+
+
+@kernel
+def _insertion_sort(ordered: Floats, partner: Floats, begin: int, end: int) -> None:
+    for p in range(begin + 1, end):
+        value, other = ordered[p], partner[p]
+        q = p
+        while q > begin and ordered[q - 1] > value:
+            ordered[q] = ordered[q - 1]
+            partner[q] = partner[q - 1]
+            q -= 1
+        ordered[q] = value
+        partner[q] = other
