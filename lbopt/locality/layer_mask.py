@@ -79,7 +79,9 @@ def fit_layer_mask(cells: ArrayLike, decode: ArrayLike, pairs: Ints) -> LayerMas
     if len(pairs) > MOST_PAIRS_RANKED:
         raise InputError(f"rho is to be taken over {len(pairs)} pairs; expected at most {MOST_PAIRS_RANKED}")
     if not cube.any():
-        raise InputError(f"all {cube.shape[0]} signatures are zero; expected counts on experts that not all requests use")
+        raise InputError(
+            f"all {cube.shape[0]} signatures are zero; expected counts on experts that not all requests use"
+        )
     pairs = np.ascontiguousarray(pairs, dtype=np.int64)
     fixed = _target_ranks(activation, pairs)
     products, squares = _products(cube, pairs)

@@ -83,7 +83,9 @@ def signature_quality(rows: ArrayLike, decode: ArrayLike, pairs: Ints) -> float:
     table, activation = np.asarray(rows, dtype=np.float64), np.asarray(decode, dtype=np.float64)
     check_pairs(pairs, table.shape[0], activation.shape[0])
     if not table.any():
-        raise InputError(f"all {table.shape[0]} signatures are zero; expected counts on experts that not all requests use")
+        raise InputError(
+            f"all {table.shape[0]} signatures are zero; expected counts on experts that not all requests use"
+        )
     return rank_correlation(cosine_distances(table, pairs), cosine_distances(activation, pairs))
 
 

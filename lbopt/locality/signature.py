@@ -126,9 +126,7 @@ def check_layers(layers: ArrayLike, num_layers: int) -> NDArray[np.intp]:
     if kept.dtype.kind not in "iu":
         raise InputError(f"the layer mask is of type {kept.dtype}; expected the numbers of the kept layers")
     if not 0 <= kept.min() <= kept.max() < num_layers or np.unique(kept).size != kept.size:
-        raise InputError(
-            f"the layer mask is {kept.tolist()}; expected different numbers from 0 to {num_layers - 1}"
-        )
+        raise InputError(f"the layer mask is {kept.tolist()}; expected different numbers from 0 to {num_layers - 1}")
     return kept.astype(np.intp)
 
 

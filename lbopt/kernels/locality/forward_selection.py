@@ -5,8 +5,8 @@ In each step every layer that is not yet chosen is tried. Its distances
     d(i, j) = 1 - sum of G_l(i, j) / sqrt(sum of q_l(i) * sum of q_l(j))
 
 cost one pass over the pairs, since the sums over chosen layers are kept; a bracket of its correlation costs another.
-Only candidates whose upper end reaches the best correlation found so far are ranked, from the highest upper end
-downwards. The choice is that of ranking them all: the greatest correlation, and of equal ones the lowest layer.
+Only candidates whose upper end reaches the best correlation found so far are looked at again, from the highest upper
+end downwards: first in finer bins, then by ranking. The choice is that of ranking them all: the greatest correlation, and of equal ones the lowest layer.
 
 Source: ELDR (arXiv 2607.00466), section on the layer mask.
 """
@@ -15,18 +15,16 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.locality.ranks import bracket, correlation
+from lbopt.kernels.locality.ranks import bracket, correlation, pack
 
 #: Distances are whole multiples of 1e-12.
 UNITS = 1e12
-#: Bins of a bracket, which must stay in the nearest cache, and of a ranking, which should hold few values each.
-COARSE, FINE = 2048, 16384
+#: Bins of a first bracket, which stay in the nearest cache, and of a second one and a ranking, of a value or so each.
+COARSE, FINE = 4096, 65536
 
 
 @kernel
-def forward_selection(
-    products: Floats, squares: Floats, pairs: Ints, fixed: Floats, order: Ints, curve: Floats
-) -> int:
+def forward_selection(products: Floats, squares: Floats, pairs: Ints, fixed: Floats, order: Ints, curve: Floats) -> int:
     """Write the order in which layers are chosen, and the correlation after each; returns how many rankings it took.
 
     Parameters
@@ -47,8 +45,12 @@ def forward_selection(
         fixed_squares += fixed[p] * fixed[p]
     product, square, inverse = np.zeros(P), np.zeros(N), np.empty(N)
     values, ordered, partner = np.empty(P), np.empty(P), np.empty(P)
-    number, total, starts = np.empty(COARSE), np.empty(COARSE), np.empty(FINE + 1, np.int64)
-    lower, upper, chosen = np.empty(L), np.empty(L), np.zeros(L, np.bool_)
+    coarse, fine, starts = np.empty(COARSE, np.int64), np.empty(FINE, np.int64), np.empty(FINE + 1, np.int64)
+    places = np.empty(P, np.int32)
+    packed = pack(fixed)
+    first, second = pairs[:, 0].copy(), pairs[:, 1].copy()
+    lower, upper = np.empty(L), np.empty(L)
+    chosen, refined = np.zeros(L, np.bool_), np.empty(L, np.bool_)
     low, high = 0.0, UNITS
     rankings = 0
     for step in range(L):
@@ -56,18 +58,22 @@ def forward_selection(
         for layer in range(L):
             lower[layer] = upper[layer] = -2.0
             if not chosen[layer]:
-                distances(product, square, products[layer], squares[layer], pairs, inverse, values)
-                lower[layer], upper[layer] = bracket(
-                    values, fixed, fixed_squares, low, COARSE / width, number, total
-                )
+                distances(product, square, products[layer], squares[layer], first, second, inverse, values)
+                lower[layer], upper[layer] = bracket(values, packed, fixed_squares, low, COARSE / width, coarse, places)
         best, at = -2.0, -1
         certain = lower.max()
+        refined[:] = False
         while True:
             candidate = int(np.argmax(upper))  # the lowest of equal ones
             if upper[candidate] < max(best, certain):
                 break
+            distances(product, square, products[candidate], squares[candidate], first, second, inverse, values)
+            if not refined[candidate]:
+                refined[candidate] = True
+                least, upper[candidate] = bracket(values, packed, fixed_squares, low, FINE / width, fine, places)
+                certain = max(certain, least)
+                continue
             upper[candidate] = -3.0
-            distances(product, square, products[candidate], squares[candidate], pairs, inverse, values)
             rho = correlation(values, fixed, fixed_squares, low, FINE / width, starts, ordered, partner)
             rankings += 1
             if rho > best or (rho == best and candidate < at):
@@ -89,7 +95,8 @@ def distances(
     square: Floats,
     more_product: Floats,
     more_square: Floats,
-    pairs: Ints,
+    first: Ints,
+    second: Ints,
     inverse: Floats,
     values: Floats,
 ) -> None:
@@ -101,6 +108,8 @@ def distances(
         float64 (P,) and (N,), sums over the chosen layers.
     more_product, more_square
         float64 (P,) and (N,), of the layer that is tried.
+    first, second
+        int64 (P,), the requests of each pair.
     inverse
         float64 (N,), scratch: 1 / length of each request; 0 for one without mass, all of whose distances are 1.
     values
@@ -110,5 +119,5 @@ def distances(
         mass = square[i] + more_square[i]
         inverse[i] = 1.0 / np.sqrt(mass) if mass > 0.0 else 0.0
     for p in range(values.size):
-        cosine = (product[p] + more_product[p]) * (inverse[pairs[p, 0]] * inverse[pairs[p, 1]])
+        cosine = (product[p] + more_product[p]) * (inverse[first[p]] * inverse[second[p]])
         values[p] = np.rint((1.0 - cosine) * UNITS)

@@ -10,8 +10,8 @@ from lbopt.kernels.compile import kernel
 def pair_products(cells: Floats, pairs: Ints, products: Floats, squares: Floats) -> None:
     """Write products of pairs and of each request with itself.
 
-    A layer's rows are copied side by side, with zeros up to a multiple of eight: they stay in the cache while its pairs
-    are walked. Eight sums run side by side, because a single one could not be kept in vector registers.
+    A layer's rows are copied side by side, with zeros up to a multiple of 32: they stay in the cache while its pairs are
+    walked. Sums run side by side, because one after the other they would fill one lane of a vector register.
 
     Parameters
     ----------
@@ -23,29 +23,25 @@ def pair_products(cells: Floats, pairs: Ints, products: Floats, squares: Floats)
         float64 (L, P) and (L, N), written.
     """
     N, L, E = cells.shape
-    wide = (E + 7) // 8 * 8
-    rows = np.zeros((N, wide))
+    quarter = (E + 31) // 32 * 8
+    rows, sums = np.zeros((N, 4 * quarter)), np.empty(quarter)
     for layer in range(L):
         for i in range(N):
             for e in range(E):
                 rows[i, e] = cells[i, layer, e]
         for i in range(N):
-            squares[layer, i] = _product(rows[i], rows[i])
+            squares[layer, i] = _product(rows[i], rows[i], sums)
         for p in range(pairs.shape[0]):
-            products[layer, p] = _product(rows[pairs[p, 0]], rows[pairs[p, 1]])
+            products[layer, p] = _product(rows[pairs[p, 0]], rows[pairs[p, 1]], sums)
 
 
 @kernel
-def _product(x: Floats, y: Floats) -> float:
-    """Return the sum of x * y; the length is a multiple of eight."""
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-    for e in range(0, x.size, 8):
-        s0 += x[e] * y[e]
-        s1 += x[e + 1] * y[e + 1]
-        s2 += x[e + 2] * y[e + 2]
-        s3 += x[e + 3] * y[e + 3]
-        s4 += x[e + 4] * y[e + 4]
-        s5 += x[e + 5] * y[e + 5]
-        s6 += x[e + 6] * y[e + 6]
-        s7 += x[e + 7] * y[e + 7]
-    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+def _product(x: Floats, y: Floats, sums: Floats) -> float:
+    """Return the sum of x * y; `sums` is scratch for a quarter of it, a multiple of eight."""
+    q = sums.size
+    for e in range(q):
+        sums[e] = (x[e] * y[e] + x[e + q] * y[e + q]) + (x[e + 2 * q] * y[e + 2 * q] + x[e + 3 * q] * y[e + 3 * q])
+    for start in range(8, q, 8):
+        for e in range(8):
+            sums[e] += sums[start + e]
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))

@@ -11,12 +11,18 @@ their sum in each bin: Cauchy and Schwarz, first within bins, then over them.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 
+Places = NDArray[np.int32]
+
 #: Longer bins are sorted by a library, shorter ones by insertion.
 SHORT = 24
+#: Where the count stands in a bin's tally, above the sum.
+SHIFT = 40
+ONE = 1 << SHIFT
 
 
 @kernel
@@ -27,35 +33,38 @@ def bin_of(value: float, low: float, scale: float, bins: int) -> int:
 
 @kernel
 def bracket(
-    values: Floats, fixed: Floats, fixed_squares: float, low: float, scale: float, number: Floats, total: Floats
+    values: Floats, packed: Ints, fixed_squares: float, low: float, scale: float, tally: Ints, places: Places
 ) -> tuple[float, float]:
-    """Return bounds of the rank correlation of `values` with `fixed`.
+    """Return bounds of the rank correlation of `values` with the fixed ranks.
 
     Parameters
     ----------
     values
         float64 (P,).
-    fixed, fixed_squares
-        float64 (P,), doubled centred ranks, and their sum of squares, > 0.
+    packed
+        int64 (P,), the fixed ranks as `pack` returns them: one addition then counts a value and sums its rank.
+    fixed_squares
+        Sum of squares of the fixed ranks, > 0.
     low, scale
         The map of values to bins.
-    number, total
-        float64 (bins,), scratch.
+    tally, places
+        int64 (bins,) and int32 (P,), scratch.
     """
-    P, bins = values.size, number.size
-    number[:] = 0.0
-    total[:] = 0.0
+    P, bins = values.size, tally.size
+    tally[:] = 0
+    top = bins - 1.0
+    for p in range(P):  # apart from the next loop, because this one runs in vector registers
+        places[p] = np.int32(min(max((values[p] - low) * scale, 0.0), top))
     for p in range(P):
-        b = bin_of(values[p], low, scale, bins)
-        number[b] += 1.0
-        total[b] += fixed[p]
+        tally[places[p]] += packed[p]
     product, within, between, before = 0.0, 0.0, 0.0, 0.0
     for b in range(bins):
-        m = number[b]
-        if m > 0.0:
-            product += (2.0 * before + m - P) * total[b]
+        if tally[b] > 0:
+            m = float(tally[b] >> SHIFT)
+            total = float(tally[b] & (ONE - 1)) - m * P
+            product += (2.0 * before + m - P) * total
             within += m * (m * m - 1.0) / 3.0
-            between += total[b] * total[b] / m
+            between += total * total / m
             before += m
     most = P * (float(P) * P - 1.0) / 3.0
     slack = np.sqrt(within * max(fixed_squares - between, 0.0))
@@ -65,6 +74,15 @@ def bracket(
     lower = least / (wide if least >= 0.0 else narrow) if narrow > 0.0 else -1.0
     upper = greatest / (narrow if greatest >= 0.0 else wide) if narrow > 0.0 else 1.0
     return lower - 1e-12, upper + 1e-12
+
+
+@kernel
+def pack(fixed: Floats) -> Ints:
+    """Return 2^40 + rank + P of each fixed rank, int64 (P,): P of them sum to less than 2^40 in the lower half."""
+    packed = np.empty(fixed.size, np.int64)
+    for p in range(fixed.size):
+        packed[p] = ONE + np.int64(fixed[p]) + fixed.size
+    return packed
 
 
 @kernel
