@@ -1,7 +1,8 @@
 """Expert locality: which experts a request will use in decode, foretold from its prompt (ELDR, arXiv 2607.00466).
 
-A synthetic workload (`gate`, `domains`, `workload`), signatures of requests (`signature`), how well they foretell decode
-(`quality`), which layers to keep (`layer_mask`), and the cache that keeps them beside KV blocks (`signature_cache`).
+A synthetic workload (`gate`, `domains`, `workload`), signatures of requests (`signature`), how well they foretell
+decode (`quality`), which layers to keep (`layer_mask`), and the cache that keeps them beside KV blocks
+(`signature_cache`).
 """
 
 from lbopt.locality.domains import draw_domains, language_shares, task_shares, zipf_shares

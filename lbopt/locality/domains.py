@@ -1,8 +1,8 @@
 """Shares of traffic that belong to each domain: four tasks, or many languages of which few are common.
 
 ELDR (arXiv 2607.00466), evaluation: the task data set has 11,668 prompts of four kinds; of 14,000 WildChat prompts in
-68 languages, two languages are 75 %, four are 87.6 %. No single Zipf law meets both, so the language shares are those of
-the four, and a Zipf tail for the others.
+68 languages, two languages are 75 %, four are 87.6 %. No single Zipf law meets both, so the language shares are a table
+for the four, and a Zipf tail for the others.
 """
 
 from __future__ import annotations

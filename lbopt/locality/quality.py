@@ -93,7 +93,8 @@ def check_pairs(pairs: Ints, num_signatures: int, num_activations: int) -> None:
     """Refuse pairs of requests that are not there, and signatures and activations of different numbers of requests."""
     if num_signatures != num_activations:
         raise InputError(
-            f"there are {num_signatures} signatures and {num_activations} decode activations; expected one each a request"
+            f"there are {num_signatures} signatures and {num_activations} decode activations; "
+            "expected one of each a request"
         )
     array = np.asarray(pairs)
     if array.ndim != 2 or array.shape[1] != 2 or array.shape[0] < 2:

@@ -6,7 +6,8 @@ In each step every layer that is not yet chosen is tried. Its distances
 
 cost one pass over the pairs, since the sums over chosen layers are kept; a bracket of its correlation costs another.
 Only candidates whose upper end reaches the best correlation found so far are looked at again, from the highest upper
-end downwards: first in finer bins, then by ranking. The choice is that of ranking them all: the greatest correlation, and of equal ones the lowest layer.
+end downwards: first in finer bins, then by ranking. The choice is that of ranking them all: the greatest correlation,
+and of equal ones the lowest layer.
 
 Source: ELDR (arXiv 2607.00466), section on the layer mask.
 """

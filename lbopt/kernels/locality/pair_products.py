@@ -10,8 +10,8 @@ from lbopt.kernels.compile import kernel
 def pair_products(cells: Floats, pairs: Ints, products: Floats, squares: Floats) -> None:
     """Write products of pairs and of each request with itself.
 
-    A layer's rows are copied side by side, with zeros up to a multiple of 32: they stay in the cache while its pairs are
-    walked. Sums run side by side, because one after the other they would fill one lane of a vector register.
+    A layer's rows are copied side by side, with zeros up to a multiple of 32, so that they stay in the cache while its
+    pairs are walked. Sums run side by side: one after the other they would fill one lane of a vector register.
 
     Parameters
     ----------

@@ -4,10 +4,10 @@ Ranks are taken twice and about their mean, r = 2 rank - (P + 1): whole numbers,
 products stay below 2^53 for P <= 100,000 and so are exact in float64.
 
 Exactly: values fall into bins by a monotone map, bins are laid out one after the other, and each is sorted by itself;
-with a few values a bin that is linear in P. The bracket (`bracket`) stops at the bins: with m values in a bin, and every
-one of them given the bin's mean rank, the true sum of products differs by at most
-sqrt(W * (T - sum of s_b^2 / m_b)), W the sum of m (m^2 - 1) / 3 over bins, T the sum of squares of the fixed ranks and s
-their sum in each bin: Cauchy and Schwarz, first within bins, then over them.
+with a few values a bin that is linear in P. The bracket (`bracket`) stops at the bins: with m values in a bin, and each
+of them given the bin's mean rank, the true sum of products differs by at most sqrt(W * (T - sum of s^2 / m)), W the sum
+of m (m^2 - 1) / 3 over bins, T the sum of squares of the fixed ranks, and s the sum of those in a bin: Cauchy and
+Schwarz, first within bins, then over them.
 """
 
 import numpy as np
