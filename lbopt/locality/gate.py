@@ -109,12 +109,12 @@ class World:
     @property
     def num_domains(self) -> int:
         """Number of domains, D."""
-        return self.domain.shape[0]
+        return len(self.domain)
 
     @property
     def topics_per_domain(self) -> int:
         """Number of topics of a domain, T."""
-        return self.topic.shape[0] // self.num_domains
+        return len(self.topic) // self.num_domains
 
 
 def draw_world(

@@ -67,7 +67,7 @@ def cosine_distances(rows: ArrayLike, pairs: Ints) -> Floats:
 def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
     """Return Spearman's rho with average ranks; 0 where one of them is constant, which says nothing of the other."""
     # twice an average rank is whole, so that equal orders give equal values to the last bit
-    u, v = (2 * rankdata(a) - (np.size(a) + 1) for a in (x, y))
+    u, v = (2 * rankdata(np.asarray(a)) - (np.size(a) + 1) for a in (x, y))
     spread = float((u @ u) * (v @ v))
     return float(u @ v) / np.sqrt(spread) if spread else 0.0
 
