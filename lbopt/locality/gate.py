@@ -61,11 +61,11 @@ class MoEShape:
 class GateLaw:
     """How far scores spread, and why; the terms are those of the module's formula, all of them in units of a logit.
 
-    The defaults with `domain_strength` 1.6 are the task setting, with 0.7 the language setting.
+    The defaults with `domain_strength` 1.55 are the task setting, with 0.7 the language setting.
     """
 
     base_spread: float = 1.5
-    domain_strength: float = 1.6
+    domain_strength: float = 1.55
     topic_strength: float = 0.0
     request_spread: float = 0.5
     generalists: int = 4
