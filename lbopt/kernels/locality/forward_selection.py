@@ -16,7 +16,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.locality.ranks import bracket, correlation, pack
+from lbopt.kernels.locality.ranks import PLACE, bracket, correlation, pack
 
 #: Distances are whole multiples of 1e-12.
 UNITS = 1e12
@@ -45,7 +45,7 @@ def forward_selection(products: Floats, squares: Floats, pairs: Ints, fixed: Flo
     for p in range(P):
         fixed_squares += fixed[p] * fixed[p]
     product, square, inverse = np.zeros(P), np.zeros(N), np.empty(N)
-    values, ordered, partner = np.empty(P), np.empty(P), np.empty(P)
+    values, keys = np.empty(P), np.empty(P, np.int64)
     coarse, fine, starts = np.empty(COARSE, np.int64), np.empty(FINE, np.int64), np.empty(FINE + 1, np.int64)
     places = np.empty(P, np.int32)
     packed = pack(fixed)
@@ -75,11 +75,11 @@ def forward_selection(products: Floats, squares: Floats, pairs: Ints, fixed: Flo
                 certain = max(certain, least)
                 continue
             upper[candidate] = -3.0
-            rho = correlation(values, fixed, fixed_squares, low, FINE / width, starts, ordered, partner)
+            rho = correlation(values, fixed, fixed_squares, low, FINE / width, starts, keys)
             rankings += 1
             if rho > best or (rho == best and candidate < at):
                 best, at = rho, candidate
-                low_next, high_next = ordered[0], ordered[P - 1]
+                low_next, high_next = float(keys[0] >> PLACE), float(keys[P - 1] >> PLACE)
         low, high = low_next, high_next
         order[step], curve[step] = at, best
         chosen[at] = True

@@ -23,6 +23,8 @@ SHORT = 24
 #: Where the count stands in a bin's tally, above the sum.
 SHIFT = 40
 ONE = 1 << SHIFT
+#: Bits of a key that hold the place of a value.
+PLACE = 17
 
 
 @kernel
@@ -87,19 +89,12 @@ def pack(fixed: Floats) -> Ints:
 
 @kernel
 def correlation(
-    values: Floats,
-    fixed: Floats,
-    fixed_squares: float,
-    low: float,
-    scale: float,
-    starts: Ints,
-    ordered: Floats,
-    partner: Floats,
+    values: Floats, fixed: Floats, fixed_squares: float, low: float, scale: float, starts: Ints, keys: Ints
 ) -> float:
     """Return the rank correlation of `values` with `fixed`; 0 where all values are equal.
 
-    Parameters are those of `bracket`; `starts` int64 (bins + 1,), `ordered` and `partner` float64 (P,) are scratch.
-    `ordered` is left with the values in ascending order.
+    Parameters are those of `bracket`, with values that are whole, from 0 to 2^45, and at most 2^17 of them; `starts`
+    int64 (bins + 1,) is scratch. `keys` int64 (P,) is left with value * 2^17 + place in ascending order.
     """
     P, bins = values.size, starts.size - 1
     starts[:] = 0
@@ -109,26 +104,23 @@ def correlation(
         starts[b + 1] += starts[b]
     for p in range(P):
         b = bin_of(values[p], low, scale, bins)
-        at = starts[b]
-        starts[b] = at + 1
-        ordered[at] = values[p]
-        partner[at] = fixed[p]
+        keys[starts[b]] = (np.int64(values[p]) << PLACE) + p
+        starts[b] += 1
     begin = 0
     for b in range(bins):  # starts[b] is now the end of bin b
         end = starts[b]
         if end - begin > SHORT:
-            by = np.argsort(ordered[begin:end])
-            ordered[begin:end] = ordered[begin:end][by]
-            partner[begin:end] = partner[begin:end][by]
+            keys[begin:end] = np.sort(keys[begin:end])
         else:
-            _insertion_sort(ordered, partner, begin, end)
+            _insertion_sort(keys, begin, end)
         begin = end
     product, squares = 0.0, 0.0
     begin = 0
     while begin < P:
-        end, partners = begin + 1, partner[begin]
-        while end < P and ordered[end] == ordered[begin]:
-            partners += partner[end]
+        value = keys[begin] >> PLACE
+        end, partners = begin, 0.0
+        while end < P and keys[end] >> PLACE == value:
+            partners += fixed[keys[end] & (2**PLACE - 1)]
             end += 1
         rank = float(begin + end - P)
         product += rank * partners
@@ -138,13 +130,11 @@ def correlation(
 
 
 @kernel
-def _insertion_sort(ordered: Floats, partner: Floats, begin: int, end: int) -> None:
+def _insertion_sort(keys: Ints, begin: int, end: int) -> None:
     for p in range(begin + 1, end):
-        value, other = ordered[p], partner[p]
+        key = keys[p]
         q = p
-        while q > begin and ordered[q - 1] > value:
-            ordered[q] = ordered[q - 1]
-            partner[q] = partner[q - 1]
+        while q > begin and keys[q - 1] > key:
+            keys[q] = keys[q - 1]
             q -= 1
-        ordered[q] = value
-        partner[q] = other
+        keys[q] = key
