@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.locality.choices import check_choices
 from lbopt.locality.gate import MoEShape, check_whole
 from lbopt.locality.prefix_hash import block_hashes
 
@@ -150,7 +151,12 @@ class SignatureCache:
             choices are not of the model. Nothing has been changed then.
         """
         known = self._running(request)
-        experts = self._checked(request, known, choices)
+        experts = check_choices(choices, self.shape)
+        left = known.tokens - known.computed
+        if len(experts) > left:
+            raise InputError(
+                f"request {request} has {left} prompt tokens left, but choices of {len(experts)} are given"
+            )
         end = known.computed + len(experts)
         needed = -(-end // self.block_size) - len(known.blocks)
         if needed > self.num_available:
@@ -278,23 +284,3 @@ class SignatureCache:
         if not known.running:
             raise InputError(f"request {request} is preempted; resume it first")
         return known
-
-    def _checked(self, request: int, known: _Request, choices: ArrayLike) -> NDArray[np.int64]:
-        experts = np.asarray(choices)
-        L, E, k = self.shape.num_layers, self.shape.num_experts, self.shape.experts_per_token
-        if experts.ndim != 3 or experts.shape[1:] != (L, k) or len(experts) == 0 or experts.dtype.kind not in "iu":
-            raise InputError(
-                f"choices are of shape {experts.shape} and type {experts.dtype}; expected whole numbers (n, {L}, {k})"
-            )
-        left = known.tokens - known.computed
-        if len(experts) > left:
-            raise InputError(
-                f"request {request} has {left} prompt tokens left, but choices of {len(experts)} are given"
-            )
-        if experts.min() < 0 or experts.max() >= E:
-            wrong = experts.min() if experts.min() < 0 else experts.max()
-            raise InputError(f"a token chose expert {wrong}; expected 0 to {E - 1}")
-        ordered = np.sort(experts, axis=2)
-        if (ordered[:, :, 1:] == ordered[:, :, :-1]).any():
-            raise InputError("a token chose one expert twice in a layer; expected different ones")
-        return experts.astype(np.int64, copy=False)

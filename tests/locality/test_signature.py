@@ -9,8 +9,11 @@ from scipy.stats import spearmanr
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.locality import ranks
+from lbopt.kernels.locality.forward_selection import distances
+from lbopt.kernels.locality.pair_products import pair_products
 from lbopt.locality import (
     TRANSFORMS,
+    LayerMask,
     cosine_distances,
     fit_idf,
     fit_layer_mask,
@@ -159,6 +162,27 @@ def test_greedy_choice_is_that_of_ranking_all_at_a_larger_size():
     assert mask.order.tolist().index(1) < mask.order.tolist().index(4)
     assert mask.num_kept < 6
     assert signature_quality(signatures(counts, mask.kept), decode, pairs) == pytest.approx(mask.quality, abs=1e-12)
+
+
+def test_kept_layers_ascend_in_whatever_order_they_were_chosen():
+    mask = LayerMask(np.array([2, 0, 1]), np.array([0.5, 0.7, 0.7]))
+    assert (mask.num_kept, mask.kept.tolist(), mask.quality) == (2, [0, 2], 0.7)
+
+
+def test_rounding_noise_splits_no_ties():
+    """The same numbers in another order: cosines that are equal, and sums that are not."""
+    rng = np.random.default_rng(0)
+    base, other = rng.random(40), rng.random(40)
+    rows = np.array([np.r_[base[q], other[q]] for q in (rng.permutation(40) for _ in range(12))])
+    cells = np.stack([np.stack([r[:40], r[40:]]) for r in rows])[:, :, np.newaxis].reshape(24, 1, 40)
+    pairs = np.array([[2 * i, 2 * i + 1] for i in range(12)])
+    assert np.unique(cosine_distances(cells, pairs)).size == 1
+    products, squares = np.empty((1, 12)), np.empty((1, 24))
+    pair_products(cells, pairs, products, squares)
+    values, first, second = np.empty(12), pairs[:, 0].copy(), pairs[:, 1].copy()
+    distances(np.zeros(12), np.zeros(24), products[0], squares[0], first, second, np.empty(24), values)
+    assert np.unique(products).size > 1
+    assert np.unique(values).size == 1
 
 
 @given(st.integers(0, 2**32), st.integers(2, 400), st.sampled_from([2, 30, 10**6]), st.integers(1, 200))

@@ -223,6 +223,28 @@ def test_the_least_recently_used_block_goes_first():
     assert [cache.position(cache.submit(p)) for p in ([1, 1], [2, 2], [3, 3])] == [1, 0, 1]
 
 
+def test_the_end_of_a_prefix_goes_before_its_start():
+    cache = SignatureCache(SMALL, num_blocks=3, block_size=2)
+    r = cache.submit([1, 2, 3, 4])
+    prefill(cache, r, [1, 2, 3, 4])
+    cache.finish(r)
+    assert cache.evict(1) == 1
+    assert cache.position(cache.submit([1, 2, 3, 4])) == 2
+
+
+def test_of_two_who_compute_one_prefix_at_a_time_the_first_is_kept():
+    cache = SignatureCache(SMALL, num_blocks=2, block_size=2)
+    first, second = cache.submit([1, 2]), cache.submit([1, 2])
+    for r in (first, second):
+        prefill(cache, r, [1, 2])
+    (kept,) = cache.blocks(first)
+    cache.finish(second)
+    assert sorted(cache.state.tolist()) == [BlockState.FREE, BlockState.FULL]
+    cache.finish(first)
+    assert cache.state[kept] == BlockState.CACHED
+    assert cache.blocks(cache.submit([1, 2])) == (kept,)
+
+
 def test_long_prompts_overflow_no_sum():
     shape = MoEShape(1, 1, 1)
     cache = SignatureCache(shape, num_blocks=300, block_size=127)
