@@ -100,7 +100,8 @@ def draw_activity(
     """Draw the activity of one request for each entry of `domain`, int64 (N,)."""
     domain = np.asarray(domain, dtype=np.int64)
     if domain.size and not 0 <= domain.min() <= domain.max() < world.num_domains:
-        raise InputError(f"a request is of domain {domain.max()}; expected 0 to {world.num_domains - 1}")
+        wrong = domain.min() if domain.min() < 0 else domain.max()
+        raise InputError(f"a request is of domain {wrong}; expected 0 to {world.num_domains - 1}")
     k = world.shape.experts_per_token
     N, L, E = domain.size, *world.base.shape
     counts = np.empty((N, L, E), dtype=np.int64)
