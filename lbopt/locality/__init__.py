@@ -1,0 +1,56 @@
+"""Expert locality: which experts a request will use in decode, foretold from its prompt (ELDR, arXiv 2607.00466).
+
+A synthetic workload (`gate`, `domains`, `workload`), signatures of requests (`signature`), how well they foretell
+decode (`quality`), which layers to keep (`layer_mask`), and the cache that keeps them beside KV blocks
+(`signature_cache`).
+"""
+
+from lbopt.locality.domains import draw_domains, language_shares, task_shares, zipf_shares
+from lbopt.locality.gate import GateLaw, MoEShape, World, draw_scores, draw_world
+from lbopt.locality.layer_mask import LayerMask, fit_layer_mask
+from lbopt.locality.quality import cosine_distances, rank_correlation, sample_pairs, signature_quality
+from lbopt.locality.signature import TRANSFORMS, IdfTable, fit_idf, signatures, transformed
+from lbopt.locality.signature_cache import BlockState, SignatureCache
+from lbopt.locality.workload import (
+    ExpertActivity,
+    WorkloadConfig,
+    draw_activity,
+    draw_workload,
+    expected_union,
+    language_workload,
+    picks,
+    task_workload,
+)
+
+__all__ = [
+    "TRANSFORMS",
+    "BlockState",
+    "ExpertActivity",
+    "GateLaw",
+    "IdfTable",
+    "LayerMask",
+    "MoEShape",
+    "SignatureCache",
+    "WorkloadConfig",
+    "World",
+    "cosine_distances",
+    "draw_activity",
+    "draw_domains",
+    "draw_scores",
+    "draw_workload",
+    "draw_world",
+    "expected_union",
+    "fit_idf",
+    "fit_layer_mask",
+    "language_shares",
+    "language_workload",
+    "picks",
+    "rank_correlation",
+    "sample_pairs",
+    "signature_quality",
+    "signatures",
+    "task_shares",
+    "task_workload",
+    "transformed",
+    "zipf_shares",
+]

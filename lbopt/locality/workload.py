@@ -1,0 +1,159 @@
+"""A synthetic expert workload: what a capture of calibration requests on a real model would have written down.
+
+Every request is given a domain, its scores are drawn (`gate`), and its prompt and decode tokens choose their experts.
+Source of the facts to which the defaults are calibrated: ELDR (arXiv 2607.00466), motivation and signature sections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.locality.domains import draw_domains, language_shares, task_shares
+from lbopt.locality.gate import Floats, GateLaw, Ints, MoEShape, World, check_whole, draw_scores, draw_world
+
+#: Scores that are drawn at a time: 32 MiB of float32.
+CELLS_AT_A_TIME = 2**23
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadConfig:
+    """What to draw.
+
+    Parameters
+    ----------
+    shares
+        float64 (D,), the share of each domain.
+    requests, prompt_tokens
+        Calibration requests, and prompt tokens of each.
+    decode_steps
+        Steps from which the decode activation is estimated; each request runs them alone, so that any number of them
+        gives an unbiased estimate of the union of a batch.
+    topics_per_domain
+        Topics that a domain is split into; they matter where `law.topic_strength` > 0.
+    """
+
+    shares: tuple[float, ...]
+    shape: MoEShape = field(default_factory=MoEShape)
+    law: GateLaw = field(default_factory=GateLaw)
+    requests: int = 1000
+    prompt_tokens: int = 256
+    decode_steps: int = 64
+    topics_per_domain: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("requests", "prompt_tokens", "decode_steps"):
+            check_whole(name, getattr(self, name), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertActivity:
+    """What requests did to the experts, by request, layer and expert: arrays (N, L, E).
+
+    Parameters
+    ----------
+    counts
+        int64, prompt tokens that chose the expert: each layer of a request sums to k * its prompt tokens.
+    gate_prob, gate_logit
+        float64, sums over prompt tokens of the gate's softmax over all experts, and of its raw score.
+    decode
+        float64 in [0, 1], fraction of decode steps that chose the expert: each layer of a request sums to k.
+    domain
+        int64 (N,), the label that signatures do not see.
+    """
+
+    counts: Ints
+    gate_prob: Floats
+    gate_logit: Floats
+    decode: Floats
+    domain: Ints
+
+
+def task_workload(**changes: object) -> WorkloadConfig:
+    """Return the task setting: four domains of nearly equal shares, strongly marked."""
+    settings: dict[str, object] = {"shares": tuple(task_shares()), **changes}
+    return WorkloadConfig(**settings)  # type: ignore[arg-type]
+
+
+def language_workload(**changes: object) -> WorkloadConfig:
+    """Return the language setting: 68 domains of very uneven shares, weakly marked."""
+    law = GateLaw(domain_strength=0.7)
+    settings: dict[str, object] = {"shares": tuple(language_shares()), "law": law, **changes}
+    return WorkloadConfig(**settings)  # type: ignore[arg-type]
+
+
+def draw_workload(config: WorkloadConfig, seed: int) -> tuple[World, ExpertActivity]:
+    """Draw a world and the activity of `config.requests` requests in it; both follow from the seed alone."""
+    in_world, in_requests = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
+    world = draw_world(config.shape, config.law, len(config.shares), in_world, config.topics_per_domain)
+    domain = draw_domains(np.array(config.shares), config.requests, in_requests)
+    return world, draw_activity(world, domain, config.prompt_tokens, config.decode_steps, in_requests)
+
+
+def draw_activity(
+    world: World, domain: Ints, prompt_tokens: int, decode_steps: int, rng: np.random.Generator
+) -> ExpertActivity:
+    """Draw the activity of one request for each entry of `domain`, int64 (N,)."""
+    domain = np.asarray(domain, dtype=np.int64)
+    if domain.size and not 0 <= domain.min() <= domain.max() < world.num_domains:
+        wrong = domain.min() if domain.min() < 0 else domain.max()
+        raise InputError(f"a request is of domain {wrong}; expected 0 to {world.num_domains - 1}")
+    k = world.shape.experts_per_token
+    N, L, E = domain.size, *world.base.shape
+    counts = np.empty((N, L, E), dtype=np.int64)
+    prob, logit, decode = np.empty((N, L, E)), np.empty((N, L, E)), np.empty((N, L, E))
+    for part in _parts(N, CELLS_AT_A_TIME // (L * E) + 1):
+        in_prefill, in_decode = draw_scores(world, domain[part], rng)
+        counts[part] = picks(in_prefill, prompt_tokens, k, rng)
+        prob[part] = prompt_tokens * _softmax(in_prefill)
+        logit[part] = prompt_tokens * in_prefill
+        decode[part] = picks(in_decode, decode_steps, k, rng) / decode_steps
+    return ExpertActivity(counts, prob, logit, decode, domain)
+
+
+def picks(scores: Floats, tokens: int, k: int, rng: np.random.Generator) -> Ints:
+    """Return how many of `tokens` tokens choose each expert: int64, of the shape of `scores`, (..., E).
+
+    A token takes the k greatest of score + Gumbel noise. Those are the k smallest of X * exp(-score) with X standard
+    exponential, which costs one exponential a score and not a logarithm a token.
+    """
+    E = scores.shape[-1]
+    if not 1 <= k <= E:
+        raise InputError(f"a token is to choose {k} of {E} experts; expected 1 to {E}")
+    rows = scores.reshape(-1, E)
+    # the greatest score of a row becomes 0, and the least no less than -60: nothing over- or underflows in float32
+    scale = np.exp(np.minimum(rows.max(axis=1, keepdims=True) - rows, 60.0)).astype(np.float32)
+    chosen = np.zeros(rows.shape, dtype=np.int64)
+    for part in _parts(len(rows), CELLS_AT_A_TIME // (tokens * E) + 1):
+        few = scale[part]
+        for some in _parts(tokens, CELLS_AT_A_TIME // (len(few) * E) + 1):
+            keys = rng.standard_exponential((len(few), some.stop - some.start, E), dtype=np.float32)
+            keys *= few[:, np.newaxis]
+            experts = np.argpartition(keys, k - 1, axis=2)[:, :, :k]
+            cells = experts + E * np.arange(len(few))[:, np.newaxis, np.newaxis]
+            chosen[part] += np.bincount(cells.ravel(), minlength=few.size).reshape(few.shape)
+    return chosen.reshape(scores.shape)
+
+
+def expected_union(decode: NDArray[np.float64]) -> Floats:
+    """Return the expected distinct experts at each layer in a step of these requests, float64 (L,).
+
+    Requests choose independently, so that is the sum over experts of 1 - prod over requests of (1 - p). With `decode`,
+    float64 (B, L, E), estimated from any number of steps of each request alone, the product stays unbiased.
+    """
+    union: Floats = (1 - np.prod(1 - decode, axis=0)).sum(axis=-1)
+    return union
+
+
+def _softmax(scores: Floats) -> Floats:
+    raised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    shares: Floats = raised / raised.sum(axis=-1, keepdims=True)
+    return shares
+
+
+def _parts(size: int, step: int) -> Iterator[slice]:
+    return (slice(start, min(start + step, size)) for start in range(0, size, step))
