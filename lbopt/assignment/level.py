@@ -62,7 +62,8 @@ class Level:
         """Find the optimum of this level, and return its prices."""
         if self.paths_left == 0:
             return self.prices()
-        moves = self._no_moves()
+        length = max(1, round(_LENGTH * math.sqrt(self._points.rows.size / self._centres.flow.size)))
+        moves = no_moves(self._centres.price[:-1], self._margin, length, self._slack())
         list_first(self._points, moves, self._centres.price)
         while (ended := settle(self._points, self._centres, moves, _STEPS)) == OPEN:
             pass  # here Ctrl-C is heard
@@ -87,24 +88,6 @@ class Level:
         """Sum of the costs."""
         return int(total_cost(self._points))
 
-    def _no_moves(self) -> Moves:
-        points, centres = self._points.rows.size, self._centres.flow.size
-        length = max(1, round(_LENGTH * math.sqrt(points / centres)))
-        pairs = (centres, centres)
-        return Moves(
-            nearest=np.empty(pairs, dtype=np.int32),
-            least=np.empty(pairs, dtype=np.int64),
-            bound=np.empty(pairs, dtype=np.int64),
-            first=np.empty(pairs, dtype=np.int32),
-            stop=np.empty(pairs, dtype=np.int32),
-            point=np.empty((*pairs, length), dtype=np.int32),
-            difference=np.empty((*pairs, length), dtype=np.int64),
-            slack=np.full(centres, self._slack(), dtype=np.int64),
-            since=np.empty(centres, dtype=np.int64),
-            margin=self._margin,
-            origin=self._centres.price[:-1].copy(),
-        )
-
     def _slack(self) -> int:
         """Return a margin that so many points undercut as are likely to move."""
         points, centres = self._points.rows.size, self._centres.flow.size
@@ -113,3 +96,30 @@ class Level:
         seen = self._margin[:: -(-points // _SAMPLE)]
         share = min(_MOST_SHARE, _MOVES * self.paths_left / points)
         return int(np.sort(seen)[int(share * (seen.size - 1))])
+
+
+def no_moves(price: IntArray, margin: IntArray, length: int, slack: int) -> Moves:
+    """Return room for the lists of all pairs of centres, none of them made yet.
+
+    Parameters
+    ----------
+    price, margin, slack
+        The first prices, (K,); and `margin`, (n,), and the first `slack` as in `Moves`.
+    length
+        Places of a list.
+    """
+    centres = price.size
+    pairs = (centres, centres)
+    return Moves(
+        nearest=np.empty(pairs, dtype=np.int32),
+        least=np.empty(pairs, dtype=np.int64),
+        bound=np.empty(pairs, dtype=np.int64),
+        first=np.empty(pairs, dtype=np.int32),
+        stop=np.empty(pairs, dtype=np.int32),
+        point=np.empty((*pairs, length), dtype=np.int32),
+        difference=np.empty((*pairs, length), dtype=np.int64),
+        slack=np.full(centres, slack, dtype=np.int64),
+        since=np.empty(centres, dtype=np.int64),
+        margin=margin,
+        origin=price.copy(),
+    )

@@ -20,7 +20,8 @@ from lbopt.hardware import (
     model_names,
 )
 from lbopt.hardware.cards import CONSTANTS
-from lbopt.hardware.step_time import KINDS, roofline, roofline_form
+from lbopt.hardware.step_time import KINDS, roofline
+from lbopt.hardware.step_time.roofline_terms import roofline_terms
 
 # A measured card may hold less than the law needs, and then says so.
 CARDS = {name: device_card(name) for name in device_names()}
@@ -251,7 +252,7 @@ def test_constants_are_drawn_once_each_and_replace_the_cards():
     assert numbers["step_overhead"] == 0.005
     assert numbers["memory_bandwidth"] == DEVICES["h800"]["memory_bandwidth"].low
     drawn = roof.with_constants(numbers)
-    direct = roofline_form(numbers, roof.model, roof.deployment, 3, 5)
+    direct = roofline_terms(numbers, roof.model, roof.deployment, 3, 5).form()
     assert drawn.constants() == numbers
     assert drawn.quantities() == {}
     assert np.array_equal(drawn.form(3, 5).of_running, direct.of_running)

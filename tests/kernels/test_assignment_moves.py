@@ -4,30 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbopt.assignment.level import Level
+from lbopt.assignment.level import Level, no_moves
 from lbopt.kernels.assignment.labelling import label_cheapest, total_cost
 from lbopt.kernels.assignment.moves import enter, list_again, list_first, strike
 from lbopt.kernels.assignment.paths import settle
 from lbopt.kernels.assignment.scaling import largest_size, scaled
 from lbopt.kernels.assignment.terms import DONE, FAR, OPEN, Moves, Points
-
-
-def no_moves(price: np.ndarray, margin: np.ndarray, length: int, slack: int) -> Moves:
-    centres = price.size
-    pairs = (centres, centres)
-    return Moves(
-        nearest=np.empty(pairs, dtype=np.int32),
-        least=np.empty(pairs, dtype=np.int64),
-        bound=np.empty(pairs, dtype=np.int64),
-        first=np.empty(pairs, dtype=np.int32),
-        stop=np.empty(pairs, dtype=np.int32),
-        point=np.empty((*pairs, length), dtype=np.int32),
-        difference=np.empty((*pairs, length), dtype=np.int64),
-        slack=np.full(centres, slack, dtype=np.int64),
-        since=np.empty(centres, dtype=np.int64),
-        margin=margin,
-        origin=price.copy(),
-    )
 
 
 def check_lists(points: Points, moves: Moves) -> None:

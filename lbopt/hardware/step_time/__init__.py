@@ -7,7 +7,7 @@ from lbopt.hardware.step_time.law import ExplainedStepTime, StepTime
 from lbopt.hardware.step_time.mean_term import MeanTermStepTime
 from lbopt.hardware.step_time.roofline import RooflineStepTime
 from lbopt.hardware.step_time.roofline_breakdown import KINDS, Breakdown, kinds_of
-from lbopt.hardware.step_time.roofline_terms import Deployment, roofline_form, roofline_terms_at
+from lbopt.hardware.step_time.roofline_terms import Deployment, roofline_terms_at
 from lbopt.hardware.step_time.table import STEP_TIMES, make_step_time
 
 __all__ = [
@@ -25,6 +25,5 @@ __all__ = [
     "expected_active",
     "kinds_of",
     "make_step_time",
-    "roofline_form",
     "roofline_terms_at",
 ]

@@ -104,13 +104,6 @@ class RooflineTerms:
         return BarrierForm(self.overhead, max(self.attention), of_running=own, of_active=shared)
 
 
-def roofline_form(
-    numbers: Mapping[str, float], model: ModelCard, deployment: Deployment, num_workers: int, slots_per_worker: int
-) -> BarrierForm:
-    """Return the barrier form that plain constants give; parameters as in `roofline_terms`."""
-    return roofline_terms(numbers, model, deployment, num_workers, slots_per_worker).form()
-
-
 def roofline_terms(
     numbers: Mapping[str, float], model: ModelCard, deployment: Deployment, num_workers: int, slots_per_worker: int
 ) -> RooflineTerms:
