@@ -33,6 +33,8 @@ def list_traces() -> None:
         known = families.family_table(name)
         rate = "no times" if known.rate is None else f"{known.rate:.2f}"
         table.add_row(name, rate, known.provenance.source, known.provenance.licence)
+    for name in families.EXPERT_NAMES:
+        table.add_row(name, f"{families.EXPERT_RATE:.2f}", "facts published with ELDR; requests use experts", "none")
     console.print(table)
     table = Table(title="public traces (lbopt traces fetch NAME)", title_justify="left")
     for heading in ("name", "what", "licence", "SHA-256", "here"):
@@ -66,7 +68,7 @@ def describe_trace(
 
     Example: lbopt traces describe burstgpt-like
     """
-    if trace in families.NAMES and count is None:
+    if trace in families.ALL_NAMES and count is None:
         count = 10_000
     columns = _columns(prompt_column, output_column, arrival_column)
     reading = open_reading(trace, count=count, seed=seed, format=format, columns=columns, skip_malformed=skip_malformed)

@@ -28,7 +28,7 @@ def open_trace(
     Parameters
     ----------
     spec
-        A family ("azure-like", "burstgpt-like"), the name of a fetched public trace ("azure-2023-conv"), or the path
+        A family ("azure-like", "moe-task", ...), the name of a fetched public trace ("azure-2023-conv"), or the path
         of a file. Names go first; write "./azure-like" for a file that is called like a family.
     count
         Requests: how many to draw from a family (needed there); of a file, only the first `count`.
@@ -52,10 +52,11 @@ def open_reading(
 ) -> Reading:
     """Do the same as `open_trace`, and keep the account of how the file was read."""
     word = os.fspath(spec)
-    if word in families.NAMES:
+    if word in families.ALL_NAMES:
         if count is None or seed is None:
             raise InputError(f"the family {word!r} needs a count of requests and a seed")
-        return Reading(trace=families.generate(word, count, seed), format="family")
+        draw = families.generate_experts if word in families.EXPERT_NAMES else families.generate
+        return Reading(trace=draw(word, count, seed), format="family")
     path, name = Path(word), None
     if word in CATALOGUE:
         fetched = fetched_path(word)
@@ -63,7 +64,7 @@ def open_reading(
             raise InputError(f"{word} was not fetched yet; get it with: lbopt traces fetch {word}")
         path, name = fetched, word
     elif "/" not in word and os.sep not in word and not _exists(path):
-        known = (*families.NAMES, *CATALOGUE)
+        known = (*families.ALL_NAMES, *CATALOGUE)
         raise InputError(
             f"no file, family or public trace {word!r}; known are {', '.join(known)}{did_you_mean(word, known)}"
         )

@@ -61,7 +61,7 @@ class MoEShape:
 class GateLaw:
     """How far scores spread, and why; the terms are those of the module's formula, all of them in units of a logit.
 
-    The defaults with `domain_strength` 1.55 are the task setting, with 0.7 the language setting.
+    The settings of the two workloads are in `workload`.
     """
 
     base_spread: float = 1.5

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.kernels.locality.picks import pick
 from lbopt.locality.domains import draw_domains, language_shares, task_shares
 from lbopt.locality.gate import Floats, GateLaw, Ints, MoEShape, World, check_whole, draw_scores, draw_world
 
@@ -73,16 +74,31 @@ class ExpertActivity:
     domain: Ints
 
 
+#: Calibrated to the published unions of same-domain batches, and to what clusters gain over domains; see the tests.
+TASK_LAW = GateLaw(domain_strength=1.63, topic_strength=0.7, request_spread=1.0)
+LANGUAGE_LAW = GateLaw(domain_strength=0.65, topic_strength=0.9, request_spread=0.9)
+TOPICS = 4
+
+
 def task_workload(**changes: object) -> WorkloadConfig:
-    """Return the task setting: four domains of nearly equal shares, strongly marked."""
-    settings: dict[str, object] = {"shares": tuple(task_shares()), **changes}
+    """Return the task setting: four domains of nearly equal shares, strongly marked, of four topics each."""
+    settings: dict[str, object] = {
+        "shares": tuple(task_shares()),
+        "law": TASK_LAW,
+        "topics_per_domain": TOPICS,
+        **changes,
+    }
     return WorkloadConfig(**settings)  # type: ignore[arg-type]
 
 
 def language_workload(**changes: object) -> WorkloadConfig:
-    """Return the language setting: 68 domains of very uneven shares, weakly marked."""
-    law = GateLaw(domain_strength=0.7)
-    settings: dict[str, object] = {"shares": tuple(language_shares()), "law": law, **changes}
+    """Return the language setting: 68 domains of very uneven shares, weakly marked, of four stronger topics each."""
+    settings: dict[str, object] = {
+        "shares": tuple(language_shares()),
+        "law": LANGUAGE_LAW,
+        "topics_per_domain": TOPICS,
+        **changes,
+    }
     return WorkloadConfig(**settings)  # type: ignore[arg-type]
 
 
@@ -95,28 +111,32 @@ def draw_workload(config: WorkloadConfig, seed: int) -> tuple[World, ExpertActiv
 
 
 def draw_activity(
-    world: World, domain: Ints, prompt_tokens: int, decode_steps: int, rng: np.random.Generator
+    world: World, domain: Ints, prompt_tokens: int | Ints, decode_steps: int, rng: np.random.Generator
 ) -> ExpertActivity:
-    """Draw the activity of one request for each entry of `domain`, int64 (N,)."""
+    """Draw the activity of one request for each entry of `domain`, int64 (N,); prompt tokens are of all, or (N,)."""
     domain = np.asarray(domain, dtype=np.int64)
     if domain.size and not 0 <= domain.min() <= domain.max() < world.num_domains:
         wrong = domain.min() if domain.min() < 0 else domain.max()
         raise InputError(f"a request is of domain {wrong}; expected 0 to {world.num_domains - 1}")
     k = world.shape.experts_per_token
     N, L, E = domain.size, *world.base.shape
+    tokens = np.broadcast_to(np.asarray(prompt_tokens, dtype=np.int64), N)
     counts = np.empty((N, L, E), dtype=np.int64)
     prob, logit, decode = np.empty((N, L, E)), np.empty((N, L, E)), np.empty((N, L, E))
     for part in _parts(N, CELLS_AT_A_TIME // (L * E) + 1):
         in_prefill, in_decode = draw_scores(world, domain[part], rng)
-        counts[part] = picks(in_prefill, prompt_tokens, k, rng)
-        prob[part] = prompt_tokens * _softmax(in_prefill)
-        logit[part] = prompt_tokens * in_prefill
+        of_part = tokens[part, np.newaxis, np.newaxis]
+        counts[part] = picks(in_prefill, tokens[part, np.newaxis], k, rng)
+        prob[part] = of_part * _softmax(in_prefill)
+        logit[part] = of_part * in_prefill
         decode[part] = picks(in_decode, decode_steps, k, rng) / decode_steps
     return ExpertActivity(counts, prob, logit, decode, domain)
 
 
-def picks(scores: Floats, tokens: int, k: int, rng: np.random.Generator) -> Ints:
+def picks(scores: Floats, tokens: int | Ints, k: int, rng: np.random.Generator) -> Ints:
     """Return how many of `tokens` tokens choose each expert: int64, of the shape of `scores`, (..., E).
+
+    `tokens` is one number, or broadcasts to the shape of `scores` without its last axis.
 
     A token takes the k greatest of score + Gumbel noise. Those are the k smallest of X * exp(-score) with X standard
     exponential, which costs one exponential a score and not a logarithm a token.
@@ -128,14 +148,10 @@ def picks(scores: Floats, tokens: int, k: int, rng: np.random.Generator) -> Ints
     # the greatest score of a row becomes 0, and the least no less than -60: nothing over- or underflows in float32
     scale = np.exp(np.minimum(rows.max(axis=1, keepdims=True) - rows, 60.0)).astype(np.float32)
     chosen = np.zeros(rows.shape, dtype=np.int64)
-    for part in _parts(len(rows), CELLS_AT_A_TIME // (tokens * E) + 1):
-        few = scale[part]
-        for some in _parts(tokens, CELLS_AT_A_TIME // (len(few) * E) + 1):
-            keys = rng.standard_exponential((len(few), some.stop - some.start, E), dtype=np.float32)
-            keys *= few[:, np.newaxis]
-            experts = np.argpartition(keys, k - 1, axis=2)[:, :, :k]
-            cells = experts + E * np.arange(len(few))[:, np.newaxis, np.newaxis]
-            chosen[part] += np.bincount(cells.ravel(), minlength=few.size).reshape(few.shape)
+    of_token = np.repeat(np.arange(len(rows)), np.broadcast_to(tokens, scores.shape[:-1]).ravel())
+    for part in _parts(of_token.size, CELLS_AT_A_TIME // E + 1):
+        keys = rng.standard_exponential((of_token[part].size, E), dtype=np.float32)
+        pick(keys, scale, of_token[part], k, chosen)
     return chosen.reshape(scores.shape)
 
 

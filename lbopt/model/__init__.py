@@ -17,12 +17,14 @@ s, o   prompt, output       tokens of a request before decode; decode steps it r
 from lbopt.model.assignment import WAITS, check_assignment
 from lbopt.model.fleet import Fleet
 from lbopt.model.objective import barrier_total, imbalance, loads_after, objective
+from lbopt.model.request_experts import RequestExperts
 from lbopt.model.step_problem import StepProblem
 from lbopt.model.trace import Trace
 
 __all__ = [
     "WAITS",
     "Fleet",
+    "RequestExperts",
     "StepProblem",
     "Trace",
     "barrier_total",

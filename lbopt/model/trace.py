@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.model.integers import IntArray, integer_array
+from lbopt.model.request_experts import RequestExperts
 
 FloatArray = NDArray[np.float64]
 
@@ -31,6 +32,8 @@ class Trace:
         What to call it in tables.
     left_out
         Why rows of the source are not here, and how many: {"no output tokens": 17}.
+    experts
+        Which experts of a mixture-of-experts model each request uses; None where nobody knows.
     """
 
     prompt: IntArray
@@ -38,6 +41,7 @@ class Trace:
     arrival: FloatArray | None = None
     name: str = "trace"
     left_out: dict[str, int] = field(default_factory=dict)
+    experts: RequestExperts | None = None
 
     def __post_init__(self) -> None:
         prompt = integer_array("prompt", self.prompt, ndim=(1,))
@@ -49,6 +53,10 @@ class Trace:
         if (output < 1).any():
             row = int(np.argmax(output < 1))
             raise InputError(f"trace '{self.name}': output[{row}] is 0; a request runs at least one decode step")
+        if self.experts is not None and self.experts.profile.size != prompt.size:
+            raise InputError(
+                f"trace '{self.name}' has {prompt.size} requests, and expert use of {self.experts.profile.size}"
+            )
         object.__setattr__(self, "prompt", prompt)
         object.__setattr__(self, "output", output)
         if self.arrival is not None:
@@ -75,12 +83,14 @@ class Trace:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of prompts, outputs and arrivals."""
+        """SHA-256 of prompts, outputs, arrivals and expert use."""
         sha = hashlib.sha256(b"lbopt-trace 1")
         sha.update(self.prompt.astype("<i8").tobytes())
         sha.update(self.output.astype("<i8").tobytes())
         if self.arrival is not None:
             sha.update(self.arrival.astype("<f8").tobytes())
+        if self.experts is not None:
+            self.experts.update(sha)
         return sha.hexdigest()
 
     @property
@@ -110,6 +120,7 @@ class Trace:
             arrival=None if self.arrival is None else self.arrival[begin:end],
             name=self.name,
             left_out=self.left_out,
+            experts=None if self.experts is None else self.experts.of_requests(slice(begin, end)),
         )
 
     def resampled(self, count: int, seed: int, *, keep_times: bool = False) -> Trace:
@@ -127,6 +138,7 @@ class Trace:
             arrival=self._repeated_times(count) if keep_times else None,
             name=self.name,
             left_out=self.left_out,
+            experts=None if self.experts is None else self.experts.of_requests(rows),
         )
 
     def _repeated_times(self, count: int) -> FloatArray | None:

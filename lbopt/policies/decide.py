@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.exceptions import InputError
 from lbopt.kernels.routing.codes import NUM_PARAMETERS
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import CompiledPolicy, DecidingPolicy, LookingAhead, Policy
@@ -27,6 +28,11 @@ def decide(policy: Policy, observation: Observation, *, seed: int = 0, round_rob
     `seed` feeds rules that draw; `round_robin_at` is where round-robin stands.
     """
     if isinstance(policy, CompiledPolicy):
+        if policy.guide is not None:
+            raise InputError(
+                f"policy '{policy.name}' goes by the experts that requests use, and a frozen state does not say which; "
+                "simulate it, or leave it out"
+            )
         return _call_compiled(_compiled_arguments(policy, observation, seed, round_robin_at))
     assert isinstance(policy, DecidingPolicy)
     return np.asarray(policy.decide(observation))

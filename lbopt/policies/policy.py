@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.model import Trace
 from lbopt.policies.observation import Observation
 from lbopt.predictors import Foresight
 
@@ -58,6 +59,17 @@ def foresight_of(policy: Policy) -> Foresight | None:
     return policy.foresight if isinstance(policy, LookingAhead) else None
 
 
+class Guide(Protocol):
+    """What tells a compiled rule which worker each request would rather go to."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether it needs other requests to learn from."""
+
+    def preferences(self, requests: Trace, num_workers: int, training: Trace | None) -> NDArray[np.float64]:
+        """Return the preference of every profile of `requests` for every worker, float64 (M, G)."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompiledPolicy:
     """A rule that the compiled loop knows.
@@ -74,6 +86,8 @@ class CompiledPolicy:
         Its parameters by place, see the same file.
     draws
         Whether it needs random numbers.
+    guide
+        Who tells it of preferences, if it goes by any.
     """
 
     name: str
@@ -81,6 +95,7 @@ class CompiledPolicy:
     code: int
     parameters: dict[int, int] = field(default_factory=dict)
     draws: bool = False
+    guide: Guide | None = None
 
 
 def check_age_bound(name: str, age_bound: int | None) -> None:

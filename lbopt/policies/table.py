@@ -11,6 +11,8 @@ from lbopt.policies.bf_io import BfIo
 from lbopt.policies.br_0 import br_0
 from lbopt.policies.br_0_bypass import br_0_bypass
 from lbopt.policies.br_h import BrH
+from lbopt.policies.domain import domain
+from lbopt.policies.eldr import eldr
 from lbopt.policies.fast_phi import FastPhi
 from lbopt.policies.iqr import iqr
 from lbopt.policies.max_min import max_min
@@ -34,6 +36,8 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "iqr": iqr,
     "bf-io": BfIo,
     "fast-phi": FastPhi,
+    "eldr": eldr,
+    "domain": domain,
 }
 
 

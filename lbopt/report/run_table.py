@@ -26,6 +26,7 @@ _LINES: tuple[tuple[str, str, numbers.Format], ...] = (
     ("occupancy", "occupancy of slots", numbers.share),
     ("real_choice_share", "decisions with a real choice", numbers.share),
     ("over_capacity_share", "worker-steps above KV capacity", numbers.share),
+    ("active_experts", "experts of a layer in use on a busy worker", numbers.steps),
 )
 
 
@@ -33,6 +34,8 @@ def run_table(run: Run, metrics: Metrics) -> Table:
     """Return one line per metric."""
     rows = []
     for name, label, form in _LINES:
+        if getattr(metrics, name) is None:
+            continue  # the trace does not say which experts its requests use
         interval = getattr(metrics, f"{name}_interval", None)
         around = "" if interval is None else f"{form(interval[0])} … {form(interval[1])}"
         rows.append((label, form(getattr(metrics, name)), around))

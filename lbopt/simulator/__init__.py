@@ -1,5 +1,6 @@
 """Live with a policy over time: the loop, its state, the recorder, and metrics over a stated window."""
 
+from lbopt.simulator.decoders import DecoderRun, simulate_decoders
 from lbopt.simulator.frozen import NEW, FrozenRequests
 from lbopt.simulator.frozen_view import FrozenView
 from lbopt.simulator.metrics import Metrics, Window
@@ -12,6 +13,7 @@ __all__ = [
     "EVENT_ORDERS",
     "NEW",
     "ClosedLoop",
+    "DecoderRun",
     "EventOrder",
     "FrozenRequests",
     "FrozenView",
@@ -23,4 +25,5 @@ __all__ = [
     "Window",
     "sample_states",
     "simulate",
+    "simulate_decoders",
 ]

@@ -78,6 +78,7 @@ class Metrics:
     occupancy: float
     real_choice_share: float
     over_capacity_share: float
+    active_experts: float | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures by name."""
@@ -133,6 +134,7 @@ def measure(run: Run, window: Window | None) -> Metrics:
         occupancy=float(step["active"].mean() / fleet.num_slots),
         real_choice_share=run.real_choices / run.decisions if run.decisions else 0.0,
         over_capacity_share=float(step["over_capacity"].mean() / G),
+        active_experts=None if run.trace.experts is None else float(step["experts"].mean()),
     )
 
 

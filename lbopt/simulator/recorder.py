@@ -35,6 +35,7 @@ STEP_COLUMNS: dict[str, str] = {
     "waiting": "requests waiting at the decision before the step",
     "free_slots": "slots free at the decision before the step",
     "real_choice": "1 where two feasible placements of that decision differ",
+    "experts": "different experts of a layer in use, mean over busy workers; NaN where the trace does not say",
     "over_capacity": "workers above their KV capacity during the step",
     "bound": "place in KINDS of what binds the step, memory or compute or ...; -1 where the law does not say",
 }

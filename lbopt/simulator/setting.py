@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime, BarrierForm, PowerLaw, StepTime
-from lbopt.model import Fleet
+from lbopt.hardware.step_time import StepTimeByUse
+from lbopt.model import Fleet, Trace
 from lbopt.model.integers import LARGEST_TOTAL
 
 #: Where imbalance, spread, idle share and power are read. The dynamics are the same.
@@ -87,6 +88,19 @@ class SimulationSetting:
     def form(self) -> BarrierForm:
         """The step-time law for this fleet."""
         return self.law.form(self.fleet.num_workers, self.fleet.slots_per_worker)
+
+    def form_for(self, trace: Trace) -> BarrierForm:
+        """Return the step-time law for this fleet and these requests, whose use of experts may be known."""
+        law = self.law
+        if trace.experts is None or not isinstance(law, StepTimeByUse):
+            return self.form
+        experts = trace.experts.shape[1]
+        if experts != law.experts:
+            raise InputError(
+                f"trace '{trace.name}' is of a model with {experts} experts a layer, step time '{law.name}' of one "
+                f"with {law.experts}; expected the same model"
+            )
+        return law.form_of_use(self.fleet.num_workers, self.fleet.slots_per_worker)
 
     def describe(self) -> dict[str, Any]:
         """Return the setting as plain data, for `run.json`."""

@@ -63,7 +63,8 @@ def simulate(
     keep_loads
         Keep the loads of every worker at every step.
     training
-        Requests that the predictor of a policy which looks ahead learns from; none of them need be in `trace`.
+        Requests that the predictor of a policy which looks ahead, or the guide of one that goes by experts, learns
+        from; none of them need be in `trace`.
     progress
         Called now and then with (requests ended, requests in all).
     look_at, look
@@ -78,11 +79,11 @@ def simulate(
     begin = time.perf_counter()
     ledger = getattr(policy, "ledger", Ledger())
     noted_before = len(ledger)
-    requests = requests_of(trace, policy, setting, seed)
+    requests = requests_of(trace, policy, setting, seed, training)
     state = fresh_state(setting.fleet, requests)
     recorder = Recorder(setting, keep_loads)
     rules, rows = (
-        setting_of(policy, setting, len(trace)),
+        setting_of(policy, setting, trace),
         _rows_for(setting.fleet.num_workers, isinstance(setting.law, ExplainedStepTime)),
     )
     observer = Observer(requests, rules, state, forecaster_of(policy, trace, training))

@@ -21,6 +21,7 @@ from lbopt.model import Fleet, Trace
 from lbopt.model.integers import LARGEST_TOTAL
 from lbopt.policies.decide import parameter_array
 from lbopt.policies.policy import CompiledPolicy, Policy
+from lbopt.simulator.expert_use import preference_of, unused_logs
 from lbopt.simulator.saturation import arrival_times
 from lbopt.simulator.setting import ClosedLoop, SimulationSetting
 
@@ -28,8 +29,10 @@ from lbopt.simulator.setting import ClosedLoop, SimulationSetting
 _LONGEST_OUTPUT = 50_000_000
 
 
-def requests_of(trace: Trace, policy: Policy, setting: SimulationSetting, seed: int) -> Requests:
-    """Return the truth of a run as the compiled loop wants it."""
+def requests_of(
+    trace: Trace, policy: Policy, setting: SimulationSetting, seed: int, training: Trace | None = None
+) -> Requests:
+    """Return the truth of a run as the compiled loop wants it; a policy with a guide learns from `training`."""
     if int(trace.output.max()) > _LONGEST_OUTPUT:
         raise InputError(
             f"trace '{trace.name}' has a request of {int(trace.output.max())} output tokens; "
@@ -48,16 +51,19 @@ def requests_of(trace: Trace, policy: Policy, setting: SimulationSetting, seed: 
         output=np.array(trace.output),
         arrival=arrival,
         uniforms=np.random.default_rng(seed).random((len(trace), 2)) if draws else np.zeros((0, 2)),
+        profile=np.zeros(0, dtype=np.int64) if trace.experts is None else np.array(trace.experts.profile),
+        unused=unused_logs(trace.experts),
+        preference=preference_of(policy, trace, setting.fleet.num_workers, training),
     )
 
 
-def setting_of(policy: Policy, setting: SimulationSetting, num_requests: int) -> Setting:
+def setting_of(policy: Policy, setting: SimulationSetting, trace: Trace) -> Setting:
     """Return the rules of a run as the compiled loop wants them."""
     reveal_target = -1
     if isinstance(setting.arrivals, ClosedLoop):
-        reveal_target = min(setting.arrivals.reveal_target or 4 * setting.fleet.num_workers, num_requests)
+        reveal_target = min(setting.arrivals.reveal_target or 4 * setting.fleet.num_workers, len(trace))
     compiled = policy if isinstance(policy, CompiledPolicy) else CompiledPolicy(policy.name, policy.admission, EXTERNAL)
-    form = setting.form
+    form = setting.form_for(trace)
     return Setting(
         slots_per_worker=setting.fleet.slots_per_worker,
         immediate=policy.admission == "immediate",
@@ -67,6 +73,8 @@ def setting_of(policy: Policy, setting: SimulationSetting, num_requests: int) ->
         seconds_per_mean_token=float(form.per_mean_token),
         seconds_of_running=form.of_running,
         seconds_of_active=form.of_active,
+        seconds_per_expert=float(form.per_expert),
+        expert_layers=0 if trace.experts is None else trace.experts.shape[0],
         kv_capacity=-1 if setting.fleet.kv_capacity is None else setting.fleet.kv_capacity,
         code=compiled.code,
         parameters=parameter_array(compiled),
@@ -108,6 +116,9 @@ def fresh_state(fleet: Fleet, requests: Requests) -> State:
         scratch_load=per_worker(),
         scratch_free=per_worker(),
         scratch_running=per_worker(),
+        unused=np.zeros((num_workers, requests.unused.shape[1])),
+        experts_changed=per_worker(),
+        experts=np.zeros(num_workers),
     )
 
 
@@ -135,5 +146,6 @@ def fresh_rows(num_workers: int, count: int, with_running: bool = False) -> Rows
         waiting=column(),
         free_slots=column(),
         real_choice=column(),
+        experts=np.zeros(count),
         over_capacity=column(),
     )

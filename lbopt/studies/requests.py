@@ -82,7 +82,7 @@ class RequestSource:
     @property
     def is_family(self) -> bool:
         """Whether the requests are generated, anew for each seed."""
-        return self.trace in families.NAMES
+        return self.trace in families.ALL_NAMES
 
     def draw_for(self, seed: int, *, num_seeds: int = 1) -> Trace:
         """Return the requests of one seed."""

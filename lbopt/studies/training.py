@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
-from lbopt.policies import Policy, foresight_of
+from lbopt.policies import CompiledPolicy, Policy, foresight_of
 from lbopt.policies.replay import Replay
 from lbopt.predictors import needs_training
 from lbopt.studies.requests import RequestSource
@@ -19,7 +19,14 @@ DEFAULT_SHARE = 0.2
 
 def anybody_learns(policies: Iterable[Policy]) -> bool:
     """Return whether one of the policies goes by a predictor that learns from other requests."""
-    return any(needs_training(wanted.predictor) for policy in policies if (wanted := foresight_of(policy)))
+    return any(_learns(policy) for policy in policies)
+
+
+def _learns(policy: Policy) -> bool:
+    if isinstance(policy, CompiledPolicy):
+        return policy.guide is not None and policy.guide.learns
+    wanted = foresight_of(policy)
+    return wanted is not None and needs_training(wanted.predictor)
 
 
 def with_training(scenario: Scenario, policies: Iterable[Policy], *, num_seeds: int = 1) -> Scenario:

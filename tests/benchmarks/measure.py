@@ -75,7 +75,7 @@ def microseconds_per_step(
     for _ in range(repeats + 1):
         requests = requests_of(trace, chosen, setting, 0)
         state = fresh_state(setting.fleet, requests)
-        rules = setting_of(chosen, setting, len(trace))
+        rules = setting_of(chosen, setting, trace)
         observer = Observer(requests, rules, state, None)
         _Loop(chosen, requests, rules, state, fresh_rows(num_workers, 3 * slots), observer).go()
         loop = _Loop(chosen, requests, rules, state, fresh_rows(num_workers, steps), observer)

@@ -27,7 +27,8 @@ def test_a_policys_name_makes_it_again(name):
 
 def test_published_baselines_bind_when_their_source_does():
     immediate = {name for name in POLICIES if make_policy(name).admission == "immediate"}
-    assert immediate == {"round-robin", "random", "power-of-two", "jsq", "vllm", "br-0-bypass", "fast-phi"}
+    classics = {"round-robin", "random", "power-of-two", "jsq", "vllm"}
+    assert immediate == classics | {"br-0-bypass", "fast-phi", "eldr", "domain"}
 
 
 def test_options_reach_the_policy():

@@ -82,4 +82,4 @@ def assert_same_run(first: Run, second: Run) -> None:
         assert ours.keys() == theirs.keys()
         for name in ours:
             if first.admission == second.admission or name != "real_choice":
-                assert np.array_equal(ours[name], theirs[name]), (kind, name)
+                assert np.array_equal(ours[name], theirs[name], equal_nan=True), (kind, name)

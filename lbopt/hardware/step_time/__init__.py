@@ -3,7 +3,7 @@
 from lbopt.hardware.step_time.affine import AffineStepTime
 from lbopt.hardware.step_time.barrier_form import BarrierForm
 from lbopt.hardware.step_time.experts import ExpertStepTime, expected_active
-from lbopt.hardware.step_time.law import ExplainedStepTime, StepTime
+from lbopt.hardware.step_time.law import ExplainedStepTime, StepTime, StepTimeByUse
 from lbopt.hardware.step_time.mean_term import MeanTermStepTime
 from lbopt.hardware.step_time.roofline import RooflineStepTime
 from lbopt.hardware.step_time.roofline_breakdown import KINDS, Breakdown, kinds_of
@@ -22,6 +22,7 @@ __all__ = [
     "MeanTermStepTime",
     "RooflineStepTime",
     "StepTime",
+    "StepTimeByUse",
     "expected_active",
     "kinds_of",
     "make_step_time",

@@ -130,6 +130,16 @@ class ExpertStepTime:
         active = expected_active(batch, self.experts, self.experts_per_token, self.gate)
         return BarrierForm(self.other_seconds, self.seconds_per_token, of_running=self._of_requests(batch, active))
 
+    def form_of_use(self, num_workers: int, slots_per_worker: int) -> BarrierForm:
+        """Return the barrier form that is told the experts in use instead of expecting them."""
+        batch = np.arange(slots_per_worker + 1)
+        return BarrierForm(
+            self.other_seconds,
+            self.seconds_per_token,
+            of_running=self._of_requests(batch, np.zeros(batch.shape)),
+            per_expert=self.layers * self.seconds_per_expert,
+        )
+
     def seconds(
         self, loads: NDArray[Any], running: NDArray[np.int64], active: NDArray[Any] | None = None
     ) -> NDArray[np.float64]:

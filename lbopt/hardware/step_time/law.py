@@ -26,6 +26,18 @@ class StepTime(Protocol):
 
 
 @runtime_checkable
+class StepTimeByUse(StepTime, Protocol):
+    """A step-time law that can be told how many experts each worker's requests really use."""
+
+    @property
+    def experts(self) -> int:
+        """Experts of a layer."""
+
+    def form_of_use(self, num_workers: int, slots_per_worker: int) -> BarrierForm:
+        """Return the barrier form with a term for experts in use."""
+
+
+@runtime_checkable
 class ExplainedStepTime(StepTime, Protocol):
     """A step-time law that can say where the seconds of a step go."""
 

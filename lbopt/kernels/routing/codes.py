@@ -17,6 +17,7 @@ MAX_MIN = 8
 BR_0 = 9
 IQR = 10
 BR_0_BYPASS = 11
+BAND = 12
 
 #: Every rule gets a parameter array of this length; what the entries mean is the rule's own affair.
 NUM_PARAMETERS = 8
@@ -43,6 +44,10 @@ PERCENTILE_WEIBULL = 4  # type 6
 # br-0-bypass
 BYPASS_OVERBOOKING = 0  # requests that a worker may hold beyond its slots; -1 = any number
 BYPASS_TIES_BY_NUMBER = 1  # 0: equal F goes to the lighter worker, 1: to the lower number
+
+# band
+BAND_WIDTH = 0  # in units of BAND_UNIT
+BAND_UNIT = 1e-9
 
 #: Largest stage-2 window that subset enumeration accepts (2**16 subsets a pop).
 LARGEST_WINDOW = 16

@@ -9,10 +9,12 @@ per request costs more than the work itself.
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.band import bind_in_band
 from lbopt.kernels.routing.bypass import bind_bypassing
-from lbopt.kernels.routing.codes import BR_0_BYPASS, IQR
+from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BAND_WIDTH, BR_0_BYPASS, IQR
 from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.routing.iqr import bind_iqr
+from lbopt.kernels.simulation.experts import join_experts
 from lbopt.kernels.simulation.real_choice import loads_differ
 from lbopt.kernels.simulation.tables import (
     ACTIVE,
@@ -73,6 +75,8 @@ def start(i: int, w: int, requests: Requests, state: State) -> None:
     state.start_step[i] = k
     state.start_clock[i] = state.clock[0]
     enter(i, w, k, requests.prompt, requests.output, state.load, state.running, state.records, state.calendar, counters)
+    if requests.unused.size > 0:
+        join_experts(requests.unused[requests.profile[i]], w, state.unused, state.experts_changed)
     counters[ACTIVE] += 1
     counters[ADMITTED] += 1
 
@@ -125,6 +129,7 @@ def admit(reach: int, requests: Requests, state: State) -> None:
     prompt, output = requests.prompt, requests.output
     load, running, records, calendar = state.load, state.running, state.records, state.calendar
     worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
+    knows_experts = requests.unused.size > 0
     k, now = counters[STEP], state.clock[0]
     head = counters[POOL_HEAD]
     keep = head + reach
@@ -140,6 +145,8 @@ def admit(reach: int, requests: Requests, state: State) -> None:
             start_step[i] = k
             start_clock[i] = now
             enter(i, w, k, prompt, output, load, running, records, calendar, counters)
+            if knows_experts:
+                join_experts(requests.unused[requests.profile[i]], w, state.unused, state.experts_changed)
             admitted += 1
     counters[POOL_HEAD] = keep
     counters[ACTIVE] += admitted
@@ -226,6 +233,7 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
     code, parameters, slots_per_worker = setting.code, setting.parameters, setting.slots_per_worker
     round_robin_at = counters[ROUND_ROBIN_AT : ROUND_ROBIN_AT + 1]
+    knows_experts = requests.unused.size > 0
     k, now = counters[STEP], state.clock[0]
     head, tail = counters[POOL_HEAD], counters[POOL_TAIL]
     bound = 0
@@ -237,6 +245,9 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
             w = bind_bypassing(parameters, slots_per_worker, prompt[i], load, running, queued, queued_tokens)
         elif code == IQR:
             w = bind_iqr(parameters, load, running, queued, queued_tokens)
+        elif code == BAND:
+            row = requests.preference[requests.profile[i]]
+            w = bind_in_band(BAND_UNIT * parameters[BAND_WIDTH], row, running, queued)
         else:
             w = bind(code, i, load, running, queued, queued_tokens, uniforms, round_robin_at)
         if w < 0:
@@ -248,6 +259,8 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
             start_step[i] = k
             start_clock[i] = now
             enter(i, w, k, prompt, output, load, running, records, calendar, counters)
+            if knows_experts:
+                join_experts(requests.unused[requests.profile[i]], w, state.unused, state.experts_changed)
             started += 1
         else:
             join_queue(i, w, prompt, queued, queued_tokens, queue_head, queue_tail, next_in_queue)

@@ -86,7 +86,7 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
             return FINISHED
         if counters[ROW] == rows.active.size:
             return ROWS_FULL
-        take_step(setting, state, rows)
+        take_step(requests, setting, state, rows)
         counters[PHASE] = BEGIN_DECISION
 
 

@@ -5,8 +5,11 @@ Order, that of the BF-IO authors' simulator: barrier loads and step time, clock,
 prompt s and output o takes s + o tokens with it, so no request is touched between its start and its end.
 """
 
+import math
+
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.simulation.experts import count_experts, leave_experts
 from lbopt.kernels.simulation.step_time import seconds_of_step
 from lbopt.kernels.simulation.tables import (
     ACTIVE,
@@ -15,11 +18,13 @@ from lbopt.kernels.simulation.tables import (
     NEXT,
     ON_WORKER,
     REAL_CHOICE,
+    REQUEST,
     ROW,
     STEP,
     TOKENS,
     UNUSED_RECORD,
     WAITING,
+    Requests,
     Rows,
     Setting,
     State,
@@ -27,8 +32,8 @@ from lbopt.kernels.simulation.tables import (
 
 
 @kernel
-def take_step(setting: Setting, state: State, rows: Rows) -> None:
-    """Advance by one step and write its row. Cost: G + completions."""
+def take_step(requests: Requests, setting: Setting, state: State, rows: Rows) -> None:
+    """Advance by one step and write its row. Cost: G + completions, and L * E a change where experts are counted."""
     counters = state.counters
     load, running = state.load, state.running
     barrier_loads, post_loads = rows.barrier_loads, rows.post_loads
@@ -45,7 +50,12 @@ def take_step(setting: Setting, state: State, rows: Rows) -> None:
     if rows.running.shape[0] > 0:
         for g in range(G):
             rows.running[r, g] = running[g]
-    seconds = seconds_of_step(setting, load, running, heaviest, counters[ACTIVE])
+    if setting.expert_layers > 0:
+        count_experts(setting.expert_layers, state.unused, state.experts_changed, state.experts)
+        rows.experts[r] = _mean_of_busy(state)
+    else:
+        rows.experts[r] = math.nan
+    seconds = seconds_of_step(setting, load, running, state.experts, heaviest, counters[ACTIVE])
     state.clock[0] += seconds
     rows.active[r] = counters[ACTIVE]
     rows.seconds[r] = seconds
@@ -60,6 +70,8 @@ def take_step(setting: Setting, state: State, rows: Rows) -> None:
     counters[STEP] += 1
     for g in range(G):
         load[g] += running[g]
+    if setting.expert_layers > 0:
+        _take_experts_along(requests, state)
     completed = _complete(counters, load, running, state.records, state.calendar)
     counters[ACTIVE] -= completed
     rows.completed[r] = completed
@@ -88,3 +100,28 @@ def _complete(counters: Ints, load: Ints, running: Ints, records: Ints, calendar
         record = following
     counters[UNUSED_RECORD] = unused
     return completed
+
+
+@kernel
+def _mean_of_busy(state: State) -> float:
+    """Return the experts in use, mean over workers that run something; at least one does."""
+    total, busy = 0.0, 0
+    for g in range(state.running.size):
+        if state.running[g] > 0:
+            total += state.experts[g]
+            busy += 1
+    return total / busy
+
+
+@kernel
+def _take_experts_along(requests: Requests, state: State) -> None:
+    """Let the requests that end with this step give up their experts; `_complete` removes them."""
+    record = state.calendar[state.counters[STEP] % state.calendar.size]
+    ended = state.scratch_running
+    ended[:] = 0
+    while record >= 0:
+        w = state.records[record, ON_WORKER]
+        ended[w] += 1
+        row = requests.unused[requests.profile[state.records[record, REQUEST]]]
+        leave_experts(row, w, state.running[w] - ended[w], state.unused, state.experts_changed)
+        record = state.records[record, NEXT]

@@ -6,9 +6,13 @@ from lbopt.kernels.simulation.tables import Setting
 
 
 @kernel
-def seconds_of_step(setting: Setting, load: Ints, running: Ints, heaviest: int, active: int) -> float:
+def seconds_of_step(setting: Setting, load: Ints, running: Ints, experts: Floats, heaviest: int, active: int) -> float:
     """Return the seconds of a step whose heaviest worker holds `heaviest` tokens."""
-    if setting.seconds_of_running.size == 0:
+    if setting.seconds_per_expert > 0:
+        alone = _slowest_by_experts(
+            setting.seconds_per_token, setting.seconds_of_running, setting.seconds_per_expert, load, running, experts
+        )
+    elif setting.seconds_of_running.size == 0:
         alone = setting.seconds_per_token * heaviest
     else:
         alone = _slowest(setting.seconds_per_token, setting.seconds_of_running, load, running)
@@ -29,4 +33,14 @@ def _slowest(per_token: float, of_running: Floats, load: Ints, running: Ints) ->
     slowest = 0.0
     for g in range(load.size):
         slowest = max(slowest, per_token * load[g] + of_running[running[g]])
+    return slowest
+
+
+@kernel
+def _slowest_by_experts(
+    per_token: float, of_running: Floats, per_expert: float, load: Ints, running: Ints, experts: Floats
+) -> float:
+    slowest = 0.0
+    for g in range(load.size):
+        slowest = max(slowest, per_token * load[g] + of_running[running[g]] + per_expert * experts[g])
     return slowest

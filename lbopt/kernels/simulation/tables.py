@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lbopt.kernels.arrays import Floats, Ints
 
 
@@ -18,6 +21,9 @@ class Requests(NamedTuple):
     output: Ints  # int64 (N,), decode steps, >= 1
     arrival: Floats  # float64 (N,), seconds; empty in a closed loop
     uniforms: Floats  # float64 (N, 2), draws of the random rules; may be empty
+    profile: Ints  # int64 (N,), row of the two tables below; empty where nobody knows which experts requests use
+    unused: NDArray[np.float32]  # float32 (M, L * E), log of the chance that a step does not use the expert; or empty
+    preference: Floats  # float64 (M, G), of a profile for each worker; empty where the rule has none
 
 
 class Setting(NamedTuple):
@@ -31,6 +37,8 @@ class Setting(NamedTuple):
     seconds_per_mean_token: float
     seconds_of_running: Floats  # float64 (B + 1,), or empty
     seconds_of_active: Floats  # float64 (G * B + 1,), or empty
+    seconds_per_expert: float  # for each different expert of a layer that the requests of a worker use
+    expert_layers: int  # layers in `Requests.unused`
     kv_capacity: int  # tokens a worker can hold; -1 = unlimited
     code: int  # the rule, see routing.codes
     parameters: Ints  # int64 (NUM_PARAMETERS,)
@@ -60,6 +68,9 @@ class State(NamedTuple):
     scratch_load: Ints  # int64 (G,)
     scratch_free: Ints  # int64 (G,)
     scratch_running: Ints  # int64 (G,)
+    unused: Floats  # float64 (G, L * E), sums of `Requests.unused` over running requests; (G, 0) where unknown
+    experts_changed: Ints  # int64 (G,), 1 where `experts` has to be counted anew
+    experts: Floats  # float64 (G,), different experts of a layer in use, mean over layers
 
 
 class Rows(NamedTuple):
@@ -76,6 +87,7 @@ class Rows(NamedTuple):
     waiting: Ints  # int64 (K,), seen by the decision before the step
     free_slots: Ints  # int64 (K,), seen by the decision before the step
     real_choice: Ints  # int64 (K,), 1 where two feasible placements differ
+    experts: Floats  # float64 (K,), `State.experts`, mean over workers that run something; NaN where unknown
     over_capacity: Ints  # int64 (K,), workers whose barrier load exceeds kv_capacity
 
 

@@ -1,0 +1,173 @@
+"""Decoders that do not wait for each other: every worker steps at its own pace, and requests are bound on arrival.
+
+Event-driven: the next event is the earliest end of a step, or the next arrival; ends go first where both fall together.
+A worker admits from its own queue between its steps, and an idle one starts with the request that wakes it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.band import bind_in_band
+from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BAND_WIDTH
+from lbopt.kernels.routing.fifo import bind
+from lbopt.kernels.simulation.experts import count_experts, join_experts, leave_experts
+from lbopt.kernels.simulation.tables import Requests, Setting
+
+
+class Decoders(NamedTuple):
+    """What comes out; all arrays are written."""
+
+    worker: Ints  # int64 (N,)
+    start: Floats  # float64 (N,), s: begin of the first step
+    finish: Floats  # float64 (N,), s
+    steps: Ints  # int64 (G,), steps that began in the window
+    seconds: Floats  # float64 (G,), their sum
+    running: Ints  # int64 (G,), requests of these steps, summed
+    experts: Floats  # float64 (G,), different experts of a layer in these steps, summed
+
+
+class _Workers(NamedTuple):
+    """Everything that changes."""
+
+    load: Ints
+    running: Ints
+    queued: Ints
+    queued_tokens: Ints
+    queue_head: Ints
+    queue_tail: Ints
+    next_in_queue: Ints
+    own_step: Ints  # steps that the worker has begun
+    ends: Floats  # when its step ends; infinite while it is idle
+    last: Ints  # (G, longest output + 1), first of the requests that end with step = column mod length
+    next_to_end: Ints  # (N,)
+    unused: Floats
+    changed: Ints
+    experts: Floats
+
+
+@kernel
+def run_decoders(requests: Requests, setting: Setting, num_workers: int, window: Floats, out: Decoders) -> None:
+    """Run until all requests have ended.
+
+    Parameters
+    ----------
+    window
+        float64 (2,), s: steps that begin in it, the end left out, are counted in `out`.
+    """
+    N, arrival = requests.prompt.size, requests.arrival
+    w = _idle_workers(num_workers, N, int(requests.output.max()) + 1, requests.unused.shape[1])
+    round_robin_at = np.zeros(1, dtype=np.int64)
+    i = 0
+    left = N
+    while left > 0:
+        first = 0
+        for g in range(1, num_workers):
+            if w.ends[g] < w.ends[first]:
+                first = g
+        if i < N and arrival[i] < w.ends[first]:
+            g = _bind(i, requests, setting, w, round_robin_at)
+            out.worker[i] = g
+            _join_queue(i, g, requests, w)
+            if w.ends[g] == np.inf:
+                _begin_step(g, arrival[i], requests, setting, w, window, out)
+            i += 1
+        else:
+            now = w.ends[first]
+            left -= _end_step(first, now, requests, w, out)
+            _begin_step(first, now, requests, setting, w, window, out)
+
+
+@kernel
+def _idle_workers(G: int, N: int, longest: int, cells: int) -> _Workers:
+    return _Workers(
+        np.zeros(G, np.int64),
+        np.zeros(G, np.int64),
+        np.zeros(G, np.int64),
+        np.zeros(G, np.int64),
+        np.full(G, -1, np.int64),
+        np.full(G, -1, np.int64),
+        np.full(N, -1, np.int64),
+        np.zeros(G, np.int64),
+        np.full(G, np.inf),
+        np.full((G, longest), -1, np.int64),
+        np.full(N, -1, np.int64),
+        np.zeros((G, cells)),
+        np.zeros(G, np.int64),
+        np.zeros(G),
+    )
+
+
+@kernel
+def _bind(i: int, requests: Requests, setting: Setting, w: _Workers, round_robin_at: Ints) -> int:
+    if setting.code == BAND:
+        row = requests.preference[requests.profile[i]]
+        return bind_in_band(BAND_UNIT * setting.parameters[BAND_WIDTH], row, w.running, w.queued)
+    return bind(setting.code, i, w.load, w.running, w.queued, w.queued_tokens, requests.uniforms, round_robin_at)
+
+
+@kernel
+def _join_queue(i: int, g: int, requests: Requests, w: _Workers) -> None:
+    if w.queued[g] == 0:
+        w.queue_head[g] = i
+    else:
+        w.next_in_queue[w.queue_tail[g]] = i
+    w.queue_tail[g] = i
+    w.queued[g] += 1
+    w.queued_tokens[g] += requests.prompt[i]
+
+
+@kernel
+def _begin_step(
+    g: int, now: float, requests: Requests, setting: Setting, w: _Workers, window: Floats, out: Decoders
+) -> None:
+    """Admit from the queue of worker g while it has a free slot, and begin a step if it has anything to run."""
+    while w.queued[g] > 0 and w.running[g] < setting.slots_per_worker:
+        i = w.queue_head[g]
+        w.queue_head[g] = w.next_in_queue[i]
+        w.queued[g] -= 1
+        w.queued_tokens[g] -= requests.prompt[i]
+        w.running[g] += 1
+        w.load[g] += requests.prompt[i]
+        out.start[i] = now
+        column = (w.own_step[g] + requests.output[i]) % w.last.shape[1]
+        w.next_to_end[i] = w.last[g, column]
+        w.last[g, column] = i
+        if setting.expert_layers > 0:
+            join_experts(requests.unused[requests.profile[i]], g, w.unused, w.changed)
+    if w.running[g] == 0:
+        w.ends[g] = np.inf
+        return
+    if setting.expert_layers > 0:
+        count_experts(setting.expert_layers, w.unused, w.changed, w.experts)
+    seconds = setting.fixed_seconds + setting.seconds_per_token * w.load[g] + setting.seconds_per_expert * w.experts[g]
+    if setting.seconds_of_running.size > 0:
+        seconds += setting.seconds_of_running[w.running[g]]
+    w.ends[g] = now + seconds
+    w.own_step[g] += 1
+    if window[0] <= now < window[1]:
+        out.steps[g] += 1
+        out.seconds[g] += seconds
+        out.running[g] += w.running[g]
+        out.experts[g] += w.experts[g]
+
+
+@kernel
+def _end_step(g: int, now: float, requests: Requests, w: _Workers, out: Decoders) -> int:
+    """Let all requests of worker g grow by a token, and those end that are complete; returns how many."""
+    w.load[g] += w.running[g]
+    column = w.own_step[g] % w.last.shape[1]
+    i = w.last[g, column]
+    w.last[g, column] = -1
+    ended = 0
+    while i >= 0:
+        out.finish[i] = now
+        w.load[g] -= requests.prompt[i] + requests.output[i]
+        w.running[g] -= 1
+        ended += 1
+        if requests.unused.size > 0:
+            leave_experts(requests.unused[requests.profile[i]], g, w.running[g], w.unused, w.changed)
+        i = w.next_to_end[i]
+    return ended

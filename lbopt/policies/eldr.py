@@ -1,0 +1,111 @@
+"""eldr: a request goes to a worker whose experts it will use, as long as that worker is not busier than its like.
+
+At the hand-off from prefill the request's signature is compared with one centroid a worker; among those nearly as
+similar as the most similar one (a band of cosines of width tau) the worker with fewest requests takes it. tau = 0 is
+the nearest centroid, tau = 1 join-shortest-queue. The centroids come from a table that was fitted before
+(`table=FILE`), or are fitted to the requests that the study keeps for learning.
+
+Source: ELDR (arXiv 2607.00466), sections on clustering and routing; `lbopt.locality`, `lbopt.kernels.routing.band`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BAND_WIDTH
+from lbopt.model import Trace
+from lbopt.policies.known_experts import calibration, experts_of, measured
+from lbopt.policies.policy import CompiledPolicy
+from lbopt.spec import unknown
+
+if TYPE_CHECKING:  # compiled code is imported when the rule is used, not when it is named
+    from lbopt.locality import RoutingTable
+
+CLUSTERS = ("balanced", "vanilla")
+
+
+def eldr(
+    tau: float = 0.1,
+    table: str | None = None,
+    clusters: str = "balanced",
+    transform: str = "count-idf",
+    seed: int = 0,
+) -> CompiledPolicy:
+    """Build the rule; clusters, transform and seed say how a table is fitted where none is given."""
+    from lbopt.locality.signature import TRANSFORMS
+
+    if not 0 <= tau <= 1:
+        raise InputError(f"policy 'eldr': tau is {tau}; expected a width from 0 to 1, in cosines")
+    if clusters not in CLUSTERS:
+        raise unknown("clusters of policy 'eldr'", clusters, CLUSTERS)
+    if transform not in TRANSFORMS:
+        raise unknown("transform", transform, TRANSFORMS)
+    if table is not None and (clusters, transform, seed) != ("balanced", "count-idf", 0):
+        raise InputError(
+            "policy 'eldr': clusters, transform and seed say how a table is fitted; leave them out with one"
+        )
+    guide = SignatureGuide(table, clusters, transform, seed)
+    options = {"tau": tau, **guide.options}
+    changed = ",".join(f"{name}={value}" for name, value in options.items() if value != _DEFAULTS[name])
+    return CompiledPolicy(
+        name=f"eldr:{changed}" if changed else "eldr",
+        admission="immediate",
+        code=BAND,
+        parameters={BAND_WIDTH: math.floor(tau / BAND_UNIT + 0.5)},
+        guide=guide,
+    )
+
+
+_DEFAULTS = {"tau": 0.1, "table": None, "clusters": "balanced", "transform": "count-idf", "seed": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureGuide:
+    """Prefers workers by the cosine of a request's signature and the worker's centroid."""
+
+    table: str | None
+    clusters: str
+    transform: str
+    seed: int
+
+    @property
+    def options(self) -> dict[str, str | int | None]:
+        """The options that made it."""
+        return {"table": self.table, "clusters": self.clusters, "transform": self.transform, "seed": self.seed}
+
+    @property
+    def learns(self) -> bool:
+        """Whether it fits a table itself."""
+        return self.table is None
+
+    def preferences(self, requests: Trace, num_workers: int, training: Trace | None) -> NDArray[np.float64]:
+        """Return cosines, float64 (M, G)."""
+        experts = experts_of("eldr", requests)
+        table = self._table(num_workers, training)
+        if table.num_workers != num_workers:
+            raise InputError(
+                f"the routing table has {table.num_workers} centroids and the fleet {num_workers} workers; "
+                f"fit another with --workers {num_workers}"
+            )
+        return table.similarities(measured(experts, table.transform))
+
+    def _table(self, num_workers: int, training: Trace | None) -> RoutingTable:
+        from lbopt.locality import fit_routing, read_routing_table
+
+        if self.table is not None:
+            return read_routing_table(self.table)
+        if training is None:
+            raise InputError("policy 'eldr' needs requests to fit its centroids to; give a table, or training requests")
+        return fit_routing(
+            calibration(experts_of("eldr", training), self.transform),
+            num_workers,
+            transform=self.transform,
+            balanced=self.clusters == "balanced",
+            seed=self.seed,
+        ).table

@@ -1,0 +1,68 @@
+"""Experts in use: counted anew from who runs where, in every step of the barrier's loop."""
+
+import numpy as np
+import pytest
+from naive.decoders import union
+from simulator.expert_traces import expert_trace
+
+from lbopt.exceptions import InputError
+from lbopt.hardware import AffineStepTime, ExpertStepTime
+from lbopt.model import Fleet
+from lbopt.policies import make_policy
+from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, simulate
+
+LAW = ExpertStepTime(0.01, 0.001, 1e-5, 2e-4, 3e-4, 5, 6, 2)
+
+
+@pytest.mark.parametrize("policy", ["jsq", "br-0", "fcfs", "jsq:admission=pooled", "bf-io"])
+@pytest.mark.parametrize("arrivals", [ClosedLoop(5), TraceTimes()])
+def test_experts_of_every_step(policy, arrivals):
+    trace, G = expert_trace(), 3
+    setting = SimulationSetting(Fleet(G, 4), arrivals, step_time=LAW)
+    run = simulate(trace, make_policy(policy), setting, keep_loads=True)
+    chances = trace.experts.decode[trace.experts.profile].astype(float).tolist()
+    for step in range(run.num_steps):
+        at = (run.requests["start_step"] <= step) & (step < run.requests["finish_step"])
+        own, used = [], []
+        for g in range(G):
+            rows = np.flatnonzero(at & (run.requests["worker"] == g))
+            if rows.size:
+                used.append(union([chances[i] for i in rows]))
+                layers = 5 * (2e-4 + 3e-4 * used[-1])
+                own.append(1e-3 * rows.size + 1e-5 * run.steps["barrier_loads"][step, g] + layers)
+        assert run.steps["experts"][step] == pytest.approx(np.mean(used), abs=1e-5)
+        assert run.steps["seconds"][step] == pytest.approx(0.01 + max(own), rel=1e-6)
+    assert run.metrics().active_experts == pytest.approx(run.steps["experts"][run.window.rows].mean())
+
+
+def test_a_request_that_surely_uses_an_expert_leaves_nothing_behind():
+    trace = expert_trace(count=300, profiles=1)  # profile 0 uses expert 0 always
+    run = simulate(trace, make_policy("jsq"), SimulationSetting(Fleet(2, 3), ClosedLoop(4), step_time=LAW))
+    alone = union([trace.experts.decode[0].astype(float).tolist()])
+    last = run.steps["active"] == 1
+    assert run.steps["experts"][last] == pytest.approx(alone, abs=1e-5)
+
+
+def test_other_laws_do_not_look_at_experts():
+    trace = expert_trace()
+    setting = SimulationSetting(Fleet(3, 4), ClosedLoop(5), step_time=AffineStepTime(0.01, 1e-5))
+    with_, without = (
+        simulate(t, make_policy("jsq"), setting)
+        for t in (trace, type(trace)(prompt=trace.prompt, output=trace.output, arrival=trace.arrival))
+    )
+    assert (with_.steps["seconds"] == without.steps["seconds"]).all()
+    assert np.isfinite(with_.steps["experts"]).all() and np.isnan(without.steps["experts"]).all()
+    assert without.metrics().active_experts is None
+
+
+def test_without_knowledge_of_the_requests_the_law_expects_the_experts():
+    trace = expert_trace()
+    bare = type(trace)(prompt=trace.prompt, output=trace.output)
+    setting = SimulationSetting(Fleet(3, 4), ClosedLoop(5), step_time=LAW)
+    assert setting.form_for(bare).per_expert == 0 and setting.form_for(trace).per_expert == 5 * 3e-4
+
+
+def test_a_law_of_another_model_is_refused():
+    setting = SimulationSetting(Fleet(3, 4), ClosedLoop(5), step_time=ExpertStepTime.of_eldr())
+    with pytest.raises(InputError, match=r"6 experts a layer.*with 128"):
+        simulate(expert_trace(), make_policy("jsq"), setting)
