@@ -30,13 +30,13 @@ def pair_products(cells: Floats, pairs: Ints, products: Floats, squares: Floats)
             for e in range(E):
                 rows[i, e] = cells[i, layer, e]
         for i in range(N):
-            squares[layer, i] = _product(rows[i], rows[i], sums)
+            squares[layer, i] = product(rows[i], rows[i], sums)
         for p in range(pairs.shape[0]):
-            products[layer, p] = _product(rows[pairs[p, 0]], rows[pairs[p, 1]], sums)
+            products[layer, p] = product(rows[pairs[p, 0]], rows[pairs[p, 1]], sums)
 
 
 @kernel
-def _product(x: Floats, y: Floats, sums: Floats) -> float:
+def product(x: Floats, y: Floats, sums: Floats) -> float:
     """Return the sum of x * y; `sums` is scratch for a quarter of it, a multiple of eight."""
     q = sums.size
     for e in range(q):
