@@ -10,6 +10,8 @@ Source: ELDR (arXiv 2607.00466), section on routing; tau is 0.1 there.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -87,7 +89,7 @@ class BandRouter:
             raise self._refusal(number)
         return found[:number]
 
-    def _measured(self, counts: ArrayLike) -> NDArray[np.generic]:
+    def _measured(self, counts: ArrayLike) -> NDArray[Any]:
         measured = np.ascontiguousarray(counts)
         if measured.shape != self._shape:
             L, E = self._shape
