@@ -145,9 +145,11 @@ class BalancedKMeans:
             raise InputError(f"rows have {points.shape[1]} entries; the centres have {self.cluster_centers_.shape[1]}")
         products = points @ self.cluster_centers_.T
         if self.metric == "cosine":
-            return products.argmax(axis=1)
-        squares = np.einsum("ij,ij->i", self.cluster_centers_, self.cluster_centers_)
-        return (squares - 2.0 * products).argmin(axis=1)
+            nearest: IntArray = products.argmax(axis=1)
+        else:
+            squares = np.einsum("ij,ij->i", self.cluster_centers_, self.cluster_centers_)
+            nearest = (squares - 2.0 * products).argmin(axis=1)
+        return nearest
 
     def _points(self, X: Any) -> Floats:
         if self.metric not in METRICS:

@@ -20,7 +20,7 @@ from lbopt.locality.gate import Floats, Ints, MoEShape, check_whole
 from lbopt.locality.layer_mask import LayerMask, fit_layer_mask
 from lbopt.locality.quality import MOST_PAIRS, sample_pairs, signature_quality
 from lbopt.locality.routing_table import RoutingTable
-from lbopt.locality.signature import TRANSFORMS, fit_idf, signatures, transformed
+from lbopt.locality.signature import TRANSFORMS, IdfTable, fit_idf, signatures, transformed
 from lbopt.locality.workload import ExpertActivity
 from lbopt.spec import unknown
 
@@ -131,11 +131,14 @@ def fit_routing(
         raise InputError(f"there are {requests} calibration requests; expected {_LEAST_REQUESTS} or more")
     _check_workers(num_workers, requests)
     idf = fit_idf(measured) if transform == "count-idf" else None
-    cells = transformed(transform, measured, idf)
     pairs = sample_pairs(requests, seed, num_pairs)
-    chosen = fit_layer_mask(cells, activity.decode, pairs) if mask else None
-    layers = np.arange(cells.shape[1]) if chosen is None else chosen.kept
-    rows = signatures(cells, layers)
+    chosen = None
+    if mask:  # the weights are left to it: tens of megabytes need not be multiplied for layers that are left out
+        cells = measured if idf is not None else transformed(transform, measured)
+        chosen = fit_layer_mask(cells, activity.decode, pairs, None if idf is None else idf.weights)
+    layers = np.arange(measured.shape[1]) if chosen is None else chosen.kept
+    kept_idf = None if idf is None else IdfTable(idf.weights[layers], idf.num_requests)
+    rows = signatures(transformed(transform, measured[:, layers], kept_idf))
     quality = signature_quality(rows, activity.decode, pairs) if chosen is None else chosen.quality
     clusters = _clustered(rows, num_workers, balanced, strict, starts, seed)
     return RoutingFit(

@@ -16,7 +16,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.locality.ranks import PLACE, bracket, bracket_of, correlation, count, pack
+from lbopt.kernels.locality.ranks import PLACE, Places, bracket, bracket_of, correlation, count, pack
 
 #: Distances are whole multiples of 1e-12.
 UNITS = 1e12
@@ -104,8 +104,8 @@ def distances(
     square: Floats,
     more_product: Floats,
     more_square: Floats,
-    first: Ints,
-    second: Ints,
+    first: Places,
+    second: Places,
     inverse: Floats,
     values: Floats,
 ) -> None:
@@ -118,7 +118,7 @@ def distances(
     more_product, more_square
         float64 (P,) and (N,), of the layer that is tried.
     first, second
-        (P,) integers, the requests of each pair.
+        int32 (P,), the requests of each pair.
     inverse
         float64 (N,), scratch: 1 / length of each request; 0 for one without mass, all of whose distances are 1.
     values
@@ -138,7 +138,7 @@ def invert_lengths(square: Floats, more_square: Floats, inverse: Floats) -> None
 
 @kernel
 def distances_of(
-    product: Floats, more_product: Floats, first: Ints, second: Ints, inverse: Floats, values: Floats
+    product: Floats, more_product: Floats, first: Places, second: Places, inverse: Floats, values: Floats
 ) -> None:
     """Write the distances of some pairs; parameters are those of `distances`, cut to these pairs."""
     for p in range(values.size):

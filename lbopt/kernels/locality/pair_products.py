@@ -10,7 +10,7 @@ LANES, TOGETHER = 16, 64
 
 
 @kernel
-def pair_products(cells: Floats, pairs: Ints, products: Floats, squares: Floats) -> None:
+def pair_products(cells: Floats, weights: Floats, pairs: Ints, products: Floats, squares: Floats) -> None:
     """Write products of pairs and of each request with itself.
 
     A layer's rows are copied side by side, with zeros up to a multiple of 128, so that they stay in the cache while its
@@ -19,7 +19,9 @@ def pair_products(cells: Floats, pairs: Ints, products: Floats, squares: Floats)
     Parameters
     ----------
     cells
-        float64 (N, L, E).
+        float64 or int64 (N, L, E).
+    weights
+        float64 (L, E), by which cells are multiplied.
     pairs
         int64 (P, 2).
     products, squares
@@ -32,7 +34,7 @@ def pair_products(cells: Floats, pairs: Ints, products: Floats, squares: Floats)
     for layer in range(L):
         for i in range(N):
             for e in range(E):
-                rows[i, e] = cells[i, layer, e]
+                rows[i, e] = cells[i, layer, e] * weights[layer, e]
         _products(rows, itself, itself, lanes, squares[layer])
         _products(rows, first, second, lanes, products[layer])
 
