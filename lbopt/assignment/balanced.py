@@ -49,10 +49,10 @@ def balanced_assignment(costs: Any, capacity: Any, *, lower: Any = None, prices:
     least, most = checked_bounds(capacity, lower, points, centres)
     start = None if prices is None else _scaled_prices(prices, exponent, centres)
     upper = np.minimum(most, points + 1)  # the one more keeps a centre that has room to spare from being full
-    return _frozen(_settled(integers, least, upper, start), exponent, most, least)
+    return _frozen(settled(integers, least, upper, start), exponent, most, least)
 
 
-def _settled(costs: IntArray, lower: IntArray, upper: IntArray, prices: IntArray | None) -> Level:
+def settled(costs: IntArray, lower: IntArray, upper: IntArray, prices: IntArray | None) -> Level:
     """Return all points settled: from `prices` at once if they are good, else by way of coarser levels."""
     points, centres = costs.shape
     if prices is None:

@@ -1,8 +1,8 @@
 """Balanced K-means: clusters of bounded size whose total distance to their centres is least, by two exact sub-steps.
 
-Points go to centres at least total cost within the bounds (`balanced_assignment`), centres move to what is best for
-their points, and neither step can raise the total. So the total falls to a local optimum; several starts are made and
-the best is kept. Prices of one assignment start the next.
+Points go to centres at least total cost within the bounds (as in `balanced_assignment`), centres move to what is best
+for their points, and neither step can raise the total. So the total falls to a local optimum; several starts are made
+and the best is kept. Prices of one assignment start the next.
 
 Euclidean: costs are squared distances, a centre is the mean of its points. Cosine: rows are scaled to length one,
 costs are 1 - cosine, a centre is the direction of the sum of its points, which is the exact minimiser: over unit
@@ -14,17 +14,18 @@ clusters expert signatures so.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.assignment.balanced import balanced_assignment
+from lbopt.assignment.balanced import settled
+from lbopt.assignment.clusters import Clusters, Floats, Points
 from lbopt.exceptions import InputError
+from lbopt.model.integers import IntArray
 from lbopt.spec import unknown
-
-Floats = NDArray[np.float64]
 
 METRICS = ("euclidean", "cosine")
 
@@ -33,8 +34,8 @@ METRICS = ("euclidean", "cosine")
 class _Run:
     """One start, followed to where the total falls no more."""
 
-    labels: NDArray[np.int64]
-    centers: Floats
+    labels: IntArray
+    clusters: Clusters
     totals: list[float]
 
 
@@ -122,13 +123,13 @@ class BalancedKMeans:
         """
         points = self._points(X)
         self._check(points)
-        starts = self._starts(points)
-        best = min((self._follow(points, centers) for centers in starts), key=lambda run: run.totals[-1])
+        known = Points(points, self.metric == "cosine")
+        best = min((self._follow(known, centers) for centers in self._starts(known)), key=lambda run: run.totals[-1])
         self.labels_ = best.labels
-        self.cluster_centers_ = best.centers
+        self.cluster_centers_ = best.clusters.centers()
         self.totals_ = best.totals
         self.n_iter_ = len(best.totals)
-        self.inertia_ = float(self._costs(points, best.centers)[np.arange(len(points)), best.labels].sum())
+        self.inertia_ = known.total_cost(best.labels, self.cluster_centers_)
         return self
 
     def fit_predict(self, X: Any, y: object = None) -> NDArray[np.int64]:
@@ -142,21 +143,25 @@ class BalancedKMeans:
         points = self._points(X)
         if points.shape[1] != self.cluster_centers_.shape[1]:
             raise InputError(f"rows have {points.shape[1]} entries; the centres have {self.cluster_centers_.shape[1]}")
-        nearest: NDArray[np.int64] = self._costs(points, self.cluster_centers_).argmin(axis=1)
+        products = points @ self.cluster_centers_.T
+        if self.metric == "cosine":
+            nearest: IntArray = products.argmax(axis=1)
+        else:
+            squares = np.einsum("ij,ij->i", self.cluster_centers_, self.cluster_centers_)
+            nearest = (squares - 2.0 * products).argmin(axis=1)
         return nearest
 
     def _points(self, X: Any) -> Floats:
         if self.metric not in METRICS:
             raise unknown("metric", self.metric, METRICS)
-        points = np.asarray(X, dtype=np.float64)
+        points = np.ascontiguousarray(X, dtype=np.float64)
         if points.ndim != 2 or not points.size:
             raise InputError(f"X has shape {points.shape}; expected rows of points, (N, d) with both above 0")
-        wrong = np.flatnonzero(~np.isfinite(points).all(axis=1))
-        if wrong.size:
-            raise InputError(f"row {wrong[0]} of X holds a value that is not finite")
+        if not np.isfinite(points).all():
+            row = np.flatnonzero(~np.isfinite(points).all(axis=1))[0]
+            raise InputError(f"row {row} of X holds a value that is not finite")
         if self.metric == "cosine":
-            lengths = np.linalg.norm(points, axis=1, keepdims=True)
-            points = points / np.where(lengths > 0, lengths, 1.0)  # a zero row is as far from every centre
+            return _unit(points)
         return points
 
     def _check(self, points: Floats) -> None:
@@ -179,64 +184,52 @@ class BalancedKMeans:
     def _size_max(self, N: int) -> int:
         return -(-N // self.n_clusters) if self.size_max is None else self.size_max
 
-    def _starts(self, points: Floats) -> list[Floats]:
+    def _starts(self, points: Points) -> Iterator[Floats | IntArray]:
         if self.init is None:
             rng = np.random.default_rng(self.random_state)
-            return [self._spread(points, rng) for _ in range(self.n_init)]
+            yield from (self._spread(points, rng) for _ in range(self.n_init))
+            return
         centers = np.array(self.init, dtype=np.float64)
-        if centers.shape != (self.n_clusters, points.shape[1]) or not np.isfinite(centers).all():
-            raise InputError(
-                f"init has shape {centers.shape}; expected finite centres, {(self.n_clusters, points.shape[1])}"
-            )
-        return [centers]
+        wanted = (self.n_clusters, points.rows.shape[1])
+        if centers.shape != wanted or not np.isfinite(centers).all():
+            raise InputError(f"init has shape {centers.shape}; expected finite centres, {wanted}")
+        yield _unit(centers) if points.cosine else centers
 
-    def _spread(self, points: Floats, rng: np.random.Generator) -> Floats:
+    def _spread(self, points: Points, rng: np.random.Generator) -> IntArray:
         """Draw centres one by one, each a point with a chance in proportion to its cost at the nearest so far."""
-        chosen = [int(rng.integers(len(points)))]
-        nearest = self._costs(points, points[chosen])[:, 0]
+        N = len(points.rows)
+        chosen = [int(rng.integers(N))]
+        nearest = points.costs_at_point(chosen[0])
         for _ in range(1, self.n_clusters):
             total = nearest.sum()
             # where all points are centres already, any of the others is as good
             chance = nearest / total if total > 0 else None
-            chosen.append(int(rng.choice(len(points), p=chance)))
-            nearest = np.minimum(nearest, self._costs(points, points[chosen[-1:]])[:, 0])
-        return points[chosen].copy()
+            chosen.append(int(rng.choice(N, p=chance)))
+            nearest = np.minimum(nearest, points.costs_at_point(chosen[-1]))
+        return np.array(chosen, dtype=np.int64)
 
-    def _follow(self, points: Floats, centers: Floats) -> _Run:
-        N, K = len(points), self.n_clusters
-        capacity, lower = np.full(K, self._size_max(N)), np.full(K, self.size_min)
-        totals: list[float] = []
-        prices: Floats | None = None
-        labels = np.zeros(N, dtype=np.int64)
+    def _follow(self, points: Points, centers: Floats | IntArray) -> _Run:
+        N, K = len(points.rows), self.n_clusters
+        upper, lower = np.full(K, self._size_max(N)), np.full(K, self.size_min)
+        clusters = Clusters(points, centers)
+        totals: list[int] = []
+        prices: IntArray | None = None
         for _ in range(self.max_iter):
-            costs = self._costs(points, centers)
-            found = balanced_assignment(costs, capacity, lower=lower, prices=prices)
-            total = float(costs[np.arange(N), found.labels].sum())
-            fell = math.inf if not totals else totals[-1] - total
-            if totals and fell <= 0:
+            found = settled(clusters.costs, lower, upper, prices)
+            total = found.total()
+            if totals and total >= totals[-1]:
                 break  # the labels before were as good, and the centres are theirs
-            labels, prices = found.labels, found.prices
+            fell = math.inf if not totals else totals[-1] - total
+            labels, prices = found.labels(), found.prices()
             totals.append(total)
-            centers = self._moved(points, labels, centers)
+            clusters.move(labels)
             if fell <= self.tol * totals[0]:
                 break
-        return _Run(labels, centers, totals)
+            clusters.update()
+        return _Run(labels, clusters, [math.ldexp(total, -clusters.exponent) for total in totals])
 
-    def _moved(self, points: Floats, labels: NDArray[np.int64], centers: Floats) -> Floats:
-        """Return what is best for the points of each cluster; an empty one, or one without a direction, stays."""
-        sums = np.zeros_like(centers)
-        np.add.at(sums, labels, points)
-        if self.metric == "cosine":
-            size = np.linalg.norm(sums, axis=1, keepdims=True)
-        else:
-            size = np.bincount(labels, minlength=len(centers))[:, None].astype(np.float64)
-        return np.where(size > 0, sums / np.where(size > 0, size, 1.0), centers)
 
-    def _costs(self, points: Floats, centers: Floats) -> Floats:
-        products = points @ centers.T
-        if self.metric == "cosine":
-            distances: Floats = np.maximum(1.0 - products, 0.0)  # a cosine may exceed 1 by rounding
-            return distances
-        squares = (points**2).sum(axis=1)[:, None] + (centers**2).sum(axis=1)[None, :]
-        costs: Floats = np.maximum(squares - 2.0 * products, 0.0)  # cancellation may leave a little below zero
-        return costs
+def _unit(rows: Floats) -> Floats:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Floats = rows / np.where(lengths > 0, lengths, 1.0)  # a zero row is as far from every centre
+    return unit

@@ -2,13 +2,15 @@
 
 A synthetic workload (`gate`, `domains`, `workload`), signatures of requests (`signature`), how well they foretell
 decode (`quality`), which layers to keep (`layer_mask`), and the cache that keeps them beside KV blocks
-(`signature_cache`).
+(`signature_cache`). The routing table (`routing_table`) and the decision for a live request (`band_router`).
 """
 
+from lbopt.locality.band_router import BandRouter
 from lbopt.locality.domains import draw_domains, language_shares, task_shares, zipf_shares
 from lbopt.locality.gate import GateLaw, MoEShape, World, draw_scores, draw_world
 from lbopt.locality.layer_mask import LayerMask, fit_layer_mask
 from lbopt.locality.quality import cosine_distances, rank_correlation, sample_pairs, signature_quality
+from lbopt.locality.routing_table import RoutingTable
 from lbopt.locality.signature import TRANSFORMS, IdfTable, fit_idf, signatures, transformed
 from lbopt.locality.signature_cache import BlockState, SignatureCache
 from lbopt.locality.workload import (
@@ -24,12 +26,14 @@ from lbopt.locality.workload import (
 
 __all__ = [
     "TRANSFORMS",
+    "BandRouter",
     "BlockState",
     "ExpertActivity",
     "GateLaw",
     "IdfTable",
     "LayerMask",
     "MoEShape",
+    "RoutingTable",
     "SignatureCache",
     "WorkloadConfig",
     "World",

@@ -13,9 +13,10 @@ Source: ELDR (arXiv 2607.00466), section on the layer mask; the tie rules are ou
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from lbopt.exceptions import InputError
@@ -59,7 +60,7 @@ class LayerMask:
         return float(self.curve[self.num_kept - 1])
 
 
-def fit_layer_mask(cells: ArrayLike, decode: ArrayLike, pairs: Ints) -> LayerMask:
+def fit_layer_mask(cells: ArrayLike, decode: ArrayLike, pairs: Ints, weights: Floats | None = None) -> LayerMask:
     """Choose layers for transformed `cells` by rho against `decode`.
 
     Parameters
@@ -68,6 +69,8 @@ def fit_layer_mask(cells: ArrayLike, decode: ArrayLike, pairs: Ints) -> LayerMas
         (N, L, E) both: cells as `transformed` returns them, and decode activation.
     pairs
         int64 (P, 2), as `sample_pairs` returns them.
+    weights
+        float64 (L, E), by which cells are yet to be multiplied: with IDF weights, cells may be the counts themselves.
 
     Raises
     ------
@@ -78,20 +81,23 @@ def fit_layer_mask(cells: ArrayLike, decode: ArrayLike, pairs: Ints) -> LayerMas
     check_pairs(pairs, cube.shape[0], activation.shape[0])
     if len(pairs) > MOST_PAIRS_RANKED:
         raise InputError(f"rho is to be taken over {len(pairs)} pairs; expected at most {MOST_PAIRS_RANKED}")
-    if not cube.any():
+    weighs = _weights(cube) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    if weighs.shape != cube.shape[1:]:
+        raise InputError(f"weights are of shape {weighs.shape}; expected those of cells, {cube.shape[1:]}")
+    pairs = np.ascontiguousarray(pairs, dtype=np.int64)
+    fixed = _target_ranks(activation, pairs)
+    products, squares = _products(cube, weighs, pairs)
+    if not squares.any():
         raise InputError(
             f"all {cube.shape[0]} signatures are zero; expected counts on experts that not all requests use"
         )
-    pairs = np.ascontiguousarray(pairs, dtype=np.int64)
-    fixed = _target_ranks(activation, pairs)
-    products, squares = _products(cube, pairs)
     order, curve = np.empty(cube.shape[1], dtype=np.int64), np.empty(cube.shape[1])
     forward_selection(products, squares, pairs, fixed, order, curve)
     return LayerMask(order, curve)
 
 
 def _target_ranks(activation: Floats, pairs: Ints) -> Floats:
-    products, squares = (a.sum(axis=0) for a in _products(activation, pairs))
+    products, squares = (a.sum(axis=0) for a in _products(activation, _weights(activation), pairs))
     length = np.sqrt(squares)
     lengths = length[pairs[:, 0]] * length[pairs[:, 1]]
     cosines = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
@@ -101,16 +107,22 @@ def _target_ranks(activation: Floats, pairs: Ints) -> Floats:
     return fixed
 
 
-def _products(cube: Floats, pairs: Ints) -> tuple[Floats, Floats]:
+def _weights(cube: NDArray[Any]) -> Floats:
+    return np.ones(cube.shape[1:])
+
+
+def _products(cube: NDArray[Any], weights: Floats, pairs: Ints) -> tuple[Floats, Floats]:
     products, squares = np.empty((cube.shape[1], len(pairs))), np.empty((cube.shape[1], cube.shape[0]))
-    pair_products(cube, pairs, products, squares)
+    pair_products(cube, weights, pairs, products, squares)
     return products, squares
 
 
-def _cube(name: str, values: ArrayLike) -> Floats:
-    cube = np.ascontiguousarray(values, dtype=np.float64)
+def _cube(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Return int64 or float64 (N, L, E)."""
+    given = np.asarray(values)
+    cube = np.ascontiguousarray(given, dtype=np.int64 if given.dtype.kind in "iu" else np.float64)
     if cube.ndim != 3 or cube.size == 0:
         raise InputError(f"{name} are of shape {cube.shape}; expected (requests, layers, experts), none of them 0")
-    if not np.isfinite(cube).all():
+    if cube.dtype.kind == "f" and not np.isfinite(cube).all():
         raise InputError(f"{name} hold NaN or infinite values; expected finite numbers")
     return cube

@@ -88,6 +88,17 @@ def test_worked_mask():
     assert (mask.num_kept, mask.kept.tolist()) == (1, [1])
 
 
+def test_weights_may_be_left_to_the_mask():
+    rng = np.random.default_rng(6)
+    counts, decode = cubes(rng, 30, 5, 150, False)  # more experts than a row of lanes holds
+    pairs, idf = sample_pairs(30, seed=0), fit_idf(counts)
+    one = fit_layer_mask(transformed("count-idf", counts, idf), decode, pairs)
+    other = fit_layer_mask(counts, decode, pairs, idf.weights)
+    assert one.order.tolist() == other.order.tolist() and one.curve.tolist() == other.curve.tolist()
+    with pytest.raises(InputError, match=r"weights are of shape \(4, 150\)"):
+        fit_layer_mask(counts, decode, pairs, idf.weights[1:])
+
+
 def test_the_six_transforms():
     prob, logit = np.full(COUNTS.shape, 0.5), np.full(COUNTS.shape, -2.0)
     idf = fit_idf(COUNTS)
@@ -178,7 +189,7 @@ def test_rounding_noise_splits_no_ties():
     pairs = np.array([[2 * i, 2 * i + 1] for i in range(12)])
     assert np.unique(cosine_distances(cells, pairs)).size == 1
     products, squares = np.empty((1, 12)), np.empty((1, 24))
-    pair_products(cells, pairs, products, squares)
+    pair_products(cells, np.ones((1, 40)), pairs, products, squares)
     values, first, second = np.empty(12), pairs[:, 0].copy(), pairs[:, 1].copy()
     distances(np.zeros(12), np.zeros(24), products[0], squares[0], first, second, np.empty(24), values)
     assert np.unique(products).size > 1

@@ -16,12 +16,14 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.locality.ranks import PLACE, bracket, correlation, pack
+from lbopt.kernels.locality.ranks import PLACE, Places, bracket, bracket_of, correlation, count, pack
 
 #: Distances are whole multiples of 1e-12.
 UNITS = 1e12
 #: Bins of a first bracket, which stay in the nearest cache, and of a second one and a ranking, of a value or so each.
 COARSE, FINE = 4096, 65536
+#: Pairs that are tried at a time: their distances are binned while they are still in the nearest cache.
+BLOCK = 2048
 
 
 @kernel
@@ -49,7 +51,7 @@ def forward_selection(products: Floats, squares: Floats, pairs: Ints, fixed: Flo
     coarse, fine, starts = np.empty(COARSE, np.int64), np.empty(FINE, np.int64), np.empty(FINE + 1, np.int64)
     places = np.empty(P, np.int32)
     packed = pack(fixed)
-    first, second = pairs[:, 0].copy(), pairs[:, 1].copy()
+    first, second = pairs[:, 0].astype(np.int32), pairs[:, 1].astype(np.int32)  # half as much to read a trial
     lower, upper = np.empty(L), np.empty(L)
     chosen, refined = np.zeros(L, np.bool_), np.empty(L, np.bool_)
     low, high = 0.0, UNITS
@@ -59,8 +61,14 @@ def forward_selection(products: Floats, squares: Floats, pairs: Ints, fixed: Flo
         for layer in range(L):
             lower[layer] = upper[layer] = -2.0
             if not chosen[layer]:
-                distances(product, square, products[layer], squares[layer], first, second, inverse, values)
-                lower[layer], upper[layer] = bracket(values, packed, fixed_squares, low, COARSE / width, coarse, places)
+                invert_lengths(square, squares[layer], inverse)
+                coarse[:] = 0
+                for start in range(0, P, BLOCK):
+                    stop = min(start + BLOCK, P)
+                    near, some = values[: stop - start], products[layer, start:stop]
+                    distances_of(product[start:stop], some, first[start:stop], second[start:stop], inverse, near)
+                    count(near, packed[start:stop], low, COARSE / width, coarse, places)
+                lower[layer], upper[layer] = bracket_of(coarse, P, fixed_squares)
         best, at = -2.0, -1
         certain = lower.max()
         refined[:] = False
@@ -96,8 +104,8 @@ def distances(
     square: Floats,
     more_product: Floats,
     more_square: Floats,
-    first: Ints,
-    second: Ints,
+    first: Places,
+    second: Places,
     inverse: Floats,
     values: Floats,
 ) -> None:
@@ -110,15 +118,29 @@ def distances(
     more_product, more_square
         float64 (P,) and (N,), of the layer that is tried.
     first, second
-        int64 (P,), the requests of each pair.
+        int32 (P,), the requests of each pair.
     inverse
         float64 (N,), scratch: 1 / length of each request; 0 for one without mass, all of whose distances are 1.
     values
         float64 (P,), written.
     """
+    invert_lengths(square, more_square, inverse)
+    distances_of(product, more_product, first, second, inverse, values)
+
+
+@kernel
+def invert_lengths(square: Floats, more_square: Floats, inverse: Floats) -> None:
+    """Write 1 / length of each request under the chosen layers and one more."""
     for i in range(square.size):
         mass = square[i] + more_square[i]
         inverse[i] = 1.0 / np.sqrt(mass) if mass > 0.0 else 0.0
+
+
+@kernel
+def distances_of(
+    product: Floats, more_product: Floats, first: Places, second: Places, inverse: Floats, values: Floats
+) -> None:
+    """Write the distances of some pairs; parameters are those of `distances`, cut to these pairs."""
     for p in range(values.size):
         cosine = (product[p] + more_product[p]) * (inverse[first[p]] * inverse[second[p]])
         values[p] = np.rint((1.0 - cosine) * UNITS)

@@ -5,39 +5,70 @@ import numpy as np
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 
+#: Lanes in which a sum runs, each over every 16th of 128 cells at a time; and pairs whose lanes are added up together.
+LANES, TOGETHER = 16, 64
+
 
 @kernel
-def pair_products(cells: Floats, pairs: Ints, products: Floats, squares: Floats) -> None:
+def pair_products(cells: Floats, weights: Floats, pairs: Ints, products: Floats, squares: Floats) -> None:
     """Write products of pairs and of each request with itself.
 
-    A layer's rows are copied side by side, with zeros up to a multiple of 32, so that they stay in the cache while its
+    A layer's rows are copied side by side, with zeros up to a multiple of 128, so that they stay in the cache while its
     pairs are walked. Sums run side by side: one after the other they would fill one lane of a vector register.
 
     Parameters
     ----------
     cells
-        float64 (N, L, E).
+        float64 or int64 (N, L, E).
+    weights
+        float64 (L, E), by which cells are multiplied.
     pairs
         int64 (P, 2).
     products, squares
         float64 (L, P) and (L, N), written.
     """
     N, L, E = cells.shape
-    quarter = (E + 31) // 32 * 8
-    rows, sums = np.zeros((N, 4 * quarter)), np.empty(quarter)
+    rows = np.zeros((N, (E + 127) // 128 * 128))
+    lanes = np.empty((TOGETHER, LANES))
+    first, second, itself = pairs[:, 0].copy(), pairs[:, 1].copy(), np.arange(N)
     for layer in range(L):
         for i in range(N):
             for e in range(E):
-                rows[i, e] = cells[i, layer, e]
-        for i in range(N):
-            squares[layer, i] = _product(rows[i], rows[i], sums)
-        for p in range(pairs.shape[0]):
-            products[layer, p] = _product(rows[pairs[p, 0]], rows[pairs[p, 1]], sums)
+                rows[i, e] = cells[i, layer, e] * weights[layer, e]
+        _products(rows, itself, itself, lanes, squares[layer])
+        _products(rows, first, second, lanes, products[layer])
 
 
 @kernel
-def _product(x: Floats, y: Floats, sums: Floats) -> float:
-    """Return the sum of x * y; `sums` is scratch for a quarter of it, a multiple of eight."""
+def _products(rows: Floats, first: Ints, second: Ints, lanes: Floats, out: Floats) -> None:
+    """Write the products of rows; the lanes of many are added up together, else each would wait for its own sums."""
+    for start in range(0, out.size, TOGETHER):
+        number = min(TOGETHER, out.size - start)
+        for p in range(number):
+            x, y, t = rows[first[start + p]], rows[second[start + p]], lanes[p]
+            for e in range(LANES):
+                t[e] = ((x[e] * y[e] + x[e + 16] * y[e + 16]) + (x[e + 32] * y[e + 32] + x[e + 48] * y[e + 48])) + (
+                    (x[e + 64] * y[e + 64] + x[e + 80] * y[e + 80]) + (x[e + 96] * y[e + 96] + x[e + 112] * y[e + 112])
+                )
+            for begin in range(128, rows.shape[1], 128):
+                for lane in range(LANES):
+                    e = begin + lane
+                    t[lane] += (
+                        (x[e] * y[e] + x[e + 16] * y[e + 16]) + (x[e + 32] * y[e + 32] + x[e + 48] * y[e + 48])
+                    ) + (
+                        (x[e + 64] * y[e + 64] + x[e + 80] * y[e + 80])
+                        + (x[e + 96] * y[e + 96] + x[e + 112] * y[e + 112])
+                    )
+        for p in range(number):
+            t = lanes[p]
+            out[start + p] = (((t[0] + t[8]) + (t[1] + t[9])) + ((t[2] + t[10]) + (t[3] + t[11]))) + (
+                ((t[4] + t[12]) + (t[5] + t[13])) + ((t[6] + t[14]) + (t[7] + t[15]))
+            )
+
+
+@kernel
+def product(x: Floats, y: Floats, sums: Floats) -> float:
+    """Return the sum of x * y, of a multiple of 32 cells; `sums` is scratch for a quarter of them."""
     q = sums.size
     for e in range(q):
         sums[e] = (x[e] * y[e] + x[e + q] * y[e + q]) + (x[e + 2 * q] * y[e + 2 * q] + x[e + 3 * q] * y[e + 3 * q])

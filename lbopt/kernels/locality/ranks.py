@@ -52,15 +52,26 @@ def bracket(
     tally, places
         int64 (bins,) and int32 (P,), scratch.
     """
-    P, bins = values.size, tally.size
     tally[:] = 0
-    top = bins - 1.0
-    for p in range(P):  # apart from the next loop, because this one runs in vector registers
+    count(values, packed, low, scale, tally, places)
+    return bracket_of(tally, values.size, fixed_squares)
+
+
+@kernel
+def count(values: Floats, packed: Ints, low: float, scale: float, tally: Ints, places: Places) -> None:
+    """Add values to the tally of their bins; parameters are those of `bracket`."""
+    top = tally.size - 1.0
+    for p in range(values.size):  # apart from the next loop, because this one runs in vector registers
         places[p] = np.int32(min(max((values[p] - low) * scale, 0.0), top))
-    for p in range(P):
+    for p in range(values.size):
         tally[places[p]] += packed[p]
+
+
+@kernel
+def bracket_of(tally: Ints, P: int, fixed_squares: float) -> tuple[float, float]:
+    """Return the bounds that `bracket` gives, from the tally of all P values."""
     product, within, between, before = 0.0, 0.0, 0.0, 0.0
-    for b in range(bins):
+    for b in range(tally.size):
         if tally[b] > 0:
             m = float(tally[b] >> SHIFT)
             total = float(tally[b] & (ONE - 1)) - m * P

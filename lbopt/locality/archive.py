@@ -1,0 +1,112 @@
+"""Arrays and what they are about in one .npz file, written whole or not at all, and read with care.
+
+The JSON text `about` names format and version. Nothing in a file is ever executed: pickled objects are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+
+_ABOUT = "about"
+
+
+class Format(NamedTuple):
+    """A kind of file: its name and version in `about`, what a sentence calls it, and what command writes one."""
+
+    name: str
+    version: int
+    noun: str
+    command: str
+
+
+def check_place(path: Path, noun: str) -> None:
+    """Refuse, before any work, a path at which no file can be written."""
+    if path.is_dir():
+        raise InputError(f"{noun} '{path}' is a folder; give the name of a file")
+    if not path.parent.is_dir():
+        raise InputError(f"{noun} '{path}' cannot be written: '{path.parent}' does not exist")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{noun} '{path}' cannot be written: '{path.parent}' is not writable")
+
+
+def write_archive(path: Path, format: Format, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write `arrays` and `about`, JSON values by name, to `path`; what was there is replaced."""
+    check_place(path, format.noun)
+    text = json.dumps({"format": format.name, "version": format.version, **about}, allow_nan=False)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as stream:
+            np.savez(stream, allow_pickle=False, **{_ABOUT: np.array(text)}, **arrays)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {format.noun} '{path}': {error.strerror or error}") from None
+    finally:
+        if partial.parent.is_dir():
+            partial.unlink(missing_ok=True)
+
+
+def read_archive(path: Path, format: Format) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what `write_archive` was given.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it is of another kind, of a newer version, or damaged.
+    """
+    where = f"{format.noun} '{path}'"
+    try:
+        with path.open("rb") as stream:
+            if stream.read(4) != b"PK\x03\x04":
+                raise InputError(f"'{path}' is no {format.noun} of lbopt; make one with `{format.command}`")
+            stream.seek(0)
+            with np.load(stream, allow_pickle=False) as archive:
+                about = _about(archive, path, format)
+                arrays = {name: archive[name] for name in archive.files if name != _ABOUT}
+    except OSError as error:
+        raise InputError(f"cannot read {where}: {error.strerror or error}") from None
+    except InputError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError) as error:
+        raise InputError(f"{where} is damaged ({error}); write it again") from None
+    return about, arrays
+
+
+def _about(archive: Any, path: Path, format: Format) -> dict[str, Any]:
+    text = str(archive[_ABOUT]) if _ABOUT in archive.files else ""
+    try:
+        about = json.loads(text)
+    except ValueError:
+        about = None
+    if not isinstance(about, dict) or about.get("format") != format.name:
+        raise InputError(f"'{path}' is no {format.noun} of lbopt; make one with `{format.command}`")
+    version = about.get("version")
+    if not isinstance(version, int) or version > format.version:
+        raise InputError(
+            f"{format.noun} '{path}' is of version {version}; this lbopt reads up to version {format.version}: "
+            "update lbopt"
+        )
+    return about
+
+
+def member(arrays: Mapping[str, NDArray[Any]], name: str, kinds: str, ndim: int, where: str) -> NDArray[Any]:
+    """Return one array of a file, of one of these kinds of numbers and so many dimensions."""
+    if name not in arrays:
+        raise InputError(f"{where} holds no '{name}'; write it again")
+    array = arrays[name]
+    if array.dtype.kind not in kinds or array.ndim != ndim:
+        wanted = "whole numbers" if kinds == "iu" else "numbers"
+        raise InputError(f"{where}: '{name}' is {array.ndim}-D of type {array.dtype}; expected {ndim}-D {wanted}")
+    return array

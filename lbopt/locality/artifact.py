@@ -1,0 +1,95 @@
+"""The routing table as a file: one .npz that the router loads when it starts.
+
+Entries: `layers`, `centroids`, `idf` where the transform has weights, and the JSON text `about` with format, version,
+model, shape, transform and the numbers of workers, kept layers and calibration requests. What is read is checked as a
+new table is, so a file that was tampered with or cut is refused when it is loaded, not when a request comes.
+
+Source: ELDR (arXiv 2607.00466), whose router loads one such file: layer mask, IDF table, K unit centroids.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from lbopt.exceptions import InputError
+from lbopt.locality.archive import Format, member, read_archive, write_archive
+from lbopt.locality.gate import MoEShape
+from lbopt.locality.routing_table import RoutingTable
+from lbopt.locality.signature import IdfTable
+
+FORMAT = Format("lbopt-routing-table", 1, "routing table", "lbopt locality fit")
+
+
+def write_table(table: RoutingTable, path: Path) -> None:
+    """Write a routing table to `path`, whole or not at all; what was there is replaced."""
+    arrays = {"layers": table.layers, "centroids": table.centroids}
+    if table.idf is not None:
+        arrays["idf"] = table.idf.weights
+    shape = table.shape
+    about = {
+        "model": table.model,
+        "shape": [shape.num_layers, shape.num_experts, shape.experts_per_token],
+        "transform": table.transform,
+        "num_workers": table.num_workers,
+        "kept_layers": int(table.layers.size),
+        "calibration_requests": None if table.idf is None else int(table.idf.num_requests),
+    }
+    write_archive(path, FORMAT, about, arrays)
+
+
+def read_table(path: Path) -> RoutingTable:
+    """Read a routing table.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it is no routing table, of a newer version or damaged, or its parts do not fit.
+    """
+    about, arrays = read_archive(path, FORMAT)
+    where = f"routing table '{path}'"
+    layers = member(arrays, "layers", "iu", 1, where)
+    centroids = member(arrays, "centroids", "f", 2, where)
+    weights = member(arrays, "idf", "f", 2, where) if "idf" in arrays else None
+    try:
+        shape = MoEShape(*about["shape"])
+        idf = None if weights is None else IdfTable(np.asarray(weights, np.float64), int(about["calibration_requests"]))
+        table = RoutingTable(
+            str(about["model"]), shape, str(about["transform"]), idf, layers.astype(np.int64), centroids
+        )
+        told, found = (about["num_workers"], about["kept_layers"]), (table.num_workers, table.layers.size)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{where} is damaged (entry {error}); fit it again") from None
+    if told != found:
+        raise InputError(
+            f"{where} is damaged: it says {told[0]} workers and {told[1]} layers, and holds {found[0]} and {found[1]}; "
+            "fit it again"
+        )
+    return table
+
+
+def check_model(table: RoutingTable, shape: MoEShape, model: str = "") -> None:
+    """Refuse a table of another model: by its shape, and by its name where both have one."""
+    own = table.shape
+    if own != shape or (table.model and model and table.model != model):
+        raise InputError(
+            f"the routing table is of {_called(table.model, own)}, the requests are of {_called(model, shape)}; "
+            "fit a table on a capture of that model"
+        )
+
+
+def check_workers(table: RoutingTable, num_workers: int) -> None:
+    """Refuse a table of more or fewer workers than the fleet has."""
+    if table.num_workers != num_workers:
+        raise InputError(
+            f"the table has {table.num_workers} centroids, the fleet {num_workers} workers; fit again with "
+            f"--workers {num_workers}"
+        )
+
+
+def _called(model: str, shape: MoEShape) -> str:
+    name = f"'{model}'" if model else "a model without a name"
+    return f"{name} ({shape.num_layers} layers, {shape.num_experts} experts, {shape.experts_per_token} a token)"

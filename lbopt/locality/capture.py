@@ -1,0 +1,162 @@
+"""A capture: what calibration requests did to the experts of one model, in a file.
+
+It is an .npz archive with `counts` and `decode`, (N, L, E) each, optionally `gate_prob` and `gate_logit` of that shape
+and `domain`, (N,), and a JSON text `about` with the format's name and version, the model's name and experts_per_token.
+Counts may be of any integer type, activations of any real one: a capture of 1,000 requests is some tens of megabytes.
+
+Two laws hold of every capture and are checked: each layer of a request's counts sums to k times its prompt tokens, the
+same for all layers, and each layer of its decode activation sums to k.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.locality.archive import Format, member, read_archive, write_archive
+from lbopt.locality.gate import Floats, Ints, MoEShape
+from lbopt.locality.workload import ExpertActivity
+
+FORMAT = Format("lbopt-expert-capture", 1, "capture of calibration requests", "lbopt locality draw")
+
+#: How far a layer's decode activation may be from k in sum: float32 activations of a few hundred experts.
+_ROUNDING = 1e-3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Capture:
+    """Requests of one model; arrays are as in `ExpertActivity`, and None where nothing was written down.
+
+    Raises
+    ------
+    InputError
+        If shapes differ, or a request breaks one of the two laws, naming it.
+    """
+
+    model: str
+    experts_per_token: int
+    counts: Ints
+    decode: Floats
+    gate_prob: Floats | None = None
+    gate_logit: Floats | None = None
+    domain: Ints | None = None
+
+    def __post_init__(self) -> None:
+        _check_counts(self.counts, self.experts_per_token)
+        for name in ("decode", "gate_prob", "gate_logit"):
+            array = getattr(self, name)
+            if array is not None and array.shape != self.counts.shape:
+                raise InputError(f"{name} is of shape {array.shape}, and counts of {self.counts.shape}: expected one")
+            if array is not None and not np.isfinite(array).all():
+                r, layer, e = np.argwhere(~np.isfinite(array))[0]
+                raise InputError(f"{name} of request {r}, layer {layer}, expert {e} is {array[r, layer, e]}")
+        _check_decode(self.decode, self.experts_per_token)
+        if self.domain is not None and self.domain.shape != self.counts.shape[:1]:
+            raise InputError(f"domain is of shape {self.domain.shape}; expected one for each of {len(self.counts)}")
+
+    @property
+    def shape(self) -> MoEShape:
+        """Layers, experts and choices a token of the model."""
+        return MoEShape(self.counts.shape[1], self.counts.shape[2], self.experts_per_token)
+
+
+def capture_of(activity: ExpertActivity, experts_per_token: int, model: str = "") -> Capture:
+    """Return the activity of a synthetic workload as a capture."""
+    return Capture(
+        model,
+        experts_per_token,
+        activity.counts,
+        activity.decode,
+        activity.gate_prob,
+        activity.gate_logit,
+        activity.domain,
+    )
+
+
+def write_capture(capture: Capture, path: Path) -> None:
+    """Write a capture to `path`, whole or not at all; what was there is replaced."""
+    arrays: dict[str, NDArray[Any]] = {"counts": _narrow(capture.counts)}
+    for name in ("decode", "gate_prob", "gate_logit"):
+        if (array := getattr(capture, name)) is not None:
+            arrays[name] = array
+    if capture.domain is not None:
+        arrays["domain"] = _narrow(capture.domain)
+    about = {"model": capture.model, "experts_per_token": capture.experts_per_token}
+    write_archive(path, FORMAT, about, arrays)
+
+
+def read_capture(path: Path) -> Capture:
+    """Read a capture.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it is no capture, of a newer version or damaged, or breaks a law of captures.
+    """
+    about, arrays = read_archive(path, FORMAT)
+    where = f"capture '{path}'"
+    counts = member(arrays, "counts", "iu", 3, where)
+    reals = {
+        name: member(arrays, name, "iuf", 3, where).astype(np.float64, copy=False)
+        for name in ("decode", "gate_prob", "gate_logit")
+        if name == "decode" or name in arrays
+    }
+    domain = member(arrays, "domain", "iu", 1, where).astype(np.int64) if "domain" in arrays else None
+    model, k = about.get("model"), about.get("experts_per_token")
+    if not isinstance(model, str) or not isinstance(k, int) or isinstance(k, bool):
+        raise InputError(f"{where} does not say its model and experts_per_token; write it with write_capture")
+    try:
+        return Capture(model, k, counts.astype(np.int64), domain=domain, **reals)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def _narrow(values: Ints) -> NDArray[Any]:
+    """Return whole numbers in the narrowest type that holds them."""
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    return values.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))
+
+
+def _check_counts(counts: Ints, k: int) -> None:
+    if counts.ndim != 3 or not counts.size:
+        raise InputError(f"counts are of shape {counts.shape}; expected (requests, layers, experts), none of them 0")
+    MoEShape(counts.shape[1], counts.shape[2], k)
+    if counts.min() < 0:
+        r, layer, e = np.argwhere(counts < 0)[0]
+        raise InputError(f"counts of request {r}, layer {layer}, expert {e} are {counts[r, layer, e]}; expected >= 0")
+    sums = counts.sum(axis=2)
+    wrong = np.argwhere((sums != sums[:, :1]) | (sums % k != 0))
+    if wrong.size:
+        r, layer = wrong[0]
+        raise InputError(
+            f"counts of request {r} sum to {sums[r, layer]} at layer {layer} and to {sums[r, 0]} at layer 0; expected "
+            f"{k} experts for each of its prompt tokens at every layer"
+        )
+    over = np.argwhere(counts > sums[:, :, np.newaxis] // k)
+    if over.size:
+        r, layer, e = over[0]
+        raise InputError(
+            f"expert {e} at layer {layer} was chosen {counts[r, layer, e]} times by request {r}, which has "
+            f"{sums[r, layer] // k} prompt tokens; expected at most once a token"
+        )
+
+
+def _check_decode(decode: Floats, k: int) -> None:
+    outside = np.argwhere((decode < -_ROUNDING) | (decode > 1 + _ROUNDING))
+    if outside.size:
+        r, layer, e = outside[0]
+        raise InputError(
+            f"decode of request {r}, layer {layer}, expert {e} is {decode[r, layer, e]:g}; expected 0 to 1"
+        )
+    sums = decode.sum(axis=2)
+    wrong = np.argwhere(np.abs(sums - k) > _ROUNDING * k)
+    if wrong.size:
+        r, layer = wrong[0]
+        raise InputError(
+            f"decode of request {r} sums to {sums[r, layer]:g} at layer {layer}; expected {k}, the experts of a token"
+        )

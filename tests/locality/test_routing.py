@@ -1,0 +1,212 @@
+"""Routing table and locality band: the worked numbers, a loop-only twin, and what must hold whatever the request."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from locality import naive_routing as naive
+
+from lbopt.exceptions import InputError
+from lbopt.kernels.locality.band import SCALE
+from lbopt.locality import TRANSFORMS, IdfTable, MoEShape, fit_idf, transformed
+from lbopt.locality.band_router import BandRouter
+from lbopt.locality.routing_table import RoutingTable
+
+WORKED = RoutingTable("", MoEShape(1, 3, 2), "count", None, np.array([0]), [[1, 0, 0], [0.6, 0.8, 0], [0, 0, 1]])
+REQUEST = np.array([[9, 4, 1]])
+
+
+def unit(rows):
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)
+
+
+def drawn(seed, L, E, K, transform="count-idf", requests=12):
+    """A table whose centroids are some of the requests or near them, and the requests."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 40, size=(requests, L, E)) * (rng.random((requests, L, E)) < 0.7)
+    counts[0] = 0
+    idf = fit_idf(counts[2:]) if transform == "count-idf" else None  # some experts may be new to the live requests
+    layers = np.sort(rng.permutation(L)[: rng.integers(1, L + 1)])
+    rows = np.array(transformed(transform, counts, idf)[:, layers]).reshape(requests, -1)
+    centroids = unit(rows[rng.integers(requests, size=K)] + rng.choice([0.0, 5.0]) * rng.random((K, rows.shape[1])))
+    return RoutingTable("toy", MoEShape(L, E, 1), transform, idf, layers, centroids), counts, rows, rng
+
+
+def test_worked_example():
+    assert np.allclose(WORKED.similarities(REQUEST[np.newaxis]), [[0.909137, 0.868731, 0.101015]], atol=1e-6)
+    for tau, worker in ((0, 0), (0.04, 0), (0.05, 1), (0.1, 1), (1, 2)):
+        assert BandRouter(WORKED, tau).route(REQUEST, [5, 3, 0]) == worker
+    assert BandRouter(WORKED, 0.05).band(REQUEST).tolist() == [0, 1]
+    assert BandRouter(WORKED).tau == 0.1
+
+
+sizes = (st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 40), st.integers(1, 9))
+
+
+@given(*sizes, st.sampled_from(["count", "count-idf", "sqrt-count", "binary"]), st.sampled_from([0, 0.003, 0.1, 1]))
+def test_twin(seed, L, E, K, transform, tau):
+    table, counts, rows, rng = drawn(seed, L, E, K, transform)
+    near = table.similarities(counts)
+    router = BandRouter(table, tau)
+    for request, row, s in zip(counts, rows, near, strict=True):
+        twin = naive.similarities(row.tolist(), table.centroids.tolist())
+        assert np.allclose(s, twin, rtol=0, atol=1e-12)
+        load = rng.integers(0, 3, size=K)
+        edges = np.abs(np.array(twin) - (max(twin) - tau - 1e-12))
+        if edges.min() < 1e-13:
+            continue  # who is at the band's very edge is for rounding to say
+        assert router.band(request).tolist() == naive.band(twin, tau)
+        chosen = router.route(request, load)
+        best = naive.route(twin, load.tolist(), tau)
+        assert load[chosen] == load[best]
+        assert twin[chosen] == pytest.approx(twin[best], abs=1e-13)
+
+
+@given(*sizes)
+def test_what_holds_of_every_band(seed, L, E, K):
+    table, counts, _, rng = drawn(seed, L, E, K)
+    near = table.similarities(counts)
+    load = rng.integers(0, 5, size=K)
+    widths = [0, 0.01, 0.1, 0.5, 1]
+    routers = [BandRouter(table, tau) for tau in widths]
+    for request, s in zip(counts, near, strict=True):
+        bands = [set(router.band(request).tolist()) for router in routers]
+        chosen = [router.route(request, load) for router in routers]
+        assert all(bands) and all(a <= b for a, b in pairwise(bands))
+        assert all(k in band for k, band in zip(chosen, bands, strict=True))
+        assert all(s[k] >= s.max() - tau - 2e-12 for k, tau in zip(chosen, widths, strict=True))
+        assert s[chosen[0]] == pytest.approx(s.max(), abs=2e-12)  # tau = 0: the nearest
+        loads = load[chosen]
+        assert (loads[1:] <= loads[:-1]).all()
+        assert loads[-1] == load.min() and len(bands[-1]) == K  # tau = 1: the shortest queue
+
+
+@given(*sizes, st.sampled_from([0, 0.1, 1]))
+def test_other_names_of_workers_change_only_the_name(seed, L, E, K, tau):
+    table, counts, _, rng = drawn(seed, L, E, K)
+    names = rng.permutation(K)
+    other = RoutingTable("", table.shape, table.transform, table.idf, table.layers, table.centroids[names])
+    here, there = BandRouter(table, tau), BandRouter(other, tau)
+    load = rng.permutation(K)  # no ties
+    for request in counts:
+        assert here.route(request, load) == names[there.route(request, load[names])]
+
+
+def test_a_request_without_mass_goes_to_the_least_load():
+    table, counts, _, _ = drawn(3, 3, 8, 5)
+    assert not table.similarities(counts[:1]).any()
+    for tau in (0, 0.1, 1):
+        assert BandRouter(table, tau).route(counts[0], [4, 2, 1, 1, 3]) == 2
+        assert BandRouter(table, tau).band(counts[0]).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_an_expert_that_calibration_never_used_lowers_all_similarities_alike():
+    idf = IdfTable(np.log(5 / np.array([[5, 2, 1]])), 4)  # the last one: df = 0, weight log(N + 1)
+    table = RoutingTable("", MoEShape(1, 3, 1), "count-idf", idf, np.array([0]), [[0, 1, 0], [0.6, 0.8, 0]])
+    before, after = table.similarities([[[3, 4, 0]], [[3, 4, 7]]])
+    assert after / before == pytest.approx([after[0]] * 2)
+    assert after[0] == pytest.approx(4 * np.log(2.5) / np.hypot(4 * np.log(2.5), 7 * np.log(5)))
+
+
+@pytest.mark.parametrize("transform", ["gate-prob", "gate-logit"])
+def test_transforms_of_the_gate(transform):
+    rng = np.random.default_rng(8)
+    rows = rng.standard_normal((6, 2, 5)) if transform == "gate-logit" else rng.random((6, 2, 5))
+    shape = MoEShape(2, 5, 1)
+    table = RoutingTable("", shape, transform, None, np.array([0, 1]), unit(rows[:3].reshape(3, 10)))
+    near = table.similarities(rows)
+    load = rng.permutation(3)
+    for request, s in zip(rows, near, strict=True):
+        assert BandRouter(table, 0.1).route(request, load) == naive.route(s.tolist(), load.tolist(), 0.1)
+    if transform == "gate-logit":
+        assert near.min() < 0 and BandRouter(table, 2.0).route(rows[4], load) == load.argmin()
+
+
+def test_fixed_point_keeps_its_bound():
+    """|<s, c> - <s', c'>| <= |s - s'| |c'| + |c - c'|, as the kernel's two bounds of every cosine say."""
+    rng = np.random.default_rng(1)
+    L, E, K = 6, 128, 40
+    counts = rng.poisson(rng.gamma(0.3, 20, size=(30, L, E)))
+    rows = counts.reshape(30, -1).astype(float)
+    table = RoutingTable("", MoEShape(L, E, 8), "count", None, np.arange(L), unit(rows[rng.integers(30, size=K)] + 1.0))
+    fixed_rows = np.rint(unit(rows) * SCALE)
+    fixed = fixed_rows @ np.rint(table.centroids * SCALE).T / SCALE**2
+    off = np.abs(fixed - table.similarities(counts))
+    assert 0 < off.max() < 3e-4  # as a rule far less than the bound,
+    assert off.max() <= 1.01 * np.sqrt(L * E) / SCALE  # which holds always
+    router = BandRouter(table, 0.0)
+    for request, s in zip(counts, table.similarities(counts), strict=True):
+        router.band(request)
+        assert (router._band.least <= s + 1e-12).all() and (s - 1e-12 <= router._band.most).all()
+        assert np.mean(router._band.least == router._band.most) < 0.5  # few cosines are taken twice
+
+
+def test_equal_centroids_leave_it_to_load_and_index():
+    table = RoutingTable("", MoEShape(1, 3, 1), "count", None, np.array([0]), [[0.6, 0.8, 0]] * 6)
+    for tau in (0, 0.1):
+        assert BandRouter(table, tau).route(REQUEST, [2, 1, 3, 1, 1, 2]) == 1
+        assert BandRouter(table, tau).band(REQUEST).size == 6
+
+
+def test_input_of_other_integer_types_is_the_same():
+    loads = np.array([5, 3, 0], dtype=np.uint8)
+    assert BandRouter(WORKED, 0.1).route(REQUEST.astype(np.uint16), loads) == 1
+    assert np.array_equal(WORKED.similarities(REQUEST[np.newaxis].astype(np.int8)), WORKED.similarities([REQUEST]))
+
+
+IDF = IdfTable(np.ones((1, 3)), 4)
+
+
+def table(**changes):
+    parts = {"model": "", "shape": MoEShape(1, 3, 2), "transform": "count", "idf": None, "layers": np.array([0])}
+    return RoutingTable(**{**parts, "centroids": np.eye(3), **changes})
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda: table(transform="idf"), "unknown transform 'idf'"),
+        (lambda: table(transform="count-idf"), "has no IDF weights"),
+        (lambda: table(idf=IDF), "transform 'count' has IDF weights"),
+        (
+            lambda: table(transform="count-idf", idf=IdfTable(np.ones((2, 3)), 4)),
+            r"shape \(2, 3\); the model has 1 lay",
+        ),
+        (lambda: table(transform="count-idf", idf=IdfTable(-IDF.weights, 4)), "negative or not finite"),
+        (lambda: table(layers=np.array([], dtype=int)), "keeps no layer"),
+        (lambda: table(layers=np.array([1])), r"layer mask is \[1\]"),
+        (lambda: table(centroids=np.eye(2)), r"shape \(2, 2\); expected one row for each worker, of 1 kept"),
+        (lambda: table(centroids=np.empty((0, 3))), "expected one row for each worker"),
+        (lambda: table(centroids=2 * np.eye(3)), "centroid 0 has the length 2"),
+        (lambda: table(centroids=np.eye(3) * [1, np.nan, 1]), "has the length nan"),
+        (lambda: WORKED.similarities(np.ones((1, 2, 3), int)), r"shape \(1, 2, 3\); the routing table is of requests"),
+        (lambda: WORKED.similarities(REQUEST), r"\(n, 1, 3\)"),
+        (lambda: WORKED.similarities([-REQUEST]), "count of tokens is -9"),
+        (lambda: BandRouter(WORKED, 1.5), "tau is 1.5; expected a number from 0"),
+        (lambda: BandRouter(WORKED, np.nan), "tau is nan"),
+        (lambda: BandRouter(WORKED, True), "tau is True"),
+        (lambda: BandRouter(WORKED).route(REQUEST, [1, 2]), r"in_flight has shape \(2,\); the routing table has 3"),
+        (lambda: BandRouter(WORKED).route(REQUEST, [1.0, 2.0, 3.0]), "in_flight is of type float64"),
+        (lambda: BandRouter(WORKED).route(REQUEST[0], [1, 2, 3]), r"of shape \(3,\); the routing table is of 1 layers"),
+        (lambda: BandRouter(WORKED).route(REQUEST / 2, [1, 2, 3]), "expected whole numbers of tokens"),
+        (lambda: BandRouter(WORKED).route(-REQUEST, [1, 2, 3]), "a value below 0"),
+        (lambda: BandRouter(WORKED).band(-REQUEST), "a value below 0"),
+        (
+            lambda: BandRouter(table(transform="gate-logit")).band(np.array([[1, np.nan, 0]])),
+            "gate_logit of the request hold NaN",
+        ),
+    ],
+)
+def test_errors(act, words):
+    with pytest.raises(InputError, match=words):
+        act()
+
+
+def test_all_transforms_can_be_routed():
+    for name, kind in TRANSFORMS.items():
+        made = table(transform=name, idf=IDF if name == "count-idf" else None)
+        assert made.measurement == kind
+        assert BandRouter(made, 0.0).route(REQUEST if kind == "counts" else REQUEST / 2, [1, 1, 1]) == 0
