@@ -11,7 +11,8 @@ Source: ELDR (arXiv 2607.00466), sections on clustering and routing; `lbopt.loca
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,20 +87,20 @@ class SignatureGuide:
 
     def preferences(self, requests: Trace, num_workers: int, training: Trace | None) -> NDArray[np.float64]:
         """Return cosines, float64 (M, G)."""
+        from lbopt.locality.artifact import check_model, check_workers
+
         experts = experts_of("eldr", requests)
         table = self._table(num_workers, training)
-        if table.num_workers != num_workers:
-            raise InputError(
-                f"the routing table has {table.num_workers} centroids and the fleet {num_workers} workers; "
-                f"fit another with --workers {num_workers}"
-            )
+        check_model(table, replace(table.shape, num_layers=experts.shape[0], num_experts=experts.shape[1]))
+        check_workers(table, num_workers)
         return table.similarities(measured(experts, table.transform))
 
     def _table(self, num_workers: int, training: Trace | None) -> RoutingTable:
-        from lbopt.locality import fit_routing, read_routing_table
+        from lbopt.locality.artifact import read_table
+        from lbopt.locality.fit import fit_routing
 
         if self.table is not None:
-            return read_routing_table(self.table)
+            return read_table(Path(self.table))
         if training is None:
             raise InputError("policy 'eldr' needs requests to fit its centroids to; give a table, or training requests")
         return fit_routing(

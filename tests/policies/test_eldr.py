@@ -6,7 +6,8 @@ from simulator.expert_traces import expert_trace
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime
-from lbopt.locality import fit_routing, write_routing_table
+from lbopt.locality.artifact import write_table
+from lbopt.locality.fit import fit_routing
 from lbopt.model import Fleet, StepProblem, Trace
 from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide
@@ -43,7 +44,7 @@ def test_the_whole_width_joins_the_shortest_queue():
 
 def test_a_table_from_a_file_routes_like_the_fit_that_made_it(tmp_path):
     path = tmp_path / "table.npz"
-    write_routing_table(fit_routing(calibration(TRAINING.experts), 3).table, path)
+    write_table(fit_routing(calibration(TRAINING.experts), 3).table, path)
     assert (workers(f"eldr:table={path}", training=None) == workers("eldr")).all()
 
 
@@ -55,8 +56,8 @@ def test_transforms_and_clusters_are_fitted():
 def test_errors(tmp_path):
     bare = Trace(prompt=TRACE.prompt, output=TRACE.output)
     table = fit_routing(calibration(TRAINING.experts), 4).table
-    write_routing_table(table, tmp_path / "four.npz")
-    write_routing_table(fit_routing(calibration(expert_trace().experts), 3).table, tmp_path / "other.npz")
+    write_table(table, tmp_path / "four.npz")
+    write_table(fit_routing(calibration(expert_trace().experts), 3).table, tmp_path / "other.npz")
     for policy, trace, training, words in (
         ("eldr:tau=1.5", TRACE, TRAINING, "tau is 1.5"),
         ("eldr:clusters=round", TRACE, TRAINING, "round"),
