@@ -22,7 +22,7 @@ from lbopt.exceptions import InputError
 from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BAND_WIDTH
 from lbopt.model import Trace
 from lbopt.policies.known_experts import calibration, experts_of, measured
-from lbopt.policies.policy import CompiledPolicy
+from lbopt.policies.policy import CompiledPolicy, Guide
 from lbopt.spec import unknown
 
 if TYPE_CHECKING:  # compiled code is imported when the rule is used, not when it is named
@@ -51,24 +51,50 @@ def eldr(
         raise InputError(
             "policy 'eldr': clusters, transform and seed say how a table is fitted; leave them out with one"
         )
-    guide = SignatureGuide(table, clusters, transform, seed)
+    guide = FittedGuide(table, clusters, transform, seed)
     options = {"tau": tau, **guide.options}
     changed = ",".join(f"{name}={value}" for name, value in options.items() if value != _DEFAULTS[name])
-    return CompiledPolicy(
-        name=f"eldr:{changed}" if changed else "eldr",
-        admission="immediate",
-        code=BAND,
-        parameters={BAND_WIDTH: math.floor(tau / BAND_UNIT + 0.5)},
-        guide=guide,
-    )
+    return _in_band(f"eldr:{changed}" if changed else "eldr", tau, guide)
+
+
+def eldr_by(table: RoutingTable, tau: float = 0.1) -> CompiledPolicy:
+    """Build the rule around a table that is at hand."""
+    return _in_band(f"eldr:tau={tau:g}", tau, TableGuide(table))
+
+
+def _in_band(name: str, tau: float, guide: Guide) -> CompiledPolicy:
+    width = {BAND_WIDTH: math.floor(tau / BAND_UNIT + 0.5)}
+    return CompiledPolicy(name=name, admission="immediate", code=BAND, parameters=width, guide=guide)
 
 
 _DEFAULTS = {"tau": 0.1, "table": None, "clusters": "balanced", "transform": "count-idf", "seed": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class SignatureGuide:
+class TableGuide:
     """Prefers workers by the cosine of a request's signature and the worker's centroid."""
+
+    table: RoutingTable
+
+    @property
+    def learns(self) -> bool:
+        """No: that was done when the table was fitted."""
+        return False
+
+    def preferences(self, requests: Trace, num_workers: int, training: Trace | None) -> NDArray[np.float64]:
+        """Return cosines, float64 (M, G)."""
+        from lbopt.locality.artifact import check_model, check_workers
+
+        experts = experts_of("eldr", requests)
+        shape = replace(self.table.shape, num_layers=experts.shape[0], num_experts=experts.shape[1])
+        check_model(self.table, shape)
+        check_workers(self.table, num_workers)
+        return self.table.similarities(measured(experts, self.table.transform))
+
+
+@dataclass(frozen=True, slots=True)
+class FittedGuide:
+    """The same with a table that is read from a file, or fitted when the requests to learn from are known."""
 
     table: str | None
     clusters: str
@@ -87,13 +113,8 @@ class SignatureGuide:
 
     def preferences(self, requests: Trace, num_workers: int, training: Trace | None) -> NDArray[np.float64]:
         """Return cosines, float64 (M, G)."""
-        from lbopt.locality.artifact import check_model, check_workers
-
-        experts = experts_of("eldr", requests)
-        table = self._table(num_workers, training)
-        check_model(table, replace(table.shape, num_layers=experts.shape[0], num_experts=experts.shape[1]))
-        check_workers(table, num_workers)
-        return table.similarities(measured(experts, table.transform))
+        experts_of("eldr", requests)
+        return TableGuide(self._table(num_workers, training)).preferences(requests, num_workers, None)
 
     def _table(self, num_workers: int, training: Trace | None) -> RoutingTable:
         from lbopt.locality.artifact import read_table

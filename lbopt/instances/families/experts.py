@@ -23,6 +23,8 @@ from lbopt.model import RequestExperts, Trace
 if TYPE_CHECKING:  # compiled code is imported when a draw is asked for, not when a trace is read
     from lbopt.locality import WorkloadConfig
 
+Seed = int | tuple[int, ...]
+
 EXPERT_NAMES = ("moe-task", "moe-language")
 PROFILES = 1000
 #: Layers that are drawn; the model of the source has 48.
@@ -47,20 +49,27 @@ def generate_experts(
 ) -> Trace:
     """Draw `count` requests that repeat `profiles` prompts; the same seed gives the same trace."""
     workload = expert_workload(family)
-    return draw_requests(family, workload, count, (_WORLD_SEED, seed), rate=rate, profiles=min(profiles, count))
+    return draw_requests(family, workload, count, _WORLD_SEED, seed, rate=rate, profiles=min(profiles, count))
 
 
 def draw_requests(
-    name: str, workload: WorkloadConfig, count: int, seeds: tuple[int, int], *, rate: float, profiles: int
+    name: str,
+    workload: WorkloadConfig,
+    count: int,
+    world_seed: Seed,
+    seed: Seed,
+    *,
+    rate: float,
+    profiles: int = PROFILES,
 ) -> Trace:
-    """Draw requests in the world of the first seed, by the second; `rate` is in requests a second."""
+    """Draw requests in the world of one seed by another; `rate` is in requests a second."""
     from lbopt.locality import draw_activity, draw_domains, draw_world
 
     shares = np.array(workload.shares)
     world = draw_world(
-        workload.shape, workload.law, shares.size, np.random.default_rng(seeds[0]), workload.topics_per_domain
+        workload.shape, workload.law, shares.size, np.random.default_rng(world_seed), workload.topics_per_domain
     )
-    rng = np.random.default_rng(seeds[1])
+    rng = np.random.default_rng(seed)
     domain = draw_domains(shares, profiles, rng)
     tokens = np.clip(np.rint(rng.lognormal(np.log(200.0), 0.5, profiles)), 16, 1024).astype(np.int64)
     activity = draw_activity(world, domain, tokens, workload.decode_steps, rng)

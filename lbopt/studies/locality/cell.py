@@ -1,0 +1,203 @@
+"""One world of the study: gates, prompts and a calibration set are drawn, tables are fitted, and every rule runs.
+
+All rules of a world get the same requests. Tables are fitted to other prompts than those that run.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.hardware import ExpertStepTime
+from lbopt.instances.families.experts import draw_requests, expert_workload
+from lbopt.locality import (
+    TRANSFORMS,
+    ExpertActivity,
+    RoutingFit,
+    RoutingTable,
+    WorkloadConfig,
+    expected_union,
+    fit_idf,
+    fit_routing,
+    sample_pairs,
+    signature_quality,
+    signatures,
+    transformed,
+)
+from lbopt.model import Fleet, RequestExperts, Trace
+from lbopt.policies import Policy, make_policy
+from lbopt.policies.eldr import eldr_by
+from lbopt.policies.known_experts import CALIBRATION, calibration
+from lbopt.simulator import SimulationSetting, TraceTimes, simulate, simulate_decoders
+from lbopt.studies.locality.plan import RATE, WORKERS, PlannedRun
+
+#: No worker ever runs so many: the source says nothing of requests that wait for a slot.
+SLOTS = 2048
+#: Batch sizes of the published unions, and batches that each is averaged over.
+BATCHES, DRAWN = (32, 64, 128), 40
+WIDTHS_OF_BANDS = (0.05, 0.1, 0.2, 0.3)
+
+
+def measure(
+    *,
+    workload: str,
+    runs: list[str],
+    signatures: bool,
+    seconds: float,
+    warm_up: float,
+    prompts: int,
+    layers: int,
+    version: str,
+    seed: int,
+) -> dict[str, Any]:
+    """Return what each run was like, by its key, and what the signatures are like."""
+    law = expert_workload(f"moe-{workload}")
+    law = replace(law, shape=replace(law.shape, num_layers=layers))
+    planned = [PlannedRun.of_key(key) for key in runs]
+    world = _World(law, seed, prompts, seconds, max((run.rate for run in planned), default=1.0))
+    found = {run.key: _run(run, world, warm_up) for run in planned}
+    return {"runs": found, "signatures": _of_signatures(world) if signatures else {}}
+
+
+class _World:
+    """Requests of every rate, and tables by clusters, transform and number of workers, made when first asked for."""
+
+    def __init__(self, law: WorkloadConfig, seed: int, prompts: int, seconds: float, most: float) -> None:
+        self.seed, self._seconds = seed, seconds
+        self.training = draw_requests("calibration", law, prompts, (seed, 0), (seed, 2), rate=1.0, profiles=prompts)
+        count = math.ceil(seconds * most + 6 * math.sqrt(seconds * most))
+        self._whole = draw_requests(f"seed {seed}", law, count, (seed, 0), (seed, 1), rate=1.0, profiles=prompts)
+        self.requests = cache(self._requests)
+        self.fit = cache(self._first_fit)
+        self.table = cache(self._table)
+
+    @property
+    def experts(self) -> RequestExperts:
+        """Expert use of the calibration set."""
+        return _experts(self.training)
+
+    def _requests(self, rate: float) -> Trace:
+        """Return the requests at a rate: the same prompts in the same order, nearer together or farther apart."""
+        whole = self._whole
+        assert whole.arrival is not None
+        times = whole.arrival / rate
+        until = int(np.searchsorted(times, self._seconds))
+        return Trace(
+            prompt=whole.prompt[:until],
+            output=whole.output[:until],
+            arrival=times[:until],
+            name=whole.name,
+            experts=_experts(whole).of_requests(slice(until)),
+        )
+
+    def _first_fit(self, transform: str) -> RoutingFit:
+        return fit_routing(calibration(self.experts, transform), WORKERS, transform=transform, seed=self.seed)
+
+    def _table(self, workers: int, clusters: str, transform: str) -> RoutingTable:
+        fit = self.fit(transform)
+        if workers == WORKERS and clusters == "balanced":
+            return fit.table
+        return fit.for_workers(workers, balanced=clusters == "balanced").table
+
+
+def _experts(trace: Trace) -> RequestExperts:
+    assert trace.experts is not None
+    return trace.experts
+
+
+def _router(run: PlannedRun, world: _World) -> Policy:
+    """Return the rule; eldr gets a table that was fitted once for all its runs."""
+    name, _, options = run.policy.partition(":")
+    if name != "eldr":
+        return make_policy(run.policy)
+    given = dict(pair.split("=") for pair in options.split(",") if pair)
+    table = world.table(run.workers, given.get("clusters", "balanced"), given.get("transform", "count-idf"))
+    return eldr_by(table, float(given.get("tau", 0.1)))
+
+
+def _run(run: PlannedRun, world: _World, warm_up: float) -> dict[str, float]:
+    """Return what a rule did: seconds a token, experts in use, and how evenly requests were spread."""
+    trace, policy = world.requests(run.rate), _router(run, world)
+    setting = SimulationSetting(Fleet(run.workers, SLOTS), TraceTimes(), step_time=ExpertStepTime.of_eldr())
+    arrival = trace.arrival
+    assert arrival is not None
+    until = float(arrival[-1])
+    if run.fleet == "decoders":
+        alone = simulate_decoders(
+            trace, policy, setting, seed=world.seed, training=world.training, window=(warm_up, until)
+        )
+        of_steps = {
+            "experts": alone.active_experts,
+            "running": alone.mean_running,
+            "busiest_over_mean": alone.busiest_over_mean,
+        }
+        tpot = alone.tpot[arrival >= warm_up]
+    else:
+        together = simulate(trace, policy, setting, seed=world.seed, training=world.training, keep_loads=True)
+        clock, start = together.steps["clock"], together.requests["start_clock"]
+        rows = (clock >= warm_up) & (clock < until)
+        loads = together.steps["barrier_loads"][rows]
+        of_steps = {
+            "experts": float(together.steps["experts"][rows].mean()),
+            "running": float(together.steps["active"][rows].mean() / run.workers),
+            "busiest_over_mean": float((loads.max(axis=1) / loads.mean(axis=1)).mean()),
+        }
+        tpot = ((together.requests["finish_clock"] - start) / trace.output)[arrival >= warm_up]
+    p50, p99 = (float(value) for value in np.quantile(tpot, (0.5, 0.99)))
+    return {"p50": p50, "p99": p99, **of_steps}
+
+
+def _of_signatures(world: _World) -> dict[str, Any]:
+    """Return rho of the transforms, what the layer mask adds, unions of batches, and how wide bands are."""
+    experts, fit = world.experts, world.fit("count-idf")
+    activity, gate = calibration(experts), experts.gate_prob
+    assert gate is not None
+    pairs = sample_pairs(len(activity.counts), world.seed)
+    idf = fit_idf(activity.counts)
+    rho = {}
+    for name, kind in TRANSFORMS.items():
+        if kind == "gate_logit":
+            continue  # its sums are not kept beside requests
+        measured = activity.counts if kind == "counts" else gate[experts.profiles_of_first(CALIBRATION)]
+        rho[name] = signature_quality(signatures(transformed(name, measured, idf)), activity.decode, pairs)
+    similar = fit.table.similarities(_experts(world.requests(RATE)).chosen)
+    bands = {
+        f"{width:g}": float(np.median((similar >= similar.max(axis=1, keepdims=True) - width).sum(axis=1)))
+        for width in WIDTHS_OF_BANDS
+    }
+    prefill, decode = activity.counts.sum(axis=0), activity.decode.sum(axis=0)
+    return {
+        "rho": rho,
+        "mask_gain": fit.quality - fit.quality_of_all,
+        "kept": int(fit.table.layers.size),
+        "layers": int(experts.shape[0]),
+        "alike": float(np.mean([np.corrcoef(a, b)[0, 1] for a, b in zip(prefill, decode, strict=True)])),
+        "fewer": {str(B): _fewer(activity, B, np.random.default_rng((world.seed, B))) for B in BATCHES},
+        "bands": bands,
+    }
+
+
+def _fewer(activity: ExpertActivity, batch: int, rng: np.random.Generator) -> float | None:
+    """Return by what share a batch of one domain uses fewer experts than a mixed one; None where none is large enough.
+
+    Batches are drawn without replacement: a prompt that comes twice would use fewer experts in any batch.
+    """
+    counts = np.bincount(activity.domain)
+    if counts.max() < batch:
+        return None
+    large = np.flatnonzero(counts >= batch)
+    mixed, same = 0.0, 0.0
+    for _ in range(DRAWN):
+        domain = rng.choice(large, p=counts[large] / counts[large].sum())
+        mixed += _union(activity, rng.choice(len(activity.domain), batch, replace=False))
+        same += _union(activity, rng.choice(np.flatnonzero(activity.domain == domain), batch, replace=False))
+    return 1 - same / mixed
+
+
+def _union(activity: ExpertActivity, rows: NDArray[np.int64]) -> float:
+    return float(expected_union(activity.decode[rows]).mean())

@@ -1,0 +1,100 @@
+"""What a locality study is asked to do, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import lbopt
+from lbopt.exceptions import InputError
+from lbopt.runner import Task
+from lbopt.spec import unknown
+from lbopt.studies.locality.plan import ITEMS, PlannedRun, plan_of
+
+WORKLOADS = ("task", "language")
+CELL = "lbopt.studies.locality.cell:measure"
+#: Fewer calibration prompts than this make clusters of 24 workers of a few prompts each.
+FEWEST_PROMPTS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalityConfig:
+    """Configuration of a locality study.
+
+    Parameters
+    ----------
+    items
+        Names from `ITEMS`; none = all.
+    workloads
+        "task", "language", or both.
+    rates
+        Requests a second at which the routers are compared; 60 stands for all where one is enough.
+    seconds, warm_up
+        Length of the arrivals, and how much of it is not looked at.
+    prompts
+        Prompts that requests repeat, and as many others that tables are fitted to.
+    layers
+        Layers of the model that are drawn.
+    seeds, seed
+        Worlds, each with its own gates and requests, and the first of them.
+    """
+
+    items: tuple[str, ...] = ()
+    workloads: tuple[str, ...] = WORKLOADS
+    rates: tuple[float, ...] = (20.0, 40.0, 60.0, 80.0, 100.0)
+    seconds: float = 120.0
+    warm_up: float = 30.0
+    prompts: int = 1000
+    layers: int = 6
+    seeds: int = 20
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for item in self.items:
+            if item not in ITEMS:
+                raise unknown("item", item, ITEMS)
+        object.__setattr__(self, "items", tuple(item for item in ITEMS if item in self.items or not self.items))
+        for workload in self.workloads:
+            if workload not in WORKLOADS:
+                raise unknown("workload", workload, WORKLOADS)
+        object.__setattr__(self, "workloads", tuple(dict.fromkeys(self.workloads)))
+        object.__setattr__(self, "rates", tuple(sorted(dict.fromkeys(float(rate) for rate in self.rates))))
+        if not self.rates or not all(0 < rate < 1e6 for rate in self.rates):
+            raise InputError(f"rates are {', '.join(map(str, self.rates)) or 'none'}; expected requests a second")
+        if not 0 <= self.warm_up < self.seconds < float("inf"):
+            raise InputError(f"the warm-up takes {self.warm_up:g} s of {self.seconds:g} s; expected less than all")
+        if self.prompts < FEWEST_PROMPTS:
+            raise InputError(f"prompts is {self.prompts}; expected at least {FEWEST_PROMPTS}")
+        for name in ("layers", "seeds"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; expected at least 1")
+        if self.seed < 0:
+            raise InputError(f"seed is {self.seed}; expected 0 or more")
+
+    @property
+    def all_seeds(self) -> tuple[int, ...]:
+        """The worlds."""
+        return tuple(range(self.seed, self.seed + self.seeds))
+
+    @property
+    def runs(self) -> tuple[PlannedRun, ...]:
+        """What is simulated in every world, each once."""
+        return plan_of(self.items, self.rates)
+
+    def task(self, workload: str, seed: int) -> Task:
+        """Return the task of one world."""
+        given = {
+            "workload": workload,
+            "runs": [run.key for run in self.runs],
+            "signatures": "signatures" in self.items,
+            "seconds": self.seconds,
+            "warm_up": self.warm_up,
+            "prompts": self.prompts,
+            "layers": self.layers,
+            "version": lbopt.__version__,
+        }
+        return Task(CELL, given, seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the configuration as plain data."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
