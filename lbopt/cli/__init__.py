@@ -18,6 +18,7 @@ from lbopt.cli.cost import cost
 from lbopt.cli.gap import gap
 from lbopt.cli.hardware import app as hardware
 from lbopt.cli.library import app as library
+from lbopt.cli.locality import app as locality
 from lbopt.cli.predict import predict
 from lbopt.cli.race import race
 from lbopt.cli.rerun import rerun
@@ -49,6 +50,7 @@ app.command()(rerun)
 app.add_typer(traces, name="traces")
 app.add_typer(library, name="library")
 app.add_typer(hardware, name="hardware")
+app.add_typer(locality, name="locality")
 app.add_typer(study, name="study")
 
 

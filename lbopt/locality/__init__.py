@@ -2,11 +2,15 @@
 
 A synthetic workload (`gate`, `domains`, `workload`), signatures of requests (`signature`), how well they foretell
 decode (`quality`), which layers to keep (`layer_mask`), and the cache that keeps them beside KV blocks
-(`signature_cache`). The routing table (`routing_table`) and the decision for a live request (`band_router`).
+(`signature_cache`). The offline fit (`fit`) of a capture (`capture`), the routing table that it makes (`routing_table`)
+as a file (`artifact`), and the decision for a live request (`band_router`).
 """
 
+from lbopt.locality.artifact import check_model, check_workers, read_table, write_table
 from lbopt.locality.band_router import BandRouter
+from lbopt.locality.capture import Capture, capture_of, read_capture, write_capture
 from lbopt.locality.domains import draw_domains, language_shares, task_shares, zipf_shares
+from lbopt.locality.fit import RoutingFit, fit_routing
 from lbopt.locality.gate import GateLaw, MoEShape, World, draw_scores, draw_world
 from lbopt.locality.layer_mask import LayerMask, fit_layer_mask
 from lbopt.locality.quality import cosine_distances, rank_correlation, sample_pairs, signature_quality
@@ -28,15 +32,20 @@ __all__ = [
     "TRANSFORMS",
     "BandRouter",
     "BlockState",
+    "Capture",
     "ExpertActivity",
     "GateLaw",
     "IdfTable",
     "LayerMask",
     "MoEShape",
+    "RoutingFit",
     "RoutingTable",
     "SignatureCache",
     "WorkloadConfig",
     "World",
+    "capture_of",
+    "check_model",
+    "check_workers",
     "cosine_distances",
     "draw_activity",
     "draw_domains",
@@ -46,15 +55,20 @@ __all__ = [
     "expected_union",
     "fit_idf",
     "fit_layer_mask",
+    "fit_routing",
     "language_shares",
     "language_workload",
     "picks",
     "rank_correlation",
+    "read_capture",
+    "read_table",
     "sample_pairs",
     "signature_quality",
     "signatures",
     "task_shares",
     "task_workload",
     "transformed",
+    "write_capture",
+    "write_table",
     "zipf_shares",
 ]

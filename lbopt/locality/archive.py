@@ -9,7 +9,8 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,19 +31,24 @@ class Format(NamedTuple):
     command: str
 
 
-def check_place(path: Path, noun: str) -> None:
-    """Refuse, before any work, a path at which no file can be written."""
+def check_place(path: Path, format: Format) -> None:
+    """Refuse, before any work, a path at which no file can be written, or where something else lies already."""
     if path.is_dir():
-        raise InputError(f"{noun} '{path}' is a folder; give the name of a file")
+        raise InputError(f"{format.noun} '{path}' is a folder; give the name of a file")
+    if path.exists():
+        try:
+            read_about(path, format)
+        except InputError:
+            raise InputError(f"'{path}' exists and is no {format.noun} of lbopt; give another name") from None
     if not path.parent.is_dir():
-        raise InputError(f"{noun} '{path}' cannot be written: '{path.parent}' does not exist")
+        raise InputError(f"{format.noun} '{path}' cannot be written: '{path.parent}' does not exist")
     if not os.access(path.parent, os.W_OK):
-        raise InputError(f"{noun} '{path}' cannot be written: '{path.parent}' is not writable")
+        raise InputError(f"{format.noun} '{path}' cannot be written: '{path.parent}' is not writable")
 
 
 def write_archive(path: Path, format: Format, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write `arrays` and `about`, JSON values by name, to `path`; what was there is replaced."""
-    check_place(path, format.noun)
+    """Write `arrays` and `about`, JSON values by name, to `path`; a file of the format is replaced."""
+    check_place(path, format)
     text = json.dumps({"format": format.name, "version": format.version, **about}, allow_nan=False)
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
@@ -66,6 +72,20 @@ def read_archive(path: Path, format: Format) -> tuple[dict[str, Any], dict[str, 
     InputError
         If there is no such file, it is of another kind, of a newer version, or damaged.
     """
+    with _opened(path, format) as archive:
+        about = _about(archive, path, format)
+        return about, {name: archive[name] for name in archive.files if name != _ABOUT}
+
+
+def read_about(path: Path, format: Format) -> dict[str, Any]:
+    """Return `about` alone; errors are those of `read_archive`."""
+    with _opened(path, format) as archive:
+        return _about(archive, path, format)
+
+
+@contextmanager
+def _opened(path: Path, format: Format) -> Iterator[Any]:
+    """Open a file for reading, and turn what may go wrong with it into a sentence."""
     where = f"{format.noun} '{path}'"
     try:
         with path.open("rb") as stream:
@@ -73,15 +93,13 @@ def read_archive(path: Path, format: Format) -> tuple[dict[str, Any], dict[str, 
                 raise InputError(f"'{path}' is no {format.noun} of lbopt; make one with `{format.command}`")
             stream.seek(0)
             with np.load(stream, allow_pickle=False) as archive:
-                about = _about(archive, path, format)
-                arrays = {name: archive[name] for name in archive.files if name != _ABOUT}
+                yield archive
     except OSError as error:
         raise InputError(f"cannot read {where}: {error.strerror or error}") from None
     except InputError:
         raise
     except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError) as error:
         raise InputError(f"{where} is damaged ({error}); write it again") from None
-    return about, arrays
 
 
 def _about(archive: Any, path: Path, format: Format) -> dict[str, Any]:

@@ -1,0 +1,204 @@
+"""Files of routing tables and captures: what is written comes back, and whatever else lies there is one sentence."""
+
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lbopt.exceptions import InputError
+from lbopt.locality import IdfTable, MoEShape, draw_workload, task_workload
+from lbopt.locality import artifact as tables
+from lbopt.locality import capture as captures
+from lbopt.locality.artifact import check_model, check_workers, read_table, write_table
+from lbopt.locality.capture import capture_of, read_capture, write_capture
+from lbopt.locality.routing_table import RoutingTable
+
+TABLE = RoutingTable(
+    "qwen", MoEShape(2, 3, 2), "count-idf", IdfTable(np.arange(6.0).reshape(2, 3), 9), np.array([1]), np.eye(3)
+)
+COUNTS = np.array([[[2, 1, 1], [0, 2, 2]], [[1, 1, 0], [1, 0, 1]]])
+DECODE = np.array([[[1.0, 0.5, 0.5], [1.0, 0.25, 0.75]], [[0.0, 1.0, 1.0], [2 / 3, 2 / 3, 2 / 3]]])
+CAPTURE = captures.Capture("qwen", 2, COUNTS, DECODE, domain=np.array([3, 0]))
+
+
+def changed(path, arrays=None, **about):
+    """Write the file at `path` anew, with other entries."""
+    with np.load(path) as archive:
+        inside = {name: archive[name] for name in archive.files}
+    said = {**json.loads(str(inside["about"])), **about}
+    inside["about"] = np.array(json.dumps({name: value for name, value in said.items() if value != "gone"}))
+    inside.update(arrays or {})
+    with path.open("wb") as stream:
+        np.savez(stream, **{name: array for name, array in inside.items() if array is not None})
+
+
+@pytest.mark.parametrize("transform", ["count-idf", "gate-logit"])
+def test_a_table_comes_back(tmp_path, transform):
+    table = TABLE if transform == "count-idf" else replace(TABLE, transform=transform, idf=None)
+    place = tmp_path / "table.npz"
+    write_table(table, place)
+    write_table(table, place)  # takes the place of its like
+    back = read_table(place)
+    assert [p.name for p in tmp_path.iterdir()] == ["table.npz"]
+    assert (back.model, back.shape, back.transform) == (table.model, table.shape, table.transform)
+    for name in ("layers", "centroids"):
+        assert np.array_equal(getattr(back, name), getattr(table, name))
+    if table.idf is None:
+        assert back.idf is None
+    else:
+        assert np.array_equal(back.idf.weights, table.idf.weights) and back.idf.num_requests == 9
+
+
+def test_a_capture_comes_back(tmp_path):
+    activity = draw_workload(task_workload(shape=MoEShape(2, 8, 2), requests=5), seed=1)[1]
+    for one in (CAPTURE, capture_of(activity, 2, "toy")):
+        write_capture(one, tmp_path / "capture.npz")
+        back = read_capture(tmp_path / "capture.npz")
+        assert (back.model, back.experts_per_token, back.shape) == (one.model, one.experts_per_token, one.shape)
+        for name in ("counts", "decode", "gate_prob", "gate_logit", "domain"):
+            assert np.array_equal(getattr(back, name), getattr(one, name))
+        assert back.counts.dtype == np.int64 and back.decode.dtype == np.float64
+        assert back.gate_prob is None or back.gate_prob.dtype == np.float64
+
+
+@pytest.fixture
+def table_file(tmp_path):
+    write_table(TABLE, tmp_path / "t.npz")
+    return tmp_path / "t.npz"
+
+
+@pytest.fixture
+def capture_file(tmp_path):
+    write_capture(CAPTURE, tmp_path / "c.npz")
+    return tmp_path / "c.npz"
+
+
+def test_what_is_no_table(table_file, capture_file, tmp_path):
+    other = tmp_path / "other"
+    np.savez(tmp_path / "plain.npz", a=np.ones(3))
+    other.write_text("hello")
+    for place in (capture_file, other, tmp_path / "plain.npz"):
+        with pytest.raises(InputError, match="is no routing table of lbopt; make one with `lbopt locality fit`"):
+            read_table(place)
+        with pytest.raises(InputError, match="exists and is no routing table of lbopt; give another name"):
+            write_table(TABLE, place)
+    with pytest.raises(InputError, match=r"cannot read routing table '.*nowhere': No such file"):
+        read_table(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="is a folder"):
+        write_table(TABLE, tmp_path)
+    with pytest.raises(InputError, match=r"cannot be written: '.*no' does not exist"):
+        write_table(TABLE, tmp_path / "no" / "t.npz")
+
+
+@pytest.mark.parametrize("cut", [10, 200, 500, -1, -30])
+def test_a_cut_file_is_damaged(table_file, cut):
+    whole = table_file.read_bytes()
+    table_file.write_bytes(whole[:cut])
+    with pytest.raises(InputError, match="damaged"):
+        read_table(table_file)
+
+
+def test_a_flipped_byte_is_noticed(table_file):
+    whole = table_file.read_bytes()
+    at = whole.index(np.eye(3).tobytes()) + 7  # inside the centroids, whose checksum no longer holds
+    table_file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    with pytest.raises(InputError, match="damaged"):
+        read_table(table_file)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "about", "words"),
+    [
+        ({}, {"version": 2}, "is of version 2; this lbopt reads up to version 1: update lbopt"),
+        ({}, {"version": None}, "is of version None"),
+        ({}, {"format": "lbopt-expert-capture"}, "is no routing table"),
+        ({}, {"shape": "gone"}, r"damaged \(entry 'shape'\)"),
+        ({}, {"shape": [2, 3]}, "experts_per_token is 8, but a layer has 3 experts"),
+        ({}, {"num_workers": 4}, "it says 4 workers and 1 layers, and holds 3 and 1"),
+        ({"layers": np.array([], dtype=np.int64)}, {}, "keeps no layer"),
+        ({"layers": np.array([2])}, {}, r"the layer mask is \[2\]"),
+        ({"layers": np.array([0.0])}, {}, "'layers' is 1-D of type float64; expected 1-D whole numbers"),
+        ({"layers": None}, {}, "holds no 'layers'; write it again"),
+        ({"idf": None}, {}, "has no IDF weights"),
+        ({"centroids": 2 * np.eye(3)}, {}, "centroid 0 has the length 2"),
+        ({"centroids": np.array([[{}]], dtype=object)}, {}, "damaged"),
+    ],
+)
+def test_tables_that_were_tampered_with(table_file, arrays, about, words):
+    changed(table_file, arrays, **about)
+    with pytest.raises(InputError, match=words) as caught:
+        read_table(table_file)
+    assert "t.npz" in str(caught.value)
+
+
+def test_a_pickle_is_not_opened(table_file):
+    table_file.write_bytes(pickle.dumps([1, 2, 3]))
+    with pytest.raises(InputError, match="is no routing table"):
+        read_table(table_file)
+
+
+def test_a_table_of_another_model_or_fleet():
+    check_model(TABLE, TABLE.shape, "qwen")
+    check_model(TABLE, TABLE.shape)
+    check_model(replace(TABLE, model=""), TABLE.shape, "gemma")
+    with pytest.raises(InputError, match=r"table is of 'qwen' \(2 layers, 3 experts, 2 a token\), the requests are of"):
+        check_model(TABLE, TABLE.shape, "gemma")
+    with pytest.raises(InputError, match=r"the requests are of a model without a name \(2 layers, 3 experts, 1 a tok"):
+        check_model(TABLE, MoEShape(2, 3, 1))
+    check_workers(TABLE, 3)
+    with pytest.raises(InputError, match="the table has 3 centroids, the fleet 8 workers; fit again with --workers 8"):
+        check_workers(TABLE, 8)
+
+
+def but(array, place, value):
+    other = np.array(array)
+    other[place] = value
+    return other
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"counts": but(COUNTS, (1, 1, 0), 2)}, "counts of request 1 sum to 3 at layer 1 and to 2 at layer 0"),
+        ({"counts": but(but(COUNTS, (0, 0, 0), 1), (0, 1, 1), 1)}, "counts of request 0 sum to 3 at layer 0"),
+        (
+            {"counts": but(COUNTS, (0, 0), (3, 1, 0))},
+            "expert 0 at layer 0 was chosen 3 times by request 0, which has 2",
+        ),
+        ({"counts": but(COUNTS, (0, 0), (5, -1, 0))}, "counts of request 0, layer 0, expert 1 are -1; expected >= 0"),
+        ({"counts": COUNTS[:0], "decode": DECODE[:0]}, "none of them 0"),
+        ({"decode": DECODE[:1]}, r"decode is of shape \(1, 2, 3\), and counts of \(2, 2, 3\)"),
+        ({"decode": but(DECODE, (1, 0, 2), np.nan)}, "decode of request 1, layer 0, expert 2 is nan"),
+        ({"decode": but(DECODE, (1, 0), (-1, 1, 2))}, "decode of request 1, layer 0, expert 0 is -1; expected 0 to 1"),
+        ({"decode": but(DECODE, (0, 1, 2), 0.5)}, "decode of request 0 sums to 1.75 at layer 1; expected 2"),
+        ({"gate_prob": DECODE + np.inf}, "gate_prob of request 0"),
+        ({"domain": np.array([1])}, r"domain is of shape \(1,\); expected one for each of 2"),
+        ({"experts_per_token": 4}, "experts_per_token is 4, but a layer has 3"),
+    ],
+)
+def test_captures_that_cannot_be(changes, words):
+    with pytest.raises(InputError, match=words), np.errstate(invalid="ignore"):
+        replace(CAPTURE, **changes)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "about", "words"),
+    [
+        ({}, {"version": 9}, "is of version 9"),
+        ({}, {"model": "gone"}, "does not say its model and experts_per_token"),
+        ({}, {"experts_per_token": "two"}, "does not say its model"),
+        ({"counts": COUNTS / 2}, {}, "'counts' is 3-D of type float64; expected 3-D whole numbers"),
+        ({"decode": DECODE / 2}, {}, "c.npz': decode of request 0 sums to 1 at layer 0"),
+        ({"decode": None}, {}, "holds no 'decode'"),
+    ],
+)
+def test_capture_files_that_cannot_be(capture_file, arrays, about, words):
+    changed(capture_file, arrays, **about)
+    with pytest.raises(InputError, match=words):
+        read_capture(capture_file)
+
+
+def test_formats_are_told_apart():
+    assert tables.FORMAT.name != captures.FORMAT.name
