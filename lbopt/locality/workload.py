@@ -60,7 +60,8 @@ class ExpertActivity:
     counts
         int64, prompt tokens that chose the expert: each layer of a request sums to k * its prompt tokens.
     gate_prob, gate_logit
-        float64, sums over prompt tokens of the gate's softmax over all experts, and of its raw score.
+        float64, sums over prompt tokens of the gate's softmax over all experts, and of its raw score; None where they
+        were not taken down.
     decode
         float64 in [0, 1], fraction of decode steps that chose the expert: each layer of a request sums to k.
     domain
@@ -68,8 +69,8 @@ class ExpertActivity:
     """
 
     counts: Ints
-    gate_prob: Floats
-    gate_logit: Floats
+    gate_prob: Floats | None
+    gate_logit: Floats | None
     decode: Floats
     domain: Ints
 

@@ -125,7 +125,7 @@ class FittedGuide:
         if training is None:
             raise InputError("policy 'eldr' needs requests to fit its centroids to; give a table, or training requests")
         return fit_routing(
-            calibration(experts_of("eldr", training), self.transform),
+            calibration(experts_of("eldr", training)),
             num_workers,
             transform=self.transform,
             balanced=self.clusters == "balanced",

@@ -38,17 +38,15 @@ def measured(experts: RequestExperts, transform: str) -> NDArray[np.generic]:
     raise InputError(f"transform '{transform}' needs scores of the gate, which these requests do not come with")
 
 
-def calibration(experts: RequestExperts, transform: str = "count-idf") -> ExpertActivity:
+def calibration(experts: RequestExperts) -> ExpertActivity:
     """Return the first different prompts of requests as what a capture of them would hold."""
     from lbopt.locality import ExpertActivity
 
     rows = experts.profiles_of_first(CALIBRATION)
-    counts = experts.chosen[rows].astype(np.int64)
-    gate = measured(experts, transform)[rows].astype(np.float64)
     return ExpertActivity(
-        counts=counts,
-        gate_prob=gate,
-        gate_logit=gate,
+        counts=experts.chosen[rows].astype(np.int64),
+        gate_prob=None if experts.gate_prob is None else experts.gate_prob[rows].astype(np.float64),
+        gate_logit=None,
         decode=experts.decode[rows].astype(np.float64),
         domain=experts.domain[rows],
     )

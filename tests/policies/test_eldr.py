@@ -62,7 +62,7 @@ def test_errors(tmp_path):
         ("eldr:tau=1.5", TRACE, TRAINING, "tau is 1.5"),
         ("eldr:clusters=round", TRACE, TRAINING, "round"),
         ("eldr:transform=idf", TRACE, TRAINING, "count-idf"),
-        ("eldr:transform=gate-prob", TRACE, TRAINING, "do not come with"),
+        ("eldr:transform=gate-prob", TRACE, TRAINING, "gate_prob"),
         ("eldr", bare, TRAINING, "does not say which"),
         ("eldr", TRACE, None, "needs requests to fit"),
         (f"eldr:table={tmp_path / 'four.npz'}", TRACE, None, "4 centroids.*3 workers"),

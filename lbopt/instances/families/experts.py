@@ -85,5 +85,6 @@ def draw_requests(
             decode=activity.decode.astype(np.float32),
             domain=domain,
             profile=profile,
+            gate_prob=None if activity.gate_prob is None else activity.gate_prob.astype(np.float32),
         ),
     )

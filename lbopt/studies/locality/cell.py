@@ -32,7 +32,7 @@ from lbopt.locality import (
 from lbopt.model import Fleet, RequestExperts, Trace
 from lbopt.policies import Policy, make_policy
 from lbopt.policies.eldr import eldr_by
-from lbopt.policies.known_experts import CALIBRATION, calibration
+from lbopt.policies.known_experts import calibration
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate, simulate_decoders
 from lbopt.studies.locality.plan import RATE, WORKERS, PlannedRun
 
@@ -96,7 +96,7 @@ class _World:
         )
 
     def _first_fit(self, transform: str) -> RoutingFit:
-        return fit_routing(calibration(self.experts, transform), WORKERS, transform=transform, seed=self.seed)
+        return fit_routing(calibration(self.experts), WORKERS, transform=transform, seed=self.seed)
 
     def _table(self, workers: int, clusters: str, transform: str) -> RoutingTable:
         fit = self.fit(transform)
@@ -155,16 +155,14 @@ def _run(run: PlannedRun, world: _World, warm_up: float) -> dict[str, float]:
 def _of_signatures(world: _World) -> dict[str, Any]:
     """Return rho of the transforms, what the layer mask adds, unions of batches, and how wide bands are."""
     experts, fit = world.experts, world.fit("count-idf")
-    activity, gate = calibration(experts), experts.gate_prob
-    assert gate is not None
+    activity = calibration(experts)
     pairs = sample_pairs(len(activity.counts), world.seed)
     idf = fit_idf(activity.counts)
-    rho = {}
-    for name, kind in TRANSFORMS.items():
-        if kind == "gate_logit":
-            continue  # its sums are not kept beside requests
-        measured = activity.counts if kind == "counts" else gate[experts.profiles_of_first(CALIBRATION)]
-        rho[name] = signature_quality(signatures(transformed(name, measured, idf)), activity.decode, pairs)
+    rho = {
+        name: signature_quality(signatures(transformed(name, measured, idf)), activity.decode, pairs)
+        for name, kind in TRANSFORMS.items()
+        if (measured := getattr(activity, kind)) is not None
+    }
     similar = fit.table.similarities(_experts(world.requests(RATE)).chosen)
     bands = {
         f"{width:g}": float(np.median((similar >= similar.max(axis=1, keepdims=True) - width).sum(axis=1)))

@@ -1,0 +1,25 @@
+"""Does routing by expert locality pay? ELDR's evaluation on a synthetic workload, beside what was printed."""
+
+from lbopt.studies.locality.claims import Claim, Judged
+from lbopt.studies.locality.config import WORKLOADS, LocalityConfig
+from lbopt.studies.locality.outcome import LocalityOutcome
+from lbopt.studies.locality.plan import BALANCERS, ITEMS, POOLS, RATE, ROUTERS, WIDTHS, WORKERS, PlannedRun, eldr_at
+from lbopt.studies.locality.study import run_locality
+
+__all__ = [
+    "BALANCERS",
+    "ITEMS",
+    "POOLS",
+    "RATE",
+    "ROUTERS",
+    "WIDTHS",
+    "WORKERS",
+    "WORKLOADS",
+    "Claim",
+    "Judged",
+    "LocalityConfig",
+    "LocalityOutcome",
+    "PlannedRun",
+    "eldr_at",
+    "run_locality",
+]

@@ -1,0 +1,310 @@
+"""What ELDR's evaluation reports, as numbers that the study computes too, each with the range that was printed.
+
+A range spans models and workloads there; ours is one model. Verdicts:
+
+    agrees          our mean over worlds is inside the printed range; of an open range, its whole 95 % interval
+    undecided       it is not, and its interval reaches into the range
+    same direction  neither, and its interval lies on the printed side of nothing
+    differs         none of these
+
+A single printed number stands for a range of 30 % around it: it is of one run on another machine. Statements of order
+("worse at tau = 0") are ranges that are open on one side. What the workload was calibrated to is marked: that it agrees
+says nothing.
+
+Source: ELDR (arXiv 2607.00466), evaluation, figures and Table 2. Not asked: time to first token and the prefix cache
+(no prefill side is simulated), the 235B model (its reference is not named), and all that is in figures alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lbopt.studies.intervals import MeanOverSeeds, over_seeds
+from lbopt.studies.locality.plan import BALANCERS, POOLS, RATE, WORKERS, PlannedRun, eldr_at
+
+VERDICTS = ("agrees", "undecided", "same direction", "differs")
+
+#: Around a single printed number.
+ALIKE = 0.3
+
+#: What one world answered, and the rates of the study.
+Answer = dict[str, Any]
+Figure = Callable[[Answer, tuple[float, ...]], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One printed statement.
+
+    Parameters
+    ----------
+    item
+        The item of the study whose runs it needs.
+    workload
+        "task" or "language".
+    quantity, unit
+        What it is about.
+    low, high
+        The printed range; infinite where it is open.
+    printed
+        As the source has it.
+    figure
+        From the answer of one world to our value; None where the world cannot tell.
+    calibrated
+        Whether the workload was made to meet it.
+    """
+
+    item: str
+    workload: str
+    quantity: str
+    unit: str
+    low: float
+    high: float
+    printed: str
+    figure: Figure
+    calibrated: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the range has no end on one side."""
+        return math.isinf(self.low) or math.isinf(self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A claim with our values, one a world."""
+
+    claim: Claim
+    values: tuple[float, ...]
+
+    @property
+    def ours(self) -> MeanOverSeeds:
+        """The mean over worlds with its 95 % interval."""
+        return over_seeds(self.values)
+
+    @property
+    def verdict(self) -> str:
+        """One of `VERDICTS`."""
+        ours, claim = self.ours, self.claim
+        low = ours.mean if ours.low is None else ours.low
+        high = ours.mean if ours.high is None else ours.high
+        within = (claim.low <= low and high <= claim.high) if claim.is_open else claim.low <= ours.mean <= claim.high
+        if within:
+            return "agrees"
+        if low <= claim.high and high >= claim.low:
+            return "undecided"
+        same_side = (claim.high <= 0 and high < 0) or (claim.low >= 0 and low > 0)
+        return "same direction" if same_side else "differs"
+
+
+def change(answer: Answer, run: PlannedRun, of: str, base: str = "round-robin") -> float | None:
+    """Return by how many percent a run's `of` exceeds that of the rule `base` in the same place."""
+    runs = answer["runs"]
+    other = PlannedRun(run.fleet, run.workers, run.rate, base)
+    if run.key not in runs or other.key not in runs:
+        return None
+    return 100 * (float(runs[run.key][of]) / float(runs[other.key][of]) - 1)
+
+
+def claims() -> list[Claim]:
+    """Return everything that is asked, by item and workload."""
+    return [*_signature_claims(), *_router_claims(), *_band_claims(), *_cluster_claims(), *_pool_claims()]
+
+
+def _mean_over_rates(policy: str, of: str, base: str, workers: int = WORKERS) -> Figure:
+    """Return the mean over rates of the change against a rule; "best" is the load balancer that is best at each."""
+
+    def figure(answer: Answer, rates: tuple[float, ...]) -> float | None:
+        found = []
+        for rate in rates:
+            run = PlannedRun("decoders", workers, rate, policy)
+            bases = BALANCERS if base == "best" else (base,)
+            changes = [change(answer, run, of, one) for one in bases]
+            if None in changes:
+                return None
+            found.append(max(value for value in changes if value is not None))  # the best has the least of `of`
+        return float(np.mean(found))
+
+    return figure
+
+
+def _at_60(policy: str, of: str, base: str = "round-robin", fleet: str = "decoders") -> Figure:
+    return lambda answer, rates: change(answer, PlannedRun(fleet, WORKERS, RATE, policy), of, base)
+
+
+def _signature(*path: str, scale: float = 1.0) -> Figure:
+    def figure(answer: Answer, rates: tuple[float, ...]) -> float | None:
+        value = answer["signatures"]
+        for name in path:
+            value = value.get(name)
+            if value is None:
+                return None
+        return scale * float(value)
+
+    return figure
+
+
+def _rho_lead(better: tuple[str, ...], worse: tuple[str, ...]) -> Figure:
+    def figure(answer: Answer, rates: tuple[float, ...]) -> float | None:
+        rho = answer["signatures"].get("rho")
+        if rho is None:
+            return None
+        return float(np.mean([rho[one] for one in better]) - np.mean([rho[one] for one in worse]))
+
+    return figure
+
+
+def _around(value: float) -> tuple[float, float]:
+    low, high = sorted((value * (1 - ALIKE), value * (1 + ALIKE)))
+    return low, high
+
+
+def _signature_claims() -> list[Claim]:
+    counted = ("count", "count-idf", "sqrt-count")
+    found = []
+    for workload, low, high in (("task", 17, 21), ("language", 3, 10)):
+        found += [
+            Claim(
+                *("signatures", workload, f"fewer experts in a batch of {B} of one domain", "%", low, high),
+                *(f"{low} to {high}", _signature("fewer", str(B), scale=100), True),
+            )
+            for B in (32, 64, 128)
+        ]
+        found += [
+            Claim(
+                *("signatures", workload, "rho: transforms of counts above gate-prob", "", 0.035, math.inf),
+                *("above 0.035", _rho_lead(counted, ("gate-prob",))),
+            ),
+            Claim(
+                *("signatures", workload, "rho: count-idf above count", "", *_around(0.015)),
+                *("0.015, up to 0.089", _rho_lead(("count-idf",), ("count",))),
+            ),
+            Claim(
+                *("signatures", workload, "rho: kept layers above all", "", 0.005, 0.032),
+                *("0.005 to 0.032", _signature("mask_gain")),
+            ),
+            Claim(
+                *("signatures", workload, "prefill and decode correlate by expert", "", 0.70, 0.92),
+                *("0.70 to 0.92", _signature("alike"), True),
+            ),
+            Claim(
+                *("signatures", workload, "P50 with count-idf against gate-prob", "%", -14, 0),
+                *("−3 on average, up to −14", _at_60("eldr", "p50", eldr_at(0.1, transform="gate-prob"))),
+            ),
+        ]
+    return found
+
+
+def _router_claims() -> list[Claim]:
+    rows: list[tuple[str, str, float, float, str, Figure]] = [
+        ("task", "P50 of eldr, best balancer", -13.9, -7.0, "−7.0 to −13.9", _mean_over_rates("eldr", "p50", "best")),
+        ("task", "P99 of eldr, best balancer", -6.0, -3.4, "−3.4 to −6.0", _mean_over_rates("eldr", "p99", "best")),
+        ("task", "P50 of domain, best balancer", -9.7, -6.8, "−6.8 to −9.7", _mean_over_rates("domain", "p50", "best")),
+        ("task", "P50 of eldr, domain", -6.9, -1.4, "−1.4 to −6.9", _mean_over_rates("eldr", "p50", "domain")),
+        ("task", "P99 of eldr, domain", -4.5, -1.6, "−1.6 to −4.5", _mean_over_rates("eldr", "p99", "domain")),
+        (
+            *("task", "experts of eldr, round-robin", *_around(-22.0), "−22.0"),
+            _mean_over_rates("eldr", "experts", "round-robin"),
+        ),
+        (
+            *("language", "P50 of eldr, best balancer", -10.0, -5.9, "−5.9 to −10.0"),
+            _mean_over_rates("eldr", "p50", "best"),
+        ),
+        (
+            *("language", "P99 of eldr, best balancer", -6.2, 1.5, "−6.2 to +1.5"),
+            _mean_over_rates("eldr", "p99", "best"),
+        ),
+        (
+            *("language", "P50 of domain, round-robin", -3.0, 3.0, "within 3"),
+            _mean_over_rates("domain", "p50", "round-robin"),
+        ),
+        (
+            *("language", "P99 of domain, round-robin", 0.0, 6.1, "up to +6.1"),
+            _mean_over_rates("domain", "p99", "round-robin"),
+        ),
+        ("language", "P50 of eldr, domain", -9.1, -5.7, "−5.7 to −9.1", _mean_over_rates("eldr", "p50", "domain")),
+        ("language", "P99 of eldr, domain", -9.5, -7.0, "−7.0 to −9.5", _mean_over_rates("eldr", "p99", "domain")),
+    ]
+    return [
+        Claim("routers", workload, text, "%", low, high, printed, figure)
+        for workload, text, low, high, printed, figure in rows
+    ]
+
+
+def _band_claims() -> list[Claim]:
+    found = []
+    for workload in ("task", "language"):
+        found += [
+            Claim(
+                *("band", workload, "P50 at tau 0.1", "%", -12.7, -5.2, "−5.2 to −12.7"),
+                _at_60("eldr", "p50"),
+            ),
+            Claim(
+                *("band", workload, "P99 at tau 0.1", "%", -math.inf, 0.0, "no regression"),
+                _at_60("eldr", "p99"),
+            ),
+            Claim(
+                *("band", workload, "P99 at tau 0", "%", 0.0, 7.9, "worse on 4 of 6, up to +7.9"),
+                _at_60(eldr_at(0.0), "p99"),
+            ),
+            Claim(
+                *("band", workload, "P50 at tau 0.3, against 0.1", "%", 0.0, math.inf, "the gain erodes"),
+                _at_60(eldr_at(0.3), "p50", "eldr"),
+            ),
+        ]
+    return found
+
+
+def _cluster_claims() -> list[Claim]:
+    vanilla = eldr_at(0.1, "vanilla")
+    found = []
+    for workload in ("task", "language"):
+        found += [
+            Claim(
+                *("clusters", workload, "P50, vanilla", "%", -9.8, 0.0, "up to −9.8"),
+                _at_60(vanilla, "p50"),
+            ),
+            Claim(
+                *("clusters", workload, "P99, vanilla", "%", 0.0, 17.4, "up to +17.4"),
+                _at_60(vanilla, "p99"),
+            ),
+            Claim(
+                *("clusters", workload, "P50, balanced", "%", -12.6, 0.0, "up to −12.6"),
+                _at_60("eldr", "p50"),
+            ),
+            Claim(
+                *("clusters", workload, "P99, balanced", "%", -6.8, 0.0, "up to −6.8"),
+                _at_60("eldr", "p99"),
+            ),
+            Claim(
+                *("clusters", workload, "P99, vanilla against balanced", "%", 0.0, math.inf, "worse"),
+                _at_60(vanilla, "p99", "eldr"),
+            ),
+        ]
+    return found
+
+
+def _pool_claims() -> list[Claim]:
+    printed = {8: (-8.0, -2.5), 16: (-9.8, -0.8), 24: (-10.2, -1.1)}
+    found = []
+    for pool in POOLS:
+        for of, value in zip(("p50", "p99"), printed[pool], strict=True):
+            text = f"{value:+.1f}".replace("-", "−")
+            found.append(
+                Claim(
+                    *("pool", "language", f"{of.upper()}, {pool} decoders", "%", *_around(value), text),
+                    _mean_over_rates("eldr", of, "round-robin", pool),
+                )
+            )
+
+    def grows(answer: Answer, rates: tuple[float, ...]) -> float | None:
+        ends = [_mean_over_rates("eldr", "p50", "round-robin", pool)(answer, rates) for pool in (POOLS[0], POOLS[-1])]
+        return None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
+
+    found.append(Claim("pool", "language", "P50 with 24 decoders less 8", "points", -math.inf, 0.0, "−2.2", grows))
+    return found

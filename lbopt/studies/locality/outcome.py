@@ -1,0 +1,63 @@
+"""What a locality study found: the answer of every world, the printed statements beside it, and the sweeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lbopt.studies.intervals import MeanOverSeeds, over_seeds
+from lbopt.studies.locality.claims import Answer, Judged, change, claims
+from lbopt.studies.locality.config import LocalityConfig
+from lbopt.studies.locality.plan import PlannedRun
+
+
+@dataclass(slots=True)
+class LocalityOutcome:
+    """All worlds that have ended.
+
+    Parameters
+    ----------
+    answers
+        By workload, one a world, as `cell.measure` returns them.
+    """
+
+    config: LocalityConfig
+    answers: dict[str, list[Answer]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+    seconds: float = 0.0
+
+    def judged(self) -> list[Judged]:
+        """Return every printed statement that the chosen items and workloads can be held against."""
+        found = []
+        for claim in claims():
+            if claim.item not in self.config.items:
+                continue
+            values = [claim.figure(answer, self.config.rates) for answer in self.answers.get(claim.workload, [])]
+            told = tuple(value for value in values if value is not None)
+            if told:
+                found.append(Judged(claim, told))
+        return found
+
+    def mean(self, workload: str, run: PlannedRun, of: str) -> MeanOverSeeds | None:
+        """Return `of` of a run over worlds: p50, p99 (s), experts, running, busiest_over_mean."""
+        answers = self.answers.get(workload, [])
+        if not answers or run.key not in answers[0]["runs"]:
+            return None
+        return over_seeds([answer["runs"][run.key][of] for answer in answers])
+
+    def change(self, workload: str, run: PlannedRun, of: str, base: str = "round-robin") -> MeanOverSeeds | None:
+        """Return by how many percent a run's `of` exceeds that of another rule in the same world, over worlds."""
+        values = [change(answer, run, of, base) for answer in self.answers.get(workload, [])]
+        told = [value for value in values if value is not None]
+        return over_seeds(told) if told else None
+
+    def signature(self, workload: str, *path: str) -> MeanOverSeeds | None:
+        """Return a number of the signatures over worlds, by its path in the answer, such as "rho", "count"."""
+        values = []
+        for answer in self.answers.get(workload, []):
+            value = answer["signatures"]
+            for name in path:
+                value = None if value is None else value.get(name)
+            if value is not None:
+                values.append(float(value))
+        return over_seeds(values) if values else None

@@ -1,0 +1,41 @@
+"""`run_locality`: every world of the chosen workloads, through a store if there is one."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from lbopt.studies.locality.config import LocalityConfig
+from lbopt.studies.locality.outcome import LocalityOutcome
+from lbopt.studies.progress import Progress
+from lbopt.studies.running import run_stored
+
+
+def run_locality(
+    config: LocalityConfig,
+    progress: Progress | None = None,
+    *,
+    store: Path | None = None,
+    engine: str = "serial",
+    collect_only: bool = False,
+) -> LocalityOutcome:
+    """Run the study; Ctrl-C keeps the worlds that have ended."""
+    begin = time.perf_counter()
+    tasks = {
+        (workload, seed): config.task(workload, seed) for seed in config.all_seeds for workload in config.workloads
+    }
+    stored = run_stored(
+        tasks.values(),
+        store=store,
+        engine=engine,
+        collect_only=collect_only,
+        progress=progress,
+        what="worlds",
+    )
+    stored.raise_refusals()
+    outcome = LocalityOutcome(config, notes=list(stored.notes), interrupted=stored.interrupted)
+    for (workload, _), task in tasks.items():
+        if task.key in stored.answers:
+            outcome.answers.setdefault(workload, []).append(stored.answers[task.key])
+    outcome.seconds = time.perf_counter() - begin
+    return outcome
