@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lbopt.exceptions import InputError
 from lbopt.instances import families
+from lbopt.instances.captures import SUFFIX, read_capture_trace
 from lbopt.instances.catalogue import CATALOGUE
 from lbopt.instances.download import fetched_path
 from lbopt.instances.names import did_you_mean
@@ -68,7 +69,10 @@ def open_reading(
         raise InputError(
             f"no file, family or public trace {word!r}; known are {', '.join(known)}{did_you_mean(word, known)}"
         )
-    reading = read(path, format, columns, skip_malformed=skip_malformed, name=name)
+    if path.suffix == SUFFIX and format == "auto":
+        reading = read_capture_trace(path)
+    else:
+        reading = read(path, format, columns, skip_malformed=skip_malformed, name=name)
     if count is None:
         return reading
     return Reading(trace=reading.trace.first(count), format=reading.format, reordered=reading.reordered)

@@ -70,7 +70,7 @@ def said_of_training(scenario: Scenario, policies: Iterable[Policy]) -> list[str
     if not anybody_learns(policies):
         return []
     if source.train_on is not None:
-        return [f"predictors learn from '{source.train_on}'"]
+        return [f"learned from requests of '{source.train_on}'"]
     if source.train_share:
-        return [f"the first {source.train_share:.0%} of '{source.trace}' train the predictors and are not run"]
-    return [f"predictors learn from another draw of '{source.trace}'"]
+        return [f"the first {source.train_share:.0%} of '{source.trace}' are learned from and are not run"]
+    return [f"learned from another draw of '{source.trace}'"]
