@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.assignment.bounds import checked_bounds
-from lbopt.assignment.level import Level
+from lbopt.assignment.level import Level, Room
 from lbopt.assignment.levels import levels
 from lbopt.assignment.result import BalancedAssignment
 from lbopt.assignment.scale import LARGEST_PATH, scale_costs
@@ -49,21 +49,21 @@ def balanced_assignment(costs: Any, capacity: Any, *, lower: Any = None, prices:
     least, most = checked_bounds(capacity, lower, points, centres)
     start = None if prices is None else _scaled_prices(prices, exponent, centres)
     upper = np.minimum(most, points + 1)  # the one more keeps a centre that has room to spare from being full
-    return _frozen(settled(integers, least, upper, start), exponent, most, least)
+    return _frozen(settled(integers, least, upper, start, Room()), exponent, most, least)
 
 
-def settled(costs: IntArray, lower: IntArray, upper: IntArray, prices: IntArray | None) -> Level:
+def settled(costs: IntArray, lower: IntArray, upper: IntArray, prices: IntArray | None, room: Room) -> Level:
     """Return all points settled: from `prices` at once if they are good, else by way of coarser levels."""
     points, centres = costs.shape
     if prices is None:
         prices = np.zeros(centres, dtype=np.int64)
     else:
-        level = Level(costs, np.arange(points, dtype=np.int64), lower, upper, prices)
+        level = Level(costs, np.arange(points, dtype=np.int64), lower, upper, prices, room)
         if level.nearly_done:
             level.settle()
             return level
     for rows, low, high in levels(lower, upper, points):
-        level = Level(costs, rows, low, high, prices)
+        level = Level(costs, rows, low, high, prices, room)
         prices = np.clip(level.settle(), -LARGEST_PATH, LARGEST_PATH)  # any start is right; this one cannot overflow
     return level
 

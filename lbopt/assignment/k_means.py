@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from lbopt.assignment.balanced import settled
 from lbopt.assignment.clusters import Clusters, Floats, Points
+from lbopt.assignment.level import Room
 from lbopt.exceptions import InputError
 from lbopt.model.integers import IntArray
 from lbopt.spec import unknown
@@ -211,11 +212,11 @@ class BalancedKMeans:
     def _follow(self, points: Points, centers: Floats | IntArray) -> _Run:
         N, K = len(points.rows), self.n_clusters
         upper, lower = np.full(K, self._size_max(N)), np.full(K, self.size_min)
-        clusters = Clusters(points, centers)
+        clusters, room = Clusters(points, centers), Room()
         totals: list[int] = []
         prices: IntArray | None = None
         for _ in range(self.max_iter):
-            found = settled(clusters.costs, lower, upper, prices)
+            found = settled(clusters.costs, lower, upper, prices, room)
             total = found.total()
             if totals and total >= totals[-1]:
                 break  # the labels before were as good, and the centres are theirs

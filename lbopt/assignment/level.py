@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lbopt.kernels.assignment.labelling import label_cheapest, total_cost
 from lbopt.kernels.assignment.moves import list_first
@@ -23,11 +25,37 @@ _LENGTH = 1.0
 _SAMPLE, _MOVES, _MOST_SHARE = 1024, 16, 0.5
 
 
+class Room:
+    """Memory that levels take one after the other: given back, it would come anew page by page, which takes longer.
+
+    A level that still looks for paths must be the only one that has taken from it.
+    """
+
+    def __init__(self) -> None:
+        self._taken: dict[str, NDArray[Any]] = {}
+
+    def take(self, name: str, shape: tuple[int, ...], kind: type[np.generic]) -> NDArray[Any]:
+        """Return an array with whatever is in it."""
+        size = math.prod(shape)
+        if name not in self._taken or self._taken[name].size < size:
+            self._taken[name] = np.empty(size, dtype=kind)
+        return self._taken[name][:size].reshape(shape)
+
+
 class Level:
     """The points in `rows`, all at their cheapest centres under `prices` to begin with."""
 
-    def __init__(self, costs: IntArray, rows: IntArray, lower: IntArray, upper: IntArray, prices: IntArray) -> None:
+    def __init__(
+        self,
+        costs: IntArray,
+        rows: IntArray,
+        lower: IntArray,
+        upper: IntArray,
+        prices: IntArray,
+        room: Room | None = None,
+    ) -> None:
         centres = upper.size
+        self._room = room or Room()
         start = np.where(lower == 0, np.maximum(prices, 0), prices)
         held = np.empty(centres, dtype=np.int64)
         self._margin = np.empty(rows.size, dtype=np.int64)
@@ -63,7 +91,7 @@ class Level:
         if self.paths_left == 0:
             return self.prices()
         length = max(1, round(_LENGTH * math.sqrt(self._points.rows.size / self._centres.flow.size)))
-        moves = no_moves(self._centres.price[:-1], self._margin, length, self._slack())
+        moves = no_moves(self._centres.price[:-1], self._margin, length, self._slack(), self._room)
         list_first(self._points, moves, self._centres.price)
         while (ended := settle(self._points, self._centres, moves, _STEPS)) == OPEN:
             pass  # here Ctrl-C is heard
@@ -98,7 +126,7 @@ class Level:
         return int(np.sort(seen)[int(share * (seen.size - 1))])
 
 
-def no_moves(price: IntArray, margin: IntArray, length: int, slack: int) -> Moves:
+def no_moves(price: IntArray, margin: IntArray, length: int, slack: int, room: Room | None = None) -> Moves:
     """Return room for the lists of all pairs of centres, none of them made yet.
 
     Parameters
@@ -107,17 +135,20 @@ def no_moves(price: IntArray, margin: IntArray, length: int, slack: int) -> Move
         The first prices, (K,); and `margin`, (n,), and the first `slack` as in `Moves`.
     length
         Places of a list.
+    room
+        Where the lists are kept; room of their own by default.
     """
+    room = room or Room()
     centres = price.size
     pairs = (centres, centres)
     return Moves(
-        nearest=np.empty(pairs, dtype=np.int32),
-        least=np.empty(pairs, dtype=np.int64),
-        bound=np.empty(pairs, dtype=np.int64),
-        first=np.empty(pairs, dtype=np.int32),
-        stop=np.empty(pairs, dtype=np.int32),
-        point=np.empty((*pairs, length), dtype=np.int32),
-        difference=np.empty((*pairs, length), dtype=np.int64),
+        nearest=room.take("nearest", pairs, np.int32),
+        least=room.take("least", pairs, np.int64),
+        bound=room.take("bound", pairs, np.int64),
+        first=room.take("first", pairs, np.int32),
+        stop=room.take("stop", pairs, np.int32),
+        point=room.take("point", (*pairs, length), np.int32),
+        difference=room.take("difference", (*pairs, length), np.int64),
         slack=np.full(centres, slack, dtype=np.int64),
         since=np.empty(centres, dtype=np.int64),
         margin=margin,

@@ -35,7 +35,7 @@ def draw(
     """
     from dataclasses import replace
 
-    from lbopt.cli.console import say
+    from lbopt.cli.console import err, say
     from lbopt.locality import MoEShape, draw_workload, language_workload, task_workload
     from lbopt.locality.archive import check_place
     from lbopt.locality.capture import FORMAT, capture_of, write_capture
@@ -46,7 +46,9 @@ def draw(
         raise unknown("workload", kind, workloads)
     check_place(out, FORMAT)
     config = workloads[kind](shape=MoEShape(layers, experts, per_token), requests=requests)
-    capture = capture_of(draw_workload(config, seed)[1], per_token, f"synthetic {kind}, seed {seed}")
+    with err.status(f"drawing {requests:,} requests"):
+        activity = draw_workload(config, seed)[1]
+    capture = capture_of(activity, per_token, f"synthetic {kind}, seed {seed}")
     write_capture(capture if gate else replace(capture, gate_prob=None, gate_logit=None), out)
     say(f"capture of {requests:,} requests: {out}")
 

@@ -47,6 +47,11 @@ class Capture:
     domain: Ints | None = None
 
     def __post_init__(self) -> None:
+        for name in ("counts", "decode", "gate_prob", "gate_logit", "domain"):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, np.asarray(given))
+        if self.counts.dtype.kind not in "iu":
+            raise InputError(f"counts are of type {self.counts.dtype}; expected whole numbers of tokens")
         _check_counts(self.counts, self.experts_per_token)
         for name in ("decode", "gate_prob", "gate_logit"):
             array = getattr(self, name)

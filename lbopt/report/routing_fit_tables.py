@@ -24,7 +24,8 @@ def fit_table(fit: RoutingFit, seconds: float) -> Table:
     ]
     return Table(
         "Routing fit",
-        "rho: rank correlation over pairs of requests of distances of signatures and of decode activation.",
+        "rho: rank correlation over pairs of requests of distances of signatures and of decode activation. The first "
+        "fit on a machine compiles for some ten seconds.",
         _HEADERS,
         rows,
     )

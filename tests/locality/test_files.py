@@ -168,6 +168,7 @@ def but(array, place, value):
             "expert 0 at layer 0 was chosen 3 times by request 0, which has 2",
         ),
         ({"counts": but(COUNTS, (0, 0), (5, -1, 0))}, "counts of request 0, layer 0, expert 1 are -1; expected >= 0"),
+        ({"counts": COUNTS / 1}, "counts are of type float64; expected whole numbers of tokens"),
         ({"counts": COUNTS[:0], "decode": DECODE[:0]}, "none of them 0"),
         ({"decode": DECODE[:1]}, r"decode is of shape \(1, 2, 3\), and counts of \(2, 2, 3\)"),
         ({"decode": but(DECODE, (1, 0, 2), np.nan)}, "decode of request 1, layer 0, expert 2 is nan"),

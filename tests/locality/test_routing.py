@@ -144,6 +144,27 @@ def test_fixed_point_keeps_its_bound():
         assert np.mean(router._band.least == router._band.most) < 0.5  # few cosines are taken twice
 
 
+def test_what_fixed_point_cannot_tell_is_decided_as_in_float64():
+    """Centroids that differ by less than a unit of 2^-15, at the paper's size."""
+    rng = np.random.default_rng(5)
+    L, E, K = 48, 128, 30
+    counts = rng.poisson(rng.gamma(0.3, 20, size=(8, L, E)))
+    rows = counts.reshape(8, -1).astype(float)
+    noise = rng.choice([0, 1e-6, 1e-4], size=(K, 1)) * rng.standard_normal((K, L * E))
+    table = RoutingTable(
+        "", MoEShape(L, E, 8), "count", None, np.arange(L), unit(unit(rows)[rng.integers(8, size=K)] + noise)
+    )
+    near = table.similarities(counts)
+    for tau in (0, 1e-9, 1e-5, 0.01):
+        router = BandRouter(table, tau)
+        for request, s in zip(counts, near, strict=True):
+            load = rng.integers(0, 3, size=K)
+            chosen = router.route(request, load)
+            best = naive.route(s.tolist(), load.tolist(), tau)
+            assert load[chosen] == load[best] and abs(s[chosen] - s[best]) < 1e-12
+            assert set(router.band(request)) == set(naive.band(s.tolist(), tau))
+
+
 def test_equal_centroids_leave_it_to_load_and_index():
     table = RoutingTable("", MoEShape(1, 3, 1), "count", None, np.array([0]), [[0.6, 0.8, 0]] * 6)
     for tau in (0, 0.1):

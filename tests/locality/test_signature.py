@@ -214,7 +214,9 @@ def test_brackets_hold_the_correlation(seed, P, distinct, bins):
     )
     assert lower <= exact <= upper
     starts, keys = np.empty(bins + 1, np.int64), np.empty(P, np.int64)
-    assert ranks.correlation(values, fixed, squares, low, scale, starts, keys) == pytest.approx(exact)
+    assert ranks.correlation(values, fixed, squares, low, scale, starts, np.empty(P, np.int32), keys) == pytest.approx(
+        exact
+    )
     assert (keys >> ranks.PLACE == np.sort(values)).all()
 
 

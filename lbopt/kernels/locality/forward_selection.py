@@ -69,21 +69,23 @@ def forward_selection(products: Floats, squares: Floats, pairs: Ints, fixed: Flo
                     distances_of(product[start:stop], some, first[start:stop], second[start:stop], inverse, near)
                     count(near, packed[start:stop], low, COARSE / width, coarse, places)
                 lower[layer], upper[layer] = bracket_of(coarse, P, fixed_squares)
-        best, at = -2.0, -1
+        best, at, held = -2.0, -1, -1
         certain = lower.max()
         refined[:] = False
         while True:
             candidate = int(np.argmax(upper))  # the lowest of equal ones
             if upper[candidate] < max(best, certain):
                 break
-            distances(product, square, products[candidate], squares[candidate], first, second, inverse, values)
-            if not refined[candidate]:
+            if candidate != held:
+                distances(product, square, products[candidate], squares[candidate], first, second, inverse, values)
+                held = candidate
+            if not refined[candidate] and np.sum(upper >= certain) > 1:  # with one alone there is nothing to decide
                 refined[candidate] = True
                 least, upper[candidate] = bracket(values, packed, fixed_squares, low, FINE / width, fine, places)
                 certain = max(certain, least)
                 continue
             upper[candidate] = -3.0
-            rho = correlation(values, fixed, fixed_squares, low, FINE / width, starts, keys)
+            rho = correlation(values, fixed, fixed_squares, low, FINE / width, starts, places, keys)
             rankings += 1
             if rho > best or (rho == best and candidate < at):
                 best, at = rho, candidate

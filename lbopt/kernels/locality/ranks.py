@@ -28,12 +28,6 @@ PLACE = 17
 
 
 @kernel
-def bin_of(value: float, low: float, scale: float, bins: int) -> int:
-    """Return the bin of `value`, the same or a later one for a greater value."""
-    return int(min(max((value - low) * scale, 0.0), bins - 1.0))
-
-
-@kernel
 def bracket(
     values: Floats, packed: Ints, fixed_squares: float, low: float, scale: float, tally: Ints, places: Places
 ) -> tuple[float, float]:
@@ -100,7 +94,14 @@ def pack(fixed: Floats) -> Ints:
 
 @kernel
 def correlation(
-    values: Floats, fixed: Floats, fixed_squares: float, low: float, scale: float, starts: Ints, keys: Ints
+    values: Floats,
+    fixed: Floats,
+    fixed_squares: float,
+    low: float,
+    scale: float,
+    starts: Ints,
+    places: Places,
+    keys: Ints,
 ) -> float:
     """Return the rank correlation of `values` with `fixed`; 0 where all values are equal.
 
@@ -110,11 +111,13 @@ def correlation(
     P, bins = values.size, starts.size - 1
     starts[:] = 0
     for p in range(P):
-        starts[bin_of(values[p], low, scale, bins) + 1] += 1
+        places[p] = np.int32(min(max((values[p] - low) * scale, 0.0), bins - 1.0))
+    for p in range(P):
+        starts[places[p] + 1] += 1
     for b in range(bins):
         starts[b + 1] += starts[b]
     for p in range(P):
-        b = bin_of(values[p], low, scale, bins)
+        b = places[p]
         keys[starts[b]] = (np.int64(values[p]) << PLACE) + p
         starts[b] += 1
     begin = 0
