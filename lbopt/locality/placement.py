@@ -30,7 +30,7 @@ from lbopt.model.integers import LARGEST_TOTAL
 from lbopt.model.step_problem import StepProblem
 
 #: Integers that an expert which is always active is worth: what rounding costs is `rounding_cost`.
-SCALE = 10**6
+SCALE = 10**5
 
 
 def activation_chances(decode: ArrayLike, batch: int) -> Floats:
