@@ -8,7 +8,7 @@ import json
 import pytest
 
 SMALL = (
-    *("-R", 2, "-R", 4, "--worlds", 1, "--clusters", 3, "-E", 16, "--top-k", 2, "--layers", 2),
+    *("-R", 2, "-R", 4, "--worlds", 1, "--clusters", 3, "-E", 8, "--top-k", 2, "--layers", 2),
     *("--requests", 60, "--batch", 8, "--draws", 20, "-k", "task", "-k", "uniform"),
 )
 

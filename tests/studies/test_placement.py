@@ -16,7 +16,7 @@ from lbopt.studies.placement import PlacedLayer, PlacementConfig, cell, run_plac
 from lbopt.studies.placement.layers import layers_of
 
 SMALL: dict[str, Any] = {
-    **{"ranks": (2, 4), "worlds": 1, "clusters": 3, "experts": 16, "top_k": 2, "layers": 2},
+    **{"ranks": (2, 4), "worlds": 1, "clusters": 3, "experts": 8, "top_k": 2, "layers": 2},
     **{"requests": 60, "batch": 8, "draws": 40},
 }
 
@@ -24,14 +24,14 @@ SMALL: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"ranks": (3,)}, "ranks are 3; expected 2 or more, a divisor of the 16 experts"),
+        ({"ranks": (3,)}, "ranks are 3; expected 2 or more, a divisor of the 8 experts"),
         ({"ranks": (1,)}, "ranks are 1; expected 2 or more"),
         ({"ranks": ()}, "no ranks were named"),
         ({"kinds": ()}, "no kinds were named"),
         ({"kinds": ("tusk",)}, "unknown kind of layers 'tusk': did you mean task"),
         ({"worlds": 0}, "worlds is 0; expected at least 1"),
         ({"draws": 0}, "draws is 0; expected at least 1"),
-        ({"top_k": 17}, "top_k is 17; expected 1 to the 16 experts"),
+        ({"top_k": 9}, "top_k is 9; expected 1 to the 8 experts"),
         ({"clusters": 61}, "clusters is 61; 60 requests make as many clusters at most"),
         ({"resolution": 0.0}, "resolution is 0.0; expected 1e-9 to 1"),
         ({"resolution": math.nan}, "resolution is nan"),
