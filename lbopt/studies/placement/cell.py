@@ -1,0 +1,145 @@
+"""The layers of one world at one number of ranks: the function that tasks of a placement study run.
+
+What "proved" means: no placement has a largest load that is lower by more than the resolution. Two arguments give that,
+and neither takes the search's word. Where the placement is least in integers, by one of the two bounds of
+`lbopt.locality.placement` recomputed from the rounded weights or by `lbopt.solvers.verify` on the search's certificate,
+rounding is all that is left. Else its largest load in the weights themselves may be within the resolution of a bound.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lbopt.locality import MoEShape
+from lbopt.locality.placement import (
+    draw_active,
+    greedy_placement,
+    load_bounds,
+    most_active,
+    placement_of,
+    placement_problem,
+    rank_loads,
+    rounding_cost,
+)
+from lbopt.model.integers import IntArray
+from lbopt.solvers import solve, verify
+from lbopt.studies.placement.layers import Floats, Layer, layers_of
+
+#: A layer that is not proved in time is rounded otherwise, in multiples of the resolution: other integers are another
+#: problem, often an easier one, and what it places may be good enough in the weights.
+ROUNDINGS = (1.0, 3.0, 1 / 3, 2.0, 1.5, 5.0, 2 / 3, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Exact:
+    """A placement and how it stands, see `PlacedLayer`."""
+
+    ranks: IntArray
+    proof: str
+    excess: float
+
+
+def place(
+    *,
+    kind: str,
+    R: int,
+    experts: int,
+    top_k: int,
+    layers: int,
+    requests: int,
+    clusters: int,
+    batch: int,
+    draws: int,
+    resolution: float,
+    time_limit: float,
+    version: str,
+    seed: int,
+) -> dict[str, Any]:
+    """Return what greedy and the exact placement make of each layer, in experts; `version` is for the key."""
+    shape = MoEShape(layers, experts, top_k)
+    found = layers_of(kind, shape, requests, clusters, batch, seed)
+    return {"layers": [_compare(one, R, batch, draws, resolution, time_limit, seed) for one in found]}
+
+
+def _compare(
+    layer: Layer, R: int, batch: int, draws: int, resolution: float, time_limit: float, seed: int
+) -> dict[str, Any]:
+    greedy = greedy_placement(layer.weights, R)
+    begin = time.perf_counter()
+    exact = _exactly(layer.weights, greedy, R, resolution, time_limit)
+    seconds = time.perf_counter() - begin
+    loads = {"greedy": rank_loads(layer.weights, greedy, R), "exact": rank_loads(layer.weights, exact.ranks, R)}
+    mean, heaviest = load_bounds(layer.weights, R)
+    return {
+        "cluster": layer.cluster,
+        "layer": layer.layer,
+        "mean_load": mean,
+        "bound": max(mean, heaviest),
+        "greedy": float(loads["greedy"].max()),
+        "exact": float(loads["exact"].max()),
+        "proof": exact.proof,
+        "excess": exact.excess,
+        "seconds": seconds,
+        **_in_service(layer, greedy, exact.ranks, R, batch, draws, seed),
+    }
+
+
+def _exactly(weights: Floats, greedy: IntArray, R: int, resolution: float, time_limit: float) -> _Exact:
+    """Place exactly, with one rounding after another until what is found is proved."""
+    bound = max(load_bounds(weights, R))
+    best = _Exact(greedy, "none", math.inf)
+    for factor in ROUNDINGS:
+        scale = math.ceil(weights.size / R / (resolution * factor))
+        ranks, proof = _at_scale(weights, greedy, R, scale, time_limit)
+        rounding = rounding_cost(weights.size, R, scale)
+        excess = max(0.0, float(rank_loads(weights, ranks, R).max()) - bound)
+        if proof != "none" and rounding <= resolution:
+            return _Exact(ranks, proof, min(rounding, excess))
+        if excess < best.excess:
+            best = _Exact(ranks, "within" if excess <= resolution else "none", excess)
+        if best.proof != "none":
+            break
+    return best
+
+
+def _at_scale(weights: Floats, greedy: IntArray, R: int, scale: int, time_limit: float) -> tuple[IntArray, str]:
+    problem = placement_problem(weights, R, scale)
+    sizes = sorted(problem.work[:, 0].tolist())
+    mean, heaviest = -(-sum(sizes) // R), sizes[-1] + sum(sizes[: len(sizes) // R - 1])
+
+    def largest(ranks: IntArray) -> int:
+        return max(int(problem.work[ranks == r, 0].sum()) for r in range(R))
+
+    if largest(greedy) == max(mean, heaviest):  # nothing to search for
+        return greedy, "mean" if mean >= heaviest else "heaviest"
+    answer = solve(problem, time_limit=time_limit, hint=greedy)
+    if answer.stop_reason == "interrupted":
+        raise KeyboardInterrupt
+    ranks = placement_of(answer.assignment, R)
+    if largest(ranks) == max(mean, heaviest):
+        return ranks, "mean" if mean >= heaviest else "heaviest"
+    if answer.proved and verify(problem, answer).bound_established:
+        return ranks, str(answer.proof)
+    return ranks, "none"
+
+
+def _in_service(
+    layer: Layer, greedy: IntArray, exact: IntArray, R: int, batch: int, draws: int, seed: int
+) -> dict[str, Any]:
+    """Return the mean active experts of the busiest rank, and of the rank that is busiest on average, over steps."""
+    if layer.live is None or layer.everywhere is None:
+        return {}
+    rng = np.random.default_rng((seed, layer.cluster))  # the same steps at every number of ranks
+    active = draw_active(layer.live, batch, draws, rng)
+    chances = active.mean(axis=0)
+    everywhere = greedy_placement(layer.everywhere, R)
+    found: dict[str, Any] = {}
+    for name, ranks in (("greedy", greedy), ("exact", exact), ("one_layout", everywhere)):
+        found[f"busiest_{name}"] = float(most_active(active, ranks, R).mean())
+        found[f"on_average_{name}"] = float(rank_loads(chances, ranks, R).max())
+    return found

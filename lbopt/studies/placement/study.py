@@ -1,0 +1,47 @@
+"""`run_placement`: every world at every number of ranks, through a store if there is one."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from lbopt.studies.placement.config import PlacementConfig
+from lbopt.studies.placement.outcome import PlacementOutcome
+from lbopt.studies.progress import Progress
+from lbopt.studies.running import run_stored
+
+
+def run_placement(
+    config: PlacementConfig,
+    progress: Progress | None = None,
+    *,
+    store: Path | None = None,
+    engine: str = "serial",
+    collect_only: bool = False,
+) -> PlacementOutcome:
+    """Run the study; Ctrl-C keeps the worlds that have ended."""
+    begin = time.perf_counter()
+    tasks = {cell: config.task(*cell) for cell in config.cells()}
+    stored = run_stored(
+        tasks.values(),
+        store=store,
+        engine=engine,
+        collect_only=collect_only,
+        progress=progress,
+        what="worlds and ranks",
+    )
+    stored.raise_refusals()
+    outcome = PlacementOutcome(config, notes=list(stored.notes), interrupted=stored.interrupted)
+    for cell, task in tasks.items():
+        if task.key in stored.answers:
+            outcome.add(*cell, stored.answers[task.key])
+    for R in config.ranks:
+        rows = [one for one in outcome.layers if one.R == R]
+        open_rows = [one for one in rows if not one.proved]
+        if open_rows:
+            outcome.notes.append(
+                f"not proved in time at R = {R}: {len(open_rows)} of {len(rows)} layers; the placements found are at "
+                f"most {max(one.excess for one in open_rows):.2g} above the least"
+            )
+    outcome.seconds = time.perf_counter() - begin
+    return outcome
