@@ -5,10 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lbopt.kernels.routing.band import TOLERANCE, bind_in_band
+from lbopt.kernels.routing import band
+from lbopt.kernels.routing.band import TOLERANCE
 
 #: Centroids (1,0,0), (.6,.8,0), (0,0,1) and x = (.9,.4,.1): ELDR sheet, 13.4.
 SIMILAR = np.array([0.909137, 0.868731, 0.101015])
+
+
+def bind_in_band(width, preference, running, queued):
+    return band.bind_in_band(width, np.stack([preference[::-1], preference]), 1, running, queued)
 
 
 def bound(width, preference, load):

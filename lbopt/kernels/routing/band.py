@@ -14,30 +14,31 @@ TOLERANCE = 1e-12
 
 
 @kernel
-def bind_in_band(width: float, preference: Floats, running: Ints, queued: Ints) -> int:
+def bind_in_band(width: float, preference: Floats, row: int, running: Ints, queued: Ints) -> int:
     """Return the worker to which a request is bound on arrival.
 
     Parameters
     ----------
     width
         0 or more.
-    preference
-        float64 (G,), of the request for each worker.
+    preference, row
+        float64 (M, G), and the row of it that holds the request's preference for each worker. A view of that row would
+        count references, which costs more than the rule where many requests come at once.
     running, queued
         int64 (G,).
     """
-    greatest = preference[0]
-    for g in range(1, preference.size):
-        greatest = max(greatest, preference[g])
+    greatest = preference[row, 0]
+    for g in range(1, running.size):
+        greatest = max(greatest, preference[row, g])
     least = greatest - width - TOLERANCE
     best = -1
-    for g in range(preference.size):
-        if preference[g] < least:
+    for g in range(running.size):
+        if preference[row, g] < least:
             continue
         if best < 0:
             best = g
             continue
         here, there = running[g] + queued[g], running[best] + queued[best]
-        if here < there or (here == there and preference[g] > preference[best]):
+        if here < there or (here == there and preference[row, g] > preference[row, best]):
             best = g
     return best

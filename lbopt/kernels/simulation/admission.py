@@ -75,10 +75,13 @@ def start(i: int, w: int, requests: Requests, state: State) -> None:
     state.start_step[i] = k
     state.start_clock[i] = state.clock[0]
     enter(i, w, k, requests.prompt, requests.output, state.load, state.running, state.records, state.calendar, counters)
-    if requests.unused.size > 0:
-        join_experts(requests.unused[requests.profile[i]], w, state.unused, state.experts_changed)
     counters[ACTIVE] += 1
     counters[ADMITTED] += 1
+
+
+@kernel
+def _use_experts(i: int, w: int, requests: Requests, state: State) -> None:
+    join_experts(requests.unused[requests.profile[i]], w, state.unused, state.experts_changed)
 
 
 @kernel
@@ -129,10 +132,13 @@ def admit(reach: int, requests: Requests, state: State) -> None:
     prompt, output = requests.prompt, requests.output
     load, running, records, calendar = state.load, state.running, state.records, state.calendar
     worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
-    knows_experts = requests.unused.size > 0
     k, now = counters[STEP], state.clock[0]
     head = counters[POOL_HEAD]
     keep = head + reach
+    if requests.unused.size > 0:
+        for position in range(reach):
+            if choice[position] >= 0:
+                _use_experts(pool[head + position], choice[position], requests, state)
     admitted = 0
     for position in range(reach - 1, -1, -1):
         i = pool[head + position]
@@ -145,8 +151,6 @@ def admit(reach: int, requests: Requests, state: State) -> None:
             start_step[i] = k
             start_clock[i] = now
             enter(i, w, k, prompt, output, load, running, records, calendar, counters)
-            if knows_experts:
-                join_experts(requests.unused[requests.profile[i]], w, state.unused, state.experts_changed)
             admitted += 1
     counters[POOL_HEAD] = keep
     counters[ACTIVE] += admitted
@@ -159,6 +163,9 @@ def drain_queues(requests: Requests, setting: Setting, state: State) -> None:
     counters, queued, running = state.counters, state.queued, state.running
     if counters[QUEUED] == 0:
         return
+    head, before = state.scratch_load, state.scratch_running
+    head[:] = state.queue_head
+    before[:] = queued
     for w in range(queued.size):
         while queued[w] > 0 and running[w] < setting.slots_per_worker:
             i = state.queue_head[w]
@@ -167,6 +174,12 @@ def drain_queues(requests: Requests, setting: Setting, state: State) -> None:
             state.queued_tokens[w] -= requests.prompt[i]
             counters[QUEUED] -= 1
             start(i, w, requests, state)
+    if requests.unused.size > 0:  # apart, as in `bind_pool`
+        for w in range(queued.size):
+            i = head[w]
+            for _ in range(before[w] - queued[w]):
+                _use_experts(i, w, requests, state)
+                i = state.next_in_queue[i]
 
 
 @kernel
@@ -185,6 +198,8 @@ def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> Non
     counters[REAL_CHOICES] += loads_differ(state.load, state.queued_tokens)
     if state.running[w] < setting.slots_per_worker:
         start(i, w, requests, state)
+        if requests.unused.size > 0:
+            _use_experts(i, w, requests, state)
     else:
         state.worker[i] = w
         counters[QUEUED] += 1
@@ -233,7 +248,7 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
     code, parameters, slots_per_worker = setting.code, setting.parameters, setting.slots_per_worker
     round_robin_at = counters[ROUND_ROBIN_AT : ROUND_ROBIN_AT + 1]
-    knows_experts = requests.unused.size > 0
+    preference, profile = requests.preference, requests.profile
     k, now = counters[STEP], state.clock[0]
     head, tail = counters[POOL_HEAD], counters[POOL_TAIL]
     bound = 0
@@ -246,8 +261,7 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
         elif code == IQR:
             w = bind_iqr(parameters, load, running, queued, queued_tokens)
         elif code == BAND:
-            row = requests.preference[requests.profile[i]]
-            w = bind_in_band(BAND_UNIT * parameters[BAND_WIDTH], row, running, queued)
+            w = bind_in_band(BAND_UNIT * parameters[BAND_WIDTH], preference, profile[i], running, queued)
         else:
             w = bind(code, i, load, running, queued, queued_tokens, uniforms, round_robin_at)
         if w < 0:
@@ -259,11 +273,13 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
             start_step[i] = k
             start_clock[i] = now
             enter(i, w, k, prompt, output, load, running, records, calendar, counters)
-            if knows_experts:
-                join_experts(requests.unused[requests.profile[i]], w, state.unused, state.experts_changed)
             started += 1
         else:
             join_queue(i, w, prompt, queued, queued_tokens, queue_head, queue_tail, next_in_queue)
+    if requests.unused.size > 0:  # apart from the loop above, which is slower for all rules with it inside
+        for position in range(head, head + bound):
+            if start_step[pool[position]] == k:
+                _use_experts(pool[position], worker[pool[position]], requests, state)
     counters[POOL_HEAD] = head + bound
     counters[DECISIONS] += bound
     counters[REAL_CHOICES] += real_choices

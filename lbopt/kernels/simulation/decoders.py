@@ -103,8 +103,8 @@ def _idle_workers(G: int, N: int, longest: int, cells: int) -> _Workers:
 @kernel
 def _bind(i: int, requests: Requests, setting: Setting, w: _Workers, round_robin_at: Ints) -> int:
     if setting.code == BAND:
-        row = requests.preference[requests.profile[i]]
-        return bind_in_band(BAND_UNIT * setting.parameters[BAND_WIDTH], row, w.running, w.queued)
+        width = BAND_UNIT * setting.parameters[BAND_WIDTH]
+        return bind_in_band(width, requests.preference, requests.profile[i], w.running, w.queued)
     return bind(setting.code, i, w.load, w.running, w.queued, w.queued_tokens, requests.uniforms, round_robin_at)
 
 
