@@ -24,6 +24,10 @@ _LENGTH = 1.0
 #: or twice as many make no difference to speak of, and nor does half or twice the length of the lists.
 _SAMPLE, _MOVES, _MOST_SHARE = 1024, 16, 0.5
 
+#: Coarser levels leave some sqrt(n * K) paths; up to so many times that, prices of a round before are as good a start:
+#: paths from there are short. Of no account with few centres, a tenth to a quarter of the time with a thousand.
+_WORTH = 2
+
 
 class Room:
     """Memory that levels take one after the other: given back, it would come anew page by page, which takes longer.
@@ -83,8 +87,8 @@ class Level:
 
     @property
     def nearly_done(self) -> bool:
-        """Whether coarser levels would leave as many paths to find."""
-        return self.paths_left**2 <= self._points.rows.size * self._centres.flow.size
+        """Whether coarser levels would leave so many paths to find that they are not worth their own."""
+        return self.paths_left**2 <= _WORTH**2 * self._points.rows.size * self._centres.flow.size
 
     def settle(self) -> IntArray:
         """Find the optimum of this level, and return its prices."""

@@ -52,6 +52,9 @@ class BandRouter:
         self._shape = (table.shape.num_layers, table.shape.num_experts)
         self._band = _band(table)
 
+    def __reduce__(self) -> tuple[type[BandRouter], tuple[RoutingTable, float]]:
+        return BandRouter, (self.table, self.tau)  # what the kernel reads is made anew in another process
+
     def route(self, counts: ArrayLike, in_flight: ArrayLike) -> int:
         """Return the worker for a request.
 

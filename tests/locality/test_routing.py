@@ -1,5 +1,6 @@
 """Routing table and locality band: the worked numbers, a loop-only twin, and what must hold whatever the request."""
 
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -170,6 +171,11 @@ def test_equal_centroids_leave_it_to_load_and_index():
     for tau in (0, 0.1):
         assert BandRouter(table, tau).route(REQUEST, [2, 1, 3, 1, 1, 2]) == 1
         assert BandRouter(table, tau).band(REQUEST).size == 6
+
+
+def test_a_router_may_be_sent_to_another_process():
+    copy = pickle.loads(pickle.dumps(BandRouter(WORKED, 0.05)))
+    assert copy.tau == 0.05 and copy.route(REQUEST, [5, 3, 0]) == 1
 
 
 def test_input_of_other_integer_types_is_the_same():
