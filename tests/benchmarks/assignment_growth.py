@@ -2,7 +2,7 @@
 
 Left with the points N at 16 and 64 centres, right with the centres K at 10,000 points; squared distances of normal
 points in 10 dimensions, capacities ceil(N / K), one thread, processor time, so that other work counts little. Ours is
-the shortest of several cold runs, OR-Tools' min-cost flow is built and read by arrays (`lean` of `assignment_speed`) and
+the shortest of several cold runs, OR-Tools' flow is built and read by arrays (`lean` of `assignment_speed`) and
 run as long as a minute is not exceeded: the next size is left out where the last two, carried on, say it would be.
 Exponents are least squares through the logarithms of the times, from `FROM` points or centres on.
 """
