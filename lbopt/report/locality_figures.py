@@ -23,6 +23,8 @@ _DASH = {"decoders": "-", "barrier": "--"}
 _MARK = {"decoders": "o", "barrier": "s"}
 _CHANGE = "against round-robin (%)"
 _LATENCIES = ("p50", "p99")
+#: How far lines stand beside each other, so that their intervals do not hide each other; in places of the axis.
+_ASIDE = 0.05
 
 
 def locality_figures(outcome: LocalityOutcome) -> dict[str, Figure]:
@@ -50,9 +52,10 @@ def band_figure(outcome: LocalityOutcome) -> Figure:
         for fleet in fleets:
             runs = [PlannedRun(fleet, WORKERS, RATE, eldr_at(width)) for width in WIDTHS]
             style: dict[str, Any] = {"linestyle": _DASH[fleet], "marker": _MARK[fleet]}
-            for colour, of in zip(COLOURS, _LATENCIES, strict=False):
+            for index, of in enumerate(_LATENCIES):
                 values = [outcome.change(workload, run, of) for run in runs]
-                _line(top, values, color=colour, label=f"{of.upper()}, {fleet}", **style)
+                beside = _ASIDE * (2 * index - 1 + (fleet == "barrier"))
+                _line(top, values, aside=beside, color=COLOURS[index], label=f"{of.upper()}, {fleet}", **style)
             experts = [outcome.change(workload, run, "experts") for run in runs]
             _line(middle, experts, color=COLOURS[2], label=fleet, **style)
             busiest = [outcome.mean(workload, run, "busiest_over_mean") for run in runs]
@@ -61,6 +64,7 @@ def band_figure(outcome: LocalityOutcome) -> Figure:
         where = WIDTHS.index(0.1)
         span = (published.high - published.low, published.low)
         top.bar(where, span[0], 0.5, bottom=span[1], color=COLOURS[0], alpha=0.2, label="P50, printed for 0.1")
+        top.use_sticky_edges = False  # the bar's end is none of the axis
         top.axhline(0.0, color=GREY, linewidth=0.8)
         top.set_title(f"{workload}, {RATE:g} requests/s", fontsize=10, loc="left")
         for axes in (top, middle, bottom):
@@ -83,7 +87,8 @@ def router_figure(outcome: LocalityOutcome) -> Figure:
             for index, rule in enumerate(rules):
                 runs = [PlannedRun("decoders", WORKERS, rate, rule) for rate in rates]
                 values = [outcome.change(workload, run, of) for run in runs]
-                _line(axes, values, x=rates, color=COLOURS[index], marker="osD^v"[index], label=rule)
+                aside = 0.008 * (rates[-1] - rates[0] or 1.0) * (index - 2)
+                _line(axes, values, x=rates, aside=aside, color=COLOURS[index], marker="osD^v"[index], label=rule)
             axes.axhline(0.0, color=GREY, linewidth=0.8)
             axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
             axes.set_title(f"{workload}, {of.upper()}", fontsize=10, loc="left")
@@ -101,7 +106,8 @@ def pool_figure(outcome: LocalityOutcome) -> Figure:
     for axes, of in zip(panels[0], _LATENCIES, strict=True):
         for index, workload in enumerate(workloads):
             values = [over_rates(outcome, workload, pool, "eldr", of) for pool in POOLS]
-            _line(axes, values, color=COLOURS[index], marker="os"[index], label=f"{workload}, ours")
+            style: dict[str, Any] = {"color": COLOURS[index], "marker": "os"[index], "label": f"{workload}, ours"}
+            _line(axes, values, aside=_ASIDE * (index - 0.5), **style)
         # a single number is printed; its claim is the range around it
         asked = [_claim("pool", "language", f"{of.upper()}, {pool} decoders") for pool in POOLS]
         printed = [(claim.low + claim.high) / 2 for claim in asked]
@@ -130,7 +136,7 @@ def cluster_figure(outcome: LocalityOutcome) -> Figure:
                 if width == 0.1:
                     claim = _claim("clusters", workload, f"{of.upper()}, {kind}")
                     end = max(claim.low, claim.high, key=abs)  # "up to" it, from nothing
-                    axes.plot([place - 0.18, place + 0.18], [end, end], color="black", linewidth=2)
+                    axes.plot([place - 0.18, place + 0.18], [end, end], color="black", linewidth=2.5)
         axes.plot([], [], color="black", linewidth=2, label="printed, up to")
         axes.axhline(0.0, color=GREY, linewidth=0.8)
         names = [f"{of.upper()}\ntau = {width:g}" for of, width in groups]
@@ -155,11 +161,16 @@ def _panels(
 
 
 def _line(
-    axes: Axes, values: Sequence[MeanOverSeeds | None], *, x: Sequence[float] | None = None, **style: Any
+    axes: Axes,
+    values: Sequence[MeanOverSeeds | None],
+    *,
+    x: Sequence[float] | None = None,
+    aside: float = 0.0,
+    **style: Any,
 ) -> None:
     """Draw what is known of a line, with its intervals."""
     where = range(len(values)) if x is None else x
-    known = [(place, value) for place, value in zip(where, values, strict=True) if value is not None]
+    known = [(place + aside, value) for place, value in zip(where, values, strict=True) if value is not None]
     if known:
         axes.errorbar(
             [place for place, _ in known],
@@ -178,6 +189,7 @@ def _bars(axes: Axes, where: Sequence[float], values: Sequence[MeanOverSeeds | N
             0.38,
             yerr=[_half(value) for _, value in known],
             capsize=3,
+            ecolor=GREY,
             alpha=0.8,
             **style,
         )
@@ -194,5 +206,6 @@ def _claim(item: str, workload: str, quantity: str) -> Claim:
 
 
 def _legend(figure: Figure, axes: Axes, columns: int) -> None:
-    handles, labels = axes.get_legend_handles_labels()
+    entries = zip(*axes.get_legend_handles_labels(), strict=True)
+    handles, labels = zip(*sorted(entries, key=lambda entry: "printed" in entry[1]), strict=True)  # ours first
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)

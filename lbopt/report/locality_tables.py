@@ -104,9 +104,9 @@ def _count_table(answers: Sequence[tuple[Claim, Judged | None]]) -> Table:
     return Table(
         "Verdicts",
         "Agrees: our mean is in the printed range; of a range open on one side, all of its interval. A single number "
-        f"stands for ±{ALIKE:.0%} of it. Undecided: the interval reaches into the range. Same direction: it lies on the "
-        "printed side of nothing. Differs: none of these. One world has no interval, and is never undecided. Printed "
-        "ranges span three models; ours is one, and synthetic.",
+        f"stands for ±{ALIKE:.0%} of it. Undecided: the interval reaches into the range. Same direction: it lies on "
+        "the printed side of nothing. Differs: none of these. One world has no interval, and is never undecided. "
+        "Printed ranges span three models; ours is one, and synthetic.",
         ("item", *columns, "calibrated, not counted"),
         rows,
     )
