@@ -32,7 +32,8 @@ def locality_tables(outcome: LocalityOutcome) -> list[Table]:
     if not workloads_of(outcome):
         return []
     answers = answered(outcome)
-    beside = [_claim_table(outcome, item, answers) for item in _TITLES if item in outcome.config.items]
+    items = {claim.item for claim, _ in answers}  # nothing is printed of the barrier, nor of the pool on task
+    beside = [_claim_table(outcome, item, answers) for item in _TITLES if item in items]
     return [*sweep_tables(outcome), *beside, *([_count_table(answers)] if beside else [])]
 
 
