@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from lbopt.studies.locality import study
-from lbopt.studies.running import Stored, run_stored
+from lbopt.studies.locality import cell, study
+from lbopt.studies.running import Stored
 
 TINY = ("--prompts", 120, "--seconds", 6, "--warm-up", 2, "--layers", 2, "--rates", 20, "--seeds", 2)
 
@@ -58,49 +58,56 @@ def test_from_end_to_end(locality, here, rows_of):
     assert {path.name: path.read_bytes() for path in (here / "again").iterdir() if path.name != "run.json"} == files
 
 
+@pytest.fixture
+def worlds(monkeypatch):
+    """The worlds that were run, as (workload, seed); Ctrl-C comes when `limit` of them have ended."""
+    seen = []
+    measure = cell.measure
+
+    def watched(**given):
+        if len(seen) == watched.limit:
+            raise KeyboardInterrupt
+        seen.append((given["workload"], given["seed"]))
+        return measure(**given)
+
+    watched.limit = None
+    monkeypatch.setattr(cell, "measure", watched)
+    return seen, watched
+
+
 @pytest.mark.jit
-def test_a_store_is_gone_on_with(locality, here, monkeypatch):
-    """The second world is added to the first; a world that is kept is not run again."""
+def test_a_store_is_gone_on_with(locality, here, worlds):
+    """The second world is added to the first, which is kept and not run again."""
+    seen, _ = worlds
     words = ("clusters", "--workload", "task", *TINY, "--store", "s.sqlite")
     code, shown, heard = locality(*words, "--seeds", 1)
     assert code == 0, heard
     assert "One world: no interval." in shown
-    assert "±0." not in shown.replace(" ", "")
-    ran = []
-
-    def counted(tasks, **named):
-        asked = list(tasks)
-        found = run_stored(asked, **named)
-        ran.append(len(asked))
-        return found
-
-    monkeypatch.setattr(study, "run_stored", counted)
     code, shown, heard = locality(*words)
-    assert (code, ran) == (0, [2]), heard
+    assert code == 0, heard
+    assert seen == [("task", 0), ("task", 1)]
     assert "over 2 worlds" in shown
     assert "language" not in shown
-    assert [path.name for path in here.iterdir() if path.suffix != ".sqlite-lock"] == ["s.sqlite"]
 
 
 @pytest.mark.jit
-def test_what_is_done_is_kept(locality, here, monkeypatch):
-    """Ctrl-C after the first world: its tables and folder are there, and the exit code says that it was not all."""
-
-    def cut(tasks, **named):
-        first, *others = tasks
-        found = run_stored([first], **named)
-        return Stored(
-            answers=found.answers, failures={}, missing=tuple(others), interrupted=True, notes=("interrupted",)
-        )
-
-    monkeypatch.setattr(study, "run_stored", cut)
-    code, shown, heard = locality("band", *TINY, "-o", "out")
+def test_ctrl_c_keeps_the_worlds_that_have_ended(locality, here, worlds):
+    """Tables and folder of the first world, exit code 130, and the same command goes on."""
+    seen, watched = worlds
+    watched.limit = 1
+    words = ("band", *TINY, "--store", "s.sqlite")
+    code, shown, heard = locality(*words, "-o", "out")
     assert code == 130
-    assert "interrupted" in heard
+    assert "interrupted: 1 of 4 tasks have ended; s.sqlite keeps them, and the same command goes on" in heard
     assert "task: width of the band" in shown
     assert "language" not in shown
     run = json.loads((here / "out" / "run.json").read_text())
     assert (run["interrupted"], run["worlds"]) == (True, {"task": 1})
+    watched.limit = None
+    code, _, heard = locality(*words, "-o", "out")
+    assert code == 0, heard
+    assert sorted(seen) == [("language", 0), ("language", 1), ("task", 0), ("task", 1)]
+    assert json.loads((here / "out" / "run.json").read_text())["interrupted"] is False
 
 
 def test_interrupted_before_anything_ended(locality, here, monkeypatch):
