@@ -33,8 +33,9 @@ _PAIRED = "Round-robin as measured, all others as change against it in %, paired
 #: Said once, under the first table.
 _WHAT = (
     "P50 and P99: quantiles over requests of the time per output token. Experts: different experts of a layer in use, "
-    "mean over steps. Busiest / mean: of the requests of a decoder, averaged over time."
+    "mean over steps."
 )
+_BUSIEST = "Busiest / mean: of the requests of a decoder, averaged over time."
 #: The barrier's is another measure.
 _BUSIEST_OF_BARRIER = "Busiest / mean with the barrier: of the tokens of a worker, in every step."
 #: What eldr with the widest band still is.
@@ -54,7 +55,8 @@ def sweep_tables(outcome: LocalityOutcome) -> list[Table]:
         if "clusters" in items:
             found.append(_cluster_table(outcome, workload))
     if found:
-        found[0] = replace(found[0], caption=f"{found[0].caption} {_WHAT}")
+        said = [found[0].caption, _WHAT, *([_BUSIEST] if {"band", "routers", "clusters"} & set(items) else [])]
+        found[0] = replace(found[0], caption=" ".join(said))
     if "signatures" in items and outcome.answers:
         found.append(_signature_table(outcome))
     return found
@@ -140,9 +142,9 @@ def _router_table(outcome: LocalityOutcome, workload: str) -> Table:
         busiest = [_busiest(outcome, workload, PlannedRun("decoders", WORKERS, rate, policy)) for rate in rates]
         rows.append((f"busiest / mean, {policy}", *busiest, ""))
     return Table(
-        f"{workload}: routers by rate, {WORKERS} decoders",
+        f"{workload}: routers by rate (requests/s), {WORKERS} decoders",
         f"{_PAIRED} {interval_said(outcome)}",
-        ("quantity, rule", *(f"{rate:g} requests/s" for rate in rates), "mean of rates"),
+        ("quantity, rule", *(f"{rate:g}" for rate in rates), "mean of rates"),
         rows,
     )
 

@@ -16,7 +16,7 @@ from lbopt.studies.locality.claims import VERDICTS, change, claims
 
 SWEEPS = [
     "width of the band, 16 workers, 60 requests/s",
-    "routers by rate, 16 decoders",
+    "routers by rate (requests/s), 16 decoders",
     "eldr by number of decode workers, mean over rates",
     "clusters of equal size and plain K-means, 16 decoders, 60 requests/s",
 ]
@@ -51,6 +51,9 @@ def test_an_item_shows_its_own_tables(item: str) -> None:
     if item in ("band", "barrier"):
         assert tables[0].headers[1] == ("decoders: P50" if item == "band" else "barrier: P50")
         assert ("Busiest / mean with the barrier" in tables[0].caption) is (item == "barrier")
+    assert ("Busiest / mean: of the requests of a decoder" in tables[0].caption) is (
+        item in ("band", "routers", "clusters")
+    )
 
 
 def test_a_change_is_paired_and_shown_with_its_interval() -> None:
