@@ -69,10 +69,11 @@ def band_figure(outcome: LocalityOutcome) -> Figure:
         top.set_title(f"{workload}, {RATE:g} requests/s", fontsize=10, loc="left")
         for axes in (top, middle, bottom):
             axes.set_xticks(range(len(WIDTHS)), [f"{width:g}" for width in WIDTHS])
+            axes.set_xlim(-0.4, len(WIDTHS) - 0.6)
         bottom.set_xlabel("width of the band, tau")
     for row, label in zip(panels, (_CHANGE, f"experts\n{_CHANGE}", "busiest / mean"), strict=True):
         row[0].set_ylabel(label)
-    _legend(figure, panels[0][0], 5)
+    _legend(figure, panels[0][0], 5 if len(workloads) > 1 else 3)
     return figure
 
 

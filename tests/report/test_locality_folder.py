@@ -14,6 +14,7 @@ from matplotlib import image
 from studies.locality_answers import made_up
 
 from lbopt.exceptions import InputError
+from lbopt.report.figures import png_of
 from lbopt.report.locality_figures import band_figure, cluster_figure, locality_figures, pool_figure, router_figure
 from lbopt.report.locality_folder import write_locality_folder
 from lbopt.studies.locality import ROUTERS, WIDTHS, PlannedRun, eldr_at
@@ -76,6 +77,15 @@ def test_an_item_draws_its_own_picture(tmp_path: Path, item: str, pictures: tupl
     assert ("claims.csv" in files) is (item not in ("barrier", "pool"))  # nothing is printed of the pool on task
     assert ("signatures.csv" in files) is (item == "signatures")
     assert {name for name in files if name.endswith("png")} == {f"{name}.png" for name in pictures}
+
+
+@pytest.mark.parametrize("workloads", [("language",), ("task", "language")])
+def test_a_legend_is_inside_its_picture(workloads: tuple[str, ...]) -> None:
+    for name, figure in locality_figures(made_up(workloads=workloads, rates=(60.0,))).items():
+        png_of(figure)  # places it
+        place = figure.legends[0].get_window_extent()
+        assert 0 <= place.x0 < place.x1 <= figure.bbox.width, name
+        assert 0 <= place.y0 < place.y1 <= figure.bbox.height, name
 
 
 def test_nothing_ended_draws_nothing() -> None:
