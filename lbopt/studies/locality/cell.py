@@ -18,6 +18,7 @@ from lbopt.instances.families.experts import draw_requests, expert_workload
 from lbopt.locality import (
     TRANSFORMS,
     ExpertActivity,
+    GateLaw,
     RoutingFit,
     RoutingTable,
     WorkloadConfig,
@@ -40,6 +41,7 @@ from lbopt.studies.locality.plan import RATE, WORKERS, PlannedRun
 SLOTS = 2048
 #: Seconds for which requests go on coming after those that are looked at, which would end in an emptying fleet without.
 COOL_DOWN = 30.0
+CALIBRATION_ROUNDS = 8
 #: Batch sizes of the published unions, and batches that each is averaged over.
 BATCHES, DRAWN = (32, 64, 128), 40
 WIDTHS_OF_BANDS = (0.05, 0.1, 0.2, 0.3)
@@ -48,6 +50,7 @@ WIDTHS_OF_BANDS = (0.05, 0.1, 0.2, 0.3)
 def measure(
     *,
     workload: str,
+    law: dict[str, Any],
     runs: list[str],
     signatures: bool,
     seconds: float,
@@ -58,10 +61,10 @@ def measure(
     seed: int,
 ) -> dict[str, Any]:
     """Return what each run was like, by its key, and what the signatures are like."""
-    law = expert_workload(f"moe-{workload}")
-    law = replace(law, shape=replace(law.shape, num_layers=layers))
+    family = expert_workload(f"moe-{workload}")
+    drawn = replace(family, shape=replace(family.shape, num_layers=layers), law=GateLaw(**law))
     planned = [PlannedRun.of_key(key) for key in runs]
-    world = _World(law, seed, prompts, seconds, max((run.rate for run in planned), default=1.0))
+    world = _World(drawn, seed, prompts, seconds, max((run.rate for run in planned), default=1.0))
     found = {run.key: _run(run, world, (warm_up, seconds)) for run in planned}
     return {"runs": found, "signatures": _of_signatures(world) if signatures else {}}
 
@@ -71,7 +74,9 @@ class _World:
 
     def __init__(self, law: WorkloadConfig, seed: int, prompts: int, seconds: float, most: float) -> None:
         self.seed, self._seconds = seed, seconds
-        self.training = draw_requests("calibration", law, prompts, (seed, 0), (seed, 2), rate=1.0, profiles=prompts)
+        # often enough that every prompt comes
+        often = CALIBRATION_ROUNDS * prompts
+        self.training = draw_requests("calibration", law, often, (seed, 0), (seed, 2), rate=1.0, profiles=prompts)
         expected = (seconds + COOL_DOWN) * most
         count = math.ceil(expected + 6 * math.sqrt(expected))
         self._whole = draw_requests(f"seed {seed}", law, count, (seed, 0), (seed, 1), rate=1.0, profiles=prompts)
