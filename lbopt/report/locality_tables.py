@@ -104,8 +104,8 @@ def _count_table(answers: Sequence[tuple[Claim, Judged | None]]) -> Table:
             rows.append((item, *(str(said.count(one)) for one in columns), str(calibrated)))
     return Table(
         "Verdicts",
-        "Agrees: our mean is in the printed range; where an end is 0 or the only one, all of its interval on that "
-        f"side. A single number stands for ±{ALIKE:.0%} of it. Undecided: the interval reaches into the range, or there "
+        "Agrees: our mean is in the printed range; where an end is 0 or the only one, all of its interval. "
+        f"A single number stands for ±{ALIKE:.0%} of it. Undecided: the interval reaches into the range, or there "
         "is one world. Same direction: it lies on the printed side of nothing. Differs: none of these. "
         "Printed ranges span three models; ours is one, and synthetic.",
         ("item", *columns, "calibrated, not counted"),
