@@ -40,7 +40,11 @@ class Format(NamedTuple):
 
 def check_place(path: Path, format: Format) -> None:
     """Refuse, before any work, a path at which no file can be written, or where something else lies already."""
-    if path.is_dir():
+    try:
+        is_folder = path.is_dir()
+    except OSError as error:  # a name that is too long, for one
+        raise InputError(f"{format.noun} '{path}' cannot be written: {error.strerror or error}") from None
+    if is_folder:
         raise InputError(f"{format.noun} '{path}' is a folder; give the name of a file")
     if path.exists():
         try:
