@@ -22,7 +22,7 @@ from lbopt.exceptions import InputError
 
 _ABOUT = "about"
 
-#: What reading may raise: archives, compressed entries, headers, text nested too deep, an entry that asks for a password.
+#: What reading may raise: of archives, compressed entries, headers, text nested too deep, an entry with a password.
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, ValueError, KeyError, EOFError),
     RuntimeError,  # NotImplementedError and RecursionError are of this kind

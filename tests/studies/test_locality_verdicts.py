@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from lbopt.studies.locality import BALANCERS, RATE, WORKERS, Claim, Judged, PlannedRun, eldr_at
+from lbopt.exceptions import InputError
+from lbopt.studies.locality import BALANCERS, RATE, WORKERS, Claim, Judged, LocalityConfig, PlannedRun, eldr_at
 from lbopt.studies.locality.claims import change, claims
 
 RATES = (20.0, 60.0)
@@ -108,3 +109,11 @@ def test_a_key_is_of_one_rate(rate):
     run = PlannedRun("barrier", 16, rate, eldr_at(0.2, "vanilla"))
     assert PlannedRun.of_key(run.key) == run
     assert PlannedRun("barrier", 16, 60.0, "eldr").key == "barrier 16 60 eldr"
+
+
+@pytest.mark.parametrize("wrong", [{"seconds": 1.0, "warm_up": 0.9}, {"rates": (0.1, 60.0)}])
+def test_runs_that_nobody_would_be_counted_in_are_refused(wrong):
+    with pytest.raises(
+        InputError, match=r"after the warm-up; expected at least 10: give more seconds, or higher rates"
+    ):
+        LocalityConfig(**wrong)

@@ -165,7 +165,7 @@ def _around(value: float) -> tuple[float, float]:
 
 
 def _signature_claims() -> list[Claim]:
-    # the order of transforms is what generalists were put in for, and their height and swing chosen (`lbopt.locality.gate`)
+    # the order of transforms is what generalists were put in for, at this height and swing (`lbopt.locality.gate`)
     counted = ("count", "count-idf", "sqrt-count")
     found = []
     for workload, low, high in (("task", 17, 21), ("language", 3, 10)):

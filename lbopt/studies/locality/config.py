@@ -13,6 +13,8 @@ from lbopt.studies.locality.plan import ITEMS, PlannedRun, plan_of
 
 WORKLOADS = ("task", "language")
 CELL = "lbopt.studies.locality.cell:measure"
+#: Fewer requests than this, expected after the warm-up, may be none.
+FEWEST_REQUESTS = 10
 #: Fewer calibration prompts than this make clusters of 24 workers of a few prompts each.
 FEWEST_PROMPTS = 100
 
@@ -63,6 +65,12 @@ class LocalityConfig:
             raise InputError(f"rates are {', '.join(map(str, self.rates)) or 'none'}; expected requests a second")
         if not 0 <= self.warm_up < self.seconds < float("inf"):
             raise InputError(f"the warm-up takes {self.warm_up:g} s of {self.seconds:g} s; expected less than all")
+        counted = self.rates[0] * (self.seconds - self.warm_up)
+        if counted < FEWEST_REQUESTS:
+            raise InputError(
+                f"at {self.rates[0]:g} requests a second some {counted:.2g} come in the {self.seconds - self.warm_up:g} s "
+                f"after the warm-up; expected at least {FEWEST_REQUESTS}: give more seconds, or higher rates"
+            )
         if self.prompts < FEWEST_PROMPTS:
             raise InputError(f"prompts is {self.prompts}; expected at least {FEWEST_PROMPTS}")
         for name in ("layers", "seeds"):
