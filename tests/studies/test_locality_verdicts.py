@@ -113,7 +113,5 @@ def test_a_key_is_of_one_rate(rate):
 
 @pytest.mark.parametrize("wrong", [{"seconds": 1.0, "warm_up": 0.9}, {"rates": (0.1, 60.0)}])
 def test_runs_that_nobody_would_be_counted_in_are_refused(wrong):
-    with pytest.raises(
-        InputError, match=r"after the warm-up; expected at least 10: give more seconds, or higher rates"
-    ):
+    with pytest.raises(InputError, match="after the warm-up; expected at least 10: give more seconds"):
         LocalityConfig(**wrong)

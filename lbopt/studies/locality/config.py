@@ -65,10 +65,11 @@ class LocalityConfig:
             raise InputError(f"rates are {', '.join(map(str, self.rates)) or 'none'}; expected requests a second")
         if not 0 <= self.warm_up < self.seconds < float("inf"):
             raise InputError(f"the warm-up takes {self.warm_up:g} s of {self.seconds:g} s; expected less than all")
-        counted = self.rates[0] * (self.seconds - self.warm_up)
+        counted_seconds = self.seconds - self.warm_up
+        counted = self.rates[0] * counted_seconds
         if counted < FEWEST_REQUESTS:
             raise InputError(
-                f"at {self.rates[0]:g} requests a second some {counted:.2g} come in the {self.seconds - self.warm_up:g} s "
+                f"at {self.rates[0]:g} requests a second some {counted:.2g} come in the {counted_seconds:g} s "
                 f"after the warm-up; expected at least {FEWEST_REQUESTS}: give more seconds, or higher rates"
             )
         if self.prompts < FEWEST_PROMPTS:
