@@ -90,6 +90,19 @@ def test_a_given_start_is_followed_once_and_more_starts_are_no_worse():
     assert np.array_equal(BalancedKMeans(10, n_init=1).fit_predict(points), one.labels_)  # a seed is a seed
 
 
+@pytest.mark.parametrize("far", [0.0, 1e8, -1e10])
+def test_clusters_far_from_zero_are_found(far):
+    rng = np.random.default_rng(3)
+    corners = np.repeat([(0, 0), (3, 0), (0, 3), (3, 3)], 50, axis=0)
+    rows = corners + rng.normal(0, 0.1, corners.shape) + far
+    model = BalancedKMeans(4, n_init=3).fit(rows)
+    assert all(len(set(part)) == 1 for part in model.labels_.reshape(4, 50))
+    assert (model.predict(rows) == model.labels_).all()
+    assert model.inertia_ == pytest.approx(((rows - model.cluster_centers_[model.labels_]) ** 2).sum(), rel=1e-3)
+    given = BalancedKMeans(4, init=corners[::50] + far).fit(rows)
+    assert given.labels_.tolist() == np.repeat(range(4), 50).tolist()
+
+
 def test_one_round_is_one_exact_assignment():
     points = np.random.default_rng(2).standard_normal((50, 2))
     init = points[:5]
