@@ -2,8 +2,9 @@
 
 At the hand-off from prefill the request's signature is compared with one centroid a worker; among those nearly as
 similar as the most similar one (a band of cosines of width tau) the worker with fewest requests takes it. tau = 0 is
-the nearest centroid, tau = 1 join-shortest-queue. The centroids come from a table that was fitted before
-(`table=FILE`), or are fitted to the requests that the study keeps for learning.
+the nearest centroid; tau = 1 is join-shortest-queue but for ties, which go to the more similar worker and not to the
+lower number: where many workers are as busy as each other, that alone saves some experts. The centroids come from a
+table that was fitted before (`table=FILE`), or are fitted to the requests that the study keeps for learning.
 
 Source: ELDR (arXiv 2607.00466), sections on clustering and routing; `lbopt.locality`, `lbopt.kernels.routing.band`.
 """
