@@ -86,6 +86,15 @@ def test_the_excess_is_kept(law: str, resolution: float) -> None:
         assert least - 1e-9 <= rank_loads(weights, found.ranks, 2).max() <= least + found.excess + 1e-9
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_exact_placement_is_never_worse_than_greedy(seed: int) -> None:
+    weights = np.random.default_rng(seed).random(9)
+    greedy = greedy_placement(weights, 3)
+    exact = cell._exactly(weights, greedy, 3, 1.0, 5.0)  # rounded to whole experts, nearly all weights are alike
+    assert rank_loads(weights, exact.ranks, 3).max() <= rank_loads(weights, greedy, 3).max()
+    assert exact.proof != "none" and exact.excess <= 1.0
+
+
 def test_nearness_to_a_bound_counts_and_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no search ends, greedy is proved exactly where it is within the resolution of a bound."""
     weights = np.random.default_rng(0).random(16)
