@@ -64,6 +64,8 @@ def test_who_is_counted(world, fleet, policy):
         tpot = (whole.requests["finish_clock"] - whole.requests["start_clock"]) / 512
         rows = [r for r, t in enumerate(whole.steps["clock"]) if WARM_UP <= t < trace.arrival[-1]]
         experts, running = whole.steps["experts"][rows].mean(), whole.steps["active"][rows].mean() / 4
+        loads = simulate(trace, rule, setting, **more, keep_loads=True).steps["barrier_loads"][rows]
+        assert found["busiest_over_mean"] == pytest.approx(np.mean([max(one) / np.mean(one) for one in loads]))
     assert found["p50"] == pytest.approx(np.median(tpot[late]))
     assert found["p99"] == pytest.approx(np.quantile(tpot[late], 0.99))
     assert found["experts"] == pytest.approx(experts) and found["running"] == pytest.approx(running)
@@ -107,8 +109,12 @@ def test_the_answer_of_a_world():
     assert answer["runs"][runs[1]]["experts"] < answer["runs"][runs[0]]["experts"]
     told = answer["signatures"]
     assert set(told["rho"]) == {"count", "count-idf", "sqrt-count", "binary", "gate-prob"}
-    assert told["mask_gain"] >= 0 and 1 <= told["kept"] <= told["layers"] == 2
+    assert 1 <= told["kept"] <= told["layers"] == 2
     bands = [told["bands"][f"{width:g}"] for width in cell.WIDTHS_OF_BANDS]
     assert bands == sorted(bands) and bands[0] >= 1
     assert told["fewer"]["128"] is None and 0 < told["fewer"]["32"] < 1
     assert not any(math.isnan(value) for value in answer["runs"][runs[0]].values())
+    more = cell.measure(
+        **{**asked, "runs": [], "layers": 5, "workload": "language"}, signatures=True, version="", seed=0
+    )
+    assert more["signatures"]["kept"] < 5 and 0 < more["signatures"]["mask_gain"] < 0.1
