@@ -30,6 +30,9 @@ from lbopt.spec import unknown
 
 METRICS = ("euclidean", "cosine")
 
+#: Squared distances between rows of at most this size are finite; lengths below its inverse lose digits in the square.
+_LARGEST = 1e150
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
@@ -166,6 +169,8 @@ class BalancedKMeans:
         if not np.isfinite(points).all():
             row = np.flatnonzero(~np.isfinite(points).all(axis=1))[0]
             raise InputError(f"row {row} of X holds a value that is not finite")
+        if (largest := float(max(points.max(), -points.min()))) > _LARGEST:
+            raise InputError(f"X holds {largest:g} in size, whose square is beyond float64; divide all by a number")
         if self.metric == "cosine":
             return _unit(points)
         return points
@@ -237,5 +242,9 @@ class BalancedKMeans:
 
 def _unit(rows: Floats) -> Floats:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    if (lengths < 1 / _LARGEST).any():
+        peaks = np.abs(rows).max(axis=1, keepdims=True)
+        rows = np.where(lengths < 1 / _LARGEST, rows / np.where(peaks > 0, peaks, 1.0), rows)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: Floats = rows / np.where(lengths > 0, lengths, 1.0)  # a zero row is as far from every centre
     return unit

@@ -103,6 +103,20 @@ def test_clusters_far_from_zero_are_found(far):
     assert given.labels_.tolist() == np.repeat(range(4), 50).tolist()
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e-158, 1e-8, 1e8, 1e149])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.filterwarnings("error")
+def test_rows_of_any_size_are_clustered(size, metric):
+    rng = np.random.default_rng(0)
+    rows = size * (np.repeat(np.eye(3), 20, axis=0) + 0.02 * rng.random((60, 3)))
+    if metric == "euclidean" and size < 1e-160:
+        assert BalancedKMeans(3).fit(rows).inertia_ == 0.0  # squares of such distances are no numbers
+        return
+    model = BalancedKMeans(3, metric=metric, n_init=3).fit(rows)
+    assert all(len(set(part)) == 1 for part in model.labels_.reshape(3, 20))
+    assert np.isfinite(model.cluster_centers_).all()
+
+
 def test_one_round_is_one_exact_assignment():
     points = np.random.default_rng(2).standard_normal((50, 2))
     init = points[:5]
@@ -149,6 +163,8 @@ def test_what_cannot_be_is_refused(given, rows, message):
 
 
 def test_points_that_cannot_be_are_refused():
+    with pytest.raises(InputError, match=r"X holds 1e\+200 in size, whose square is beyond float64; divide all by"):
+        BalancedKMeans(2).fit([[1e200, 0.0], [0.0, 1.0]])
     points = np.ones((4, 2))
     points[2, 1] = np.nan
     with pytest.raises(InputError, match="row 2 of X holds a value that is not finite"):
