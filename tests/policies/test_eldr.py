@@ -12,6 +12,7 @@ from lbopt.locality.fit import fit_routing
 from lbopt.model import Fleet, StepProblem, Trace
 from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide
+from lbopt.policies.eldr import eldr_by
 from lbopt.policies.known_experts import calibration
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
 
@@ -44,6 +45,12 @@ def test_the_width_is_that_of_the_name(tau):
     gaps = similar.max(axis=1)[TRACE.experts.profile] - chosen
     assert gaps.max() <= tau + 2e-12
     assert tau in (0.0, 1.0) or gaps.max() > tau / 2, "a wider band is used"
+
+
+@pytest.mark.parametrize("tau", [-0.1, 1.1, float("nan")])
+def test_a_width_that_cannot_be_is_refused_with_a_table_too(tau):
+    with pytest.raises(InputError, match="expected a width from 0 to 1, in cosines"):
+        eldr_by(fit_routing(calibration(TRAINING.experts), 3).table, tau)
 
 
 def test_the_whole_width_joins_the_shortest_queue():
