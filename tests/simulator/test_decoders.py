@@ -107,3 +107,10 @@ def test_seconds_a_token_leave_out_the_queue_and_busiest_is_by_time():
 def test_errors(policy, setting, words):
     with pytest.raises(InputError, match=words):
         simulate_decoders(expert_trace(), make_policy(policy), setting)
+
+
+@pytest.mark.parametrize("window", [(1.0,), (2.0, 1.0), (1.0, 1.0), (np.nan, 1.0), (0.0, 1.0, 2.0)])
+def test_windows_that_cannot_be_are_refused(window):
+    setting = SimulationSetting(Fleet(2, 4), TraceTimes(), step_time=LAW)
+    with pytest.raises(InputError, match=r"window is .*; expected the second at which it begins and a later one"):
+        simulate_decoders(expert_trace(), make_policy("jsq"), setting, window=window)
