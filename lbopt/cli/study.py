@@ -9,6 +9,7 @@ import typer
 
 from lbopt.cli import options
 from lbopt.cli.export import export
+from lbopt.cli.locality_study import locality
 from lbopt.cli.placement import placement
 from lbopt.cli.reproduction import reproduction
 from lbopt.cli.scaling import scaling
@@ -16,6 +17,7 @@ from lbopt.cli.scaling import scaling
 app = typer.Typer(no_args_is_help=True, help="Questions that take many runs: what does a wrong forecast cost?")
 app.command()(export)
 app.command()(placement)
+app.command()(locality)
 app.command()(reproduction)
 app.command()(scaling)
 

@@ -40,6 +40,8 @@ class DecoderRun:
         int64 (G,), steps of each worker that began in the window.
     seconds, running, experts
         float64 or int64 (G,): seconds, requests, and different experts of a layer, summed over these steps.
+    request_seconds
+        float64 (G,), requests times seconds, summed over them.
     """
 
     worker: NDArray[np.int64]
@@ -51,6 +53,7 @@ class DecoderRun:
     seconds: NDArray[np.float64]
     running: NDArray[np.int64]
     experts: NDArray[np.float64]
+    request_seconds: NDArray[np.float64]
 
     @property
     def tpot(self) -> NDArray[np.float64]:
@@ -71,8 +74,7 @@ class DecoderRun:
     @property
     def busiest_over_mean(self) -> float:
         """Requests of the worker that runs most, over the mean: both as averages over time in the window."""
-        weight = self.running * (self.seconds / np.maximum(self.steps, 1))
-        return float(weight.max() / weight.mean())
+        return float(self.request_seconds.max() / self.request_seconds.mean())
 
 
 def simulate_decoders(
@@ -121,6 +123,7 @@ def simulate_decoders(
         seconds=np.zeros(G),
         running=np.zeros(G, dtype=np.int64),
         experts=np.zeros(G),
+        request_seconds=np.zeros(G),
     )
     run_decoders(requests, setting_of(policy, setting, trace), G, np.array(window, dtype=np.float64), out)
     return DecoderRun(out.worker, requests.arrival, out.start, out.finish, np.array(trace.output), *out[3:])

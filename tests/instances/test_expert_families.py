@@ -14,8 +14,8 @@ def test_a_draw(name):
     experts = trace.experts
     assert trace.digest == again.digest != other.digest
     assert len(trace) == 60 and (trace.output == 512).all() and trace.arrival is not None
-    assert sorted(experts.profile.tolist()) == list(range(60)), "no prompt twice before all were used"
-    assert (experts.chosen.sum(axis=2) == 8 * trace.prompt[np.argsort(experts.profile)][:, None]).all()
+    assert (experts.chosen[experts.profile].sum(axis=2) == 8 * trace.prompt[:, None]).all()
+    assert len(np.unique(experts.profile)) > 30, "prompts are repeated by chance alone"
     assert np.allclose(experts.decode.sum(axis=2), 8)
 
 

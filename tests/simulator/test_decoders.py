@@ -52,6 +52,8 @@ def test_against_the_twin(policy, seed, G, slots, rate):
     assert run.mean_running == pytest.approx(np.mean([step[2] for step in steps]))
     assert run.active_experts == pytest.approx(np.mean([step[3] for step in steps]), abs=1e-5)
     assert run.seconds.sum() == pytest.approx(sum(step[1] for step in steps))
+    busy = [sum(step[1] * step[2] for step in decoder.steps) for decoder in fleet]
+    assert run.busiest_over_mean == pytest.approx(max(busy) / np.mean(busy), rel=1e-6)
     assert run.running.sum() == trace.output.sum(), "every request runs as many steps as it has tokens"
 
 

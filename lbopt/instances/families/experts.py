@@ -3,10 +3,10 @@
     moe-task        four domains of nearly equal shares, strongly marked (legal, code, math, medical)
     moe-language    68 languages of very uneven shares, weakly marked
 
-A family has one world (its gates are drawn once, from a seed of its own); a seed draws `PROFILES` prompts in it and
-the requests, which repeat those prompts evenly. Outputs are 512 tokens each and arrivals Poisson, as in the published
-runs. Fewer layers than the model has are drawn: expert use is a mean over layers, and time grows with their number.
-Prompt lengths are assumed (the source does not give them): lognormal, median 200, cut to 16 to 1,024.
+A family has one world (its gates are drawn once, from a seed of its own); a seed draws `PROFILES` prompts in it and the
+requests, each of which is one of those prompts, drawn by itself. Outputs are 512 tokens each and arrivals Poisson, as
+in the published runs. Fewer layers than the model has are drawn: expert use is a mean over layers, and time grows with
+their number. Prompt lengths are assumed (the source does not give them): lognormal, median 200, cut to 16 to 1,024.
 
 Source: ELDR (arXiv 2607.00466), evaluation; what the gates are calibrated to: `lbopt.locality.gate`, `.workload`.
 """
@@ -73,8 +73,7 @@ def draw_requests(
     domain = draw_domains(shares, profiles, rng)
     tokens = np.clip(np.rint(rng.lognormal(np.log(200.0), 0.5, profiles)), 16, 1024).astype(np.int64)
     activity = draw_activity(world, domain, tokens, workload.decode_steps, rng)
-    # every prompt as often as any other, in an order without rhythm
-    profile = np.concatenate([rng.permutation(profiles) for _ in range(-(-count // profiles))])[:count]
+    profile = rng.integers(profiles, size=count)
     return Trace(
         prompt=tokens[profile],
         output=np.full(count, OUTPUT_TOKENS),

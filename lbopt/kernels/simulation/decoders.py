@@ -27,6 +27,7 @@ class Decoders(NamedTuple):
     seconds: Floats  # float64 (G,), their sum
     running: Ints  # int64 (G,), requests of these steps, summed
     experts: Floats  # float64 (G,), different experts of a layer in these steps, summed
+    request_seconds: Floats  # float64 (G,), requests of a step times its seconds, summed
 
 
 class _Workers(NamedTuple):
@@ -152,6 +153,7 @@ def _begin_step(
         out.seconds[g] += seconds
         out.running[g] += w.running[g]
         out.experts[g] += w.experts[g]
+        out.request_seconds[g] += seconds * w.running[g]
 
 
 @kernel

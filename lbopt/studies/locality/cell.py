@@ -18,6 +18,7 @@ from lbopt.instances.families.experts import draw_requests, expert_workload
 from lbopt.locality import (
     TRANSFORMS,
     ExpertActivity,
+    GateLaw,
     RoutingFit,
     RoutingTable,
     WorkloadConfig,
@@ -38,6 +39,9 @@ from lbopt.studies.locality.plan import RATE, WORKERS, PlannedRun
 
 #: No worker ever runs so many: the source says nothing of requests that wait for a slot.
 SLOTS = 2048
+#: Seconds for which requests go on coming after those that are looked at, which would end in an emptying fleet without.
+COOL_DOWN = 30.0
+CALIBRATION_ROUNDS = 8
 #: Batch sizes of the published unions, and batches that each is averaged over.
 BATCHES, DRAWN = (32, 64, 128), 40
 WIDTHS_OF_BANDS = (0.05, 0.1, 0.2, 0.3)
@@ -46,6 +50,7 @@ WIDTHS_OF_BANDS = (0.05, 0.1, 0.2, 0.3)
 def measure(
     *,
     workload: str,
+    law: dict[str, Any],
     runs: list[str],
     signatures: bool,
     seconds: float,
@@ -56,11 +61,11 @@ def measure(
     seed: int,
 ) -> dict[str, Any]:
     """Return what each run was like, by its key, and what the signatures are like."""
-    law = expert_workload(f"moe-{workload}")
-    law = replace(law, shape=replace(law.shape, num_layers=layers))
+    family = expert_workload(f"moe-{workload}")
+    drawn = replace(family, shape=replace(family.shape, num_layers=layers), law=GateLaw(**law))
     planned = [PlannedRun.of_key(key) for key in runs]
-    world = _World(law, seed, prompts, seconds, max((run.rate for run in planned), default=1.0))
-    found = {run.key: _run(run, world, warm_up) for run in planned}
+    world = _World(drawn, seed, prompts, seconds, max((run.rate for run in planned), default=1.0))
+    found = {run.key: _run(run, world, (warm_up, seconds)) for run in planned}
     return {"runs": found, "signatures": _of_signatures(world) if signatures else {}}
 
 
@@ -69,8 +74,11 @@ class _World:
 
     def __init__(self, law: WorkloadConfig, seed: int, prompts: int, seconds: float, most: float) -> None:
         self.seed, self._seconds = seed, seconds
-        self.training = draw_requests("calibration", law, prompts, (seed, 0), (seed, 2), rate=1.0, profiles=prompts)
-        count = math.ceil(seconds * most + 6 * math.sqrt(seconds * most))
+        # often enough that every prompt comes
+        often = CALIBRATION_ROUNDS * prompts
+        self.training = draw_requests("calibration", law, often, (seed, 0), (seed, 2), rate=1.0, profiles=prompts)
+        expected = (seconds + COOL_DOWN) * most
+        count = math.ceil(expected + 6 * math.sqrt(expected))
         self._whole = draw_requests(f"seed {seed}", law, count, (seed, 0), (seed, 1), rate=1.0, profiles=prompts)
         self.requests = cache(self._requests)
         self.fit = cache(self._first_fit)
@@ -86,7 +94,7 @@ class _World:
         whole = self._whole
         assert whole.arrival is not None
         times = whole.arrival / rate
-        until = int(np.searchsorted(times, self._seconds))
+        until = int(np.searchsorted(times, self._seconds + COOL_DOWN))
         return Trace(
             prompt=whole.prompt[:until],
             output=whole.output[:until],
@@ -120,34 +128,33 @@ def _router(run: PlannedRun, world: _World) -> Policy:
     return eldr_by(table, float(given.get("tau", 0.1)))
 
 
-def _run(run: PlannedRun, world: _World, warm_up: float) -> dict[str, float]:
+def _run(run: PlannedRun, world: _World, window: tuple[float, float]) -> dict[str, float]:
     """Return what a rule did: seconds a token, experts in use, and how evenly requests were spread."""
     trace, policy = world.requests(run.rate), _router(run, world)
     setting = SimulationSetting(Fleet(run.workers, SLOTS), TraceTimes(), step_time=ExpertStepTime.of_eldr())
     arrival = trace.arrival
     assert arrival is not None
-    until = float(arrival[-1])
+    looked_at = (arrival >= window[0]) & (arrival < window[1])
     if run.fleet == "decoders":
-        alone = simulate_decoders(
-            trace, policy, setting, seed=world.seed, training=world.training, window=(warm_up, until)
-        )
+        alone = simulate_decoders(trace, policy, setting, seed=world.seed, training=world.training, window=window)
         of_steps = {
             "experts": alone.active_experts,
             "running": alone.mean_running,
             "busiest_over_mean": alone.busiest_over_mean,
         }
-        tpot = alone.tpot[arrival >= warm_up]
+        tpot = alone.tpot[looked_at]
     else:
         together = simulate(trace, policy, setting, seed=world.seed, training=world.training, keep_loads=True)
         clock, start = together.steps["clock"], together.requests["start_clock"]
-        rows = (clock >= warm_up) & (clock < until)
-        loads = together.steps["barrier_loads"][rows]
+        rows = (clock >= window[0]) & (clock < window[1])
+        spent = together.steps["seconds"][rows]
+        loads = np.average(together.steps["barrier_loads"][rows], axis=0, weights=spent)
         of_steps = {
             "experts": float(together.steps["experts"][rows].mean()),
             "running": float(together.steps["active"][rows].mean() / run.workers),
-            "busiest_over_mean": float((loads.max(axis=1) / loads.mean(axis=1)).mean()),
+            "busiest_over_mean": float(loads.max() / loads.mean()),
         }
-        tpot = ((together.requests["finish_clock"] - start) / trace.output)[arrival >= warm_up]
+        tpot = ((together.requests["finish_clock"] - start) / trace.output)[looked_at]
     p50, p99 = (float(value) for value in np.quantile(tpot, (0.5, 0.99)))
     return {"p50": p50, "p99": p99, **of_steps}
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import lbopt
 from lbopt.exceptions import InputError
+from lbopt.instances.families.experts import expert_workload
 from lbopt.runner import Task
 from lbopt.spec import unknown
 from lbopt.studies.locality.plan import ITEMS, PlannedRun, plan_of
@@ -15,6 +16,8 @@ WORKLOADS = ("task", "language")
 CELL = "lbopt.studies.locality.cell:measure"
 #: Fewer calibration prompts than this make clusters of 24 workers of a few prompts each.
 FEWEST_PROMPTS = 100
+#: Fewer requests than this have no 99 % quantile worth the name.
+FEWEST_REQUESTS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +63,17 @@ class LocalityConfig:
         object.__setattr__(self, "workloads", tuple(dict.fromkeys(self.workloads)))
         object.__setattr__(self, "rates", tuple(sorted(dict.fromkeys(float(rate) for rate in self.rates))))
         if not self.rates or not all(0 < rate < 1e6 for rate in self.rates):
-            raise InputError(f"rates are {', '.join(map(str, self.rates)) or 'none'}; expected requests a second")
+            raise InputError(
+                f"rates are {', '.join(map(str, self.rates)) or 'none'}; expected requests a second, above 0"
+            )
         if not 0 <= self.warm_up < self.seconds < float("inf"):
             raise InputError(f"the warm-up takes {self.warm_up:g} s of {self.seconds:g} s; expected less than all")
+        least = self.rates[0] * (self.seconds - self.warm_up)
+        if least < FEWEST_REQUESTS:
+            raise InputError(
+                f"{least:g} requests come after the warm-up at {self.rates[0]:g} a second; expected at least "
+                f"{FEWEST_REQUESTS}, for their quantiles"
+            )
         if self.prompts < FEWEST_PROMPTS:
             raise InputError(f"prompts is {self.prompts}; expected at least {FEWEST_PROMPTS}")
         for name in ("layers", "seeds"):
@@ -90,6 +101,7 @@ class LocalityConfig:
             "seconds": self.seconds,
             "warm_up": self.warm_up,
             "prompts": self.prompts,
+            "law": asdict(expert_workload(f"moe-{workload}").law),
             "layers": self.layers,
             "version": lbopt.__version__,
         }

@@ -1,0 +1,84 @@
+"""The rows of a locality study's files, with full precision: claims, runs, signatures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from lbopt.report.locality_sweeps import BASE, workloads_of
+from lbopt.report.locality_tables import NO_ANSWER, answered
+from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.studies.locality import LocalityOutcome
+
+#: What is known of a run, and its unit.
+UNITS = {"p50": "s", "p99": "s", "experts": "", "running": "requests", "busiest_over_mean": ""}
+
+
+def claim_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
+    """Return a row a printed statement; an open end of its range is empty."""
+    return [
+        {
+            "item": claim.item,
+            "workload": claim.workload,
+            "quantity": claim.quantity,
+            "unit": claim.unit,
+            "printed": claim.printed,
+            "printed_low": None if math.isinf(claim.low) else claim.low,
+            "printed_high": None if math.isinf(claim.high) else claim.high,
+            **_interval("ours", judged.ours if judged else None),
+            "worlds": len(judged.values) if judged else 0,
+            "verdict": judged.verdict if judged else NO_ANSWER,
+            "calibrated": claim.calibrated,
+        }
+        for claim, judged in answered(outcome)
+    ]
+
+
+def run_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
+    """Return a row a workload, run and quantity; its change is against round-robin, in %, paired by worlds."""
+    found = []
+    for workload in workloads_of(outcome):
+        for run in outcome.config.runs:
+            for of, unit in UNITS.items():
+                change = None if run.policy == BASE else outcome.change(workload, run, of)
+                found.append(
+                    {
+                        "workload": workload,
+                        "fleet": run.fleet,
+                        "workers": run.workers,
+                        "requests_per_second": run.rate,
+                        "policy": run.policy,
+                        "quantity": of,
+                        "unit": unit,
+                        **_interval("mean", outcome.mean(workload, run, of)),
+                        **_interval("change_percent", change, "change_"),
+                        "worlds": len(outcome.answers[workload]),
+                    }
+                )
+    return found
+
+
+def signature_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
+    """Return a row a workload and quantity of signatures; `of` is the transform, batch or width that it is of."""
+    found = []
+    for workload in workloads_of(outcome):
+        for path in _paths(outcome.answers[workload][0]["signatures"]):
+            value = outcome.signature(workload, *path)
+            quantity, of = (*path, "")[:2]
+            found.append({"workload": workload, "quantity": quantity, "of": of, **_interval("mean", value)})
+    return found
+
+
+def _paths(signatures: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    for name, value in signatures.items():
+        if isinstance(value, dict):
+            yield from ((name, of) for of in value)
+        else:
+            yield (name,)
+
+
+def _interval(name: str, value: MeanOverSeeds | None, ends: str = "") -> dict[str, float | None]:
+    if value is None:
+        return {name: None, f"{ends}low": None, f"{ends}high": None}
+    return {name: value.mean, f"{ends}low": value.low, f"{ends}high": value.high}

@@ -1,0 +1,308 @@
+"""The locality study: what it may be asked, that every claim's runs are planned, verdicts, and a world as it is run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from studies.locality_answers import answer_of, made_up
+
+from lbopt.exceptions import InputError
+from lbopt.instances.families.experts import expert_workload
+from lbopt.policies import make_policy
+from lbopt.studies.locality import (
+    BALANCERS,
+    ITEMS,
+    WORKLOADS,
+    Claim,
+    Judged,
+    LocalityConfig,
+    LocalityOutcome,
+    PlannedRun,
+    cell,
+    eldr_at,
+)
+from lbopt.studies.locality.claims import VERDICTS, change, claims
+from lbopt.studies.locality.plan import FLEETS, plan_of
+
+RATES = [(20.0, 40.0, 60.0, 80.0, 100.0), (60.0,), (25.0,), (12.5, 1000 / 3)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"items": ("routrs",)}, "unknown item 'routrs': did you mean routers?"),
+        ({"workloads": ("tsk",)}, "unknown workload 'tsk': did you mean task?"),
+        ({"rates": (60.0, 0.0)}, "rates are 0.0, 60.0; expected requests a second"),
+        ({"rates": (math.nan,)}, "rates are nan"),
+        ({"rates": ()}, "rates are none"),
+        ({"warm_up": 120.0}, "the warm-up takes 120 s of 120 s; expected less than all"),
+        ({"warm_up": -1.0}, "the warm-up takes -1 s of 120 s"),
+        ({"seconds": math.inf}, "the warm-up takes 30 s of inf s"),
+        ({"prompts": 99}, "prompts is 99; expected at least 100"),
+        ({"seeds": 0}, "seeds is 0; expected at least 1"),
+        ({"layers": 0}, "layers is 0; expected at least 1"),
+        ({"seed": -1}, "seed is -1; expected 0 or more"),
+    ],
+)
+def test_what_cannot_be_asked(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        LocalityConfig(**settings)
+    assert said in str(caught.value)
+
+
+def test_what_is_asked_is_put_in_order() -> None:
+    config = LocalityConfig(items=("pool", "band"), workloads=("task", "task"), rates=(60, 20, 60), seeds=2, seed=7)
+    assert config.items == ("band", "pool")
+    assert (config.workloads, config.rates, config.all_seeds) == (("task",), (20.0, 60.0), (7, 8))
+    assert LocalityConfig().items == tuple(ITEMS)
+
+
+@pytest.mark.parametrize("rates", RATES)
+def test_every_claim_is_answered_by_the_runs_of_its_item(rates: tuple[float, ...]) -> None:
+    """No claim may stay silent because nobody planned its runs: each is asked of a world with its item's runs alone."""
+    for claim in claims():
+        config = LocalityConfig(items=(claim.item,), rates=rates)
+        value = claim.figure(answer_of(config, 3), config.rates)
+        assert value is not None, claim
+        assert math.isfinite(value)
+
+
+@pytest.mark.parametrize("rates", RATES)
+def test_every_claim_of_a_whole_study_is_judged(rates: tuple[float, ...]) -> None:
+    outcome = made_up(rates=rates)
+    assert [judged.claim.quantity for judged in outcome.judged()] == [claim.quantity for claim in claims()]
+    assert all(len(judged.values) == 3 for judged in outcome.judged())
+
+
+def test_claims_have_a_name_of_their_own_and_a_range() -> None:
+    names = [(claim.item, claim.workload, claim.quantity) for claim in claims()]
+    assert len(set(names)) == len(names)
+    for claim in claims():
+        assert claim.item in ITEMS
+        assert claim.workload in WORKLOADS
+        assert claim.low < claim.high
+        assert claim.printed
+
+
+def test_a_claim_about_another_item_is_not_asked() -> None:
+    assert {judged.claim.item for judged in made_up("band", "clusters").judged()} == {"band", "clusters"}
+    assert made_up("barrier").judged() == []
+
+
+@given(
+    st.sampled_from(FLEETS),
+    st.integers(1, 500),
+    st.integers(1, 8000).map(lambda quarters: quarters / 4),
+    st.builds(eldr_at, st.sampled_from([0.0, 0.05, 0.1, 1.0]), st.sampled_from(["balanced", "vanilla"])),
+)
+def test_a_run_is_read_back_from_its_key(fleet: str, workers: int, rate: float, policy: str) -> None:
+    run = PlannedRun(fleet, workers, rate, policy)
+    assert PlannedRun.of_key(run.key) == run
+
+
+@given(st.floats(1e-3, 1e6, exclude_max=True))
+def test_a_key_is_the_key_of_what_it_is_read_as(rate: float) -> None:
+    """A rate of many digits is rounded once, and then stays: answers are found under the keys that were asked."""
+    run = PlannedRun("decoders", 16, rate, "jsq")
+    assert PlannedRun.of_key(run.key).key == run.key
+
+
+@pytest.mark.parametrize("item", ITEMS)
+def test_an_item_plans_rules_that_exist_each_once(item: str) -> None:
+    runs = plan_of((item,), (20.0, 60.0))
+    assert len({run.key for run in runs}) == len(runs)
+    for run in runs:
+        assert make_policy(run.policy).admission == "immediate"
+        assert PlannedRun(run.fleet, run.workers, run.rate, "round-robin") in runs, "nothing to compare it with"
+
+
+def test_runs_of_two_items_are_made_once() -> None:
+    band, clusters = (set(plan_of((item,), (60.0,))) for item in ("band", "clusters"))
+    assert band & clusters
+    assert len(plan_of(("band", "clusters"), (60.0,))) == len(band | clusters)
+
+
+def test_names_of_eldr() -> None:
+    assert eldr_at(0.1) == "eldr"
+    assert eldr_at(0.0) == "eldr:tau=0"
+    assert eldr_at(0.1, "vanilla") == "eldr:clusters=vanilla"
+    assert eldr_at(0.3, "vanilla", "gate-prob") == "eldr:tau=0.3,clusters=vanilla,transform=gate-prob"
+
+
+def claim_of(low: float, high: float) -> Claim:
+    return Claim("band", "task", "q", "%", low, high, "printed", lambda answer, rates: 0.0)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "values", "verdict"),
+    [
+        (-14, -7, (-10.0, -10.2, -9.8), "agrees"),
+        (-14, -7, (-6.0, -5.5, -6.5), "undecided"),  # -6 ± 1.2
+        (-14, -7, (-6.0, -6.1, -5.9), "same direction"),
+        (-14, -7, (-20.0, -20.1, -19.9), "same direction"),
+        (-14, -7, (1.0, 1.1, 0.9), "differs"),
+        (-14, -7, (0.0, 3.0, -3.0), "undecided"),
+        (-14, -7, (-0.5, 0.5, 0.0), "differs"),  # on neither side of nothing
+        (2, 4, (1.0, 1.1, 0.9), "same direction"),
+        (2, 4, (-1.0, -1.1, -0.9), "differs"),
+        (-3, 3, (5.0, 5.1, 4.9), "differs"),  # a range around nothing has no direction
+        (-math.inf, 0, (-5.0, -5.1, -4.9), "agrees"),
+        (-math.inf, 0, (-5.0, 5.0, -6.0), "undecided"),  # the mean is below nothing, its interval is not
+        (-math.inf, 0, (5.0, 5.1, 4.9), "differs"),
+        (0.035, math.inf, (0.2, 0.21, 0.19), "agrees"),
+        (0.035, math.inf, (0.03, 0.05, 0.07), "undecided"),
+        (0.035, math.inf, (0.02, 0.021, 0.019), "same direction"),
+        (-8, 0, (-3.0, -3.1, -2.9), "agrees"),
+        (-8, 0, (-3.0, 1.0, -4.0), "undecided"),  # an end of nothing is a matter of sign
+        (0, 8, (9.0, 7.5, 6.0), "agrees"),  # the other end is one of size
+        (-14, -7, (-10.0,), "undecided"),  # one world has no interval
+        (-math.inf, 0, (0.1,), "undecided"),
+    ],
+)
+def test_a_verdict_sees_what_was_planted(low: float, high: float, values: tuple[float, ...], verdict: str) -> None:
+    assert Judged(claim_of(low, high), values).verdict == verdict
+
+
+ENDS = st.one_of(st.floats(-20, 20), st.sampled_from([-math.inf, math.inf, 0.0]))
+
+
+@given(st.tuples(ENDS, ENDS), st.lists(st.floats(-30, 30), min_size=1, max_size=5))
+def test_a_verdict_knows_no_sign(ends: tuple[float, float], values: list[float]) -> None:
+    low, high = sorted(ends)
+    here = Judged(claim_of(low, high), tuple(values)).verdict
+    mirrored = Judged(claim_of(-high, -low), tuple(-value for value in values)).verdict
+    assert here == mirrored
+    assert here in VERDICTS
+
+
+@given(st.floats(-20, 20), st.floats(0.1, 20), st.floats(-30, 30), st.floats(0, 10))
+def test_a_wider_range_agrees_no_less(low: float, width: float, value: float, more: float) -> None:
+    if Judged(claim_of(low, low + width), (value,)).verdict == "agrees":
+        assert Judged(claim_of(low - more, low + width + more), (value,)).verdict == "agrees"
+
+
+def answer_with(**p50: float) -> dict[str, Any]:
+    """A world in which only these rules ran, at 60 requests/s."""
+    names = {name.replace("_", "-"): value for name, value in p50.items()}
+    return {"runs": {PlannedRun("decoders", 16, 60.0, name).key: {"p50": value} for name, value in names.items()}}
+
+
+def test_the_best_balancer_is_the_one_with_the_least_time() -> None:
+    answer = answer_with(round_robin=10.0, random=12.0, power_of_two=9.0, jsq=8.0, eldr=6.0)
+    (claim,) = (
+        one for one in claims() if (one.workload, one.quantity) == ("task", "P50 of eldr against the best balancer")
+    )
+    assert claim.figure(answer, (60.0,)) == pytest.approx(-25.0)
+    for name in BALANCERS:
+        less = {key: value for key, value in answer["runs"].items() if not key.endswith(f" {name}")}
+        assert claim.figure({"runs": less}, (60.0,)) is None
+
+
+def test_a_change_is_of_the_same_world() -> None:
+    """The mean of the changes of worlds, which is not the change of the means."""
+    worlds = [answer_with(round_robin=10.0, eldr=5.0), answer_with(round_robin=2.0, eldr=2.0)]
+    run = PlannedRun("decoders", 16, 60.0, "eldr")
+    assert [change(world, run, "p50") for world in worlds] == pytest.approx([-50.0, 0.0])
+    outcome = LocalityOutcome(LocalityConfig(items=("band",)), {"task": worlds})
+    found = outcome.change("task", run, "p50")
+    assert found is not None
+    assert found.mean == pytest.approx(-25.0)
+    mean = outcome.mean("task", run, "p50")
+    assert mean is not None
+    assert mean.mean == pytest.approx(3.5)
+    assert outcome.change("language", run, "p50") is None
+    assert outcome.change("task", PlannedRun("decoders", 8, 60.0, "eldr"), "p50") is None
+
+
+TINY = {"seconds": 6.0, "warm_up": 2.0, "prompts": 120, "layers": 2, "version": "0", "seed": 5}
+
+
+def tiny(workload: str, *runs: PlannedRun, signatures: bool = False) -> dict[str, Any]:
+    law = asdict(expert_workload(f"moe-{workload}").law)
+    return cell.measure(workload=workload, law=law, runs=[run.key for run in runs], signatures=signatures, **TINY)
+
+
+@pytest.fixture
+def traces(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
+    """What the simulations of a world were given: requests, and requests to learn from."""
+    seen: list[tuple[Any, Any]] = []
+
+    def watched(simulation: Any) -> Any:
+        def run(trace: Any, *positional: Any, training: Any = None, **named: Any) -> Any:
+            seen.append((trace, training))
+            return simulation(trace, *positional, training=training, **named)
+
+        return run
+
+    for name in ("simulate", "simulate_decoders"):
+        monkeypatch.setattr(cell, name, watched(getattr(cell, name)))
+    return seen
+
+
+@pytest.mark.jit
+def test_all_rules_of_a_world_get_the_same_requests(traces: list[tuple[Any, Any]]) -> None:
+    runs = [
+        PlannedRun(fleet, workers, rate, policy)
+        for fleet, workers in (("decoders", 16), ("decoders", 8), ("barrier", 16))
+        for rate in (20.0, 30.0)
+        for policy in ("round-robin", "eldr", "domain")
+    ]
+    tiny("task", *runs)
+    assert len(traces) == len(runs)
+    of_rate = {run.rate: trace for run, (trace, _) in zip(runs, traces, strict=True)}
+    for run, (trace, training) in zip(runs, traces, strict=True):
+        assert trace.digest == of_rate[run.rate].digest
+        assert training.digest == traces[0][1].digest
+    slow, fast = of_rate[20.0], of_rate[30.0]  # the same prompts in the same order, nearer together
+    count = len(slow)
+    assert count < len(fast)
+    np.testing.assert_array_equal(fast.prompt[:count], slow.prompt)
+    np.testing.assert_array_equal(fast.experts.profile[:count], slow.experts.profile)
+    np.testing.assert_allclose(fast.arrival[:count] * 1.5, slow.arrival)
+    assert TINY["seconds"] < slow.arrival[-1] < TINY["seconds"] + cell.COOL_DOWN
+    training = traces[0][1]  # tables are fitted to other prompts, in the same gates
+    assert not (training.experts.chosen[:, None] == slow.experts.chosen[None]).all(axis=(2, 3)).any()
+
+
+@pytest.mark.jit
+def test_the_widest_band_spreads_as_evenly_as_the_shortest_queue() -> None:
+    names = ("round-robin", "jsq", eldr_at(0.0), eldr_at(1.0))
+    runs = {name: PlannedRun("decoders", 8, 60.0, name) for name in names}
+    found = {name: tiny("task", *runs.values())["runs"][run.key] for name, run in runs.items()}
+    nearest, widest, shortest = found[eldr_at(0.0)], found[eldr_at(1.0)], found["jsq"]
+    assert widest["busiest_over_mean"] == pytest.approx(shortest["busiest_over_mean"], rel=0.05)
+    assert widest["p99"] == pytest.approx(shortest["p99"], rel=0.05)
+    assert nearest["busiest_over_mean"] > 1.2 * widest["busiest_over_mean"]
+    assert nearest["experts"] < widest["experts"] < 1.02 * shortest["experts"]
+    for values in found.values():
+        assert 0 < values["p50"] <= values["p99"]
+        assert values["busiest_over_mean"] >= 1
+
+
+@pytest.mark.jit
+def test_signatures_of_a_world() -> None:
+    run = PlannedRun("decoders", 16, 60.0, "round-robin")
+    found = tiny("task", run, signatures=True)["signatures"]
+    assert set(found["rho"]) == {"count", "count-idf", "sqrt-count", "binary", "gate-prob"}
+    assert all(-1 <= value <= 1 for value in found["rho"].values())
+    assert 1 <= found["kept"] <= found["layers"] == TINY["layers"]
+    assert found["mask_gain"] >= 0
+    assert found["fewer"]["128"] is None, "120 prompts have no domain of 128"
+    assert 0 < found["fewer"]["32"] < 1
+    widths = sorted(found["bands"], key=float)
+    sizes = [found["bands"][width] for width in widths]
+    assert sizes == sorted(sizes)
+    assert 1 <= sizes[0] <= sizes[-1] <= 16
+    assert tiny("task", run)["signatures"] == {}
+
+
+@pytest.mark.jit
+def test_a_world_follows_from_its_seed() -> None:
+    runs = [PlannedRun("decoders", 16, 20.0, name) for name in ("random", "eldr")]
+    assert tiny("language", *runs) == tiny("language", *runs)
