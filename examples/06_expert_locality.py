@@ -52,14 +52,15 @@ plt.rcParams.update({"figure.figsize": (6.4, 3.8), "axes.grid": True, "grid.alph
 # ## Requests that use experts
 #
 # `moe-task` is traffic of four domains, 60 requests a second, 512 tokens of output each. Six layers of 128 experts are
-# drawn; a token chooses 8. One draw is for learning, another one is run. Both are of the same model: their gates are
-# the same.
+# drawn; a token chooses 8. A draw has 1,000 prompts, and each request is one of them. One draw is for learning (long
+# enough that every prompt comes), another one is run. Both are of the same model: their gates are the same.
 
 # %%
 DOMAINS = ("legal", "code", "math", "medical")
-learn = open_trace("moe-task", count=1000, seed=1)
+learn = open_trace("moe-task", count=8000, seed=1)
 trace = open_trace("moe-task", count=4800, seed=0)
 calls = calibration(learn.experts)
+print(f"{len(calls.domain)} calibration prompts")
 
 rng = np.random.default_rng(0)
 unions = []
@@ -162,7 +163,9 @@ axes.legend()
 dearer = fit.objective / vanilla.objective - 1
 print(f"sizes {vanilla.sizes.min()} to {vanilla.sizes.max()}, balanced {fit.sizes.min()} to {fit.sizes.max()}")
 print(f"balance costs {dearer:.1%} of the total distance")
-assert fit.sizes.max() == -(-1000 // G) and vanilla.sizes.max() > 1.3 * fit.sizes.max() and 0 < dearer < 0.06
+assert (
+    fit.sizes.max() == -(-len(calls.domain) // G) and vanilla.sizes.max() > 1.3 * fit.sizes.max() and 0 < dearer < 0.06
+)
 
 # %% [markdown]
 # ## The band
@@ -216,8 +219,8 @@ found = pd.concat(
 found.round(2)
 
 # %% [markdown]
-# `experts` are different experts of a layer in a step, `busiest` is the busiest worker over the mean: in requests for
-# decoders, in tokens at the barrier.
+# `experts` are different experts of a layer in a step. `busiest` is the busiest worker over the mean: for decoders in
+# requests, each averaged over time; at the barrier in tokens, step by step.
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)
@@ -236,10 +239,11 @@ left.set_ylabel("change against round-robin (%)")
 right.legend(loc="center left")
 
 # %% [markdown]
-# On decoders of their own the median falls by an eighth at tau = 0.1, and most of the gain is there at any width up to
-# 0.3. The tail is another matter: it improves with every step towards balance, until the band lets go of locality
-# altogether. At a barrier the slowest worker counts for all. Locality is worth half as much at best, and the nearest
-# centroid alone costs more than it saves.
+# On decoders of their own the median falls by a seventh, and most of the gain is there at any width up to 0.3. The tail
+# is another matter. With the nearest centroid it is 15 % above that of round-robin, and it improves with every step
+# towards balance, until the band lets go of locality altogether. On which side of round-robin it lies at tau = 0.1
+# depends on the requests of the day: other draws give 2 to 3 % on either side. At a barrier the slowest worker counts
+# for all. Locality is worth half as much at best, and the nearest centroid alone costs more than it saves.
 
 # %%
 alone, together = found["decoders"], found["barrier"]
@@ -252,13 +256,13 @@ def against(table, name, column, base="round-robin"):
 swept = alone.loc[names]
 assert swept["experts"].is_monotonic_increasing and swept["busiest"].is_monotonic_decreasing
 assert -0.18 < against(alone, "eldr, tau 0.1", "P50 (ms)") < -0.09
-assert swept["P99 (ms)"][:-1].is_monotonic_decreasing and against(alone, "eldr, tau 0.1", "P99 (ms)") < -0.02
-assert against(together, "eldr, tau 0", "P50 (ms)") > 0 > against(together, "eldr, tau 0.1", "P50 (ms)")
+assert swept["P99 (ms)"].iloc[:-1].is_monotonic_decreasing
+assert against(alone, "eldr, tau 0", "P99 (ms)") > 0.05 and against(alone, "eldr, tau 0.3", "P99 (ms)") < -0.03
+assert against(together, "eldr, tau 0", "P50 (ms)") > 0.05 and against(together, "eldr, tau 0.3", "P50 (ms)") < -0.03
 base = alone.loc["round-robin", "P50 (ms)"], together.loc["round-robin", "P50 (ms)"]
 best = [1 - table.loc[names, "P50 (ms)"].min() / of for table, of in zip((alone, together), base, strict=True)]
 print(f"most that the median falls by: {best[0]:.1%} on decoders, {best[1]:.1%} at a barrier")
 assert 0.3 < best[1] / best[0] < 0.6
-assert against(alone, "vanilla, tau 0", "P99 (ms)", "eldr, tau 0") > 0.02
 
 # %% [markdown]
 # With tau = 1 the rule counts requests like `jsq`, and is a little better than `jsq`: ties are frequent among evenly
@@ -272,14 +276,15 @@ assert against(alone, "eldr, tau 1", "P50 (ms)", "jsq") < 0
 # ## Languages
 #
 # `moe-language` has 68 languages; one has half of the requests. A block of workers for each language (`domain`) cannot
-# follow that, and a domain says less of the experts here.
+# follow that, and a domain says less of the experts here. Nor can clusters of any size.
 
 # %%
-learn = open_trace("moe-language", count=1000, seed=1)
+learn = open_trace("moe-language", count=8000, seed=1)
 trace = open_trace("moe-language", count=4800, seed=0)
 fit = fit_routing(calibration(learn.experts), G)
 rules = {name: make_policy(name) for name in ("round-robin", "domain")}
 rules |= {f"eldr, tau {width:g}": eldr_by(fit.table, width) for width in (0.0, 0.1, 0.2)}
+rules["vanilla, tau 0.1"] = eldr_by(fit.for_workers(G, balanced=False).table, 0.1)
 spoken = pd.concat(
     {
         "decoders": pd.DataFrame({name: decoders(rule, trace, learn) for name, rule in rules.items()}).T,
@@ -288,11 +293,12 @@ spoken = pd.concat(
     axis=1,
 )
 alone, together = spoken["decoders"], spoken["barrier"]
-assert against(alone, "eldr, tau 0.1", "P50 (ms)") < against(alone, "domain", "P50 (ms)")
-assert against(alone, "eldr, tau 0", "P99 (ms)") > 0.1 and against(alone, "domain", "P99 (ms)") > 0.05
-assert against(together, "eldr, tau 0", "P50 (ms)") > 0.1 > 0 > against(together, "eldr, tau 0.2", "P50 (ms)")
+assert against(alone, "eldr, tau 0.1", "P50 (ms)") < against(alone, "domain", "P50 (ms)") < 0
+assert min(against(alone, name, "P99 (ms)") for name in ("eldr, tau 0", "domain", "vanilla, tau 0.1")) > 0.1
+assert against(together, "eldr, tau 0", "P50 (ms)") > 0.1 and abs(against(together, "eldr, tau 0.2", "P50 (ms)")) < 0.03
 spoken.round(2)
 
 # %% [markdown]
-# The median of decoders still falls. Everything else asks for balance first: a fleet with a barrier should take a wide
-# band, or none. `lbopt study locality` repeats such runs over many worlds, with intervals, beside what was published.
+# The median of decoders still falls with balanced clusters. Everything else asks for balance first: a fleet with a
+# barrier should take a wide band, or none. `lbopt study locality` repeats such runs over many worlds, with intervals,
+# beside what was published.
