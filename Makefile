@@ -44,7 +44,7 @@ test-long: $(STAMP)
 # Compiled code reads beyond an array without a word; with bounds checks it says so. Minutes, and a cache of its own.
 test-bounds: $(STAMP)
 	NUMBA_BOUNDSCHECK=1 LBOPT_CACHE=$(VENV)/bounds-checked $(BIN)/python -m pytest -m "not slow" \
-		tests/kernels tests/policies tests/simulator tests/predictors tests/assignment \
+		tests/kernels tests/policies tests/simulator tests/predictors tests/assignment tests/locality \
 		tests/solvers/exact tests/solvers/windows tests/solvers/known_ends
 
 bench: $(STAMP)
