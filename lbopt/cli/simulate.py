@@ -51,6 +51,7 @@ def simulate(
     Example: `lbopt simulate burstgpt-like --policy br-0 --workers 16 --requests 20000`
     """
     from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
+    from lbopt.hardware.step_time import StepTimeByUse
     from lbopt.policies import LookingAhead, foresight_of, look_ahead, make_policy
     from lbopt.report.folder import check_target
     from lbopt.report.run_folder import FORMAT, write_run_folder
@@ -87,6 +88,10 @@ def simulate(
         asked = {"scenario": scenario.to_dict(), "policy": policy, "horizon": horizon, "predictor": predictor}
         write_run_folder(run, metrics, folder, command_line(), asked)
     print_table(run_table(run, metrics))
+    if drawn.experts is not None and not isinstance(scenario.setting.law, StepTimeByUse):
+        remark(
+            f"note: step time '{scenario.setting.law.name}' does not go by the experts in use; --step-time experts does"
+        )
     for note in said_of_training(scenario, [chosen]):
         remark(f"note: {note}")
     if folder is not None:

@@ -79,6 +79,12 @@ class RequestExperts:
         """Layers and experts of a layer, (L, E)."""
         return self.chosen.shape[1], self.chosen.shape[2]
 
+    def expected_in_use(self, batch: int) -> float:
+        """Return the different experts of a layer that a step of `batch` requests uses, drawn from these, mean of layers."""
+        often = np.bincount(self.profile, minlength=len(self.domain)) / max(1, self.profile.size)
+        idle = 1 - np.tensordot(often, self.decode.astype(np.float64), axes=1)
+        return float((1 - np.maximum(idle, 0.0) ** batch).sum() / self.shape[0])
+
     def of_requests(self, rows: Any) -> RequestExperts:
         """Return the expert use of some requests, in the order of `rows`; all profiles stay."""
         return replace(self, profile=self.profile[rows])

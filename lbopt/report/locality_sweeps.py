@@ -16,7 +16,7 @@ from lbopt.report.gap_tables import Table
 from lbopt.studies.intervals import MeanOverSeeds, over_seeds
 from lbopt.studies.locality import POOLS, RATE, ROUTERS, WIDTHS, WORKERS, LocalityOutcome, PlannedRun, eldr_at
 from lbopt.studies.locality.cell import BATCHES, WIDTHS_OF_BANDS
-from lbopt.studies.locality.claims import change
+from lbopt.studies.locality.claim import change
 
 BASE = "round-robin"
 #: Quantities of a run: name in an answer, header, and how round-robin's own value is shown.

@@ -8,7 +8,8 @@ from lbopt.report import numbers
 from lbopt.report.gap_tables import Table
 from lbopt.report.locality_sweeps import interval_said, shown, sweep_tables, workloads_of
 from lbopt.studies.locality import RATE, WORKERS, Claim, Judged, LocalityConfig, LocalityOutcome
-from lbopt.studies.locality.claims import ALIKE, VERDICTS, claims
+from lbopt.studies.locality.claim import VERDICTS
+from lbopt.studies.locality.claims import ALIKE, claims
 
 NO_ANSWER = "no answer"
 _TITLES = {
@@ -106,7 +107,8 @@ def _count_table(answers: Sequence[tuple[Claim, Judged | None]]) -> Table:
         "Verdicts",
         "Agrees: our mean is in the printed range; where an end is 0 or the only one, all of its interval. "
         f"A single number stands for ±{ALIKE:.0%} of it. Undecided: the interval reaches into the range, or there "
-        "is one world. Same direction: it lies on the printed side of nothing. Differs: none of these. "
+        "is one world. Weaker, stronger: it lies on the printed side of nothing, short of the range or beyond it. "
+        "Differs: none of these. "
         "Printed ranges span three models; ours is one, and synthetic.",
         ("item", *columns, "calibrated, not counted"),
         rows,

@@ -106,6 +106,8 @@ def simulate_decoders(
             f"policy '{policy.name}' cannot run on decoders without a barrier; expected one that binds a request when "
             "it arrives: jsq, jsq-load:admission=immediate, round-robin, random, power-of-two, vllm, eldr or domain"
         )
+    if setting.fleet.kv_capacity is not None:
+        raise InputError("decoders without a barrier do not look at kv_capacity; leave it out")
     if isinstance(setting.arrivals, ClosedLoop):
         raise InputError("decoders without a barrier take requests at the trace's times; expected arrivals of a trace")
     edges = np.array(window, dtype=np.float64)

@@ -6,7 +6,7 @@ With every slot busy and perfect balance, a slot holds on average
 
 (a request shows the sizes s, s+1, ..., s+o-1), so every worker holds B * a of them, a step takes the T that the
 step-time law gives for that, and G * B slots finish G * B / E[o] requests per step: the saturation rate is
-G * B / (E[o] * T). A trace is brought to a stated share of it
+G * B / (E[o] * T). Where it is known which experts requests use, T is with those of B requests of the trace. A trace is brought to a stated share of it
 by stretching its times, which keeps its bursts.
 """
 
@@ -23,7 +23,9 @@ from lbopt.simulator.setting import SimulationSetting
 def saturation_rate(trace: Trace, setting: SimulationSetting) -> float:
     """Return the largest sustainable rate in requests per second, perfectly balanced."""
     G, B = setting.fleet.num_workers, setting.fleet.slots_per_worker
-    seconds = setting.form.seconds(np.full(G, B * trace.mean_resident_tokens), np.full(G, B))
+    full = np.full(G, B)
+    experts = None if trace.experts is None else np.full(G, trace.experts.expected_in_use(B))
+    seconds = setting.form_for(trace).seconds(np.full(G, B * trace.mean_resident_tokens), full, experts)
     return float(setting.fleet.num_slots / (trace.output.mean() * seconds))
 
 

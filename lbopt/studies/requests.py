@@ -104,6 +104,11 @@ class RequestSource:
         return not self.is_family and self._in_order(self.num_to_run, num_seeds)
 
     @property
+    def knows_experts(self) -> bool:
+        """Whether the requests of a file come with the experts that they use."""
+        return self._whole().experts is not None
+
+    @property
     def num_to_run(self) -> int:
         """How many requests of a file are not kept to learn from."""
         whole = self._whole()

@@ -56,7 +56,8 @@ def _is_to_be_divided(source: RequestSource, policies: list[Policy], num_seeds: 
     """Return whether requests to learn from have to be taken from those of a file."""
     if source.train_on is not None or source.is_family or not anybody_learns(policies):
         return False
-    return source.in_order(num_seeds=num_seeds)
+    # another draw of the same prompts would show a rule that goes by experts the very prompts that it routes
+    return source.in_order(num_seeds=num_seeds) or source.knows_experts
 
 
 def training_for(scenario: Scenario, policies: Iterable[Policy], seed: int, *, num_seeds: int = 1) -> Trace | None:

@@ -27,7 +27,8 @@ from lbopt.studies.locality import (
     cell,
     eldr_at,
 )
-from lbopt.studies.locality.claims import VERDICTS, change, claims
+from lbopt.studies.locality.claim import VERDICTS, change
+from lbopt.studies.locality.claims import claims
 from lbopt.studies.locality.plan import FLEETS, plan_of
 
 RATES = [(20.0, 40.0, 60.0, 80.0, 100.0), (60.0,), (25.0,), (12.5, 1000 / 3)]
@@ -144,12 +145,13 @@ def claim_of(low: float, high: float) -> Claim:
     [
         (-14, -7, (-10.0, -10.2, -9.8), "agrees"),
         (-14, -7, (-6.0, -5.5, -6.5), "undecided"),  # -6 ± 1.2
-        (-14, -7, (-6.0, -6.1, -5.9), "same direction"),
-        (-14, -7, (-20.0, -20.1, -19.9), "same direction"),
+        (-14, -7, (-6.0, -6.1, -5.9), "weaker"),
+        (-14, -7, (-20.0, -20.1, -19.9), "stronger"),
         (-14, -7, (1.0, 1.1, 0.9), "differs"),
         (-14, -7, (0.0, 3.0, -3.0), "undecided"),
         (-14, -7, (-0.5, 0.5, 0.0), "differs"),  # on neither side of nothing
-        (2, 4, (1.0, 1.1, 0.9), "same direction"),
+        (2, 4, (1.0, 1.1, 0.9), "weaker"),
+        (2, 4, (5.0, 5.1, 4.9), "stronger"),
         (2, 4, (-1.0, -1.1, -0.9), "differs"),
         (-3, 3, (5.0, 5.1, 4.9), "differs"),  # a range around nothing has no direction
         (-math.inf, 0, (-5.0, -5.1, -4.9), "agrees"),
@@ -157,7 +159,7 @@ def claim_of(low: float, high: float) -> Claim:
         (-math.inf, 0, (5.0, 5.1, 4.9), "differs"),
         (0.035, math.inf, (0.2, 0.21, 0.19), "agrees"),
         (0.035, math.inf, (0.03, 0.05, 0.07), "undecided"),
-        (0.035, math.inf, (0.02, 0.021, 0.019), "same direction"),
+        (0.035, math.inf, (0.02, 0.021, 0.019), "weaker"),
         (-8, 0, (-3.0, -3.1, -2.9), "agrees"),
         (-8, 0, (-3.0, 1.0, -4.0), "undecided"),  # an end of nothing is a matter of sign
         (0, 8, (9.0, 7.5, 6.0), "agrees"),  # the other end is one of size

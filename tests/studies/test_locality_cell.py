@@ -1,7 +1,7 @@
 """One world of the locality study: same requests for all rules, other prompts to learn from, and who is counted."""
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from lbopt.hardware import ExpertStepTime
 from lbopt.instances.families.experts import expert_workload
 from lbopt.locality import ExpertActivity, expected_union
+from lbopt.locality.workload import LANGUAGE_LAW, TASK_LAW
 from lbopt.model import Fleet
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate, simulate_decoders
 from lbopt.studies.locality import PlannedRun, cell, eldr_at
@@ -28,11 +29,14 @@ def world():
 
 def test_a_rate_moves_the_same_requests_nearer_together(world):
     slow, fast = world.requests(20.0), world.requests(60.0)
-    assert 20 * SECONDS * 0.5 < len(slow) < len(fast) and fast.arrival[-1] < SECONDS
+    assert (
+        20 * (SECONDS + cell.COOL_DOWN) * 0.5 < len(slow) < len(fast)
+        and SECONDS < fast.arrival[-1] < SECONDS + cell.COOL_DOWN
+    )
     n = len(slow)
     assert np.allclose(slow.arrival, 3 * fast.arrival[:n], atol=1e-9)
     assert (slow.prompt == fast.prompt[:n]).all() and (slow.experts.profile == fast.experts.profile[:n]).all()
-    assert len(fast) / SECONDS == pytest.approx(60, rel=0.2)
+    assert len(fast) / (SECONDS + cell.COOL_DOWN) == pytest.approx(60, rel=0.2)
 
 
 def test_tables_are_fitted_to_other_prompts_of_the_same_world(world):
@@ -47,25 +51,26 @@ def test_tables_are_fitted_to_other_prompts_of_the_same_world(world):
 @pytest.mark.parametrize("policy", ["round-robin", "eldr"])
 def test_who_is_counted(world, fleet, policy):
     run = PlannedRun(fleet, 4, 60.0, policy)
-    found = cell._run(run, world, WARM_UP)
+    found = cell._run(run, world, (WARM_UP, SECONDS))
     trace, rule = world.requests(60.0), cell._router(run, world)
     setting = SimulationSetting(Fleet(4, cell.SLOTS), TraceTimes(), step_time=ExpertStepTime.of_eldr())
-    late = trace.arrival >= WARM_UP
+    late = (trace.arrival >= WARM_UP) & (trace.arrival < SECONDS)
     assert 0 < late.sum() < len(trace)
     more = {"seed": SEED, "training": world.training}
     if fleet == "decoders":
         whole = simulate_decoders(trace, rule, setting, **more)
-        part = simulate_decoders(trace, rule, setting, **more, window=(WARM_UP, trace.arrival[-1]))
+        part = simulate_decoders(trace, rule, setting, **more, window=(WARM_UP, SECONDS))
         tpot, experts = (whole.finish - whole.start) / 512, part.experts.sum() / part.steps.sum()
         running = part.running.sum() / part.steps.sum()
         assert part.steps.sum() < whole.steps.sum()
     else:
         whole = simulate(trace, rule, setting, **more)
         tpot = (whole.requests["finish_clock"] - whole.requests["start_clock"]) / 512
-        rows = [r for r, t in enumerate(whole.steps["clock"]) if WARM_UP <= t < trace.arrival[-1]]
+        rows = [r for r, t in enumerate(whole.steps["clock"]) if WARM_UP <= t < SECONDS]
         experts, running = whole.steps["experts"][rows].mean(), whole.steps["active"][rows].mean() / 4
         loads = simulate(trace, rule, setting, **more, keep_loads=True).steps["barrier_loads"][rows]
-        assert found["busiest_over_mean"] == pytest.approx(np.mean([max(one) / np.mean(one) for one in loads]))
+        held = (loads * whole.steps["seconds"][rows][:, None]).sum(axis=0)
+        assert found["busiest_over_mean"] == pytest.approx(held.max() / held.mean())
     assert found["p50"] == pytest.approx(np.median(tpot[late]))
     assert found["p99"] == pytest.approx(np.quantile(tpot[late], 0.99))
     assert found["experts"] == pytest.approx(experts) and found["running"] == pytest.approx(running)
@@ -103,6 +108,7 @@ def test_fewer_experts_in_a_batch_of_one_domain():
 def test_the_answer_of_a_world():
     runs = [PlannedRun("decoders", 4, 60.0, name).key for name in ("round-robin", "eldr")]
     asked = {"workload": "task", "runs": runs, "seconds": SECONDS, "warm_up": WARM_UP, "prompts": PROMPTS, "layers": 2}
+    asked["law"] = asdict(TASK_LAW)
     answer = cell.measure(**asked, signatures=True, version="any", seed=SEED)
     assert answer == cell.measure(**asked, signatures=True, version="other", seed=SEED)
     assert list(answer["runs"]) == runs
@@ -115,6 +121,9 @@ def test_the_answer_of_a_world():
     assert told["fewer"]["128"] is None and 0 < told["fewer"]["32"] < 1
     assert not any(math.isnan(value) for value in answer["runs"][runs[0]].values())
     more = cell.measure(
-        **{**asked, "runs": [], "layers": 5, "workload": "language"}, signatures=True, version="", seed=0
+        **{**asked, "runs": [], "layers": 5, "workload": "language", "law": asdict(LANGUAGE_LAW)},
+        signatures=True,
+        version="",
+        seed=0,
     )
     assert more["signatures"]["kept"] < 5 and 0 < more["signatures"]["mask_gain"] < 0.1

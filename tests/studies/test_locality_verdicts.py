@@ -1,12 +1,11 @@
 """Printed statements of ELDR: which are circular, their sign and base, and the verdict at the edges of a range."""
 
-import math
-
 import pytest
 
 from lbopt.exceptions import InputError
-from lbopt.studies.locality import BALANCERS, RATE, WORKERS, Claim, Judged, LocalityConfig, PlannedRun, eldr_at
-from lbopt.studies.locality.claims import change, claims
+from lbopt.studies.locality import BALANCERS, RATE, WORKERS, LocalityConfig, PlannedRun, eldr_at
+from lbopt.studies.locality.claim import change
+from lbopt.studies.locality.claims import claims
 
 RATES = (20.0, 60.0)
 
@@ -26,7 +25,7 @@ def claim_of(item, workload, quantity):
 
 def test_what_the_workload_was_made_to_meet_is_marked():
     marked = {(c.workload, c.quantity) for c in claims() if c.calibrated}
-    expected = {("task", "experts of eldr, round-robin"), ("language", "P50 of domain, round-robin")}
+    expected = {("task", "experts of eldr against round-robin"), ("language", "P50 of domain against round-robin")}
     for workload in ("task", "language"):
         expected |= {
             *((workload, f"fewer experts in a batch of {B} of one domain") for B in (32, 64, 128)),
@@ -48,7 +47,7 @@ def test_a_change_is_in_percent_of_the_base():
 def test_the_best_balancer_is_the_fastest_at_each_rate():
     values = {(rate, name): 20.0 for rate in RATES for name in BALANCERS}
     values |= {(20.0, "jsq"): 10.0, (60.0, "random"): 8.0, (20.0, "eldr"): 9.0, (60.0, "eldr"): 6.0}
-    figure = claim_of("routers", "task", "P50 of eldr, best balancer").figure
+    figure = claim_of("routers", "task", "P50 of eldr against the best balancer").figure
     assert figure(runs_of(values), RATES) == pytest.approx((-10 - 25) / 2)
     assert figure(runs_of({k: v for k, v in values.items() if k[1] != "jsq"}), RATES) is None
 
@@ -62,7 +61,7 @@ def test_statements_at_60_requests_a_second_look_there_alone():
 
 def test_a_mean_over_rates_and_not_of_the_last_one():
     values = {(20.0, "domain"): 11.0, (60.0, "domain"): 14.0, (20.0, "round-robin"): 10.0, (60.0, "round-robin"): 10.0}
-    figure = claim_of("routers", "language", "P99 of domain, round-robin").figure
+    figure = claim_of("routers", "language", "P99 of domain against round-robin").figure
     assert figure(runs_of(values, "p99"), RATES) == pytest.approx(25)
 
 
@@ -74,36 +73,6 @@ def test_pools_are_compared_within_a_pool():
     assert figure(answer, (20.0,)) == pytest.approx(-30 - -10)
 
 
-def judged(low, high, *values):
-    return Judged(Claim("band", "task", "x", "%", low, high, "", lambda answer, rates: None), values).verdict
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "values", "verdict"),
-    [
-        (-10, -5, (-7.0,), "agrees"),
-        (-10, -5, (-10.0,), "agrees"),
-        (-10, -5, (-4.9,), "same direction"),
-        (-10, -5, (-10.1,), "same direction"),
-        (-10, -5, (0.1,), "differs"),
-        (-10, -5, (-1.0, -6.0), "undecided"),
-        (-10, -5, (1.0, 1.1, 0.9), "differs"),
-        (-10, -5, (-4.0, -4.1, -3.9), "same direction"),
-        (0.0, math.inf, (1.0, 1.1), "agrees"),
-        (0.0, math.inf, (0.1, 0.2, -0.1), "undecided"),
-        (0.0, math.inf, (-1.0, -1.1), "differs"),
-        (-math.inf, 0.0, (-1.0, -1.1), "agrees"),
-        (-math.inf, 0.0, (1.0, 1.1), "differs"),
-        (5, 10, (4.0,), "same direction"),
-        (5, 10, (-4.0,), "differs"),
-        (-3, 3, (4.0,), "differs"),
-        (-3, 3, (-4.0,), "differs"),
-    ],
-)
-def test_verdicts(low, high, values, verdict):
-    assert judged(low, high, *values) == verdict
-
-
 @pytest.mark.parametrize("rate", [60.0, 0.1, 1 / 3, 20.123456789, 999999.5, 1e-7])
 def test_a_key_is_of_one_rate(rate):
     run = PlannedRun("barrier", 16, rate, eldr_at(0.2, "vanilla"))
@@ -113,5 +82,5 @@ def test_a_key_is_of_one_rate(rate):
 
 @pytest.mark.parametrize("wrong", [{"seconds": 1.0, "warm_up": 0.9}, {"rates": (0.1, 60.0)}])
 def test_runs_that_nobody_would_be_counted_in_are_refused(wrong):
-    with pytest.raises(InputError, match="after the warm-up; expected at least 10: give more seconds"):
+    with pytest.raises(InputError, match="after the warm-up; expected at least 50: give more seconds"):
         LocalityConfig(**wrong)

@@ -1,7 +1,8 @@
 """Among workers that a request prefers nearly as much as its favourite, the one with fewest requests.
 
 The band holds every worker whose preference is within `width` of the greatest. Ties in requests go to the greater
-preference, then to the lower number. Width 0 is the favourite, a width of the whole range join-shortest-queue.
+preference, then to the lower number. Width 0 is the favourite; the whole range is join-shortest-queue that
+breaks ties by preference.
 
 Source: ELDR (arXiv 2607.00466), section on locality-band routing; the tie rules are ours.
 """

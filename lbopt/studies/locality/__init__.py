@@ -1,6 +1,6 @@
 """Does routing by expert locality pay? ELDR's evaluation on a synthetic workload, beside what was printed."""
 
-from lbopt.studies.locality.claims import Claim, Judged
+from lbopt.studies.locality.claim import Claim, Judged
 from lbopt.studies.locality.config import WORKLOADS, LocalityConfig
 from lbopt.studies.locality.outcome import LocalityOutcome
 from lbopt.studies.locality.plan import BALANCERS, ITEMS, POOLS, RATE, ROUTERS, WIDTHS, WORKERS, PlannedRun, eldr_at

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lbopt.studies.intervals import MeanOverSeeds, over_seeds
-from lbopt.studies.locality.claims import Answer, Judged, change, claims
+from lbopt.studies.locality.claim import Answer, Judged, change
+from lbopt.studies.locality.claims import claims
 from lbopt.studies.locality.config import LocalityConfig
 from lbopt.studies.locality.plan import PlannedRun
 
