@@ -90,10 +90,14 @@ def _frozen(solved: Level, exponent: int | None, capacity: IntArray, lower: IntA
     labels, scaled = solved.labels(), solved.prices()
     total = solved.total()
     scaled[(solved.counts() == 0) & (scaled < 0)] = 0  # nobody pays it, and with more nobody would come
-    prices: NDArray[np.float64] = np.ldexp(scaled.astype(np.float64), -(exponent or 0))
+    with np.errstate(over="ignore"):
+        prices: NDArray[np.float64] = np.ldexp(scaled.astype(np.float64), -(exponent or 0))
     for array in (labels, scaled, prices):
         array.flags.writeable = False
-    cost = float(total) if exponent is None else math.ldexp(total, -exponent)
+    try:
+        cost = float(total) if exponent is None else math.ldexp(total, -exponent)
+    except OverflowError:  # costs near the end of float64 may have a total beyond it; `scaled_cost` is exact
+        cost = math.copysign(math.inf, total)
     return BalancedAssignment(
         labels=labels,
         cost=cost,

@@ -33,6 +33,10 @@ _FEW = 32
 _DIRECTION = 1e-7
 
 
+#: Squares of the tiniest rows are finer than the largest power of two can scale them.
+_FINEST = 1000
+
+
 class Points:
     """Points of one data set, by vectors or by products, as fits.
 
@@ -92,7 +96,7 @@ class Clusters:
         self._sums = np.zeros((K, (points.rows if points.gram is None else points.gram).shape[1]))
         far = math.sqrt(float(points.squares.max()))
         bound = 2.0 if points.cosine else (far + max(far, math.sqrt(float(self._beside.max())))) ** 2
-        self.exponent = exponent_below(1.0000001 * bound, largest_cost(N, K))
+        self.exponent = min(exponent_below(1.0000001 * bound, largest_cost(N, K)), _FINEST)
         self.costs: IntArray = np.empty((N, K), dtype=np.int64)
         self.update()
 

@@ -30,6 +30,9 @@ from lbopt.spec import unknown
 
 METRICS = ("euclidean", "cosine")
 
+#: Squared distances between rows of at most this size are finite; lengths below its inverse lose digits in the square.
+_LARGEST = 1e150
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
@@ -124,13 +127,18 @@ class BalancedKMeans:
         """
         points = self._points(X)
         self._check(points)
-        known = Points(points, self.metric == "cosine")
-        best = min((self._follow(known, centers) for centers in self._starts(known)), key=lambda run: run.totals[-1])
+        cosine = self.metric == "cosine"
+        # far from zero, squares would drown distances: seen from one of the points they do not, and integers stay exact
+        origin = np.zeros(points.shape[1]) if cosine else points[0].copy()
+        known = Points(points if cosine else points - origin, cosine)
+        starts = self._starts(known, origin)
+        best = min((self._follow(known, centers) for centers in starts), key=lambda run: run.totals[-1])
+        centers = best.clusters.centers()
         self.labels_ = best.labels
-        self.cluster_centers_ = best.clusters.centers()
+        self.cluster_centers_ = centers + origin
         self.totals_ = best.totals
         self.n_iter_ = len(best.totals)
-        self.inertia_ = known.total_cost(best.labels, self.cluster_centers_)
+        self.inertia_ = known.total_cost(best.labels, centers)
         return self
 
     def fit_predict(self, X: Any, y: object = None) -> NDArray[np.int64]:
@@ -144,12 +152,12 @@ class BalancedKMeans:
         points = self._points(X)
         if points.shape[1] != self.cluster_centers_.shape[1]:
             raise InputError(f"rows have {points.shape[1]} entries; the centres have {self.cluster_centers_.shape[1]}")
-        products = points @ self.cluster_centers_.T
         if self.metric == "cosine":
-            nearest: IntArray = products.argmax(axis=1)
+            nearest: IntArray = (points @ self.cluster_centers_.T).argmax(axis=1)
         else:
-            squares = np.einsum("ij,ij->i", self.cluster_centers_, self.cluster_centers_)
-            nearest = (squares - 2.0 * products).argmin(axis=1)
+            centers = self.cluster_centers_ - self.cluster_centers_[0]  # see `fit`
+            products = (points - self.cluster_centers_[0]) @ centers.T
+            nearest = (np.einsum("ij,ij->i", centers, centers) - 2.0 * products).argmin(axis=1)
         return nearest
 
     def _points(self, X: Any) -> Floats:
@@ -161,6 +169,8 @@ class BalancedKMeans:
         if not np.isfinite(points).all():
             row = np.flatnonzero(~np.isfinite(points).all(axis=1))[0]
             raise InputError(f"row {row} of X holds a value that is not finite")
+        if (largest := float(max(points.max(), -points.min()))) > _LARGEST:
+            raise InputError(f"X holds {largest:g} in size, whose square is beyond float64; divide all by a number")
         if self.metric == "cosine":
             return _unit(points)
         return points
@@ -185,7 +195,7 @@ class BalancedKMeans:
     def _size_max(self, N: int) -> int:
         return -(-N // self.n_clusters) if self.size_max is None else self.size_max
 
-    def _starts(self, points: Points) -> Iterator[Floats | IntArray]:
+    def _starts(self, points: Points, origin: Floats) -> Iterator[Floats | IntArray]:
         if self.init is None:
             rng = np.random.default_rng(self.random_state)
             yield from (self._spread(points, rng) for _ in range(self.n_init))
@@ -194,7 +204,7 @@ class BalancedKMeans:
         wanted = (self.n_clusters, points.rows.shape[1])
         if centers.shape != wanted or not np.isfinite(centers).all():
             raise InputError(f"init has shape {centers.shape}; expected finite centres, {wanted}")
-        yield _unit(centers) if points.cosine else centers
+        yield _unit(centers) if points.cosine else centers - origin
 
     def _spread(self, points: Points, rng: np.random.Generator) -> IntArray:
         """Draw centres one by one, each a point with a chance in proportion to its cost at the nearest so far."""
@@ -232,5 +242,9 @@ class BalancedKMeans:
 
 def _unit(rows: Floats) -> Floats:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    if (lengths < 1 / _LARGEST).any():
+        peaks = np.abs(rows).max(axis=1, keepdims=True)
+        rows = np.where(lengths < 1 / _LARGEST, rows / np.where(peaks > 0, peaks, 1.0), rows)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: Floats = rows / np.where(lengths > 0, lengths, 1.0)  # a zero row is as far from every centre
     return unit

@@ -34,7 +34,7 @@ class BalancedAssignment:
     labels
         (N,) int64, the centre of each point.
     cost
-        Total in the unit of the costs.
+        Total in the unit of the costs; infinite where it is beyond float64.
     prices
         (K,) float64, in the same unit: what one point more would save at a full centre (negative: what one point fewer
         would save at one that is held at its lower bound). Not unique as a rule.

@@ -29,7 +29,7 @@ def read_capture_trace(path: Path) -> Reading:
         name=path.stem,
         experts=RequestExperts(
             chosen=capture.counts,
-            decode=capture.decode.astype(np.float32),
+            decode=np.clip(capture.decode, 0, 1).astype(np.float32),  # a capture may be off by rounding
             domain=np.zeros(N, dtype=np.int64) if capture.domain is None else capture.domain,
             profile=np.arange(N),
             gate_prob=capture.gate_prob,

@@ -6,6 +6,7 @@ The JSON text `about` names format and version. Nothing in a file is ever execut
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import zipfile
 import zlib
@@ -21,6 +22,12 @@ from lbopt.exceptions import InputError
 
 _ABOUT = "about"
 
+#: What reading may raise: of archives, compressed entries, headers, text nested too deep, an entry with a password.
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, ValueError, KeyError, EOFError),
+    RuntimeError,  # NotImplementedError and RecursionError are of this kind
+)
+
 
 class Format(NamedTuple):
     """A kind of file: its name and version in `about`, what a sentence calls it, and what command writes one."""
@@ -33,7 +40,11 @@ class Format(NamedTuple):
 
 def check_place(path: Path, format: Format) -> None:
     """Refuse, before any work, a path at which no file can be written, or where something else lies already."""
-    if path.is_dir():
+    try:
+        is_folder = path.is_dir()
+    except OSError as error:  # a name that is too long, for one
+        raise InputError(f"{format.noun} '{path}' cannot be written: {error.strerror or error}") from None
+    if is_folder:
         raise InputError(f"{format.noun} '{path}' is a folder; give the name of a file")
     if path.exists():
         try:
@@ -74,7 +85,11 @@ def read_archive(path: Path, format: Format) -> tuple[dict[str, Any], dict[str, 
     """
     with _opened(path, format) as archive:
         about = _about(archive, path, format)
-        return about, {name: archive[name] for name in archive.files if name != _ABOUT}
+        arrays = {name: archive[name] for name in archive.files if name != _ABOUT}
+        for name, array in arrays.items():
+            if not isinstance(array, np.ndarray):  # NumPy hands over the bytes of whatever is no array
+                raise ValueError(f"entry '{name}' is no array")
+        return about, arrays
 
 
 def read_about(path: Path, format: Format) -> dict[str, Any]:
@@ -98,8 +113,10 @@ def _opened(path: Path, format: Format) -> Iterator[Any]:
         raise InputError(f"cannot read {where}: {error.strerror or error}") from None
     except InputError:
         raise
-    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError) as error:
+    except _DAMAGE as error:
         raise InputError(f"{where} is damaged ({error}); write it again") from None
+    except MemoryError as error:  # a length that nobody wrote, as a rule
+        raise InputError(f"{where} does not fit into memory, or is damaged ({error}); write it again") from None
 
 
 def _about(archive: Any, path: Path, format: Format) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def read_table(path: Path) -> RoutingTable:
         told, found = (about["num_workers"], about["kept_layers"]), (table.num_workers, table.layers.size)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{where} is damaged (entry {error}); fit it again") from None
     if told != found:
         raise InputError(

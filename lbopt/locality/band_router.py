@@ -2,7 +2,8 @@
 
 Among the workers whose centroids are nearly as similar to the request as the nearest one (the locality band, `tau`
 wide), the one with the fewest requests in flight takes it. tau = 0 is the nearest centroid. With tau = 1 every worker
-is in the band, since cosines of counts lie in [0, 1]: join the shortest queue. A request without mass is as near to all
+is in the band, since cosines of counts lie in [0, 1]: join the shortest queue, and of equal ones that of the most
+similar worker. A request without mass is as near to all
 workers, and goes to the least load.
 
 Source: ELDR (arXiv 2607.00466), section on routing; tau is 0.1 there.

@@ -130,6 +130,7 @@ def fit_routing(
     if requests < _LEAST_REQUESTS:
         raise InputError(f"there are {requests} calibration requests; expected {_LEAST_REQUESTS} or more")
     _check_workers(num_workers, requests)
+    check_whole("seed", seed, 0)
     idf = fit_idf(measured) if transform == "count-idf" else None
     pairs = sample_pairs(requests, seed, num_pairs)
     chosen = None

@@ -107,6 +107,7 @@ def language_workload(**changes: object) -> WorkloadConfig:
 
 def draw_workload(config: WorkloadConfig, seed: int) -> tuple[World, ExpertActivity]:
     """Draw a world and the activity of `config.requests` requests in it; both follow from the seed alone."""
+    check_whole("seed", seed, 0)
     in_world, in_requests = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
     world = draw_world(config.shape, config.law, len(config.shares), in_world, config.topics_per_domain)
     domain = draw_domains(np.array(config.shares), config.requests, in_requests)

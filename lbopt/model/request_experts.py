@@ -68,6 +68,11 @@ class RequestExperts:
         decode.flags.writeable = False
         for name, value in (("decode", decode), ("domain", domain), ("profile", profile)):
             object.__setattr__(self, name, value)
+        for name in ("chosen", "gate_prob"):
+            if (given := getattr(self, name)) is not None:
+                view = given.view()  # tens of megabytes need not be copied to be safe from whoever is handed them
+                view.flags.writeable = False
+                object.__setattr__(self, name, view)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -89,10 +94,13 @@ class RequestExperts:
         used = self.profiles_of_first(len(self.profile))
         place = np.zeros(len(self.domain), dtype=np.int64)
         place[used] = np.arange(used.size)
+        sha.update(repr(self.shape).encode())
         for array in (
             self.chosen[used].astype("<i8"),
             self.decode[used].astype("<f4"),
             self.domain[used].astype("<i8"),
         ):
             sha.update(array.tobytes())
+        if self.gate_prob is not None:
+            sha.update(b"gate_prob" + self.gate_prob[used].astype("<f8").tobytes())
         sha.update(place[self.profile].astype("<i8").tobytes())

@@ -2,8 +2,9 @@
 
 At the hand-off from prefill the request's signature is compared with one centroid a worker; among those nearly as
 similar as the most similar one (a band of cosines of width tau) the worker with fewest requests takes it. tau = 0 is
-the nearest centroid, tau = 1 join-shortest-queue. The centroids come from a table that was fitted before
-(`table=FILE`), or are fitted to the requests that the study keeps for learning.
+the nearest centroid; tau = 1 is join-shortest-queue but for ties, which go to the more similar worker and not to the
+lower number: where many workers are as busy as each other, that alone saves some experts. The centroids come from a
+table that was fitted before (`table=FILE`), or are fitted to the requests that the study keeps for learning.
 
 Source: ELDR (arXiv 2607.00466), sections on clustering and routing; `lbopt.locality`, `lbopt.kernels.routing.band`.
 """
@@ -41,8 +42,7 @@ def eldr(
     """Build the rule; clusters, transform and seed say how a table is fitted where none is given."""
     from lbopt.locality.signature import TRANSFORMS
 
-    if not 0 <= tau <= 1:
-        raise InputError(f"policy 'eldr': tau is {tau}; expected a width from 0 to 1, in cosines")
+    _check_width(tau)
     if clusters not in CLUSTERS:
         raise unknown("clusters of policy 'eldr'", clusters, CLUSTERS)
     if transform not in TRANSFORMS:
@@ -59,7 +59,13 @@ def eldr(
 
 def eldr_by(table: RoutingTable, tau: float = 0.1) -> CompiledPolicy:
     """Build the rule around a table that is at hand."""
+    _check_width(tau)
     return _in_band(f"eldr:tau={tau:g}", tau, TableGuide(table))
+
+
+def _check_width(tau: float) -> None:
+    if not 0 <= tau <= 1:  # below 0 not even the favourite is in the band
+        raise InputError(f"policy 'eldr': tau is {tau}; expected a width from 0 to 1, in cosines")
 
 
 def _in_band(name: str, tau: float, guide: Guide) -> CompiledPolicy:

@@ -108,6 +108,9 @@ def simulate_decoders(
         )
     if isinstance(setting.arrivals, ClosedLoop):
         raise InputError("decoders without a barrier take requests at the trace's times; expected arrivals of a trace")
+    edges = np.array(window, dtype=np.float64)
+    if edges.shape != (2,) or not edges[0] < edges[1]:
+        raise InputError(f"window is {window}; expected the second at which it begins and a later one at which it ends")
     form = setting.form_for(trace)
     if form.per_mean_token or form.of_active.any():
         raise InputError(f"step time '{setting.law.name}' has a part that all workers do together; expected none")
@@ -125,5 +128,5 @@ def simulate_decoders(
         experts=np.zeros(G),
         request_seconds=np.zeros(G),
     )
-    run_decoders(requests, setting_of(policy, setting, trace), G, np.array(window, dtype=np.float64), out)
+    run_decoders(requests, setting_of(policy, setting, trace), G, edges, out)
     return DecoderRun(out.worker, requests.arrival, out.start, out.finish, np.array(trace.output), *out[3:])

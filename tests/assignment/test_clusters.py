@@ -94,3 +94,11 @@ def test_starting_centres_of_cosines_count_by_their_direction():
     rows = np.random.default_rng(1).gamma(1.0, size=(30, 4))
     one, other = (BalancedKMeans(3, metric="cosine", init=f * rows[:3]).fit(rows) for f in (1.0, 100.0))
     assert np.array_equal(one.labels_, other.labels_) and one.totals_ == pytest.approx(other.totals_)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_starts_are_drawn_far_from_all_drawn_before(seed):
+    rng = np.random.default_rng(seed)
+    rows = np.repeat(100.0 * np.eye(5), 8, axis=0) + 1e-3 * rng.standard_normal((40, 5))
+    drawn = BalancedKMeans(5)._spread(Points(rows, False), rng)
+    assert sorted(drawn // 8) == [0, 1, 2, 3, 4], "one in each of five heaps"

@@ -90,6 +90,33 @@ def test_a_given_start_is_followed_once_and_more_starts_are_no_worse():
     assert np.array_equal(BalancedKMeans(10, n_init=1).fit_predict(points), one.labels_)  # a seed is a seed
 
 
+@pytest.mark.parametrize("far", [0.0, 1e8, -1e10])
+def test_clusters_far_from_zero_are_found(far):
+    rng = np.random.default_rng(3)
+    corners = np.repeat([(0, 0), (3, 0), (0, 3), (3, 3)], 50, axis=0)
+    rows = corners + rng.normal(0, 0.1, corners.shape) + far
+    model = BalancedKMeans(4, n_init=3).fit(rows)
+    assert all(len(set(part)) == 1 for part in model.labels_.reshape(4, 50))
+    assert (model.predict(rows) == model.labels_).all()
+    assert model.inertia_ == pytest.approx(((rows - model.cluster_centers_[model.labels_]) ** 2).sum(), rel=1e-3)
+    given = BalancedKMeans(4, init=corners[::50] + far).fit(rows)
+    assert given.labels_.tolist() == np.repeat(range(4), 50).tolist()
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-158, 1e-8, 1e8, 1e149])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.filterwarnings("error")
+def test_rows_of_any_size_are_clustered(size, metric):
+    rng = np.random.default_rng(0)
+    rows = size * (np.repeat(np.eye(3), 20, axis=0) + 0.02 * rng.random((60, 3)))
+    if metric == "euclidean" and size < 1e-160:
+        assert BalancedKMeans(3).fit(rows).inertia_ == 0.0  # squares of such distances are no numbers
+        return
+    model = BalancedKMeans(3, metric=metric, n_init=3).fit(rows)
+    assert all(len(set(part)) == 1 for part in model.labels_.reshape(3, 20))
+    assert np.isfinite(model.cluster_centers_).all()
+
+
 def test_one_round_is_one_exact_assignment():
     points = np.random.default_rng(2).standard_normal((50, 2))
     init = points[:5]
@@ -136,6 +163,8 @@ def test_what_cannot_be_is_refused(given, rows, message):
 
 
 def test_points_that_cannot_be_are_refused():
+    with pytest.raises(InputError, match=r"X holds 1e\+200 in size, whose square is beyond float64; divide all by"):
+        BalancedKMeans(2).fit([[1e200, 0.0], [0.0, 1.0]])
     points = np.ones((4, 2))
     points[2, 1] = np.nan
     with pytest.raises(InputError, match="row 2 of X holds a value that is not finite"):

@@ -60,3 +60,13 @@ def _all_labels():
     from itertools import permutations
 
     return set(permutations((0, 0, 1, 1, 2, 2)))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_total_beyond_float64_is_infinite_and_exact_in_integers(sign):
+    costs = sign * np.full((4, 2), 1e308)
+    found = balanced_assignment(costs, 2)
+    assert found.cost == sign * np.inf
+    integers, _ = scale_costs(costs)
+    assert found.scaled_cost == 4 * int(integers[0, 0])
+    found.check(costs)

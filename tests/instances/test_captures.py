@@ -1,5 +1,7 @@
 """A capture of a model as a trace."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,15 @@ def test_requests_come_with_their_experts(captured):
     assert (trace.experts.chosen == activity.counts).all() and trace.experts.profile.tolist() == list(range(12))
     assert np.allclose(trace.experts.decode, activity.decode) and (trace.experts.domain == activity.domain).all()
     assert len(open_trace(path, count=5)) == 5
+
+
+def test_a_capture_that_is_off_by_rounding_is_a_trace(captured, tmp_path):
+    _, activity = captured
+    decode = np.array(activity.decode)
+    decode[0, 0, [np.argmin(decode[0, 0]), np.argmax(decode[0, 0])]] += (-1e-4, 1e-4)
+    assert decode.min() < 0
+    write_capture(replace(capture_of(activity, 3), decode=decode), tmp_path / "rounded.npz")
+    assert open_trace(tmp_path / "rounded.npz").experts.decode.min() == 0
 
 
 def test_something_else_with_that_suffix_is_refused(tmp_path):

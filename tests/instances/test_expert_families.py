@@ -23,3 +23,9 @@ def test_seeds_share_their_world():
     one, other = (open_trace("moe-task", count=80, seed=seed).experts for seed in (1, 2))
     alike = np.corrcoef(one.chosen.sum(axis=0).ravel(), other.chosen.sum(axis=0).ravel())[0, 1]
     assert alike > 0.9
+
+
+def test_requests_come_at_random_60_a_second():
+    gaps = np.diff(open_trace("moe-task", count=3000, seed=0).arrival)
+    assert abs(60 * gaps.mean() - 1) < 0.06
+    assert abs(gaps.std() / gaps.mean() - 1) < 0.08, "exponential gaps"

@@ -29,6 +29,12 @@ def test_queued_requests_count():
     assert bind_in_band(1.0, SIMILAR, np.array([1, 1, 1]), np.array([3, 0, 1])) == 1
 
 
+def test_rounding_puts_nobody_out_of_the_band():
+    similar = np.array([0.5, 0.5 - 5e-13, 0.5 - 5e-12])
+    assert bound(0.0, similar, np.array([1, 0, 0])) == 1
+    assert bound(0.1, similar - [0, 0.1, 0.1], np.array([1, 0, 0])) == 1
+
+
 states = st.integers(1, 8).flatmap(
     lambda G: st.tuples(
         arrays(np.float64, G, elements=st.integers(0, 10).map(lambda v: v / 10)),

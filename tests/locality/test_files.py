@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -131,6 +132,69 @@ def test_tables_that_were_tampered_with(table_file, arrays, about, words):
     with pytest.raises(InputError, match=words) as caught:
         read_table(table_file)
     assert "t.npz" in str(caught.value)
+
+
+def with_entry(path, name, content):
+    """Write the file at `path` anew, with these bytes as one entry."""
+    with zipfile.ZipFile(path) as archive:
+        inside = {one: archive.read(one) for one in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for one, old in inside.items():
+            archive.writestr(one, content if one == name else old)
+
+
+def of_shape(text):
+    """Return an entry whose header claims this shape and that holds next to nothing."""
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {text}, }}".encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(64)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("centroids.npy", b"hello", r"is damaged \(entry 'centroids' is no array\)"),
+        ("layers.npy", b"", r"is damaged"),
+        ("centroids.npy", of_shape("(99999999, 99999, 9)"), "does not fit into memory, or is damaged"),
+        ("centroids.npy", of_shape("(-1, 3)"), "is damaged"),
+    ],
+)
+def test_entries_that_are_no_arrays(table_file, name, content, words):
+    with_entry(table_file, name, content)
+    with pytest.raises(InputError, match=words):
+        read_table(table_file)
+
+
+def test_an_entry_with_a_password_is_refused(table_file):
+    whole = bytearray(table_file.read_bytes())
+    at = whole.index(b"PK\x01\x02")  # the directory's first entry; bit 0 of its flags says encrypted
+    whole[at + 8] |= 1
+    table_file.write_bytes(bytes(whole))
+    with pytest.raises(InputError, match=r"is damaged \(.*password"):
+        read_table(table_file)
+
+
+def test_a_damaged_lzma_entry_is_refused(table_file):
+    with zipfile.ZipFile(table_file) as archive:
+        inside = {one: archive.read(one) for one in archive.namelist()}
+    with zipfile.ZipFile(table_file, "w", zipfile.ZIP_LZMA) as archive:
+        for one, old in inside.items():
+            archive.writestr(one, old)
+    read_table(table_file)
+    whole = bytearray(table_file.read_bytes())
+    start = whole.index(b"centroids.npy") + len(b"centroids.npy") + 9
+    whole[start : start + 30] = bytes(255 for _ in range(30))
+    table_file.write_bytes(bytes(whole))
+    with pytest.raises(InputError, match="is damaged"):
+        read_table(table_file)
+
+
+def test_about_that_is_nested_too_deep_or_counts_too_far(table_file):
+    changed(table_file, {}, calibration_requests=float("inf"))
+    with pytest.raises(InputError, match="is damaged"):
+        read_table(table_file)
+    changed(table_file, {"about": np.array("[" * 100_000)})
+    with pytest.raises(InputError, match="is damaged"):
+        read_table(table_file)
 
 
 def test_a_pickle_is_not_opened(table_file):

@@ -74,6 +74,8 @@ def test_vanilla_clusters_are_of_any_size_and_nearer(activity):
 def test_strict_sizes(activity):
     sizes = fit_routing(activity, 7, strict=True).sizes
     assert (sizes.min(), sizes.max()) == (12, 13)
+    free, strict = (fit_routing(activity, 17, strict=one).sizes for one in (False, True))  # 17 * 6 leaves much room
+    assert free.min() < 5 == strict.min() and free.max() == strict.max() == 6
 
 
 @pytest.mark.parametrize("transform", ["count", "sqrt-count", "binary", "gate-prob", "gate-logit"])

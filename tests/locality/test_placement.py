@@ -202,3 +202,18 @@ def test_one_clear_sentence(call, says):
     with pytest.raises(InputError, match=says) as refused:
         call()
     assert "\n" not in str(refused.value)
+
+
+def test_rounding_may_cost_more_than_half_of_what_is_said():
+    weights = np.array([1.49] * 4 + [0.51] * 12)  # all of them 1 in integers, so that any placement is a best one
+    problem = placement_problem(weights, 4, 1)
+    assert set(problem.work[:, 0]) == {1}
+    together, apart = np.repeat(range(4), 4), np.tile(range(4), 4)
+    excess = rank_loads(weights, together, 4).max() - rank_loads(weights, apart, 4).max()
+    assert rounding_cost(16, 4, 1) / 2 < excess <= rounding_cost(16, 4, 1)
+
+
+def test_any_experts_of_a_request_may_be_active_together():
+    active = draw_active(np.full((1, 4), 0.5), 1, 400, np.random.default_rng(0))
+    assert (active.sum(axis=1) == 2).all()
+    assert len({tuple(np.flatnonzero(step)) for step in active}) == 6

@@ -237,3 +237,26 @@ def test_all_transforms_can_be_routed():
         made = table(transform=name, idf=IDF if name == "count-idf" else None)
         assert made.measurement == kind
         assert BandRouter(made, 0.0).route(REQUEST if kind == "counts" else REQUEST / 2, [1, 1, 1]) == 0
+
+
+@pytest.mark.parametrize("apart", [1e-4, 1e-6, 1e-9])
+def test_centroids_nearer_to_each_other_than_fixed_point_can_tell(apart):
+    """What 16 bits leave open is settled in float64: here nearly every choice is."""
+    rng = np.random.default_rng(7)
+    rows = np.repeat(rng.random((1, 96)), 6, axis=0) + apart * rng.standard_normal((6, 96))
+    table = RoutingTable("", MoEShape(3, 32, 1), "count", None, np.arange(3), unit(rows))
+    requests = rng.integers(0, 40, (200, 3, 32))
+    near = table.similarities(requests)
+    for tau in (0.0, apart / 4):
+        router = BandRouter(table, tau)
+        for request, s in zip(requests, near, strict=True):
+            load = rng.integers(0, 2, 6)
+            band = np.flatnonzero(s >= s.max() - tau - 1e-12)
+            assert router.band(request).tolist() == band.tolist()
+            assert router.route(request, load) == min(band, key=lambda k: (load[k], -s[k], k))
+
+
+def test_a_centroid_is_of_length_one():
+    for length in (1.05, 0.95, 1 + 1e-5, np.nan):
+        with pytest.raises(InputError, match="centroid 1 has the length"):
+            RoutingTable("", MoEShape(1, 3, 1), "count", None, np.array([0]), [[1, 0, 0], [0, length, 0]])

@@ -36,6 +36,24 @@ def test_the_digest_goes_by_use_and_not_by_how_profiles_are_numbered():
     assert Trace(**bare, experts=other).digest != TRACE.digest
 
 
+def test_the_digest_goes_by_scores_of_the_gate_and_by_layers():
+    kinds = {"decode": np.ones((1, 2, 6)), "domain": [0], "profile": [0, 0]}
+    digests = set()
+    for shape in ((1, 2, 6), (1, 3, 4)):
+        cells = {"chosen": np.arange(12).reshape(shape), **kinds, "decode": np.ones(shape)}
+        for more in ({}, {"gate_prob": np.ones(shape)}, {"gate_prob": np.full(shape, 2.0)}):
+            digests.add(Trace(prompt=[1, 2], output=[1, 1], experts=RequestExperts(**cells, **more)).digest)
+    assert len(digests) == 6
+
+
+def test_what_it_holds_cannot_be_written():
+    chosen, gate = np.ones((1, 2, 6), int), np.ones((1, 2, 6))
+    experts = RequestExperts(chosen=chosen, decode=gate, domain=[0], profile=[0], gate_prob=gate)
+    for name in ("chosen", "decode", "domain", "profile", "gate_prob"):
+        assert not getattr(experts, name).flags.writeable, name
+    assert chosen.flags.writeable and gate.flags.writeable
+
+
 def test_different_profiles_in_order_of_appearance():
     experts = RequestExperts(
         chosen=np.ones((5, 1, 1), int), decode=np.ones((5, 1, 1)), domain=[0] * 5, profile=[3, 1, 3, 0, 1]

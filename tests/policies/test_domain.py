@@ -8,7 +8,7 @@ from simulator.expert_traces import expert_trace
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime
-from lbopt.model import Fleet, Trace
+from lbopt.model import Fleet, RequestExperts, Trace
 from lbopt.policies import make_policy
 from lbopt.policies.domain import apportioned, block_of_domain
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
@@ -40,6 +40,28 @@ def test_requests_stay_in_their_block():
     assert set(np.unique(preference)) == {0.0, 1.0} and (preference.sum(axis=1) >= 1).all()
     run = simulate(trace, make_policy("domain"), SETTING, training=training)
     assert (preference[trace.experts.profile, run.requests["worker"]] == 1).all()
+
+
+def labelled(labels, profile):
+    """Return requests of profiles with these labels."""
+    M, N = len(labels), len(profile)
+    cells = {"chosen": np.ones((M, 1, 2), int), "decode": np.ones((M, 1, 2))}
+    experts = RequestExperts(**cells, domain=labels, profile=profile)
+    return Trace(prompt=np.ones(N, int), output=np.ones(N, int), experts=experts)
+
+
+def test_blocks_are_in_proportion_to_requests_and_not_to_prompts():
+    training = labelled([0, 1, 2], [0] + [1] * 2 + [2] * 5)  # a prompt each, one to five times
+    preference = make_policy("domain").guide.preferences(labelled([0, 1, 2], [0, 1, 2]), 8, training)
+    assert preference.sum(axis=1).tolist() == [1, 2, 5]
+
+
+def test_a_domain_that_nobody_learned_of_joins_the_rarest_block():
+    training = labelled([0, 2, 3], [0] * 5 + [1] * 2 + [2])
+    preference = make_policy("domain").guide.preferences(labelled([0, 1, 2, 3, 4, 99], [0]), 8, training)
+    rarest = preference[3].tolist()
+    assert sum(rarest) == 1 and preference[1].tolist() == preference[4].tolist() == preference[5].tolist() == rarest
+    assert preference[0].tolist() != rarest != preference[2].tolist()
 
 
 def test_errors():

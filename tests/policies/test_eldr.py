@@ -6,11 +6,13 @@ from simulator.expert_traces import expert_trace
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime
+from lbopt.kernels.routing.codes import BAND_UNIT, BAND_WIDTH
 from lbopt.locality.artifact import write_table
 from lbopt.locality.fit import fit_routing
 from lbopt.model import Fleet, StepProblem, Trace
 from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide
+from lbopt.policies.eldr import eldr_by
 from lbopt.policies.known_experts import calibration
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
 
@@ -33,6 +35,22 @@ def test_width_nothing_is_the_nearest_centroid():
     table = fit_routing(calibration(TRAINING.experts), 3).table
     nearest = table.similarities(TRACE.experts.chosen).argmax(axis=1)
     assert (workers("eldr:tau=0") == nearest[TRACE.experts.profile]).all()
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.05, 0.1, 0.3, 1.0])
+def test_the_width_is_that_of_the_name(tau):
+    assert make_policy(f"eldr:tau={tau}").parameters[BAND_WIDTH] * BAND_UNIT == pytest.approx(tau, abs=1e-15)
+    similar = fit_routing(calibration(TRAINING.experts), 3).table.similarities(TRACE.experts.chosen)
+    chosen = similar[TRACE.experts.profile, workers(f"eldr:tau={tau}")]
+    gaps = similar.max(axis=1)[TRACE.experts.profile] - chosen
+    assert gaps.max() <= tau + 2e-12
+    assert tau in (0.0, 1.0) or gaps.max() > tau / 2, "a wider band is used"
+
+
+@pytest.mark.parametrize("tau", [-0.1, 1.1, float("nan")])
+def test_a_width_that_cannot_be_is_refused_with_a_table_too(tau):
+    with pytest.raises(InputError, match="expected a width from 0 to 1, in cosines"):
+        eldr_by(fit_routing(calibration(TRAINING.experts), 3).table, tau)
 
 
 def test_the_whole_width_joins_the_shortest_queue():

@@ -75,6 +75,28 @@ def test_an_idle_worker_begins_at_the_arrival():
     assert run.tpot.tolist() == [1.0, 1.0]
 
 
+def test_the_end_of_a_step_comes_before_an_arrival_at_that_moment():
+    trace = Trace(prompt=[5, 5], output=[3, 1], arrival=[0.0, 1.0])
+    setting = SimulationSetting(Fleet(1, 3), TraceTimes(), step_time=AffineStepTime(1.0, 0.0))
+    run = simulate_decoders(trace, make_policy("jsq"), setting, window=(1.0, 2.0))
+    assert run.start.tolist() == [0.0, 2.0] and run.finish.tolist() == [3.0, 3.0]
+    assert run.steps.tolist() == [1], "the step that begins at 1 s counts, that at 2 s does not"
+
+
+def test_seconds_a_token_leave_out_the_queue_and_busiest_is_by_time():
+    # worker 0 runs requests 0 and 2 one after the other, 1 s a token; worker 1 the one of a single token
+    trace = Trace(prompt=[0, 0, 0], output=[4, 1, 2], arrival=[0.0, 0.0, 0.0])
+    setting = SimulationSetting(Fleet(2, 1), TraceTimes(), step_time=AffineStepTime(1.0, 0.0))
+    run = simulate_decoders(trace, make_policy("round-robin"), setting)
+    assert run.worker.tolist() == [0, 1, 0] and run.start.tolist() == [0.0, 0.0, 4.0]
+    assert run.tpot.tolist() == [1.0, 1.0, 1.0]
+    assert run.busiest_over_mean == pytest.approx(6 / 3.5)
+    # twice the seconds a step of worker 0: twice the time that it is busy
+    trace = Trace(prompt=[100, 0], output=[1, 1], arrival=[0.0, 0.0])
+    slow = SimulationSetting(Fleet(2, 1), TraceTimes(), step_time=AffineStepTime(1.0, 0.01))
+    assert simulate_decoders(trace, make_policy("round-robin"), slow).busiest_over_mean == pytest.approx(2 / 1.5)
+
+
 @pytest.mark.parametrize(
     ("policy", "setting", "words"),
     [
@@ -87,3 +109,10 @@ def test_an_idle_worker_begins_at_the_arrival():
 def test_errors(policy, setting, words):
     with pytest.raises(InputError, match=words):
         simulate_decoders(expert_trace(), make_policy(policy), setting)
+
+
+@pytest.mark.parametrize("window", [(1.0,), (2.0, 1.0), (1.0, 1.0), (np.nan, 1.0), (0.0, 1.0, 2.0)])
+def test_windows_that_cannot_be_are_refused(window):
+    setting = SimulationSetting(Fleet(2, 4), TraceTimes(), step_time=LAW)
+    with pytest.raises(InputError, match=r"window is .*; expected the second at which it begins and a later one"):
+        simulate_decoders(expert_trace(), make_policy("jsq"), setting, window=window)

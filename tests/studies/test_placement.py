@@ -86,6 +86,35 @@ def test_the_excess_is_kept(law: str, resolution: float) -> None:
         assert least - 1e-9 <= rank_loads(weights, found.ranks, 2).max() <= least + found.excess + 1e-9
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_exact_placement_is_never_worse_than_greedy(seed: int) -> None:
+    weights = np.random.default_rng(seed).random(9)
+    greedy = greedy_placement(weights, 3)
+    exact = cell._exactly(weights, greedy, 3, 1.0, 5.0)  # rounded to whole experts, nearly all weights are alike
+    assert rank_loads(weights, exact.ranks, 3).max() <= rank_loads(weights, greedy, 3).max()
+    assert exact.proof != "none" and exact.excess <= 1.0
+
+
+def test_what_is_proved_of_a_coarser_rounding_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cell, "ROUNDINGS", (10.0,))
+    proofs = set()
+    for seed in range(20):
+        weights = np.random.default_rng(seed).random(9)
+        exact = cell._exactly(weights, greedy_placement(weights, 3), 3, 0.02, 5.0)
+        proofs.add(exact.proof)
+        assert (exact.proof == "none") == (exact.excess > 0.02)
+    assert proofs == {"none", "within"}
+
+
+def test_one_layout_is_that_of_all_clusters() -> None:
+    weights, everywhere = np.array([4.0, 3.0, 2.0, 1.0]), np.array([4.0, 1.0, 2.0, 3.0])
+    live = np.tile([1.0, 1.0, 0.0, 0.0], (8, 1))  # experts 0 and 1 are always active: apart in one, together in other
+    own, other = greedy_placement(weights, 2), greedy_placement(everywhere, 2)
+    assert own[0] != own[1] and other[0] == other[1]
+    found = cell._in_service(cell.Layer(0, 0, weights, everywhere, live), own, own, 2, 4, 5, 0)
+    assert (found["busiest_greedy"], found["busiest_exact"], found["busiest_one_layout"]) == (1.0, 1.0, 2.0)
+
+
 def test_nearness_to_a_bound_counts_and_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no search ends, greedy is proved exactly where it is within the resolution of a bound."""
     weights = np.random.default_rng(0).random(16)

@@ -68,11 +68,12 @@ class LocalityConfig:
             )
         if not 0 <= self.warm_up < self.seconds < float("inf"):
             raise InputError(f"the warm-up takes {self.warm_up:g} s of {self.seconds:g} s; expected less than all")
-        least = self.rates[0] * (self.seconds - self.warm_up)
-        if least < FEWEST_REQUESTS:
+        counted_seconds = self.seconds - self.warm_up
+        counted = self.rates[0] * counted_seconds
+        if counted < FEWEST_REQUESTS:
             raise InputError(
-                f"{least:g} requests come after the warm-up at {self.rates[0]:g} a second; expected at least "
-                f"{FEWEST_REQUESTS}, for their quantiles"
+                f"at {self.rates[0]:g} requests a second some {counted:.2g} come in the {counted_seconds:g} s "
+                f"after the warm-up; expected at least {FEWEST_REQUESTS}: give more seconds, or higher rates"
             )
         if self.prompts < FEWEST_PROMPTS:
             raise InputError(f"prompts is {self.prompts}; expected at least {FEWEST_PROMPTS}")

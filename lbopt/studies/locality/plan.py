@@ -30,7 +30,9 @@ class PlannedRun:
     @property
     def key(self) -> str:
         """The run as text, which answers are filed under."""
-        return f"{self.fleet} {self.workers} {self.rate:g} {self.policy}"
+        short = f"{self.rate:g}"  # six digits; another rate must not be filed under it
+        rate = short if float(short) == self.rate else repr(self.rate)
+        return f"{self.fleet} {self.workers} {rate} {self.policy}"
 
     @classmethod
     def of_key(cls, key: str) -> PlannedRun:

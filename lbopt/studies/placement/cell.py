@@ -92,12 +92,16 @@ def _compare(
 def _exactly(weights: Floats, greedy: IntArray, R: int, resolution: float, time_limit: float) -> _Exact:
     """Place exactly, with one rounding after another until what is found is proved."""
     bound = max(load_bounds(weights, R))
+    least = float(rank_loads(weights, greedy, R).max())
     best = _Exact(greedy, "none", math.inf)
     for factor in ROUNDINGS:
         scale = math.ceil(weights.size / R / (resolution * factor))
         ranks, proof = _at_scale(weights, greedy, R, scale, time_limit)
         rounding = rounding_cost(weights.size, R, scale)
-        excess = max(0.0, float(rank_loads(weights, ranks, R).max()) - bound)
+        load = float(rank_loads(weights, ranks, R).max())
+        if load > least:  # better in rounded weights alone: what is proved of it holds of greedy all the more
+            load, ranks = least, greedy
+        excess = max(0.0, load - bound)
         if proof != "none" and rounding <= resolution:
             return _Exact(ranks, proof, min(rounding, excess))
         if excess < best.excess:
