@@ -89,9 +89,7 @@ def simulate(
         write_run_folder(run, metrics, folder, command_line(), asked)
     print_table(run_table(run, metrics))
     if drawn.experts is not None and not isinstance(scenario.setting.law, StepTimeByUse):
-        remark(
-            f"note: step time '{scenario.setting.law.name}' does not go by the experts in use; --step-time experts does"
-        )
+        remark("note: this step time does not go by the experts that requests use; --step-time experts does")
     for note in said_of_training(scenario, [chosen]):
         remark(f"note: {note}")
     if folder is not None:

@@ -14,7 +14,7 @@ from lbopt.cli.placement import placement
 from lbopt.cli.reproduction import reproduction
 from lbopt.cli.scaling import scaling
 
-app = typer.Typer(no_args_is_help=True, help="Questions that take many runs: what does a wrong forecast cost?")
+app = typer.Typer(no_args_is_help=True, help="Questions that take many runs, such as what a wrong forecast costs.")
 app.command()(export)
 app.command()(placement)
 app.command()(locality)
@@ -24,7 +24,7 @@ app.command()(scaling)
 
 @app.callback()
 def study() -> None:
-    """Questions that take many runs: what does a wrong forecast cost?"""
+    """Questions that take many runs, such as what a wrong forecast costs."""
 
 
 @app.command()

@@ -33,6 +33,7 @@ def read_capture_trace(path: Path) -> Reading:
             domain=np.zeros(N, dtype=np.int64) if capture.domain is None else capture.domain,
             profile=np.arange(N),
             gate_prob=capture.gate_prob,
+            model=capture.model,
         ),
     )
     return Reading(trace=trace, format="capture")

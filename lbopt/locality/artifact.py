@@ -9,6 +9,7 @@ Source: ELDR (arXiv 2607.00466), whose router loads one such file: layer mask, I
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from lbopt.locality.signature import IdfTable
 FORMAT = Format("lbopt-routing-table", 1, "routing table", "lbopt locality fit")
 
 
-def write_table(table: RoutingTable, path: Path) -> None:
+def write_table(table: RoutingTable, path: str | os.PathLike[str]) -> None:
     """Write a routing table to `path`, whole or not at all; what was there is replaced."""
     arrays = {"layers": table.layers, "centroids": table.centroids}
     if table.idf is not None:
@@ -36,10 +37,10 @@ def write_table(table: RoutingTable, path: Path) -> None:
         "kept_layers": int(table.layers.size),
         "calibration_requests": None if table.idf is None else int(table.idf.num_requests),
     }
-    write_archive(path, FORMAT, about, arrays)
+    write_archive(Path(path), FORMAT, about, arrays)
 
 
-def read_table(path: Path) -> RoutingTable:
+def read_table(path: str | os.PathLike[str]) -> RoutingTable:
     """Read a routing table.
 
     Raises
@@ -47,7 +48,7 @@ def read_table(path: Path) -> RoutingTable:
     InputError
         If there is no such file, it is no routing table, of a newer version or damaged, or its parts do not fit.
     """
-    about, arrays = read_archive(path, FORMAT)
+    about, arrays = read_archive(Path(path), FORMAT)
     where = f"routing table '{path}'"
     layers = member(arrays, "layers", "iu", 1, where)
     centroids = member(arrays, "centroids", "f", 2, where)

@@ -10,6 +10,7 @@ same for all layers, and each layer of its decode activation sums to k.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,7 @@ def capture_of(activity: ExpertActivity, experts_per_token: int, model: str = ""
     )
 
 
-def write_capture(capture: Capture, path: Path) -> None:
+def write_capture(capture: Capture, path: str | os.PathLike[str]) -> None:
     """Write a capture to `path`, whole or not at all; what was there is replaced."""
     arrays: dict[str, NDArray[Any]] = {"counts": _narrow(capture.counts)}
     for name in ("decode", "gate_prob", "gate_logit"):
@@ -92,10 +93,10 @@ def write_capture(capture: Capture, path: Path) -> None:
     if capture.domain is not None:
         arrays["domain"] = _narrow(capture.domain)
     about = {"model": capture.model, "experts_per_token": capture.experts_per_token}
-    write_archive(path, FORMAT, about, arrays)
+    write_archive(Path(path), FORMAT, about, arrays)
 
 
-def read_capture(path: Path) -> Capture:
+def read_capture(path: str | os.PathLike[str]) -> Capture:
     """Read a capture.
 
     Raises
@@ -103,7 +104,7 @@ def read_capture(path: Path) -> Capture:
     InputError
         If there is no such file, it is no capture, of a newer version or damaged, or breaks a law of captures.
     """
-    about, arrays = read_archive(path, FORMAT)
+    about, arrays = read_archive(Path(path), FORMAT)
     where = f"capture '{path}'"
     counts = member(arrays, "counts", "iu", 3, where)
     reals = {

@@ -33,6 +33,8 @@ class RequestExperts:
         int64, (N,): the profile of each request.
     gate_prob
         float, (M, L, E): sums over prompt tokens of the gate's softmax; None where they were not taken down.
+    model
+        Name of the model whose experts they are; may be empty.
     """
 
     chosen: NDArray[np.integer[Any]]
@@ -40,6 +42,7 @@ class RequestExperts:
     domain: IntArray
     profile: IntArray
     gate_prob: NDArray[np.floating[Any]] | None = None
+    model: str = ""
 
     def __post_init__(self) -> None:
         M = len(self.chosen)
@@ -80,7 +83,7 @@ class RequestExperts:
         return self.chosen.shape[1], self.chosen.shape[2]
 
     def expected_in_use(self, batch: int) -> float:
-        """Return the different experts of a layer that a step of `batch` requests uses, drawn from these, mean of layers."""
+        """Return the different experts that a step of `batch` of these requests uses, mean over draws and layers."""
         often = np.bincount(self.profile, minlength=len(self.domain)) / max(1, self.profile.size)
         idle = 1 - np.tensordot(often, self.decode.astype(np.float64), axes=1)
         return float((1 - np.maximum(idle, 0.0) ** batch).sum() / self.shape[0])

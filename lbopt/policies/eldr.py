@@ -93,7 +93,7 @@ class TableGuide:
 
         experts = experts_of("eldr", requests)
         shape = replace(self.table.shape, num_layers=experts.shape[0], num_experts=experts.shape[1])
-        check_model(self.table, shape)
+        check_model(self.table, shape, experts.model)
         check_workers(self.table, num_workers)
         return self.table.similarities(measured(experts, self.table.transform))
 
@@ -130,10 +130,12 @@ class FittedGuide:
             return read_table(Path(self.table))
         if training is None:
             raise InputError("policy 'eldr' needs requests to fit its centroids to; give a table, or training requests")
+        learned = experts_of("eldr", training)
         return fit_routing(
-            calibration(experts_of("eldr", training)),
+            calibration(learned),
             num_workers,
             transform=self.transform,
             balanced=self.clusters == "balanced",
             seed=self.seed,
+            model=learned.model,
         ).table

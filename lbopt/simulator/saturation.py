@@ -6,8 +6,8 @@ With every slot busy and perfect balance, a slot holds on average
 
 (a request shows the sizes s, s+1, ..., s+o-1), so every worker holds B * a of them, a step takes the T that the
 step-time law gives for that, and G * B slots finish G * B / E[o] requests per step: the saturation rate is
-G * B / (E[o] * T). Where it is known which experts requests use, T is with those of B requests of the trace. A trace is brought to a stated share of it
-by stretching its times, which keeps its bursts.
+G * B / (E[o] * T). Where it is known which experts requests use, T is the time with those of B requests of the trace.
+A trace is brought to a stated share of it by stretching its times, which keeps its bursts.
 """
 
 from __future__ import annotations

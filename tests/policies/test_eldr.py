@@ -1,5 +1,7 @@
 """eldr as a policy: names, bands, who it learns from, and what it cannot do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from simulator.expert_traces import expert_trace
@@ -96,3 +98,10 @@ def test_a_frozen_state_has_no_experts():
     seen = Observation.of_problem(StepProblem(base=[[1], [2]], slots=[1, 1], work=[[3]]))
     with pytest.raises(InputError, match="a frozen state does not say"):
         decide(make_policy("eldr"), seen)
+
+
+def test_a_table_of_another_model_of_the_same_shape_is_refused(tmp_path):
+    write_table(fit_routing(calibration(TRAINING.experts), 3, model="one").table, str(tmp_path / "one.npz"))
+    other = replace(TRACE, experts=replace(TRACE.experts, model="another"))
+    with pytest.raises(InputError, match=r"'one'.*'another'"):
+        workers(f"eldr:table={tmp_path / 'one.npz'}", other, None)

@@ -10,6 +10,7 @@ from lbopt.hardware import AffineStepTime, ExpertStepTime
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, simulate
+from lbopt.simulator.saturation import saturation_rate
 
 LAW = ExpertStepTime(0.01, 0.001, 1e-5, 2e-4, 3e-4, 5, 6, 2)
 
@@ -66,3 +67,15 @@ def test_a_law_of_another_model_is_refused():
     setting = SimulationSetting(Fleet(3, 4), ClosedLoop(5), step_time=ExpertStepTime.of_eldr())
     with pytest.raises(InputError, match=r"6 experts a layer.*with 128"):
         simulate(expert_trace(), make_policy("jsq"), setting)
+
+
+def test_a_share_of_saturation_is_with_the_experts_that_requests_use():
+    trace, G, B = expert_trace(count=200), 2, 3
+    setting = SimulationSetting(Fleet(G, B), TraceTimes(), step_time=LAW)
+    profiles = trace.experts.profile
+    rng = np.random.default_rng(0)
+    chances = trace.experts.decode.astype(float)
+    drawn = [union(chances[rng.choice(profiles, B)].tolist()) for _ in range(2000)]
+    assert trace.experts.expected_in_use(B) == pytest.approx(np.mean(drawn), rel=0.01)
+    seconds = 0.01 + 0.001 * B + 1e-5 * B * trace.mean_resident_tokens + 5 * (2e-4 + 3e-4 * np.mean(drawn))
+    assert saturation_rate(trace, setting) == pytest.approx(G * B / (trace.output.mean() * seconds), rel=0.01)

@@ -84,6 +84,7 @@ def draw_requests(
             decode=activity.decode.astype(np.float32),
             domain=domain,
             profile=profile,
+            model=f"synthetic world {world_seed} of {shares.size} domains",
             gate_prob=None if activity.gate_prob is None else activity.gate_prob.astype(np.float32),
         ),
     )

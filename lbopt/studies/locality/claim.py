@@ -91,7 +91,7 @@ class Judged:
         if low <= claim.high and high >= claim.low:
             return "undecided"
         if (claim.high <= 0 and high < 0) or (claim.low >= 0 and low > 0):
-            beyond = ours.mean < claim.low if claim.high <= 0 else ours.mean > claim.high
+            beyond = ours.mean < claim.low if high < 0 else ours.mean > claim.high
             return "stronger" if beyond else "weaker"
         return "differs"
 
