@@ -28,14 +28,19 @@ def decide(policy: Policy, observation: Observation, *, seed: int = 0, round_rob
     `seed` feeds rules that draw; `round_robin_at` is where round-robin stands.
     """
     if isinstance(policy, CompiledPolicy):
-        if policy.guide is not None:
-            raise InputError(
-                f"policy '{policy.name}' goes by the experts that requests use, and a frozen state does not say which; "
-                "simulate it, or leave it out"
-            )
+        refuse_guided(policy)
         return _call_compiled(_compiled_arguments(policy, observation, seed, round_robin_at))
     assert isinstance(policy, DecidingPolicy)
     return np.asarray(policy.decide(observation))
+
+
+def refuse_guided(policy: Policy) -> None:
+    """Refuse a rule that goes by what is known of requests and not of a frozen state."""
+    if isinstance(policy, CompiledPolicy) and policy.guide is not None:
+        raise InputError(
+            f"policy '{policy.name}' goes by the experts that requests use, and a frozen state does not say which; "
+            "simulate it, or leave it out"
+        )
 
 
 def repeats_alike(policy: Policy) -> bool:
