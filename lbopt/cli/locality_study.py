@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -45,8 +44,7 @@ def locality(
 
     Example: `lbopt study locality band clusters --seeds 2 --rates 60 --seconds 60 --out my-locality`
     """
-    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
-    from lbopt.report.folder import check_target
+    from lbopt.cli.carry_out import carry_out
     from lbopt.report.locality_folder import FORMAT, write_locality_folder
     from lbopt.report.locality_tables import locality_tables
     from lbopt.studies.locality import WORKLOADS, LocalityConfig, run_locality
@@ -62,19 +60,11 @@ def locality(
         seeds=seeds,
         seed=seed,
     )
-    folder = Path(out) if out else None
-    if folder is not None:
-        check_target(folder, FORMAT)
-    with ProgressBar() as bar:
-        outcome = run_locality(config, bar, store=store, engine=engine, collect_only=collect_only)
-    found = bool(outcome.answers)
-    if folder is not None and found:  # before anything is printed: a closed pipe must not cost the study
-        write_locality_folder(outcome, folder, command_line())
-    for table in locality_tables(outcome):
-        print_table(table)
-    for note in outcome.notes:
-        remark(f"note: {note}")
-    if folder is not None and found:
-        say(f"tables and pictures: {folder}")
-    if outcome.interrupted:
-        raise typer.Exit(130)
+    carry_out(
+        lambda bar: run_locality(config, bar, store=store, engine=engine, collect_only=collect_only),
+        out=out,
+        format=FORMAT,
+        write=write_locality_folder,
+        tables=locality_tables,
+        anything=lambda outcome: outcome.answers,
+    )

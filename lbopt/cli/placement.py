@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -49,8 +48,7 @@ def placement(
 
     Example: `lbopt study placement -R 8 -R 16 --worlds 2 --out my-placements`
     """
-    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
-    from lbopt.report.folder import check_target
+    from lbopt.cli.carry_out import carry_out
     from lbopt.report.placement_folder import FORMAT, write_placement_folder
     from lbopt.report.placement_tables import placement_tables
     from lbopt.studies.placement import PlacementConfig, run_placement
@@ -71,18 +69,12 @@ def placement(
         time_limit=time_limit,
         seed=seed,
     )
-    folder = Path(out) if out else None
-    if folder is not None:
-        check_target(folder, FORMAT)
-    with ProgressBar() as bar:
-        outcome = run_placement(config, bar, store=store, engine=engine, collect_only=collect_only)
-    if folder is not None and outcome.layers:  # before anything is printed: a closed pipe must not cost the study
-        write_placement_folder(outcome, folder, command_line())
-    for table in placement_tables(outcome):
-        print_table(table)
-    for note in outcome.notes:
-        remark(f"note: {note}")
-    if folder is not None and outcome.layers:
-        say(f"tables and picture: {folder}")
-    if outcome.interrupted:
-        raise typer.Exit(130)
+    carry_out(
+        lambda bar: run_placement(config, bar, store=store, engine=engine, collect_only=collect_only),
+        out=out,
+        format=FORMAT,
+        write=write_placement_folder,
+        tables=placement_tables,
+        anything=lambda outcome: outcome.layers,
+        written="tables and picture",
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -42,8 +41,7 @@ def reproduction(
 
     Example: `lbopt study reproduction dilution scaling -n 2000 --seeds 2 --out my-reproduction`
     """
-    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
-    from lbopt.report.folder import check_target
+    from lbopt.cli.carry_out import carry_out
     from lbopt.report.reproduction_folder import FORMAT, write_reproduction_folder
     from lbopt.report.reproduction_tables import reproduction_tables
     from lbopt.studies.reproduction import ReproductionConfig, run_reproduction
@@ -57,18 +55,12 @@ def reproduction(
         seeds=seeds,
         seed=seed,
     )
-    folder = Path(out) if out else None
-    if folder is not None:
-        check_target(folder, FORMAT)
-    with ProgressBar() as bar:
-        outcome = run_reproduction(config, bar, store=store, engine=engine, collect_only=collect_only)
-    if folder is not None and outcome.rows:  # before anything is printed: a closed pipe must not cost the study
-        write_reproduction_folder(outcome, folder, command_line())
-    for table in reproduction_tables(outcome):
-        print_table(table)
-    for note in outcome.notes:
-        remark(f"note: {note}")
-    if folder is not None and outcome.rows:
-        say(f"table: {folder}")
-    if outcome.interrupted:
-        raise typer.Exit(130)
+    carry_out(
+        lambda bar: run_reproduction(config, bar, store=store, engine=engine, collect_only=collect_only),
+        out=out,
+        format=FORMAT,
+        write=write_reproduction_folder,
+        tables=reproduction_tables,
+        anything=lambda outcome: outcome.rows,
+        written="table",
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -45,8 +44,7 @@ def scaling(
 
     Example: `lbopt study scaling -G 2 -G 8 -B 16 -B 64 --policy fcfs --policy bf-io-replete --out my-scaling`
     """
-    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
-    from lbopt.report.folder import check_target
+    from lbopt.cli.carry_out import carry_out
     from lbopt.report.scaling_folder import FORMAT, write_scaling_folder
     from lbopt.report.scaling_tables import scaling_tables
     from lbopt.studies.scaling import ScalingConfig, run_scaling
@@ -64,18 +62,11 @@ def scaling(
         time_limit=time_limit,
         seed=seed,
     )
-    folder = Path(out) if out else None
-    if folder is not None:
-        check_target(folder, FORMAT)
-    with ProgressBar() as bar:
-        outcome = run_scaling(config, bar, store=store, engine=engine, collect_only=collect_only)
-    if folder is not None and outcome.cells:  # before anything is printed: a closed pipe must not cost the study
-        write_scaling_folder(outcome, folder, command_line())
-    for table in scaling_tables(outcome):
-        print_table(table)
-    for note in outcome.notes:
-        remark(f"note: {note}")
-    if folder is not None and outcome.cells:
-        say(f"tables and pictures: {folder}")
-    if outcome.interrupted:
-        raise typer.Exit(130)
+    carry_out(
+        lambda bar: run_scaling(config, bar, store=store, engine=engine, collect_only=collect_only),
+        out=out,
+        format=FORMAT,
+        write=write_scaling_folder,
+        tables=scaling_tables,
+        anything=lambda outcome: outcome.cells,
+    )
