@@ -20,7 +20,7 @@ from lbopt.prefill.run import PrefillRun
 from lbopt.prefill.setting import ENGINES, PrefillSetting
 
 ROWS_PER_CHUNK = 65_536
-_PASS_COLUMNS = ("instance", "start", "end", "tokens", "fullest", "longest", "requests")
+_COUNTS = ("instance", "tokens", "fullest", "longest", "requests")  # the columns of `tables.Passes.counts`
 
 
 def simulate_prefill(
@@ -82,26 +82,30 @@ class Simulation:
         """Return what happened."""
         state = self.state
         passes = {name: np.concatenate([chunk[name] for chunk in self._chunks]) for name in self._chunks[0]}
-        served = state.last_pass >= 0
+        record = dict(enumerate(state.records.T.copy()))
+        served = record[tables.LAST_PASS] >= 0
         finished = np.full(len(self._requests), np.nan)
-        finished[served] = passes["end"][state.last_pass[served]]
+        finished[served] = passes["end"][record[tables.LAST_PASS][served]]
         columns = {
             "arrival": self._requests.arrival,
-            "dispatched": state.dispatched,
-            "began": state.began,
+            "dispatched": state.times[:, tables.DISPATCHED].copy(),
+            "began": state.times[:, tables.BEGAN].copy(),
             "finished": finished,
-            "instance": state.instance,
-            "unit": state.unit,
-            "passes": state.passes,
-            "deferred": state.deferred,
+            "instance": record[tables.INSTANCE],
+            "unit": record[tables.UNIT],
+            "passes": record[tables.SERVED_BY],
+            "deferred": record[tables.DEFERRED],
         }
         return PrefillRun(self._requests, self._setting, self._seed, columns, passes, seconds)
 
     def _keep_rows(self) -> None:
         counters = self.state.counters
         used = int(counters[tables.ROW])
-        names = (*_PASS_COLUMNS, *(["of_unit"] if self._keep_units else []))
-        self._chunks.append({name: getattr(self._rows, name)[:used].copy() for name in names})
+        chunk = {name: self._rows.counts[:used, column].copy() for column, name in enumerate(_COUNTS)}
+        chunk["start"], chunk["end"] = self._rows.times[:used].T.copy()
+        if self._keep_units:
+            chunk["of_unit"] = self._rows.of_unit[:used].copy()
+        self._chunks.append(chunk)
         counters[tables.PASSES] += used
         counters[tables.ROW] = 0
 
@@ -148,41 +152,32 @@ def _fresh_state(n: int, setting: PrefillSetting, seed: int) -> tables.State:
     counters[tables.HEALTHY] = N
     mean_pass = setting.pass_time.base if policy.default_pass is None else policy.default_pass
     clock[tables.NEXT_END] = phases[0]
-    clock[tables.TIMER] = np.inf
+    clock[[tables.NEXT_REACH, tables.TIMER]] = np.inf
+    clock[tables.NEXT_CHANGE] = setting.topology[0][0] if setting.topology else np.inf
     clock[tables.LAST_DISPATCH] = -np.inf
     clock[tables.MEAN_PASS] = mean_pass
     clock[tables.INTERVAL] = (mean_pass + setting.latency) / N if policy.interval is None else policy.interval
     pooled = n if not policy.immediate else 0
+    records, queues, instances = ints(n, tables.NUM_FIELDS), ints(N * D, 3), ints(N, tables.NUM_COLUMNS)
+    for column in (tables.INSTANCE, tables.UNIT, tables.FOLLOWING, tables.LAST_PASS):
+        records[:, column] = -1
+    queues[:, (tables.FIRST, tables.LAST)] = -1
+    instances[:, tables.RUNNING] = -1
+    clocks = np.zeros((N, 3))
+    clocks[:, tables.ENDS] = phases
     return tables.State(
-        instance=ints(n, fill=-1),
-        unit=ints(n, fill=-1),
-        dispatched=np.full(n, np.nan),
-        began=np.full(n, np.nan),
-        last_pass=ints(n, fill=-1),
-        passes=ints(n),
-        left=ints(n),
-        deferred=ints(n),
-        following=ints(n, fill=-1),
+        records=records,
+        times=np.full((n, 2), np.nan),
         waiting=ints(pooled),
         on_the_way=ints(n if setting.latency > 0 else 0),
-        first=ints(N * D, fill=-1),
-        last=ints(N * D, fill=-1),
+        queues=queues,
         backlog=ints(N, D),
-        in_pass=ints(N * D),
-        ends=phases.copy(),
-        began_pass=np.zeros(N),
-        free_since=np.zeros(N),
-        running=ints(N, fill=-1),
-        completes=ints(N),
-        outstanding=ints(N),
-        coming=ints(N),
-        on_device=ints(N),
-        turn=ints(N),
+        instances=instances,
+        clocks=clocks,
         touched=ints(N),
-        is_touched=ints(N),
-        batch=ints(max(1, pooled)),
-        key=ints(max(1, pooled)),
-        chosen=ints(max(1, pooled)),
+        batch=ints(pooled),
+        key=ints(pooled),
+        chosen=ints(pooled),
         window=np.zeros(policy.window),
         counters=counters,
         clock=clock,
@@ -191,13 +186,4 @@ def _fresh_state(n: int, setting: PrefillSetting, seed: int) -> tables.State:
 
 def _fresh_rows(count: int, D: int, keep_units: bool) -> tables.Passes:
     of_unit = np.zeros((count if keep_units else 0, D), dtype=np.int64)
-    return tables.Passes(
-        instance=np.zeros(count, dtype=np.int64),
-        start=np.zeros(count),
-        end=np.zeros(count),
-        tokens=np.zeros(count, dtype=np.int64),
-        fullest=np.zeros(count, dtype=np.int64),
-        longest=np.zeros(count, dtype=np.int64),
-        requests=np.zeros(count, dtype=np.int64),
-        of_unit=of_unit,
-    )
+    return tables.Passes(np.zeros((count, 2)), np.zeros((count, tables.NUM_COUNTS), dtype=np.int64), of_unit)

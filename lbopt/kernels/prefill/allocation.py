@@ -9,23 +9,23 @@ import numpy as np
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.codes import IN_TURN, LONGEST_FIRST
-from lbopt.kernels.prefill.tables import Requests
 
 
 @kernel
-def cost(requests: Requests, i: int, g: int, d: int) -> int:
+def cost(length: Ints, hits: Ints, i: int, g: int, d: int) -> int:
     """Return the tokens that request i costs on unit d of instance g."""
-    if requests.hits.size == 0:
-        return requests.length[i]
-    return requests.length[i] - requests.hits[i, g, d]
+    return length[i] if hits.size == 0 else length[i] - hits[i, g, d]
 
 
 @kernel
-def least_cost(requests: Requests, i: int, g: int) -> int:
+def least_cost(length: Ints, hits: Ints, i: int, g: int) -> int:
     """Return the tokens that request i costs where most of it is cached, on instance g."""
-    if requests.hits.size == 0:
-        return requests.length[i]
-    return requests.length[i] - requests.hits[i, g].max()
+    if hits.size == 0:
+        return length[i]
+    most = 0
+    for d in range(hits.shape[2]):
+        most = max(most, hits[i, g, d])
+    return length[i] - most
 
 
 @kernel
@@ -35,17 +35,21 @@ def defers(code: int) -> bool:
 
 
 @kernel
-def allocate(code: int, requests: Requests, batch: Ints, g: int, load: Ints, turn: Ints, key: Ints, unit: Ints) -> None:
+def allocate(
+    code: int, length: Ints, hits: Ints, batch: Ints, g: int, turn: int, load: Ints, key: Ints, unit: Ints
+) -> None:
     """Write the unit of each position of `batch` into `unit`, and what it costs there into `load`.
 
     Parameters
     ----------
+    length, hits
+        int64 (n,), (n, N, D): see `tables.Requests`.
     batch
         int64 (m,): request numbers, the oldest first.
+    turn
+        How many requests IN_TURN has placed on instance g.
     load
         int64 (D,): tokens that each unit of instance g has to compute; changed in place.
-    turn
-        int64 (N,): how many requests IN_TURN has placed on each instance; changed in place.
     key
         int64 (>= m,): scratch.
     unit
@@ -54,23 +58,23 @@ def allocate(code: int, requests: Requests, batch: Ints, g: int, load: Ints, tur
     m = batch.size
     if code == LONGEST_FIRST and m > 1:
         for k in range(m):
-            key[k] = -requests.length[batch[k]]
+            key[k] = -length[batch[k]]
         for k in np.argsort(key[:m], kind="mergesort"):  # equal lengths: the oldest first
-            unit[k] = _place(code, requests, batch[k], g, load, turn)
+            unit[k] = place(code, turn, load)
+            load[unit[k]] += cost(length, hits, batch[k], g, unit[k])
     else:
         for k in range(m):
-            unit[k] = _place(code, requests, batch[k], g, load, turn)
+            unit[k] = place(code, turn + k, load)
+            load[unit[k]] += cost(length, hits, batch[k], g, unit[k])
 
 
 @kernel
-def _place(code: int, requests: Requests, i: int, g: int, load: Ints, turn: Ints) -> int:
-    d = 0
+def place(code: int, turn: int, load: Ints) -> int:
+    """Return the unit of one request; ties go to the lowest number."""
     if code == IN_TURN:
-        d = turn[g] % load.size
-        turn[g] += 1
-    else:
-        for other in range(1, load.size):
-            if load[other] < load[d]:
-                d = other
-    load[d] += cost(requests, i, g, d)
+        return turn % load.size
+    d = 0
+    for other in range(1, load.size):
+        if load[other] < load[d]:
+            d = other
     return d

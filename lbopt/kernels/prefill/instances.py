@@ -9,16 +9,42 @@ goes on first in the next pass. All units wait for the fullest:
 
 import numpy as np
 
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.codes import BACK_TO_BACK
 from lbopt.kernels.prefill.tables import (
+    BEGAN,
+    COMPLETES,
+    COMPUTES,
+    ENDS,
+    FIRST,
+    FOLLOWING,
+    FREE_SINCE,
+    FULLEST,
     IDLE,
+    IN_PASS,
+    INSTANCE,
+    IS_TOUCHED,
+    LAST,
+    LAST_PASS,
+    LEFT,
+    LONGEST,
     NEXT_END,
     NOT_BEGUN,
+    OF_INSTANCE,
+    ON_DEVICE,
+    OUTSTANDING,
+    PASS_REQUESTS,
+    PASS_TOKENS,
     PASSES,
     ROW,
+    RUNNING,
+    SERVED_BY,
+    STARTED,
+    TOKENS,
     TOUCHED,
     UNFINISHED,
+    UNIT,
     Passes,
     Setting,
     State,
@@ -26,98 +52,104 @@ from lbopt.kernels.prefill.tables import (
 
 
 @kernel
-def touch(g: int, state: State) -> None:
+def touch(g: int, instances: Ints, touched: Ints, counters: Ints) -> None:
     """Note that instance g may start a pass at the end of this moment."""
-    if state.is_touched[g] == 0:
-        state.is_touched[g] = 1
-        state.touched[state.counters[TOUCHED]] = g
-        state.counters[TOUCHED] += 1
+    if instances[g, IS_TOUCHED] == 0:
+        instances[g, IS_TOUCHED] = 1
+        touched[counters[TOUCHED]] = g
+        counters[TOUCHED] += 1
 
 
 @kernel
-def reach(i: int, state: State) -> None:
+def join_queue(i: int, D: int, records: Ints, queues: Ints, instances: Ints) -> None:
     """Let request i join the queue of its unit."""
-    g = state.instance[i]
-    u = g * state.backlog.shape[1] + state.unit[i]
-    if state.first[u] < 0:
-        state.first[u] = i
+    g = records[i, INSTANCE]
+    u = g * D + records[i, UNIT]
+    if queues[u, FIRST] < 0:
+        queues[u, FIRST] = i
     else:
-        state.following[state.last[u]] = i
-    state.last[u] = i
-    state.on_device[g] += 1
-    touch(g, state)
+        records[queues[u, LAST], FOLLOWING] = i
+    queues[u, LAST] = i
+    instances[g, ON_DEVICE] += 1
 
 
 @kernel
 def start_pass(g: int, now: float, setting: Setting, state: State, passes: Passes) -> None:
     """Start a pass on instance g if it is free and somebody is there, or its engine does not ask for that."""
-    if state.ends[g] < np.inf or (setting.engine != BACK_TO_BACK and state.on_device[g] == 0):
+    clocks, instances = state.clocks, state.instances
+    if clocks[g, ENDS] < np.inf or (instances[g, ON_DEVICE] == 0 and setting.engine != BACK_TO_BACK):
         return
-    counters = state.counters
-    D = state.backlog.shape[1]
+    counters, clock, records, times, queues = state.counters, state.clock, state.records, state.times, state.queues
+    counts, pass_times, of_unit = passes.counts, passes.times, passes.of_unit
+    chunk, capacity = setting.chunk, setting.capacity
+    D = queues.shape[0] // clocks.shape[0]
     row = counters[ROW]
     number = counters[PASSES] + row
-    total = fullest = longest = served = completes = 0
+    total = fullest = longest = served = completes = began = 0
     for d in range(D):
         u = g * D + d
-        i = state.first[u]
+        i = queues[u, FIRST]
         taken = count = 0
-        while i >= 0 and taken < setting.chunk and count < setting.capacity:
-            part = min(state.left[i], setting.chunk - taken)
-            if state.passes[i] == 0:
-                state.began[i] = now
-                counters[NOT_BEGUN] -= 1
-            state.passes[i] += 1
-            state.left[i] -= part
+        while i >= 0 and taken < chunk and count < capacity:
+            part = min(records[i, LEFT], chunk - taken)
+            if records[i, SERVED_BY] == 0:
+                times[i, BEGAN] = now
+                began += 1
+            records[i, SERVED_BY] += 1
+            records[i, LEFT] -= part
             taken += part
             count += 1
             longest = max(longest, part)
-            if state.left[i] > 0:
+            if records[i, LEFT] > 0:
                 break
-            state.last_pass[i] = number
+            records[i, LAST_PASS] = number
             completes += 1
-            i = state.following[i]
-        state.first[u] = i
-        state.in_pass[u] = taken
-        if passes.of_unit.size > 0:
-            passes.of_unit[row, d] = taken
+            i = records[i, FOLLOWING]
+        queues[u, FIRST] = i
+        queues[u, IN_PASS] = taken
+        if of_unit.size > 0:
+            of_unit[row, d] = taken
         total += taken
         fullest = max(fullest, taken)
         served += count
     end = now + (setting.base + setting.per_token * fullest + setting.per_longest * longest)
-    state.on_device[g] -= completes
-    state.completes[g] = completes
-    state.running[g] = number
-    state.began_pass[g] = now
-    state.ends[g] = end
-    state.clock[NEXT_END] = min(state.clock[NEXT_END], end)
+    instances[g, ON_DEVICE] -= completes
+    instances[g, COMPLETES] = completes
+    instances[g, COMPUTES] = total
+    instances[g, RUNNING] = number
+    clocks[g, STARTED] = now
+    clocks[g, ENDS] = end
+    clock[NEXT_END] = min(clock[NEXT_END], end)
     counters[IDLE] -= 1
-    passes.instance[row] = g
-    passes.start[row] = now
-    passes.end[row] = end
-    passes.tokens[row] = total
-    passes.fullest[row] = fullest
-    passes.longest[row] = longest
-    passes.requests[row] = served
+    counters[NOT_BEGUN] -= began
+    counts[row, OF_INSTANCE] = g
+    counts[row, PASS_TOKENS] = total
+    counts[row, FULLEST] = fullest
+    counts[row, LONGEST] = longest
+    counts[row, PASS_REQUESTS] = served
+    pass_times[row, 0] = now
+    pass_times[row, 1] = end
     counters[ROW] = row + 1
 
 
 @kernel
 def end_pass(g: int, now: float, state: State) -> float:
     """End the pass of instance g; returns how long it took, negative if it was none (busy with nobody at first)."""
+    clocks, instances, counters = state.clocks, state.instances, state.counters
     seconds = -1.0
-    if state.running[g] >= 0:
-        seconds = now - state.began_pass[g]
-        for d in range(state.backlog.shape[1]):
-            u = g * state.backlog.shape[1] + d
-            state.backlog[g, d] -= state.in_pass[u]
-            state.in_pass[u] = 0
-        state.outstanding[g] -= state.completes[g]
-        state.counters[UNFINISHED] -= state.completes[g]
-        state.completes[g] = 0
-    state.running[g] = -1
-    state.ends[g] = np.inf
-    state.free_since[g] = now
-    state.counters[IDLE] += 1
-    touch(g, state)
+    if instances[g, RUNNING] >= 0:
+        backlog, queues = state.backlog, state.queues
+        seconds = now - clocks[g, STARTED]
+        D = backlog.shape[1]
+        for d in range(D):
+            backlog[g, d] -= queues[g * D + d, IN_PASS]
+            queues[g * D + d, IN_PASS] = 0
+        instances[g, TOKENS] -= instances[g, COMPUTES]
+        instances[g, OUTSTANDING] -= instances[g, COMPLETES]
+        counters[UNFINISHED] -= instances[g, COMPLETES]
+    instances[g, RUNNING] = -1
+    clocks[g, ENDS] = np.inf
+    clocks[g, FREE_SINCE] = now
+    counters[IDLE] += 1
+    touch(g, instances, state.touched, counters)
     return seconds

@@ -6,6 +6,7 @@ mean is what the setting says. A new interval counts at once under spacing, and 
 
 import numpy as np
 
+from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.tables import (
     HEALTHY,
@@ -22,48 +23,46 @@ from lbopt.kernels.prefill.tables import (
 @kernel
 def measure_pass(seconds: float, now: float, setting: Setting, state: State) -> None:
     """Take a pass time into the window, and set the interval anew."""
-    W = state.window.size
-    if W == 0:
-        return
-    state.window[state.counters[MEASURED] % W] = seconds
-    state.counters[MEASURED] += 1
-    held = min(W, state.counters[MEASURED])
+    window, counters = state.window, state.counters
+    window[counters[MEASURED] % window.size] = seconds
+    counters[MEASURED] += 1
+    held = min(window.size, counters[MEASURED])
     total = 0.0
     for k in range(held):
-        total += state.window[k]
+        total += window[k]
     state.clock[MEAN_PASS] = total / held
-    recompute(now, setting, state)
+    recompute(now, setting, counters, state.clock)
 
 
 @kernel
-def recompute(now: float, setting: Setting, state: State) -> None:
+def recompute(now: float, setting: Setting, counters: Ints, clock: Floats) -> None:
     """Set the interval from mean pass and healthy instances; without any of these it stays as it is."""
-    healthy = state.counters[HEALTHY]
+    healthy = counters[HEALTHY]
     if setting.fixed_interval >= 0 or healthy == 0:
         return
-    interval = (state.clock[MEAN_PASS] + setting.latency) / healthy
-    if interval != state.clock[INTERVAL]:
-        pass_ticks(now, state)
-        state.clock[TICK_ANCHOR] = next_tick(state)
-        state.counters[TICK_INDEX] = 0
-        state.clock[INTERVAL] = interval
+    interval = (clock[MEAN_PASS] + setting.latency) / healthy
+    if interval != clock[INTERVAL]:
+        pass_ticks(now, counters, clock)
+        clock[TICK_ANCHOR] = next_tick(counters, clock)
+        counters[TICK_INDEX] = 0
+        clock[INTERVAL] = interval
 
 
 @kernel
-def next_tick(state: State) -> float:
+def next_tick(counters: Ints, clock: Floats) -> float:
     """Return the time of the first tick that has not passed."""
-    return state.clock[TICK_ANCHOR] + state.counters[TICK_INDEX] * state.clock[INTERVAL]
+    return clock[TICK_ANCHOR] + counters[TICK_INDEX] * clock[INTERVAL]
 
 
 @kernel
-def pass_ticks(now: float, state: State) -> None:
+def pass_ticks(now: float, counters: Ints, clock: Floats) -> None:
     """Let all ticks before `now` pass."""
-    if next_tick(state) >= now:
+    if next_tick(counters, clock) >= now:
         return
-    interval = state.clock[INTERVAL]
-    k = int(np.ceil((now - state.clock[TICK_ANCHOR]) / interval))
-    while state.clock[TICK_ANCHOR] + k * interval < now:  # rounding may put the quotient one off, either way
+    anchor, interval = clock[TICK_ANCHOR], clock[INTERVAL]
+    k = int(np.ceil((now - anchor) / interval))
+    while anchor + k * interval < now:  # rounding may put the quotient one off, either way
         k += 1
-    while state.clock[TICK_ANCHOR] + (k - 1) * interval >= now:
+    while anchor + (k - 1) * interval >= now:
         k -= 1
-    state.counters[TICK_INDEX] = k
+    counters[TICK_INDEX] = k

@@ -8,17 +8,22 @@ very time of a start is in that pass, and an instance whose pass ends can be top
 import numpy as np
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.prefill.codes import LAST_IMMEDIATE
-from lbopt.kernels.prefill.instances import end_pass, reach, start_pass
+from lbopt.kernels.prefill.codes import LAST_IMMEDIATE, TICK
+from lbopt.kernels.prefill.instances import end_pass, start_pass
 from lbopt.kernels.prefill.interval import measure_pass, recompute
-from lbopt.kernels.prefill.scheduler import choose_instance, dispatch, hand_over
+from lbopt.kernels.prefill.scheduler import bind, deliver, dispatch
 from lbopt.kernels.prefill.tables import (
     CHANGE,
     COMING,
+    ENDS,
     FINISHED,
     HEALTHY,
+    IDLE,
+    IS_TOUCHED,
     MOMENTS_LEFT,
+    NEXT_CHANGE,
     NEXT_END,
+    NEXT_REACH,
     NOT_BEGUN,
     NOW,
     PAUSED,
@@ -31,8 +36,6 @@ from lbopt.kernels.prefill.tables import (
     TIMER,
     TOUCHED,
     UNFINISHED,
-    WAY_HEAD,
-    WAY_TAIL,
     Passes,
     Requests,
     Setting,
@@ -46,93 +49,77 @@ def run(requests: Requests, setting: Setting, state: State, passes: Passes) -> i
 
     Called again it goes on where it was; the caller empties the rows (ROW, PASSES) in between.
     """
-    counters = state.counters
-    clock = state.clock
-    N = state.ends.size
-    immediate = setting.policy <= LAST_IMMEDIATE
+    counters, clock, instances, touched = state.counters, state.clock, state.instances, state.touched
+    arrival, waiting, queue_limit = requests.arrival, state.waiting, setting.queue_limit
+    N, n, rows = instances.shape[0], arrival.size, passes.times.shape[0]
+    latency, by_tick, immediate = setting.latency, setting.policy == TICK, setting.policy <= LAST_IMMEDIATE
     while counters[UNFINISHED] > 0:
-        if counters[ROW] + N > passes.start.size:
+        if counters[ROW] + N > rows:
             return ROWS_FULL
         if counters[MOMENTS_LEFT] == 0:
             return PAUSED
         counters[MOMENTS_LEFT] -= 1
-        now = _next_moment(requests, setting, state)
+        now = min(min(clock[NEXT_END], clock[NEXT_REACH]), min(clock[NEXT_CHANGE], clock[TIMER]))
+        if counters[COMING] < n:
+            now = min(now, arrival[counters[COMING]])
         if now == np.inf:
             return STUCK
         clock[NOW] = now
         counters[TOUCHED] = 0
         if clock[NEXT_END] <= now:
             _end_passes(now, setting, state)
-        while counters[CHANGE] < setting.change_at.size and setting.change_at[counters[CHANGE]] <= now:
-            counters[HEALTHY] = setting.change_to[counters[CHANGE]]
-            counters[CHANGE] += 1
-            recompute(now, setting, state)
-        while counters[WAY_HEAD] < counters[WAY_TAIL] and _reaches(setting, state) <= now:
-            i = state.on_the_way[counters[WAY_HEAD]]
-            counters[WAY_HEAD] += 1
-            state.coming[state.instance[i]] -= 1
-            reach(i, state)
-        arrived = _take_arrivals(now, immediate, requests, setting, state)
+        if clock[NEXT_CHANGE] <= now:
+            _change_fleet(now, setting, state)
+        if clock[NEXT_REACH] <= now:
+            deliver(now, latency, state)
+        arrived = False
+        while counters[COMING] < n and arrival[counters[COMING]] <= now:
+            i = counters[COMING]
+            counters[COMING] += 1
+            if counters[NOT_BEGUN] >= queue_limit:
+                counters[REFUSED] += 1
+                counters[UNFINISHED] -= 1
+                continue
+            counters[NOT_BEGUN] += 1
+            if immediate:
+                bind(i, now, requests, setting, state)
+            else:
+                waiting[counters[QUEUE_TAIL]] = i
+                counters[QUEUE_TAIL] += 1
+                arrived = True
         if counters[QUEUE_HEAD] < counters[QUEUE_TAIL]:
-            dispatch(now, arrived, requests, setting, state)
+            if counters[IDLE] > 0 or by_tick:
+                dispatch(now, arrived, requests, setting, state)
+            else:
+                clock[TIMER] = np.inf  # the next end of a pass brings the next look
         for k in range(counters[TOUCHED]):
-            g = state.touched[k]
-            state.is_touched[g] = 0
-            start_pass(g, now, setting, state, passes)
+            instances[touched[k], IS_TOUCHED] = 0
+            start_pass(touched[k], now, setting, state, passes)
     return FINISHED
-
-
-@kernel
-def _reaches(setting: Setting, state: State) -> float:
-    """Return when the request that is on the way for the longest time reaches its instance."""
-    return state.dispatched[state.on_the_way[state.counters[WAY_HEAD]]] + setting.latency
-
-
-@kernel
-def _next_moment(requests: Requests, setting: Setting, state: State) -> float:
-    counters = state.counters
-    now = min(state.clock[NEXT_END], state.clock[TIMER])
-    if counters[COMING] < requests.arrival.size:
-        now = min(now, requests.arrival[counters[COMING]])
-    if counters[WAY_HEAD] < counters[WAY_TAIL]:
-        now = min(now, _reaches(setting, state))
-    if counters[CHANGE] < setting.change_at.size:
-        now = min(now, setting.change_at[counters[CHANGE]])
-    return now
 
 
 @kernel
 def _end_passes(now: float, setting: Setting, state: State) -> None:
     """End all passes that end now, in the order of the instances."""
+    clocks = state.clocks
+    measured = state.window.size > 0
     nearest = np.inf
-    for g in range(state.ends.size):
-        if state.ends[g] <= now:
+    for g in range(clocks.shape[0]):
+        if clocks[g, ENDS] <= now:
             seconds = end_pass(g, now, state)
-            if seconds >= 0:
+            if measured and seconds >= 0:
                 measure_pass(seconds, now, setting, state)
         else:
-            nearest = min(nearest, state.ends[g])
+            nearest = min(nearest, clocks[g, ENDS])
     state.clock[NEXT_END] = nearest
 
 
 @kernel
-def _take_arrivals(now: float, immediate: bool, requests: Requests, setting: Setting, state: State) -> bool:
-    """Bind, refuse or queue all who arrive now; tells whether anybody was queued."""
-    counters = state.counters
-    arrived = False
-    while counters[COMING] < requests.arrival.size and requests.arrival[counters[COMING]] <= now:
-        i = counters[COMING]
-        counters[COMING] += 1
-        if counters[NOT_BEGUN] >= setting.queue_limit:
-            counters[REFUSED] += 1
-            counters[UNFINISHED] -= 1
-            continue
-        counters[NOT_BEGUN] += 1
-        if immediate:
-            state.batch[0] = i
-            hand_over(1, choose_instance(i, requests, setting, state), now, requests, setting, state)
-        else:
-            state.waiting[counters[QUEUE_TAIL]] = i
-            counters[QUEUE_TAIL] += 1
-            arrived = True
-    return arrived
+def _change_fleet(now: float, setting: Setting, state: State) -> None:
+    """Change the number of healthy instances, and the interval with it."""
+    counters, clock, change_at = state.counters, state.clock, setting.change_at
+    while clock[NEXT_CHANGE] <= now:
+        counters[HEALTHY] = setting.change_to[counters[CHANGE]]
+        counters[CHANGE] += 1
+        clock[NEXT_CHANGE] = change_at[counters[CHANGE]] if counters[CHANGE] < change_at.size else np.inf
+        recompute(now, setting, counters, clock)

@@ -14,23 +14,38 @@ to `capacity` per unit, less what it already has (the last one may exceed the ch
 
 import numpy as np
 
+from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.prefill.allocation import allocate, cost, defers, least_cost
+from lbopt.kernels.prefill.allocation import allocate, cost, defers, least_cost, place
 from lbopt.kernels.prefill.codes import JSQ, POOLED, RANDOM, ROUND_ROBIN, TICK
-from lbopt.kernels.prefill.instances import reach
+from lbopt.kernels.prefill.instances import join_queue, touch
 from lbopt.kernels.prefill.interval import next_tick, pass_ticks
 from lbopt.kernels.prefill.tables import (
+    DEFERRED,
+    DISPATCHED,
+    ENDS,
+    FREE_SINCE,
     HEALTHY,
     IDLE,
+    INSTANCE,
     INTERVAL,
     LAST_DISPATCH,
+    LEFT,
+    NEXT_REACH,
+    ON_DEVICE,
+    ON_THE_WAY,
+    OUTSTANDING,
+    PLACED_IN_TURN,
     QUEUE_HEAD,
     QUEUE_TAIL,
     TARGET,
     TICK_INDEX,
     TICKS_WAITING,
     TIMER,
+    TOKENS,
     TURN,
+    UNIT,
+    WAY_HEAD,
     WAY_TAIL,
     Requests,
     Setting,
@@ -39,58 +54,80 @@ from lbopt.kernels.prefill.tables import (
 
 
 @kernel
-def choose_instance(i: int, requests: Requests, setting: Setting, state: State) -> int:
-    """Return the instance of request i under a policy that binds on arrival; ties go to the lowest number."""
-    N = state.ends.size
-    if setting.policy == RANDOM:
-        return int(requests.uniforms[i] * N)
-    if setting.policy == ROUND_ROBIN:
+def bind(i: int, now: float, requests: Requests, setting: Setting, state: State) -> None:
+    """Bind request i, which arrives now, to an instance and a unit of it, and send it there."""
+    instances, backlog, length, hits = state.instances, state.backlog, requests.length, requests.hits
+    policy = setting.policy
+    N = instances.shape[0]
+    if policy == RANDOM:
+        g = int(requests.uniforms[i] * N)
+    elif policy == ROUND_ROBIN:
         g = state.counters[TURN] % N
         state.counters[TURN] += 1
-        return g
-    chosen, least = 0, np.int64(2**62)
-    for g in range(N):
-        here = state.outstanding[g] if setting.policy == JSQ else state.backlog[g].sum()
-        if here < least:
-            chosen, least = g, here
-    return chosen
+    else:
+        column = OUTSTANDING if policy == JSQ else TOKENS
+        g = 0
+        for other in range(1, N):
+            if instances[other, column] < instances[g, column]:
+                g = other
+    d = place(setting.allocation, instances[g, PLACED_IN_TURN], backlog[g])
+    tokens = cost(length, hits, i, g, d)
+    backlog[g, d] += tokens
+    _send(i, g, d, tokens, now, setting.latency, state)
 
 
 @kernel
-def hand_over(batch_size: int, g: int, now: float, requests: Requests, setting: Setting, state: State) -> int:
-    """Allocate the first `batch_size` of `State.batch` to units of instance g and send them; returns how many went."""
-    batch = state.batch[:batch_size]
-    allocate(setting.allocation, requests, batch, g, state.backlog[g], state.turn, state.key, state.chosen)
-    sent = 0
-    for k in range(batch_size):
-        i = batch[k]
-        if state.chosen[k] < 0:
-            state.deferred[i] += 1
-            continue
-        sent += 1
-        state.instance[i] = g
-        state.unit[i] = state.chosen[k]
-        state.left[i] = cost(requests, i, g, state.chosen[k])
-        state.dispatched[i] = now
-        state.outstanding[g] += 1
-        if setting.latency > 0:
-            state.on_the_way[state.counters[WAY_TAIL]] = i
-            state.counters[WAY_TAIL] += 1
-            state.coming[g] += 1
+def _send(i: int, g: int, d: int, tokens: int, now: float, latency: float, state: State) -> None:
+    """Send request i, `tokens` of which are to be computed, to unit d of instance g."""
+    records, instances = state.records, state.instances
+    records[i, INSTANCE] = g
+    records[i, UNIT] = d
+    records[i, LEFT] = tokens
+    state.times[i, DISPATCHED] = now
+    instances[g, OUTSTANDING] += 1
+    instances[g, TOKENS] += tokens
+    instances[g, PLACED_IN_TURN] += 1
+    counters = state.counters
+    if latency > 0:
+        if counters[WAY_HEAD] == counters[WAY_TAIL]:
+            state.clock[NEXT_REACH] = now + latency
+        state.on_the_way[counters[WAY_TAIL]] = i
+        counters[WAY_TAIL] += 1
+        instances[g, ON_THE_WAY] += 1
+    else:
+        join_queue(i, state.backlog.shape[1], records, state.queues, instances)
+        touch(g, instances, state.touched, counters)
+
+
+@kernel
+def deliver(now: float, latency: float, state: State) -> None:
+    """Let all requests that reach their instance now join the queues of their units."""
+    counters, clock, records, instances = state.counters, state.clock, state.records, state.instances
+    times, on_the_way, queues, touched = state.times, state.on_the_way, state.queues, state.touched
+    while clock[NEXT_REACH] <= now:
+        i = on_the_way[counters[WAY_HEAD]]
+        counters[WAY_HEAD] += 1
+        instances[records[i, INSTANCE], ON_THE_WAY] -= 1
+        join_queue(i, state.backlog.shape[1], records, queues, instances)
+        touch(records[i, INSTANCE], instances, touched, counters)
+        if counters[WAY_HEAD] < counters[WAY_TAIL]:
+            clock[NEXT_REACH] = times[on_the_way[counters[WAY_HEAD]], DISPATCHED] + latency
         else:
-            reach(i, state)
-    return sent
+            clock[NEXT_REACH] = np.inf
 
 
 @kernel
 def dispatch(now: float, arrived: bool, requests: Requests, setting: Setting, state: State) -> None:
     """Hand batches to instances as long as the policy allows it, and set the timer for the next look."""
-    counters = state.counters
-    clock = state.clock
+    counters, clock = state.counters, state.clock
+    pooled = setting.policy == POOLED
     bypass = setting.idle_bypass and arrived
     while counters[QUEUE_HEAD] < counters[QUEUE_TAIL]:
         clock[TIMER] = np.inf
-        g = _next_instance(now, bypass, setting, state)
+        if pooled:
+            g = _free_longest(counters, state.clocks, state.instances)
+        else:
+            g = _next_of_ring(now, bypass, setting.policy == TICK, counters, clock, state.clocks, state.instances)
         bypass = False
         if g < 0:
             return
@@ -98,26 +135,24 @@ def dispatch(now: float, arrived: bool, requests: Requests, setting: Setting, st
         counters[TICKS_WAITING] = 0
         counters[TARGET] = g + 1
         if _send_batch(g, now, requests, setting, state) == 0:
-            if setting.policy != POOLED:
+            if not pooled:
                 clock[TIMER] = now + clock[INTERVAL]
             return
     clock[TIMER] = np.inf
 
 
 @kernel
-def _next_instance(now: float, bypass: bool, setting: Setting, state: State) -> int:
-    """Return the instance that gets the next batch now, or -1; sets the timer."""
-    counters = state.counters
-    clock = state.clock
-    if setting.policy == POOLED:
-        return _free_longest(state)
+def _next_of_ring(
+    now: float, bypass: bool, by_tick: bool, counters: Ints, clock: Floats, clocks: Floats, instances: Ints
+) -> int:
+    """Return the instance that gets the next batch of a staggered policy now, or -1; sets the timer."""
     interval = clock[INTERVAL]
-    if setting.policy == TICK:
-        pass_ticks(now, state)
-        if next_tick(state) == now:
+    if by_tick:
+        pass_ticks(now, counters, clock)
+        if next_tick(counters, clock) == now:
             counters[TICKS_WAITING] += 1
             counters[TICK_INDEX] += 1
-        clock[TIMER] = next_tick(state)
+        clock[TIMER] = next_tick(counters, clock)
         allowed, patience_over = counters[TICKS_WAITING] >= 1, counters[TICKS_WAITING] >= 2
     else:
         due = clock[LAST_DISPATCH] + interval
@@ -129,67 +164,71 @@ def _next_instance(now: float, bypass: bool, setting: Setting, state: State) -> 
     if counters[IDLE] == 0 or counters[HEALTHY] == 0:
         return -1
     if bypass:
-        g = _first_ready(True, state)
+        g = _first_ready(True, counters, clocks, instances)
         if g >= 0:
             return g
     if not allowed:
         return -1
     if patience_over:
-        return _first_ready(False, state)
+        return _first_ready(False, counters, clocks, instances)
     g = counters[TARGET] % counters[HEALTHY]
-    return g if _is_ready(g, state) else -1
+    return g if _is_ready(g, clocks, instances) else -1
 
 
 @kernel
-def _is_ready(g: int, state: State) -> bool:
+def _is_ready(g: int, clocks: Floats, instances: Ints) -> bool:
     """Tell whether a healthy instance is ready."""
-    return state.ends[g] == np.inf and state.coming[g] == 0
+    return clocks[g, ENDS] == np.inf and instances[g, ON_THE_WAY] == 0
 
 
 @kernel
-def _free_longest(state: State) -> int:
+def _free_longest(counters: Ints, clocks: Floats, instances: Ints) -> int:
     """Return the ready instance that became free first; -1 if none is ready."""
     chosen = -1
-    if state.counters[IDLE] > 0:
-        for g in range(state.counters[HEALTHY]):
-            if _is_ready(g, state) and (chosen < 0 or state.free_since[g] < state.free_since[chosen]):
+    if counters[IDLE] > 0:
+        for g in range(counters[HEALTHY]):
+            if _is_ready(g, clocks, instances) and (chosen < 0 or clocks[g, FREE_SINCE] < clocks[chosen, FREE_SINCE]):
                 chosen = g
     return chosen
 
 
 @kernel
-def _first_ready(empty: bool, state: State) -> int:
+def _first_ready(empty: bool, counters: Ints, clocks: Floats, instances: Ints) -> int:
     """Return the first ready instance in ring order, if `empty` one with nothing on it; -1 if there is none."""
-    healthy = state.counters[HEALTHY]
+    healthy = counters[HEALTHY]
     for step in range(healthy):
-        g = (state.counters[TARGET] + step) % healthy
-        if _is_ready(g, state) and not (empty and state.on_device[g] > 0):
+        g = (counters[TARGET] + step) % healthy
+        if _is_ready(g, clocks, instances) and not (empty and instances[g, ON_DEVICE] > 0):
             return g
     return -1
 
 
 @kernel
 def _send_batch(g: int, now: float, requests: Requests, setting: Setting, state: State) -> int:
-    """Take a batch from the queue and hand it over; who is deferred stays in the queue, in order."""
-    counters = state.counters
+    """Take a batch from the queue, allocate and send it; who is deferred stays in the queue, in order."""
+    counters, waiting, batch, chosen = state.counters, state.waiting, state.batch, state.chosen
+    length, hits, instances = requests.length, requests.hits, state.instances
     head, tail = counters[QUEUE_HEAD], counters[QUEUE_TAIL]
     D = state.backlog.shape[1]
-    room = D * setting.chunk - state.backlog[g].sum()
-    places = D * setting.capacity - state.on_device[g]
+    room = D * setting.chunk - instances[g, TOKENS]
+    places = D * setting.capacity - instances[g, ON_DEVICE]
     whole = defers(setting.allocation)
     size = 0
     while head + size < tail and (whole or (room > 0 and size < places)):
-        i = state.waiting[head + size]
-        state.batch[size] = i
-        if not whole:
-            room -= least_cost(requests, i, g)
+        i = waiting[head + size]
+        batch[size] = i
+        room -= least_cost(length, hits, i, g)
         size += 1
-    sent = hand_over(size, g, now, requests, setting, state)
-    if sent < size:
-        place = head + size
-        for k in range(size - 1, -1, -1):
-            if state.chosen[k] < 0:
-                place -= 1
-                state.waiting[place] = state.batch[k]
-    counters[QUEUE_HEAD] = head + sent
-    return sent
+    turn = instances[g, PLACED_IN_TURN]
+    allocate(setting.allocation, length, hits, batch[:size], g, turn, state.backlog[g], state.key, chosen)
+    place_left = head + size
+    for k in range(size - 1, -1, -1):
+        if chosen[k] < 0:
+            state.records[batch[k], DEFERRED] += 1
+            place_left -= 1
+            waiting[place_left] = batch[k]
+    for k in range(size):
+        if chosen[k] >= 0:
+            _send(batch[k], g, chosen[k], cost(length, hits, batch[k], g, chosen[k]), now, setting.latency, state)
+    counters[QUEUE_HEAD] = place_left
+    return place_left - head

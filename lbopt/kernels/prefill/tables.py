@@ -2,6 +2,9 @@
 
 Requests are numbered by arrival, units of all instances one after the other: unit d of instance g is u = g * D + d. -1
 means "none" throughout. Times are seconds; infinity means "never".
+
+To read a field of a group costs some nanoseconds (see `kernels.by_reference`), so there are few arrays with many
+columns, and kernels read a field once.
 """
 
 from typing import NamedTuple
@@ -44,58 +47,75 @@ class Setting(NamedTuple):
 class State(NamedTuple):
     """Everything that changes while the loop runs."""
 
-    # requests, (n,)
-    instance: Ints  # -1: not bound, or refused
-    unit: Ints  # within the instance
-    dispatched: Floats
-    began: Floats  # start of the first pass that serves it
-    last_pass: Ints  # number of the pass with its last chunk
-    passes: Ints  # how many served it
-    left: Ints  # tokens that no pass has taken yet
-    deferred: Ints  # dispatches that left it at the scheduler
-    following: Ints  # next in the queue of its unit
-    waiting: Ints  # queue of the scheduler, request numbers in [QUEUE_HEAD, QUEUE_TAIL)
-    on_the_way: Ints  # request numbers in order of dispatch; [WAY_HEAD, WAY_TAIL) have not reached their instance
-    # units, (N * D,)
-    first: Ints
-    last: Ints
-    backlog: Ints  # (N, D), tokens sent and not computed: on the way, queued, and in the running pass
-    in_pass: Ints  # tokens of the running pass
-    # instances, (N,)
-    ends: Floats  # of the running pass; infinity: none runs
-    began_pass: Floats
-    free_since: Floats
-    running: Ints  # number of the running pass; -1: none, or busy with nobody at the start
-    completes: Ints  # requests that end with it
-    outstanding: Ints  # requests sent and not finished
-    coming: Ints  # of them on the way
-    on_device: Ints  # of them queued at its units
-    turn: Ints  # units that IN_TURN has gone through
-    touched: Ints  # instances to which something happened in this moment, the first TOUCHED of them
-    is_touched: Ints
-    # scratch, (n,)
-    batch: Ints
-    key: Ints
-    chosen: Ints  # unit of each position of the batch
-    # others
-    window: Floats  # (W,), the last pass times that were measured
-    counters: Ints  # (NUM_COUNTERS,)
-    clock: Floats  # (NUM_CLOCKS,)
+    records: Ints  # int64 (n, NUM_FIELDS), of each request
+    times: Floats  # float64 (n, 2), s: DISPATCHED and BEGAN of each request
+    waiting: Ints  # int64 (n,), queue of the scheduler, request numbers in [QUEUE_HEAD, QUEUE_TAIL)
+    on_the_way: Ints  # int64 (n,), in order of dispatch; [WAY_HEAD, WAY_TAIL) have not reached their instance
+    queues: Ints  # int64 (N * D, 3): FIRST and LAST request queued at the unit, tokens IN_PASS
+    backlog: Ints  # int64 (N, D), tokens sent and not computed: on the way, queued, and in the running pass
+    instances: Ints  # int64 (N, NUM_COLUMNS)
+    clocks: Floats  # float64 (N, 3), s: ENDS, STARTED, FREE_SINCE
+    touched: Ints  # int64 (N,), instances to which something happened in this moment, the first TOUCHED of them
+    batch: Ints  # int64 (n,), scratch
+    key: Ints  # int64 (n,), scratch
+    chosen: Ints  # int64 (n,), unit of each position of the batch
+    window: Floats  # float64 (W,), the last pass times that were measured
+    counters: Ints  # int64 (NUM_COUNTERS,)
+    clock: Floats  # float64 (NUM_CLOCKS,)
 
 
 @by_reference
 class Passes(NamedTuple):
     """One row a pass that began."""
 
-    instance: Ints  # int64 (K,)
-    start: Floats  # float64 (K,)
-    end: Floats  # float64 (K,)
-    tokens: Ints  # int64 (K,), computed, all units
-    fullest: Ints  # int64 (K,)
-    longest: Ints  # int64 (K,), longest chunk
-    requests: Ints  # int64 (K,)
-    of_unit: Ints  # int64 (K, D), tokens of each; (0, D) where nobody asks
+    times: Floats  # float64 (K, 2), s: start and end
+    counts: Ints  # int64 (K, NUM_COUNTS)
+    of_unit: Ints  # int64 (K, D), tokens of each unit; (0, D) where nobody asks
 
+
+# columns of State.records
+INSTANCE = 0  # -1: not bound, or refused
+UNIT = 1  # within the instance
+LEFT = 2  # tokens that no pass has taken yet
+FOLLOWING = 3  # next in the queue of its unit
+LAST_PASS = 4  # number of the pass with its last chunk
+SERVED_BY = 5  # how many passes served it
+DEFERRED = 6  # dispatches that left it at the scheduler
+NUM_FIELDS = 7
+
+# columns of State.times
+DISPATCHED = 0
+BEGAN = 1  # start of the first pass that serves it
+
+# columns of State.queues
+FIRST = 0
+LAST = 1
+IN_PASS = 2
+
+# columns of State.instances
+RUNNING = 0  # number of the running pass; -1: none, or busy with nobody at the start
+COMPLETES = 1  # requests that end with it
+COMPUTES = 2  # its tokens
+OUTSTANDING = 3  # requests sent and not finished
+TOKENS = 4  # sent and not computed, the sum of its backlog
+ON_THE_WAY = 5  # requests that have not reached it
+ON_DEVICE = 6  # requests queued at its units
+PLACED_IN_TURN = 7  # requests that IN_TURN has placed
+IS_TOUCHED = 8
+NUM_COLUMNS = 9
+
+# columns of State.clocks
+ENDS = 0  # of the running pass; infinity: none runs
+STARTED = 1
+FREE_SINCE = 2
+
+# columns of Passes.counts
+OF_INSTANCE = 0
+PASS_TOKENS = 1  # computed, all units
+FULLEST = 2  # tokens of the fullest unit
+LONGEST = 3  # longest chunk of a request
+PASS_REQUESTS = 4
+NUM_COUNTS = 5
 
 # places in State.counters
 COMING = 0  # first request that has not arrived
@@ -121,14 +141,16 @@ MOMENTS_LEFT = 19  # the loop comes back when it is 0; negative = never
 NUM_COUNTERS = 20
 
 # places in State.clock
-NOW = 0
-NEXT_END = 1  # least of State.ends
-TIMER = 2  # when the scheduler looks again though nothing else happens
-LAST_DISPATCH = 3
-INTERVAL = 4
-MEAN_PASS = 5  # what Algorithm 1 takes a pass to last
-TICK_ANCHOR = 6
-NUM_CLOCKS = 7
+NEXT_END = 0  # of a pass
+NEXT_REACH = 1  # of an instance, by a request on the way
+NEXT_CHANGE = 2  # of the number of healthy instances
+TIMER = 3  # when the scheduler looks again though nothing else happens
+NOW = 4
+LAST_DISPATCH = 5
+INTERVAL = 6
+MEAN_PASS = 7  # what Algorithm 1 takes a pass to last
+TICK_ANCHOR = 8
+NUM_CLOCKS = 9
 
 # why the loop came back
 FINISHED = 0
