@@ -1,8 +1,9 @@
 """The scheduler: binds a request on arrival, or lets all wait together and hands a batch to an instance that is ready.
 
-An instance is *ready* when it is healthy, runs no pass and nothing is on the way to it. A batch is the longest piece of
-the queue, the oldest first, before each of whose requests the instance has room: tokens up to `chunk` and requests up
-to `capacity` per unit, less what it already has (the last one may exceed the chunk, and is carried over).
+An instance has *room* for tokens up to `chunk` and requests up to `capacity` per unit, less what it already has. It is
+*ready* when it is healthy, runs no pass, nothing is on the way to it, and it has room. A batch is the longest piece of
+the queue, the oldest first, before each of whose requests there is room (the last one may exceed the chunk, and is
+carried over).
 
 * pooled: the ready instance that has been free the longest, at once.
 * spacing: one interval after the last dispatch, the next instance of the ring, when it is ready; after a second
@@ -121,13 +122,16 @@ def dispatch(now: float, arrived: bool, requests: Requests, setting: Setting, st
     """Hand batches to instances as long as the policy allows it, and set the timer for the next look."""
     counters, clock = state.counters, state.clock
     pooled = setting.policy == POOLED
+    D = state.backlog.shape[1]
+    limits = (D * setting.chunk, D * setting.capacity)
     bypass = setting.idle_bypass and arrived
     while counters[QUEUE_HEAD] < counters[QUEUE_TAIL]:
         clock[TIMER] = np.inf
         if pooled:
-            g = _free_longest(counters, state.clocks, state.instances)
+            g = _free_longest(limits, counters, state.clocks, state.instances)
         else:
-            g = _next_of_ring(now, bypass, setting.policy == TICK, counters, clock, state.clocks, state.instances)
+            by_tick = setting.policy == TICK
+            g = _next_of_ring(now, bypass, by_tick, limits, counters, clock, state.clocks, state.instances)
         bypass = False
         if g < 0:
             return
@@ -143,7 +147,14 @@ def dispatch(now: float, arrived: bool, requests: Requests, setting: Setting, st
 
 @kernel
 def _next_of_ring(
-    now: float, bypass: bool, by_tick: bool, counters: Ints, clock: Floats, clocks: Floats, instances: Ints
+    now: float,
+    bypass: bool,
+    by_tick: bool,
+    limits: tuple[int, int],
+    counters: Ints,
+    clock: Floats,
+    clocks: Floats,
+    instances: Ints,
 ) -> int:
     """Return the instance that gets the next batch of a staggered policy now, or -1; sets the timer."""
     interval = clock[INTERVAL]
@@ -164,41 +175,44 @@ def _next_of_ring(
     if counters[IDLE] == 0 or counters[HEALTHY] == 0:
         return -1
     if bypass:
-        g = _first_ready(True, counters, clocks, instances)
+        g = _first_ready(True, limits, counters, clocks, instances)
         if g >= 0:
             return g
     if not allowed:
         return -1
     if patience_over:
-        return _first_ready(False, counters, clocks, instances)
+        return _first_ready(False, limits, counters, clocks, instances)
     g = counters[TARGET] % counters[HEALTHY]
-    return g if _is_ready(g, clocks, instances) else -1
+    return g if _is_ready(g, limits, clocks, instances) else -1
 
 
 @kernel
-def _is_ready(g: int, clocks: Floats, instances: Ints) -> bool:
-    """Tell whether a healthy instance is ready."""
-    return clocks[g, ENDS] == np.inf and instances[g, ON_THE_WAY] == 0
+def _is_ready(g: int, limits: tuple[int, int], clocks: Floats, instances: Ints) -> bool:
+    """Tell whether a healthy instance, which is full with so many tokens or requests, is ready."""
+    free = clocks[g, ENDS] == np.inf and instances[g, ON_THE_WAY] == 0
+    return free and instances[g, TOKENS] < limits[0] and instances[g, ON_DEVICE] < limits[1]
 
 
 @kernel
-def _free_longest(counters: Ints, clocks: Floats, instances: Ints) -> int:
+def _free_longest(limits: tuple[int, int], counters: Ints, clocks: Floats, instances: Ints) -> int:
     """Return the ready instance that became free first; -1 if none is ready."""
     chosen = -1
     if counters[IDLE] > 0:
         for g in range(counters[HEALTHY]):
-            if _is_ready(g, clocks, instances) and (chosen < 0 or clocks[g, FREE_SINCE] < clocks[chosen, FREE_SINCE]):
+            if _is_ready(g, limits, clocks, instances) and (
+                chosen < 0 or clocks[g, FREE_SINCE] < clocks[chosen, FREE_SINCE]
+            ):
                 chosen = g
     return chosen
 
 
 @kernel
-def _first_ready(empty: bool, counters: Ints, clocks: Floats, instances: Ints) -> int:
+def _first_ready(empty: bool, limits: tuple[int, int], counters: Ints, clocks: Floats, instances: Ints) -> int:
     """Return the first ready instance in ring order, if `empty` one with nothing on it; -1 if there is none."""
     healthy = counters[HEALTHY]
     for step in range(healthy):
         g = (counters[TARGET] + step) % healthy
-        if _is_ready(g, clocks, instances) and not (empty and instances[g, ON_DEVICE] > 0):
+        if _is_ready(g, limits, clocks, instances) and not (empty and instances[g, ON_DEVICE] > 0):
             return g
     return -1
 
