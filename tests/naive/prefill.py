@@ -41,6 +41,7 @@ class Instance:
     inside: list[tuple[Request, int]] = field(default_factory=list)
     placed: int = 0
     free_since: float = 0.0
+    answered: bool = True  # a pass has ended since the last batch reached it
 
     def __post_init__(self) -> None:
         self.queues = [[] for _ in range(self.units)]
@@ -164,6 +165,7 @@ class Fleet:
                 r.state, r.finished = "finished", now
         instance.inside = []
         instance.running, instance.free_since = False, now
+        instance.answered |= not any(r.state == "on the way" and r.instance == instance.number for r in self.requests)
         if instance.measured and self.window:
             self.measured = [*self.measured, now - instance.start][-self.window :]
             self.mean_pass = sum(self.measured) / len(self.measured)
@@ -214,13 +216,13 @@ class Fleet:
             r.tokens = r.left = r.cost(instance.number, r.unit)
             r.dispatched = now
             r.state = "on the way"
+        instance.answered = False
         for r in batch:
             if self.latency == 0:
                 self.reach(r)
 
     def ready(self, instance: Instance) -> bool:
-        coming = any(r.state == "on the way" and r.instance == instance.number for r in self.requests)
-        free = instance.number < self.healthy and not instance.running and not coming
+        free = instance.number < self.healthy and not instance.running and instance.answered
         return free and min(self.room(instance)) > 0
 
     def room(self, instance: Instance) -> tuple[float, float]:

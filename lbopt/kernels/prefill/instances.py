@@ -33,6 +33,7 @@ from lbopt.kernels.prefill.tables import (
     NOT_BEGUN,
     OF_INSTANCE,
     ON_DEVICE,
+    ON_THE_WAY,
     OUTSTANDING,
     PASS_REQUESTS,
     PASS_TOKENS,
@@ -45,6 +46,7 @@ from lbopt.kernels.prefill.tables import (
     TOUCHED,
     UNFINISHED,
     UNIT,
+    WAS_SENT,
     Passes,
     Setting,
     State,
@@ -148,6 +150,8 @@ def end_pass(g: int, now: float, state: State) -> float:
         instances[g, OUTSTANDING] -= instances[g, COMPLETES]
         counters[UNFINISHED] -= instances[g, COMPLETES]
     instances[g, RUNNING] = -1
+    if instances[g, ON_THE_WAY] == 0:
+        instances[g, WAS_SENT] = 0
     clocks[g, ENDS] = np.inf
     clocks[g, FREE_SINCE] = now
     counters[IDLE] += 1

@@ -1,9 +1,9 @@
 """The scheduler: binds a request on arrival, or lets all wait together and hands a batch to an instance that is ready.
 
 An instance has *room* for tokens up to `chunk` and requests up to `capacity` per unit, less what it already has. It is
-*ready* when it is healthy, runs no pass, nothing is on the way to it, and it has room. A batch is the longest piece of
-the queue, the oldest first, before each of whose requests there is room (the last one may exceed the chunk, and is
-carried over).
+*ready* when it is healthy, has room, runs no pass, and a pass has ended since its last batch reached it. A batch is the
+longest piece of the queue, the oldest first, before each of whose requests there is room (the last one may exceed the
+chunk, and is carried over).
 
 * pooled: the ready instance that has been free the longest, at once.
 * spacing: one interval after the last dispatch, the next instance of the ring, when it is ready; after a second
@@ -46,6 +46,7 @@ from lbopt.kernels.prefill.tables import (
     TOKENS,
     TURN,
     UNIT,
+    WAS_SENT,
     WAY_HEAD,
     WAY_TAIL,
     Requests,
@@ -88,6 +89,7 @@ def _send(i: int, g: int, d: int, tokens: int, now: float, latency: float, state
     instances[g, OUTSTANDING] += 1
     instances[g, TOKENS] += tokens
     instances[g, PLACED_IN_TURN] += 1
+    instances[g, WAS_SENT] = 1
     counters = state.counters
     if latency > 0:
         if counters[WAY_HEAD] == counters[WAY_TAIL]:
@@ -189,7 +191,7 @@ def _next_of_ring(
 @kernel
 def _is_ready(g: int, limits: tuple[int, int], clocks: Floats, instances: Ints) -> bool:
     """Tell whether a healthy instance, which is full with so many tokens or requests, is ready."""
-    free = clocks[g, ENDS] == np.inf and instances[g, ON_THE_WAY] == 0
+    free = clocks[g, ENDS] == np.inf and instances[g, WAS_SENT] == 0
     return free and instances[g, TOKENS] < limits[0] and instances[g, ON_DEVICE] < limits[1]
 
 

@@ -102,7 +102,8 @@ ON_THE_WAY = 5  # requests that have not reached it
 ON_DEVICE = 6  # requests queued at its units
 PLACED_IN_TURN = 7  # requests that IN_TURN has placed
 IS_TOUCHED = 8
-NUM_COLUMNS = 9
+WAS_SENT = 9  # 1: a request was sent to it, and no pass has ended there since the last of them reached it
+NUM_COLUMNS = 10
 
 # columns of State.clocks
 ENDS = 0  # of the running pass; infinity: none runs
