@@ -12,6 +12,8 @@ from lbopt.kernels.sampling import waiting as sampler
 from lbopt.prefill import PrefillRequests, PrefillSetting, simulate_prefill
 from lbopt.theory.laws.waiting import first_token_cut
 
+pytestmark = pytest.mark.jit
+
 
 def holds(point: Point) -> bool:
     """Tell whether the law is inside the interval, at the second attempt at the latest."""
