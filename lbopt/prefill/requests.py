@@ -69,7 +69,9 @@ class PrefillRequests:
         return cls(arrival, trace.prompt, name=trace.name)
 
     @classmethod
-    def poisson(cls, rate: float, length: NDArray[np.int64] | int, seed: int, count: int | None = None) -> Any:
+    def poisson(
+        cls, rate: float, length: NDArray[np.int64] | int, seed: int, count: int | None = None
+    ) -> PrefillRequests:
         """Return `count` requests that arrive at random, `rate` a second, with `length` drawn from the given ones.
 
         A single length is that of all requests; as many lengths as requests are taken as they come.

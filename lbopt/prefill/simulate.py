@@ -125,6 +125,7 @@ def _rules_of(setting: PrefillSetting) -> tables.Setting:
     return tables.Setting(
         policy=policy.code,
         allocation=ALLOCATIONS[setting.allocation],
+        parameters=np.zeros(codes.NUM_PARAMETERS, dtype=np.int64),
         engine=ENGINES[setting.engine],
         idle_bypass=policy.idle_bypass,
         base=float(law.base),

@@ -1,7 +1,8 @@
 """Units for a batch of requests that goes to one instance: a rule by number, as in `kernels.routing`.
 
 A rule sees the batch in order of arrival and the tokens that each unit still has to compute; it writes a unit for each
-position, or -1 to leave the request at the scheduler. Only the part of a prompt that is not cached on the unit costs.
+position, KEEP to leave the request at the scheduler until the next dispatch, or REFUSE. Only the part of a prompt that
+is not cached on the unit costs.
 """
 
 import numpy as np
@@ -29,25 +30,42 @@ def least_cost(length: Ints, hits: Ints, i: int, g: int) -> int:
 
 
 @kernel
-def defers(code: int) -> bool:
-    """Tell whether the rule is shown the whole queue and chooses; else it places all of a batch that fits."""
+def chooses(code: int) -> bool:
+    """Tell whether the rule is shown the whole queue and may keep or refuse; else it places a batch that has room."""
     return False
 
 
 @kernel
 def allocate(
-    code: int, length: Ints, hits: Ints, batch: Ints, g: int, turn: int, load: Ints, key: Ints, unit: Ints
+    code: int,
+    parameters: Ints,
+    length: Ints,
+    hits: Ints,
+    records: Ints,
+    batch: Ints,
+    g: int,
+    turn: int,
+    chunk: int,
+    load: Ints,
+    key: Ints,
+    unit: Ints,
 ) -> None:
     """Write the unit of each position of `batch` into `unit`, and what it costs there into `load`.
 
     Parameters
     ----------
+    code, parameters
+        int64 and int64 (P,): the rule and its parameters, see `codes`.
     length, hits
         int64 (n,), (n, N, D): see `tables.Requests`.
+    records
+        int64 (n, NUM_FIELDS): see `tables.State`; DEFERRED is how often the request was kept.
     batch
         int64 (m,): request numbers, the oldest first.
     turn
-        How many requests IN_TURN has placed on instance g.
+        How many requests were placed on instance g before.
+    chunk
+        Most tokens of a unit in a pass; less `load` it is the headroom of the unit.
     load
         int64 (D,): tokens that each unit of instance g has to compute; changed in place.
     key

@@ -16,6 +16,13 @@ IN_TURN = 0
 LEAST_LOADED = 1  # fewest tokens sent and not computed
 LONGEST_FIRST = 2  # the same, the longest prompt of the batch first
 
+#: What a rule writes instead of a unit.
+KEEP = -1  # it waits at the scheduler for the next dispatch
+REFUSE = -2
+
+#: Every rule gets a parameter array of this length; what the entries mean is the rule's own affair.
+NUM_PARAMETERS = 4
+
 # engines
 WORK_CONSERVING = 0  # an idle instance starts when somebody is there
 BACK_TO_BACK = 1  # a pass starts when one ends, even with nobody in it

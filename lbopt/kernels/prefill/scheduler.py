@@ -17,8 +17,8 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.prefill.allocation import allocate, cost, defers, least_cost, place
-from lbopt.kernels.prefill.codes import JSQ, POOLED, RANDOM, ROUND_ROBIN, TICK
+from lbopt.kernels.prefill.allocation import allocate, chooses, cost, least_cost, place
+from lbopt.kernels.prefill.codes import JSQ, KEEP, POOLED, RANDOM, REFUSE, ROUND_ROBIN, TICK
 from lbopt.kernels.prefill.instances import join_queue, touch
 from lbopt.kernels.prefill.interval import next_tick, pass_ticks
 from lbopt.kernels.prefill.tables import (
@@ -33,18 +33,21 @@ from lbopt.kernels.prefill.tables import (
     LAST_DISPATCH,
     LEFT,
     NEXT_REACH,
+    NOT_BEGUN,
     ON_DEVICE,
     ON_THE_WAY,
     OUTSTANDING,
     PLACED_IN_TURN,
     QUEUE_HEAD,
     QUEUE_TAIL,
+    REFUSED,
     TARGET,
     TICK_INDEX,
     TICKS_WAITING,
     TIMER,
     TOKENS,
     TURN,
+    UNFINISHED,
     UNIT,
     WAS_SENT,
     WAY_HEAD,
@@ -221,30 +224,36 @@ def _first_ready(empty: bool, limits: tuple[int, int], counters: Ints, clocks: F
 
 @kernel
 def _send_batch(g: int, now: float, requests: Requests, setting: Setting, state: State) -> int:
-    """Take a batch from the queue, allocate and send it; who is deferred stays in the queue, in order."""
-    counters, waiting, batch, chosen = state.counters, state.waiting, state.batch, state.chosen
-    length, hits, instances = requests.length, requests.hits, state.instances
+    """Take a batch from the queue, allocate and send it; returns how many left the queue, which stays in order."""
+    counters, waiting, batch, chosen, records = state.counters, state.waiting, state.batch, state.chosen, state.records
+    length, hits, instances, latency = requests.length, requests.hits, state.instances, setting.latency
+    rule, chunk = setting.allocation, setting.chunk
     head, tail = counters[QUEUE_HEAD], counters[QUEUE_TAIL]
     D = state.backlog.shape[1]
-    room = D * setting.chunk - instances[g, TOKENS]
+    room = D * chunk - instances[g, TOKENS]
     places = D * setting.capacity - instances[g, ON_DEVICE]
-    whole = defers(setting.allocation)
+    whole = chooses(rule)
     size = 0
     while head + size < tail and (whole or (room > 0 and size < places)):
         i = waiting[head + size]
         batch[size] = i
         room -= least_cost(length, hits, i, g)
         size += 1
-    turn = instances[g, PLACED_IN_TURN]
-    allocate(setting.allocation, length, hits, batch[:size], g, turn, state.backlog[g], state.key, chosen)
-    place_left = head + size
+    turn, load = instances[g, PLACED_IN_TURN], state.backlog[g]
+    allocate(rule, setting.parameters, length, hits, records, batch[:size], g, turn, chunk, load, state.key, chosen)
+    first_kept = head + size
     for k in range(size - 1, -1, -1):
-        if chosen[k] < 0:
-            state.records[batch[k], DEFERRED] += 1
-            place_left -= 1
-            waiting[place_left] = batch[k]
+        if chosen[k] == KEEP:
+            records[batch[k], DEFERRED] += 1
+            first_kept -= 1
+            waiting[first_kept] = batch[k]
+    counters[QUEUE_HEAD] = first_kept
     for k in range(size):
+        i = batch[k]
         if chosen[k] >= 0:
-            _send(batch[k], g, chosen[k], cost(length, hits, batch[k], g, chosen[k]), now, setting.latency, state)
-    counters[QUEUE_HEAD] = place_left
-    return place_left - head
+            _send(i, g, chosen[k], cost(length, hits, i, g, chosen[k]), now, latency, state)
+        elif chosen[k] == REFUSE:
+            counters[REFUSED] += 1
+            counters[UNFINISHED] -= 1
+            counters[NOT_BEGUN] -= 1
+    return first_kept - head

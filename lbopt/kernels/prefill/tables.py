@@ -29,6 +29,7 @@ class Setting(NamedTuple):
 
     policy: int
     allocation: int
+    parameters: Ints  # int64 (NUM_PARAMETERS,), of the allocation
     engine: int
     idle_bypass: bool
     base: float  # seconds of a pass: base + per_token * fullest unit + per_longest * longest chunk
@@ -80,7 +81,7 @@ LEFT = 2  # tokens that no pass has taken yet
 FOLLOWING = 3  # next in the queue of its unit
 LAST_PASS = 4  # number of the pass with its last chunk
 SERVED_BY = 5  # how many passes served it
-DEFERRED = 6  # dispatches that left it at the scheduler
+DEFERRED = 6  # dispatches that kept it at the scheduler
 NUM_FIELDS = 7
 
 # columns of State.times
