@@ -3,7 +3,8 @@
 The first tenth of the requests is dropped. Requests served after that are cut, in order of arrival, into 50 batches of
 equal size, and a Student interval is put around the batch means; an interval is None where there are fewer than 100.
 Passes count that start between the arrival of the first request that counts and the last arrival (the drain is left
-out), in batches of equal number in order of start. A pass that serves nobody is idle time.
+out), in batches of equal number in order of start. A pass that serves nobody is idle time. Rates and shares of time get
+their intervals from 50 equal slices of that time.
 """
 
 from __future__ import annotations
@@ -15,15 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.prefill.batches import NUM_BATCHES, Interval, Mean, batch_mean, busy_seconds, slice_mean
 
 if TYPE_CHECKING:
     from lbopt.prefill.run import PrefillRun
 
-NUM_BATCHES = 50
 CONFIDENCE = 0.95
 _NAN = float("nan")
-
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +54,15 @@ class PrefillMetrics:
     passes_per_request: float
     pass_mean_seconds: float
     pass_cycle_seconds: float
+    pass_cycle_seconds_interval: Interval | None
     chunk_utilisation: float | None
     chunk_utilisation_interval: Interval | None
     idle_share: float
+    idle_share_interval: Interval | None
     throughput_requests_per_second: float
+    throughput_requests_per_second_interval: Interval | None
     throughput_tokens_per_second: float
+    throughput_tokens_per_second_interval: Interval | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures by name."""
@@ -74,7 +77,7 @@ def measure_prefill(run: PrefillRun, confidence: float = CONFIDENCE) -> PrefillM
     counted = run.served.copy()
     counted[:first] = False
 
-    def mean(values: NDArray[np.float64]) -> tuple[float, Interval | None]:
+    def mean(values: NDArray[np.float64]) -> Mean:
         return batch_mean(values[counted], np.ones(int(counted.sum())), confidence)
 
     wait, scheduler, device, token = map(mean, (run.wait, run.wait_at_scheduler, run.wait_on_device, run.first_token))
@@ -85,16 +88,24 @@ def measure_prefill(run: PrefillRun, confidence: float = CONFIDENCE) -> PrefillM
     p = {name: run.passes[name] for name in ("start", "end", "tokens", "requests")}
     window = (p["start"] >= begin) & (p["start"] <= end)
     passes = int(window.sum())
-    serving = window & (p["requests"] > 0)
+    serves = p["requests"] > 0
+    serving = window & serves
     N, D, chunk = run.setting.num_instances, run.setting.units_per_instance, run.setting.chunk_tokens
-    used: tuple[float, Interval | None] = (_NAN, None)
-    if chunk is not None:
-        computed = p["tokens"][serving].astype(np.float64)
-        used = batch_mean(computed, np.full(computed.size, float(D * chunk)), confidence)
-    busy = float(np.clip(np.minimum(p["end"], end) - np.maximum(p["start"], begin), 0, None)[p["requests"] > 0].sum())
-    span = end - begin
-    finished = run.requests["finished"]
-    done = (finished > begin) & (finished <= end)
+    computed = p["tokens"][serving].astype(np.float64)
+    used = batch_mean(computed, np.full(computed.size, float(D * (chunk or 1))), confidence)
+
+    edges = np.linspace(begin, end, NUM_BATCHES + 1)
+    slices = np.diff(edges)
+
+    def over_time(per_slice: NDArray[np.float64]) -> Mean:
+        return slice_mean(per_slice, slices, confidence, enough=passes >= 2 * NUM_BATCHES)
+
+    begun = np.histogram(p["start"], edges)[0] if end > begin else np.zeros(NUM_BATCHES)
+    finished = np.histogram(run.requests["finished"][run.served], edges)[0] if end > begin else begun
+    tokens_begun = np.histogram(p["start"], edges, weights=p["tokens"])[0] if end > begin else begun
+    cycle = slice_mean(N * slices, begun.astype(np.float64), confidence, enough=passes >= 2 * NUM_BATCHES)
+    idle = over_time(slices - busy_seconds(edges, p["start"][serves], p["end"][serves]) / N)
+    requests_rate, tokens_rate = over_time(finished.astype(np.float64)), over_time(tokens_begun)
     length = p["end"][serving] - p["start"][serving]
     return PrefillMetrics(
         int(counted.sum()),
@@ -109,32 +120,17 @@ def measure_prefill(run: PrefillRun, confidence: float = CONFIDENCE) -> PrefillM
         requests_per_pass=float(p["requests"][serving].mean()) if serving.any() else _NAN,
         passes_per_request=float(run.requests["passes"][counted].mean()) if counted.any() else _NAN,
         pass_mean_seconds=float(length.mean()) if length.size else _NAN,
-        pass_cycle_seconds=span * N / passes if passes else _NAN,
+        pass_cycle_seconds=cycle[0],
+        pass_cycle_seconds_interval=cycle[1],
         chunk_utilisation=None if chunk is None else used[0],
-        chunk_utilisation_interval=used[1],
-        idle_share=1 - busy / (N * span) if span > 0 else _NAN,
-        throughput_requests_per_second=float(done.sum()) / span if span > 0 else _NAN,
-        throughput_tokens_per_second=float(p["tokens"][window].sum()) / span if span > 0 else _NAN,
+        chunk_utilisation_interval=None if chunk is None else used[1],
+        idle_share=idle[0],
+        idle_share_interval=idle[1],
+        throughput_requests_per_second=requests_rate[0],
+        throughput_requests_per_second_interval=requests_rate[1],
+        throughput_tokens_per_second=tokens_rate[0],
+        throughput_tokens_per_second_interval=tokens_rate[1],
     )
-
-
-def batch_mean(
-    numerator: NDArray[np.float64], denominator: NDArray[np.float64], confidence: float
-) -> tuple[float, Interval | None]:
-    """Return sum(numerator) / sum(denominator), and its interval from the ratios of equal batches."""
-    if numerator.size == 0:
-        return _NAN, None
-    centre = float(numerator.sum() / denominator.sum())
-    length = numerator.size // NUM_BATCHES
-    if length < 2:
-        return centre, None
-    from scipy.special import stdtrit
-
-    used = length * NUM_BATCHES
-    tops = numerator[-used:].reshape(NUM_BATCHES, length).sum(axis=1)
-    ratios = tops / denominator[-used:].reshape(NUM_BATCHES, length).sum(axis=1)
-    half = float(stdtrit(NUM_BATCHES - 1, 0.5 + confidence / 2) * ratios.std(ddof=1)) / NUM_BATCHES**0.5
-    return centre, (centre - half, centre + half)
 
 
 def _quantiles(values: NDArray[np.float64]) -> tuple[float, float, float]:

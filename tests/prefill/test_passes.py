@@ -165,3 +165,19 @@ def test_utilisation_of_the_calibrated_configuration_rises_when_requests_are_hel
     assert held.wait_on_device_mean_seconds < bound.wait_on_device_mean_seconds
     assert held.first_token_mean_seconds < bound.first_token_mean_seconds
     assert 0 < held.chunk_utilisation < 1
+
+
+def test_intervals_of_rates_and_shares():
+    """Every interval surrounds its mean, and shrinks like the root of the length of the run."""
+    names = ("pass_cycle_seconds", "idle_share", "throughput_requests_per_second", "throughput_tokens_per_second")
+    widths = []
+    for count in (4_000, 64_000):
+        requests = PrefillRequests.poisson(6.0, np.arange(100, 3000), 1, count)
+        m = simulate_prefill(requests, PrefillSetting(3, 2, chunk_tokens=3072), seed=1).metrics()
+        found = m.to_dict()
+        for name in names:
+            low, high = found[f"{name}_interval"]
+            assert low < found[name] < high
+        assert m.throughput_requests_per_second == pytest.approx(6.0, rel=0.05)
+        widths.append(np.array([np.diff(found[f"{name}_interval"])[0] for name in names]))
+    assert ((widths[0] / widths[1] > 2.5) & (widths[0] / widths[1] < 6.5)).all(), "16 times as long: a quarter as wide"

@@ -11,7 +11,8 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.codes import LAST_IMMEDIATE, TICK
 from lbopt.kernels.prefill.instances import end_pass, start_pass
 from lbopt.kernels.prefill.interval import measure_pass, recompute
-from lbopt.kernels.prefill.scheduler import bind, deliver, dispatch
+from lbopt.kernels.prefill.scheduler import bind, dispatch
+from lbopt.kernels.prefill.sending import deliver
 from lbopt.kernels.prefill.tables import (
     CHANGE,
     COMING,

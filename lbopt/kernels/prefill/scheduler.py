@@ -19,23 +19,18 @@ from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.allocation import allocate, chooses, cost, least_cost, place
 from lbopt.kernels.prefill.codes import JSQ, KEEP, POOLED, RANDOM, REFUSE, ROUND_ROBIN, TICK
-from lbopt.kernels.prefill.instances import join_queue, touch
 from lbopt.kernels.prefill.interval import next_tick, pass_ticks
+from lbopt.kernels.prefill.sending import send
 from lbopt.kernels.prefill.tables import (
     DEFERRED,
-    DISPATCHED,
     ENDS,
     FREE_SINCE,
     HEALTHY,
     IDLE,
-    INSTANCE,
     INTERVAL,
     LAST_DISPATCH,
-    LEFT,
-    NEXT_REACH,
     NOT_BEGUN,
     ON_DEVICE,
-    ON_THE_WAY,
     OUTSTANDING,
     PLACED_IN_TURN,
     QUEUE_HEAD,
@@ -48,10 +43,7 @@ from lbopt.kernels.prefill.tables import (
     TOKENS,
     TURN,
     UNFINISHED,
-    UNIT,
     WAS_SENT,
-    WAY_HEAD,
-    WAY_TAIL,
     Requests,
     Setting,
     State,
@@ -78,48 +70,7 @@ def bind(i: int, now: float, requests: Requests, setting: Setting, state: State)
     d = place(setting.allocation, instances[g, PLACED_IN_TURN], backlog[g])
     tokens = cost(length, hits, i, g, d)
     backlog[g, d] += tokens
-    _send(i, g, d, tokens, now, setting.latency, state)
-
-
-@kernel
-def _send(i: int, g: int, d: int, tokens: int, now: float, latency: float, state: State) -> None:
-    """Send request i, `tokens` of which are to be computed, to unit d of instance g."""
-    records, instances = state.records, state.instances
-    records[i, INSTANCE] = g
-    records[i, UNIT] = d
-    records[i, LEFT] = tokens
-    state.times[i, DISPATCHED] = now
-    instances[g, OUTSTANDING] += 1
-    instances[g, TOKENS] += tokens
-    instances[g, PLACED_IN_TURN] += 1
-    instances[g, WAS_SENT] = 1
-    counters = state.counters
-    if latency > 0:
-        if counters[WAY_HEAD] == counters[WAY_TAIL]:
-            state.clock[NEXT_REACH] = now + latency
-        state.on_the_way[counters[WAY_TAIL]] = i
-        counters[WAY_TAIL] += 1
-        instances[g, ON_THE_WAY] += 1
-    else:
-        join_queue(i, state.backlog.shape[1], records, state.queues, instances)
-        touch(g, instances, state.touched, counters)
-
-
-@kernel
-def deliver(now: float, latency: float, state: State) -> None:
-    """Let all requests that reach their instance now join the queues of their units."""
-    counters, clock, records, instances = state.counters, state.clock, state.records, state.instances
-    times, on_the_way, queues, touched = state.times, state.on_the_way, state.queues, state.touched
-    while clock[NEXT_REACH] <= now:
-        i = on_the_way[counters[WAY_HEAD]]
-        counters[WAY_HEAD] += 1
-        instances[records[i, INSTANCE], ON_THE_WAY] -= 1
-        join_queue(i, state.backlog.shape[1], records, queues, instances)
-        touch(records[i, INSTANCE], instances, touched, counters)
-        if counters[WAY_HEAD] < counters[WAY_TAIL]:
-            clock[NEXT_REACH] = times[on_the_way[counters[WAY_HEAD]], DISPATCHED] + latency
-        else:
-            clock[NEXT_REACH] = np.inf
+    send(i, g, d, tokens, now, setting.latency, state)
 
 
 @kernel
@@ -251,7 +202,7 @@ def _send_batch(g: int, now: float, requests: Requests, setting: Setting, state:
     for k in range(size):
         i = batch[k]
         if chosen[k] >= 0:
-            _send(i, g, chosen[k], cost(length, hits, i, g, chosen[k]), now, latency, state)
+            send(i, g, chosen[k], cost(length, hits, i, g, chosen[k]), now, latency, state)
         elif chosen[k] == REFUSE:
             counters[REFUSED] += 1
             counters[UNFINISHED] -= 1
