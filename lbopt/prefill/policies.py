@@ -75,12 +75,12 @@ def round_robin() -> DispatchPolicy:
 
 def jsq(by: Literal["requests", "tokens"] = "requests") -> DispatchPolicy:
     """Bind each request to the instance that has the fewest requests, or tokens, sent and not done."""
-    if by not in ("requests", "tokens"):
+    if by not in _JSQ:
         raise InputError(f"prefill policy 'jsq': by is '{by}'; expected requests or tokens")
-    return DispatchPolicy("jsq" if by == "requests" else "jsq:by=tokens", getattr(codes, _JSQ[by]))
+    return DispatchPolicy("jsq" if by == "requests" else f"jsq:by={by}", _JSQ[by])
 
 
-_JSQ = {"requests": "JSQ", "tokens": "JSQ_TOKENS"}
+_JSQ = {"requests": codes.JSQ, "tokens": codes.JSQ_TOKENS}
 _TIMERS = {"spacing": codes.SPACING, "tick": codes.TICK}
 
 
