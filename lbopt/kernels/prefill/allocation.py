@@ -1,0 +1,98 @@
+"""Units for a batch of requests that goes to one instance: a rule by number, as in `kernels.routing`.
+
+A rule sees the batch in order of arrival and the tokens that each unit still has to compute; it writes a unit for each
+position, KEEP to leave the request at the scheduler until the next dispatch, or REFUSE. Only the part of a prompt that
+is not cached on the unit costs.
+"""
+
+import numpy as np
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.prefill.codes import IN_TURN, LONGEST_FIRST
+
+
+@kernel
+def cost(length: Ints, hits: Ints, i: int, g: int, d: int) -> int:
+    """Return the tokens that request i costs on unit d of instance g."""
+    return length[i] if hits.size == 0 else length[i] - hits[i, g, d]
+
+
+@kernel
+def least_cost(length: Ints, hits: Ints, i: int, g: int) -> int:
+    """Return the tokens that request i costs where most of it is cached, on instance g."""
+    if hits.size == 0:
+        return length[i]
+    most = 0
+    for d in range(hits.shape[2]):
+        most = max(most, hits[i, g, d])
+    return length[i] - most
+
+
+@kernel
+def chooses(code: int) -> bool:
+    """Tell whether the rule is shown the whole queue and may keep or refuse; else it places a batch that has room."""
+    return False
+
+
+@kernel
+def allocate(
+    code: int,
+    parameters: Ints,
+    length: Ints,
+    hits: Ints,
+    records: Ints,
+    batch: Ints,
+    g: int,
+    turn: int,
+    chunk: int,
+    load: Ints,
+    key: Ints,
+    unit: Ints,
+) -> None:
+    """Write the unit of each position of `batch` into `unit`, and what it costs there into `load`.
+
+    Parameters
+    ----------
+    code, parameters
+        int64 and int64 (P,): the rule and its parameters, see `codes`.
+    length, hits
+        int64 (n,), (n, N, D): see `tables.Requests`.
+    records
+        int64 (n, NUM_FIELDS): see `tables.State`; DEFERRED is how often the request was kept.
+    batch
+        int64 (m,): request numbers, the oldest first.
+    turn
+        How many requests were placed on instance g before.
+    chunk
+        Most tokens of a unit in a pass; less `load` it is the headroom of the unit.
+    load
+        int64 (D,): tokens that each unit of instance g has to compute; changed in place.
+    key
+        int64 (>= m,): scratch.
+    unit
+        int64 (>= m,): output.
+    """
+    m = batch.size
+    if code == LONGEST_FIRST and m > 1:
+        for k in range(m):
+            key[k] = -length[batch[k]]
+        for k in np.argsort(key[:m], kind="mergesort"):  # equal lengths: the oldest first
+            unit[k] = place(code, turn, load)
+            load[unit[k]] += cost(length, hits, batch[k], g, unit[k])
+    else:
+        for k in range(m):
+            unit[k] = place(code, turn + k, load)
+            load[unit[k]] += cost(length, hits, batch[k], g, unit[k])
+
+
+@kernel
+def place(code: int, turn: int, load: Ints) -> int:
+    """Return the unit of one request; ties go to the lowest number."""
+    if code == IN_TURN:
+        return turn % load.size
+    d = 0
+    for other in range(1, load.size):
+        if load[other] < load[d]:
+            d = other
+    return d

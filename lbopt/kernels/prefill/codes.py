@@ -1,0 +1,31 @@
+"""Numbers by which the compiled prefill simulation knows its dispatch policies, allocation rules and engines."""
+
+# dispatch: bound on arrival ...
+RANDOM = 0
+ROUND_ROBIN = 1
+JSQ = 2  # fewest requests sent and not finished
+JSQ_TOKENS = 3  # fewest tokens sent and not computed
+LAST_IMMEDIATE = JSQ_TOKENS
+# ... or all wait together
+POOLED = 4  # the instance that has been free the longest takes the queue
+SPACING = 5  # ready AND so long since the last dispatch
+TICK = 6  # ready AND a tick of the clock has passed
+
+# allocation to the units of the chosen instance
+IN_TURN = 0
+LEAST_LOADED = 1  # fewest tokens sent and not computed
+LONGEST_FIRST = 2  # the same, the longest prompt of the batch first
+
+#: What a rule writes instead of a unit.
+KEEP = -1  # it waits at the scheduler for the next dispatch
+REFUSE = -2
+
+#: Every rule gets a parameter array of this length; what the entries mean is the rule's own affair.
+NUM_PARAMETERS = 4
+
+# engines
+WORK_CONSERVING = 0  # an idle instance starts when somebody is there
+BACK_TO_BACK = 1  # a pass starts when one ends, even with nobody in it
+
+#: A limit that nobody reaches; 4096 units of it still fit into 63 bits.
+NO_LIMIT = 2**50

@@ -1,0 +1,25 @@
+"""The prefill side: gated passes of instances with several units, and policies that hold requests back or do not."""
+
+from lbopt.prefill.adaptive_interval import AdaptiveInterval
+from lbopt.prefill.metrics import PrefillMetrics
+from lbopt.prefill.pass_time import PassTime
+from lbopt.prefill.policies import ALLOCATIONS, PREFILL_POLICIES, DispatchPolicy, make_prefill_policy
+from lbopt.prefill.requests import PrefillRequests
+from lbopt.prefill.run import PrefillRun
+from lbopt.prefill.setting import PrefillSetting
+from lbopt.prefill.simulate import Simulation, simulate_prefill
+
+__all__ = [
+    "ALLOCATIONS",
+    "PREFILL_POLICIES",
+    "AdaptiveInterval",
+    "DispatchPolicy",
+    "PassTime",
+    "PrefillMetrics",
+    "PrefillRequests",
+    "PrefillRun",
+    "PrefillSetting",
+    "Simulation",
+    "make_prefill_policy",
+    "simulate_prefill",
+]

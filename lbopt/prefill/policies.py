@@ -1,0 +1,151 @@
+"""Dispatch policies of the prefill side, and the text ``name:option=value`` that names one.
+
+Bound on arrival: `random`, `round-robin`, `jsq`. Bound when an instance is ready: `pooled`, `staggered`. What they do
+at a moment is in `kernels.prefill.scheduler`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lbopt.exceptions import InputError
+from lbopt.kernels.prefill import codes
+from lbopt.spec import options_of, unknown
+
+#: The least interval, s; see `SHORTEST_PASS`.
+SHORTEST_INTERVAL = 1e-6
+LONGEST_WINDOW = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchPolicy:
+    """A policy as the compiled loop takes it.
+
+    Parameters
+    ----------
+    name
+        What to call it in tables.
+    code
+        See `kernels.prefill.codes`.
+    interval
+        s between dispatches; None = (mean pass + latency) / healthy instances.
+    default_pass
+        s, the mean pass until one was measured; None = the base time of a pass.
+    window
+        Measured passes that Algorithm 1 averages over; 0 = the default stays.
+    idle_bypass
+        An arrival that finds an instance with nothing to do is dispatched at once.
+    """
+
+    name: str
+    code: int
+    interval: float | None = None
+    default_pass: float | None = None
+    window: int = 0
+    idle_bypass: bool = False
+
+    @property
+    def immediate(self) -> bool:
+        """Whether requests are bound on arrival."""
+        return self.code <= codes.LAST_IMMEDIATE
+
+    def describe(self) -> dict[str, Any]:
+        """Return the policy as plain data."""
+        return {
+            "name": self.name,
+            "interval": self.interval,
+            "default_pass": self.default_pass,
+            "window": self.window,
+            "idle_bypass": self.idle_bypass,
+        }
+
+
+def random() -> DispatchPolicy:
+    """Bind each request to an instance drawn at random when it arrives."""
+    return DispatchPolicy("random", codes.RANDOM)
+
+
+def round_robin() -> DispatchPolicy:
+    """Bind requests to the instances in turn."""
+    return DispatchPolicy("round-robin", codes.ROUND_ROBIN)
+
+
+def jsq(by: Literal["requests", "tokens"] = "requests") -> DispatchPolicy:
+    """Bind each request to the instance that has the fewest requests, or tokens, sent and not done."""
+    if by not in _JSQ:
+        raise InputError(f"prefill policy 'jsq': by is '{by}'; expected requests or tokens")
+    return DispatchPolicy("jsq" if by == "requests" else f"jsq:by={by}", _JSQ[by])
+
+
+_JSQ = {"requests": codes.JSQ, "tokens": codes.JSQ_TOKENS}
+_TIMERS = {"spacing": codes.SPACING, "tick": codes.TICK}
+
+
+def pooled() -> DispatchPolicy:
+    """Let all wait together; the instance that has been free the longest takes whom it has room for."""
+    return DispatchPolicy("pooled", codes.POOLED)
+
+
+def staggered(
+    timer: Literal["spacing", "tick"] = "spacing",
+    interval: float | None = None,
+    window: int = 0,
+    default_pass: float | None = None,
+    idle_bypass: bool = False,
+) -> DispatchPolicy:
+    """Let all wait together; dispatch needs the interval AND the next instance of the ring to be ready.
+
+    Parameters
+    ----------
+    timer
+        ``spacing``: the interval runs from the last dispatch. ``tick``: ticks lie on a lattice, whether or not
+        anything is sent. The source leaves open which of them it means.
+    interval, window, default_pass, idle_bypass
+        See `DispatchPolicy`; with a window the interval is that of Algorithm 1.
+    """
+    name = "prefill policy 'staggered'"
+    if timer not in _TIMERS:
+        raise unknown("timer of a staggered policy", timer, _TIMERS)
+    for option, value, least in (
+        ("interval", interval, SHORTEST_INTERVAL),
+        ("default_pass", default_pass, SHORTEST_INTERVAL),
+    ):
+        if value is not None and not (math.isfinite(value) and value >= least):
+            raise InputError(f"{name}: {option} is {value} s; expected at least {least} s (no interval: pooled)")
+    if not 0 <= window <= LONGEST_WINDOW:
+        raise InputError(f"{name}: window is {window}; expected 1 to {LONGEST_WINDOW} passes, or 0 to measure none")
+    if interval is not None and (window or default_pass is not None):
+        raise InputError(f"{name}: interval {interval} s is given, so that window and default_pass say nothing")
+    options = {"timer": timer, "interval": interval, "window": window, "default_pass": default_pass}
+    changed = [f"{option}={value}" for option, value in options.items() if value not in (None, 0, "spacing")]
+    changed += ["idle_bypass=yes"] * idle_bypass
+    written = ":".join(["staggered", *([",".join(changed)] if changed else [])])
+    return DispatchPolicy(written, _TIMERS[timer], interval, default_pass, window, idle_bypass)
+
+
+PREFILL_POLICIES: dict[str, Callable[..., DispatchPolicy]] = {
+    "random": random,
+    "round-robin": round_robin,
+    "jsq": jsq,
+    "pooled": pooled,
+    "staggered": staggered,
+}
+
+#: Rules that give the requests of a batch to the units of an instance.
+ALLOCATIONS: dict[str, int] = {
+    "round-robin": codes.IN_TURN,
+    "least-loaded": codes.LEAST_LOADED,
+    "longest-first": codes.LONGEST_FIRST,
+}
+
+
+def make_prefill_policy(spec: str) -> DispatchPolicy:
+    """Build the policy that `spec` names: a name from `PREFILL_POLICIES`, with options as ``name:option=value``."""
+    name, _, rest = spec.partition(":")
+    if name not in PREFILL_POLICIES:
+        raise unknown("prefill policy", name, PREFILL_POLICIES)
+    factory = PREFILL_POLICIES[name]
+    return factory(**options_of("prefill policy", name, rest, factory))

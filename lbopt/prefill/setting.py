@@ -1,0 +1,155 @@
+"""The rules of a prefill simulation: instances and their passes, the way to them, and who binds a request when."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.kernels.prefill.codes import BACK_TO_BACK, WORK_CONSERVING
+from lbopt.prefill.pass_time import PassTime
+from lbopt.prefill.policies import ALLOCATIONS, DispatchPolicy, make_prefill_policy
+from lbopt.spec import unknown
+
+MOST_INSTANCES = 4096
+MOST_UNITS = 4096
+
+#: ``work-conserving``: an idle instance starts when somebody is there. ``back-to-back``: one pass follows the other,
+#: with nobody in it if nobody is there (assumption A2 of the waiting law).
+ENGINES: dict[str, int] = {"work-conserving": WORK_CONSERVING, "back-to-back": BACK_TO_BACK}
+PHASES = ("random", "even", "free")
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillSetting:
+    """Everything about a run but the requests and the seed.
+
+    Parameters
+    ----------
+    num_instances, units_per_instance
+        N instances of D units; an instance's pass lasts until its fullest unit is done.
+    policy
+        Who binds a request to an instance, and when: a name with options, or a `DispatchPolicy`.
+    allocation
+        How the requests of a batch are given to the units of the instance, out of `ALLOCATIONS`.
+    pass_time
+        Seconds of a pass.
+    chunk_tokens
+        Most tokens of a unit in a pass, >= 1; None = no limit. What exceeds it goes on first in the next pass.
+    requests_per_pass
+        Most requests of a unit in a pass, >= 1; None = no limit.
+    latency
+        s, from the scheduler to an instance, >= 0. That an instance is free is known at once.
+    engine
+        When a pass starts, out of `ENGINES`.
+    phases
+        Until when each instance is busy, with nobody, at the start: ``random`` (uniform on a base pass, by the seed),
+        ``even`` (g / N of a base pass), ``free`` (0), or N times in s. Instances are numbered in this order.
+    queue_limit
+        An arrival is refused when so many have come and not begun, >= 1; None = nobody is.
+    topology
+        (time in s, healthy instances from then on), ascending; instances from that number on finish what they have and
+        get nothing new. Not for policies that bind on arrival.
+    """
+
+    num_instances: int
+    units_per_instance: int = 1
+    policy: DispatchPolicy | str = "pooled"
+    allocation: str = "least-loaded"
+    pass_time: PassTime = field(default_factory=PassTime)
+    chunk_tokens: int | None = None
+    requests_per_pass: int | None = None
+    latency: float = 0.0
+    engine: Literal["work-conserving", "back-to-back"] = "work-conserving"
+    phases: str | tuple[float, ...] = "random"
+    queue_limit: int | None = None
+    topology: tuple[tuple[float, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.policy, str):
+            object.__setattr__(self, "policy", make_prefill_policy(self.policy))
+        if self.num_instances < 1:
+            raise InputError(f"there are {self.num_instances} instances; expected at least 1 to serve requests")
+        if self.num_instances > MOST_INSTANCES:
+            raise InputError(f"there are {self.num_instances} instances; expected at most {MOST_INSTANCES}")
+        if not 1 <= self.units_per_instance <= MOST_UNITS:
+            raise InputError(f"units_per_instance is {self.units_per_instance}; expected 1 to {MOST_UNITS}")
+        for name, what in (("chunk_tokens", "token"), ("requests_per_pass", "request"), ("queue_limit", "request")):
+            value = getattr(self, name)
+            if value is not None and not 1 <= value < 2**50:
+                raise InputError(f"{name} is {value}; expected at least 1 {what}, or None for no limit")
+        if not (math.isfinite(self.latency) and self.latency >= 0):
+            raise InputError(f"latency is {self.latency} s; expected 0 or more")
+        if self.allocation not in ALLOCATIONS:
+            raise unknown("allocation", self.allocation, ALLOCATIONS)
+        if self.engine not in ENGINES:
+            raise unknown("engine", self.engine, ENGINES)
+        self._check_phases()
+        self._check_topology()
+
+    @property
+    def dispatch(self) -> DispatchPolicy:
+        """The policy, built."""
+        assert isinstance(self.policy, DispatchPolicy)
+        return self.policy
+
+    def initial_phases(self, seed: int) -> NDArray[np.float64]:
+        """Return until when each instance is busy at the start, float64 (N,), s, ascending."""
+        N, base = self.num_instances, self.pass_time.base
+        if self.phases == "random":
+            return base * np.sort(np.random.default_rng([seed, 2]).random(N))
+        if self.phases == "even":
+            even: NDArray[np.float64] = base / N * np.arange(N, dtype=np.float64)
+            return even
+        if self.phases == "free":
+            return np.zeros(N)
+        return np.array(self.phases, dtype=np.float64)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the setting as plain data."""
+        rest = ("num_instances", "units_per_instance", "allocation", "chunk_tokens", "requests_per_pass", "latency")
+        more = ("engine", "phases", "queue_limit", "topology")
+        return {
+            "policy": self.dispatch.describe(),
+            "pass_time": self.pass_time.describe(),
+            **{name: getattr(self, name) for name in (*rest, *more)},
+        }
+
+    def _check_phases(self) -> None:
+        if isinstance(self.phases, str):
+            if self.phases not in PHASES:
+                raise unknown("phases", self.phases, PHASES)
+            return
+        times = np.array(self.phases, dtype=np.float64)
+        if times.shape != (self.num_instances,):
+            raise InputError(f"there are {times.size} phases; expected one for each of {self.num_instances} instances")
+        if not (np.isfinite(times).all() and (times >= 0).all() and (np.diff(times) >= 0).all()):
+            raise InputError(f"phases are {times.tolist()}; expected times from 0 on, in ascending order")
+
+    def _check_topology(self) -> None:
+        if not self.topology:
+            return
+        if self.dispatch.immediate:
+            raise InputError(
+                f"policy '{self.dispatch.name}' binds on arrival and does not follow a changing topology; expected "
+                "pooled or staggered"
+            )
+        before = 0.0
+        for time, healthy in self.topology:
+            if not (math.isfinite(time) and time >= before):
+                raise InputError(f"topology changes at {time} s after {before} s; expected times from 0 on, ascending")
+            if not 0 <= healthy <= self.num_instances:
+                raise InputError(
+                    f"topology leaves {healthy} instances at {time} s; expected 0 to num_instances = "
+                    f"{self.num_instances}"
+                )
+            before = time
+        if self.topology[-1][1] == 0:
+            raise InputError(
+                f"topology leaves no healthy instance from {before} s on, so that later requests would wait for ever; "
+                "end it with at least 1"
+            )

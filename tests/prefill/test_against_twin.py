@@ -1,0 +1,60 @@
+"""The compiled prefill simulation against objects and lists that share no code with it, and its books in between."""
+
+import numpy as np
+from hypothesis import given, settings
+from prefill.cases import prefill_cases
+
+from lbopt.kernels.prefill import tables as t
+from lbopt.prefill import Simulation, simulate_prefill
+
+
+@given(prefill_cases())
+@settings(max_examples=400)
+def test_every_request_and_every_pass(case):
+    run = simulate_prefill(case.requests, case.setting, seed=case.seed, keep_units=True)
+    twin = case.twin.run()
+    for column in ("instance", "unit", "passes"):
+        assert run.requests[column].tolist() == [getattr(r, column) for r in twin.requests], column
+    for column in ("dispatched", "began", "finished"):
+        np.testing.assert_array_equal(run.requests[column], [getattr(r, column) for r in twin.requests], column)
+    p = run.passes
+    rows = zip(
+        p["start"], p["instance"], p["end"], map(tuple, p["of_unit"].tolist()), p["longest"], p["requests"], strict=True
+    )
+    assert sorted(rows) == sorted(twin.passes)
+    assert p["tokens"].tolist() == p["of_unit"].sum(axis=1).tolist()
+    assert p["fullest"].tolist() == p["of_unit"].max(axis=1).tolist()
+
+
+@given(prefill_cases())
+@settings(max_examples=60)
+def test_tokens_and_requests_are_conserved_at_every_moment(case):
+    simulation = Simulation(case.requests, case.setting, case.seed)
+    state, n = simulation.state, len(case.requests)
+    hits, length = case.requests.hits, case.requests.length
+    computed = np.zeros(case.setting.num_instances, dtype=np.int64)
+    ended = False
+    while not ended:
+        before = state.instances.copy()
+        ended = simulation.run(1)
+        over = (before[:, t.RUNNING] >= 0) & (before[:, t.RUNNING] != state.instances[:, t.RUNNING])
+        computed += np.where(over, before[:, t.COMPUTES], 0)
+        record = state.records
+        sent = np.flatnonzero(record[:, t.INSTANCE] >= 0)
+        g, d = record[sent, t.INSTANCE], record[sent, t.UNIT]
+        cost = length[sent] - (0 if hits is None else hits[sent, g, d])
+        for instance in range(case.setting.num_instances):
+            bound = cost[g == instance].sum()
+            assert bound == computed[instance] + state.instances[instance, t.TOKENS], "sent = computed + backlog"
+        assert (state.backlog.sum(axis=1) == state.instances[:, t.TOKENS]).all()
+        waiting = state.waiting[state.counters[t.QUEUE_HEAD] : state.counters[t.QUEUE_TAIL]]
+        on_the_way = state.counters[t.WAY_TAIL] - state.counters[t.WAY_HEAD]
+        running = state.instances[:, t.RUNNING] >= 0
+        in_last_pass = state.instances[running, t.COMPLETES].sum()
+        queued = state.instances[:, t.ON_DEVICE].sum()
+        unfinished = state.counters[t.UNFINISHED] - (n - state.counters[t.COMING])
+        assert unfinished == waiting.size + on_the_way + queued + in_last_pass
+        assert not np.isin(waiting, sent).any() and np.unique(waiting).size == waiting.size
+    served = record[:, t.INSTANCE] >= 0
+    assert (record[served, t.LEFT] == 0).all() and (record[served, t.LAST_PASS] >= 0).all()
+    assert served.sum() + state.counters[t.REFUSED] == n
