@@ -35,7 +35,7 @@ lint: $(STAMP)
 
 test: lint
 	$(BIN)/python -m pytest -m "not slow"
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow and not jit" tests/kernels tests/policies tests/simulator tests/assignment
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow and not jit" tests/kernels tests/policies tests/simulator tests/assignment tests/prefill
 	$(BIN)/python -m pytest --nbmake examples
 
 test-long: $(STAMP)
@@ -44,7 +44,7 @@ test-long: $(STAMP)
 # Compiled code reads beyond an array without a word; with bounds checks it says so. Minutes, and a cache of its own.
 test-bounds: $(STAMP)
 	NUMBA_BOUNDSCHECK=1 LBOPT_CACHE=$(VENV)/bounds-checked $(BIN)/python -m pytest -m "not slow" \
-		tests/kernels tests/policies tests/simulator tests/predictors tests/assignment tests/locality \
+		tests/kernels tests/policies tests/simulator tests/predictors tests/assignment tests/locality tests/prefill \
 		tests/solvers/exact tests/solvers/windows tests/solvers/known_ends
 
 bench: $(STAMP)
