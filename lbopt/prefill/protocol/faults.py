@@ -81,9 +81,10 @@ class FaultPlan:
     def removals(self) -> tuple[Outage, ...]:
         """Return when health checks fail, an outage each from its detection to its end."""
         noticed = [Outage(o.instance, o.start + self.detection, o.end) for o in self.partitions if self._is_long(o)]
-        for o in self.crashes:
-            noticed.append(Outage(o.instance, min(o.start + self.detection, (o.start + o.end) / 2), o.end))
-        return tuple(noticed)
+        crashed = [
+            Outage(o.instance, min(o.start + self.detection, (o.start + o.end) / 2), o.end) for o in self.crashes
+        ]
+        return (*noticed, *crashed)
 
     def cut(self, instance: int, time: float) -> float:
         """Return until when nothing passes to or from the instance, s; `time` itself if something does."""
@@ -95,6 +96,21 @@ class FaultPlan:
     def silent(self, instance: int, time: float) -> bool:
         """Return whether what the instance says at a time is lost."""
         return any(o.covers(instance, time) for o in (*self.mute, *self.partitions))
+
+    def arrivals(self, rng: np.random.Generator, instance: int, now: float, latency: float, lossy: bool) -> list[float]:
+        """Return when a message to or from an instance, sent at `now` s, comes in: never, once or twice.
+
+        One that is not `lossy` waits for the end of a partition instead of getting lost.
+        """
+        if lossy and (self.silent(instance, now) or rng.random() < self.lose):
+            return []
+        leaves = self.cut(instance, now)
+        copies = 1 + int(rng.random() < self.duplicate)
+        is_late, how_late = rng.random((2, copies))
+        return [
+            float(leaves + latency + self.longest_delay * how_late[i] * (is_late[i] < self.delay))
+            for i in range(copies)
+        ]
 
     def _is_long(self, outage: Outage) -> bool:
         return outage.start + self.detection < outage.end

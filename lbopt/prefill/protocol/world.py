@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -122,15 +123,15 @@ class World:
         self._count = 0
         self._down = [0] * setting.num_instances
         for request, (time, tokens) in enumerate(arrivals):
-            self._hear_at(time, _NETWORK, lambda now, r=request, n=tokens: Arrival(now, r, n))
+            self._hear_at(time, _NETWORK, partial(Arrival, request=request, tokens=tokens))
         self._hear_at(0.0, _TIMER, IntervalTick)
         self._at(0.0, _TIMER, self._poll_tick)
         for o in plan.crashes:
-            self._at(o.start, _NETWORK, lambda now, g=o.instance: self.engines[g].crash())
-            self._at(o.end, _NETWORK, lambda now, g=o.instance: self._restart(now, g))
+            self._at(o.start, _NETWORK, partial(self._crash, g=o.instance))
+            self._at(o.end, _NETWORK, partial(self._restart, g=o.instance))
         for o in plan.removals():
-            self._at(o.start, _NETWORK, lambda now, g=o.instance: self._health(now, g, 1))
-            self._at(o.end, _NETWORK, lambda now, g=o.instance: self._health(now, g, -1))
+            self._at(o.start, _NETWORK, partial(self._health, g=o.instance, more=1))
+            self._at(o.end, _NETWORK, partial(self._health, g=o.instance, more=-1))
 
     def run(self, until: float, most_events: int = 100_000) -> Outcome:
         """Run until `until` s, or until nobody is left to serve, whichever is later.
@@ -181,32 +182,23 @@ class World:
             case Send():
                 self._send(now, action)
             case ArmWatchdog():
-                self._hear_at(action.deadline, _TIMER, lambda at: Watchdog(at, action.instance))
+                self._hear_at(action.deadline, _TIMER, partial(Watchdog, instance=action.instance))
                 if self._rng.random() < self.plan.spurious:
                     early = now + self._rng.random() * (action.deadline - now)
-                    self._hear_at(early, _TIMER, lambda at: Watchdog(at, action.instance))
+                    self._hear_at(early, _TIMER, partial(Watchdog, instance=action.instance))
             case WakeAt():
                 self._hear_at(max(action.time, now), _TIMER, IntervalTick)
             case Poll():
                 g = action.instance
                 for at in self._ways(now, g, lossy=True):
-                    self._at(at, _NETWORK, lambda then: self._polled(then, g))
+                    self._at(at, _NETWORK, partial(self._polled, g=g))
             case Deliver():
                 self.delivered.append(action.request)
             case Refuse():
                 self.refused.append(action.request)
 
     def _ways(self, now: float, instance: int, lossy: bool) -> list[float]:
-        """Return when a message sent now arrives: never, once or twice."""
-        if lossy and (self.plan.silent(instance, now) or self._rng.random() < self.plan.lose):
-            return []
-        leaves = self.plan.cut(instance, now)
-        copies = 1 + int(self._rng.random() < self.plan.duplicate)
-        late = self._rng.random(2 * copies)
-        return [
-            leaves + self.setting.latency + self.plan.longest_delay * late[2 * i + 1] * (late[2 * i] < self.plan.delay)
-            for i in range(copies)
-        ]
+        return self.plan.arrivals(self._rng, instance, now, self.setting.latency, lossy)
 
     # What happens at the instances.
 
@@ -243,22 +235,25 @@ class World:
         seq = engine.pass_seq
         for work in engine.end():
             for at in self._ways(now, g, lossy=False):
-                self._hear_at(at, _NETWORK, lambda then, w=work: FirstToken(then, g, w.seq, w.request))
-        remaining = engine.remaining()
+                self._hear_at(at, _NETWORK, partial(FirstToken, instance=g, seq=work.seq, request=work.request))
+        ended = partial(EndForward, instance=g, seq=seq, seconds=seconds, remaining=engine.remaining())
         for at in self._ways(now, g, lossy=True):
-            self._hear_at(at, _NETWORK, lambda then: EndForward(then, g, seq, seconds, remaining))
+            self._hear_at(at, _NETWORK, ended)
         self._start(now, g)
 
     def _polled(self, now: float, g: int) -> None:
         engine = self.engines[g]
-        seq, depth = engine.newest, len(engine.work)
+        answer = partial(PollAnswer, instance=g, seq=engine.newest, depth=len(engine.work))
         if engine.up:
             for at in self._ways(now, g, lossy=True):
-                self._hear_at(at, _NETWORK, lambda then: PollAnswer(then, g, seq, depth))
+                self._hear_at(at, _NETWORK, answer)
 
     def _poll_tick(self, now: float) -> None:
         self._hear(PollTick(now))
         self._at(now + self.poll_period, _TIMER, self._poll_tick)
+
+    def _crash(self, now: float, g: int) -> None:
+        self.engines[g].crash()
 
     def _restart(self, now: float, g: int) -> None:
         self.engines[g].up = True
