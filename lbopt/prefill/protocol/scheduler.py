@@ -100,6 +100,8 @@ class TripleCheck:
         """BUSY, EndForward of its seq -> READY; of an older one -> BUSY. SUSPECT, any -> READY."""
         if not (math.isfinite(event.seconds) and event.seconds > 0):
             raise InputError(f"a pass of instance {event.instance} took {event.seconds} s; expected more than 0")
+        if event.remaining < 0:
+            raise InputError(f"a pass of instance {event.instance} left {event.remaining} tokens; expected 0 or more")
         at = state.instances[event.instance]
         if at.phase is Phase.REMOVED or not at.fence < event.seq <= at.seq:
             return state, ()

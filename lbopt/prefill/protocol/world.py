@@ -109,6 +109,9 @@ class World:
         if not per_token >= 0:
             raise InputError(f"per_token is {per_token} s; expected 0 or more")
         setting = scheduler.setting
+        for o in (*plan.mute, *plan.partitions, *plan.crashes):
+            if not 0 <= o.instance < setting.num_instances:
+                raise InputError(f"an outage concerns instance {o.instance}; expected 0 to {setting.num_instances - 1}")
         self.scheduler, self.plan, self.setting = scheduler, plan, setting
         self.monitor = Monitor(setting)
         self.state = initial_state(setting)
@@ -116,6 +119,7 @@ class World:
         self.per_token, self.poll_period = per_token, poll_period
         self.tokens = [tokens for _, tokens in arrivals]
         self.events = 0
+        self.saw_no_instance = False
         self.delivered: list[int] = []
         self.refused: list[int] = []
         self._rng = np.random.default_rng([seed, 5])
@@ -173,6 +177,7 @@ class World:
         before = self.state
         self.state, actions = self.scheduler.step(before, event)
         self.events += 1
+        self.saw_no_instance |= self.state.healthy == 0
         self.monitor.after(before, event, self.state, actions)
         for action in actions:
             self._do(event.time, action)
