@@ -124,6 +124,21 @@ def test_ends_of_passes_do_not_postpone_dispatch():
     assert [send.instance for send in story.sent] == [1]
 
 
+@pytest.mark.parametrize(("timer", "wake"), [("spacing", 5.0), ("tick", 5.5)])
+def test_the_bound_is_reached(timer, wake):
+    """One silent instance: who comes just after a dispatch waits for the watchdog, and on a lattice for its tick."""
+    story = Story(timer=timer, latency=0.1)  # ticks at 0, 1.1, ..., 4.4, 5.5
+    story.arrive(0.0)
+    story.hear(IntervalTick(0.0))
+    story.arrive(0.0)
+    for i in range(5):
+        story.hear(IntervalTick(1.1 * i))
+        assert not story.sent
+    story.hear(Watchdog(5.0, 0), IntervalTick(wake))
+    assert story.state.last_dispatch == pytest.approx(wake)
+    assert wake <= story.monitor.gap == (5.0 if timer == "spacing" else pytest.approx(6.1))
+
+
 def test_no_instance():
     story = Story()
     story.hear(HealthCheck(0.0, 0, False))
