@@ -10,10 +10,11 @@ Safety, at every event
 No idle head
     the interval elapsed, somebody waits, an instance is READY: a batch leaves.
 Liveness
-    no BUSY outlives its deadline. And with k the watchdog, P the longest pass heard of (or the default), L the latency,
-    as long as one and the same instance stays, requests that wait see a dispatch at least every
+    no BUSY outlives its deadline. And with k the watchdog, P the largest mean pass so far (at most the longest pass
+    that was measured, or the default), L the latency, as long as one and the same instance stays, requests that wait
+    see a dispatch at least every
         gap = max(k P, P + L) with `spacing`,  k P + P + L with `tick`.
-    Proof: a mean pass is at most P, and an interval at most (P + L) / 1. Whatever that instance was sent last, it is
+    Proof: a timeout is at most k P, and an interval at most (P + L) / 1. Whatever that instance was sent last, it is
     READY or SUSPECT k P later at the latest, and stays so until it is sent more. By then, or P + L after the last
     dispatch, the interval has elapsed; a lattice may need one more interval until its tick. With `patience` n every
     request therefore leaves or is refused within (n + 1) gap: each dispatch either takes it or leaves it behind.
@@ -63,20 +64,19 @@ class Monitor:
         self.requeued: dict[int, int] = {}
         self.live: dict[int, tuple[int, float]] = {}
         self.joined: dict[int, float] = dict.fromkeys(range(setting.num_instances), 0.0)
-        self.longest_pass = setting.default_pass
+        self.largest_mean = setting.default_pass
         self.last_cycle = 0.0
 
     @property
     def gap(self) -> float:
         """Most seconds between dispatches while somebody waits and one instance stays; see the module."""
-        watchdog, interval = self.setting.timeout(self.longest_pass), self.longest_pass + self.setting.latency
+        watchdog, interval = self.setting.timeout(self.largest_mean), self.largest_mean + self.setting.latency
         return max(watchdog, interval) if self.setting.timer == "spacing" else watchdog + interval
 
     def after(self, before: SchedulerState, event: Event, state: SchedulerState, actions: tuple[Action, ...]) -> None:
         """Take one step of the scheduler; raises BrokenPromiseError."""
-        if isinstance(event, EndForward):
-            self.longest_pass = max(self.longest_pass, event.seconds)
         self._check_waiting(event.time)
+        self.largest_mean = max(self.largest_mean, state.pace.mean_pass)
         self._enter(event)
         for action in actions:
             match action:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -36,40 +35,12 @@ from lbopt.prefill.protocol.messages import (
     Watchdog,
 )
 from lbopt.prefill.protocol.monitor import BrokenPromiseError, Monitor
+from lbopt.prefill.protocol.outcome import Outcome
 from lbopt.prefill.protocol.scheduler import TripleCheck
-from lbopt.prefill.protocol.state import SchedulerState, initial_state
+from lbopt.prefill.protocol.state import initial_state
 
 #: Events at one moment: timers before what comes over the network.
 _TIMER, _NETWORK = 0, 1
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a run.
-
-    Parameters
-    ----------
-    state
-        The scheduler's last.
-    delivered, refused
-        Requests, in this order.
-    events
-        Steps of the scheduler.
-    executions
-        How often each request was prefilled to its end, on whatever instance.
-    requeued
-        How often each request was taken back from an instance; absent = never.
-    late_top_ups
-        Batches that came to an instance during a pass: their wait counts as device-side.
-    """
-
-    state: SchedulerState
-    delivered: tuple[int, ...]
-    refused: tuple[int, ...]
-    events: int
-    executions: dict[int, int]
-    requeued: dict[int, int]
-    late_top_ups: int
 
 
 class World:

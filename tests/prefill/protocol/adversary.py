@@ -142,5 +142,5 @@ class Adversary(RuleBasedStateMachine):
         for _ in range(len(self.arrived) + 1):
             self.pass_time(self.monitor.gap)
         assert self.state.ledger.queue == ()
-        self.pass_time(self.setting.timeout(self.monitor.longest_pass))
+        self.pass_time(self.setting.timeout(self.monitor.largest_mean))
         assert all(at.phase is not Phase.BUSY for at in self.state.instances)

@@ -4,7 +4,8 @@ import numpy as np
 
 from lbopt.prefill.protocol import ProtocolSetting, TripleCheck
 from lbopt.prefill.protocol.faults import random_plan
-from lbopt.prefill.protocol.world import Outcome, World
+from lbopt.prefill.protocol.outcome import Outcome
+from lbopt.prefill.protocol.world import World
 
 UNTIL = 30.0
 
