@@ -6,7 +6,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from prefill.protocol.adversary import Adversary
-from prefill.protocol.defects import DEFECTS, PostponesForEver
+from prefill.protocol.defects import (
+    DEFECTS,
+    DeliversTwice,
+    ForgetsTheBatch,
+    PostponesForEver,
+    RequeuesOnAWatchdog,
+    ResetsTheLedger,
+)
 from prefill.protocol.schedules import UNTIL, check_outcome, draw
 
 from lbopt.prefill.protocol import BrokenPromiseError
@@ -46,3 +53,17 @@ def test_the_adversary_finds_it(defect):
     )
     with pytest.raises((BrokenPromiseError, AssertionError)):
         run_state_machine_as_test(Against, settings=unshrunk)
+
+
+@pytest.mark.parametrize("defect", [ResetsTheLedger, RequeuesOnAWatchdog, DeliversTwice, ForgetsTheBatch])
+def test_the_end_of_a_run_shows_it_without_the_monitor(defect):
+    """The engines' own count is a second witness: who was prefilled, and how often."""
+    caught = 0
+    for seed in range(12):
+        world = draw(seed, defect)
+        world.monitor.after = lambda *step: None
+        try:
+            check_outcome(world.run(UNTIL, most_events=4000))
+        except (BrokenPromiseError, AssertionError):
+            caught += 1
+    assert caught >= 3
