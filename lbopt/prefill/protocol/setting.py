@@ -1,0 +1,89 @@
+"""The constants of the triple check, and what makes them senseless.
+
+Where the source (SBS, arXiv 2512.16134; sheet, sections 3.3, 5 and 13) leaves a rule open, the reading has a name here:
+
+* ``timer``: ``spacing``, the interval runs from the last dispatch; ``tick``, ticks lie on a lattice and fire whether or
+  not anything is sent, and a batch leaves at a tick only.
+* ``idle_bypass``: whether an instance known to be empty is served before the interval has elapsed ("immediate trigger
+  for readiness"), or quiescence is a sign of readiness and no more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from lbopt.exceptions import InputError
+from lbopt.spec import unknown
+
+TIMERS = ("spacing", "tick")
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolSetting:
+    """Everything the scheduler knows before the first event.
+
+    Parameters
+    ----------
+    num_instances
+        Instances of the fleet, >= 1, numbered from 0; all of them are healthy at the start.
+    default_pass
+        s, the mean pass until one was measured, > 0.
+    latency
+        s, from the scheduler to an instance, >= 0.
+    window
+        Measured passes that Algorithm 1 averages over, >= 1.
+    watchdog
+        Timeout of a batch in mean passes, as they were at its dispatch.
+    timer, idle_bypass
+        The readings; see the module.
+    batch_tokens
+        A batch takes requests, the oldest first, while it has headroom left (so it may overshoot by one request), and
+        at least one; None = all that wait.
+    patience
+        A request that more dispatches than this have left behind is refused (flow control, N_limit of Algorithm 2);
+        None = nobody is.
+    """
+
+    num_instances: int
+    default_pass: float = 1.0
+    latency: float = 0.0
+    window: int = 8
+    watchdog: float = 5.0
+    timer: Literal["spacing", "tick"] = "spacing"
+    idle_bypass: bool = False
+    batch_tokens: int | None = None
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.num_instances < 1:
+            raise InputError(f"there are {self.num_instances} healthy instances; expected at least 1 to begin with")
+        if not (math.isfinite(self.default_pass) and self.default_pass > 0):
+            raise InputError(f"default_pass is {self.default_pass} s; expected more than 0")
+        if not (math.isfinite(self.latency) and self.latency >= 0):
+            raise InputError(f"latency is {self.latency} s; expected 0 or more")
+        if self.window < 1:
+            raise InputError(f"window is {self.window}; expected at least 1 measured pass to average over")
+        if self.timer not in TIMERS:
+            raise unknown("timer", self.timer, TIMERS)
+        if self.batch_tokens is not None and self.batch_tokens < 1:
+            raise InputError(f"batch_tokens is {self.batch_tokens}; expected at least 1 token, or None for no limit")
+        if self.patience is not None and self.patience < 0:
+            raise InputError(f"patience is {self.patience} dispatches; expected 0 or more, or None to refuse nobody")
+        self._check_watchdog()
+
+    def timeout(self, mean_pass: float) -> float:
+        """Return how long a batch may stay unanswered, s, if it leaves when the mean pass is `mean_pass` s."""
+        return self.watchdog * mean_pass
+
+    def _check_watchdog(self) -> None:
+        if not math.isfinite(self.watchdog):
+            raise InputError(f"watchdog is {self.watchdog} mean passes; expected a finite number, the source has 5")
+        timeout, least = self.timeout(self.default_pass), self.default_pass + 2 * self.latency
+        if not timeout > least:
+            raise InputError(
+                f"watchdog is {self.watchdog:g} mean passes = {timeout:g} s, shorter than a pass and the way there and "
+                f"back, {least:g} s, so that every batch would be a false alarm; expected more than "
+                f"{least / self.default_pass:g}, the source has 5"
+            )

@@ -1,0 +1,146 @@
+"""The promises against an adversary who is free to say anything: Hypothesis chooses events, not a model of engines.
+
+Only the scheduler's own timers are honest. Ends of passes and poll answers name any batch ever sent, in any order, as
+often as it likes; first tokens are claimed by anybody; instances come and go. Runs get shrunk to the shortest one that
+breaks a promise.
+"""
+
+import heapq
+
+from hypothesis import assume
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from lbopt.prefill.protocol import Monitor, Phase, ProtocolSetting, TripleCheck, initial_state
+from lbopt.prefill.protocol.messages import (
+    ArmWatchdog,
+    Arrival,
+    Deliver,
+    EndForward,
+    FirstToken,
+    HealthCheck,
+    IntervalTick,
+    PollAnswer,
+    PollTick,
+    Refuse,
+    Send,
+    WakeAt,
+    Watchdog,
+)
+
+which = st.integers(0, 3)
+
+
+class Adversary(RuleBasedStateMachine):
+    scheduler_class = TripleCheck
+
+    @initialize(
+        count=st.integers(1, 4),
+        latency=st.sampled_from([0.0, 0.3]),
+        window=st.integers(1, 3),
+        watchdog=st.sampled_from([2.0, 5.0]),
+        timer=st.sampled_from(["spacing", "tick"]),
+        idle_bypass=st.booleans(),
+        batch_tokens=st.sampled_from([None, 1, 50]),
+        patience=st.sampled_from([None, 0, 2]),
+    )
+    def begin(self, count, **setting):
+        self.setting = ProtocolSetting(count, **setting)
+        self.scheduler, self.monitor = self.scheduler_class(self.setting), Monitor(self.setting)
+        self.state, self.now = initial_state(self.setting), 0.0
+        self.timers, self.order = [], 0
+        self.arrived, self.refused = {}, []
+        self.sent: list[Send] = []
+        self.delivered: list[int] = []
+        self.hear(IntervalTick(0.0))
+
+    def hear(self, event):
+        before = self.state
+        self.state, actions = self.scheduler.step(before, event)
+        self.monitor.after(before, event, self.state, actions)
+        for action in actions:
+            match action:
+                case ArmWatchdog():
+                    self.ring(action.deadline, lambda at, g=action.instance: Watchdog(at, g))
+                case WakeAt():
+                    self.ring(action.time, IntervalTick)
+                case Send():
+                    self.sent.append(action)
+                case Deliver():
+                    self.delivered.append(action.request)
+                case Refuse():
+                    self.refused.append(action.request)
+
+    def ring(self, time, event):
+        self.order += 1
+        heapq.heappush(self.timers, (time, self.order, event))
+
+    @rule(seconds=st.sampled_from([0.01, 0.3, 1.0, 4.0, 30.0]))
+    def pass_time(self, seconds):
+        until = self.now + seconds
+        while self.timers and self.timers[0][0] <= until:
+            time, _, event = heapq.heappop(self.timers)
+            self.hear(event(time))
+        self.now = until
+        self.hear(PollTick(until))
+
+    @rule(tokens=st.integers(1, 80))
+    def arrive(self, tokens):
+        request = len(self.arrived)
+        self.arrived[request] = tokens
+        self.hear(Arrival(self.now, request, tokens))
+
+    @precondition(lambda self: self.sent)
+    @rule(choice=which, seconds=st.sampled_from([0.05, 1.0, 3.0]), remaining=st.sampled_from([0, 40]))
+    def end_forward(self, choice, seconds, remaining):
+        send = self.sent[-1 - choice % len(self.sent)]
+        self.hear(EndForward(self.now, send.instance, send.seq, seconds, remaining))
+
+    @precondition(lambda self: self.sent)
+    @rule(choice=which, older=st.integers(0, 2), depth=st.integers(0, 1))
+    def poll_answer(self, choice, older, depth):
+        send = self.sent[-1 - choice % len(self.sent)]
+        self.hear(PollAnswer(self.now, send.instance, max(0, send.seq - older), depth))
+
+    @precondition(lambda self: self.sent)
+    @rule(choice=which, other=which, request=which)
+    def first_token(self, choice, other, request):
+        """Mostly of a batch that had the request; sometimes it is made up."""
+        send = self.sent[-1 - choice % len(self.sent)]
+        claimed = send.requests[request % len(send.requests)] if other else request
+        self.hear(FirstToken(self.now, send.instance, send.seq, claimed))
+
+    @rule(instance=which)
+    def spurious_watchdog(self, instance):
+        assume(instance < self.setting.num_instances)
+        self.hear(Watchdog(self.now, instance))
+
+    @rule()
+    def spurious_tick(self):
+        self.hear(IntervalTick(self.now))
+
+    @rule(instance=which, healthy=st.booleans())
+    def health_check(self, instance, healthy):
+        assume(instance < self.setting.num_instances)
+        self.hear(HealthCheck(self.now, instance, healthy))
+
+    @invariant()
+    def tokens_are_conserved(self):
+        """A third book: what this class saw go in and out, against the ledger's sums."""
+        tokens = self.state.ledger.tokens()
+        assert sum(tokens.values()) == sum(self.arrived.values())
+        assert tokens["done"] == sum(self.arrived[request] for request in self.delivered)
+        assert tokens["refused"] == sum(self.arrived[request] for request in self.refused)
+        assert len({*self.delivered, *self.refused}) == len(self.delivered) + len(self.refused)
+
+    def teardown(self):
+        """With one instance back, and not a word from anybody, all that wait are dispatched or refused."""
+        if not hasattr(self, "state"):
+            return
+        if self.state.healthy == 0:
+            self.hear(HealthCheck(self.now, 0, True))
+        for _ in range(len(self.arrived) + 1):
+            self.pass_time(self.monitor.gap)
+        assert self.state.ledger.queue == ()
+        self.pass_time(self.setting.timeout(self.monitor.largest_mean))
+        assert all(at.phase is not Phase.BUSY for at in self.state.instances)

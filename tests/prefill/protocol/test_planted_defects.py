@@ -1,0 +1,69 @@
+"""A checker that never cries says nothing: every planted defect is caught, by random faults and by the adversary."""
+
+import re
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+from prefill.protocol.adversary import Adversary
+from prefill.protocol.defects import (
+    DEFECTS,
+    DeliversTwice,
+    ForgetsTheBatch,
+    PostponesForEver,
+    RequeuesOnAWatchdog,
+    ResetsTheLedger,
+)
+from prefill.protocol.schedules import UNTIL, check_outcome, draw
+
+from lbopt.prefill.protocol import BrokenPromiseError
+
+
+@pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.__name__)
+def test_is_caught(defect):
+    said = set()
+    for seed in range(200):
+        try:
+            check_outcome(draw(seed, defect).run(UNTIL))
+        except BrokenPromiseError as error:
+            said.add(str(error))
+            if len(said) == 3:
+                break
+    assert len(said) == 3, "caught in too few of 200 schedules"
+    assert any(re.search(DEFECTS[defect], message) for message in said), said
+
+
+# Its events change the interval too rarely in 40 steps to postpone a dispatch beyond the bound.
+@pytest.mark.parametrize(
+    "defect", [d for d in DEFECTS if d is not PostponesForEver], ids=lambda defect: defect.__name__
+)
+def test_the_adversary_finds_it(defect):
+    class Against(Adversary):
+        scheduler_class = defect
+
+    unshrunk = settings(
+        max_examples=1000,
+        stateful_step_count=40,
+        deadline=None,
+        phases=[Phase.generate],
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+    with pytest.raises((BrokenPromiseError, AssertionError)):
+        run_state_machine_as_test(Against, settings=unshrunk)
+
+
+@pytest.mark.parametrize("defect", [ResetsTheLedger, RequeuesOnAWatchdog, DeliversTwice, ForgetsTheBatch])
+def test_the_end_of_a_run_shows_it_without_the_monitor(defect):
+    """The engines' own count is a second witness: who was prefilled, and how often."""
+    caught = 0
+    for seed in range(12):
+        world = draw(seed, defect)
+        world.monitor.after = lambda *step: None
+        try:
+            check_outcome(world.run(UNTIL, most_events=4000))
+        except (BrokenPromiseError, AssertionError):
+            caught += 1
+    assert caught >= 3
