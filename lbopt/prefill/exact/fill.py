@@ -1,0 +1,66 @@
+"""(P2) The best fill of the next pass: which requests to place where, the others wait (SBS, section 6.4).
+
+First as many tokens as possible in the pass, each unit up to its chunk; with that, as few tokens as possible beyond the
+chunks; with that, as many old requests as possible. CP-SAT, one solve each, the value reached before held by a row.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from lbopt.prefill.exact.batch import PrefillBatch
+from lbopt.prefill.exact.placement import Fill, fill_of
+from lbopt.prefill.exact.placing_program import PlacingProgram
+
+
+def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 0) -> Fill:
+    """Choose and place; within `time_limit` seconds as good as is known by then."""
+    started = time.perf_counter()
+
+    def left() -> float | None:
+        return None if time_limit is None else time_limit - (time.perf_counter() - started)
+
+    n = batch.num_requests
+    if n == 0:
+        value = fill_of(batch, np.zeros(0, dtype=np.int64))
+        return Fill(np.zeros(0, dtype=np.int64), *value, value, "elementary-bound")
+    program = PlacingProgram(batch, place_all=False)
+    model = program.model
+    filled = []
+    for d, tokens in enumerate(program.tokens):
+        used = model.new_int_var(0, batch.chunk, f"filled[{d}]")
+        model.add(used <= tokens)
+        filled.append(used)
+    placed = sum(program.tokens)
+    pending = sum(program.on[r][d] for r in range(n) if batch.pending[r] for d in range(batch.num_units))
+    unit = np.full(n, -1, dtype=np.int64)
+    bounds, settled = [_most_filled(batch), fill_of(batch, unit)[1], int(batch.pending.sum())], True
+    for stage in range(3):
+        value = fill_of(batch, unit)
+        if stage == 1:
+            model.add(sum(filled) == value[0])
+        elif stage == 2:
+            model.add(placed == value[0] + value[1])  # with the same fill, the rest of what is placed overshoots
+        if value[stage] == bounds[stage] or not settled:
+            continue
+        if stage == 1:
+            model.minimize(placed - value[0])
+        else:
+            model.maximize(sum(filled) if stage == 0 else pending)
+        program.hint(unit)
+        found, claimed = program.solve(left(), seed)
+        if found is not None:
+            unit = found
+        if claimed is not None:
+            bounds[stage] = max(bounds[stage], claimed) if stage == 1 else min(bounds[stage], claimed)
+        settled = fill_of(batch, unit)[stage] == bounds[stage]
+    value = fill_of(batch, unit)
+    return Fill(unit, *value, (bounds[0], bounds[1], bounds[2]), "claimed:cp-sat")
+
+
+def _most_filled(batch: PrefillBatch) -> int:
+    """Return all chunks, or all tokens where they are fewer."""
+    tokens: int = sum(batch.load.tolist()) + sum(batch.cost.max(axis=1, initial=0).tolist())
+    return min(batch.num_units * batch.chunk, tokens)
