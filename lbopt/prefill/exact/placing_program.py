@@ -5,6 +5,7 @@ No enforcement literals, one worker and a seed, for the reasons in `solvers.cp_s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
 
 
 class PlacingProgram:
-    """A model with the rows that all placements share; the caller adds its own and its objective."""
+    """A model with the rows that all placements share; the caller adds its own and its objective.
 
-    def __init__(self, batch: PrefillBatch, *, place_all: bool) -> None:
+    Units of another `kind` are told apart although they have equal loads and costs.
+    """
+
+    def __init__(self, batch: PrefillBatch, *, place_all: bool, kind: Sequence[int] | None = None) -> None:
         trusted = require("cp-sat").largest_safe_total
         total = sum(batch.load.tolist()) + sum(batch.length.tolist())
         if trusted is not None and max(total, batch.chunk if not place_all else 0) >= trusted:
@@ -45,7 +49,7 @@ class PlacingProgram:
         self.tokens: list[Any] = [
             int(batch.load[d]) + sum(cost[r][d] * self.on[r][d] for r in range(n)) for d in range(D)
         ]
-        self._order_equal_units()
+        self._order_equal_units([0] * D if kind is None else kind)
 
     def hint(self, unit: NDArray[np.int64]) -> None:
         """Start from a placement."""
@@ -81,12 +85,12 @@ class PlacingProgram:
                     unit[r] = d
         return unit, bound
 
-    def _order_equal_units(self) -> None:
+    def _order_equal_units(self, kind: Sequence[int]) -> None:
         """Let units that nothing distinguishes have falling loads: any placement can be renumbered so."""
-        groups: dict[tuple[int, bytes], int] = {}
+        groups: dict[tuple[int, int, bytes], int] = {}
         cost = self.batch.cost
         for d in range(self.batch.num_units):
-            seen = (int(self.batch.load[d]), cost[:, d].tobytes())
+            seen = (kind[d], int(self.batch.load[d]), cost[:, d].tobytes())
             if seen in groups:
                 self.model.add(self.tokens[groups[seen]] >= self.tokens[d])
             groups[seen] = d
