@@ -31,7 +31,7 @@ from lbopt.solvers.solve import solve
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodeBatch:
-    """Requests for decode units: `count` and `load` (tokens) of the units, int (N,); `length` int (m,), tokens, >= 1."""
+    """Requests for decode units: `count` and `load` (tokens) of units, int (N,); `length` int (m,), tokens, >= 1."""
 
     count: IntArray
     load: IntArray
