@@ -2,9 +2,9 @@
 
 from lbopt.prefill.adaptive_interval import AdaptiveInterval
 from lbopt.prefill.allocations import ALLOCATIONS, Allocation, make_allocation
+from lbopt.prefill.greedy_batch import pbaa
 from lbopt.prefill.metrics import PrefillMetrics
 from lbopt.prefill.pass_time import PassTime
-from lbopt.prefill.pbaa import pbaa
 from lbopt.prefill.policies import PREFILL_POLICIES, DispatchPolicy, make_prefill_policy
 from lbopt.prefill.requests import PrefillRequests
 from lbopt.prefill.run import PrefillRun

@@ -10,12 +10,14 @@ from lbopt.exceptions import InputError
 from lbopt.prefill.exact import (
     DecodeBatch,
     barrier_time,
+    compare_decode,
     count_then_load,
     least_largest_count,
     level_then_load,
     water_level,
 )
 from lbopt.prefill.exact.decode import fewest_requests_first
+from lbopt.prefill.exact.decode_gap import place_by_policy
 
 MASKED = DecodeBatch([2, 2, 3, 1, 2], [40, 20, 30, 200, 10], [8, 5, 3])
 EMPTY = DecodeBatch([0, 0], [0, 0], [19, 18, 13, 12, 10])
@@ -84,7 +86,7 @@ def test_a_unit_with_few_requests_and_a_high_load():
     assert (least_largest_count(MASKED), first.value) == (3, 200)
     assert sorted(MASKED.counts_after(second.unit)) == [2, 2, 3, 3, 3]
     assert second.value == 203
-    assert MASKED.loads_after([4, 1, 0]) == [43, 25, 30, 200, 18], "what Algorithm 3 does with its mask"
+    assert MASKED.loads_after(place_by_policy(MASKED, "iqr")) == [43, 25, 30, 200, 18], "the mask leaves it out"
 
 
 def test_greedy_and_exact():
@@ -94,6 +96,15 @@ def test_greedy_and_exact():
     assert found.value == 37
     pairs = DecodeBatch([0, 0], [0, 0], [6, 5, 4, 3])
     assert max(pairs.loads_after(fewest_requests_first(pairs))) == level_then_load(pairs).value == 9
+
+
+def test_a_rule_beside_the_programs():
+    rows = compare_decode(MASKED, alpha=20, beta=1, policies=("iqr", "jsq"))
+    assert [row.name for row in rows] == ["iqr", "jsq", "D1", "D2", "D3"]
+    assert [row.optimal for row in rows] == [None, None, True, True, True]
+    assert (rows[0].largest_count, rows[0].largest_load) == (3, 200)
+    assert (rows[3].largest_count, rows[3].largest_load) == (3, 203)
+    assert min(row.barrier for row in rows) == rows[-1].barrier == 220
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.model.integers import BoolArray, IntArray, boolean_array, integer_array
-from lbopt.prefill.pbaa import checked_hits
+from lbopt.prefill.greedy_batch import checked_hits
 
 #: Loads and prompts in all, below which sums and headroom stay far from 2**63.
 MOST_TOKENS = 2**50

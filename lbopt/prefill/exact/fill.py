@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lbopt.prefill.exact.batch import PrefillBatch
 from lbopt.prefill.exact.placement import Fill, fill_of
@@ -36,6 +37,7 @@ def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 
     placed = sum(program.tokens)
     pending = sum(program.on[r][d] for r in range(n) if batch.pending[r] for d in range(batch.num_units))
     unit = np.full(n, -1, dtype=np.int64)
+    proof = "elementary-bound"
     bounds, settled = [_most_filled(batch), fill_of(batch, unit)[1], int(batch.pending.sum())], True
     for stage in range(3):
         value = fill_of(batch, unit)
@@ -51,13 +53,21 @@ def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 
             model.maximize(sum(filled) if stage == 0 else pending)
         program.hint(unit)
         found, claimed = program.solve(left(), seed)
-        if found is not None:
+        if found is not None and _rank(batch, found) > _rank(batch, unit):
             unit = found
         if claimed is not None:
-            bounds[stage] = max(bounds[stage], claimed) if stage == 1 else min(bounds[stage], claimed)
+            tighter = max(bounds[stage], claimed) if stage == 1 else min(bounds[stage], claimed)
+            if tighter != bounds[stage]:
+                bounds[stage], proof = tighter, "claimed:cp-sat"
         settled = fill_of(batch, unit)[stage] == bounds[stage]
     value = fill_of(batch, unit)
-    return Fill(unit, *value, (bounds[0], bounds[1], bounds[2]), "claimed:cp-sat")
+    return Fill(unit, *value, (bounds[0], bounds[1], bounds[2]), proof)
+
+
+def _rank(batch: PrefillBatch, unit: NDArray[np.int64]) -> tuple[int, int, int]:
+    """Return what is compared: the greater, the better."""
+    filled, overshoot, pending = fill_of(batch, unit)
+    return filled, -overshoot, pending
 
 
 def _most_filled(batch: PrefillBatch) -> int:
