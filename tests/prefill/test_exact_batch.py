@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lbopt.exceptions import InputError
 from lbopt.prefill.exact import PrefillBatch, allocation_gaps, best_fill, least_straggler
 from lbopt.prefill.exact.gap import place_by
+from lbopt.prefill.exact.placement import fill_of
 
 
 @st.composite
@@ -111,6 +112,16 @@ def test_a_batch_of_a_real_size():
     assert placement.optimal and placement.proof != "claimed:cp-sat"
     assert fill.filled == fill.bounds[0] == 8 * 3072
     assert fill.overshoot == sum(batch.loads_after(fill.unit)) - 8 * 3072
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cut_short_it_still_bounds_the_rules(seed):
+    rng = np.random.default_rng(seed)
+    batch = PrefillBatch(rng.integers(0, 500, 8), rng.integers(1, 2000, 20), chunk=3072)
+    fill = best_fill(batch, time_limit=1e-4)
+    rules = [fill_of(batch, place_by(batch, rule, batch.chunk, 20)) for rule in RULES]
+    assert all(filled <= fill.bounds[0] for filled, _, _ in rules)
+    assert (fill.filled, -fill.overshoot) >= (rules[0][0], -rules[0][1]), "PBAA is where it starts"
 
 
 @pytest.mark.parametrize(

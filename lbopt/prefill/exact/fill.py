@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lbopt.prefill.exact.batch import PrefillBatch
 from lbopt.prefill.exact.placement import Fill, fill_of
 from lbopt.prefill.exact.placing_program import PlacingProgram
+from lbopt.prefill.greedy_batch import pbaa
 
 
 def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 0) -> Fill:
@@ -36,9 +37,10 @@ def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 
         filled.append(used)
     placed = sum(program.tokens)
     pending = sum(program.on[r][d] for r in range(n) if batch.pending[r] for d in range(batch.num_units))
-    unit = np.full(n, -1, dtype=np.int64)
+    nobody = np.full(n, -1, dtype=np.int64)
+    unit = pbaa(batch.chunk - batch.load, batch.length, batch.hits, batch.pending)
     proof = "elementary-bound"
-    bounds, settled = [_most_filled(batch), fill_of(batch, unit)[1], int(batch.pending.sum())], True
+    bounds, settled = [_most_filled(batch), fill_of(batch, nobody)[1], int(batch.pending.sum())], True
     for stage in range(3):
         value = fill_of(batch, unit)
         if stage == 1:
@@ -55,11 +57,10 @@ def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 
         found, claimed = program.solve(left(), seed)
         if found is not None and _rank(batch, found) > _rank(batch, unit):
             unit = found
-        if claimed is not None:
-            tighter = max(bounds[stage], claimed) if stage == 1 else min(bounds[stage], claimed)
-            if tighter != bounds[stage]:
-                bounds[stage], proof = tighter, "claimed:cp-sat"
-        settled = fill_of(batch, unit)[stage] == bounds[stage]
+        reached, sign = fill_of(batch, unit)[stage], -1 if stage == 1 else 1
+        if claimed is not None and sign * reached <= sign * claimed < sign * bounds[stage]:
+            bounds[stage], proof = claimed, "claimed:cp-sat"
+        settled = reached == bounds[stage]
     value = fill_of(batch, unit)
     return Fill(unit, *value, (bounds[0], bounds[1], bounds[2]), proof)
 

@@ -59,7 +59,7 @@ class PlacingProgram:
                 self.model.add_hint(variable, int(unit[r] == d))
 
     def solve(self, time_limit: float | None, seed: int) -> tuple[NDArray[np.int64] | None, int | None]:
-        """Return the unit of each request (-1: nowhere), None where none was found, and the solver's claimed bound."""
+        """Return the unit of each request (-1: nowhere), None where none was found, and the bound it claims."""
         from ortools.sat.python import cp_model
 
         solver = cp_model.CpSolver()
@@ -75,9 +75,9 @@ class PlacingProgram:
             raise KeyboardInterrupt
         if statuses[0] in (cp_model.INFEASIBLE, cp_model.MODEL_INVALID):
             raise LbOptError(f"CP-SAT says {solver.status_name(statuses[0])} of a placement problem that has solutions")
-        bound = round(solver.best_objective_bound)
         if statuses[0] == cp_model.UNKNOWN:
-            return None, bound
+            return None, None  # the bound that it then reports need not be one
+        bound = round(solver.best_objective_bound)
         unit = np.full(self.batch.num_requests, -1, dtype=np.int64)
         for r, row in enumerate(self.on):
             for d, variable in enumerate(row):
