@@ -1,9 +1,11 @@
 """The prefill side: gated passes of instances with several units, and policies that hold requests back or do not."""
 
 from lbopt.prefill.adaptive_interval import AdaptiveInterval
+from lbopt.prefill.allocations import ALLOCATIONS, Allocation, make_allocation
+from lbopt.prefill.greedy_batch import pbaa
 from lbopt.prefill.metrics import PrefillMetrics
 from lbopt.prefill.pass_time import PassTime
-from lbopt.prefill.policies import ALLOCATIONS, PREFILL_POLICIES, DispatchPolicy, make_prefill_policy
+from lbopt.prefill.policies import PREFILL_POLICIES, DispatchPolicy, make_prefill_policy
 from lbopt.prefill.requests import PrefillRequests
 from lbopt.prefill.run import PrefillRun
 from lbopt.prefill.setting import PrefillSetting
@@ -13,6 +15,7 @@ __all__ = [
     "ALLOCATIONS",
     "PREFILL_POLICIES",
     "AdaptiveInterval",
+    "Allocation",
     "DispatchPolicy",
     "PassTime",
     "PrefillMetrics",
@@ -20,6 +23,8 @@ __all__ = [
     "PrefillRun",
     "PrefillSetting",
     "Simulation",
+    "make_allocation",
     "make_prefill_policy",
+    "pbaa",
     "simulate_prefill",
 ]

@@ -134,13 +134,6 @@ PREFILL_POLICIES: dict[str, Callable[..., DispatchPolicy]] = {
     "staggered": staggered,
 }
 
-#: Rules that give the requests of a batch to the units of an instance.
-ALLOCATIONS: dict[str, int] = {
-    "round-robin": codes.IN_TURN,
-    "least-loaded": codes.LEAST_LOADED,
-    "longest-first": codes.LONGEST_FIRST,
-}
-
 
 def make_prefill_policy(spec: str) -> DispatchPolicy:
     """Build the policy that `spec` names: a name from `PREFILL_POLICIES`, with options as ``name:option=value``."""

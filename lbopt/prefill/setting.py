@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.prefill.codes import BACK_TO_BACK, WORK_CONSERVING
+from lbopt.prefill.allocations import Allocation, make_allocation
 from lbopt.prefill.pass_time import PassTime
-from lbopt.prefill.policies import ALLOCATIONS, DispatchPolicy, make_prefill_policy
+from lbopt.prefill.policies import DispatchPolicy, make_prefill_policy
 from lbopt.spec import unknown
 
 MOST_INSTANCES = 4096
@@ -35,7 +36,8 @@ class PrefillSetting:
     policy
         Who binds a request to an instance, and when: a name with options, or a `DispatchPolicy`.
     allocation
-        How the requests of a batch are given to the units of the instance, out of `ALLOCATIONS`.
+        How the requests of a batch are given to the units of the instance: a name from `ALLOCATIONS`, with options as
+        ``name:option=value``.
     pass_time
         Seconds of a pass.
     chunk_tokens
@@ -84,8 +86,11 @@ class PrefillSetting:
                 raise InputError(f"{name} is {value}; expected at least 1 {what}, or None for no limit")
         if not (math.isfinite(self.latency) and self.latency >= 0):
             raise InputError(f"latency is {self.latency} s; expected 0 or more")
-        if self.allocation not in ALLOCATIONS:
-            raise unknown("allocation", self.allocation, ALLOCATIONS)
+        if self.rule.chooses and self.dispatch.immediate:
+            raise InputError(
+                f"allocation '{self.rule.name}' holds requests back, but policy '{self.dispatch.name}' binds them on "
+                "arrival; expected pooled or staggered"
+            )
         if self.engine not in ENGINES:
             raise unknown("engine", self.engine, ENGINES)
         self._check_phases()
@@ -96,6 +101,11 @@ class PrefillSetting:
         """The policy, built."""
         assert isinstance(self.policy, DispatchPolicy)
         return self.policy
+
+    @property
+    def rule(self) -> Allocation:
+        """The allocation, built."""
+        return make_allocation(self.allocation)
 
     def initial_phases(self, seed: int) -> NDArray[np.float64]:
         """Return until when each instance is busy at the start, float64 (N,), s, ascending."""

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError, LbOptError
 from lbopt.kernels.prefill import codes, tables
 from lbopt.model import Trace
-from lbopt.prefill.policies import ALLOCATIONS
 from lbopt.prefill.requests import PrefillRequests
 from lbopt.prefill.run import PrefillRun
 from lbopt.prefill.setting import ENGINES, PrefillSetting
@@ -121,11 +120,11 @@ def _requests_of(requests: PrefillRequests, setting: PrefillSetting, seed: int) 
 
 
 def _rules_of(setting: PrefillSetting) -> tables.Setting:
-    policy, law = setting.dispatch, setting.pass_time
+    policy, law, rule = setting.dispatch, setting.pass_time, setting.rule
     return tables.Setting(
         policy=policy.code,
-        allocation=ALLOCATIONS[setting.allocation],
-        parameters=np.zeros(codes.NUM_PARAMETERS, dtype=np.int64),
+        allocation=rule.code,
+        parameters=rule.parameter_array(),
         engine=ENGINES[setting.engine],
         idle_bypass=policy.idle_bypass,
         base=float(law.base),

@@ -9,7 +9,8 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.prefill.codes import IN_TURN, LONGEST_FIRST
+from lbopt.kernels.prefill.codes import IN_TURN, LONGEST_FIRST, PBAA
+from lbopt.kernels.prefill.pbaa import pbaa
 
 
 @kernel
@@ -32,7 +33,7 @@ def least_cost(length: Ints, hits: Ints, i: int, g: int) -> int:
 @kernel
 def chooses(code: int) -> bool:
     """Tell whether the rule is shown the whole queue and may keep or refuse; else it places a batch that has room."""
-    return False
+    return code == PBAA
 
 
 @kernel
@@ -74,7 +75,9 @@ def allocate(
         int64 (>= m,): output.
     """
     m = batch.size
-    if code == LONGEST_FIRST and m > 1:
+    if code == PBAA:
+        pbaa(parameters, length, hits, records, batch, g, chunk, load, key, unit)
+    elif code == LONGEST_FIRST and m > 1:
         for k in range(m):
             key[k] = -length[batch[k]]
         for k in np.argsort(key[:m], kind="mergesort"):  # equal lengths: the oldest first

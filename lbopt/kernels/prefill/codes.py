@@ -15,6 +15,7 @@ TICK = 6  # ready AND a tick of the clock has passed
 IN_TURN = 0
 LEAST_LOADED = 1  # fewest tokens sent and not computed
 LONGEST_FIRST = 2  # the same, the longest prompt of the batch first
+PBAA = 3  # Algorithm 2 of SBS, which chooses from the whole queue
 
 #: What a rule writes instead of a unit.
 KEEP = -1  # it waits at the scheduler for the next dispatch
@@ -22,6 +23,12 @@ REFUSE = -2
 
 #: Every rule gets a parameter array of this length; what the entries mean is the rule's own affair.
 NUM_PARAMETERS = 4
+
+# parameters of PBAA
+PBAA_PRINTED = 0  # 1: the printed rule, 0: the mended one; they differ only with a cache
+PBAA_CACHE = 1  # 1: a request costs what is not cached
+PBAA_LIMIT = 2  # kept more often than this, a request is refused; -1: never
+PBAA_WHOLE = 3  # 1: keep what would exceed the chunk of a unit that is not empty
 
 # engines
 WORK_CONSERVING = 0  # an idle instance starts when somebody is there

@@ -1,0 +1,114 @@
+"""Rules that give the requests of a batch to the units of an instance, and the text ``name:option=value`` for one.
+
+What they do is in `kernels.prefill.allocation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.kernels.prefill import codes
+from lbopt.spec import options_of, unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A rule as the compiled loop takes it.
+
+    Parameters
+    ----------
+    name
+        What to call it in tables.
+    code, parameters
+        See `kernels.prefill.codes`.
+    """
+
+    name: str
+    code: int
+    parameters: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the rule is shown the whole queue and may keep or refuse."""
+        return self.code == codes.PBAA
+
+    def parameter_array(self) -> NDArray[np.int64]:
+        """Return the parameters, int64 (NUM_PARAMETERS,)."""
+        array = np.zeros(codes.NUM_PARAMETERS, dtype=np.int64)
+        for place, value in self.parameters.items():
+            array[place] = value
+        return array
+
+
+def round_robin() -> Allocation:
+    """Give requests to the units in turn."""
+    return Allocation("round-robin", codes.IN_TURN)
+
+
+def least_loaded() -> Allocation:
+    """Give each request to the unit with the fewest tokens sent and not computed."""
+    return Allocation("least-loaded", codes.LEAST_LOADED)
+
+
+def longest_first() -> Allocation:
+    """Do the same, the longest prompt of the batch first."""
+    return Allocation("longest-first", codes.LONGEST_FIRST)
+
+
+def pbaa_rule(
+    printed: bool = False, cache: bool = False, n_limit: int | None = None, whole: bool = False
+) -> Allocation:
+    """Follow Algorithm 2 of SBS (arXiv 2512.16134), for policies that hold requests back.
+
+    Parameters
+    ----------
+    printed
+        Take the rule as printed: with a cache, a unit without headroom can be chosen, and the request is then kept
+        although another unit has room. The mended rule chooses among units with headroom.
+    cache
+        A request costs what is not cached.
+    n_limit
+        A request that was kept more often is refused, >= 0; None = never. The source gives no value.
+    whole
+        Keep what would exceed the chunk of a unit that is not empty; not in the source, which admits a request of any
+        length on any headroom.
+    """
+    if n_limit is not None and not 0 <= n_limit < 2**50:
+        raise InputError(
+            f"allocation 'pbaa': n_limit is {n_limit}; expected 0 or more dispatches, or none for no limit"
+        )
+    flags = {"printed": printed, "cache": cache, "whole": whole}
+    changed = [f"{option}=yes" for option, value in flags.items() if value]
+    changed += [] if n_limit is None else [f"n_limit={n_limit}"]
+    return Allocation(
+        ":".join(["pbaa", *([",".join(changed)] if changed else [])]),
+        codes.PBAA,
+        {
+            codes.PBAA_PRINTED: int(printed),
+            codes.PBAA_CACHE: int(cache),
+            codes.PBAA_LIMIT: -1 if n_limit is None else n_limit,
+            codes.PBAA_WHOLE: int(whole),
+        },
+    )
+
+
+ALLOCATIONS: dict[str, Callable[..., Allocation]] = {
+    "round-robin": round_robin,
+    "least-loaded": least_loaded,
+    "longest-first": longest_first,
+    "pbaa": pbaa_rule,
+}
+
+
+def make_allocation(spec: str) -> Allocation:
+    """Build the rule that `spec` names: a name from `ALLOCATIONS`, with options as ``name:option=value``."""
+    name, _, rest = spec.partition(":")
+    if name not in ALLOCATIONS:
+        raise unknown("allocation", name, ALLOCATIONS)
+    factory = ALLOCATIONS[name]
+    return factory(**options_of("allocation", name, rest, factory))

@@ -1,0 +1,90 @@
+"""One batch for one instance: what its units already have to compute, and what each request would add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.model.integers import BoolArray, IntArray, boolean_array, integer_array
+from lbopt.prefill.greedy_batch import checked_hits
+
+#: Loads and prompts in all, below which sums and headroom stay far from 2**63.
+MOST_TOKENS = 2**50
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrefillBatch:
+    """A batch.
+
+    Parameters
+    ----------
+    load
+        int (D,), tokens that each unit has to compute without the batch: chunk less headroom.
+    length
+        int (n,), tokens of the prompts, >= 1, the oldest first.
+    hits
+        int (n, D), tokens of them cached on each unit, at most the length; None where nothing is cached.
+    chunk
+        Most tokens of a unit in a pass, >= 1.
+    pending
+        bool (n,), left over from earlier dispatches; None where nobody is.
+    """
+
+    load: IntArray
+    length: IntArray
+    hits: IntArray | None = None
+    chunk: int = MOST_TOKENS
+    pending: BoolArray = None  # type: ignore[assignment]  # None on the way in, an array from then on
+
+    def __post_init__(self) -> None:
+        load, length = (integer_array(name, getattr(self, name), ndim=(1,)) for name in ("load", "length"))
+        if load.size == 0:
+            raise InputError("load has no entries; expected one for each of at least 1 unit")
+        if (length < 1).any():
+            raise InputError(f"length[{int(np.argmax(length < 1))}] is 0; expected prompts of at least 1 token")
+        total = float(length.sum(dtype=np.float64) + load.sum(dtype=np.float64))
+        if total >= MOST_TOKENS:
+            raise InputError(f"loads and prompts have {total:.3g} tokens in all; expected below 2**50")
+        if not 1 <= self.chunk <= MOST_TOKENS:
+            raise InputError(f"chunk is {self.chunk}; expected 1 to 2**50 tokens")
+        given: Any = self.pending
+        pending = np.zeros(length.size, dtype=np.bool_) if given is None else given
+        object.__setattr__(self, "load", load)
+        object.__setattr__(self, "length", length)
+        object.__setattr__(self, "pending", boolean_array("pending", pending, length.size))
+        if self.hits is not None:
+            object.__setattr__(self, "hits", checked_hits(self.hits, length, load.size))
+
+    @property
+    def num_units(self) -> int:
+        """Number of units, D."""
+        return int(self.load.size)
+
+    @property
+    def num_requests(self) -> int:
+        """Number of requests, n."""
+        return int(self.length.size)
+
+    @property
+    def cost(self) -> NDArray[np.int64]:
+        """Tokens that each request adds to each unit, int64 (n, D)."""
+        cost = np.repeat(self.length[:, None], self.num_units, axis=1)
+        return cost if self.hits is None else cost - self.hits
+
+    def loads_after(self, unit: Any) -> list[int]:
+        """Return the tokens of each unit once request r is on ``unit[r]`` (-1: nowhere), in Python's integers."""
+        chosen = np.asarray(unit)
+        if chosen.shape != (self.num_requests,) or chosen.dtype.kind not in "iu":
+            raise InputError(f"unit has shape {chosen.shape}; expected a whole number for each of {self.num_requests}")
+        if ((chosen < -1) | (chosen >= self.num_units)).any():
+            r = int(np.argmax((chosen < -1) | (chosen >= self.num_units)))
+            raise InputError(f"unit[{r}] is {chosen[r]}; expected 0 to {self.num_units - 1}, or -1 for nowhere")
+        loads: list[int] = self.load.tolist()
+        for r, d in enumerate(chosen.tolist()):
+            if d >= 0:
+                loads[d] += int(self.length[r]) - (0 if self.hits is None else int(self.hits[r, d]))
+        return loads

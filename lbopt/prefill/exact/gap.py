@@ -1,0 +1,86 @@
+"""How far allocation rules are from the optimum of the same batch.
+
+The straggler is compared on the whole batch, as if there were no chunk; the fill with the requests that the simulation
+would send: all for a rule that chooses, and for the others the oldest before each of whom there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.kernels.prefill import codes, tables
+from lbopt.prefill.allocations import make_allocation
+from lbopt.prefill.exact.batch import PrefillBatch
+from lbopt.prefill.exact.fill import best_fill
+from lbopt.prefill.exact.placement import Fill, Placement, fill_of, straggler_of
+from lbopt.prefill.exact.straggler import least_straggler
+
+RULES = ("pbaa", "longest-first", "round-robin")
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationGap:
+    """One rule on one batch, in tokens.
+
+    `straggler` and `filled` are the rule's, `least_straggler` and `most_filled` what is known to be the best possible
+    (bounds, reached where the solve was optimal).
+    """
+
+    rule: str
+    straggler: int
+    least_straggler: int
+    filled: int
+    most_filled: int
+    overshoot: int
+
+    @property
+    def straggler_gap(self) -> float:
+        """How much longer the fullest unit is than it has to be, as a share of the least."""
+        return (self.straggler - self.least_straggler) / max(1, self.least_straggler)
+
+    @property
+    def fill_gap(self) -> float:
+        """Share of what the pass could hold that it does not."""
+        return (self.most_filled - self.filled) / max(1, self.most_filled)
+
+
+def allocation_gaps(
+    batch: PrefillBatch, rules: Sequence[str] = RULES, time_limit: float | None = None, seed: int = 0
+) -> tuple[list[AllocationGap], Placement, Fill]:
+    """Return a row for each rule, and the two optima; `time_limit` in seconds is for each of the two."""
+    placement, fill = least_straggler(batch, time_limit, seed), best_fill(batch, time_limit, seed)
+    rows = []
+    for rule in rules:
+        filled, overshoot, _ = fill_of(batch, _sent(batch, rule))
+        straggler = straggler_of(batch, place_by(batch, rule, codes.NO_LIMIT, batch.num_requests))
+        rows.append(AllocationGap(rule, straggler, placement.bound, filled, fill.bounds[0], overshoot))
+    return rows, placement, fill
+
+
+def place_by(batch: PrefillBatch, rule: str, chunk: int, first: int) -> NDArray[np.int64]:
+    """Return the units, int64 (n,), that `rule` gives to the first so many requests; -1 where it keeps them."""
+    from lbopt.kernels.prefill.allocation import allocate
+
+    chosen, n = make_allocation(rule), batch.num_requests
+    hits = np.zeros((0, 0, 0), dtype=np.int64) if batch.hits is None else batch.hits[:, None, :].copy()
+    records = np.zeros((n, tables.NUM_FIELDS), dtype=np.int64)
+    records[:, tables.DEFERRED] = batch.pending
+    unit, key = np.full((2, n), -1, dtype=np.int64)
+    allocate(
+        chosen.code, chosen.parameter_array(), batch.length.copy(), hits, records, np.arange(first), 0, 0, chunk,
+        batch.load.copy(), key, unit,
+    )  # fmt: skip
+    return np.maximum(unit, -1)
+
+
+def _sent(batch: PrefillBatch, rule: str) -> NDArray[np.int64]:
+    first = batch.num_requests
+    if not make_allocation(rule).chooses:
+        room = batch.num_units * batch.chunk - sum(batch.load.tolist())
+        before = np.concatenate([[0], np.cumsum(batch.cost.min(axis=1, initial=codes.NO_LIMIT))])
+        first = int((before[:-1] < room).sum())
+    return place_by(batch, rule, batch.chunk, first)

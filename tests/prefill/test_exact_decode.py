@@ -1,0 +1,125 @@
+"""The exact decode programs against every placement there is, and the worked examples of the sheet."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lbopt.exceptions import InputError
+from lbopt.prefill.exact import (
+    DecodeBatch,
+    barrier_time,
+    compare_decode,
+    count_then_load,
+    least_largest_count,
+    level_then_load,
+    water_level,
+)
+from lbopt.prefill.exact.decode import fewest_requests_first
+from lbopt.prefill.exact.decode_gap import place_by_policy
+
+MASKED = DecodeBatch([2, 2, 3, 1, 2], [40, 20, 30, 200, 10], [8, 5, 3])
+EMPTY = DecodeBatch([0, 0], [0, 0], [19, 18, 13, 12, 10])
+
+
+@st.composite
+def decode_batches(draw):
+    N, m = draw(st.integers(1, 4)), draw(st.integers(0, 5))
+    largest = draw(st.sampled_from([3, 20, 3000]))
+
+    def numbers(most, size, least=0):
+        return draw(st.lists(st.integers(least, most), min_size=size, max_size=size))
+
+    return DecodeBatch(numbers(4, N), numbers(2 * largest, N), numbers(largest, m, 1))
+
+
+def outcomes(batch):
+    """Yield (counts, loads) of each placement, counted from the definition."""
+    for unit in product(range(batch.count.size), repeat=batch.length.size):
+        counts, loads = batch.count.tolist(), batch.load.tolist()
+        for tokens, i in zip(batch.length.tolist(), unit, strict=True):
+            counts[i] += 1
+            loads[i] += tokens
+        yield counts, loads
+
+
+@given(decode_batches())
+@settings(max_examples=100, deadline=None)
+def test_largest_count_then_largest_load(batch):
+    found = count_then_load(batch)
+    best = min((max(counts), max(loads)) for counts, loads in outcomes(batch))
+    assert (least_largest_count(batch), found.value) == best
+    assert found.optimal
+    assert (max(batch.counts_after(found.unit)), max(batch.loads_after(found.unit))) == best
+
+
+@given(decode_batches())
+@settings(max_examples=100, deadline=None)
+def test_level_counts_then_largest_load(batch):
+    found = level_then_load(batch)
+    best = min((sorted(counts, reverse=True), max(loads)) for counts, loads in outcomes(batch))
+    assert found.optimal
+    assert (sorted(batch.counts_after(found.unit), reverse=True), max(batch.loads_after(found.unit))) == best
+    w, extra = water_level(batch)
+    level = sorted(max(count, w) for count in batch.count.tolist())
+    assert sum(best[0]) == sum(level) + extra
+    assert 0 <= extra < sum(count <= w for count in batch.count.tolist())
+    greedy = batch.counts_after(fewest_requests_first(batch))
+    assert sorted(greedy, reverse=True) == best[0], "Algorithm 3 without a mask levels the counts"
+
+
+@given(decode_batches(), st.integers(0, 50), st.integers(0, 5))
+@settings(max_examples=100, deadline=None)
+def test_barrier(batch, alpha, beta):
+    found = barrier_time(batch, alpha, beta)
+    best = min(
+        max(alpha * b + beta * k for b, k in zip(counts, loads, strict=True)) for counts, loads in outcomes(batch)
+    )
+    assert found.optimal and found.value == best == batch.barrier_after(found.unit, alpha, beta)
+    for other in (count_then_load(batch), level_then_load(batch)):
+        assert batch.barrier_after(other.unit, alpha, beta) >= best
+
+
+def test_a_unit_with_few_requests_and_a_high_load():
+    first, second = count_then_load(MASKED), level_then_load(MASKED)
+    assert (least_largest_count(MASKED), first.value) == (3, 200)
+    assert sorted(MASKED.counts_after(second.unit)) == [2, 2, 3, 3, 3]
+    assert second.value == 203
+    assert MASKED.loads_after(place_by_policy(MASKED, "iqr")) == [43, 25, 30, 200, 18], "the mask leaves it out"
+
+
+def test_greedy_and_exact():
+    assert EMPTY.loads_after(fewest_requests_first(EMPTY)) == [41, 31]
+    found = level_then_load(EMPTY)
+    assert sorted(EMPTY.counts_after(found.unit)) == [2, 3]
+    assert found.value == 37
+    pairs = DecodeBatch([0, 0], [0, 0], [6, 5, 4, 3])
+    assert max(pairs.loads_after(fewest_requests_first(pairs))) == level_then_load(pairs).value == 9
+
+
+def test_a_rule_beside_the_programs():
+    rows = compare_decode(MASKED, alpha=20, beta=1, policies=("iqr", "jsq"))
+    assert [row.name for row in rows] == ["iqr", "jsq", "D1", "D2", "D3"]
+    assert [row.optimal for row in rows] == [None, None, True, True, True]
+    assert (rows[0].largest_count, rows[0].largest_load) == (3, 200)
+    assert (rows[3].largest_count, rows[3].largest_load) == (3, 203)
+    assert min(row.barrier for row in rows) == rows[-1].barrier == 220
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"count": [0]}, "count has 1 entries and load 2"),
+        ({"length": [3, 0]}, r"length\[1\] is 0"),
+        ({"load": [2**50, 0]}, "expected below 2"),
+    ],
+)
+def test_bad_batches(given, says):
+    with pytest.raises(InputError, match=says):
+        DecodeBatch(**{"count": [0, 0], "load": [0, 0], "length": [1]} | given)
+
+
+def test_bad_weights():
+    with pytest.raises(InputError, match="alpha is -1; expected a whole number of 0 or more"):
+        barrier_time(EMPTY, -1, 1)
