@@ -105,6 +105,7 @@ def test_caches_decide_where():
 
 
 @pytest.mark.jit
+@pytest.mark.slow  # what is proved in some seconds on a machine of one's own may not be on a busy one
 def test_a_batch_of_a_real_size():
     rng = np.random.default_rng(8)
     batch = PrefillBatch(rng.integers(0, 500, 8), rng.integers(1, 3073, 24), chunk=3072)
