@@ -21,15 +21,18 @@ def waits():
     return found
 
 
+@pytest.mark.jit
 def test_the_tick_loses_to_immediate_dispatch(waits):
     assert waits["staggered:timer=tick"] > 1.9 * waits["random"]
 
 
+@pytest.mark.jit
 def test_spacing_is_immediate_over_n_and_loses_to_the_pool(waits):
     assert waits["staggered"] == pytest.approx(waits["random"] / N, rel=0.1)
     assert waits["pooled"] < waits["staggered"] / 10
 
 
+@pytest.mark.jit
 def test_idle_bypass_comes_near_the_pool(waits):
     assert waits["staggered:idle_bypass=yes"] <= waits["pooled"] + waits["staggered"] / 10
 
