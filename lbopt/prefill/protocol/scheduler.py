@@ -1,7 +1,7 @@
 """The triple check as a pure function: (state, event) -> (state, actions). Nothing is changed in place.
 
-One method a kind of event, to be read against the table of the sheet (SBS, arXiv 2512.16134; sheet, section 5), whose
-rows are quoted as *state, event -> next*. After every event one dispatch is tried: it needs the interval AND a ready
+One method a kind of event; where a row of the transition table applies it is quoted as *state, event -> next*. Source:
+staggered batch scheduling (arXiv 2512.16134), section on synchronisation; the states are ours. After every event one dispatch is tried: it needs the interval AND a ready
 target. Readiness has three sources: quiescence (a poll answered with depth 0), the pushed end of a pass, the watchdog.
 """
 

@@ -1,6 +1,6 @@
 """The constants of the triple check, and what makes them senseless.
 
-Where the source (SBS, arXiv 2512.16134; sheet, sections 3.3, 5 and 13) leaves a rule open, the reading has a name here:
+Where the source (staggered batch scheduling, arXiv 2512.16134) leaves a rule open, the reading has a name here:
 
 * ``timer``: ``spacing``, the interval runs from the last dispatch; ``tick``, ticks lie on a lattice and fire whether or
   not anything is sent, and a batch leaves at a tick only.

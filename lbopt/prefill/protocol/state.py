@@ -11,7 +11,7 @@ from lbopt.prefill.protocol.setting import ProtocolSetting
 
 
 class Phase(Enum):
-    """The states of the sheet's table, section 5."""
+    """Where an instance stands with the scheduler."""
 
     READY = "ready"
     BUSY = "busy"

@@ -92,7 +92,7 @@ def gap_bound(G: int, B: int, p: float, s_max: int, eta: float, exponent: float,
 
 
 def usual_bound(G: int, B: int, p: float, s_max: int, eta: float = 0.5) -> GapBound:
-    """Return the bound for Lambda = 4 log(G B) and T = (4/p) log(G B), of which the sheet speaks."""
+    """Return the bound for Lambda = 4 log(G B) and T = (4/p) log(G B), the usual choice."""
     log = math.log(G * B)
     return gap_bound(G, B, p, s_max, eta, 4 * log, math.ceil(4 * log / p))
 
