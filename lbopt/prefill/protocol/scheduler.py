@@ -1,8 +1,9 @@
 """The triple check as a pure function: (state, event) -> (state, actions). Nothing is changed in place.
 
-One method a kind of event; where a row of the transition table applies it is quoted as *state, event -> next*. Source:
-staggered batch scheduling (arXiv 2512.16134), section on synchronisation; the states are ours. After every event one dispatch is tried: it needs the interval AND a ready
-target. Readiness has three sources: quiescence (a poll answered with depth 0), the pushed end of a pass, the watchdog.
+One method a kind of event; where a row of the transition table applies it is quoted as *state, event -> next*. After
+every event one dispatch is tried: it needs the interval AND a ready target. Readiness has three sources: quiescence (a
+poll answered with depth 0), the pushed end of a pass, the watchdog. Source: staggered batch scheduling (arXiv
+2512.16134), section on synchronisation; the states are ours.
 """
 
 from __future__ import annotations
