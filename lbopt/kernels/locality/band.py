@@ -25,13 +25,12 @@ from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.locality.pair_products import product
+from lbopt.kernels.routing.band import TOLERANCE
 
 ShortInts = NDArray[np.int16]
 
 #: What 1 is in fixed point.
 SCALE = 32767.0
-#: Cosines are compared with s* - tau less this much, so that rounding leaves nobody out.
-TOLERANCE = 1e-12
 #: For the float64 arithmetic of the bounds themselves.
 _ROUNDING = 1e-9
 

@@ -13,6 +13,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.band import bind_in_band
 from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BAND_WIDTH
 from lbopt.kernels.routing.fifo import bind
+from lbopt.kernels.simulation.admission import join_queue
 from lbopt.kernels.simulation.experts import count_experts, join_experts, leave_experts
 from lbopt.kernels.simulation.tables import Requests, Setting
 
@@ -58,7 +59,8 @@ def run_decoders(requests: Requests, setting: Setting, num_workers: int, window:
     window
         float64 (2,), s: steps that begin in it, the end left out, are counted in `out`.
     """
-    N, arrival = requests.prompt.size, requests.arrival
+    prompt, arrival = requests.prompt, requests.arrival
+    N = prompt.size
     w = _idle_workers(num_workers, N, int(requests.output.max()) + 1, requests.unused.shape[1])
     round_robin_at = np.zeros(1, dtype=np.int64)
     i = 0
@@ -71,7 +73,7 @@ def run_decoders(requests: Requests, setting: Setting, num_workers: int, window:
         if i < N and arrival[i] < w.ends[first]:
             g = _bind(i, requests, setting, w, round_robin_at)
             out.worker[i] = g
-            _join_queue(i, g, requests, w)
+            join_queue(i, g, prompt, w.queued, w.queued_tokens, w.queue_head, w.queue_tail, w.next_in_queue)
             if w.ends[g] == np.inf:
                 _begin_step(g, arrival[i], requests, setting, w, window, out)
             i += 1
@@ -107,17 +109,6 @@ def _bind(i: int, requests: Requests, setting: Setting, w: _Workers, round_robin
         width = BAND_UNIT * setting.parameters[BAND_WIDTH]
         return bind_in_band(width, requests.preference, requests.profile[i], w.running, w.queued)
     return bind(setting.code, i, w.load, w.running, w.queued, w.queued_tokens, requests.uniforms, round_robin_at)
-
-
-@kernel
-def _join_queue(i: int, g: int, requests: Requests, w: _Workers) -> None:
-    if w.queued[g] == 0:
-        w.queue_head[g] = i
-    else:
-        w.next_in_queue[w.queue_tail[g]] = i
-    w.queue_tail[g] = i
-    w.queued[g] += 1
-    w.queued_tokens[g] += requests.prompt[i]
 
 
 @kernel
