@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from lbopt.exceptions import InputError
@@ -14,7 +14,7 @@ SHORTEST_PASS = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class PassTime:
-    """base + per_token * (tokens of the fullest unit) + per_longest * (longest chunk of a request).
+    """base + per_token * fullest unit + per_longest * longest chunk of a request + per_mean * mean unit, in tokens.
 
     The default is the line through the published utilisations and rates (section 8.2), 94.3 ms and 0.0801 ms a token of
     a unit, within 1.7 ms. What was published are cycles, so that passes may be shorter. per_token = 0 is the
@@ -24,16 +24,18 @@ class PassTime:
     ----------
     base
         s, at least a microsecond.
-    per_token, per_longest
-        s per token, >= 0.
+    per_token, per_longest, per_mean
+        s per token, >= 0. What experts compute is shared by all units, if routing is even, and goes by the mean; the
+        source has no such term.
     """
 
     base: float = 0.0943
     per_token: float = 80.1e-6
     per_longest: float = 0.0
+    per_mean: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("base", "per_token", "per_longest"):
+        for name in ("base", "per_token", "per_longest", "per_mean"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
                 raise InputError(f"pass time: {name} is {value} s; expected 0 or more, as no pass takes negative time")
@@ -45,10 +47,10 @@ class PassTime:
         """Return the pass that takes so long whatever it holds."""
         return cls(seconds, 0.0)
 
-    def seconds(self, fullest: int, longest: int = 0) -> float:
-        """Return the time of a pass whose fullest unit computes `fullest` tokens, and a request at most `longest`."""
-        return self.base + self.per_token * fullest + self.per_longest * longest
+    def seconds(self, fullest: int, longest: int = 0, mean: float = 0.0) -> float:
+        """Return the time of a pass of so many tokens of its fullest unit, of a request at most, and of a mean unit."""
+        return self.base + self.per_token * fullest + self.per_longest * longest + self.per_mean * mean
 
     def describe(self) -> dict[str, Any]:
         """Return the law as plain data."""
-        return {"base": self.base, "per_token": self.per_token, "per_longest": self.per_longest}
+        return {field.name: getattr(self, field.name) for field in fields(self)}

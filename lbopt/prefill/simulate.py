@@ -130,6 +130,7 @@ def _rules_of(setting: PrefillSetting) -> tables.Setting:
         base=float(law.base),
         per_token=float(law.per_token),
         per_longest=float(law.per_longest),
+        per_mean=float(law.per_mean),
         chunk=int(setting.chunk_tokens or codes.NO_LIMIT),
         capacity=int(setting.requests_per_pass or codes.NO_LIMIT),
         queue_limit=int(setting.queue_limit or codes.NO_LIMIT),

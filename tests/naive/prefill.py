@@ -58,7 +58,7 @@ class Fleet:
     units: int
     policy: str  # random, round-robin, jsq, jsq-tokens, pooled, spacing, tick
     allocation: str  # round-robin, least-loaded, longest-first
-    seconds: Callable[[int, int], float]
+    seconds: Callable[[list[int], int], float]  # of the units' tokens, and of the longest chunk
     chunk: float = math.inf
     capacity: float = math.inf
     latency: float = 0.0
@@ -155,7 +155,7 @@ class Fleet:
                     queue.remove(r)
             loads.append(sum(part for r, part in instance.inside if r.unit == len(loads)))
         instance.running, instance.measured, instance.start = True, True, now
-        instance.until = now + self.seconds(max(loads), longest)
+        instance.until = now + self.seconds(loads, longest)
         self.passes.append((now, instance.number, instance.until, tuple(loads), longest, len(instance.inside)))
 
     def end(self, instance: Instance, now: float) -> None:

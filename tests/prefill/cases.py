@@ -27,8 +27,8 @@ def prefill_cases(draw, policies=POLICIES):
     length = rng.integers(1, 13, n)
     hits = rng.integers(0, length[:, None, None] + 1, (n, N, D)) if draw(st.booleans()) else None
     chunk, capacity = draw(st.sampled_from([None, 1, 3, 8])), draw(st.sampled_from([None, 1, 2]))
-    base, per_token, per_longest = (
-        draw(st.sampled_from(values)) for values in ([0.25, 1.0, 1.5], [0, 1 / 16], [0, 1 / 8])
+    base, per_token, per_longest, per_mean = (
+        draw(st.sampled_from(values)) for values in ([0.25, 1.0, 1.5], [0, 1 / 16], [0, 1 / 8], [0, 3 / 8])
     )
     latency = draw(st.sampled_from([0.0, 0.125, 0.5]))
     policy = draw(st.sampled_from(policies))
@@ -52,8 +52,8 @@ def prefill_cases(draw, policies=POLICIES):
     limit = draw(st.sampled_from([None, None, 1, 3]))
     seed = draw(st.integers(0, 100))
     setting = PrefillSetting(
-        N, D, spec, allocation, PassTime(base, per_token, per_longest), chunk, capacity, latency, engine, phases, limit,
-        topology,
+        N, D, spec, allocation, PassTime(base, per_token, per_longest, per_mean), chunk, capacity, latency, engine,
+        phases, limit, topology,
     )  # fmt: skip
     twin = Fleet(
         arrival.tolist(),
@@ -63,7 +63,9 @@ def prefill_cases(draw, policies=POLICIES):
         D,
         "jsq-tokens" if policy == "jsq:by=tokens" else policy,
         allocation,
-        lambda fullest, longest: base + per_token * fullest + per_longest * longest,
+        lambda loads, longest: (
+            base + per_token * max(loads) + per_longest * longest + per_mean * (sum(loads) / len(loads))
+        ),
         chunk or float("inf"),
         capacity or float("inf"),
         latency,

@@ -50,6 +50,7 @@ def test_setting(given, says):
         ({"base": 0.0}, "base is 0.0 s; expected at least 1e-06 s"),
         ({"per_token": -1e-6}, "per_token is -1e-06 s"),
         ({"per_longest": NAN}, "per_longest is nan s"),
+        ({"per_mean": -1e-6}, "per_mean is -1e-06 s"),
     ],
 )
 def test_pass_time(given, says):

@@ -51,6 +51,11 @@ def test_the_longest_chunk_may_cost():
     np.testing.assert_allclose(found.passes["end"], [1.0 + 0.1 + 0.6])
 
 
+def test_tokens_of_the_other_units_may_cost():
+    found = run([0.0, 0.0], [4, 6], units_per_instance=2, pass_time=PassTime(1.0, 0.01, 0.0, 0.1))
+    np.testing.assert_allclose(found.passes["end"], [1.0 + 0.06 + 0.1 * 5])
+
+
 def test_latency_is_neither_at_the_scheduler_nor_on_the_device():
     found = run([0.0, 0.1, 2.0], [1, 1, 1], pass_time=PassTime.constant(1.0), latency=0.25)
     np.testing.assert_allclose(found.requests["dispatched"], [0.0, 1.25, 2.5])

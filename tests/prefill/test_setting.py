@@ -15,6 +15,7 @@ def test_calibrated_pass():
     for tokens, cycle in ((1592, 0.2235), (2725, 0.3114), (2714, 0.3101), (4506, 0.4563)):
         assert law.seconds(tokens) == pytest.approx(cycle, abs=2.5e-3)
     assert PassTime(1.0, 0.0, 0.5).seconds(7, 2) == 2.0
+    assert PassTime(1.0, 0.0, 0.0, 0.5).seconds(7, 2, 3.0) == 2.5
 
 
 def test_described_as_plain_data():
@@ -23,7 +24,7 @@ def test_described_as_plain_data():
     )
     found = json.loads(json.dumps(setting.describe()))
     assert found["policy"]["name"] == "staggered:window=16"
-    assert found["pass_time"] == {"base": 0.0943, "per_token": 80.1e-6, "per_longest": 0.0}
+    assert found["pass_time"] == {"base": 0.0943, "per_token": 80.1e-6, "per_longest": 0.0, "per_mean": 0.0}
     assert found["topology"] == [[1.0, 2], [3.0, 3]]
     assert found["chunk_tokens"] == 3072
 

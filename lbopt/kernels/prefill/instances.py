@@ -4,7 +4,8 @@ A pass locks the instance: each unit takes from its queue, the oldest first, up 
 requests, and what comes later waits for a later pass. What exceeds the chunk stays at the head of the queue, so that it
 goes on first in the next pass. All units wait for the fullest:
 
-    seconds = base + per_token * (tokens of the fullest unit) + per_longest * (longest chunk of a request).
+    seconds = base + per_token * (tokens of the fullest unit) + per_longest * (longest chunk of a request)
+              + per_mean * (tokens of the instance / units).
 """
 
 import numpy as np
@@ -114,7 +115,8 @@ def start_pass(g: int, now: float, setting: Setting, state: State, passes: Passe
         total += taken
         fullest = max(fullest, taken)
         served += count
-    end = now + (setting.base + setting.per_token * fullest + setting.per_longest * longest)
+    law = setting.base + setting.per_token * fullest + setting.per_longest * longest
+    end = now + (law + setting.per_mean * (total / D))
     instances[g, ON_DEVICE] -= completes
     instances[g, COMPLETES] = completes
     instances[g, COMPUTES] = total

@@ -32,9 +32,10 @@ class Setting(NamedTuple):
     parameters: Ints  # int64 (NUM_PARAMETERS,), of the allocation
     engine: int
     idle_bypass: bool
-    base: float  # seconds of a pass: base + per_token * fullest unit + per_longest * longest chunk
+    base: float  # seconds of a pass, see `instances`
     per_token: float
     per_longest: float
+    per_mean: float
     chunk: int  # most tokens of a unit in a pass
     capacity: int  # most requests of a unit in a pass
     queue_limit: int  # an arrival that finds so many who have not begun is refused
