@@ -8,8 +8,8 @@ from lbopt.report import numbers
 from lbopt.report.gap_tables import Table
 from lbopt.report.locality_sweeps import interval_said, shown, sweep_tables, workloads_of
 from lbopt.studies.locality import RATE, WORKERS, Claim, Judged, LocalityConfig, LocalityOutcome
-from lbopt.studies.locality.claim import VERDICTS
 from lbopt.studies.locality.claims import ALIKE, claims
+from lbopt.studies.verdict import VERDICTS
 
 NO_ANSWER = "no answer"
 _TITLES = {

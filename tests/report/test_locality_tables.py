@@ -12,8 +12,9 @@ from lbopt.report.locality_rows import claim_rows, run_rows, signature_rows
 from lbopt.report.locality_sweeps import over_rates
 from lbopt.report.locality_tables import NO_ANSWER, locality_tables
 from lbopt.studies.locality import ITEMS, LocalityConfig, LocalityOutcome, PlannedRun
-from lbopt.studies.locality.claim import VERDICTS, change
+from lbopt.studies.locality.claim import change
 from lbopt.studies.locality.claims import claims
+from lbopt.studies.verdict import VERDICTS
 
 SWEEPS = [
     "width of the band, 16 workers, 60 requests/s",

@@ -27,9 +27,10 @@ from lbopt.studies.locality import (
     cell,
     eldr_at,
 )
-from lbopt.studies.locality.claim import VERDICTS, change
+from lbopt.studies.locality.claim import change
 from lbopt.studies.locality.claims import claims
 from lbopt.studies.locality.plan import FLEETS, plan_of
+from lbopt.studies.verdict import VERDICTS
 
 RATES = [(20.0, 40.0, 60.0, 80.0, 100.0), (60.0,), (25.0,), (12.5, 1000 / 3)]
 

@@ -1,31 +1,20 @@
 """A printed statement beside ours, and what we say of it.
 
-A range spans models and workloads there; ours is one model. Verdicts:
+A range spans models and workloads there; ours is one model. What the verdicts mean is in `lbopt.studies.verdict`.
 
-    agrees          our mean over worlds is inside the printed range; where an end is 0, or the only one, our whole 95 %
-                    interval is on its side
-    undecided       it is not, and its interval reaches into the range, or there is one world and no interval
-    weaker          neither, and its interval lies on the printed side of nothing: the effect is there, and smaller
-    stronger        the same, and larger than printed
-    differs         none of these
-
-A single printed number stands for a range of 30 % around it: it is of one run on another machine. Statements of order
-("worse at tau = 0") are ranges that are open on one side. What the workload was calibrated to is marked: that it agrees
-says nothing. The best balancer is the best of four in each world, at each rate and for each quantity, as in the source.
+A single printed number stands for a range of 30 % around it: it is of one run on another machine. What the
+workload was calibrated to is marked: that it agrees says nothing. The best balancer is the best of four in each world, at each rate and for each quantity, as in the source.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from lbopt.studies.intervals import MeanOverSeeds, over_seeds
 from lbopt.studies.locality.plan import PlannedRun
-
-VERDICTS = ("agrees", "undecided", "weaker", "stronger", "differs")
-
+from lbopt.studies.verdict import verdict
 
 #: What one world answered, and the rates of the study.
 Answer = dict[str, Any]
@@ -79,26 +68,8 @@ class Judged:
 
     @property
     def verdict(self) -> str:
-        """One of `VERDICTS`."""
-        ours, claim = self.ours, self.claim
-        if ours.low is None or ours.high is None:
-            return "undecided"
-        low, high = ours.low, ours.high
-        above = (low if _of_sign(claim.low, claim.high) else ours.mean) >= claim.low
-        below = (high if _of_sign(claim.high, claim.low) else ours.mean) <= claim.high
-        if above and below:
-            return "agrees"
-        if low <= claim.high and high >= claim.low:
-            return "undecided"
-        if (claim.high <= 0 and high < 0) or (claim.low >= 0 and low > 0):
-            beyond = ours.mean < claim.low if high < 0 else ours.mean > claim.high
-            return "stronger" if beyond else "weaker"
-        return "differs"
-
-
-def _of_sign(end: float, other: float) -> bool:
-    """Return whether to be beyond `end` is all that a range says, its other end being open, or a matter of sign."""
-    return end == 0 or math.isinf(other)
+        """What `lbopt.studies.verdict` says of them."""
+        return verdict(self.ours, self.claim.low, self.claim.high)
 
 
 def change(answer: Answer, run: PlannedRun, of: str, base: str = "round-robin") -> float | None:
