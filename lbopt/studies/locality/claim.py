@@ -1,9 +1,9 @@
 """A printed statement beside ours, and what we say of it.
 
 A range spans models and workloads there; ours is one model. What the verdicts mean is in `lbopt.studies.verdict`.
-
-A single printed number stands for a range of 30 % around it: it is of one run on another machine. What the
-workload was calibrated to is marked: that it agrees says nothing. The best balancer is the best of four in each world, at each rate and for each quantity, as in the source.
+A single printed number stands for a range of 30 % around it: it is of one run on another machine. What the workload was
+calibrated to is marked: that it agrees says nothing. The best balancer is the best of four in each world, at each rate
+and for each quantity, as in the source.
 """
 
 from __future__ import annotations

@@ -1,0 +1,78 @@
+"""What a staggering study is asked to do, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import lbopt
+from lbopt.exceptions import InputError
+from lbopt.runner import Task
+from lbopt.spec import unknown
+from lbopt.studies.staggered.places import PLACES
+from lbopt.studies.staggered.plan import ITEMS
+
+#: Fewer requests of an instance than this are a minute of traffic, in which nothing settles.
+FEWEST_REQUESTS = 500
+#: Fewer waits than this have no 99 % quantile worth the name.
+FEWEST_WAITS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaggeredConfig:
+    """Configuration of a staggering study.
+
+    Parameters
+    ----------
+    items
+        Names from `ITEMS`; none = all.
+    places
+        Names from `PLACES`.
+    instances
+        N, of the items that do not go through fleets.
+    requests
+        Of an instance, in a run.
+    waits
+        Requests of a run of item ``law``.
+    seeds, seed
+        Draws of prompts, gaps and phases, and the first of them.
+    """
+
+    items: tuple[str, ...] = ()
+    places: tuple[str, ...] = tuple(PLACES)
+    instances: int = 3
+    requests: int = 10_000
+    waits: int = 200_000
+    seeds: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for item in self.items:
+            if item not in ITEMS:
+                raise unknown("item", item, ITEMS)
+        object.__setattr__(self, "items", tuple(item for item in ITEMS if item in self.items or not self.items))
+        for place in self.places:
+            if place not in PLACES:
+                raise unknown("place", place, PLACES)
+        object.__setattr__(self, "places", tuple(place for place in PLACES if place in self.places))
+        least = {"instances": 1, "requests": FEWEST_REQUESTS, "waits": FEWEST_WAITS, "seeds": 1, "seed": 0}
+        for name, value in least.items():
+            if getattr(self, name) < value:
+                raise InputError(f"{name} is {getattr(self, name)}; expected at least {value}")
+        if self.instances > 256:
+            raise InputError(f"instances is {self.instances}; expected 1 to 256")
+
+    @property
+    def all_seeds(self) -> tuple[int, ...]:
+        """The seeds."""
+        return tuple(range(self.seed, self.seed + self.seeds))
+
+    def tasks(self, item: str) -> list[Task]:
+        """Return the tasks of an item, seed by seed."""
+        function = ITEMS[item].function
+        parts = [part | {"version": lbopt.__version__} for part in ITEMS[item].parts(self)]
+        return [Task(function, part, seed) for seed in self.all_seeds for part in parts]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the configuration as plain data."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}

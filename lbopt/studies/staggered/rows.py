@@ -1,0 +1,69 @@
+"""What a task of the study answers: rows of quantities, each under the keys that say what it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from lbopt.studies.intervals import MeanOverSeeds, over_seeds
+
+Key = str | int | float
+#: As it is stored: keys, quantities; a quantity that could not be had is None.
+Row = tuple[dict[str, Key], dict[str, float | None]]
+
+
+@dataclass(slots=True)
+class Rows:
+    """The rows of one item and seed."""
+
+    _by_keys: dict[tuple[tuple[str, Key], ...], Row] = field(default_factory=dict)
+
+    def add(self, rows: Iterable[Any]) -> None:
+        """Take rows as they are stored."""
+        for keys, values in rows:
+            self._by_keys[_sorted(keys)] = (dict(keys), dict(values))
+
+    def value(self, quantity: str, **keys: Key) -> float | None:
+        """Return a quantity of the row with exactly these keys; None where there is no such row, or no value."""
+        _, values = self._by_keys.get(_sorted(keys), ({}, {}))
+        return values.get(quantity)
+
+    def change(self, quantity: str, base: str, **keys: Key) -> float | None:
+        """Return by how many percent a quantity exceeds that of the contender `base` in the same place."""
+        ours, other = self.value(quantity, **keys), self.value(quantity, **keys | {"contender": base})
+        return None if ours is None or not other else 100 * (ours / other - 1)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._by_keys.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Averaged:
+    """A row over seeds: `values` are by quantity, over the seeds that have one, None where none has."""
+
+    keys: dict[str, Key]
+    values: dict[str, MeanOverSeeds | None]
+
+
+def averaged(by_seed: Iterable[Rows]) -> list[Averaged]:
+    """Return every row over the seeds, in the order of the first seed that has it."""
+    gathered: dict[tuple[tuple[str, Key], ...], list[dict[str, float | None]]] = {}
+    order: dict[tuple[tuple[str, Key], ...], dict[str, Key]] = {}
+    for rows in by_seed:
+        for keys, values in rows:
+            gathered.setdefault(_sorted(keys), []).append(values)
+            order.setdefault(_sorted(keys), keys)
+    return [
+        Averaged(order[name], {quantity: _over(quantity, found) for quantity in found[0]})
+        for name, found in gathered.items()
+    ]
+
+
+def _over(quantity: str, rows: list[dict[str, float | None]]) -> MeanOverSeeds | None:
+    told = [value for row in rows if (value := row.get(quantity)) is not None]
+    return over_seeds(told) if told else None
+
+
+def _sorted(keys: dict[str, Key]) -> tuple[tuple[str, Key], ...]:
+    return tuple(sorted(keys.items()))

@@ -1,0 +1,41 @@
+"""`run_staggered`: every part of the chosen items with every seed, through a store if there is one."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from lbopt.studies.progress import Progress
+from lbopt.studies.running import run_stored
+from lbopt.studies.staggered.config import StaggeredConfig
+from lbopt.studies.staggered.outcome import StaggeredOutcome
+from lbopt.studies.staggered.rows import Rows
+
+
+def run_staggered(
+    config: StaggeredConfig,
+    progress: Progress | None = None,
+    *,
+    store: Path | None = None,
+    engine: str = "serial",
+    collect_only: bool = False,
+) -> StaggeredOutcome:
+    """Run the study; Ctrl-C keeps what has ended."""
+    begin = time.perf_counter()
+    tasks = {item: config.tasks(item) for item in config.items}
+    stored = run_stored(
+        [task for of_item in tasks.values() for task in of_item],
+        store=store,
+        engine=engine,
+        collect_only=collect_only,
+        progress=progress,
+        what="staggering",
+    )
+    stored.raise_refusals()
+    outcome = StaggeredOutcome(config, notes=list(stored.notes), interrupted=stored.interrupted)
+    for item, of_item in tasks.items():
+        for task in of_item:
+            if task.key in stored.answers and task.seed is not None:
+                outcome.rows.setdefault(item, {}).setdefault(task.seed, Rows()).add(stored.answers[task.key])
+    outcome.seconds = time.perf_counter() - begin
+    return outcome
