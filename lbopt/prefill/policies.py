@@ -38,6 +38,8 @@ class DispatchPolicy:
         Measured passes that Algorithm 1 averages over; 0 = the default stays.
     idle_bypass
         An arrival that finds an instance with nothing to do is dispatched at once.
+    by_freedom
+        A batch goes to the ready instance that has been free the longest, not to the next of a ring.
     """
 
     name: str
@@ -46,6 +48,7 @@ class DispatchPolicy:
     default_pass: float | None = None
     window: int = 0
     idle_bypass: bool = False
+    by_freedom: bool = False
 
     @property
     def immediate(self) -> bool:
@@ -60,6 +63,7 @@ class DispatchPolicy:
             "default_pass": self.default_pass,
             "window": self.window,
             "idle_bypass": self.idle_bypass,
+            "by_freedom": self.by_freedom,
         }
 
 
@@ -81,6 +85,7 @@ def jsq(by: Literal["requests", "tokens"] = "requests") -> DispatchPolicy:
 
 
 _JSQ = {"requests": codes.JSQ, "tokens": codes.JSQ_TOKENS}
+_TARGETS = ("ring", "free")
 _TIMERS = {"spacing": codes.SPACING, "tick": codes.TICK}
 
 
@@ -95,8 +100,9 @@ def staggered(
     window: int = 0,
     default_pass: float | None = None,
     idle_bypass: bool = False,
+    target: Literal["ring", "free"] = "ring",
 ) -> DispatchPolicy:
-    """Let all wait together; dispatch needs the interval AND the next instance of the ring to be ready.
+    """Let all wait together; dispatch needs the interval AND a ready instance.
 
     Parameters
     ----------
@@ -105,10 +111,16 @@ def staggered(
         anything is sent. The source leaves open which of them it means.
     interval, window, default_pass, idle_bypass
         See `DispatchPolicy`; with a window the interval is that of Algorithm 1.
+    target
+        ``ring``: batches go to the instances in turn; one that is not ready is passed over after a second interval.
+        ``free``: to the ready instance that has been free the longest. The source speaks of a next target, and gives
+        no rule.
     """
     name = "prefill policy 'staggered'"
     if timer not in _TIMERS:
         raise unknown("timer of a staggered policy", timer, _TIMERS)
+    if target not in _TARGETS:
+        raise unknown("target of a staggered policy", target, _TARGETS)
     for option, value, least in (
         ("interval", interval, SHORTEST_INTERVAL),
         ("default_pass", default_pass, SHORTEST_INTERVAL),
@@ -122,8 +134,9 @@ def staggered(
     options = {"timer": timer, "interval": interval, "window": window, "default_pass": default_pass}
     changed = [f"{option}={value}" for option, value in options.items() if value not in (None, 0, "spacing")]
     changed += ["idle_bypass=yes"] * idle_bypass
+    changed += ["target=free"] * (target == "free")
     written = ":".join(["staggered", *([",".join(changed)] if changed else [])])
-    return DispatchPolicy(written, _TIMERS[timer], interval, default_pass, window, idle_bypass)
+    return DispatchPolicy(written, _TIMERS[timer], interval, default_pass, window, idle_bypass, target == "free")
 
 
 PREFILL_POLICIES: dict[str, Callable[..., DispatchPolicy]] = {

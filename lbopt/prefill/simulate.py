@@ -127,6 +127,7 @@ def _rules_of(setting: PrefillSetting) -> tables.Setting:
         parameters=rule.parameter_array(),
         engine=ENGINES[setting.engine],
         idle_bypass=policy.idle_bypass,
+        by_freedom=policy.by_freedom,
         base=float(law.base),
         per_token=float(law.per_token),
         per_longest=float(law.per_longest),

@@ -70,6 +70,7 @@ class Fleet:
     queue_limit: float = math.inf
     topology: Sequence[tuple[float, int]] = ()
     hits: Sequence[Sequence[Sequence[int]]] | None = None
+    to_the_freest: bool = False
 
     def run(self) -> "Fleet":
         self.requests = [
@@ -247,9 +248,13 @@ class Fleet:
                 choice = empty
             elif self.policy == "tick":
                 choice = [[], at_target, ring][min(2, self.ticks_waiting)]
+                if self.to_the_freest and self.ticks_waiting:
+                    choice = sorted(ready, key=lambda i: (i.free_since, i.number))
             else:
                 due = self.last_dispatch + self.period
                 choice = [] if now < due else at_target if now < due + self.period else ring
+                if self.to_the_freest and now >= due:
+                    choice = sorted(ready, key=lambda i: (i.free_since, i.number))
                 later = [time for time in (due, due + self.period) if time > now]
                 self.look = min([self.look, *later])
             came = False

@@ -10,6 +10,7 @@ chunk, and is carried over).
   interval any that is ready, in ring order from there.
 * tick: ticks lie on a lattice; one that passes while somebody waits allows one dispatch, when the next instance of the
   ring is ready; from the second such tick on any that is ready.
+* of either timer, with `by_freedom`: the ready instance that has been free the longest instead of the next of the ring.
 * idle bypass: an arrival that finds an instance ready and with nothing to do is dispatched at once, with all who wait.
 """
 
@@ -87,7 +88,9 @@ def dispatch(now: float, arrived: bool, requests: Requests, setting: Setting, st
             g = _free_longest(limits, counters, state.clocks, state.instances)
         else:
             by_tick = setting.policy == TICK
-            g = _next_of_ring(now, bypass, by_tick, limits, counters, clock, state.clocks, state.instances)
+            g = _next_in_time(
+                now, bypass, by_tick, setting.by_freedom, limits, counters, clock, state.clocks, state.instances
+            )
         bypass = False
         if g < 0:
             return
@@ -102,10 +105,11 @@ def dispatch(now: float, arrived: bool, requests: Requests, setting: Setting, st
 
 
 @kernel
-def _next_of_ring(
+def _next_in_time(
     now: float,
     bypass: bool,
     by_tick: bool,
+    by_freedom: bool,
     limits: tuple[int, int],
     counters: Ints,
     clock: Floats,
@@ -136,6 +140,8 @@ def _next_of_ring(
             return g
     if not allowed:
         return -1
+    if by_freedom:
+        return _free_longest(limits, counters, clocks, instances)
     if patience_over:
         return _first_ready(False, limits, counters, clocks, instances)
     g = counters[TARGET] % counters[HEALTHY]

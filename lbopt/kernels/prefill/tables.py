@@ -32,6 +32,7 @@ class Setting(NamedTuple):
     parameters: Ints  # int64 (NUM_PARAMETERS,), of the allocation
     engine: int
     idle_bypass: bool
+    by_freedom: bool
     base: float  # seconds of a pass, see `instances`
     per_token: float
     per_longest: float

@@ -66,7 +66,8 @@ def _needs(config: StaggeredConfig) -> Iterable[Part]:
         for spread in needs.SPREADS
         for N in needs.FLEETS
     ]
-    varied += [plain | {"fixed": fixed, "instances": 10} for fixed in needs.FIXED]
+    varied += [plain | {"law": "mean", "fixed": fixed, "instances": needs.LARGE_FLEET} for fixed in needs.FIXED[1:]]
+    varied += [plain | {"fixed": fixed, "instances": N} for fixed in needs.FIXED[1:] for N in needs.FLEETS]
     return (
         {**one, "place": place, "requests": config.requests // 4}
         for one in varied

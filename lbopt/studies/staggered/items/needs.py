@@ -20,8 +20,10 @@ from lbopt.studies.staggered.trial import Trial, served_row
 PRINTED_PLACES = ("short-3k", "short-5k")
 LAWS = ("fullest", "mean")
 FIXED = (0.0, 0.35, 0.4, 0.45)
-FLEETS = (3, 10, 32)
+FLEETS = (3, 10)
 SPREADS = (0.0, 1.0)
+#: One fleet more, for prompts that differ: it takes as long as all the rest.
+LARGE_FLEET = 30
 #: Units that share a printed chunk, and instances that share a printed rate.
 READINGS = {
     "unit, instance": (1, 1),
