@@ -1,8 +1,9 @@
 """Who is compared: a dispatch policy with the rule that gives its batches to the units of an instance.
 
 The source does not say what its "immediate dispatch" is, so there are four of them. Staggered dispatch is there as
-printed (Algorithms 1 and 2) and with its two open readings: `bypass` serves an idle instance before the interval has
-elapsed, `whole` keeps back what would exceed the chunk.
+printed (Algorithms 1 and 2; its "next target" as a ring) and with its open readings and a mend: `bypass` serves an idle
+instance before the interval has elapsed; `free` lets the instance that has been free the longest be the next; `whole`
+does that too, and keeps back what would exceed the chunk, which is our own.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ CONTENDERS: dict[str, tuple[str, str]] = {
     "pooled": ("pooled", "pbaa"),
     "staggered": (f"staggered:window={WINDOW}", "pbaa"),
     "staggered-bypass": (f"staggered:window={WINDOW},idle_bypass=yes", "pbaa"),
-    "staggered-whole": (f"staggered:window={WINDOW}", "pbaa:whole=yes"),
-    "staggered-bypass-whole": (f"staggered:window={WINDOW},idle_bypass=yes", "pbaa:whole=yes"),
+    "staggered-free": (f"staggered:window={WINDOW},target=free", "pbaa"),
+    "staggered-whole": (f"staggered:window={WINDOW},target=free", "pbaa:whole=yes"),
+    "staggered-bypass-whole": (f"staggered:window={WINDOW},target=free,idle_bypass=yes", "pbaa:whole=yes"),
 }
 #: Bound on arrival: what staggering is compared with.
 IMMEDIATE = ("random", "round-robin", "jsq", "jsq-tokens")
-STAGGERED = ("staggered", "staggered-bypass", "staggered-whole", "staggered-bypass-whole")
+STAGGERED = ("staggered", "staggered-bypass", "staggered-free", "staggered-whole", "staggered-bypass-whole")
 #: Bound when an instance is free, the simplest way and the staggered ones.
 LATE = ("pooled", *STAGGERED)
 

@@ -31,7 +31,16 @@ READINGS = {
     "instance, instance": (8, 1),
     "instance, cluster": (8, 3),
 }
-CONTENDERS = ("random", "round-robin", "jsq", "pooled", "staggered", "staggered-bypass", "staggered-bypass-whole")
+CONTENDERS = (
+    "random",
+    "round-robin",
+    "jsq",
+    "pooled",
+    "staggered",
+    "staggered-free",
+    "staggered-whole",
+    "staggered-bypass-whole",
+)
 
 
 def line(reading: str) -> tuple[float, float]:

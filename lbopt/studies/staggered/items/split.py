@@ -15,8 +15,9 @@ BASELINE, LOAD = "round-robin", 0.8
 BINDINGS = {
     "on arrival": "round-robin",
     "late": "pooled",
-    "late, interval": f"staggered:window={WINDOW}",
-    "late, interval, bypass": f"staggered:window={WINDOW},idle_bypass=yes",
+    "late, interval": f"staggered:window={WINDOW},target=free",
+    "late, interval, bypass": f"staggered:window={WINDOW},target=free,idle_bypass=yes",
+    "late, interval, ring": f"staggered:window={WINDOW}",
 }
 ALLOCATIONS = ("round-robin", "least-loaded", "longest-first", "pbaa", "pbaa:whole=yes")
 
