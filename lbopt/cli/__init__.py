@@ -20,6 +20,7 @@ from lbopt.cli.hardware import app as hardware
 from lbopt.cli.library import app as library
 from lbopt.cli.locality import app as locality
 from lbopt.cli.predict import predict
+from lbopt.cli.prefill import prefill
 from lbopt.cli.race import race
 from lbopt.cli.rerun import rerun
 from lbopt.cli.simulate import simulate
@@ -40,6 +41,7 @@ app = typer.Typer(
 )
 app.command()(gap)
 app.command()(simulate)
+app.command()(prefill)
 app.command()(solve)
 app.command()(verify)
 app.command()(race)

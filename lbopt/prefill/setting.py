@@ -119,6 +119,18 @@ class PrefillSetting:
             return np.zeros(N)
         return np.array(self.phases, dtype=np.float64)
 
+    def saturating_rate(self, mean_tokens: float) -> float:
+        """Return the requests a second that instances in full passes can just keep up with; infinite without a chunk.
+
+        `mean_tokens` is the mean of what a request has to compute, tokens. Units that are not equally full saturate
+        sooner.
+        """
+        if self.chunk_tokens is None:
+            return math.inf
+        full = self.chunk_tokens
+        seconds = self.pass_time.seconds(full, full, full)
+        return self.num_instances * self.units_per_instance * full / seconds / mean_tokens
+
     def describe(self) -> dict[str, Any]:
         """Return the setting as plain data."""
         rest = ("num_instances", "units_per_instance", "allocation", "chunk_tokens", "requests_per_pass", "latency")

@@ -36,3 +36,10 @@ def test_phases():
     drawn = np.concatenate([PrefillSetting(4, pass_time=base).initial_phases(seed) for seed in range(200)])
     assert drawn.min() >= 0 and drawn.max() < 2.0 and drawn.mean() == pytest.approx(1.0, abs=0.1)
     assert (np.diff(PrefillSetting(4).initial_phases(3)) >= 0).all(), "instances are numbered by phase"
+
+
+def test_saturation():
+    """Two instances of four units, 100 tokens each in 0.5 + 0.1 + 0.2 + 0.2 s, in prompts of 20 tokens."""
+    setting = PrefillSetting(2, 4, pass_time=PassTime(0.5, 1e-3, 2e-3, 2e-3), chunk_tokens=100)
+    assert setting.saturating_rate(20) == pytest.approx(2 * 4 * 100 / 1.0 / 20)
+    assert PrefillSetting(2, 4).saturating_rate(20) == float("inf")

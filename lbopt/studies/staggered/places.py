@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.prefill import PassTime
+from lbopt.prefill import PassTime, PrefillSetting
 
 #: Units of an instance: 32 GPUs with tensor parallelism of 4.
 UNITS = 8
@@ -77,10 +77,9 @@ def prompts(place: Place, count: int, seed: int, spread: float = SPREAD) -> NDAr
     return np.clip(np.rint(drawn), place.shortest, place.longest).astype(np.int64)
 
 
-def most_rate(place: Place, pass_time: PassTime, units: int = UNITS) -> float:
+def most_rate(place: Place, pass_time: PassTime) -> float:
     """Return the requests a second at which an instance that does nothing but full passes is saturated."""
-    longest_chunk = min(place.chunk, place.longest)
-    return units * place.chunk / pass_time.seconds(place.chunk, longest_chunk, place.chunk) / place.mean
+    return PrefillSetting(1, UNITS, pass_time=pass_time, chunk_tokens=place.chunk).saturating_rate(place.mean)
 
 
 @cache

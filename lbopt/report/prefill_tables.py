@@ -1,0 +1,71 @@
+"""The tables of a prefill comparison: when first tokens come, and what instances do meanwhile."""
+
+from __future__ import annotations
+
+import math
+
+from lbopt.report import numbers
+from lbopt.report.gap_tables import Table
+from lbopt.studies.prefill import PrefillOutcome
+
+_MILLISECONDS = numbers.fixed(0, 1e3)
+_TOKENS: tuple[tuple[str, str], ...] = (
+    ("first_token_mean_seconds", "mean (ms)"),
+    ("first_token_p50_seconds", "P50"),
+    ("first_token_p95_seconds", "P95"),
+    ("first_token_p99_seconds", "P99"),
+    ("wait_mean_seconds", "of it wait"),
+    ("wait_at_scheduler_mean_seconds", "at scheduler"),
+    ("wait_on_device_mean_seconds", "on device"),
+)
+_INSTANCES: tuple[tuple[str, str, numbers.Format], ...] = (
+    ("throughput_requests_per_second", "requests / s", numbers.fixed(1)),
+    ("throughput_tokens_per_second", "tokens / s", numbers.tokens),
+    ("chunk_utilisation", "chunk used", numbers.fixed(1, 100, " %")),
+    ("requests_per_pass", "requests a pass", numbers.fixed(1)),
+    ("pass_mean_seconds", "pass (ms)", _MILLISECONDS),
+    ("pass_cycle_seconds", "cycle (ms)", _MILLISECONDS),
+    ("idle_share", "idle", numbers.fixed(1, 100, " %")),
+    ("passes_per_request", "passes a request", numbers.fixed(2)),
+    ("refused", "refused", numbers.whole),
+)
+
+
+def prefill_tables(outcome: PrefillOutcome) -> list[Table]:
+    """Return what a terminal shows; nothing where no rule has ended."""
+    if not outcome.runs:
+        return []
+    setting, traffic = outcome.config.setting, outcome.traffic
+    chunk = "no chunk" if setting.chunk_tokens is None else f"chunk of {setting.chunk_tokens:,} tokens a unit"
+    load = (
+        "" if math.isinf(outcome.saturation) else f", {numbers.share(outcome.rate / outcome.saturation)} of full passes"
+    )
+    first = [
+        (str(one.rule), _mean(one.metrics), *(_MILLISECONDS(getattr(one.metrics, name)) for name, _ in _TOKENS[1:]))
+        for one in outcome.runs
+    ]
+    second = [
+        (str(one.rule), *(form(getattr(one.metrics, name)) for name, _, form in _INSTANCES)) for one in outcome.runs
+    ]
+    return [
+        Table(
+            f"Time to first token: {len(traffic):,} prompts of {traffic.name}, {outcome.rate:,.1f} a second{load}",
+            f"{setting.num_instances} instances of {setting.units_per_instance} units, {chunk}. The first tenth is "
+            "left out; ± is a 95 % batch-means interval. What is not wait is passes"
+            + (", and the way there." if setting.latency else "."),
+            ("rule", *(header for _, header in _TOKENS)),
+            first,
+        ),
+        Table(
+            "Instances",
+            "Chunk used: of passes that serve somebody. Cycle: from start to start on one instance.",
+            ("rule", *(header for _, header, _ in _INSTANCES)),
+            second,
+        ),
+    ]
+
+
+def _mean(metrics: object) -> str:
+    mean, ends = getattr(metrics, _TOKENS[0][0]), getattr(metrics, f"{_TOKENS[0][0]}_interval")
+    text = _MILLISECONDS(mean)
+    return text if ends is None else f"{text} ± {_MILLISECONDS((ends[1] - ends[0]) / 2)}"

@@ -1,0 +1,129 @@
+"""What to run: prompts, instances, and the rules that dispatch and allocate them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from lbopt.exceptions import InputError
+from lbopt.model import Trace
+from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, make_prefill_policy
+from lbopt.spec import unknown
+from lbopt.studies.requests import RequestSource
+
+ARRIVALS = ("poisson", "trace")
+#: Share of the saturating rate at which prompts come, where no rate is given.
+DEFAULT_LOAD = 0.7
+DEFAULT_RULES = (
+    "round-robin",
+    "jsq/least-loaded",
+    "pooled/pbaa",
+    "staggered:window=50/pbaa",
+    "staggered:window=50,target=free/pbaa:whole=yes",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A dispatch policy and an allocation, written ``policy/allocation``.
+
+    Without an allocation, policies that bind on arrival give prompts to units in turn, and the others by PBAA.
+    """
+
+    policy: str
+    allocation: str
+
+    @classmethod
+    def of(cls, text: str) -> Rule:
+        """Read ``policy`` or ``policy/allocation``."""
+        policy, slash, allocation = text.partition("/")
+        if slash and not allocation:
+            raise InputError(f"rule '{text}' names no allocation behind its slash; expected e.g. {policy}/least-loaded")
+        return cls(policy, allocation or ("round-robin" if make_prefill_policy(policy).immediate else "pbaa"))
+
+    def __str__(self) -> str:
+        return f"{self.policy}/{self.allocation}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillConfig:
+    """Configuration of a comparison.
+
+    Parameters
+    ----------
+    requests
+        Whose prompts.
+    rules
+        As `Rule.of` reads them; each gets the same prompts at the same times.
+    arrivals
+        "poisson", or "trace": its own times, nearer together or farther apart where a rate or load is given.
+    rate
+        Requests a second, of all instances together; None = by the load.
+    load
+        The same as a share of the rate that instances in full passes can just keep up with; None = as the trace has it,
+        or 0.7 with Poisson arrivals.
+    setting
+        Instances and passes; its policy and allocation are the rules'.
+    seed
+        Of gaps, phases and chance.
+    """
+
+    requests: RequestSource = field(default_factory=RequestSource)
+    rules: tuple[str, ...] = DEFAULT_RULES
+    arrivals: str = "poisson"
+    rate: float | None = None
+    load: float | None = None
+    setting: PrefillSetting = field(
+        default_factory=lambda: PrefillSetting(3, 8, pass_time=PassTime(), chunk_tokens=3072)
+    )
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.rules:
+            raise InputError("no rule given; expected at least one, e.g. staggered:window=50/pbaa")
+        if self.arrivals not in ARRIVALS:
+            raise unknown("arrivals", self.arrivals, ARRIVALS)
+        if self.rate is not None and self.load is not None:
+            raise InputError(f"rate {self.rate:g} and load {self.load:g} are both given; expected one of them")
+        for name, what in (("rate", "requests a second"), ("load", "of saturation")):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise InputError(f"{name} is {value} {what}; expected more than 0")
+        if self.setting.chunk_tokens is None and self.rate is None and (self.load or self.arrivals == "poisson"):
+            raise InputError("without a chunk there is no saturation to take a load of; give a rate")
+        if self.seed < 0:
+            raise InputError(f"seed is {self.seed}; expected 0 or more")
+        for rule in self.rules:
+            self.setting_of(Rule.of(rule))
+
+    def setting_of(self, rule: Rule) -> PrefillSetting:
+        """Return the setting with the policy and allocation of a rule."""
+        return replace(self.setting, policy=rule.policy, allocation=rule.allocation)
+
+    def draw(self) -> PrefillRequests:
+        """Return the prompts with their times."""
+        trace = self.requests.draw_for(self.seed)
+        rate = self._rate(trace)
+        if self.arrivals == "trace":
+            return PrefillRequests.of_trace(trace, rate=rate)
+        assert rate is not None
+        drawn = PrefillRequests.poisson(rate, trace.prompt, seed=self.seed)
+        return replace(drawn, name=trace.name)
+
+    def _rate(self, trace: Trace) -> float | None:
+        if self.rate is not None or (self.load is None and self.arrivals == "trace"):
+            return self.rate
+        load = DEFAULT_LOAD if self.load is None else self.load
+        return load * self.setting.saturating_rate(float(np.mean(trace.prompt)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the configuration as plain data."""
+        data = {f.name: getattr(self, f.name) for f in fields(self)}
+        setting = {name: value for name, value in self.setting.describe().items() if name not in _OF_RULES}
+        return data | {"requests": asdict(self.requests), "rules": list(self.rules), "setting": setting}
+
+
+_OF_RULES = ("policy", "allocation")

@@ -1,0 +1,37 @@
+"""What every rule did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lbopt.prefill import PrefillMetrics, PrefillRequests, PrefillRun
+from lbopt.studies.prefill.config import PrefillConfig, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRun:
+    """One rule's run."""
+
+    rule: Rule
+    run: PrefillRun
+    metrics: PrefillMetrics
+
+
+@dataclass(slots=True)
+class PrefillOutcome:
+    """All rules that have ended, in the order in which they were asked for.
+
+    `saturation` is in requests a second, infinite without a chunk.
+    """
+
+    config: PrefillConfig
+    traffic: PrefillRequests
+    saturation: float
+    runs: list[RuleRun] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def rate(self) -> float:
+        """Requests a second that came."""
+        return len(self.traffic) / max(float(self.traffic.arrival[-1]), 1e-9)

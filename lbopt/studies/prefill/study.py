@@ -1,0 +1,45 @@
+"""`run_prefill`: every rule on the same prompts; Ctrl-C keeps the rules that have ended."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lbopt.prefill import PrefillRun, simulate_prefill
+from lbopt.studies.prefill.config import PrefillConfig, Rule
+from lbopt.studies.prefill.outcome import PrefillOutcome, RuleRun
+from lbopt.studies.progress import Progress, Silent
+
+#: Prompts not finished when the last one comes, as a share of all and beside those at half time, from which on a rule
+#: is said not to keep up.
+BEHIND, GROWS = 0.05, 1.5
+
+
+def run_prefill(config: PrefillConfig, progress: Progress | None = None) -> PrefillOutcome:
+    """Run the comparison."""
+    told = progress or Silent()
+    traffic = config.draw()
+    outcome = PrefillOutcome(config, traffic, config.setting.saturating_rate(float(np.mean(traffic.length))))
+    told.begin("prefill", len(config.rules))
+    try:
+        for text in config.rules:
+            rule = Rule.of(text)
+            run = simulate_prefill(traffic, config.setting_of(rule), seed=config.seed)
+            outcome.runs.append(RuleRun(rule, run, run.metrics()))
+            half, end = _unfinished(run, 0.5), _unfinished(run, 1.0)
+            if end > BEHIND * len(traffic) and end > GROWS * half:
+                outcome.notes.append(
+                    f"{rule} does not keep up with this rate: {half:,} prompts are not finished at half time, {end:,} "
+                    "when the last one comes; its numbers depend on how long the run is"
+                )
+            told.advance()
+    except KeyboardInterrupt:
+        outcome.interrupted = True
+        outcome.notes.append(f"interrupted: {len(outcome.runs)} of {len(config.rules)} rules have ended")
+    return outcome
+
+
+def _unfinished(run: PrefillRun, share: float) -> int:
+    """Return how many prompts have come and are not finished when this share of them has come."""
+    came = max(1, int(share * len(run.traffic)))
+    finished = run.requests["finished"][:came][run.served[:came]]
+    return int((finished > run.traffic.arrival[came - 1]).sum())
