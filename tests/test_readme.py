@@ -12,6 +12,7 @@ import typer
 
 from lbopt.cli import app
 from lbopt.policies import make_policy
+from lbopt.studies.prefill import PrefillConfig
 from lbopt.studies.scaling.config import REPLETE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,6 +55,8 @@ def test_commands_parse(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
         name, command, rest = command.resolve_command(context, rest)
         assert command is not None, line
         context = command.make_context(name, rest, parent=context)
+    if rules := context.params.get("rule"):
+        PrefillConfig(rules=tuple(rules))
     named = context.params.get("policy") or []
     for spec in [named] if isinstance(named, str) else named:
         if not spec.startswith("replay:") and spec != REPLETE:
