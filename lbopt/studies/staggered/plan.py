@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from lbopt.studies.staggered.config import StaggeredConfig
 
 Part = dict[str, Any]
+#: Items that go through fleets or laws of a pass run so many times fewer requests of an instance.
+_LESS = 4
 _ITEMS = "lbopt.studies.staggered.items"
 
 
@@ -40,7 +42,7 @@ def _load(config: StaggeredConfig) -> Iterable[Part]:
 
 def _fleet(config: StaggeredConfig) -> Iterable[Part]:
     return (
-        {"place": place, "against": against, "instances": N, "requests": config.requests}
+        {"place": place, "against": against, "instances": N, "requests": config.requests // _LESS}
         for place in config.places
         if place.startswith("short-3k")
         for against in IMMEDIATE
@@ -69,7 +71,7 @@ def _needs(config: StaggeredConfig) -> Iterable[Part]:
     varied += [plain | {"law": "mean", "fixed": fixed, "instances": needs.LARGE_FLEET} for fixed in needs.FIXED[1:]]
     varied += [plain | {"fixed": fixed, "instances": N} for fixed in needs.FIXED[1:] for N in needs.FLEETS]
     return (
-        {**one, "place": place, "requests": config.requests // 4}
+        {**one, "place": place, "requests": config.requests // _LESS}
         for one in varied
         for place in needs.PRINTED_PLACES
         if place in config.places
