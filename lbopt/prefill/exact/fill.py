@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from lbopt.prefill.exact.batch import PrefillBatch
 from lbopt.prefill.exact.placement import Fill, fill_of
-from lbopt.prefill.exact.placing_program import PlacingProgram
 from lbopt.prefill.greedy_batch import pbaa
+from lbopt.solvers.placing_program import PlacingProgram
 
 
 def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 0) -> Fill:
@@ -28,7 +28,7 @@ def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 
     if n == 0:
         value = fill_of(batch, np.zeros(0, dtype=np.int64))
         return Fill(np.zeros(0, dtype=np.int64), *value, value, "elementary-bound")
-    program = PlacingProgram(batch, place_all=False)
+    program = PlacingProgram(batch.load, batch.cost, place_all=False, chunk=batch.chunk)
     model = program.model
     filled = []
     for d, tokens in enumerate(program.tokens):

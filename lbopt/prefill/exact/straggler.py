@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lbopt.model import StepProblem
 from lbopt.prefill.exact.batch import PrefillBatch
 from lbopt.prefill.exact.placement import Placement, straggler_of
-from lbopt.prefill.exact.placing_program import PlacingProgram
+from lbopt.solvers.placing_program import PlacingProgram
 from lbopt.solvers.solve import solve
 
 
@@ -25,7 +25,7 @@ def least_straggler(batch: PrefillBatch, time_limit: float | None = None, seed: 
     unit, bound = longest_to_earliest_end(batch), elementary_bound(batch)
     if straggler_of(batch, unit) == bound:
         return Placement(unit, bound, bound, "elementary-bound")
-    program = PlacingProgram(batch, place_all=True)
+    program = PlacingProgram(batch.load, batch.cost, place_all=True)
     straggler = program.model.new_int_var(bound, straggler_of(batch, unit), "straggler")
     for tokens in program.tokens:
         program.model.add(tokens <= straggler)
