@@ -9,7 +9,10 @@ from lbopt.studies.batches import BatchesOutcome
 
 
 def batch_gap_figure(outcome: BatchesOutcome) -> Figure:
-    """Return a curve for each rule (colour) and behaviour (dash) over the batches whose optimum is known."""
+    """Return a curve for each rule (colour) and behaviour (dash) over the batches whose optimum is known.
+
+    The first rules have the widest lines, so that curves which coincide show.
+    """
     figure, axes = new_figure(8.6, 4.2)
     for place, behaviour in enumerate(outcome.config.behaviours):
         known = [one for one in outcome.judged if one.state.behaviour == behaviour and one.straggler_standing != "open"]
@@ -25,6 +28,7 @@ def batch_gap_figure(outcome: BatchesOutcome) -> Figure:
                     label=f"{rule}, batches under {behaviour}",
                     color=COLOURS[index % len(COLOURS)],
                     linestyle=DASHES[place % len(DASHES)],
+                    linewidth=1 + 2.5 * (1 - (index + 1) / len(outcome.config.rules)),
                 )
     axes.set_xscale("symlog", linthresh=0.1)
     axes.set_xlim(left=0)
