@@ -8,11 +8,15 @@ from typing import Annotated
 import typer
 
 from lbopt.cli import options
+from lbopt.cli.gap_sides import check_side, judge_batches
 
 
 def gap(
     context: typer.Context,
     trace: options.Trace = "burstgpt-like",
+    side: Annotated[
+        str, typer.Option(help="**decode**: where requests start; **prefill**: units for the prompts of a batch.")
+    ] = "decode",
     requests: options.Requests = None,
     draw: options.Draw = "auto",
     format: options.Format = "auto",
@@ -20,12 +24,22 @@ def gap(
     output_column: options.OutputColumn = None,
     arrival_column: options.ArrivalColumn = None,
     skip_malformed: options.SkipMalformed = False,
-    workers: options.Workers = 8,
+    workers: Annotated[
+        int, typer.Option("--workers", "-G", help="Number of workers; prefill: units of an instance.")
+    ] = 8,
+    instances: Annotated[int, typer.Option(help="Prefill: number of instances.")] = 3,
+    chunk: Annotated[int, typer.Option(help="Prefill: most tokens of a unit in a pass.")] = 3072,
     slots: options.Slots = 72,
     kv_capacity: options.KvCapacity = None,
     arrivals: options.Arrivals = "closed",
     reveal_target: options.RevealTarget = None,
-    load: options.Load = None,
+    load: Annotated[
+        float | None,
+        typer.Option(
+            help="Rescale the trace's times to this share of saturation, e.g. 0.95. Prefill: rate of random "
+            "arrivals, as a share of that which fills every chunk [default: 0.8]."
+        ),
+    ] = None,
     event_order: options.EventOrder = "paper",
     step_time: options.StepTime = None,
     power: options.Power = "share",
@@ -40,12 +54,18 @@ def gap(
     train_on: options.TrainOn = None,
     behaviour: Annotated[
         list[str] | None,
-        typer.Option(help="Policy under which states are sampled; may be given again [default: fcfs, br-0]."),
+        typer.Option(
+            help="Policy under which states are sampled; may be given again [default: fcfs, br-0; prefill: pbaa, "
+            "round-robin]."
+        ),
     ] = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            "--policy", "-p", help="Policy to judge, e.g. `br-0:age_bound=50`; may be given again [default: all rules]."
+            "--policy",
+            "-p",
+            help="Policy to judge, e.g. `br-0:age_bound=50`; may be given again [default: all rules]. Prefill: an "
+            "allocation [default: pbaa, longest-first, round-robin].",
         ),
     ] = None,
     baseline: Annotated[
@@ -59,15 +79,24 @@ def gap(
     seed: options.Seed = 0,
     seeds: Annotated[int, typer.Option(help="Number of seeds of the long runs.")] = 1,
     solver: options.Solver = "exact",
-    time_limit: Annotated[float, typer.Option(help="Seconds per state.")] = 10.0,
-    out: options.Out = "lbopt-gap",
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds per state [default: 10; prefill: 2 for each optimum].")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="Output folder [default: lbopt-gap; prefill: lbopt-batch-gap].")
+    ] = None,
 ) -> None:
     """Sample decode steps, solve each to optimality, and measure how far every policy stays behind.
 
-    Writes gap.csv, long_runs.csv, differences.csv, steps.jsonl, pictures, report.html and run.json.
+    Writes gap.csv, long_runs.csv, differences.csv, steps.jsonl, pictures, report.html and run.json; with --side prefill
+    batches.csv, gap.csv, batches.jsonl, a picture and run.json.
 
     Example: `lbopt gap burstgpt-like --requests 3000 --states 20 --out demo-gap`
     """
+    check_side(side, context)
+    if side == "prefill":
+        judge_batches(context.params)
+        return
     from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
     from lbopt.report.folder import check_target
     from lbopt.report.gap_folder import FORMAT, write_gap_folder
@@ -85,7 +114,7 @@ def gap(
         seed=seed,
         seeds=seeds,
         solver=solver,
-        time_limit=time_limit,
+        time_limit=10.0 if time_limit is None else time_limit,
         problems=problems,
         long_runs=long_runs and problems is None,
         horizon=horizon,
@@ -93,6 +122,7 @@ def gap(
         predictor=predictor,
     )
     config = with_training(config)
+    out = "lbopt-gap" if out is None else out
     folder = Path(out) if out else None
     if folder is not None:
         check_target(folder, FORMAT)

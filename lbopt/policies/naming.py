@@ -14,7 +14,7 @@ def named(name: str, policy: Any) -> str:
 
     Options of the forecast are left out where the policy does not look ahead.
     """
-    silent = set() if policy.horizon else _OF_A_WINDOW
+    silent = set() if getattr(policy, "horizon", 0) else _OF_A_WINDOW
     changed = []
     for option in fields(policy):
         value = getattr(policy, option.name)

@@ -11,6 +11,7 @@ from lbopt.policies.bf_io import BfIo
 from lbopt.policies.br_0 import br_0
 from lbopt.policies.br_0_bypass import br_0_bypass
 from lbopt.policies.br_h import BrH
+from lbopt.policies.decode_programs import BarrierTime, CountThenLoad, LevelThenLoad
 from lbopt.policies.domain import domain
 from lbopt.policies.eldr import eldr
 from lbopt.policies.fast_phi import FastPhi
@@ -35,6 +36,9 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "br-0-bypass": br_0_bypass,
     "iqr": iqr,
     "bf-io": BfIo,
+    "count-then-load": CountThenLoad,
+    "level-then-load": LevelThenLoad,
+    "barrier-time": BarrierTime,
     "fast-phi": FastPhi,
     "eldr": eldr,
     "domain": domain,

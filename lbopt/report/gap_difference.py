@@ -11,7 +11,8 @@ from lbopt.exceptions import InputError
 
 #: Columns and fields that measure this machine at this moment.
 TIMINGS = ("microseconds_per_decision", "simulation_seconds", "seconds")
-TABLES = ("gap.csv", "long_runs.csv", "differences.csv")
+TABLES = ("gap.csv", "long_runs.csv", "differences.csv", "batches.csv")
+STATES = ("steps.jsonl", "batches.jsonl")
 
 
 def first_difference(old: Path, new: Path) -> str | None:
@@ -20,9 +21,10 @@ def first_difference(old: Path, new: Path) -> str | None:
         found = _first_in_table(name, _rows(old / name), _rows(new / name))
         if found:
             return found
-    found = _first_in_steps(_lines(old / "steps.jsonl"), _lines(new / "steps.jsonl"))
-    if found:
-        return found
+    for name in STATES:
+        found = _first_in_states(name, _lines(old / name), _lines(new / name))
+        if found:
+            return found
     for name in sorted({path.name for folder in (old, new) for path in folder.glob("*.png")}):
         if _bytes(old / name) != _bytes(new / name):
             return f"{name}: another picture of the same numbers"
@@ -35,21 +37,21 @@ def _first_in_table(name: str, old: list[dict[str, str]], new: list[dict[str, st
     for number, (before, now) in enumerate(zip(old, new, strict=True), start=1):
         for column in {**before, **now}:
             if column not in TIMINGS and before.get(column) != now.get(column):
-                who = now.get("policy", "")
+                who = now.get("policy") or now.get("rule", "")
                 return f"{name} row {number} ({who}), {column}: {before.get(column)} then, {now.get(column)} now"
     return None
 
 
-def _first_in_steps(old: list[str], new: list[str]) -> str | None:
+def _first_in_states(name: str, old: list[str], new: list[str]) -> str | None:
     if len(old) != len(new):
-        return f"steps.jsonl: {len(old)} states then, {len(new)} now"
+        return f"{name}: {len(old)} states then, {len(new)} now"
     for number, (before, now) in enumerate(zip(old, new, strict=True), start=1):
         try:
             found = _first_inside(json.loads(before), json.loads(now), "")
         except (ValueError, RecursionError) as error:
-            raise InputError(f"steps.jsonl line {number} is not valid JSON: {error}") from None
+            raise InputError(f"{name} line {number} is not valid JSON: {error}") from None
         if found:
-            return f"steps.jsonl line {number}{found}"
+            return f"{name} line {number}{found}"
     return None
 
 

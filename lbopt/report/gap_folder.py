@@ -68,6 +68,21 @@ def step_record(solved: SolvedState) -> dict[str, Any]:
 
 def read_run(folder: Path) -> tuple[GapConfig, dict[str, Any]]:
     """Return the configuration of an output folder, and all of its run.json."""
+    data = read_account(folder, FORMAT, FORMAT_VERSION)
+    return GapConfig.from_dict(data["configuration"], source=str(folder / MARK)), data
+
+
+def format_of(folder: Path) -> object:
+    """Return the format that the folder's run.json names, None where there is none."""
+    try:
+        data = json.loads((folder / MARK).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return data.get("format") if isinstance(data, dict) else None
+
+
+def read_account(folder: Path, format: str, version: int) -> dict[str, Any]:
+    """Return the run.json of an output folder of `lbopt gap`, which has to be of this format and version."""
     path = folder / MARK
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -75,11 +90,11 @@ def read_run(folder: Path) -> tuple[GapConfig, dict[str, Any]]:
         raise InputError(f"'{folder}' is not an output folder of lbopt gap: {error}") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"'{path}' is not valid JSON: {error}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    if not isinstance(data, dict) or data.get("format") != format:
         raise InputError(f"'{path}' was not written by lbopt gap")
-    if data.get("version") != FORMAT_VERSION:
-        raise InputError(f"'{path}' has version {data.get('version')!r}; this lbopt reads version {FORMAT_VERSION}")
+    if data.get("version") != version:
+        raise InputError(f"'{path}' has version {data.get('version')!r}; this lbopt reads version {version}")
     missing = [name for name in _NEEDED if name not in data]
     if missing or not isinstance(data["trace"], dict) or not isinstance(data["versions"], dict):
         raise InputError(f"'{path}' lacks {', '.join(missing) or 'an account of its trace or versions'}")
-    return GapConfig.from_dict(data["configuration"], source=str(path)), data
+    return data

@@ -31,6 +31,7 @@ _GAP_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("gap_max_tokens", "max", numbers.tokens),
     ("gap_mean_share", "of barrier", numbers.share),
     ("optimal_share", "optimal", numbers.share),
+    ("barrier_mean_seconds", "barrier (ms)", numbers.fixed(3, 1e3)),
     ("microseconds_per_decision", "µs / decision", numbers.microseconds),
 )
 

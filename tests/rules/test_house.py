@@ -98,9 +98,9 @@ def test_pictures_and_pages_live_in_the_report(package):
 def test_each_solver_has_one_file(package):
     """Each third-party solver is imported in one file, which can be deleted without breaking another.
 
-    CP-SAT has a second: the exact programs of a prefill batch are no step problems.
+    CP-SAT has a second: programs that place requests on units with rows of their own are no step problems.
     """
-    others = ["prefill/exact/placing_program.py"] if package == "ortools" else []
+    others = ["solvers/placing_program.py"] if package == "ortools" else []
     assert sorted(importers(package)) == sorted([*others, SOLVER_HOMES[package]])
 
 

@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 
 from lbopt.prefill.exact.batch import PrefillBatch
 from lbopt.prefill.exact.placement import Fill, fill_of
-from lbopt.prefill.exact.placing_program import PlacingProgram
 from lbopt.prefill.greedy_batch import pbaa
+from lbopt.solvers.placing_program import PlacingProgram
 
 
-def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 0) -> Fill:
-    """Choose and place; within `time_limit` seconds as good as is known by then."""
+def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 0, *, stages: int = 3) -> Fill:
+    """Choose and place; within `time_limit` seconds as good as is known by then.
+
+    With `stages` of 1 only the tokens of the pass are decided, with 2 those beyond the chunks as well.
+    """
     started = time.perf_counter()
 
     def left() -> float | None:
@@ -28,7 +31,7 @@ def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 
     if n == 0:
         value = fill_of(batch, np.zeros(0, dtype=np.int64))
         return Fill(np.zeros(0, dtype=np.int64), *value, value, "elementary-bound")
-    program = PlacingProgram(batch, place_all=False)
+    program = PlacingProgram(batch.load, batch.cost, place_all=False, chunk=batch.chunk)
     model = program.model
     filled = []
     for d, tokens in enumerate(program.tokens):
@@ -41,7 +44,7 @@ def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 
     unit = pbaa(batch.chunk - batch.load, batch.length, batch.hits, batch.pending)
     proof = "elementary-bound"
     bounds, settled = [_most_filled(batch), fill_of(batch, nobody)[1], int(batch.pending.sum())], True
-    for stage in range(3):
+    for stage in range(stages):
         value = fill_of(batch, unit)
         if stage == 1:
             model.add(sum(filled) == value[0])
@@ -72,6 +75,10 @@ def _rank(batch: PrefillBatch, unit: NDArray[np.int64]) -> tuple[int, int, int]:
 
 
 def _most_filled(batch: PrefillBatch) -> int:
-    """Return all chunks, or all tokens where they are fewer."""
-    tokens: int = sum(batch.load.tolist()) + sum(batch.cost.max(axis=1, initial=0).tolist())
+    """Return a bound on the tokens of the pass: all chunks, or if they are fewer, what the units have in it and what
+    each request can add to it where it adds most. On unit d that is at most the headroom there.
+    """
+    held = np.minimum(batch.load, batch.chunk)
+    adds = np.minimum(batch.cost, batch.chunk - held).max(axis=1, initial=0)
+    tokens: int = sum(held.tolist()) + sum(adds.tolist())
     return min(batch.num_units * batch.chunk, tokens)

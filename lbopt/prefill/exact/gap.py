@@ -49,19 +49,28 @@ class AllocationGap:
 
 
 def allocation_gaps(
-    batch: PrefillBatch, rules: Sequence[str] = RULES, time_limit: float | None = None, seed: int = 0
+    batch: PrefillBatch,
+    rules: Sequence[str] = RULES,
+    time_limit: float | None = None,
+    seed: int = 0,
+    *,
+    turn: int = 0,
+    stages: int = 3,
 ) -> tuple[list[AllocationGap], Placement, Fill]:
-    """Return a row for each rule, and the two optima; `time_limit` in seconds is for each of the two."""
-    placement, fill = least_straggler(batch, time_limit, seed), best_fill(batch, time_limit, seed)
+    """Return a row for each rule, and the two optima; `time_limit` in seconds is for each of the two.
+
+    `turn` is how many requests the instance was sent before, where round-robin stands; `stages` is of `best_fill`.
+    """
+    placement, fill = least_straggler(batch, time_limit, seed), best_fill(batch, time_limit, seed, stages=stages)
     rows = []
     for rule in rules:
-        filled, overshoot, _ = fill_of(batch, _sent(batch, rule))
-        straggler = straggler_of(batch, place_by(batch, rule, codes.NO_LIMIT, batch.num_requests))
+        filled, overshoot, _ = fill_of(batch, sent_by(batch, rule, turn))
+        straggler = straggler_of(batch, place_by(batch, rule, codes.NO_LIMIT, batch.num_requests, turn))
         rows.append(AllocationGap(rule, straggler, placement.bound, filled, fill.bounds[0], overshoot))
     return rows, placement, fill
 
 
-def place_by(batch: PrefillBatch, rule: str, chunk: int, first: int) -> NDArray[np.int64]:
+def place_by(batch: PrefillBatch, rule: str, chunk: int, first: int, turn: int = 0) -> NDArray[np.int64]:
     """Return the units, int64 (n,), that `rule` gives to the first so many requests; -1 where it keeps them."""
     from lbopt.kernels.prefill.allocation import allocate
 
@@ -71,16 +80,17 @@ def place_by(batch: PrefillBatch, rule: str, chunk: int, first: int) -> NDArray[
     records[:, tables.DEFERRED] = batch.pending
     unit, key = np.full((2, n), -1, dtype=np.int64)
     allocate(
-        chosen.code, chosen.parameter_array(), batch.length.copy(), hits, records, np.arange(first), 0, 0, chunk,
+        chosen.code, chosen.parameter_array(), batch.length.copy(), hits, records, np.arange(first), 0, turn, chunk,
         batch.load.copy(), key, unit,
     )  # fmt: skip
     return np.maximum(unit, -1)
 
 
-def _sent(batch: PrefillBatch, rule: str) -> NDArray[np.int64]:
+def sent_by(batch: PrefillBatch, rule: str, turn: int = 0) -> NDArray[np.int64]:
+    """Return the units, int64 (n,), that `rule` gives in a simulation; -1 where it keeps or refuses."""
     first = batch.num_requests
     if not make_allocation(rule).chooses:
         room = batch.num_units * batch.chunk - sum(batch.load.tolist())
         before = np.concatenate([[0], np.cumsum(batch.cost.min(axis=1, initial=codes.NO_LIMIT))])
         first = int((before[:-1] < room).sum())
-    return place_by(batch, rule, batch.chunk, first)
+    return place_by(batch, rule, batch.chunk, first, turn)

@@ -2,8 +2,10 @@
 
 Without a cache this is the step problem at horizon 0 with the units' loads and room for all on every unit: then all n
 requests are admitted, the total load is the same for every placement, and the imbalance D * max - total orders
-placements as their stragglers do. `solvers.solve` answers it with a proof. With a cache a request costs a different
-amount on each unit (unrelated machines), which is CP-SAT's.
+placements as their stragglers do. `solvers.solve` answers it with a proof. Handing over to CP-SAT what is open after
+half of the time leaves about as many open (17 instead of 18 of 50 batches of a loaded fleet in 2 s) and turns proofs
+into claims, so that it has no part in this. With a cache a request costs a different amount on each unit (unrelated
+machines), which is CP-SAT's.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from lbopt.model import StepProblem
 from lbopt.prefill.exact.batch import PrefillBatch
 from lbopt.prefill.exact.placement import Placement, straggler_of
-from lbopt.prefill.exact.placing_program import PlacingProgram
+from lbopt.solvers.placing_program import PlacingProgram
 from lbopt.solvers.solve import solve
 
 
@@ -25,7 +27,7 @@ def least_straggler(batch: PrefillBatch, time_limit: float | None = None, seed: 
     unit, bound = longest_to_earliest_end(batch), elementary_bound(batch)
     if straggler_of(batch, unit) == bound:
         return Placement(unit, bound, bound, "elementary-bound")
-    program = PlacingProgram(batch, place_all=True)
+    program = PlacingProgram(batch.load, batch.cost, place_all=True)
     straggler = program.model.new_int_var(bound, straggler_of(batch, unit), "straggler")
     for tokens in program.tokens:
         program.model.add(tokens <= straggler)
@@ -62,7 +64,11 @@ def _as_step_problem(batch: PrefillBatch, time_limit: float | None, seed: int) -
     n, D = batch.num_requests, batch.num_units
     problem = StepProblem.now(batch.load, np.full(D, n), batch.length)
     result = solve(problem, time_limit=time_limit, seed=seed)
-    unit = longest_to_earliest_end(batch) if result.assignment is None else np.array(result.assignment)
+    if result.stop_reason == "interrupted":  # the search has caught Ctrl-C; the caller has to hear of it
+        raise KeyboardInterrupt
+    unit = longest_to_earliest_end(batch)
+    if result.assignment is not None and straggler_of(batch, np.array(result.assignment)) <= straggler_of(batch, unit):
+        unit = np.array(result.assignment)
     total = sum(batch.load.tolist()) + sum(batch.length.tolist())
     bound, proof = elementary_bound(batch), "elementary-bound"
     if result.bound is not None and -(-(result.bound + total) // D) > bound:

@@ -11,8 +11,9 @@ from lbopt.model import StepProblem, check_assignment, objective
 from lbopt.model.integers import IntArray
 from lbopt.policies import CompiledPolicy, Policy
 from lbopt.policies.decide import decide, repeats_alike, seconds_per_decision
+from lbopt.policies.decode_programs import ALPHA, BETA
 from lbopt.policies.replay import Replay
-from lbopt.simulator import FrozenView
+from lbopt.simulator import FrozenView, SampledState
 from lbopt.studies.gap.outcome import Decision, PolicyGap, SolvedState
 
 ALL = "all"
@@ -50,7 +51,9 @@ def decide_state(solved: SolvedState, policies: Sequence[Policy], view: FrozenVi
         who = f"policy '{policy.name}', in step {solved.state.step} under {solved.state.behaviour},"
         legal = check_assignment(problem, assignment, who=who, full=False)
         if _is_full(problem, legal):
-            solved.decisions[policy.name] = Decision(objective(problem, legal), seconds)
+            solved.decisions[policy.name] = Decision(
+                objective(problem, legal), seconds, barrier_after(solved.state, legal)
+            )
         else:
             held_back.append(policy.name)
     return held_back
@@ -73,9 +76,18 @@ def score_as_run(solved: SolvedState) -> bool:
     workers = check_assignment(problem, chosen, who=f"the log of '{solved.state.behaviour}'", full=False)
     if not _is_full(problem, workers):
         return False
-    value = objective(problem, workers)
-    solved.decisions[solved.state.behaviour + AS_RUN] = Decision(value, None)
+    decision = Decision(objective(problem, workers), None, barrier_after(solved.state, workers))
+    solved.decisions[solved.state.behaviour + AS_RUN] = decision
     return True
+
+
+def barrier_after(state: SampledState, workers: IntArray) -> int:
+    """Return the largest ALPHA * requests + BETA * tokens of a worker in the present step (ns; SBS, section 9.2)."""
+    problem, started = state.problem, workers >= 0
+    counts, loads = state.running.copy(), problem.base[:, 0].copy()
+    np.add.at(counts, workers[started], 1)
+    np.add.at(loads, workers[started], problem.work[started, 0])
+    return int((ALPHA * counts + BETA * loads).max())
 
 
 def summarise(solved: Sequence[SolvedState], policy: str, behaviour: str = ALL) -> PolicyGap:
@@ -86,6 +98,7 @@ def summarise(solved: Sequence[SolvedState], policy: str, behaviour: str = ALL) 
     gaps = np.array([s.decisions[policy].objective - s.best for s in closed], dtype=np.float64)
     barriers = np.array([max(1, s.barrier) for s in closed], dtype=np.float64)
     times = [seconds for s in chosen if (seconds := s.decisions[policy].seconds) is not None]
+    steps = np.array([s.decisions[policy].barrier for s in closed], dtype=np.float64)
     known = gaps.size > 0
     return PolicyGap(
         behaviour=behaviour,
@@ -100,5 +113,6 @@ def summarise(solved: Sequence[SolvedState], policy: str, behaviour: str = ALL) 
         gap_max_tokens=float(gaps.max()) if known else np.nan,
         gap_mean_share=float((gaps / barriers).mean()) if known else np.nan,
         optimal_share=float((gaps == 0).mean()) if known else np.nan,
+        barrier_mean_seconds=1e-9 * float(steps.mean()) if known else np.nan,
         microseconds_per_decision=1e6 * float(np.median(times)) if times else np.nan,
     )

@@ -21,10 +21,13 @@ STANDINGS: tuple[Standing, ...] = ("proved", "claimed", "open")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """What one policy made of one state: imbalance in tokens, and the wall time of the decision where it was timed."""
+    """What one policy made of one state: imbalance in tokens, the wall time of the decision where it was timed, and the
+    barrier after it (ns), see `decisions.barrier_after`.
+    """
 
     objective: int
     seconds: float | None
+    barrier: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +64,8 @@ class PolicyGap:
     """How far one policy's decisions are from the optimum, over the states of one behaviour (or of "all").
 
     Gaps are tokens of imbalance above the optimum, averaged over proved and claimed states alone; `share` relates
-    them to G * M, the work the fleet could do up to the barrier of the optimal placement.
+    them to G * M, the work the fleet could do up to the barrier of the optimal placement. The barrier in seconds is
+    that of the decisions themselves, averaged over the same states.
     """
 
     behaviour: str
@@ -76,6 +80,7 @@ class PolicyGap:
     gap_max_tokens: float
     gap_mean_share: float
     optimal_share: float
+    barrier_mean_seconds: float
     microseconds_per_decision: float
 
 

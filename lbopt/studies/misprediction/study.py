@@ -11,6 +11,7 @@ from lbopt.policies.decide import decide
 from lbopt.predictors import make_predictor
 from lbopt.simulator import FrozenView
 from lbopt.studies.gap import SolvedState
+from lbopt.studies.gap.decisions import barrier_after
 from lbopt.studies.gap.long_runs import long_run
 from lbopt.studies.gap.optima import solve_state
 from lbopt.studies.gap.outcome import Decision
@@ -80,7 +81,7 @@ def _decide(solved: SolvedState, case: Case, views: tuple[FrozenView, FrozenView
     view = views[1] if case.variant is not None and case.variant.other else views[0]
     who = f"policy '{policy.name}', in step {state.step} under {state.behaviour},"
     assignment = check_assignment(state.problem, decide(policy, view.observe(state, policy)), who=who)
-    solved.decisions[case.name] = Decision(objective(state.problem, assignment), None)
+    solved.decisions[case.name] = Decision(objective(state.problem, assignment), None, barrier_after(state, assignment))
 
 
 def _requests(config: MispredictionConfig, seed: int) -> Trace:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError, LbOptError
-from lbopt.prefill.exact.batch import PrefillBatch
+from lbopt.model.integers import IntArray
 from lbopt.solvers.backend import require
 from lbopt.solvers.interruptible import run_interruptible
 
@@ -23,32 +23,49 @@ if TYPE_CHECKING:
 class PlacingProgram:
     """A model with the rows that all placements share; the caller adds its own and its objective.
 
-    Units of another `kind` are told apart although they have equal loads and costs.
+    Parameters
+    ----------
+    load
+        int (D,), tokens that each unit has without the requests.
+    cost
+        int64 (n, D), tokens that each request adds to each unit.
+    place_all
+        Whether each request goes to a unit; else it may go nowhere.
+    chunk
+        Largest number of tokens that the caller's own rows speak of; 0 where they speak of loads alone.
+    kind
+        Units of another kind are told apart although they have equal loads and costs.
     """
 
-    def __init__(self, batch: PrefillBatch, *, place_all: bool, kind: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        load: IntArray,
+        cost: NDArray[np.int64],
+        *,
+        place_all: bool,
+        chunk: int = 0,
+        kind: Sequence[int] | None = None,
+    ) -> None:
         trusted = require("cp-sat").largest_safe_total
-        total = sum(batch.load.tolist()) + sum(batch.length.tolist())
-        if trusted is not None and max(total, batch.chunk if not place_all else 0) >= trusted:
+        total = sum(load.tolist()) + sum(cost.max(axis=1, initial=0).tolist())
+        if trusted is not None and max(total, chunk) >= trusted:
             raise InputError(
-                f"the batch has {total} tokens and a chunk of {batch.chunk}, but CP-SAT can be trusted only below "
+                f"the batch has {total} tokens and a chunk of {chunk}, but CP-SAT can be trusted only below "
                 f"{trusted}; count in blocks of tokens, or give a smaller chunk"
             )
         from ortools.sat.python import cp_model
 
         self.model: cp_model.CpModel = cp_model.CpModel()
-        self.batch = batch
-        n, D = batch.num_requests, batch.num_units
+        self._load, self._cost = load, cost
+        n, D = cost.shape
         self.on = [[self.model.new_bool_var(f"x[{r},{d}]") for d in range(D)] for r in range(n)]
         for r in range(n):
             if place_all:
                 self.model.add_exactly_one(self.on[r])
             else:
                 self.model.add_at_most_one(self.on[r])
-        cost = batch.cost.tolist()
-        self.tokens: list[Any] = [
-            int(batch.load[d]) + sum(cost[r][d] * self.on[r][d] for r in range(n)) for d in range(D)
-        ]
+        costs = cost.tolist()
+        self.tokens: list[Any] = [int(load[d]) + sum(costs[r][d] * self.on[r][d] for r in range(n)) for d in range(D)]
         self._order_equal_units([0] * D if kind is None else kind)
 
     def hint(self, unit: NDArray[np.int64]) -> None:
@@ -78,7 +95,7 @@ class PlacingProgram:
         if statuses[0] == cp_model.UNKNOWN:
             return None, None  # the bound that it then reports need not be one
         bound = round(solver.best_objective_bound)
-        unit = np.full(self.batch.num_requests, -1, dtype=np.int64)
+        unit = np.full(len(self.on), -1, dtype=np.int64)
         for r, row in enumerate(self.on):
             for d, variable in enumerate(row):
                 if solver.boolean_value(variable):
@@ -88,9 +105,8 @@ class PlacingProgram:
     def _order_equal_units(self, kind: Sequence[int]) -> None:
         """Let units that nothing distinguishes have falling loads: any placement can be renumbered so."""
         groups: dict[tuple[int, int, bytes], int] = {}
-        cost = self.batch.cost
-        for d in range(self.batch.num_units):
-            seen = (kind[d], int(self.batch.load[d]), cost[:, d].tobytes())
+        for d in range(self._load.size):
+            seen = (kind[d], int(self._load[d]), self._cost[:, d].tobytes())
             if seen in groups:
                 self.model.add(self.tokens[groups[seen]] >= self.tokens[d])
             groups[seen] = d

@@ -1,4 +1,7 @@
-"""Algorithm 3 of SBS (`iqr`), or any policy, beside the exact programs D1 to D3 on one decode batch."""
+"""Algorithm 3 of SBS (`iqr`), or any policy, beside the exact programs D1 to D3 on one decode batch.
+
+`lbopt gap` does so on sampled states of a fleet, with the programs as the policies of `decode_programs`.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide
-from lbopt.prefill.exact.decode import DecodeBatch, barrier_time, count_then_load, level_then_load
+from lbopt.policies.observation import Observation
+from lbopt.policies.table import make_policy
+from lbopt.solvers.decode import DecodeBatch, barrier_time, count_then_load, level_then_load
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +54,10 @@ def compare_decode(
 
 
 def place_by_policy(batch: DecodeBatch, policy: str, seed: int = 0) -> NDArray[np.int64]:
-    """Return the unit of each request, int64 (m,), as a policy decides it that finds room for all on every unit."""
+    """Return the unit of each request, int64 (m,), as a policy decides it."""
     N, m = batch.count.size, batch.length.size
     nobody, since = np.zeros(N, dtype=np.int64), np.zeros(m, dtype=np.int64)
-    seen = Observation(
-        0, 0.0, batch.load, np.full(N, m), batch.count, nobody, nobody, batch.length, since, np.arange(m)
-    )
+    seen = Observation(0, 0.0, batch.load, batch.room, batch.count, nobody, nobody, batch.length, since, np.arange(m))
     return decide(make_policy(policy), seen, seed=seed)
 
 

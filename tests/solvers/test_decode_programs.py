@@ -1,4 +1,4 @@
-"""The exact decode programs against every placement there is, and the worked examples of the sheet."""
+"""The exact decode programs against every placement there is, and worked examples."""
 
 from itertools import product
 
@@ -7,17 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
-from lbopt.prefill.exact import (
+from lbopt.policies.decode_gap import compare_decode, place_by_policy
+from lbopt.solvers.decode import (
     DecodeBatch,
     barrier_time,
-    compare_decode,
     count_then_load,
+    fewest_requests_first,
     least_largest_count,
     level_then_load,
     water_level,
 )
-from lbopt.prefill.exact.decode import fewest_requests_first
-from lbopt.prefill.exact.decode_gap import place_by_policy
 
 MASKED = DecodeBatch([2, 2, 3, 1, 2], [40, 20, 30, 200, 10], [8, 5, 3])
 EMPTY = DecodeBatch([0, 0], [0, 0], [19, 18, 13, 12, 10])
@@ -31,12 +30,17 @@ def decode_batches(draw):
     def numbers(most, size, least=0):
         return draw(st.lists(st.integers(least, most), min_size=size, max_size=size))
 
-    return DecodeBatch(numbers(4, N), numbers(2 * largest, N), numbers(largest, m, 1))
+    room = draw(st.none() | st.just([draw(st.integers(0, 3)) for _ in range(N)]))
+    if room is not None:
+        room[0] += max(0, m - sum(room))
+    return DecodeBatch(numbers(4, N), numbers(2 * largest, N), numbers(largest, m), room)
 
 
 def outcomes(batch):
     """Yield (counts, loads) of each placement, counted from the definition."""
     for unit in product(range(batch.count.size), repeat=batch.length.size):
+        if any(unit.count(i) > free for i, free in enumerate(batch.room.tolist())):
+            continue
         counts, loads = batch.count.tolist(), batch.load.tolist()
         for tokens, i in zip(batch.length.tolist(), unit, strict=True):
             counts[i] += 1
@@ -62,9 +66,9 @@ def test_level_counts_then_largest_load(batch):
     assert found.optimal
     assert (sorted(batch.counts_after(found.unit), reverse=True), max(batch.loads_after(found.unit))) == best
     w, extra = water_level(batch)
-    level = sorted(max(count, w) for count in batch.count.tolist())
-    assert sum(best[0]) == sum(level) + extra
-    assert 0 <= extra < sum(count <= w for count in batch.count.tolist())
+    lids = list(zip(batch.count.tolist(), (batch.count + batch.room).tolist(), strict=True))
+    assert sum(best[0]) == sum(min(max(count, w), lid) for count, lid in lids) + extra
+    assert 0 <= extra < max(1, sum(count <= w < lid for count, lid in lids))
     greedy = batch.counts_after(fewest_requests_first(batch))
     assert sorted(greedy, reverse=True) == best[0], "Algorithm 3 without a mask levels the counts"
 
@@ -110,8 +114,9 @@ def test_a_rule_beside_the_programs():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"count": [0]}, "count has 1 entries and load 2"),
-        ({"length": [3, 0]}, r"length\[1\] is 0"),
+        ({"count": [0]}, "count has 1 entries, load 2 and room 1"),
+        ({"room": [1]}, "load 2 and room 1"),
+        ({"length": [3, 3], "room": [0, 1]}, "room is for 1 requests in all; expected at least the 2 of length"),
         ({"load": [2**50, 0]}, "expected below 2"),
     ],
 )

@@ -1,0 +1,111 @@
+"""What a gap study of prefill batches is asked to do, as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from lbopt.exceptions import InputError
+from lbopt.prefill import PassTime, PrefillSetting, make_allocation
+from lbopt.prefill.exact.gap import RULES
+from lbopt.solvers import check_solver
+from lbopt.solvers.backend import require
+from lbopt.studies.requests import RequestSource
+
+DEFAULT_BEHAVIOURS = ("pbaa", "round-robin")
+DEFAULT_RULES = RULES
+DEFAULT_LOAD = 0.8
+DEFAULT_TIME_LIMIT = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchesConfig:
+    """Configuration of a gap study of prefill batches.
+
+    Parameters
+    ----------
+    requests
+        Whose prompts arrive, as they come, at random times.
+    behaviours
+        Allocations under which batches are sampled.
+    rules
+        Allocations that are judged on every batch.
+    states
+        Batches per behaviour.
+    instances, units
+        N instances of D units.
+    chunk
+        Most tokens of a unit in a pass.
+    load
+        Share of the rate at which prompts of mean length fill every chunk of passes that follow each other.
+    seed
+        Of arrivals, first phases and the sample.
+    time_limit
+        Seconds for each of the two optima of a batch; None = no limit.
+    """
+
+    requests: RequestSource = field(default_factory=RequestSource)
+    behaviours: tuple[str, ...] = DEFAULT_BEHAVIOURS
+    rules: tuple[str, ...] = DEFAULT_RULES
+    states: int = 50
+    instances: int = 3
+    units: int = 8
+    chunk: int = 3072
+    load: float = DEFAULT_LOAD
+    seed: int = 0
+    time_limit: float | None = DEFAULT_TIME_LIMIT
+
+    def __post_init__(self) -> None:
+        for name in ("behaviours", "rules"):
+            object.__setattr__(self, name, _named_once(name, getattr(self, name)))
+        if self.states < 1:
+            raise InputError(f"states is {self.states}; expected at least 1")
+        if not (math.isfinite(self.load) and self.load > 0):
+            raise InputError(f"load is {self.load}; expected a share above 0, such as 0.8 of full chunks")
+        if self.seed < 0:
+            raise InputError(f"seed is {self.seed}; expected 0 or more")
+        check_solver("exact", self.time_limit)
+        require("cp-sat")  # the best fill is its
+        for behaviour in self.behaviours:
+            self.setting(behaviour)
+
+    def setting(self, behaviour: str) -> PrefillSetting:
+        """Return the fleet of a behaviour."""
+        return PrefillSetting(self.instances, self.units, "staggered", behaviour, chunk_tokens=self.chunk)
+
+    def rate(self, mean_prompt: float) -> float:
+        """Return the requests per second of this load."""
+        per_pass = self.instances * self.units * self.chunk / mean_prompt
+        return self.load * per_pass / PassTime().seconds(self.chunk)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the configuration as plain data."""
+        data = {one.name: getattr(self, one.name) for one in fields(self)}
+        return data | {
+            "requests": self.requests.describe(),
+            "behaviours": list(self.behaviours),
+            "rules": list(self.rules),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> BatchesConfig:
+        """Rebuild a configuration."""
+        try:
+            given = dict(data)
+            given["requests"] = RequestSource(**given["requests"])
+            given["behaviours"], given["rules"] = tuple(given["behaviours"]), tuple(given["rules"])
+            return cls(**given)
+        except (TypeError, KeyError, ValueError) as error:
+            raise InputError(f"{source} is not a configuration of prefill batches of this version: {error}") from None
+
+
+def _named_once(what: str, specs: Iterable[str]) -> tuple[str, ...]:
+    names = [make_allocation(spec).name for spec in specs]
+    if not names:
+        raise InputError(f"no {what} given; expected at least one")
+    doubled = {name for name in names if names.count(name) > 1}
+    if doubled:
+        raise InputError(f"allocation '{doubled.pop()}' is named twice among the {what}")
+    return tuple(names)
