@@ -34,9 +34,13 @@ _TTFT = "mean time to first token"
 
 def staggered_figures(outcome: StaggeredOutcome) -> dict[str, Figure]:
     """Return the pictures of the items that have ended, by their names."""
-    drawn = {"waits": ("law", wait_figure), "load": ("load", load_figure)}
-    drawn |= {"fleet": ("fleet", fleet_figure), "limit": ("limit", limit_figure)}
-    return {name: draw(outcome) for name, (item, draw) in drawn.items() if outcome.averaged(item)}
+    drawn = {
+        "waits": ("law", "policy", wait_figure),
+        "load": ("load", "contender", load_figure),
+        "fleet": ("fleet", "contender", fleet_figure),
+        "limit": ("limit", "contender", limit_figure),
+    }
+    return {name: draw(outcome) for name, (item, key, draw) in drawn.items() if values_of(outcome, item, key)}
 
 
 def wait_figure(outcome: StaggeredOutcome) -> Figure:

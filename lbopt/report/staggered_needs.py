@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lbopt.report import numbers
 from lbopt.report.gap_tables import Table
-from lbopt.report.staggered_words import share, short
+from lbopt.report.staggered_words import share, short, values_of
 from lbopt.studies.staggered import IMMEDIATE, LATE, PLACES, StaggeredOutcome
 from lbopt.studies.staggered.items import needs
 from lbopt.studies.staggered.places import Printed
@@ -89,7 +89,7 @@ def needs_tables(outcome: StaggeredOutcome) -> list[Table]:
 
 
 def _places(outcome: StaggeredOutcome) -> list[str]:
-    found = {row.keys["place"] for row in outcome.averaged("needs")}
+    found = values_of(outcome, "needs", "place")
     return [place for place in needs.PRINTED_PLACES if place in found]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-
 from lbopt.report import numbers
 from lbopt.report.gap_tables import Table
 from lbopt.studies.staggered import Averaged, StaggeredOutcome
@@ -14,14 +12,10 @@ SHOWN = 40
 
 def other_tables(outcome: StaggeredOutcome, item: str) -> list[Table]:
     """Return a table for each kind of row, means over seeds; keys that are the same everywhere are in the caption."""
-    by_kind = groupby(sorted(outcome.averaged(item), key=_kind), key=_kind)
-    kinds = [list(rows) for _, rows in by_kind]
-    kinds.sort(key=lambda rows: outcome.averaged(item).index(rows[0]))  # in the order of the first of each
-    return [_table(outcome, item, rows) for rows in kinds]
-
-
-def _kind(row: Averaged) -> tuple[str, ...]:
-    return tuple(sorted(row.keys))
+    kinds: dict[tuple[str, ...], list[Averaged]] = {}
+    for row in outcome.averaged(item):
+        kinds.setdefault(tuple(sorted(row.keys)), []).append(row)
+    return [_table(outcome, item, rows) for rows in kinds.values()]
 
 
 def _table(outcome: StaggeredOutcome, item: str, rows: list[Averaged]) -> Table:

@@ -52,4 +52,5 @@ def change_of(
 
 def values_of(outcome: StaggeredOutcome, item: str, key: str) -> list[Key]:
     """Return the values that a key takes in the rows of an item, in their order, each once."""
-    return list(dict.fromkeys(row.keys[key] for row in outcome.averaged(item) if key in row.keys))
+    by_seed = outcome.rows.get(item, {}).values()
+    return list(dict.fromkeys(keys[key] for rows in by_seed for keys, _ in rows if key in keys))
