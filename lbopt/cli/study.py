@@ -13,6 +13,7 @@ from lbopt.cli.locality_study import locality
 from lbopt.cli.placement import placement
 from lbopt.cli.reproduction import reproduction
 from lbopt.cli.scaling import scaling
+from lbopt.cli.staggered import staggered
 
 app = typer.Typer(no_args_is_help=True, help="Questions that take many runs, such as what a wrong forecast costs.")
 app.command()(export)
@@ -20,6 +21,7 @@ app.command()(placement)
 app.command()(locality)
 app.command()(reproduction)
 app.command()(scaling)
+app.command()(staggered)
 
 
 @app.callback()

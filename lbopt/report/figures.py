@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import io
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from lbopt.studies.intervals import MeanOverSeeds
+
 #: Okabe and Ito's palette, told apart by colour-blind readers too; beyond eight lines the dash changes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 DASHES = ("-", "--", ":", "-.")
+#: For what is no result: zero lines, limits, what others printed.
+GREY = "#57606a"
 
 
 def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Axes]:
@@ -41,3 +47,42 @@ def svg_of(figure: Figure, name: str) -> bytes:
 def line_style(index: int) -> dict[str, Any]:
     """Return colour and dash of line number `index`."""
     return {"color": COLOURS[index % len(COLOURS)], "linestyle": DASHES[index // len(COLOURS) % len(DASHES)]}
+
+
+def panels_of(
+    rows: int, columns: int, height: float, shares: Sequence[float] | None = None
+) -> tuple[Figure, list[list[Axes]]]:
+    """Return a figure with its panels, row by row; `shares` are the heights of rows against each other."""
+    figure, first = new_figure(1.0 + 4.2 * columns, height)
+    grid = figure.add_gridspec(rows, columns, height_ratios=shares)
+    first.set_subplotspec(grid[0, 0])
+    panels = [[first if r == c == 0 else figure.add_subplot(grid[r, c]) for c in range(columns)] for r in range(rows)]
+    for axes in (one for row in panels for one in row):
+        axes.grid(visible=True, alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure, panels
+
+
+def error_line(
+    axes: Axes,
+    values: Sequence[MeanOverSeeds | None],
+    *,
+    x: Sequence[float] | None = None,
+    aside: float = 0.0,
+    **style: Any,
+) -> None:
+    """Draw what is known of a line, with its intervals; `aside` is how far it stands beside its places."""
+    where = range(len(values)) if x is None else x
+    known = [(place + aside, value) for place, value in zip(where, values, strict=True) if value is not None]
+    if known:
+        axes.errorbar(
+            [place for place, _ in known],
+            [value.mean for _, value in known],
+            yerr=[half_interval(value) for _, value in known],
+            **{"markersize": 4, "linewidth": 1.2, "capsize": 2, **style},
+        )
+
+
+def half_interval(value: MeanOverSeeds) -> float:
+    """Return half the interval; NaN, which is not drawn, where there is none."""
+    return math.nan if value.high is None else value.high - value.mean

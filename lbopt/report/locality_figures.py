@@ -5,20 +5,18 @@ Every change is against round-robin in the same world; bars are 95 % intervals o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lbopt.report.figures import COLOURS, new_figure
+from lbopt.report.figures import COLOURS, GREY, error_line, half_interval, panels_of
 from lbopt.report.locality_sweeps import BASE, fleets_of, over_rates, workloads_of
 from lbopt.studies.intervals import MeanOverSeeds
 from lbopt.studies.locality import POOLS, RATE, ROUTERS, WIDTHS, WORKERS, Claim, LocalityOutcome, PlannedRun, eldr_at
 from lbopt.studies.locality.claims import claims
 
-GREY = "#57606a"
 _DASH = {"decoders": "-", "barrier": "--"}
 _MARK = {"decoders": "o", "barrier": "s"}
 _CHANGE = "against round-robin (%)"
@@ -46,7 +44,7 @@ def locality_figures(outcome: LocalityOutcome) -> dict[str, Figure]:
 def band_figure(outcome: LocalityOutcome) -> Figure:
     """Return a column a workload: change of P50 and P99, of experts, and busiest over mean, against the width."""
     workloads, fleets = workloads_of(outcome), fleets_of(outcome)
-    figure, panels = _panels(3, len(workloads), 8.4, (2.6, 1.5, 1.5))
+    figure, panels = panels_of(3, len(workloads), 8.4, (2.6, 1.5, 1.5))
     for column, workload in enumerate(workloads):
         top, middle, bottom = (row[column] for row in panels)
         for fleet in fleets:
@@ -55,11 +53,11 @@ def band_figure(outcome: LocalityOutcome) -> Figure:
             for index, of in enumerate(_LATENCIES):
                 values = [outcome.change(workload, run, of) for run in runs]
                 beside = _ASIDE * (2 * index - 1 + (fleet == "barrier"))
-                _line(top, values, aside=beside, color=COLOURS[index], label=f"{of.upper()}, {fleet}", **style)
+                error_line(top, values, aside=beside, color=COLOURS[index], label=f"{of.upper()}, {fleet}", **style)
             experts = [outcome.change(workload, run, "experts") for run in runs]
-            _line(middle, experts, color=COLOURS[2], label=fleet, **style)
+            error_line(middle, experts, color=COLOURS[2], label=fleet, **style)
             busiest = [outcome.mean(workload, run, "busiest_over_mean") for run in runs]
-            _line(bottom, busiest, color=COLOURS[3], label=fleet, **style)
+            error_line(bottom, busiest, color=COLOURS[3], label=fleet, **style)
         published = _claim("band", workload, "P50 at tau 0.1")
         where = WIDTHS.index(0.1)
         span = (published.high - published.low, published.low)
@@ -80,7 +78,7 @@ def band_figure(outcome: LocalityOutcome) -> Figure:
 def router_figure(outcome: LocalityOutcome) -> Figure:
     """Return a column a workload: change of P50 above and of P99 below, against the rate, a line a router."""
     workloads, rates = workloads_of(outcome), outcome.config.rates
-    figure, panels = _panels(2, len(workloads), 7.2)
+    figure, panels = panels_of(2, len(workloads), 7.2)
     rules = [rule for rule in ROUTERS if rule != BASE]
     for column, workload in enumerate(workloads):
         for row, of in enumerate(_LATENCIES):
@@ -89,7 +87,7 @@ def router_figure(outcome: LocalityOutcome) -> Figure:
                 runs = [PlannedRun("decoders", WORKERS, rate, rule) for rate in rates]
                 values = [outcome.change(workload, run, of) for run in runs]
                 aside = 0.008 * (rates[-1] - rates[0] or 1.0) * (index - 2)
-                _line(axes, values, x=rates, aside=aside, color=COLOURS[index], marker="osD^v"[index], label=rule)
+                error_line(axes, values, x=rates, aside=aside, color=COLOURS[index], marker="osD^v"[index], label=rule)
             axes.axhline(0.0, color=GREY, linewidth=0.8)
             axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
             axes.set_title(f"{workload}, {of.upper()}", fontsize=10, loc="left")
@@ -103,12 +101,12 @@ def router_figure(outcome: LocalityOutcome) -> Figure:
 def pool_figure(outcome: LocalityOutcome) -> Figure:
     """Return a panel for P50 and one for P99: change of eldr by decode workers, a line a workload, and as printed."""
     workloads = workloads_of(outcome)
-    figure, panels = _panels(1, 2, 4.0)
+    figure, panels = panels_of(1, 2, 4.0)
     for axes, of in zip(panels[0], _LATENCIES, strict=True):
         for index, workload in enumerate(workloads):
             values = [over_rates(outcome, workload, pool, "eldr", of) for pool in POOLS]
             style: dict[str, Any] = {"color": COLOURS[index], "marker": "os"[index], "label": f"{workload}, ours"}
-            _line(axes, values, aside=_ASIDE * (index - 0.5), **style)
+            error_line(axes, values, aside=_ASIDE * (index - 0.5), **style)
         # a single number is printed; its claim is the range around it
         asked = [_claim("pool", "language", f"{of.upper()}, {pool} decoders") for pool in POOLS]
         printed = [(claim.low + claim.high) / 2 for claim in asked]
@@ -125,7 +123,7 @@ def pool_figure(outcome: LocalityOutcome) -> Figure:
 def cluster_figure(outcome: LocalityOutcome) -> Figure:
     """Return a panel a workload: change of P50 and P99 with balanced and vanilla clusters, and the printed ends."""
     workloads = workloads_of(outcome)
-    figure, panels = _panels(1, len(workloads), 4.0)
+    figure, panels = panels_of(1, len(workloads), 4.0)
     groups = [(of, width) for width in (0.1, 0.0) for of in _LATENCIES]
     for axes, workload in zip(panels[0], workloads, strict=True):
         for index, kind in enumerate(("balanced", "vanilla")):
@@ -148,39 +146,6 @@ def cluster_figure(outcome: LocalityOutcome) -> Figure:
     return figure
 
 
-def _panels(
-    rows: int, columns: int, height: float, shares: Sequence[float] | None = None
-) -> tuple[Figure, list[list[Axes]]]:
-    figure, first = new_figure(1.0 + 4.2 * columns, height)
-    grid = figure.add_gridspec(rows, columns, height_ratios=shares)
-    first.set_subplotspec(grid[0, 0])
-    panels = [[first if r == c == 0 else figure.add_subplot(grid[r, c]) for c in range(columns)] for r in range(rows)]
-    for axes in (one for row in panels for one in row):
-        axes.grid(visible=True, alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
-    return figure, panels
-
-
-def _line(
-    axes: Axes,
-    values: Sequence[MeanOverSeeds | None],
-    *,
-    x: Sequence[float] | None = None,
-    aside: float = 0.0,
-    **style: Any,
-) -> None:
-    """Draw what is known of a line, with its intervals."""
-    where = range(len(values)) if x is None else x
-    known = [(place + aside, value) for place, value in zip(where, values, strict=True) if value is not None]
-    if known:
-        axes.errorbar(
-            [place for place, _ in known],
-            [value.mean for _, value in known],
-            yerr=[_half(value) for _, value in known],
-            **{"markersize": 4, "linewidth": 1.2, "capsize": 2, **style},
-        )
-
-
 def _bars(axes: Axes, where: Sequence[float], values: Sequence[MeanOverSeeds | None], **style: Any) -> None:
     known = [(place, value) for place, value in zip(where, values, strict=True) if value is not None]
     if known:
@@ -188,17 +153,12 @@ def _bars(axes: Axes, where: Sequence[float], values: Sequence[MeanOverSeeds | N
             [place for place, _ in known],
             [value.mean for _, value in known],
             0.38,
-            yerr=[_half(value) for _, value in known],
+            yerr=[half_interval(value) for _, value in known],
             capsize=3,
             ecolor=GREY,
             alpha=0.8,
             **style,
         )
-
-
-def _half(value: MeanOverSeeds) -> float:
-    """Return half the interval; NaN, which is not drawn, where there is none."""
-    return math.nan if value.high is None else value.high - value.mean
 
 
 def _claim(item: str, workload: str, quantity: str) -> Claim:

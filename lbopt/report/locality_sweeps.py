@@ -102,7 +102,7 @@ def _measured(outcome: LocalityOutcome, workload: str, run: PlannedRun, of: str)
 
 def shown(value: MeanOverSeeds | None, form: numbers.Format = _percent, *, signed: bool = True) -> str:
     """Return a mean with its interval, or a dash where nothing is known."""
-    return numbers.UNKNOWN if value is None else numbers.with_interval(value, form, signed=signed)
+    return numbers.with_interval(value, form, signed=signed)
 
 
 def _busiest(outcome: LocalityOutcome, workload: str, run: PlannedRun) -> str:

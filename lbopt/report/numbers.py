@@ -46,8 +46,10 @@ share = fixed(2, 100, " %")
 points = fixed(2, 100, " pp")
 
 
-def with_interval(value: MeanOverSeeds, form: Format, *, signed: bool = False) -> str:
-    """Return a mean with half the width of its interval, e.g. "12,345 ± 67"."""
+def with_interval(value: MeanOverSeeds | None, form: Format, *, signed: bool = False) -> str:
+    """Return a mean with half the width of its interval, e.g. "12,345 ± 67"; a dash where nothing is known."""
+    if value is None:
+        return UNKNOWN
     text = form(value.mean)
     if signed and value.mean > 0 and text != form(0.0):
         text = "+" + text

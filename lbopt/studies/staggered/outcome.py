@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lbopt.studies.intervals import MeanOverSeeds, over_seeds
+from lbopt.studies.staggered.claim import Figure
 from lbopt.studies.staggered.claims import Judged, claims
 from lbopt.studies.staggered.config import StaggeredConfig
 from lbopt.studies.staggered.rows import Averaged, Rows, averaged
@@ -29,12 +31,16 @@ class StaggeredOutcome:
         """Return the rows of an item over seeds."""
         return averaged(self.rows.get(item, {}).values())
 
+    def mean(self, item: str, figure: Figure) -> MeanOverSeeds | None:
+        """Return a value of the rows of a seed, over the seeds that have one; None where none has."""
+        told = self._told(item, figure)
+        return over_seeds(told) if told else None
+
     def judged(self) -> list[Judged]:
         """Return every printed statement that the runs can be held against."""
-        found = []
-        for claim in claims():
-            told = [claim.figure(rows) for rows in self.rows.get(claim.item, {}).values()]
-            values = tuple(value for value in told if value is not None)
-            if values:
-                found.append(Judged(claim, values))
-        return found
+        answers = ((claim, self._told(claim.item, claim.figure)) for claim in claims())
+        return [Judged(claim, values) for claim, values in answers if values]
+
+    def _told(self, item: str, figure: Figure) -> tuple[float, ...]:
+        told = (figure(rows) for rows in self.rows.get(item, {}).values())
+        return tuple(value for value in told if value is not None)

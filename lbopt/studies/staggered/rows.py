@@ -40,10 +40,19 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Averaged:
-    """A row over seeds: `values` are by quantity, over the seeds that have one, None where none has."""
+    """A row over seeds.
+
+    Parameters
+    ----------
+    values
+        By quantity, over the seeds that have one; None where none has.
+    seeds
+        How many have one, by quantity.
+    """
 
     keys: dict[str, Key]
     values: dict[str, MeanOverSeeds | None]
+    seeds: dict[str, int]
 
 
 def averaged(by_seed: Iterable[Rows]) -> list[Averaged]:
@@ -54,15 +63,14 @@ def averaged(by_seed: Iterable[Rows]) -> list[Averaged]:
         for keys, values in rows:
             gathered.setdefault(_sorted(keys), []).append(values)
             order.setdefault(_sorted(keys), keys)
-    return [
-        Averaged(order[name], {quantity: _over(quantity, found) for quantity in found[0]})
-        for name, found in gathered.items()
-    ]
+    return [_averaged(order[name], found) for name, found in gathered.items()]
 
 
-def _over(quantity: str, rows: list[dict[str, float | None]]) -> MeanOverSeeds | None:
-    told = [value for row in rows if (value := row.get(quantity)) is not None]
-    return over_seeds(told) if told else None
+def _averaged(keys: dict[str, Key], rows: list[dict[str, float | None]]) -> Averaged:
+    quantities = dict.fromkeys(quantity for row in rows for quantity in row)  # one seed may have more than another
+    told = {of: [value for row in rows if (value := row.get(of)) is not None] for of in quantities}
+    means = {of: over_seeds(values) if values else None for of, values in told.items()}
+    return Averaged(keys, means, {of: len(values) for of, values in told.items()})
 
 
 def _sorted(keys: dict[str, Key]) -> tuple[tuple[str, Key], ...]:

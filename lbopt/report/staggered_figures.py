@@ -1,0 +1,166 @@
+"""Pictures of a staggering study: time to first token against load and fleet, the waiting law, the limit of Table 1.
+
+Bars are 95 % intervals over seeds, where there are at least two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from lbopt.report.figures import COLOURS, GREY, error_line, half_interval, panels_of
+from lbopt.report.staggered_service import SHOWN_BASELINES
+from lbopt.report.staggered_waits import exact_scaled, scaled_wait
+from lbopt.report.staggered_words import change_of, mean_of, share, short, values_of
+from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.studies.staggered import CONTENDERS, IMMEDIATE, LATE, PLACES, StaggeredOutcome
+from lbopt.studies.staggered.items import fleet, law
+from lbopt.studies.staggered.rows import Key
+
+_MARKS = "osD^vP*"
+_BAR: dict[str, Any] = {"width": 0.7, "capsize": 2, "ecolor": GREY, "alpha": 0.8}
+#: Fleets of the waiting law that are drawn.
+_FLEETS = (2, 10, 32)
+#: Beyond so many times the limit, a queue that grows without end tells nothing but the length of the run.
+_BEYOND = 4.2
+#: The same for changes, in %.
+_WORST_CHANGE = 60.0
+_TTFT = "mean time to first token"
+
+
+def staggered_figures(outcome: StaggeredOutcome) -> dict[str, Figure]:
+    """Return the pictures of the items that have ended, by their names."""
+    drawn = {
+        "waits": ("law", "policy", wait_figure),
+        "load": ("load", "contender", load_figure),
+        "fleet": ("fleet", "contender", fleet_figure),
+        "limit": ("limit", "contender", limit_figure),
+    }
+    return {name: draw(outcome) for name, (item, key, draw) in drawn.items() if values_of(outcome, item, key)}
+
+
+def wait_figure(outcome: StaggeredOutcome) -> Figure:
+    """Return a panel a fleet: N times the wait against load, a mark a policy, exact curves as lines."""
+    ended = values_of(outcome, "law", "instances")
+    fleets = [N for N in _FLEETS if N in ended] or ended[:1]
+    figure, panels = panels_of(1, len(fleets), 4.6)
+    fine = np.geomspace(min(law.LOADS) / 1.3, 1.3 * max(law.LOADS), 100)
+    for axes, N in zip(panels[0], fleets, strict=True):
+        for index, policy in enumerate(law.POLICIES):
+            exact = [exact_scaled(policy, float(load), float(N)) for load in fine]
+            if None not in exact:
+                axes.plot(fine, np.array(exact, dtype=np.float64), color=COLOURS[index], linewidth=1.0)
+            values: list[MeanOverSeeds | None] = [scaled_wait(outcome, N, "none", load, policy) for load in law.LOADS]
+            places = [load * 1.04 ** (index - 3) for load in law.LOADS]
+            style: dict[str, Any] = {"color": COLOURS[index], "marker": _MARKS[index], "label": policy}
+            error_line(axes, values, x=places, linestyle="none", **style)
+        axes.set(xscale="log", yscale="log", ylim=(0.005, 40))
+        axes.set_xticks(law.LOADS, [f"{load:g}" for load in law.LOADS])
+        axes.minorticks_off()
+        axes.set_xlabel("requests of an instance in a pass")
+        axes.set_title(f"N = {N}", fontsize=10, loc="left")
+    panels[0][0].set_ylabel("N × mean wait (passes)")
+    panels[0][0].plot([], [], color=GREY, linewidth=1.0, label="exact")
+    _legend(figure, panels[0][0], len(law.POLICIES) + 1 if len(fleets) > 1 else 4)
+    return figure
+
+
+def load_figure(outcome: StaggeredOutcome) -> Figure:
+    """Return a panel a place: time to first token against the rate, of two baselines and of all that holds back."""
+    places = [str(place) for place in values_of(outcome, "load", "place")]
+    figure, panels = panels_of(1, len(places), 4.8)
+    for axes, place in zip(panels[0], places, strict=True):
+        for index, contender in enumerate((*SHOWN_BASELINES, *LATE)):
+            points = _points(outcome, place, contender)
+            style = _style(index, "--" if contender in IMMEDIATE else "-")
+            error_line(axes, [ttft for _, ttft in points], x=[rate for rate, _ in points], label=contender, **style)
+        limit = PLACES[place].limit
+        axes.axhline(limit, color=GREY, linewidth=0.8, linestyle=":", label="limit")
+        axes.set(yscale="log", ylim=(limit / _BEYOND, limit * _BEYOND))
+        axes.yaxis.set_major_locator(FixedLocator([share * limit for share in (0.25, 0.5, 1.0, 2.0, 4.0)]))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.set_title(place, fontsize=10, loc="left")
+        axes.set_xlabel("requests/s of an instance")
+    panels[0][0].set_ylabel(f"{_TTFT} (s)")
+    _legend(figure, panels[0][0], 4 if len(places) > 1 else 3)
+    return figure
+
+
+def fleet_figure(outcome: StaggeredOutcome) -> Figure:
+    """Return a panel a baseline: change of time to first token by instances, a line a rule."""
+    (place, *_) = values_of(outcome, "fleet", "place")
+    baselines = [base for base in SHOWN_BASELINES if base in values_of(outcome, "fleet", "against")]
+    fleets = values_of(outcome, "fleet", "instances")
+    figure, panels = panels_of(1, max(1, len(baselines)), 4.2)
+    for axes, base in zip(panels[0], baselines, strict=False):
+        for index, rule in enumerate(LATE):
+            keys: dict[str, Key] = {"place": place, "against": base, "load": fleet.LOAD, "contender": rule}
+            values = [change_of(outcome, "fleet", "ttft", base, keys | {"instances": N}) for N in fleets]
+            error_line(axes, values, aside=0.05 * (index - 2), label=rule, **_style(index + len(SHOWN_BASELINES)))
+        axes.axhline(0.0, color=GREY, linewidth=0.8)
+        axes.set_xticks(range(len(fleets)), [str(N) for N in fleets])
+        axes.set_ylim(top=min(_WORST_CHANGE, axes.get_ylim()[1]), bottom=max(-_WORST_CHANGE, axes.get_ylim()[0]))
+        axes.set_xlabel("instances")
+        axes.set_title(f"{place}, against {base} at {share(fleet.LOAD)} of its peak", fontsize=10, loc="left")
+    panels[0][0].set_ylabel(f"{_TTFT}, change (%)")
+    _legend(figure, panels[0][0], 3)
+    return figure
+
+
+def limit_figure(outcome: StaggeredOutcome) -> Figure:
+    """Return a column a place: the highest rate above and the utilisation below, with what is printed as lines."""
+    places = [str(place) for place in values_of(outcome, "limit", "place")]
+    figure, panels = panels_of(2, len(places), 6.2)
+    names = [name for name in CONTENDERS if name in values_of(outcome, "limit", "contender")]
+    for column, place in enumerate(places):
+        printed = PLACES[place].printed
+        off = printed and (printed.rate_off, 100 * printed.utilisation_off)
+        on = printed and (printed.rate_on, 100 * printed.utilisation_on)
+        for row, (of, factor) in enumerate((("rate", 1.0), ("utilisation", 100.0))):
+            axes = panels[row][column]
+            for where, name in enumerate(names):
+                value = mean_of(outcome, "limit", of, {"place": place, "contender": name})
+                if value is not None:
+                    style = {**_BAR, "color": COLOURS[0 if name in IMMEDIATE else 1]}
+                    axes.bar(where, factor * value.mean, yerr=factor * half_interval(value), **style)
+            for level, dash, said in ((off, "--", "printed, off"), (on, "-", "printed, on")):
+                if level:
+                    axes.axhline(level[row], color="black", linestyle=dash, linewidth=1.2, label=said)
+            axes.set_xticks(range(len(names)), [short(name) if row else "" for name in names], rotation=90)
+            axes.grid(visible=False, axis="x")
+        panels[0][column].set_title(f"{place}: TTFT of {PLACES[place].limit:g} s", fontsize=10, loc="left")
+    panels[0][0].set_ylabel("requests/s of an instance")
+    panels[1][0].set_ylabel("chunk utilisation (%)")
+    for axes in panels[1]:
+        axes.set_ylim(0, 105)
+    with_lines = next((axes for axes in panels[0] if axes.get_legend_handles_labels()[0]), panels[0][0])
+    with_lines.bar([0], [0], color=COLOURS[0], label="bound on arrival", **_BAR)
+    with_lines.bar([0], [0], color=COLOURS[1], label="held back", **_BAR)
+    _legend(figure, with_lines, 4 if len(places) > 1 else 2)
+    return figure
+
+
+def _points(outcome: StaggeredOutcome, place: str, contender: str) -> list[tuple[float, MeanOverSeeds]]:
+    """Return what was measured of a contender, by rate; what holds back was run at the rates of each baseline."""
+    found = []
+    for against in SHOWN_BASELINES:
+        for load in values_of(outcome, "load", "load"):
+            keys: dict[str, Key] = {"place": place, "against": against, "load": load, "contender": contender}
+            rate, ttft = (mean_of(outcome, "load", of, keys) for of in ("rate", "ttft"))
+            if rate is not None and ttft is not None:
+                found.append((rate.mean, ttft))
+    return sorted(found, key=lambda point: point[0])
+
+
+def _style(index: int, dash: str = "-") -> dict[str, Any]:
+    return {"color": COLOURS[index], "marker": _MARKS[index], "linestyle": dash}
+
+
+def _legend(figure: Figure, axes: Axes, columns: int) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
