@@ -21,7 +21,7 @@ from lbopt.studies.staggered import CONTENDERS, IMMEDIATE, LATE, PLACES, Stagger
 from lbopt.studies.staggered.items import fleet, law
 from lbopt.studies.staggered.rows import Key
 
-_MARKS = "osD^vP*"
+_MARKS = "osD^vP*Xh<"
 _BAR: dict[str, Any] = {"width": 0.7, "capsize": 2, "ecolor": GREY, "alpha": 0.8}
 #: Fleets of the waiting law that are drawn.
 _FLEETS = (2, 10, 32)
