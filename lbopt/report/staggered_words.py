@@ -10,13 +10,15 @@ from lbopt.studies.staggered.rows import Key
 #: Contenders whose names are too long for the head of a column.
 _SHORT = {
     "staggered-bypass": "bypass",
+    "staggered-free": "free",
     "staggered-whole": "whole",
     "staggered-bypass-whole": "bypass, whole",
 }
 #: Said where the short names are shown first.
 RULES_SAID = (
-    "Pooled: the first free instance takes what waits. Staggered: one dispatch in T/N, as printed; bypass: an idle "
-    "instance is served before; whole: what would exceed the chunk is kept back."
+    "Pooled: the first free instance takes what waits. Staggered: one dispatch in T/N, as printed, instances in turn; "
+    "bypass: an idle instance is served before; free: the next is who has been free the longest; whole: that too, and "
+    "what would exceed the chunk is kept back."
 )
 
 percent = numbers.fixed(1)
