@@ -25,6 +25,10 @@ class Outcome:
         How often each request was taken back from an instance; absent = never.
     late_top_ups
         Batches that came to an instance during a pass: their wait counts as device-side.
+    delivered_at
+        s, when the first token of each of `delivered` was handed on.
+    false_alarms
+        Watchdogs that ran out, out of `state.faults`, while a pass was running on the instance.
     """
 
     state: SchedulerState
@@ -34,3 +38,5 @@ class Outcome:
     executions: dict[int, int]
     requeued: dict[int, int]
     late_top_ups: int
+    delivered_at: tuple[float, ...]
+    false_alarms: int

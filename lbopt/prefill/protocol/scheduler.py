@@ -211,6 +211,7 @@ class TripleCheck:
         if g is None:
             return state, ()
         at, limit = state.instances[g], self.setting.batch_tokens
+        suspect = at.phase is Phase.SUSPECT
         requests = state.ledger.head(None if limit is None else limit - at.backlog)
         seq, deadline = at.seq + 1, state.now + self.setting.timeout(state.pace.mean_pass)
         tokens = sum(state.ledger.entries[request].tokens for request in requests)
@@ -219,6 +220,7 @@ class TripleCheck:
         )
         ledger, refused = state.ledger.dispatch(requests, (g, seq)).refuse_impatient(self.setting.patience)
         changes: dict[str, Any] = {"ledger": ledger, "last_dispatch": state.now, "turn": (g + 1) % len(state.instances)}
+        changes["degraded"] = state.degraded + suspect
         actions: list[Action] = [Send(g, seq, at.fence, requests), ArmWatchdog(g, deadline), *map(Refuse, refused)]
         if self.setting.timer == "spacing":
             changes["due"] = state.now + state.pace.interval

@@ -75,6 +75,8 @@ class SchedulerState:
         The instance from which the ring is searched.
     faults
         Watchdogs that ran out.
+    degraded
+        Batches that went to a SUSPECT instance, on the interval alone.
     """
 
     instances: tuple[InstanceState, ...]
@@ -85,6 +87,7 @@ class SchedulerState:
     last_dispatch: float | None = None
     turn: int = 0
     faults: int = 0
+    degraded: int = 0
 
     @property
     def healthy(self) -> int:

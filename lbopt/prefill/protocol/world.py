@@ -92,6 +92,8 @@ class World:
         self.events = 0
         self.saw_no_instance = False
         self.delivered: list[int] = []
+        self.delivered_at: list[float] = []
+        self.false_alarms = 0
         self.refused: list[int] = []
         self._rng = np.random.default_rng([seed, 5])
         self._heap: list[tuple[float, int, int, Callable[[float], None]]] = []
@@ -131,6 +133,8 @@ class World:
             executions,
             dict(self.monitor.requeued),
             late,
+            tuple(self.delivered_at),
+            self.false_alarms,
         )
 
     def _unserved(self) -> list[int]:
@@ -149,6 +153,8 @@ class World:
         self.state, actions = self.scheduler.step(before, event)
         self.events += 1
         self.saw_no_instance |= self.state.healthy == 0
+        if isinstance(event, Watchdog) and self.state.faults > before.faults:
+            self.false_alarms += self.engines[event.instance].running is not None
         self.monitor.after(before, event, self.state, actions)
         for action in actions:
             self._do(event.time, action)
@@ -170,6 +176,7 @@ class World:
                     self._at(at, _NETWORK, partial(self._polled, g=g))
             case Deliver():
                 self.delivered.append(action.request)
+                self.delivered_at.append(now)
             case Refuse():
                 self.refused.append(action.request)
 

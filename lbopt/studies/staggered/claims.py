@@ -12,7 +12,7 @@ import numpy as np
 
 from lbopt.studies.staggered.claim import Claim, Figure, Judged, around
 from lbopt.studies.staggered.contenders import IMMEDIATE, LATE
-from lbopt.studies.staggered.items import law, load
+from lbopt.studies.staggered.items import decode, law, load
 from lbopt.studies.staggered.places import PLACES, Printed
 from lbopt.studies.staggered.rows import Rows
 
@@ -24,7 +24,7 @@ N, EXACT = 10, 0.02
 
 def claims() -> list[Claim]:
     """Return everything that is asked."""
-    return [*_waits(), *_first_tokens(), *_table_one(), *_tails()]
+    return [*_waits(), *_first_tokens(), *_table_one(), *_tails(), *_decode()]
 
 
 def _waits() -> Iterator[Claim]:
@@ -143,6 +143,27 @@ def _table_rows(place: str, printed: Printed) -> Iterator[Claim]:
             *("limit", f"{place}: chunk utilisation, gain", "points", *around(filled), f"+{filled:.1f}", rule, base),
             points(rule, base),
         )
+
+
+def _decode() -> Iterator[Claim]:
+    """Figures 7 and 8: the band of KV over units is a cut of 55.6 %, its caption says 40."""
+
+    def change(quantity: str, arrivals: str, base: str) -> Figure:
+        return lambda rows: rows.change(quantity, base, arrivals=arrivals, contender=decode.THEIRS)
+
+    for arrivals in decode.ARRIVALS:
+        for base in decode.BASELINES:
+            what = f"requests {arrivals}: deviation of KV over units"
+            yield Claim(
+                *("decode", what, "%", -55.6, -40.0, "−55.6, −40", decode.THEIRS, base),
+                change("sd_tokens", arrivals, base),
+            )
+            for fixed in decode.FIXED:
+                what = f"requests {arrivals}: throughput, t0 = {fixed} ms"
+                yield Claim(
+                    *("decode", what, "%", *around(15.0), "+15", decode.THEIRS, base),
+                    change(f"throughput_{fixed}", arrivals, base),
+                )
 
 
 def _percent(figure: Figure) -> Figure:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lbopt.studies.staggered.contenders import CONTENDERS, IMMEDIATE
-from lbopt.studies.staggered.items import fleet, law, load, needs
+from lbopt.studies.staggered.items import adapting, cache, decode, fleet, law, load, needs, watchdog
+from lbopt.studies.staggered.places import UNITS
 
 if TYPE_CHECKING:
     from lbopt.studies.staggered.config import StaggeredConfig
@@ -16,6 +17,8 @@ Part = dict[str, Any]
 #: Items that go through fleets or laws of a pass run so many times fewer requests of an instance.
 _LESS = 4
 _ITEMS = "lbopt.studies.staggered.items"
+#: Entries of a table of hits, one for each request and unit of the fleet.
+_MOST_HITS = 2**24
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,33 @@ def _needs(config: StaggeredConfig) -> Iterable[Part]:
     )
 
 
+def _adapting(config: StaggeredConfig) -> Iterable[Part]:
+    return (
+        {"change": name, "place": place, "instances": config.instances, "requests": config.requests}
+        for place in config.places
+        if place == "short-3k"
+        for name, change in adapting.CHANGES.items()
+        if config.instances > max(change.less)
+    )
+
+
+def _watchdog(config: StaggeredConfig) -> Iterable[Part]:
+    requests = min(config.requests * config.instances, watchdog.REQUESTS)
+    return ({"faults": faults, "instances": config.instances, "requests": requests} for faults in watchdog.FAULTS)
+
+
+def _decode(config: StaggeredConfig) -> Iterable[Part]:
+    # exact programs make these runs the dearest ones
+    requests = max(4 * config.requests // 5, decode.FEWEST_REQUESTS)
+    return ({"arrivals": arrivals, "requests": requests} for arrivals in decode.ARRIVALS)
+
+
+def _cache(config: StaggeredConfig) -> Iterable[Part]:
+    requests = min(config.requests, _MOST_HITS // (config.instances**2 * UNITS))
+    more = {"instances": config.instances, "requests": requests}
+    return ({"place": place, "shared": shared, **more} for place in config.places for shared in cache.SHARED)
+
+
 ITEMS: dict[str, Item] = {
     "law": Item("law", _law),
     "load": Item("load", _load),
@@ -85,4 +115,8 @@ ITEMS: dict[str, Item] = {
     "limit": Item("limit", _limit),
     "split": Item("split", _split),
     "needs": Item("needs", _needs),
+    "adapting": Item("adapting", _adapting),
+    "watchdog": Item("watchdog", _watchdog),
+    "decode": Item("decode", _decode),
+    "cache": Item("cache", _cache),
 }

@@ -75,6 +75,26 @@ def test_all_gone_and_back(timer, idle_bypass):
     assert outcome.refused == ()
 
 
+def test_alarms_and_degraded_batches_are_told():
+    """A pass that takes longer than the watchdog is a false alarm; an end that got lost is none."""
+    slow = run(FaultPlan(slow=1.0, slow_factor=20.0), "spacing", False)
+    assert 0 < slow.false_alarms <= slow.state.faults
+    lost = run(FaultPlan(lose=1.0), "spacing", False, poll_period=1e6)
+    assert lost.false_alarms == 0 < lost.state.faults
+    assert 0 < lost.state.degraded <= lost.state.faults, "a batch on suspicion needs an alarm before it"
+    assert run(FaultPlan(), "spacing", False).state.degraded == 0
+
+
+@everywhere
+def test_first_tokens_are_timed(timer, idle_bypass):
+    """As many times as tokens, in order, none before its request and half a pass."""
+    outcome = run(FaultPlan(delay=0.5, longest_delay=2.0), timer, idle_bypass)
+    assert len(outcome.delivered_at) == len(outcome.delivered) == len(STREAM)
+    assert list(outcome.delivered_at) == sorted(outcome.delivered_at)
+    for request, at in zip(outcome.delivered, outcome.delivered_at, strict=True):
+        assert at >= STREAM[request][0] + 0.5
+
+
 def test_poll_race():
     """Depth 0, seen before the batch arrived: it does not name the batch, and the second dispatch is not made."""
     story = Story()
