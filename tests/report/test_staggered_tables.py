@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from studies.staggered_answers import KNOWN, made_up
+from studies.staggered_answers import KNOWN, SERVED, made_up
 
 from lbopt.report import staggered_tables as room
 from lbopt.report.gap_tables import Table
@@ -94,11 +94,29 @@ def test_nothing_ended_shows_nothing() -> None:
 
 def test_an_item_without_tables_of_its_own_shows_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(room._OWN, "split")
-    (table,) = staggered_tables(made_up("split", places=("short-3k",)))
-    assert table.title == "Split"
-    assert table.headers[:4] == ("binding", "allocation", "rate", "ttft")
-    assert "Everywhere: place short-3k." in table.caption
-    assert "Means over 3 seeds" in table.caption
+    first, *more = staggered_tables(made_up("split", places=("short-3k",)))
+    assert first.title == "Split"
+    assert first.headers[:4] == ("binding", "allocation", "rate", "ttft")
+    assert "Everywhere: place short-3k." in first.caption
+    assert "Means over 3 seeds" in first.caption
+    assert [(table.title, table.headers[:2]) for table in more] == [("Split, continued", ("binding", "allocation"))]
+    shown = [header.replace("\n", "_") for table in (first, *more) for header in table.headers[2:]]
+    assert shown == ["rate", *SERVED], "every quantity once, in its order"
+    assert all([row[:2] for row in table.rows] == [row[:2] for row in first.rows] for table in more)
+
+
+@pytest.mark.parametrize("long", [1, 30, 200])
+def test_tables_of_other_items_are_no_wider_than_a_terminal(long: int) -> None:
+    """Where a key alone is wider, each quantity still has its column."""
+    values = {f"quantity_{index}": 10.0**index for index in range(12)}
+    keys = [{"key": "k" * long + str(at)} for at in range(3)]
+    outcome = outcome_of("split", [(dict(one), dict(values)) for one in keys])
+    tables = other_tables(outcome, "split")
+    assert sum(len(table.headers) - 1 for table in tables) == len(values)
+    for table in tables:
+        columns = zip(table.headers, *table.rows, strict=True)
+        wide = sum(2 + max(len(line) for cell in column for line in cell.split("\n")) for column in columns)
+        assert wide <= 120 or len(table.headers) == 2
 
 
 def test_other_rows_with_other_keys() -> None:
@@ -113,7 +131,7 @@ def test_other_rows_with_other_keys() -> None:
         [({"multiple": 2, "fault": "none"}, {"wait": 0.7, "false_alarms": 4.0})],
     )
     first, second = other_tables(outcome, "split")
-    assert first.headers == ("multiple", "wait", "false alarms")
+    assert first.headers == ("multiple", "wait", "false\nalarms")
     assert first.rows == [("2", "0.600", "3.50"), ("5", "0.250", "–")]
     assert "Everywhere: fault none." in first.caption
     assert (second.headers, second.rows) == (("window", "settles"), [("50", "–")])
