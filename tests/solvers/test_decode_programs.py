@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
-from lbopt.policies.decode_gap import compare_decode, place_by_policy
+from lbopt.policies import Observation, make_policy
+from lbopt.policies.decide import decide
 from lbopt.solvers.decode import (
     DecodeBatch,
     barrier_time,
@@ -90,7 +91,7 @@ def test_a_unit_with_few_requests_and_a_high_load():
     assert (least_largest_count(MASKED), first.value) == (3, 200)
     assert sorted(MASKED.counts_after(second.unit)) == [2, 2, 3, 3, 3]
     assert second.value == 203
-    assert MASKED.loads_after(place_by_policy(MASKED, "iqr")) == [43, 25, 30, 200, 18], "the mask leaves it out"
+    assert MASKED.loads_after(by_policy(MASKED, "iqr")) == [43, 25, 30, 200, 18], "the mask leaves it out"
 
 
 def test_greedy_and_exact():
@@ -102,13 +103,18 @@ def test_greedy_and_exact():
     assert max(pairs.loads_after(fewest_requests_first(pairs))) == level_then_load(pairs).value == 9
 
 
-def test_a_rule_beside_the_programs():
-    rows = compare_decode(MASKED, alpha=20, beta=1, policies=("iqr", "jsq"))
-    assert [row.name for row in rows] == ["iqr", "jsq", "D1", "D2", "D3"]
-    assert [row.optimal for row in rows] == [None, None, True, True, True]
-    assert (rows[0].largest_count, rows[0].largest_load) == (3, 200)
-    assert (rows[3].largest_count, rows[3].largest_load) == (3, 203)
-    assert min(row.barrier for row in rows) == rows[-1].barrier == 220
+def by_policy(batch, policy):
+    N, m = batch.count.size, batch.length.size
+    nobody, since = np.zeros(N, dtype=np.int64), np.zeros(m, dtype=np.int64)
+    seen = Observation(0, 0.0, batch.load, batch.room, batch.count, nobody, nobody, batch.length, since, np.arange(m))
+    return decide(make_policy(policy), seen)
+
+
+def test_the_rule_and_its_counterparts_by_their_barriers():
+    placed = [by_policy(MASKED, "iqr"), count_then_load(MASKED).unit, level_then_load(MASKED).unit]
+    barriers = [MASKED.barrier_after(unit, 20, 1) for unit in placed]
+    assert barriers[2] == 203 + 20 * 2
+    assert min(barriers) == barrier_time(MASKED, 20, 1).value == 220
 
 
 @pytest.mark.parametrize(

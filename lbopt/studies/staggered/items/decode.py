@@ -17,12 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.hardware import make_step_time
-from lbopt.model import Fleet, StepProblem
-from lbopt.policies import Observation, Policy, make_policy
-from lbopt.policies.python_file import CallablePolicy
-from lbopt.prefill.exact import DecodeBatch, level_then_load
+from lbopt.model import Fleet
+from lbopt.policies import make_policy
 from lbopt.simulator import Run, SimulationSetting, TraceTimes, simulate
-from lbopt.solvers import solve
 from lbopt.studies.reproduction.cell import measured
 from lbopt.studies.reproduction.drawn import draw
 from lbopt.studies.reproduction.kv_spread import BATCH, FIXED_MILLISECONDS, LENGTHS, SECONDS_PER_TOKEN, B, G
@@ -64,10 +61,10 @@ def measure(*, arrivals: str, requests: int, version: str, seed: int) -> list[Ro
     )
     found: dict[str, dict[str, float | None]] = {}
     for rule in RULES:
-        proved: list[bool] = []
-        policy = exact_rule(rule, proved) if rule in EXACT else make_policy(rule)
-        found[rule] = values_of(simulate(trace, policy, setting, seed=seed, keep_loads=True))
-        found[rule]["unproved"] = 1 - float(np.mean(proved)) if proved else None
+        run = simulate(trace, make_policy(spec_of(rule)), setting, seed=seed, keep_loads=True)
+        found[rule] = values_of(run)
+        decided = sum(run.tally.values())
+        found[rule]["unproved"] = 1 - run.tally.get("proved", 0) / decided if decided else None
     rows: list[Row] = []
     for rule, values in found.items():
         sd = values["sd_tokens"]
@@ -77,23 +74,12 @@ def measure(*, arrivals: str, requests: int, version: str, seed: int) -> list[Ro
     return rows
 
 
-def exact_rule(name: str, proved: list[bool]) -> Policy:
-    """Return an exact program as a policy that notes of each decision whether it was proved within `TIME_LIMIT`."""
-    alpha = round(1e9 * seconds_per_request(AIMED_AT / 1e3))
-    beta = round(1e9 * SECONDS_PER_TOKEN)
-
-    def decide(seen: Observation) -> NDArray[np.int64]:
-        if name == "level-then-load":
-            placed = level_then_load(DecodeBatch(seen.running, seen.loads, seen.sizes), TIME_LIMIT)
-            proved.append(placed.optimal)
-            return placed.unit
-        # D3 as the step problem that `prefill.exact.barrier_time` makes of it, by a solver that minds milliseconds
-        base, work = alpha * seen.running + beta * seen.loads, alpha + beta * seen.sizes
-        found = solve(StepProblem.now(base, np.full(seen.loads.size, seen.sizes.size), work), "cp-sat", TIME_LIMIT)
-        proved.append(found.status == "optimal")
-        return np.array(found.assignment)
-
-    return CallablePolicy(name, decide)
+def spec_of(rule: str) -> str:
+    """Return the policy that a rule is, with its options; exact programs leave a decision after `TIME_LIMIT`."""
+    if rule == "barrier-time":
+        alpha, beta = (round(1e9 * seconds) for seconds in (seconds_per_request(AIMED_AT / 1e3), SECONDS_PER_TOKEN))
+        return f"{rule}:alpha={alpha},beta={beta},time_limit={TIME_LIMIT}"
+    return f"{rule}:time_limit={TIME_LIMIT}" if rule in EXACT else rule
 
 
 def values_of(run: Run) -> dict[str, float | None]:
@@ -113,8 +99,8 @@ def values_of(run: Run) -> dict[str, float | None]:
     for fixed in FIXED:
         alpha = seconds_per_request(fixed / 1e3)
         step = fixed / 1e3 + (alpha * requests + SECONDS_PER_TOKEN * tokens).max(axis=1)
-        values[f"step_ms_{fixed}"] = float(1e3 * step.mean())
-        values[f"throughput_{fixed}"] = float(requests.sum() / step.sum())
+        values[f"step_ms_{fixed:02d}"] = float(1e3 * step.mean())
+        values[f"throughput_{fixed:02d}"] = float(requests.sum() / step.sum())
     return values
 
 
