@@ -72,6 +72,10 @@ def test_intervals(value, signed, text):
     assert numbers.with_interval(value, numbers.tokens, signed=signed) == text
 
 
+def test_nothing_known_is_a_dash():
+    assert numbers.with_interval(None, numbers.tokens, signed=True) == numbers.UNKNOWN
+
+
 def test_intervals_of_shares_are_points():
     """The difference of two shares is in points, with the unit at both numbers."""
     down, up = MeanOverSeeds(-0.05, -0.06, -0.04), MeanOverSeeds(0.05, 0.04, 0.06)
