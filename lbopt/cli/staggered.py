@@ -12,7 +12,10 @@ from lbopt.cli import options, running
 def staggered(
     items: Annotated[
         list[str] | None,
-        typer.Argument(help="law, load, fleet, limit, split, needs [default: all].", show_default=False),
+        typer.Argument(
+            help="law, load, fleet, limit, split, needs, adapting, watchdog, decode, cache [default: all].",
+            show_default=False,
+        ),
     ] = None,
     place: Annotated[
         list[str] | None,

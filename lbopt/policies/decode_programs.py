@@ -1,4 +1,4 @@
-"""count-then-load, level-then-load, barrier-time: exact counterparts of `iqr` (SBS, section 7.1), at every decision.
+"""count-then-load, level-then-load, barrier-time: exact counterparts of `iqr` (Algorithm 3 of SBS), at every decision.
 
 They take the requests that `iqr` takes, the oldest U that find a free slot, and place them by program D1, D2 or D3 of
 `solvers.decode`, with the free slots as room. While requests wait for slots all slots are filled, so that counts are
@@ -26,10 +26,10 @@ from lbopt.solvers import check_solver
 from lbopt.solvers.backend import require
 from lbopt.solvers.decode import DecodeBatch, DecodePlacement, barrier_time, count_then_load, level_then_load
 
-#: ns per request and step: 2 * 37e9 FLOP of a token through the active parameters of DeepSeek-V3 (SBS, section 8.2) at
+#: ns per request and step: 2 * 37e9 FLOP of a token through the active parameters of DeepSeek-V3 at
 #: 660 TFLOP/s. The source gives none; where weights, not arithmetic, bound the step it is less.
 ALPHA = 112_000
-#: ns per token and step: 16.99 MFLOP of absorbed attention at 660 TFLOP/s, an H800 with a bf16 cache (section 9.2).
+#: ns per token and step: 16.99 MFLOP of absorbed attention at 660 TFLOP/s, an H800 with a bf16 cache.
 BETA = 26
 
 

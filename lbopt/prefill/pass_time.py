@@ -1,4 +1,4 @@
-"""How long a prefill pass takes (SBS, sections 2 and 9.1)."""
+"""How long a prefill pass takes, after Table 1 of SBS (arXiv 2512.16134)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHORTEST_PASS = 1e-6
 class PassTime:
     """base + per_token * fullest unit + per_longest * longest chunk of a request + per_mean * mean unit, in tokens.
 
-    The default is the line through the published utilisations and rates (section 8.2), 94.3 ms and 0.0801 ms a token of
+    The default is the line through the published utilisations and rates (Table 1), 94.3 ms and 0.0801 ms a token of
     a unit, within 1.7 ms. What was published are cycles, so that passes may be shorter. per_token = 0 is the
     batch-insensitive pass of the waiting law.
 

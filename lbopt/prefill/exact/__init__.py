@@ -1,4 +1,4 @@
-"""Exact placements of one prefill batch, and how far the rules are from them (SBS, section 6.4)."""
+"""Exact placements of one prefill batch, and how far the rules are from them (what Algorithm 2 of SBS approximates)."""
 
 from lbopt.prefill.exact.batch import PrefillBatch
 from lbopt.prefill.exact.fill import best_fill

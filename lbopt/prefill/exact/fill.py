@@ -1,4 +1,4 @@
-"""(P2) The best fill of the next pass: which requests to place where, the others wait (SBS, section 6.4).
+"""(P2) The best fill of the next pass: which requests to place where, the others wait.
 
 First as many tokens as possible in the pass, each unit up to its chunk; with that, as few tokens as possible beyond the
 chunks; with that, as many old requests as possible. CP-SAT, one solve each, the value reached before held by a row.

@@ -1,4 +1,4 @@
-"""(P1) The least straggler: place all requests so that the fullest unit has the fewest tokens (SBS, section 6.4).
+"""(P1) The least straggler: place all requests so that the fullest unit has the fewest tokens.
 
 Without a cache this is the step problem at horizon 0 with the units' loads and room for all on every unit: then all n
 requests are admitted, the total load is the same for every placement, and the imbalance D * max - total orders

@@ -1,4 +1,4 @@
-"""Requests on decode units by their counts and their tokens: the exact programs D1 to D3 (SBS, section 7.1)."""
+"""Requests on decode units by their counts and their tokens: the exact programs D1 to D3."""
 
 from lbopt.solvers.decode.batch import DecodeBatch, DecodePlacement
 from lbopt.solvers.decode.counts import fewest_requests_first, least_largest_count, water_level

@@ -1,4 +1,4 @@
-"""Exact counterparts of the decode rule of SBS (Algorithm 3, `policies.iqr`): programs D1 to D3 (SBS, section 7.1).
+"""Exact counterparts of the decode rule of SBS (arXiv 2512.16134, Algorithm 3, `policies.iqr`): programs D1 to D3.
 
 Unit i has B_i requests and K_i tokens and takes at most room_i of the m requests, all of which are placed.
 

@@ -144,6 +144,9 @@ class Balancing:
         need = lack[workers] / count[workers]
         workers = workers[np.lexsort((-np.abs(need - need.mean()), count[workers]))]
         slack = min(sum(lack[workers].tolist()) - sum(self.sizes.tolist()), 1 << 61)
+        if slack < 0:  # the best assignment leaves workers empty, and the others cannot carry all below the target
+            yield
+            return False
         stop = _first_open(count[workers])
         assignment = np.full(self.sizes.size, -1)
         open_workers = workers

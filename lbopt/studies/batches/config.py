@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.prefill import PassTime, PrefillSetting, make_allocation
+from lbopt.prefill import PrefillSetting, make_allocation
 from lbopt.prefill.exact.gap import RULES
 from lbopt.solvers import check_solver
 from lbopt.solvers.backend import require
@@ -77,8 +77,7 @@ class BatchesConfig:
 
     def rate(self, mean_prompt: float) -> float:
         """Return the requests per second of this load."""
-        per_pass = self.instances * self.units * self.chunk / mean_prompt
-        return self.load * per_pass / PassTime().seconds(self.chunk)
+        return self.load * self.setting(self.behaviours[0]).saturating_rate(mean_prompt)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data."""

@@ -1,4 +1,4 @@
-"""The two optima of a batch (SBS, section 6.4), counted again from the units, and what every rule makes of it."""
+"""The two optima of a batch (`lbopt.prefill.exact`), counted again from the units, and what every rule makes of it."""
 
 from __future__ import annotations
 

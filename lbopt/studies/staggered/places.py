@@ -1,4 +1,4 @@
-"""The published configurations (SBS, section on evaluation, and its Table 1), and prompts that fit them.
+"""The published configurations (SBS, arXiv 2512.16134: evaluation, Table 1), and prompts that fit them.
 
 Lengths are lognormal, clipped to the published range, with the published mean after clipping. The spread of the
 logarithm is not published. K is 1024 in chunks and in the ends of ranges.

@@ -1,4 +1,4 @@
-"""How the interval of Algorithm 1 (SBS, section 4) follows a change, told from the passes of a run.
+"""How the interval of Algorithm 1 of SBS follows a change, told from the passes of a run.
 
 A run does not record the interval; every pass that ends sets it, so `AdaptiveInterval` itself, told of the passes in
 the order in which they ended and of the healthy instances as they changed, says what it was.

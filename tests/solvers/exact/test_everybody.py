@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -197,3 +198,27 @@ def test_prices_alone_never_hand_out_what_is_not_there():
     answer = by_prices(problem, None, Limits(lambda: None if next(ticks) < 40 else 0.0))
     value = objective(problem, check_assignment(problem, answer.assignment))
     assert answer.bound <= value
+
+
+def test_empty_workers_and_the_others_cannot_carry_all():
+    """More workers than requests: the best placement leaves workers out, whose room the next target would need.
+
+    With less than no slack the walk over the last workers went on for ever.
+    """
+    base = 4_000_000 + 7919 * np.arange(32) % 1_700_000
+    balancing = Balancing(base, np.full(32, 31), 150_000 + 1000 * np.arange(31))
+    for _ in balancing.longest_first():
+        pass
+    filling = balancing.fill_to_targets()
+    for _ in range(50):
+        next(filling, None)
+        assert balancing.max_load >= balancing.bound
+
+
+def test_a_decode_step_ends_in_time():
+    """The case in which it was found: 31 requests on 32 units, weighted by count and by tokens."""
+    path = Path(__file__).parent / "sparse_step.json"
+    problem = StepProblem.from_dict(json.loads(path.read_text()))
+    result = solve(problem, time_limit=0.5)
+    assert result.stop_reason == "time" or result.proved
+    assert verify(problem, result).objective_exact

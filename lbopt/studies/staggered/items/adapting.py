@@ -1,4 +1,4 @@
-"""Algorithm 1 when something changes in the middle of a run, beside an interval that does not (SBS, sections 4, 8.1).
+"""Algorithm 1 when something changes in the middle of a run, beside an interval that does not.
 
 Prompts become twice or half as long, so that passes do; traffic doubles or halves; an instance leaves or joins. In the
 heavier half the fleet is at `LOAD` of its saturating rate. A window of 5, 50 or 500 passes is compared with the two

@@ -1,4 +1,4 @@
-"""PBAA without an eye for the cache, with one as printed, and with one as mended (SBS, sections 6.3 and 11).
+"""PBAA without an eye for the cache, with one as printed, and with one as mended (Algorithm 2 of SBS).
 
 Nothing is published of prefixes, so this is a law of ours. A prompt begins with one of `SYSTEMS` system prompts with
 probability `shared`; which of them, goes by Zipf's law (the k-th is k times rarer than the first), and they have

@@ -1,4 +1,4 @@
-"""How long requests wait when a pass takes one second whatever it holds (SBS, section 3).
+"""How long requests wait when a pass takes one second whatever it holds (waiting law of SBS).
 
 Nothing binds but the gate, or a capacity of four requests a pass. With P = load / (load + exp(-load)), the share of
 time in which a work-conserving instance is busy, what is known exactly is (`expected`): random split P / 2; spacing

@@ -1,4 +1,4 @@
-"""How long the watchdog should wait: multiples of the mean pass, with faults and without (SBS, section 5).
+"""How long the watchdog should wait: multiples of the mean pass, with faults and without.
 
 The triple check runs in the world that its tests use: instances with a chunk of `CHUNK` tokens and a pass of half a
 second and 5 ms a token, so that a full pass takes the default pass of 1 s. Times are therefore in full passes. Prompts
