@@ -6,9 +6,9 @@ come one by one, or together as a prefill pass hands them over. Algorithm 3 (`iq
 for each arriving batch, D2 (counts as level as possible, then the largest load) and D3 (the barrier time).
 
 A step takes t0 + max over units of (alpha B + beta K), beta = 26 ns a token (`policies.decode_programs`). alpha is what
-is missing for the printed gain: with the worst loads of figure 7 before and after, 150K and 100K tokens, and worst batches as many
-requests as these loads make at 2.5K tokens each (not printed, and ours), the step becomes 15 % shorter as throughput
-has it. At t0 = 5 ms reading KV is more than enough for that, and alpha is 0.
+is missing for the printed gain: with the worst loads of figure 7 before and after, 150K and 100K tokens, and worst
+batches as many requests as these loads make at 2.5K tokens each (not printed, and ours), the step becomes 15 % shorter
+as throughput has it. At t0 = 5 ms reading KV is more than enough for that, and alpha is 0.
 """
 
 from __future__ import annotations
