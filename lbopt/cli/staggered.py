@@ -13,7 +13,7 @@ def staggered(
     items: Annotated[
         list[str] | None,
         typer.Argument(
-            help="law, load, fleet, limit, split, needs, adapting, watchdog, decode, cache [default: all].",
+            help="law, load, fleet, limit, latency, split, needs, adapting, watchdog, decode, cache [default: all].",
             show_default=False,
         ),
     ] = None,

@@ -21,6 +21,8 @@ from lbopt.studies.staggered import CONTENDERS, IMMEDIATE, LATE, PLACES, Stagger
 from lbopt.studies.staggered.items import fleet, law
 from lbopt.studies.staggered.rows import Key
 
+#: Rules that have a line each: more could not be told apart.
+_DRAWN = tuple(rule for rule in LATE if rule != "staggered-bypass")
 _MARKS = "osD^vP*Xh<"
 _BAR: dict[str, Any] = {"width": 0.7, "capsize": 2, "ecolor": GREY, "alpha": 0.8}
 #: Fleets of the waiting law that are drawn.
@@ -74,7 +76,7 @@ def load_figure(outcome: StaggeredOutcome) -> Figure:
     places = [str(place) for place in values_of(outcome, "load", "place")]
     figure, panels = panels_of(1, len(places), 4.8)
     for axes, place in zip(panels[0], places, strict=True):
-        for index, contender in enumerate((*SHOWN_BASELINES, *LATE)):
+        for index, contender in enumerate((*SHOWN_BASELINES, *_DRAWN)):
             points = _points(outcome, place, contender)
             style = _style(index, "--" if contender in IMMEDIATE else "-")
             error_line(axes, [ttft for _, ttft in points], x=[rate for rate, _ in points], label=contender, **style)
@@ -98,7 +100,7 @@ def fleet_figure(outcome: StaggeredOutcome) -> Figure:
     fleets = values_of(outcome, "fleet", "instances")
     figure, panels = panels_of(1, max(1, len(baselines)), 4.2)
     for axes, base in zip(panels[0], baselines, strict=False):
-        for index, rule in enumerate(LATE):
+        for index, rule in enumerate(_DRAWN):
             keys: dict[str, Key] = {"place": place, "against": base, "load": fleet.LOAD, "contender": rule}
             values = [change_of(outcome, "fleet", "ttft", base, keys | {"instances": N}) for N in fleets]
             error_line(axes, values, aside=0.05 * (index - 2), label=rule, **_style(index + len(SHOWN_BASELINES)))

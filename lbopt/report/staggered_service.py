@@ -61,6 +61,29 @@ def limit_tables(outcome: StaggeredOutcome) -> list[Table]:
     return [_limit_table(outcome, str(place)) for place in values_of(outcome, "limit", "place")]
 
 
+def latency_tables(outcome: StaggeredOutcome) -> list[Table]:
+    """Return a table a place: the highest rate of every contender by the time to an instance."""
+    return [_latency_table(outcome, str(place)) for place in values_of(outcome, "latency", "place")]
+
+
+def _latency_table(outcome: StaggeredOutcome, name: str) -> Table:
+    latencies = values_of(outcome, "latency", "latency")
+    rows = []
+    for contender in CONTENDERS:
+        found = (
+            mean_of(outcome, "latency", "rate", {"place": name, "latency": at, "contender": contender})
+            for at in latencies
+        )
+        rows.append((contender, *(numbers.with_interval(rate, numbers.fixed(1)) for rate in found)))
+    return Table(
+        f"{name}: the highest rate with a mean time to first token of {PLACES[name].limit:g} s, by latency",
+        "Latency: from the scheduler to an instance. What is left over of a chunk starts its next pass at once; a "
+        f"batch sent at that moment comes too late for it. {interval_said(outcome, 'latency')}",
+        ("contender", *(f"{milliseconds(float(at))} ms" for at in latencies)),
+        rows,
+    )
+
+
 def _explained(outcome: StaggeredOutcome, item: str, tables: list[Table]) -> list[Table]:
     """Return the tables, the first with what is true of all."""
     said = f"Rate: requests/s of an instance. {interval_said(outcome, item)} {RULES_SAID}"

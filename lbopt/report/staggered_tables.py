@@ -8,7 +8,7 @@ from lbopt.report.gap_tables import Table
 from lbopt.report.staggered_claims import claim_tables
 from lbopt.report.staggered_needs import needs_tables
 from lbopt.report.staggered_others import other_tables
-from lbopt.report.staggered_service import fleet_tables, limit_tables, load_tables
+from lbopt.report.staggered_service import fleet_tables, latency_tables, limit_tables, load_tables
 from lbopt.report.staggered_split import split_tables
 from lbopt.report.staggered_waits import law_tables
 from lbopt.studies.staggered import StaggeredOutcome
@@ -19,6 +19,7 @@ _OWN: dict[str, Callable[[StaggeredOutcome], list[Table]]] = {
     "load": load_tables,
     "fleet": fleet_tables,
     "limit": limit_tables,
+    "latency": latency_tables,
     "split": split_tables,
     "needs": needs_tables,
 }

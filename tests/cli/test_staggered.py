@@ -12,7 +12,7 @@ from lbopt.studies.staggered import ITEMS, PLACES, study
 from lbopt.studies.staggered.items import limit
 
 TINY = ("--place", "short-3k", "--requests", 500, "--waits", 1000, "--seeds", 2)
-CONTENDERS = 10
+CONTENDERS = 11
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_ctrl_c_keeps_the_parts_that_have_ended(staggered, here, parts):
     words = ("limit", *TINY, "--store", "s.sqlite")
     code, shown, heard = staggered(*words, "-o", "out")
     assert code == 130
-    assert "interrupted: 12 of 20 tasks have ended; s.sqlite keeps them, and the same command goes on" in heard
+    assert "interrupted: 13 of 22 tasks have ended; s.sqlite keeps them, and the same command goes on" in heard
     assert "short-3k: the highest rate" in shown
     run = json.loads((here / "out" / "run.json").read_text())
     assert (run["interrupted"], run["seeds"]["limit"]) == (True, 2)

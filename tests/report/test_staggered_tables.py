@@ -23,7 +23,7 @@ from lbopt.studies.staggered.items import fleet, law, load, needs, split
 from lbopt.studies.verdict import VERDICTS
 
 #: Tables of an item's own, over all places.
-OWN = {"law": 2, "load": 6, "fleet": 2, "limit": 3, "split": 3, "needs": 1}
+OWN = {"law": 2, "load": 6, "fleet": 2, "limit": 3, "latency": 3, "split": 3, "needs": 1}
 
 
 def by_title(tables: list[Table], start: str) -> Table:
@@ -66,6 +66,7 @@ SUBJECTS = {
     "load": ("load, short-3k", "load, short-5k", "load, long-16k"),
     "fleet": (),
     "limit": ("limit, short-3k", "limit, short-5k"),
+    "latency": (),
     "split": (),
     "needs": (),
 }
@@ -318,10 +319,10 @@ def test_statements_by_rule_and_baseline() -> None:
     assert set(table.rows[at][1:]) == {""}
     assert table.rows[at + 1][0].strip() == "pooled"
     assert table.rows[at + 1][3] == "+5.3 weaker"
-    assert table.rows[at + 2][3] == "−12.3 differs"
+    assert table.rows[at + 3][3] == "−12.3 differs"
     at = titles.index("chunk utilisation, gain (+36.9 points)")
     assert table.rows[at + 1][3] == "+8.2 weaker"
-    assert table.rows[at + 2][3] == NO_ANSWER
+    assert table.rows[at + 3][3] == NO_ANSWER
     assert table.rows[titles.index("requests/s (70)") + 1][5] == "60.0 agrees"
 
 

@@ -33,6 +33,8 @@ def keys_of(item: str, part: dict[str, Any]) -> list[dict[str, Any]]:
             {**more, **of_place, "load": load, "contender": contender}
             for load, contender in product(loads_of, (part["against"], *LATE))
         ]
+    if item == "latency":
+        return [{"place": part["place"], "latency": part["latency"], "contender": part["contender"]}]
     if item == "limit":
         return [{"place": part["place"], "contender": part["contender"]}]
     if item == "split":
@@ -64,7 +66,7 @@ def rows_of(item: str, config: StaggeredConfig, seed: int) -> Rows:
 
 
 #: Items whose rows can be made up here.
-KNOWN = ("law", "load", "fleet", "limit", "split", "needs")
+KNOWN = ("law", "load", "fleet", "limit", "latency", "split", "needs")
 
 
 def made_up(*items: str, seeds: int = 3, **settings: Any) -> StaggeredOutcome:

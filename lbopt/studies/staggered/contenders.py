@@ -23,6 +23,7 @@ CONTENDERS: dict[str, tuple[str, str]] = {
     "jsq": ("jsq", "least-loaded"),
     "jsq-tokens": ("jsq:by=tokens", "least-loaded"),
     "pooled": ("pooled", "pbaa"),
+    "pooled-whole": ("pooled", "pbaa:whole=yes"),
     "staggered": (f"staggered:window={WINDOW}", "pbaa"),
     "staggered-bypass": (f"staggered:window={WINDOW},idle_bypass=yes", "pbaa"),
     "staggered-free": (f"staggered:window={WINDOW},target=free", "pbaa"),
@@ -32,8 +33,8 @@ CONTENDERS: dict[str, tuple[str, str]] = {
 #: Bound on arrival: what staggering is compared with.
 IMMEDIATE = ("random", "round-robin", "jsq", "jsq-tokens")
 STAGGERED = ("staggered", "staggered-bypass", "staggered-free", "staggered-whole", "staggered-bypass-whole")
-#: Bound when an instance is free, the simplest way and the staggered ones.
-LATE = ("pooled", *STAGGERED)
+#: Bound when an instance is free, the simplest ways and the staggered ones.
+LATE = ("pooled", "pooled-whole", *STAGGERED)
 
 
 def run(
@@ -45,10 +46,11 @@ def run(
     units: int,
     chunk: int | None,
     pass_time: PassTime,
+    latency: float = 0.0,
 ) -> PrefillMetrics:
     """Return what a contender did with the requests."""
     policy, allocation = CONTENDERS[contender]
-    setting = PrefillSetting(instances, units, policy, allocation, pass_time, chunk_tokens=chunk)
+    setting = PrefillSetting(instances, units, policy, allocation, pass_time, chunk_tokens=chunk, latency=latency)
     return simulate_prefill(requests, setting, seed=seed).metrics()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lbopt.studies.staggered.contenders import CONTENDERS, IMMEDIATE
-from lbopt.studies.staggered.items import adapting, cache, decode, fleet, law, load, needs, watchdog
+from lbopt.studies.staggered.items import adapting, cache, decode, fleet, latency, law, load, needs, watchdog
 from lbopt.studies.staggered.places import UNITS
 
 if TYPE_CHECKING:
@@ -108,11 +108,16 @@ def _cache(config: StaggeredConfig) -> Iterable[Part]:
     return ({"place": place, "shared": shared, **more} for place in config.places for shared in cache.SHARED)
 
 
+def _latency(config: StaggeredConfig) -> Iterable[Part]:
+    return ({"latency": seconds, **part} for seconds in latency.LATENCIES for part in _limit(config))
+
+
 ITEMS: dict[str, Item] = {
     "law": Item("law", _law),
     "load": Item("load", _load),
     "fleet": Item("fleet", _fleet),
     "limit": Item("limit", _limit),
+    "latency": Item("latency", _latency),
     "split": Item("split", _split),
     "needs": Item("needs", _needs),
     "adapting": Item("adapting", _adapting),

@@ -30,6 +30,8 @@ class Trial:
         Of a pass.
     spread
         Of the logarithm of prompts.
+    latency
+        s, from the scheduler to an instance.
     """
 
     def __init__(
@@ -41,9 +43,10 @@ class Trial:
         pass_time: PassTime,
         *,
         spread: float = SPREAD,
+        latency: float = 0.0,
     ) -> None:
         self.place = PLACES[place] if isinstance(place, str) else place
-        self.instances, self.seed, self.pass_time = instances, seed, pass_time
+        self.instances, self.seed, self.pass_time, self.latency = instances, seed, pass_time, latency
         count = requests * instances
         self._whole = PrefillRequests.poisson(1.0, prompts(self.place, count, seed, spread), seed=seed)
 
@@ -62,6 +65,7 @@ class Trial:
             units=UNITS,
             chunk=self.place.chunk,
             pass_time=self.pass_time,
+            latency=self.latency,
         )
 
     def highest_rate(self, contender: str, limit: float | None = None) -> tuple[float, PrefillMetrics] | None:

@@ -1,0 +1,24 @@
+"""The highest rate within the limit when it takes a moment from the scheduler to an instance.
+
+An instance with work left over starts its next pass by itself, the moment the last one ends. A batch that leaves the
+scheduler at that moment comes too late for that pass, and what was left over runs alone in it. Without latency it comes
+in time, which nobody can have.
+"""
+
+from __future__ import annotations
+
+from lbopt.prefill import PassTime
+from lbopt.studies.staggered.rows import Row
+from lbopt.studies.staggered.trial import Trial, served_row
+
+#: s.
+LATENCIES = (0.0, 0.001, 0.005, 0.02)
+
+
+def measure(
+    *, latency: float, place: str, contender: str, instances: int, requests: int, version: str, seed: int
+) -> list[Row]:
+    """Return the rate and the service at it."""
+    found = Trial(place, instances, requests, seed, PassTime(), latency=latency).highest_rate(contender)
+    rate, metrics = found or (None, None)
+    return [served_row({"place": place, "latency": latency, "contender": contender}, rate, metrics)]
