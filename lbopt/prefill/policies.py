@@ -40,6 +40,8 @@ class DispatchPolicy:
         An arrival that finds an instance with nothing to do is dispatched at once.
     by_freedom
         A batch goes to the ready instance that has been free the longest, not to the next of a ring.
+    while_left_over
+        An instance that runs only what was left over of an earlier pass is ready too.
     """
 
     name: str
@@ -49,6 +51,7 @@ class DispatchPolicy:
     window: int = 0
     idle_bypass: bool = False
     by_freedom: bool = False
+    while_left_over: bool = False
 
     @property
     def immediate(self) -> bool:
@@ -64,6 +67,7 @@ class DispatchPolicy:
             "window": self.window,
             "idle_bypass": self.idle_bypass,
             "by_freedom": self.by_freedom,
+            "while_left_over": self.while_left_over,
         }
 
 
@@ -85,13 +89,22 @@ def jsq(by: Literal["requests", "tokens"] = "requests") -> DispatchPolicy:
 
 
 _JSQ = {"requests": codes.JSQ, "tokens": codes.JSQ_TOKENS}
-_TARGETS = ("ring", "free")
+_TARGETS, _READY = ("ring", "free"), ("free", "ended")
 _TIMERS = {"spacing": codes.SPACING, "tick": codes.TICK}
 
 
-def pooled() -> DispatchPolicy:
-    """Let all wait together; the instance that has been free the longest takes whom it has room for."""
-    return DispatchPolicy("pooled", codes.POOLED)
+def pooled(ready: Literal["free", "ended"] = "free") -> DispatchPolicy:
+    """Let all wait together; the instance that has been free the longest takes whom it has room for.
+
+    Parameters
+    ----------
+    ready
+        ``free``: it runs no pass. ``ended``: a pass has ended since its last batch, and it may run what was left over;
+        the batch then waits on the device for the end of that.
+    """
+    _check_ready("pooled", ready)
+    name = "pooled" if ready == "free" else f"pooled:ready={ready}"
+    return DispatchPolicy(name, codes.POOLED, while_left_over=ready == "ended")
 
 
 def staggered(
@@ -101,6 +114,7 @@ def staggered(
     default_pass: float | None = None,
     idle_bypass: bool = False,
     target: Literal["ring", "free"] = "ring",
+    ready: Literal["free", "ended"] = "free",
 ) -> DispatchPolicy:
     """Let all wait together; dispatch needs the interval AND a ready instance.
 
@@ -115,12 +129,15 @@ def staggered(
         ``ring``: batches go to the instances in turn; one that is not ready is passed over after a second interval.
         ``free``: to the ready instance that has been free the longest. The source speaks of a next target, and gives
         no rule.
+    ready
+        See `pooled`.
     """
     name = "prefill policy 'staggered'"
     if timer not in _TIMERS:
         raise unknown("timer of a staggered policy", timer, _TIMERS)
     if target not in _TARGETS:
         raise unknown("target of a staggered policy", target, _TARGETS)
+    _check_ready("staggered", ready)
     for option, value, least in (
         ("interval", interval, SHORTEST_INTERVAL),
         ("default_pass", default_pass, SHORTEST_INTERVAL),
@@ -134,9 +151,16 @@ def staggered(
     options = {"timer": timer, "interval": interval, "window": window, "default_pass": default_pass}
     changed = [f"{option}={value}" for option, value in options.items() if value not in (None, 0, "spacing")]
     changed += ["idle_bypass=yes"] * idle_bypass
-    changed += ["target=free"] * (target == "free")
+    changed += ["target=free"] * (target == "free") + ["ready=ended"] * (ready == "ended")
     written = ":".join(["staggered", *([",".join(changed)] if changed else [])])
-    return DispatchPolicy(written, _TIMERS[timer], interval, default_pass, window, idle_bypass, target == "free")
+    return DispatchPolicy(
+        written, _TIMERS[timer], interval, default_pass, window, idle_bypass, target == "free", ready == "ended"
+    )
+
+
+def _check_ready(policy: str, ready: str) -> None:
+    if ready not in _READY:
+        raise unknown(f"ready of a {policy} policy", ready, _READY)
 
 
 PREFILL_POLICIES: dict[str, Callable[..., DispatchPolicy]] = {

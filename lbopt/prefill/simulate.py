@@ -128,6 +128,7 @@ def _rules_of(setting: PrefillSetting) -> tables.Setting:
         engine=ENGINES[setting.engine],
         idle_bypass=policy.idle_bypass,
         by_freedom=policy.by_freedom,
+        while_left_over=policy.while_left_over,
         base=float(law.base),
         per_token=float(law.per_token),
         per_longest=float(law.per_longest),

@@ -42,6 +42,7 @@ class Instance:
     placed: int = 0
     free_since: float = 0.0
     answered: bool = True  # a pass has ended since the last batch reached it
+    batch: str = "over"  # the last one: on its way, in the first pass that it could be in, over
 
     def __post_init__(self) -> None:
         self.queues = [[] for _ in range(self.units)]
@@ -71,6 +72,7 @@ class Fleet:
     topology: Sequence[tuple[float, int]] = ()
     hits: Sequence[Sequence[Sequence[int]]] | None = None
     to_the_freest: bool = False
+    while_left_over: bool = False
 
     def run(self) -> "Fleet":
         self.requests = [
@@ -156,6 +158,8 @@ class Fleet:
                     queue.remove(r)
             loads.append(sum(part for r, part in instance.inside if r.unit == len(loads)))
         instance.running, instance.measured, instance.start = True, True, now
+        if not any(r.state == "on the way" and r.instance == instance.number for r in self.requests):
+            instance.batch = "in" if instance.batch == "on its way" else instance.batch
         instance.until = now + self.seconds(loads, longest)
         self.passes.append((now, instance.number, instance.until, tuple(loads), longest, len(instance.inside)))
 
@@ -166,6 +170,8 @@ class Fleet:
                 r.state, r.finished = "finished", now
         instance.inside = []
         instance.running, instance.free_since = False, now
+        if instance.batch == "in":
+            instance.batch = "over"
         instance.answered |= not any(r.state == "on the way" and r.instance == instance.number for r in self.requests)
         if instance.measured and self.window:
             self.measured = [*self.measured, now - instance.start][-self.window :]
@@ -217,14 +223,20 @@ class Fleet:
             r.tokens = r.left = r.cost(instance.number, r.unit)
             r.dispatched = now
             r.state = "on the way"
-        instance.answered = False
+        instance.answered, instance.batch = False, "on its way"
         for r in batch:
             if self.latency == 0:
                 self.reach(r)
 
     def ready(self, instance: Instance) -> bool:
-        free = instance.number < self.healthy and not instance.running and instance.answered
-        return free and min(self.room(instance)) > 0
+        if self.while_left_over:
+            free = instance.batch == "over" and (not instance.running or any(part for _, part in instance.inside))
+        else:
+            free = not instance.running and instance.answered
+        return instance.number < self.healthy and free and min(self.room(instance)) > 0
+
+    def freest(self, ready: list[Instance]) -> list[Instance]:
+        return sorted(ready, key=lambda i: (i.running, i.free_since, i.number))
 
     def room(self, instance: Instance) -> tuple[float, float]:
         """Tokens and requests that the instance could still take for its next pass."""
@@ -241,20 +253,20 @@ class Fleet:
             ready = [instance for instance in self.instances if self.ready(instance)]
             ring = sorted(ready, key=lambda i: (i.number - self.target) % max(1, self.healthy))
             at_target = [i for i in ring if i.number == self.target % max(1, self.healthy)]
-            empty = [i for i in ring if not any(i.queues)]
+            empty = [i for i in ring if not any(i.queues) and not i.running]
             if self.policy == "pooled":
-                choice = sorted(ready, key=lambda i: (i.free_since, i.number))
+                choice = self.freest(ready)
             elif self.idle_bypass and came and empty:
                 choice = empty
             elif self.policy == "tick":
                 choice = [[], at_target, ring][min(2, self.ticks_waiting)]
                 if self.to_the_freest and self.ticks_waiting:
-                    choice = sorted(ready, key=lambda i: (i.free_since, i.number))
+                    choice = self.freest(ready)
             else:
                 due = self.last_dispatch + self.period
                 choice = [] if now < due else at_target if now < due + self.period else ring
                 if self.to_the_freest and now >= due:
-                    choice = sorted(ready, key=lambda i: (i.free_since, i.number))
+                    choice = self.freest(ready)
                 later = [time for time in (due, due + self.period) if time > now]
                 self.look = min([self.look, *later])
             came = False

@@ -35,7 +35,7 @@ def prefill_cases(draw, policies=POLICIES):
     interval = draw(st.sampled_from([None, 0.125, 0.5]))
     window = draw(st.sampled_from([0, 1, 3])) if interval is None else 0
     default = draw(st.sampled_from([None, 0.75])) if interval is None else None
-    bypass, freest = draw(st.booleans()), draw(st.booleans())
+    bypass, freest, left_over = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
     held = policy in ("pooled", "spacing", "tick")
     topology = ()
     if held and draw(st.booleans()):
@@ -46,6 +46,8 @@ def prefill_cases(draw, policies=POLICIES):
         options = {"timer": policy, "interval": interval, "window": window, "default_pass": default}
         written = [f"{name}={value}" for name, value in options.items() if value is not None]
         spec = "staggered:" + ",".join([*written, *["idle_bypass=yes"] * bypass, *["target=free"] * freest])
+    if held and left_over:
+        spec += ("," if ":" in spec else ":") + "ready=ended"
     phases = tuple(np.sort(rng.integers(0, 8, N) / 8).tolist())
     allocation = draw(st.sampled_from(["round-robin", "least-loaded", "longest-first"]))
     engine = draw(st.sampled_from(["work-conserving", "back-to-back"]))
@@ -78,5 +80,6 @@ def prefill_cases(draw, policies=POLICIES):
         topology,
         None if hits is None else hits.tolist(),
         freest,
+        held and left_over,
     )
     return Case(PrefillRequests(arrival, length, hits), setting, seed, twin)

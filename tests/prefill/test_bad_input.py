@@ -23,6 +23,8 @@ NAN = float("nan")
         ({"latency": NAN}, "latency is nan s"),
         ({"policy": "stagered"}, "unknown prefill policy 'stagered': did you mean staggered"),
         ({"policy": "staggered:timer=sundial"}, "unknown timer of a staggered policy 'sundial'"),
+        ({"policy": "staggered:target=moon"}, "unknown target of a staggered policy 'moon'"),
+        ({"policy": "pooled:ready=soon"}, "unknown ready of a pooled policy 'soon'"),
         ({"policy": "staggered:interval=0"}, "interval is 0.0 s; expected at least"),
         ({"policy": "staggered:window=-1"}, "window is -1"),
         ({"policy": "staggered:interval=1,window=3"}, "window and default_pass say nothing"),

@@ -14,6 +14,7 @@ from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.codes import BACK_TO_BACK
 from lbopt.kernels.prefill.tables import (
+    BATCH,
     BEGAN,
     COMPLETES,
     COMPUTES,
@@ -121,6 +122,8 @@ def start_pass(g: int, now: float, setting: Setting, state: State, passes: Passe
     instances[g, COMPLETES] = completes
     instances[g, COMPUTES] = total
     instances[g, RUNNING] = number
+    if instances[g, BATCH] == 1 and instances[g, ON_THE_WAY] == 0:
+        instances[g, BATCH] = 2
     clocks[g, STARTED] = now
     clocks[g, ENDS] = end
     clock[NEXT_END] = min(clock[NEXT_END], end)
@@ -154,6 +157,8 @@ def end_pass(g: int, now: float, state: State) -> float:
     instances[g, RUNNING] = -1
     if instances[g, ON_THE_WAY] == 0:
         instances[g, WAS_SENT] = 0
+    if instances[g, BATCH] == 2:
+        instances[g, BATCH] = 0
     clocks[g, ENDS] = np.inf
     clocks[g, FREE_SINCE] = now
     counters[IDLE] += 1

@@ -54,6 +54,7 @@ def run(requests: Requests, setting: Setting, state: State, passes: Passes) -> i
     arrival, waiting, queue_limit = requests.arrival, state.waiting, setting.queue_limit
     N, n, rows = instances.shape[0], arrival.size, passes.times.shape[0]
     latency, by_tick, immediate = setting.latency, setting.policy == TICK, setting.policy <= LAST_IMMEDIATE
+    looks = by_tick or setting.while_left_over  # although no instance is idle
     while counters[UNFINISHED] > 0:
         if counters[ROW] + N > rows:
             return ROWS_FULL
@@ -89,7 +90,7 @@ def run(requests: Requests, setting: Setting, state: State, passes: Passes) -> i
                 counters[QUEUE_TAIL] += 1
                 arrived = True
         if counters[QUEUE_HEAD] < counters[QUEUE_TAIL]:
-            if counters[IDLE] > 0 or by_tick:
+            if counters[IDLE] > 0 or looks:
                 dispatch(now, arrived, requests, setting, state)
             else:
                 clock[TIMER] = np.inf  # the next end of a pass brings the next look

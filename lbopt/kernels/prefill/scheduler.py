@@ -1,7 +1,9 @@
 """The scheduler: binds a request on arrival, or lets all wait together and hands a batch to an instance that is ready.
 
 An instance has *room* for tokens up to `chunk` and requests up to `capacity` per unit, less what it already has. It is
-*ready* when it is healthy, has room, runs no pass, and a pass has ended since its last batch reached it. A batch is the
+*ready* when it is healthy, has room, runs no pass, and a pass has ended since its last batch reached it. With
+`while_left_over` it is from the end of the first pass that its last batch could be in, although what was left over runs
+on. A batch is the
 longest piece of the queue, the oldest first, before each of whose requests there is room (the last one may exceed the
 chunk, and is carried over).
 
@@ -23,6 +25,8 @@ from lbopt.kernels.prefill.codes import JSQ, KEEP, POOLED, RANDOM, REFUSE, ROUND
 from lbopt.kernels.prefill.interval import next_tick, pass_ticks
 from lbopt.kernels.prefill.sending import send
 from lbopt.kernels.prefill.tables import (
+    BATCH,
+    COMPUTES,
     DEFERRED,
     ENDS,
     FREE_SINCE,
@@ -80,7 +84,7 @@ def dispatch(now: float, arrived: bool, requests: Requests, setting: Setting, st
     counters, clock = state.counters, state.clock
     pooled = setting.policy == POOLED
     D = state.backlog.shape[1]
-    limits = (D * setting.chunk, D * setting.capacity)
+    limits = (D * setting.chunk, D * setting.capacity, int(setting.while_left_over))
     bypass = setting.idle_bypass and arrived
     while counters[QUEUE_HEAD] < counters[QUEUE_TAIL]:
         clock[TIMER] = np.inf
@@ -110,7 +114,7 @@ def _next_in_time(
     bypass: bool,
     by_tick: bool,
     by_freedom: bool,
-    limits: tuple[int, int],
+    limits: tuple[int, int, int],
     counters: Ints,
     clock: Floats,
     clocks: Floats,
@@ -132,7 +136,7 @@ def _next_in_time(
             clock[TIMER] = due
         elif not patience_over:
             clock[TIMER] = due + interval
-    if counters[IDLE] == 0 or counters[HEALTHY] == 0:
+    if (counters[IDLE] == 0 and limits[2] == 0) or counters[HEALTHY] == 0:
         return -1
     if bypass:
         g = _first_ready(True, limits, counters, clocks, instances)
@@ -149,32 +153,45 @@ def _next_in_time(
 
 
 @kernel
-def _is_ready(g: int, limits: tuple[int, int], clocks: Floats, instances: Ints) -> bool:
-    """Tell whether a healthy instance, which is full with so many tokens or requests, is ready."""
-    free = clocks[g, ENDS] == np.inf and instances[g, WAS_SENT] == 0
+def _is_ready(g: int, limits: tuple[int, int, int], clocks: Floats, instances: Ints) -> bool:
+    """Tell whether a healthy instance, which is full with so many tokens or requests, is ready.
+
+    The third of `limits` is whether it may run what was left over; a pass in which nobody is has no tokens.
+    """
+    runs = clocks[g, ENDS] < np.inf
+    if limits[2] != 0:
+        free = instances[g, BATCH] == 0 and (not runs or instances[g, COMPUTES] > 0)
+    else:
+        free = instances[g, WAS_SENT] == 0 and not runs
     return free and instances[g, TOKENS] < limits[0] and instances[g, ON_DEVICE] < limits[1]
 
 
 @kernel
-def _free_longest(limits: tuple[int, int], counters: Ints, clocks: Floats, instances: Ints) -> int:
-    """Return the ready instance that became free first; -1 if none is ready."""
+def _free_longest(limits: tuple[int, int, int], counters: Ints, clocks: Floats, instances: Ints) -> int:
+    """Return the ready instance that became free first, who runs nothing before all others; -1 if there is none."""
     chosen = -1
-    if counters[IDLE] > 0:
+    if counters[IDLE] > 0 or limits[2] != 0:
         for g in range(counters[HEALTHY]):
             if _is_ready(g, limits, clocks, instances) and (
-                chosen < 0 or clocks[g, FREE_SINCE] < clocks[chosen, FREE_SINCE]
+                chosen < 0
+                or (clocks[g, ENDS] == np.inf) > (clocks[chosen, ENDS] == np.inf)
+                or (
+                    (clocks[g, ENDS] == np.inf) == (clocks[chosen, ENDS] == np.inf)
+                    and clocks[g, FREE_SINCE] < clocks[chosen, FREE_SINCE]
+                )
             ):
                 chosen = g
     return chosen
 
 
 @kernel
-def _first_ready(empty: bool, limits: tuple[int, int], counters: Ints, clocks: Floats, instances: Ints) -> int:
+def _first_ready(empty: bool, limits: tuple[int, int, int], counters: Ints, clocks: Floats, instances: Ints) -> int:
     """Return the first ready instance in ring order, if `empty` one with nothing on it; -1 if there is none."""
     healthy = counters[HEALTHY]
     for step in range(healthy):
         g = (counters[TARGET] + step) % healthy
-        if _is_ready(g, limits, clocks, instances) and not (empty and instances[g, ON_DEVICE] > 0):
+        nobody = instances[g, ON_DEVICE] == 0 and clocks[g, ENDS] == np.inf
+        if _is_ready(g, limits, clocks, instances) and (nobody or not empty):
             return g
     return -1
 

@@ -9,6 +9,7 @@ import numpy as np
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.instances import join_queue, touch
 from lbopt.kernels.prefill.tables import (
+    BATCH,
     DISPATCHED,
     INSTANCE,
     LEFT,
@@ -37,6 +38,7 @@ def send(i: int, g: int, d: int, tokens: int, now: float, latency: float, state:
     instances[g, TOKENS] += tokens
     instances[g, PLACED_IN_TURN] += 1
     instances[g, WAS_SENT] = 1
+    instances[g, BATCH] = 1
     counters = state.counters
     if latency > 0:
         if counters[WAY_HEAD] == counters[WAY_TAIL]:

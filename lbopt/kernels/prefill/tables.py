@@ -33,6 +33,7 @@ class Setting(NamedTuple):
     engine: int
     idle_bypass: bool
     by_freedom: bool
+    while_left_over: bool
     base: float  # seconds of a pass, see `instances`
     per_token: float
     per_longest: float
@@ -106,7 +107,8 @@ ON_DEVICE = 6  # requests queued at its units
 PLACED_IN_TURN = 7  # requests that IN_TURN has placed
 IS_TOUCHED = 8
 WAS_SENT = 9  # 1: a request was sent to it, and no pass has ended there since the last of them reached it
-NUM_COLUMNS = 10
+BATCH = 10  # of the last batch: 1: sent, 2: the first pass runs that it could be in, 0: that has ended
+NUM_COLUMNS = 11
 
 # columns of State.clocks
 ENDS = 0  # of the running pass; infinity: none runs
