@@ -89,21 +89,21 @@ def jsq(by: Literal["requests", "tokens"] = "requests") -> DispatchPolicy:
 
 
 _JSQ = {"requests": codes.JSQ, "tokens": codes.JSQ_TOKENS}
-_TARGETS, _READY = ("ring", "free"), ("free", "ended")
+_TARGETS, _READY = ("ring", "free"), ("ended", "free")
 _TIMERS = {"spacing": codes.SPACING, "tick": codes.TICK}
 
 
-def pooled(ready: Literal["free", "ended"] = "free") -> DispatchPolicy:
+def pooled(ready: Literal["ended", "free"] = "ended") -> DispatchPolicy:
     """Let all wait together; the instance that has been free the longest takes whom it has room for.
 
     Parameters
     ----------
     ready
-        ``free``: it runs no pass. ``ended``: a pass has ended since its last batch, and it may run what was left over;
-        the batch then waits on the device for the end of that.
+        ``ended``: the first pass has ended that its last batch could be in. What was left over may run on, and the next
+        batch then waits on the device for the end of that. ``free``: it runs no pass.
     """
     _check_ready("pooled", ready)
-    name = "pooled" if ready == "free" else f"pooled:ready={ready}"
+    name = "pooled" if ready == "ended" else f"pooled:ready={ready}"
     return DispatchPolicy(name, codes.POOLED, while_left_over=ready == "ended")
 
 
@@ -114,7 +114,7 @@ def staggered(
     default_pass: float | None = None,
     idle_bypass: bool = False,
     target: Literal["ring", "free"] = "ring",
-    ready: Literal["free", "ended"] = "free",
+    ready: Literal["ended", "free"] = "ended",
 ) -> DispatchPolicy:
     """Let all wait together; dispatch needs the interval AND a ready instance.
 
@@ -151,7 +151,7 @@ def staggered(
     options = {"timer": timer, "interval": interval, "window": window, "default_pass": default_pass}
     changed = [f"{option}={value}" for option, value in options.items() if value not in (None, 0, "spacing")]
     changed += ["idle_bypass=yes"] * idle_bypass
-    changed += ["target=free"] * (target == "free") + ["ready=ended"] * (ready == "ended")
+    changed += ["target=free"] * (target == "free") + ["ready=free"] * (ready == "free")
     written = ":".join(["staggered", *([",".join(changed)] if changed else [])])
     return DispatchPolicy(
         written, _TIMERS[timer], interval, default_pass, window, idle_bypass, target == "free", ready == "ended"

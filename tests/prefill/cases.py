@@ -46,8 +46,8 @@ def prefill_cases(draw, policies=POLICIES):
         options = {"timer": policy, "interval": interval, "window": window, "default_pass": default}
         written = [f"{name}={value}" for name, value in options.items() if value is not None]
         spec = "staggered:" + ",".join([*written, *["idle_bypass=yes"] * bypass, *["target=free"] * freest])
-    if held and left_over:
-        spec += ("," if ":" in spec else ":") + "ready=ended"
+    if held and not left_over:
+        spec += ("," if ":" in spec else ":") + "ready=free"
     phases = tuple(np.sort(rng.integers(0, 8, N) / 8).tolist())
     allocation = draw(st.sampled_from(["round-robin", "least-loaded", "longest-first"]))
     engine = draw(st.sampled_from(["work-conserving", "back-to-back"]))

@@ -1,4 +1,4 @@
-"""An adaptive interval can lock into full passes that alternate with stubs; keeping what would overshoot cures it.
+"""An adaptive interval can lock into full passes and stubs; keeping what would overshoot cures it.
 
 A full pass leaves a tail on its units, and with the tails alone the engine starts the next pass by itself: six of seven
 stubs have no request that begins with them.
@@ -9,11 +9,12 @@ import numpy as np
 from lbopt.prefill import PrefillRequests, PrefillSetting, simulate_prefill
 
 
-def settled(allocation, count=20_000):
+def settled(allocation, ready="ended", count=20_000):
     """Return the metrics, the share of stubs among settled passes, and of those without a new request among stubs."""
     prompts = np.random.default_rng(1).lognormal(np.log(800), 0.75, count)
     requests = PrefillRequests.poisson(3 * 65, np.clip(np.round(prompts), 1, 3072).astype(np.int64), 5)
-    run = simulate_prefill(requests, PrefillSetting(3, 8, "staggered:window=16", allocation, chunk_tokens=3072), seed=1)
+    setting = PrefillSetting(3, 8, f"staggered:window=16,ready={ready}", allocation, chunk_tokens=3072)
+    run = simulate_prefill(requests, setting, seed=1)
     passes = run.pass_table()
     begins = set(zip(run.requests["instance"].tolist(), run.requests["began"].tolist(), strict=True))
     passes["tails_alone"] = [key not in begins for key in zip(passes["instance"], passes["start"], strict=True)]
@@ -23,11 +24,15 @@ def settled(allocation, count=20_000):
 
 
 def test_longest_first_locks_in():
-    metrics, stubs, tails_alone = settled("longest-first")
+    """Where batches are not sent to who runs what was left over, every second pass is a stub; where they are, a fourth."""
+    metrics, stubs, tails_alone = settled("longest-first", "free")
     assert stubs > 0.4
     assert tails_alone > 0.8
     assert metrics.chunk_utilisation < 0.6
     assert metrics.first_token_mean_seconds > 5, "and falls behind"
+    metrics, stubs, _ = settled("longest-first")
+    assert 0.15 < stubs < 0.35
+    assert metrics.chunk_utilisation < 0.8
 
 
 def test_keeping_what_would_overshoot_does_not():

@@ -12,7 +12,7 @@ from lbopt.studies.staggered.rows import Row
 from lbopt.studies.staggered.trial import Trial, served_row
 
 #: s.
-LATENCIES = (0.0, 0.001, 0.005, 0.02)
+LATENCIES = (0.0, 0.001, 0.02)
 
 
 def measure(
