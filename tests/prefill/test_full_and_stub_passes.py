@@ -24,7 +24,7 @@ def settled(allocation, ready="ended", count=20_000):
 
 
 def test_longest_first_locks_in():
-    """Where batches are not sent to who runs what was left over, every second pass is a stub; where they are, a fourth."""
+    """Every second pass is a stub where batches wait for an idle instance; where they do not, every fourth."""
     metrics, stubs, tails_alone = settled("longest-first", "free")
     assert stubs > 0.4
     assert tails_alone > 0.8
