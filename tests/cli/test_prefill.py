@@ -127,3 +127,24 @@ def test_a_rule_that_does_not_keep_up_is_named(prefill):
     assert "pooled/pbaa does not keep up with this rate" in heard
     assert "jsq/round-robin does not keep up" in heard
     assert "keep up" not in prefill(*TINY, "--load", 0.6)[2]
+
+
+@pytest.fixture
+def at_one_time(here):
+    rows = ["prompt,output,seconds", *["500,3,7.5"] * 40]
+    (here / "burst.csv").write_text("\n".join(rows) + "\n")
+    columns = ("--prompt-column", "prompt", "--output-column", "output", "--arrival-column", "seconds")
+    return ("burst.csv", *columns, "--arrivals", "trace", "-p", "jsq")
+
+
+def test_prompts_that_come_at_one_time(prefill, at_one_time, here):
+    code, shown, heard = prefill(*at_one_time, "-o", "out")
+    assert code == 0, heard
+    assert "40 prompts of burst, all at one time" in shown
+    assert json.loads((here / "out" / "run.json").read_text())["requests_per_second"] is None
+
+
+def test_prompts_that_come_at_one_time_have_no_rate(prefill, at_one_time):
+    code, _, heard = prefill(*at_one_time, "--rate", 10)
+    assert code == 2
+    assert "all arrivals of trace 'burst' are at one time" in heard
