@@ -129,6 +129,13 @@ def test_a_rule_that_does_not_keep_up_is_named(prefill):
     assert "keep up" not in prefill(*TINY, "--load", 0.6)[2]
 
 
+def test_a_run_that_is_too_short_does_not_say_that_a_rule_falls_behind(prefill):
+    code, _, heard = prefill("azure-like", "-n", 60, "--load", 0.3, "--latency", 10, "-p", "jsq")
+    assert code == 0
+    assert "whether jsq/round-robin keeps up with this rate is not seen" in heard
+    assert "does not keep up" not in heard
+
+
 @pytest.fixture
 def at_one_time(here):
     rows = ["prompt,output,seconds", *["500,3,7.5"] * 40]
