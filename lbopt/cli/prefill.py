@@ -38,7 +38,7 @@ def prefill(
     ] = None,
     instances: Annotated[int, typer.Option("--instances", "-N", help="Prefill instances.")] = 3,
     units: Annotated[int, typer.Option("--units", "-D", help="Data-parallel units of an instance.")] = 8,
-    chunk: Annotated[int, typer.Option(help="Most tokens of a unit in a pass.")] = 3072,
+    chunk: Annotated[int | None, typer.Option(help="Most tokens of a unit in a pass [default: 3072].")] = None,
     no_chunk: Annotated[bool, typer.Option("--no-chunk", help="Let a pass take all that waits.")] = False,
     per_pass: Annotated[int | None, typer.Option(help="Most requests of a unit in a pass.")] = None,
     base: Annotated[float, typer.Option(help="Seconds of a pass that holds nothing.")] = 0.0943,
@@ -63,18 +63,21 @@ def prefill(
     Example: `lbopt prefill azure-like --load 0.8 -p round-robin -p staggered:window=50/pbaa`
     """
     from lbopt.cli.carry_out import carry_out
+    from lbopt.exceptions import InputError
     from lbopt.prefill import PassTime, PrefillSetting
     from lbopt.report.prefill_folder import FORMAT, write_prefill_folder
     from lbopt.report.prefill_tables import prefill_tables
     from lbopt.studies.prefill import PrefillConfig, run_prefill
-    from lbopt.studies.prefill.config import DEFAULT_RULES
+    from lbopt.studies.prefill.config import DEFAULT_CHUNK, DEFAULT_RULES
     from lbopt.studies.requests import RequestSource
 
+    if no_chunk and chunk is not None:
+        raise InputError(f"a chunk of {chunk} tokens and --no-chunk are both given; expected one of them")
     setting = PrefillSetting(
         instances,
         units,
         pass_time=PassTime(base, per_token, per_longest, per_mean),
-        chunk_tokens=None if no_chunk else chunk,
+        chunk_tokens=None if no_chunk else DEFAULT_CHUNK if chunk is None else chunk,
         requests_per_pass=per_pass,
         latency=latency,
         engine=engine,  # type: ignore[arg-type]  # checked there, with a sentence

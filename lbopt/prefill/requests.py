@@ -65,7 +65,13 @@ class PrefillRequests:
         if rate is not None:
             if not (np.isfinite(rate) and rate > 0):
                 raise InputError(f"rate is {rate} requests a second; expected more than 0")
-            arrival = arrival * ((len(trace) - 1) / max(arrival[-1], 1e-9) / rate)
+            span = arrival[-1] - arrival[0]
+            if span == 0:
+                raise InputError(
+                    f"all arrivals of trace '{trace.name}' are at one time, which stretching does not bring to rate "
+                    f"{rate:g}; take its lengths with Poisson arrivals, or give no rate"
+                )
+            arrival = arrival * ((len(trace) - 1) / span / rate)
         return cls(arrival, trace.prompt, name=trace.name)
 
     @classmethod

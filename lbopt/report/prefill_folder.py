@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def write_prefill_folder(outcome: PrefillOutcome, folder: Path, command: str) ->
             **provenance(command),
             "configuration": outcome.config.to_dict(),
             "prompts": len(outcome.traffic),
-            "requests_per_second": outcome.rate,
+            "requests_per_second": outcome.rate if math.isfinite(outcome.rate) else None,
             "interrupted": outcome.interrupted,
             "notes": outcome.notes,
         }

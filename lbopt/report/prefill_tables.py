@@ -37,9 +37,6 @@ def prefill_tables(outcome: PrefillOutcome) -> list[Table]:
         return []
     setting, traffic = outcome.config.setting, outcome.traffic
     chunk = "no chunk" if setting.chunk_tokens is None else f"chunk of {setting.chunk_tokens:,} tokens a unit"
-    load = (
-        "" if math.isinf(outcome.saturation) else f", {numbers.share(outcome.rate / outcome.saturation)} of full passes"
-    )
     first = [
         (str(one.rule), _mean(one.metrics), *(_MILLISECONDS(getattr(one.metrics, name)) for name, _ in _TOKENS[1:]))
         for one in outcome.runs
@@ -49,7 +46,7 @@ def prefill_tables(outcome: PrefillOutcome) -> list[Table]:
     ]
     return [
         Table(
-            f"Time to first token: {len(traffic):,} prompts of {traffic.name}, {outcome.rate:,.1f} a second{load}",
+            f"Time to first token: {len(traffic):,} prompts of {traffic.name}, {_rate(outcome)}",
             f"{setting.num_instances} instances of {setting.units_per_instance} units, {chunk}. The first tenth is "
             "left out; ± is a 95 % batch-means interval. What is not wait is passes"
             + (", and the way there." if setting.latency else "."),
@@ -63,6 +60,15 @@ def prefill_tables(outcome: PrefillOutcome) -> list[Table]:
             second,
         ),
     ]
+
+
+def _rate(outcome: PrefillOutcome) -> str:
+    if math.isinf(outcome.rate):
+        return "all at one time"
+    rate = f"{outcome.rate:,.1f} a second"
+    if math.isinf(outcome.saturation):
+        return rate
+    return f"{rate}, {numbers.share(outcome.rate / outcome.saturation)} of full passes"
 
 
 def _mean(metrics: object) -> str:

@@ -78,7 +78,8 @@ def _latency_table(outcome: StaggeredOutcome, name: str) -> Table:
     return Table(
         f"{name}: the highest rate with a mean time to first token of {PLACES[name].limit:g} s, by latency",
         "Latency: from the scheduler to an instance. What is left over of a chunk starts its next pass at once; a "
-        f"batch sent at that moment comes too late for it. {interval_said(outcome, 'latency')}",
+        "batch sent at that moment comes too late for it, and two passes then share the headroom of one. "
+        f"{interval_said(outcome, 'latency')}",
         ("contender", *(f"{milliseconds(float(at))} ms" for at in latencies)),
         rows,
     )

@@ -91,6 +91,9 @@ def test_the_laws_pass_through(prefill, here, rows_of):
         (("--rate", 3, "--load", 0.5), "rate 3 and load 0.5 are both given"),
         (("--rate", 0), "rate is 0.0 requests a second; expected more than 0"),
         (("--no-chunk",), "without a chunk there is no saturation to take a load of; give a rate"),
+        (("--no-chunk", "--chunk", 64, "--rate", 3), "a chunk of 64 tokens and --no-chunk are both given"),
+        (("-p", "pooled", "-p", "pooled/pbaa"), "rule 'pooled/pbaa' is named twice"),
+        (("-p", "staggered/pbaa:whole=yes", "-p", "staggered:timer=spacing/pbaa:whole=yes"), "is named twice"),
         (("--arrivals", "uniform"), "unknown arrivals 'uniform'"),
         (("--engine", "steam"), "unknown engine 'steam'"),
         (("nowhere.csv",), "nowhere.csv"),
@@ -127,3 +130,31 @@ def test_a_rule_that_does_not_keep_up_is_named(prefill):
     assert "pooled/pbaa does not keep up with this rate" in heard
     assert "jsq/round-robin does not keep up" in heard
     assert "keep up" not in prefill(*TINY, "--load", 0.6)[2]
+
+
+def test_a_run_that_is_too_short_does_not_say_that_a_rule_falls_behind(prefill):
+    code, _, heard = prefill("azure-like", "-n", 60, "--load", 0.3, "--latency", 10, "-p", "jsq")
+    assert code == 0
+    assert "whether jsq/round-robin keeps up with this rate is not seen" in heard
+    assert "does not keep up" not in heard
+
+
+@pytest.fixture
+def at_one_time(here):
+    rows = ["prompt,output,seconds", *["500,3,7.5"] * 40]
+    (here / "burst.csv").write_text("\n".join(rows) + "\n")
+    columns = ("--prompt-column", "prompt", "--output-column", "output", "--arrival-column", "seconds")
+    return ("burst.csv", *columns, "--arrivals", "trace", "-p", "jsq")
+
+
+def test_prompts_that_come_at_one_time(prefill, at_one_time, here):
+    code, shown, heard = prefill(*at_one_time, "-o", "out")
+    assert code == 0, heard
+    assert "40 prompts of burst, all at one time" in shown
+    assert json.loads((here / "out" / "run.json").read_text())["requests_per_second"] is None
+
+
+def test_prompts_that_come_at_one_time_have_no_rate(prefill, at_one_time):
+    code, _, heard = prefill(*at_one_time, "--rate", 10)
+    assert code == 2
+    assert "all arrivals of trace 'burst' are at one time" in heard

@@ -195,3 +195,11 @@ def test_without_cp_sat_it_says_so(monkeypatch):
     monkeypatch.setattr(backend, "find_spec", lambda name: None)
     with pytest.raises(BackendUnavailableError, match="solver 'cp-sat' needs the package ortools"):
         config()
+
+
+def test_nothing_is_compiled_within_a_time_limit(monkeypatch):
+    asked = []
+    monkeypatch.setattr(study, "warm", lambda solver, window: asked.append((solver, window)))
+    monkeypatch.setattr(study, "judge", lambda state, config: asked.append("judge"))
+    run_batches(config())
+    assert asked[:2] == [("exact", False), "judge"]

@@ -9,6 +9,7 @@ from lbopt.studies.batches.judging import judge
 from lbopt.studies.batches.outcome import BatchesOutcome
 from lbopt.studies.batches.sampling import SampledBatch, arrivals, sample_batches
 from lbopt.studies.progress import Progress, Silent
+from lbopt.studies.race.warm_up import warm
 
 
 def run_batches(config: BatchesConfig, progress: Progress | None = None) -> BatchesOutcome:
@@ -34,6 +35,7 @@ def run_batches(config: BatchesConfig, progress: Progress | None = None) -> Batc
             states += found
             outcome.notes += notes
             told.advance()
+        warm("exact", window=False)  # compiled within the time limit of the first batch, it would leave that one open
         told.begin("solving and placing", len(states))
         for state in states:
             outcome.judged.append(judge(state, config))

@@ -17,6 +17,7 @@ from lbopt.studies.requests import RequestSource
 ARRIVALS = ("poisson", "trace")
 #: Share of the saturating rate at which prompts come, where no rate is given.
 DEFAULT_LOAD = 0.7
+DEFAULT_CHUNK = 3072
 DEFAULT_RULES = (
     "round-robin",
     "jsq/least-loaded",
@@ -77,7 +78,7 @@ class PrefillConfig:
     rate: float | None = None
     load: float | None = None
     setting: PrefillSetting = field(
-        default_factory=lambda: PrefillSetting(3, 8, pass_time=PassTime(), chunk_tokens=3072)
+        default_factory=lambda: PrefillSetting(3, 8, pass_time=PassTime(), chunk_tokens=DEFAULT_CHUNK)
     )
     seed: int = 0
 
@@ -96,8 +97,13 @@ class PrefillConfig:
             raise InputError("without a chunk there is no saturation to take a load of; give a rate")
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; expected 0 or more")
-        for rule in self.rules:
-            self.setting_of(Rule.of(rule))
+        named: set[str] = set()
+        for rule in map(Rule.of, self.rules):
+            setting = self.setting_of(rule)
+            name = f"{setting.dispatch.name}/{setting.rule.name}"
+            if name in named:
+                raise InputError(f"rule '{name}' is named twice")
+            named.add(name)
 
     def setting_of(self, rule: Rule) -> PrefillSetting:
         """Return the setting with the policy and allocation of a rule."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from lbopt.prefill import PrefillMetrics, PrefillRequests, PrefillRun
@@ -33,5 +34,6 @@ class PrefillOutcome:
 
     @property
     def rate(self) -> float:
-        """Requests a second that came."""
-        return len(self.traffic) / max(float(self.traffic.arrival[-1]), 1e-9)
+        """Requests a second that came, between the first and the last; infinite where all came at one time."""
+        span = float(self.traffic.arrival[-1] - self.traffic.arrival[0])
+        return (len(self.traffic) - 1) / span if span > 0 else math.inf

@@ -25,17 +25,30 @@ def run_prefill(config: PrefillConfig, progress: Progress | None = None) -> Pref
             rule = Rule.of(text)
             run = simulate_prefill(traffic, config.setting_of(rule), seed=config.seed)
             outcome.runs.append(RuleRun(rule, run, run.metrics()))
-            half, end = _unfinished(run, 0.5), _unfinished(run, 1.0)
-            if end > BEHIND * len(traffic) and end > GROWS * half:
-                outcome.notes.append(
-                    f"{rule} does not keep up with this rate: {half:,} prompts are not finished at half time, {end:,} "
-                    "when the last one comes; its numbers depend on how long the run is"
-                )
+            if note := _falls_behind(rule, run):
+                outcome.notes.append(note)
             told.advance()
     except KeyboardInterrupt:
         outcome.interrupted = True
         outcome.notes.append(f"interrupted: {len(outcome.runs)} of {len(config.rules)} rules have ended")
     return outcome
+
+
+def _falls_behind(rule: Rule, run: PrefillRun) -> str | None:
+    """Return a sentence where ever more prompts are not finished, or where the run is too short to tell."""
+    n = len(run.traffic)
+    half, end = _unfinished(run, 0.5), _unfinished(run, 1.0)
+    if end <= BEHIND * n or end <= GROWS * half:
+        return None
+    if half == run.served[: max(1, n // 2)].sum():  # what is on its way grows at first under any rule
+        return (
+            f"whether {rule} keeps up with this rate is not seen: no prompt is finished at half time; its numbers "
+            "depend on how long the run is"
+        )
+    return (
+        f"{rule} does not keep up with this rate: {half:,} prompts are not finished at half time, {end:,} when the "
+        "last one comes; its numbers depend on how long the run is"
+    )
 
 
 def _unfinished(run: PrefillRun, share: float) -> int:

@@ -7,6 +7,7 @@ between two runs, and that costs 0.3 to 0.6 ms where whole decisions take 0.2.
 
 from __future__ import annotations
 
+import time
 from functools import cache
 
 import numpy as np
@@ -17,6 +18,7 @@ from lbopt.solvers.backend import OWN
 
 #: Seconds for each of the problems below; compiling is not cut short by it.
 _LIMIT = 0.5
+_TRIES = 8
 
 #: Seconds where it is only the caches that are to be filled.
 _REFRESH = 0.02
@@ -33,7 +35,11 @@ def warm(solver: str, window: bool) -> None:
     the import that counts.
     """
     for problem in _problems(solver, window):
-        solve(problem, solver=solver, time_limit=_LIMIT)
+        for _ in range(_TRIES):
+            begin = time.perf_counter()
+            solve(problem, solver=solver, time_limit=_LIMIT)
+            if time.perf_counter() - begin < 2 * _LIMIT:  # else compiling took the time of what comes after it
+                break
 
 
 def refresh(solver: str, window: bool) -> None:
@@ -56,10 +62,14 @@ def _problems(solver: str, window: bool) -> list[StepProblem]:
 
 
 def _steps() -> list[StepProblem]:
-    """A steady fleet with more requests than slots, one with fewer, one with forced requests, and an empty one."""
+    """A steady fleet with more requests than slots, one with fewer, one with forced requests, and two empty ones.
+
+    The last takes all of so many requests that some workers are filled before the last ones (`kernels.partition.peel`).
+    """
     rng = np.random.default_rng(7)
     loads, slots = rng.integers(70_000, 76_000, 16), rng.integers(0, 4, 16)
     sizes = rng.lognormal(5.4, 1.2, 96).astype(np.int64) + 1
+    many = np.random.default_rng(4).lognormal(5.4, 1.2, 64).astype(np.int64) + 1
     forced = np.zeros(96, dtype=np.bool_)
     forced[:2] = True
     return [
@@ -67,6 +77,7 @@ def _steps() -> list[StepProblem]:
         StepProblem.now(loads, slots, sizes[:8]),
         StepProblem.now(loads, slots, sizes, forced),
         StepProblem.now(np.zeros(3, dtype=np.int64), np.full(3, 4), sizes[:12]),
+        StepProblem.now(np.zeros(8, dtype=np.int64), np.full(8, 64), many),
     ]
 
 

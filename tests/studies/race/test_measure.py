@@ -8,7 +8,9 @@ from studies.race.small_race import problem
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
 from lbopt.solvers.backend import RawAnswer
+from lbopt.solvers.exact import balance
 from lbopt.studies.race import measure as module
+from lbopt.studies.race import warm_up
 from lbopt.studies.race.measure import SearchTask, measure
 from lbopt.studies.race.warm_up import TINY
 
@@ -116,3 +118,27 @@ def test_the_clock_of_a_search_task():
     time.sleep(0.02)
     assert task.remaining() <= 1.98
     assert SearchTask(program=None).remaining() is None
+
+
+@pytest.mark.parametrize("kernel", ["peel", "walk", "swap_down"])
+def test_warming_up_goes_through_the_balancing_search(monkeypatch, kernel):
+    called = []
+    compiled = getattr(balance, kernel)
+    monkeypatch.setattr(balance, kernel, lambda *given: (called.append(kernel), compiled(*given))[1])
+    for step in warm_up._steps():
+        solve(step, time_limit=2.0)
+    assert called
+
+
+def test_a_solve_whose_time_went_into_compiling_is_repeated(monkeypatch):
+    asked = []
+
+    def slow_at_first(problem, **_):
+        asked.append(problem)
+        if len(asked) < 3:
+            time.sleep(0.03)
+
+    monkeypatch.setattr(warm_up, "solve", slow_at_first)
+    monkeypatch.setattr(warm_up, "_LIMIT", 0.01)
+    warm_up.warm.__wrapped__("exact", False)
+    assert [asked.count(one) for one in warm_up._problems("exact", False)] == [3, 1, 1, 1, 1]

@@ -1,8 +1,11 @@
 """The highest rate within the limit when it takes a moment from the scheduler to an instance.
 
 An instance with work left over starts its next pass by itself, the moment the last one ends. A batch that leaves the
-scheduler at that moment comes too late for that pass, and what was left over runs alone in it. Without latency it comes
-in time, which nobody can have.
+scheduler at that moment comes too late for that pass and waits on the device; by the next end it is what is left over,
+so that the batch after it is late as well. Headroom is a chunk less what the device then has, and counts what the pass
+that starts computes: two passes that follow each other share one chunk and what exceeds it, and instances that never
+idle stay little more than half full, all passes about alike in a pool, full ones and light ones in turn under an
+interval. Without latency batches come in time, which nobody can have.
 """
 
 from __future__ import annotations
