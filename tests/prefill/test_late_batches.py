@@ -28,7 +28,12 @@ def pairs(policy, allocation, latency):
 
 
 def test_two_passes_of_a_pool_share_a_chunk():
+    """Both ways: halves where batches wait for an idle instance, else full passes and light ones in turn."""
     metrics, first, second = pairs("pooled", "least-loaded", 0.001)
+    assert (first + second <= UNITS * CHUNK + LONGEST).all()
+    assert 0.4 < metrics.chunk_utilisation < 0.6
+    assert (first < 0.15 * UNITS * CHUNK).mean() > 0.3
+    metrics, first, second = pairs("pooled:ready=free", "least-loaded", 0.001)
     assert first.size > 300
     assert (first + second <= UNITS * CHUNK + LONGEST).mean() > 0.97, "all but those in which a batch came in time"
     assert 0.45 < metrics.chunk_utilisation < 0.6
@@ -49,4 +54,4 @@ def test_under_an_interval_full_passes_and_light_ones_take_turns():
 def test_without_latency_batches_come_in_time(allocation):
     metrics, first, second = pairs("pooled", allocation, 0.0)
     assert (first + second > UNITS * CHUNK + LONGEST).mean() > 0.5
-    assert metrics.wait_on_device_mean_seconds == 0
+    assert metrics.wait_on_device_mean_seconds < 0.001

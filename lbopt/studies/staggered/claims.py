@@ -1,7 +1,7 @@
 """What SBS (arXiv 2512.16134) states of waiting, time to first token, Table 1 and decode, as numbers that we have too.
 
 Not asked: the curves of figures 6 to 8 (no numbers in the text), auto-scaling, and that less is waited on the device:
-whoever waits at the scheduler until an instance is free waits nowhere else, whatever the rule is.
+without latency, whoever waits at the scheduler until an instance is ready waits next to nowhere else, by any rule.
 """
 
 from __future__ import annotations

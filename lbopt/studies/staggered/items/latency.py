@@ -4,8 +4,9 @@ An instance with work left over starts its next pass by itself, the moment the l
 scheduler at that moment comes too late for that pass and waits on the device; by the next end it is what is left over,
 so that the batch after it is late as well. Headroom is a chunk less what the device then has, and counts what the pass
 that starts computes: two passes that follow each other share one chunk and what exceeds it, and instances that never
-idle stay little more than half full, all passes about alike in a pool, full ones and light ones in turn under an
-interval. Without latency batches come in time, which nobody can have.
+idle stay little more than half full, full passes and light ones in turn. Without latency batches come in time, which
+nobody can have. A scheduler that knew what the starting pass computes could give the batch the next chunk whole; the
+source has no such rule.
 """
 
 from __future__ import annotations
