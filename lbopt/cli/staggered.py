@@ -33,8 +33,8 @@ def staggered(
 ) -> None:
     """Hold what SBS printed of staggered prefill against simulated instances, with each of four immediate baselines.
 
-    With --out, writes claims.csv, a CSV an item, pictures (png, svg) and run.json. Takes about 8 minutes a
-    seed on one core, half of it for item needs: 45 minutes in full with `--engine joblib:jobs=2`, and half a
+    With --out, writes claims.csv, a CSV an item, pictures (png, svg) and run.json. Takes about 13 minutes a
+    seed on one core, half of it for item needs: an hour in full with `--engine joblib:jobs=2`, and half a
     minute with `law load fleet limit split --seeds 2 --requests 1000 --waits 20000`.
 
     Example: `lbopt study staggered load limit --place short-3k --seeds 3 --requests 2000 --out my-staggered`
