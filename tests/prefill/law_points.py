@@ -1,4 +1,4 @@
-"""The points of the waiting laws (SBS, section 3.5): a setting, its traffic, and the wait that the law gives.
+"""The points of the waiting laws: a setting, its traffic, and the wait that the law gives.
 
 Time is counted in passes. `python -m prefill.law_points [--slow]`, in the folder of the tests, prints the table.
 """

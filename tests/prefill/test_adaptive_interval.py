@@ -11,7 +11,7 @@ from lbopt.prefill import AdaptiveInterval, PassTime, PrefillRequests, PrefillSe
 
 
 def test_worked_example():
-    """SBS, section 12.1."""
+    """A window of three, by hand."""
     rule = AdaptiveInterval(3, 0.5, 0.02, 4)
     assert rule.interval == pytest.approx(0.13)
     for seconds, window, interval in (

@@ -1,4 +1,4 @@
-"""Light load (SBS, section 11, item 7), and pieces in which a long run is recorded."""
+"""Light load, and pieces in which a long run is recorded."""
 
 import numpy as np
 import pytest

@@ -157,7 +157,7 @@ def test_metrics_counted_again(case):
 
 
 def test_utilisation_of_the_calibrated_configuration_rises_when_requests_are_held_back():
-    """SBS, section 8.1: 8 units, chunk 3K, prompts to 3K; held back, passes are fuller and the wait moves."""
+    """As published: 8 units, chunk 3K, prompts to 3K; held back, passes are fuller and the wait moves."""
     rng = np.random.default_rng(0)
     lengths = np.minimum(3072, np.maximum(1, rng.lognormal(6.6, 0.8, 4_000))).astype(int)
     requests = PrefillRequests.poisson(120.0, lengths, 1, 20_000)

@@ -1,4 +1,4 @@
-"""PBAA: the worked examples of the sheet, its definition line by line, and what must hold of any batch."""
+"""PBAA: worked examples, its definition line by line, and what must hold of any batch."""
 
 import numpy as np
 import pytest

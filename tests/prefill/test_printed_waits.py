@@ -1,4 +1,4 @@
-"""Waits that an independent simulation printed where no formula is known (SBS, section 3.5).
+"""Waits that an independent simulation printed where no formula is known.
 
 The printed number is one run of so many requests: it has to lie where one more run would, with 99 % confidence, judged
 by the spread of runs of the same length here, plus half a unit of its last digit.

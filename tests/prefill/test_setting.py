@@ -9,7 +9,7 @@ from lbopt.prefill import PassTime, PrefillSetting
 
 
 def test_calibrated_pass():
-    """SBS, sections 8.2 and 12.5: the fit at 2725 tokens, and the four points that it goes through."""
+    """Table 1 of SBS: the fit at 2725 tokens, and the four points that it goes through."""
     law = PassTime()
     assert law.seconds(2725) == pytest.approx(0.3126, abs=5e-5)
     for tokens, cycle in ((1592, 0.2235), (2725, 0.3114), (2714, 0.3101), (4506, 0.4563)):

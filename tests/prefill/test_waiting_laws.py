@@ -1,4 +1,4 @@
-"""The laws of waiting: formulas at every point of the sheet's grid, and the samplers of the ledger's claims exactly.
+"""The laws of waiting: formulas at every point of the grid, and the samplers of the ledger's claims exactly.
 
 A point holds if the law is inside the 99 % interval of a run. One point in a hundred would be outside by chance; it is
 run once more with another seed, and has to be inside then.
@@ -71,7 +71,7 @@ def test_same_waits_as_the_samplers_behind_the_ledger(N, load, capacity):
 
 
 def test_shares_of_the_worked_example():
-    """SBS, section 12.2: idle share under spacing with latency, and the cut of the time to first token at N = 3."""
+    """By hand: idle share under spacing with latency, and the cut of the time to first token at N = 3."""
     busy = Point("", "staggered", 4, 30.0, 0.0, 200_000, rules={"latency": 0.25}).run(1).metrics()
     assert busy.idle_share == pytest.approx(0.25 / 1.25, abs=2e-3)
     assert busy.pass_cycle_seconds == pytest.approx(1.25, abs=2e-3)

@@ -1,4 +1,4 @@
-"""The failure modes that the sheet names, one by one (SBS, section 5)."""
+"""The failure modes of a triple check, one by one."""
 
 import pytest
 from prefill.protocol.schedules import check_outcome

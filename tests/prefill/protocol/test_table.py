@@ -1,4 +1,4 @@
-"""The sheet's table, row by row (SBS, section 5)."""
+"""The table of states and events, row by row."""
 
 import pytest
 from prefill.protocol.story import Story
