@@ -8,8 +8,8 @@ from lbopt.report import numbers
 from lbopt.report.gap_tables import Table
 from lbopt.report.locality_sweeps import interval_said, shown, sweep_tables, workloads_of
 from lbopt.studies.locality import RATE, WORKERS, Claim, Judged, LocalityConfig, LocalityOutcome
-from lbopt.studies.locality.claims import ALIKE, claims
-from lbopt.studies.verdict import VERDICTS
+from lbopt.studies.locality.claims import claims
+from lbopt.studies.verdict import ALIKE, VERDICTS
 
 NO_ANSWER = "no answer"
 _TITLES = {
@@ -38,7 +38,7 @@ def locality_tables(outcome: LocalityOutcome) -> list[Table]:
     return [*sweep_tables(outcome), *beside, *([_count_table(answers)] if beside else [])]
 
 
-def answered(outcome: LocalityOutcome) -> list[tuple[Claim, Judged | None]]:
+def answered(outcome: LocalityOutcome) -> list[tuple[Claim, Judged[Claim] | None]]:
     """Return all claims on the chosen items and workloads that ran; None with those that no world could answer."""
     known = {_name(judged.claim): judged for judged in outcome.judged()}
     return [
@@ -48,7 +48,7 @@ def answered(outcome: LocalityOutcome) -> list[tuple[Claim, Judged | None]]:
     ]
 
 
-def verdict_said(claim: Claim, judged: Judged | None) -> str:
+def verdict_said(claim: Claim, judged: Judged[Claim] | None) -> str:
     """Return the verdict; calibrated is what the workload was made to meet."""
     if judged is None:
         return NO_ANSWER
@@ -59,7 +59,7 @@ def _name(claim: Claim) -> tuple[str, str, str]:
     return claim.item, claim.workload, claim.quantity
 
 
-def _claim_table(outcome: LocalityOutcome, item: str, answers: Sequence[tuple[Claim, Judged | None]]) -> Table:
+def _claim_table(outcome: LocalityOutcome, item: str, answers: Sequence[tuple[Claim, Judged[Claim] | None]]) -> Table:
     rows = []
     for claim, judged in answers:
         if claim.item == item:
@@ -93,7 +93,7 @@ def _rates_said(config: LocalityConfig) -> str:
     return f"Rates: {rates} requests/s; printed are means over {', '.join(f'{rate:g}' for rate in published)}."
 
 
-def _count_table(answers: Sequence[tuple[Claim, Judged | None]]) -> Table:
+def _count_table(answers: Sequence[tuple[Claim, Judged[Claim] | None]]) -> Table:
     """Return how many statements of each item got which verdict; calibrated ones are counted apart."""
     columns = (*VERDICTS, NO_ANSWER)
     told = {item: [pair for pair in answers if pair[0].item == item] for item in _TITLES}

@@ -9,13 +9,12 @@ from lbopt.report.gap_tables import Table
 from lbopt.report.staggered_words import percent, share
 from lbopt.studies.intervals import MeanOverSeeds
 from lbopt.studies.staggered import IMMEDIATE, PLACES, Claim, Judged, StaggeredOutcome, claims
-from lbopt.studies.staggered.claim import ALIKE
-from lbopt.studies.verdict import VERDICTS
+from lbopt.studies.verdict import ALIKE, VERDICTS
 
 NO_ANSWER = "no answer"
 #: The column of statements that are of a rule alone.
 ALONE = "itself"
-Answer = tuple[Claim, Judged | None]
+Answer = tuple[Claim, Judged[Claim] | None]
 
 
 def answered(outcome: StaggeredOutcome) -> list[Answer]:
@@ -28,7 +27,7 @@ def answered(outcome: StaggeredOutcome) -> list[Answer]:
     ]
 
 
-def verdict_said(judged: Judged | None) -> str:
+def verdict_said(judged: Judged[Claim] | None) -> str:
     """Return the verdict, or that there is none."""
     return NO_ANSWER if judged is None else judged.verdict
 
@@ -98,7 +97,7 @@ def _statement(claim: Claim) -> str:
     return f"{quantity} ({claim.printed}{unit})"
 
 
-def _cell(claim: Claim, judged: Judged | None) -> str:
+def _cell(claim: Claim, judged: Judged[Claim] | None) -> str:
     if judged is None:
         return NO_ANSWER
     mean = judged.ours.mean

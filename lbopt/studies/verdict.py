@@ -7,16 +7,61 @@
     stronger        the same, and larger than printed
     differs         none of these
 
-Statements of order ("worse than the other") are ranges that are open on one side.
+Statements of order ("worse than the other") are ranges that are open on one side. A single printed number stands for a
+range of 30 % around it (`around`): it is of one run on another machine.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
-from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.studies.intervals import MeanOverSeeds, over_seeds
+
+#: Around a single printed number.
+ALIKE = 0.3
 
 VERDICTS = ("agrees", "undecided", "weaker", "stronger", "differs")
+
+
+class Printed(Protocol):
+    """A statement with the range that was printed of it, infinite where it is open."""
+
+    @property
+    def low(self) -> float:
+        """The lower end."""
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+
+
+Statement = TypeVar("Statement", bound=Printed)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged(Generic[Statement]):
+    """A claim with our values, one a seed."""
+
+    claim: Statement
+    values: tuple[float, ...]
+
+    @property
+    def ours(self) -> MeanOverSeeds:
+        """The mean over seeds with its 95 % interval."""
+        return over_seeds(self.values)
+
+    @property
+    def verdict(self) -> str:
+        """One of `VERDICTS`."""
+        return verdict(self.ours, self.claim.low, self.claim.high)
+
+
+def around(value: float) -> tuple[float, float]:
+    """Return the range that a single printed number stands for."""
+    low, high = sorted((value * (1 - ALIKE), value * (1 + ALIKE)))
+    return low, high
 
 
 def verdict(ours: MeanOverSeeds, lowest: float, highest: float) -> str:

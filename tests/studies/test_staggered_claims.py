@@ -9,7 +9,7 @@ import pytest
 from studies.staggered_answers import KNOWN, load_rows, made_up
 
 from lbopt.studies.staggered import Claim, Judged, Rows, StaggeredConfig, StaggeredOutcome, claims
-from lbopt.studies.staggered.claim import around
+from lbopt.studies.verdict import around
 
 BELOW = "short-3k: mean TTFT below 80 % load"
 

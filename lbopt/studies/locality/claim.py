@@ -12,9 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lbopt.studies.intervals import MeanOverSeeds, over_seeds
 from lbopt.studies.locality.plan import PlannedRun
-from lbopt.studies.verdict import verdict
 
 #: What one world answered, and the rates of the study.
 Answer = dict[str, Any]
@@ -52,24 +50,6 @@ class Claim:
     printed: str
     figure: Figure
     calibrated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A claim with our values, one a world."""
-
-    claim: Claim
-    values: tuple[float, ...]
-
-    @property
-    def ours(self) -> MeanOverSeeds:
-        """The mean over worlds with its 95 % interval."""
-        return over_seeds(self.values)
-
-    @property
-    def verdict(self) -> str:
-        """What `lbopt.studies.verdict` says of them."""
-        return verdict(self.ours, self.claim.low, self.claim.high)
 
 
 def change(answer: Answer, run: PlannedRun, of: str, base: str = "round-robin") -> float | None:

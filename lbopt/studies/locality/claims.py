@@ -1,7 +1,7 @@
 """What ELDR's evaluation reports, as numbers that the study computes too, each with the range that was printed.
 
 Source: ELDR (arXiv 2607.00466), evaluation, figures and Table 2. Not asked: time to first token and the prefix cache
-(no prefill side is simulated), the 235B model (its reference is not named), and all that is in figures alone.
+(prefill is simulated apart from decode), the 235B model (its reference is not named), and all that is in figures alone.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ import numpy as np
 
 from lbopt.studies.locality.claim import Answer, Claim, Figure, change
 from lbopt.studies.locality.plan import BALANCERS, POOLS, RATE, WORKERS, PlannedRun, eldr_at
-
-#: Around a single printed number.
-ALIKE = 0.3
+from lbopt.studies.verdict import around
 
 
 def claims() -> list[Claim]:
@@ -65,11 +63,6 @@ def _rho_lead(better: tuple[str, ...], worse: tuple[str, ...]) -> Figure:
     return figure
 
 
-def _around(value: float) -> tuple[float, float]:
-    low, high = sorted((value * (1 - ALIKE), value * (1 + ALIKE)))
-    return low, high
-
-
 def _signature_claims() -> list[Claim]:
     # the order of transforms is what generalists were put in for, at this height and swing (`lbopt.locality.gate`)
     counted = ("count", "count-idf", "sqrt-count")
@@ -88,7 +81,7 @@ def _signature_claims() -> list[Claim]:
                 *("above 0.035", _rho_lead(counted, ("gate-prob",)), True),
             ),
             Claim(
-                *("signatures", workload, "rho: count-idf above count", "", *_around(0.015)),
+                *("signatures", workload, "rho: count-idf above count", "", *around(0.015)),
                 *("0.015, up to 0.089", _rho_lead(("count-idf",), ("count",)), True),
             ),
             Claim(
@@ -136,7 +129,7 @@ def _router_claims() -> list[Claim]:
         ("task", "P50 of eldr against domain", -6.9, -1.4, "−1.4 to −6.9", _mean_over_rates("eldr", "p50", "domain")),
         ("task", "P99 of eldr against domain", -4.5, -1.6, "−1.6 to −4.5", _mean_over_rates("eldr", "p99", "domain")),
         (
-            *("task", "experts of eldr against round-robin", *_around(-22.0), "−22.0"),
+            *("task", "experts of eldr against round-robin", *around(-22.0), "−22.0"),
             _mean_over_rates("eldr", "experts", "round-robin"),
         ),
         (
@@ -241,7 +234,7 @@ def _pool_claims() -> list[Claim]:
             text = f"{value:+.1f}".replace("-", "−")
             found.append(
                 Claim(
-                    *("pool", "language", f"{of.upper()}, {pool} decoders", "%", *_around(value), text),
+                    *("pool", "language", f"{of.upper()}, {pool} decoders", "%", *around(value), text),
                     _mean_over_rates("eldr", of, "round-robin", pool),
                 )
             )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lbopt.studies.intervals import MeanOverSeeds, over_seeds
-from lbopt.studies.locality.claim import Answer, Judged, change
+from lbopt.studies.locality.claim import Answer, Claim, change
 from lbopt.studies.locality.claims import claims
 from lbopt.studies.locality.config import LocalityConfig
 from lbopt.studies.locality.plan import PlannedRun
+from lbopt.studies.verdict import Judged
 
 
 @dataclass(slots=True)
@@ -27,7 +28,7 @@ class LocalityOutcome:
     interrupted: bool = False
     seconds: float = 0.0
 
-    def judged(self) -> list[Judged]:
+    def judged(self) -> list[Judged[Claim]]:
         """Return every printed statement that the chosen items and workloads can be held against."""
         found = []
         for claim in claims():

@@ -3,7 +3,7 @@
 `plan` lists the questions, `items` answer a part of one for one seed, `claims` are what is printed beside them.
 """
 
-from lbopt.studies.staggered.claim import Claim, Judged
+from lbopt.studies.staggered.claim import Claim
 from lbopt.studies.staggered.claims import claims
 from lbopt.studies.staggered.config import StaggeredConfig
 from lbopt.studies.staggered.contenders import CONTENDERS, IMMEDIATE, LATE, STAGGERED
@@ -12,6 +12,7 @@ from lbopt.studies.staggered.places import PLACES, Place
 from lbopt.studies.staggered.plan import ITEMS
 from lbopt.studies.staggered.rows import Averaged, Rows
 from lbopt.studies.staggered.study import run_staggered
+from lbopt.studies.verdict import Judged
 
 __all__ = [
     "CONTENDERS",

@@ -9,12 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lbopt.studies.intervals import MeanOverSeeds, over_seeds
 from lbopt.studies.staggered.rows import Rows
-from lbopt.studies.verdict import verdict
-
-#: Around a single printed number.
-ALIKE = 0.3
 
 #: From the rows of one seed to our value.
 Figure = Callable[[Rows], float | None]
@@ -51,27 +46,3 @@ class Claim:
     rule: str
     against: str
     figure: Figure
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A claim with our values, one a seed."""
-
-    claim: Claim
-    values: tuple[float, ...]
-
-    @property
-    def ours(self) -> MeanOverSeeds:
-        """The mean over seeds with its 95 % interval."""
-        return over_seeds(self.values)
-
-    @property
-    def verdict(self) -> str:
-        """What `lbopt.studies.verdict` says of them."""
-        return verdict(self.ours, self.claim.low, self.claim.high)
-
-
-def around(value: float) -> tuple[float, float]:
-    """Return the range that a single printed number stands for."""
-    low, high = sorted((value * (1 - ALIKE), value * (1 + ALIKE)))
-    return low, high

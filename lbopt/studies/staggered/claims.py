@@ -11,13 +11,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lbopt.studies.staggered.claim import Claim, Figure, Judged, around
+from lbopt.studies.staggered.claim import Claim, Figure
 from lbopt.studies.staggered.contenders import IMMEDIATE, LATE
 from lbopt.studies.staggered.items import decode, law, load
 from lbopt.studies.staggered.places import PLACES, Printed
 from lbopt.studies.staggered.rows import Rows
-
-__all__ = ["Claim", "Judged", "claims"]
+from lbopt.studies.verdict import around
 
 #: The fleet of the published example of the waiting law, and how near a law has to come.
 N, EXACT = 10, 0.02

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, simulate_prefill
 from lbopt.prefill.metrics import PrefillMetrics
 
 #: Measured passes that the interval is averaged over; the source gives no number.
@@ -35,23 +34,6 @@ IMMEDIATE = ("random", "round-robin", "jsq", "jsq-tokens")
 STAGGERED = ("staggered", "staggered-bypass", "staggered-free", "staggered-whole", "staggered-bypass-whole")
 #: Bound when an instance is free, the simplest ways and the staggered ones.
 LATE = ("pooled", "pooled-whole", *STAGGERED)
-
-
-def run(
-    contender: str,
-    requests: PrefillRequests,
-    seed: int,
-    *,
-    instances: int,
-    units: int,
-    chunk: int | None,
-    pass_time: PassTime,
-    latency: float = 0.0,
-) -> PrefillMetrics:
-    """Return what a contender did with the requests."""
-    policy, allocation = CONTENDERS[contender]
-    setting = PrefillSetting(instances, units, policy, allocation, pass_time, chunk_tokens=chunk, latency=latency)
-    return simulate_prefill(requests, setting, seed=seed).metrics()
 
 
 def values_of(metrics: PrefillMetrics) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lbopt.studies.intervals import MeanOverSeeds, over_seeds
-from lbopt.studies.staggered.claim import Figure
-from lbopt.studies.staggered.claims import Judged, claims
+from lbopt.studies.staggered.claim import Claim, Figure
+from lbopt.studies.staggered.claims import claims
 from lbopt.studies.staggered.config import StaggeredConfig
 from lbopt.studies.staggered.rows import Averaged, Rows, averaged
+from lbopt.studies.verdict import Judged
 
 
 @dataclass(slots=True)
@@ -36,7 +37,7 @@ class StaggeredOutcome:
         told = self._told(item, figure)
         return over_seeds(told) if told else None
 
-    def judged(self) -> list[Judged]:
+    def judged(self) -> list[Judged[Claim]]:
         """Return every printed statement that the runs can be held against."""
         answers = ((claim, self._told(claim.item, claim.figure)) for claim in claims())
         return [Judged(claim, values) for claim, values in answers if values]

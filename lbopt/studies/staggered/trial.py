@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lbopt.prefill import PassTime, PrefillRequests
+from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, simulate_prefill
 from lbopt.prefill.metrics import PrefillMetrics
-from lbopt.studies.staggered.contenders import run, values_of
+from lbopt.studies.staggered.contenders import CONTENDERS, values_of
 from lbopt.studies.staggered.highest_rate import highest_rate
 from lbopt.studies.staggered.places import PLACES, SPREAD, UNITS, Place, most_rate, prompts
 from lbopt.studies.staggered.rows import Key, Row
@@ -57,16 +57,17 @@ class Trial:
 
     def run(self, contender: str, rate: float) -> PrefillMetrics:
         """Return what a contender does at `rate` requests a second of an instance."""
-        return run(
-            contender,
-            self.requests(rate),
-            self.seed,
-            instances=self.instances,
-            units=UNITS,
-            chunk=self.place.chunk,
-            pass_time=self.pass_time,
+        policy, allocation = CONTENDERS[contender]
+        setting = PrefillSetting(
+            self.instances,
+            UNITS,
+            policy,
+            allocation,
+            self.pass_time,
+            chunk_tokens=self.place.chunk,
             latency=self.latency,
         )
+        return simulate_prefill(self.requests(rate), setting, seed=self.seed).metrics()
 
     def highest_rate(self, contender: str, limit: float | None = None) -> tuple[float, PrefillMetrics] | None:
         """Return the highest rate within the limit (the place's, if none is given), and what happens there."""
@@ -79,8 +80,9 @@ class Trial:
         )
 
 
-def served_row(keys: dict[str, Key], rate: float | None, metrics: PrefillMetrics | None) -> Row:
-    """Return the row of a run at a rate of an instance; of none, where no rate is low enough."""
-    if metrics is None:
+def served_row(keys: dict[str, Key], found: tuple[float, PrefillMetrics] | None) -> Row:
+    """Return the row of a rate and of what happened at it; None where no rate is low enough."""
+    if found is None:
         return keys, {"rate": None}
+    rate, metrics = found
     return keys, {"rate": rate} | values_of(metrics)

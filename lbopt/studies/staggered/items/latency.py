@@ -11,9 +11,8 @@ source has no such rule.
 
 from __future__ import annotations
 
-from lbopt.prefill import PassTime
+from lbopt.studies.staggered.items import limit
 from lbopt.studies.staggered.rows import Row
-from lbopt.studies.staggered.trial import Trial, served_row
 
 #: s.
 LATENCIES = (0.0, 0.001, 0.02)
@@ -23,6 +22,13 @@ def measure(
     *, latency: float, place: str, contender: str, instances: int, requests: int, version: str, seed: int
 ) -> list[Row]:
     """Return the rate and the service at it."""
-    found = Trial(place, instances, requests, seed, PassTime(), latency=latency).highest_rate(contender)
-    rate, metrics = found or (None, None)
-    return [served_row({"place": place, "latency": latency, "contender": contender}, rate, metrics)]
+    rows = limit.measure(
+        place=place,
+        contender=contender,
+        instances=instances,
+        requests=requests,
+        version=version,
+        seed=seed,
+        latency=latency,
+    )
+    return [({"place": place, "latency": latency, "contender": contender}, values) for _, values in rows]

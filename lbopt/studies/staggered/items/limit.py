@@ -7,8 +7,9 @@ from lbopt.studies.staggered.rows import Row
 from lbopt.studies.staggered.trial import Trial, served_row
 
 
-def measure(*, place: str, contender: str, instances: int, requests: int, version: str, seed: int) -> list[Row]:
+def measure(
+    *, place: str, contender: str, instances: int, requests: int, version: str, seed: int, latency: float = 0.0
+) -> list[Row]:
     """Return the rate and the service at it."""
-    found = Trial(place, instances, requests, seed, PassTime()).highest_rate(contender)
-    rate, metrics = found or (None, None)
-    return [served_row({"place": place, "contender": contender}, rate, metrics)]
+    found = Trial(place, instances, requests, seed, PassTime(), latency=latency).highest_rate(contender)
+    return [served_row({"place": place, "contender": contender}, found)]

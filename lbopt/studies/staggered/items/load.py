@@ -29,5 +29,5 @@ def measure(
     for load in loads:
         for contender in (against, *LATE):
             keys: dict[str, Key] = {"place": place, "against": against, "load": load, "contender": contender}
-            rows.append(served_row(keys, load * peak[0], trial.run(contender, load * peak[0])))
+            rows.append(served_row(keys, (load * peak[0], trial.run(contender, load * peak[0]))))
     return rows

@@ -99,7 +99,6 @@ def measure(
             "contender": contender,
         }
         found = trial.highest_rate(contender, where.limit - fixed)
-        rate, metrics = found or (None, None)
-        of_table = None if rate is None else rate * READINGS[reading][1]
-        rows.append(served_row(keys, of_table, metrics))
+        of_table = None if found is None else (found[0] * READINGS[reading][1], found[1])
+        rows.append(served_row(keys, of_table))
     return rows
