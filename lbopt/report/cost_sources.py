@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from lbopt.report.folder import MARK
 from lbopt.report.gap_folder import FORMAT as GAP_FORMAT
 from lbopt.report.gap_folder import read_run
 from lbopt.spec import unknown
+from lbopt.statistics import standard_error
 from lbopt.studies.cost import LEVEL, NEXT_STEP, LoadPoint, Rerun
 from lbopt.studies.cost.load_point import NEEDED
 from lbopt.studies.gap.study import baseline_of
@@ -223,5 +223,5 @@ def _mean_gap(folder: Path, policy: str) -> tuple[float, float, int, str] | None
     if values.size == 0:
         return None
     behaviour = " and ".join(own) if policy in gaps or alike else "all behaviours"
-    error = float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else 0.0
+    error = standard_error(values) if values.size > 1 else 0.0
     return float(values.mean()), error, int(values.size), behaviour

@@ -11,7 +11,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.statistics import MeanOverSeeds
 
 #: Okabe and Ito's palette, told apart by colour-blind readers too; beyond eight lines the dash changes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
