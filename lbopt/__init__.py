@@ -6,7 +6,9 @@ Numba nor a solver.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from lbopt.lazy_names import lazy_names
 
 __version__ = "0.1.0"
 
@@ -58,15 +60,4 @@ _HOME = {
 __all__ = ["__version__", *_HOME]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'lbopt' has no attribute {name!r}; it offers {', '.join(__all__)}")
-    from importlib import import_module
-
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

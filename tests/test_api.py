@@ -46,6 +46,32 @@ def test_no_name_is_that_of_a_subpackage() -> None:
     assert dir(lbopt) == sorted(lbopt.__all__)
 
 
+PACKAGES = [
+    "assignment",
+    "hardware",
+    "instances",
+    "locality",
+    "model",
+    "policies",
+    "predictors",
+    "prefill",
+    "runner",
+    "simulator",
+    "solvers",
+    "theory",
+]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_dir_of_a_package_lists_what_is_public(name: str) -> None:
+    """`dir` lists the names of `__all__`, each of which can be had, and nothing that is only imported."""
+    from importlib import import_module
+
+    package = import_module(f"lbopt.{name}")
+    assert dir(package) == sorted(package.__all__)
+    assert all(getattr(package, one) is not None for one in package.__all__)
+
+
 def test_simulate_is_the_simulators_own() -> None:
     """A trace object and a name give the run that the simulator gives for the same setting."""
     trace = lbopt.open_trace("burstgpt-like", count=200, seed=3)
