@@ -51,6 +51,12 @@ class StepProblem:
     InputError
         On wrong shapes, negative or fractional entries, no worker, too many `must_admit`, or sums that could
         exceed 2**62.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> lbopt.StepProblem.now(loads=[900, 700, 400], slots=[1, 2, 1], sizes=[310, 260, 150, 120, 80])
+    StepProblem(workers=3, requests=5, free_slots=4, horizon=0, must_admit=0, digest=3bdf64993be1)
     """
 
     base: IntArray

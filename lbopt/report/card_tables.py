@@ -9,8 +9,8 @@ from matplotlib.ticker import EngFormatter
 from lbopt.hardware import DeviceCard, ModelCard, Quantity
 from lbopt.hardware.cards import ARCHITECTURE, CONSTANTS
 from lbopt.hardware.cards.model import QUANTITIES
-from lbopt.report.gap_tables import Table
 from lbopt.report.numbers import UNKNOWN
+from lbopt.table import Table
 
 _ORIGIN = {"documents": "from documents", "measurement": "measured"}
 _LISTED = ("memory_capacity", "flops_16bit", "peak_power")
