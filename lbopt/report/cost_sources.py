@@ -63,7 +63,19 @@ def read_cost_source(folder: Path, router: str | None) -> CostSource:
 def of_numbers(
     loads: str | None, mean_load: float | None, imbalance: float | None, workers: int | None, running: float | None
 ) -> CostSource:
-    """Return the point that plain numbers give: the loads of one step, or a mean load and a mean imbalance."""
+    """Return the point that plain numbers give: the loads of one step, or a mean load and a mean imbalance.
+
+    Parameters
+    ----------
+    loads
+        Loads of one step, tokens, separated by commas; None takes the means.
+    mean_load, imbalance
+        Mean load of a worker and mean imbalance of the fleet, tokens.
+    workers
+        Number of workers.
+    running
+        Running requests of a worker.
+    """
     means = {"--mean-load": mean_load, "--imbalance": imbalance, "--workers": workers}
     if loads is None and mean_load is None:
         raise InputError(

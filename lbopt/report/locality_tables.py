@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.report.locality_sweeps import interval_said, shown, sweep_tables, workloads_of
 from lbopt.studies.locality import RATE, WORKERS, Judged, LocalityConfig, LocalityOutcome, Question, questions
 from lbopt.studies.verdict import VERDICTS, VERDICTS_SAID
+from lbopt.table import Table
 
 NO_ANSWER = "no answer"
 Answer = tuple[Question, Judged[Question] | None]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lbopt.report.gap_tables import Table
 from lbopt.studies.printed import every_digit
 from lbopt.studies.reproduction import ITEMS, ReproductionOutcome, Row
 from lbopt.studies.verdict import VERDICTS, VERDICTS_SAID
+from lbopt.table import Table
 
 _TITLES = {
     "energy": "Energy column of BF-IO's Table 1",
