@@ -5,9 +5,9 @@ run on another machine with other requests. The ends then come from a `Tolerance
 only, never on the row:
 
     level, change, difference   value ± 30 % of its size: `within`
-    ratio of two runs           r^0.7 to r^1.3, which is 30 % of log r: `within_effect`. 30 % of r itself would hold the
-                                ratio 1, no effect, for every r from 0.77 to 1.43, and would judge A over B otherwise
-                                than B over A.
+    ratio of two runs           a factor of 1.3 both ways, but no more than r^0.7 to r^1.3, which is 30 % of log r:
+                                `within_effect`. 30 % of r itself would hold the ratio 1, no effect, for every r from
+                                0.77 to 1.43, and would judge A over B otherwise than B over A.
     share of a whole            odds p / (1 - p) divided and multiplied by 1.3: `within_odds`. 30 % of p itself would
                                 let every share above 62 % agree with 88.7 %, and would judge the share in use
                                 otherwise than the idle share.
@@ -151,13 +151,16 @@ def within(share: float = ALIKE, why: str = _ONE_RUN) -> Tolerance:
 
 
 def within_effect(share: float = ALIKE, why: str = _ONE_RUN) -> Tolerance:
-    """Return the tolerance of ratios: a share of the logarithm, both ways. It never holds the ratio 1."""
+    """Return the tolerance of ratios: a factor of 1 + share, but no more than that share of the logarithm.
+
+    It never holds the ratio 1, and it is the same for a ratio and its inverse.
+    """
 
     def ends(value: float) -> Interval:
-        first, second = value ** (1 - share), value ** (1 + share)
-        return min(first, second), max(first, second)
+        factor = math.exp(min(math.log1p(share), share * abs(math.log(value))))
+        return value / factor, value * factor
 
-    return Tolerance(f"within {100 * share:g} % of its logarithm", why, ends)
+    return Tolerance(f"within {100 * share:g} % as a ratio", why, ends)
 
 
 def within_odds(factor: float = 1 + ALIKE, why: str = _ONE_RUN) -> Tolerance:

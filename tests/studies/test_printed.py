@@ -37,7 +37,8 @@ def all_printed() -> list[tuple[str, Printed]]:
         (within(), 57.0, 39.9, 74.1),
         (within(), -40.0, -52.0, -28.0),
         (within(0.02), 0.5, 0.49, 0.51),
-        (within_effect(), 0.24, 0.24**1.3, 0.24**0.7),
+        (within_effect(), 0.24, 0.24 / 1.3, 0.24 * 1.3),
+        (within_effect(), 0.9, 0.9**1.3, 0.9**0.7),
         (within_effect(), 1.21, 1.21**0.7, 1.21**1.3),
         (within_odds(), 88.7, 85.79, 91.07),  # 30 % of the share itself would hold 62 to 115 %
         (within_odds(), 50.0, 100 / 2.3, 130 / 2.3),
