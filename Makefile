@@ -9,7 +9,7 @@ TOGETHER := -n auto --dist worksteal
 ONE_CORE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 UNCOMPILED := tests/kernels tests/policies tests/simulator tests/assignment tests/prefill
 
-.PHONY: help demo test quick test-long test-bounds coverage frozen lint bench docs clean
+.PHONY: help demo test quick test-long test-bounds coverage frozen lint bench notebooks docs clean
 
 help:
 	@echo "make demo       main job on embedded data: G = 8, report in demo-report/report.html"
@@ -20,6 +20,7 @@ help:
 	@echo "make coverage   lines and branches that the tests reach, with and without compilation, in coverage-report/"
 	@echo "make frozen     write the frozen behaviour anew (CONTRIBUTING.md says when)"
 	@echo "make bench      speed against the targets: the simulator's, then the exact search's (an hour, goes on if stopped)"
+	@echo "make notebooks  execute the notebooks of examples/ and keep their outputs"
 	@echo "make docs       the manual in docs/_build/html"
 
 $(STAMP): pyproject.toml
@@ -45,7 +46,6 @@ test: lint
 	$(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "not slow and not alone"
 	$(BIN)/python -m pytest -m "alone and not slow"
 	NUMBA_DISABLE_JIT=1 $(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "not slow and not jit and not alone" $(UNCOMPILED)
-	$(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) --nbmake examples
 
 quick: lint
 	$(BIN)/python -m tests.quick
@@ -74,6 +74,9 @@ bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks.targets
 	$(BIN)/python -m tests.benchmarks.lookahead_speed --out lookahead-speed
 	$(BIN)/python -m tests.benchmarks.exact_targets
+
+notebooks: $(STAMP)
+	$(BIN)/python -m tests.notebooks
 
 docs: $(STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
