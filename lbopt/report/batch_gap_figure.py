@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lbopt.report.figures import COLOURS, DASHES, new_figure
@@ -9,11 +10,17 @@ from lbopt.studies.batches import BatchesOutcome
 
 
 def batch_gap_figure(outcome: BatchesOutcome) -> Figure:
-    """Return a curve for each rule (colour) and behaviour (dash) over the batches whose optimum is known.
+    """Return the figure of `draw_batch_gaps`."""
+    figure, axes = new_figure(8.6, 4.2)
+    draw_batch_gaps(outcome, axes)
+    return figure
+
+
+def draw_batch_gaps(outcome: BatchesOutcome, axes: Axes) -> None:
+    """Draw a curve for each rule (colour) and behaviour (dash) over the batches whose optimum is known.
 
     The first rules have the widest lines, so that curves which coincide show.
     """
-    figure, axes = new_figure(8.6, 4.2)
     for place, behaviour in enumerate(outcome.config.behaviours):
         known = [one for one in outcome.judged if one.state.behaviour == behaviour and one.straggler_standing != "open"]
         for index, rule in enumerate(outcome.config.rules):
@@ -37,4 +44,3 @@ def batch_gap_figure(outcome: BatchesOutcome) -> Figure:
     axes.set_ylabel("batches with this gap or more (%)")
     if axes.lines:
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
-    return figure

@@ -22,8 +22,14 @@ _WIDEST = 2.2
 
 
 def cost_figure(outcome: CostOutcome) -> Figure:
-    """Return throughput over today's against imbalance over today's."""
+    """Return the figure of `draw_cost`."""
     figure, axes = new_figure(8.6, 5.0)
+    draw_cost(outcome, axes)
+    return figure
+
+
+def draw_cost(outcome: CostOutcome, axes: Axes) -> None:
+    """Draw throughput over today's against imbalance over today's."""
     _published(axes)
     for index, device in enumerate(outcome.devices):
         _device(axes, device, index)
@@ -33,7 +39,6 @@ def cost_figure(outcome: CostOutcome) -> Figure:
     axes.set_xlabel("imbalance over that of today's router (published: over JSQ's, at loads of their own)")
     axes.set_ylabel("tokens / s over today's (published: over JSQ's)")
     axes.legend(frameon=False, fontsize=8, loc="upper right")
-    return figure
 
 
 def _published(axes: Axes) -> None:

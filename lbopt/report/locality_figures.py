@@ -87,25 +87,29 @@ def band_figure(outcome: LocalityOutcome) -> Figure:
 
 def router_figure(outcome: LocalityOutcome) -> Figure:
     """Return a column a workload: change of P50 above and of P99 below, against the rate, a line a router."""
-    workloads, rates = workloads_of(outcome), outcome.config.rates
+    workloads = workloads_of(outcome)
     figure, panels = panels_of(2, len(workloads), 7.2)
-    rules = [rule for rule in ROUTERS if rule != BASE]
     for column, workload in enumerate(workloads):
         for row, of in enumerate(_LATENCIES):
-            axes = panels[row][column]
-            for index, rule in enumerate(rules):
-                runs = [PlannedRun("decoders", WORKERS, rate, rule) for rate in rates]
-                values = [outcome.change(workload, run, of) for run in runs]
-                aside = 0.008 * (rates[-1] - rates[0] or 1.0) * (index - 2)
-                error_line(axes, values, x=rates, aside=aside, color=COLOURS[index], marker="osD^v"[index], label=rule)
-            axes.axhline(0.0, color=GREY, linewidth=0.8)
-            axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
-            axes.set_title(f"{workload}, {of.upper()}", fontsize=10, loc="left")
+            draw_routers(outcome, panels[row][column], workload, of)
         panels[1][column].set_xlabel("requests/s")
     for panel in panels:
         panel[0].set_ylabel(_CHANGE)
-    _legend(figure, panels[0][0], len(rules))
+    _legend(figure, panels[0][0], len(ROUTERS) - 1)
     return figure
+
+
+def draw_routers(outcome: LocalityOutcome, axes: Axes, workload: str, of: str) -> None:
+    """Draw the change of one latency against the rate on one workload, a line for each router."""
+    rates = outcome.config.rates
+    for index, rule in enumerate(rule for rule in ROUTERS if rule != BASE):
+        runs = [PlannedRun("decoders", WORKERS, rate, rule) for rate in rates]
+        values = [outcome.change(workload, run, of) for run in runs]
+        aside = 0.008 * (rates[-1] - rates[0] or 1.0) * (index - 2)
+        error_line(axes, values, x=rates, aside=aside, color=COLOURS[index], marker="osD^v"[index], label=rule)
+    axes.axhline(0.0, color=GREY, linewidth=0.8)
+    axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
+    axes.set_title(f"{workload}, {of.upper()}", fontsize=10, loc="left")
 
 
 def pool_figure(outcome: LocalityOutcome) -> Figure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lbopt.report.figures import line_style, new_figure
@@ -9,8 +10,14 @@ from lbopt.studies.placement import PlacementOutcome
 
 
 def gap_figure(outcome: PlacementOutcome) -> Figure:
-    """Return greedy's gaps in percent, sorted, against the share of layers that are no better; all kinds together."""
+    """Return the figure of `draw_placement_gaps`."""
     figure, axes = new_figure(7.2, 4.2)
+    draw_placement_gaps(outcome, axes)
+    return figure
+
+
+def draw_placement_gaps(outcome: PlacementOutcome, axes: Axes) -> None:
+    """Draw greedy's gaps in percent, sorted, against the share of layers that are no better; all kinds together."""
     for index, R in enumerate(outcome.config.ranks):
         gaps = sorted((100 * one.gap for one in outcome.layers if one.R == R), reverse=True)
         shares = [100 * (place + 1) / len(gaps) for place in range(len(gaps))]
@@ -20,4 +27,3 @@ def gap_figure(outcome: PlacementOutcome) -> Figure:
     axes.set_xlabel("largest load of greedy above the exact one (%)")
     axes.set_ylabel("layers with this gap or more (%)")
     axes.legend(frameon=False)
-    return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lbopt.report.figures import COLOURS, line_style, new_figure
@@ -15,11 +16,17 @@ _ASIDE = 0.02
 
 
 def dilution_figure(outcome: ReproductionOutcome) -> Figure | None:
-    """Return the gains against the overhead b; None where the item was not run."""
-    groups = {rule: gains for rule in COLUMNS if (gains := _gains(outcome, rule))}
-    if not groups:
+    """Return the figure of `draw_dilution`; None where the item was not run."""
+    if not any(_gains(outcome, rule) for rule in COLUMNS):
         return None
     figure, axes = new_figure()
+    draw_dilution(outcome, axes)
+    return figure
+
+
+def draw_dilution(outcome: ReproductionOutcome, axes: Axes) -> None:
+    """Draw the gains against the overhead b: as published, by the law, and ours."""
+    groups = {rule: gains for rule in COLUMNS if (gains := _gains(outcome, rule))}
     overheads, x = np.linspace(0, 1, 50), published_barrier()
     for index, (rule, rows) in enumerate(groups.items()):
         b = np.array(list(rows))
@@ -37,7 +44,6 @@ def dilution_figure(outcome: ReproductionOutcome) -> Figure | None:
     axes.set_ylabel("throughput over JSQ by count (%)")
     axes.axhline(0.0, color="#57606a", linewidth=0.8)
     axes.legend(frameon=False, fontsize=8)
-    return figure
 
 
 def _gains(outcome: ReproductionOutcome, rule: str) -> dict[float, Row]:

@@ -26,29 +26,34 @@ def imbalance_figure(outcome: ScalingOutcome) -> Figure:
     for place, G in enumerate(workers):
         axes = first if place == 0 else figure.add_subplot(grid[place // columns, place % columns], sharey=first)
         axes.set_subplotspec(grid[place // columns, place % columns])
-        _dress(axes)
-        for index, policy in enumerate(outcome.config.policies):
-            cells = [cell for cell in outcome.of(policy) if cell.fleet.G == G and cell.mean.mean > 0]
-            axes.errorbar(
-                [cell.fleet.B for cell in cells],
-                [cell.mean.mean / G for cell in cells],
-                yerr=[1.96 * cell.mean.error / G for cell in cells],
-                marker=_MARKS[index % len(_MARKS)],
-                markersize=4,
-                linewidth=1.2,
-                label=_short(policy, outcome.config.policies),
-                **line_style(index),
-            )
-        known = {cell.fleet.B: cell.fleet.fcfs / G for cell in outcome.cells if cell.fleet.G == G}
-        axes.plot(list(known), list(known.values()), color="#57606a", linewidth=5, alpha=0.25, label="FCFS, exact law")
-        axes.set_title(f"G = {G}", fontsize=10, loc="left")
-        axes.xaxis.set_major_locator(FixedLocator(list(outcome.config.slots)))
-        axes.set_xlabel("slots per worker, B")
+        draw_imbalance(outcome, axes, G)
         if place % columns == 0:
             axes.set_ylabel("imbalance per worker (tokens)")
     handles, labels = first.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False, fontsize=9)
     return figure
+
+
+def draw_imbalance(outcome: ScalingOutcome, axes: Axes, G: int) -> None:
+    """Draw the imbalance per worker of fleets of G workers against slots: a line for each rule, FCFS's exact law."""
+    _dress(axes)
+    for index, policy in enumerate(outcome.config.policies):
+        cells = [cell for cell in outcome.of(policy) if cell.fleet.G == G and cell.mean.mean > 0]
+        axes.errorbar(
+            [cell.fleet.B for cell in cells],
+            [cell.mean.mean / G for cell in cells],
+            yerr=[1.96 * cell.mean.error / G for cell in cells],
+            marker=_MARKS[index % len(_MARKS)],
+            markersize=4,
+            linewidth=1.2,
+            label=_short(policy, outcome.config.policies),
+            **line_style(index),
+        )
+    known = {cell.fleet.B: cell.fleet.fcfs / G for cell in outcome.cells if cell.fleet.G == G}
+    axes.plot(list(known), list(known.values()), color="#57606a", linewidth=5, alpha=0.25, label="FCFS, exact law")
+    axes.set_title(f"G = {G}", fontsize=10, loc="left")
+    axes.xaxis.set_major_locator(FixedLocator(list(outcome.config.slots)))
+    axes.set_xlabel("slots per worker, B")
 
 
 def onset_figure(outcome: ScalingOutcome, policy: str) -> Figure:

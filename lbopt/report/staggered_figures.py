@@ -76,21 +76,26 @@ def load_figure(outcome: StaggeredOutcome) -> Figure:
     places = [str(place) for place in values_of(outcome, "load", "place")]
     figure, panels = panels_of(1, len(places), 4.8)
     for axes, place in zip(panels[0], places, strict=True):
-        for index, contender in enumerate((*SHOWN_BASELINES, *_DRAWN)):
-            points = _points(outcome, place, contender)
-            style = _style(index, "--" if contender in IMMEDIATE else "-")
-            error_line(axes, [ttft for _, ttft in points], x=[rate for rate, _ in points], label=contender, **style)
-        limit = PLACES[place].limit
-        axes.axhline(limit, color=GREY, linewidth=0.8, linestyle=":", label="limit")
-        axes.set(yscale="log", ylim=(limit / _BEYOND, limit * _BEYOND))
-        axes.yaxis.set_major_locator(FixedLocator([share * limit for share in (0.25, 0.5, 1.0, 2.0, 4.0)]))
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_locator(NullLocator())
-        axes.set_title(place, fontsize=10, loc="left")
-        axes.set_xlabel("requests/s of an instance")
+        draw_load(outcome, axes, place)
     panels[0][0].set_ylabel(f"{_TTFT} (s)")
     _legend(figure, panels[0][0], 4 if len(places) > 1 else 3)
     return figure
+
+
+def draw_load(outcome: StaggeredOutcome, axes: Axes, place: str) -> None:
+    """Draw time to first token against the rate at one place: two baselines and the rules that hold prompts back."""
+    for index, contender in enumerate((*SHOWN_BASELINES, *_DRAWN)):
+        points = _points(outcome, place, contender)
+        style = _style(index, "--" if contender in IMMEDIATE else "-")
+        error_line(axes, [ttft for _, ttft in points], x=[rate for rate, _ in points], label=contender, **style)
+    limit = PLACES[place].limit
+    axes.axhline(limit, color=GREY, linewidth=0.8, linestyle=":", label="limit")
+    axes.set(yscale="log", ylim=(limit / _BEYOND, limit * _BEYOND))
+    axes.yaxis.set_major_locator(FixedLocator([share * limit for share in (0.25, 0.5, 1.0, 2.0, 4.0)]))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_title(place, fontsize=10, loc="left")
+    axes.set_xlabel("requests/s of an instance")
 
 
 def fleet_figure(outcome: StaggeredOutcome) -> Figure:
