@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lbopt.display import Displayed
 from lbopt.prefill import PassTime
 from lbopt.prefill.exact import Fill, Placement
 from lbopt.prefill.exact.gap import AllocationGap
@@ -82,8 +83,8 @@ class BatchGap:
     overshoot_mean_tokens: float
 
 
-@dataclass(slots=True, eq=False)
-class BatchesOutcome:
+@dataclass(slots=True, eq=False, repr=False)
+class BatchesOutcome(Displayed):
     """Everything a gap study of prefill batches found."""
 
     config: BatchesConfig
@@ -92,6 +93,9 @@ class BatchesOutcome:
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"<BatchesOutcome {self.trace.get('name')}: {len(self.config.rules)} rules, {len(self.judged)} batches>"
 
     def rows(self) -> list[BatchGap]:
         """Return a row per rule over all batches, then per behaviour where there are several."""

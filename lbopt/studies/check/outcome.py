@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lbopt.display import Displayed
 from lbopt.studies.check.config import CheckConfig, Chosen
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
@@ -64,8 +65,8 @@ class ClaimOutcome:
         return min(grave, key=lambda one: (one.p_value(), -one.strain()), default=None)
 
 
-@dataclass(slots=True)
-class CheckOutcome:
+@dataclass(slots=True, repr=False)
+class CheckOutcome(Displayed):
     """The claims of a check."""
 
     config: CheckConfig
@@ -73,3 +74,6 @@ class CheckOutcome:
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"<CheckOutcome {len(self.claims)} claims, level {self.config.level}>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lbopt.display import Displayed
 from lbopt.hardware.cards import DeviceCard
 from lbopt.studies.cost.config import CostConfig
 from lbopt.studies.cost.figures import Figure
@@ -53,8 +54,8 @@ class WhatIf:
     devices: list[DeviceCost]
 
 
-@dataclass(slots=True)
-class CostOutcome:
+@dataclass(slots=True, repr=False)
+class CostOutcome(Displayed):
     """Everything a cost study found."""
 
     config: CostConfig
@@ -62,3 +63,6 @@ class CostOutcome:
     what_if: list[WhatIf] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
+
+    def __repr__(self) -> str:
+        return f"<CostOutcome {len(self.devices)} laws on {', '.join(self.config.devices)}, {len(self.what_if)} other fleets>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lbopt.display import Displayed
 from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.locality.config import LocalityConfig
 from lbopt.studies.locality.plan import PlannedRun
@@ -12,8 +13,8 @@ from lbopt.studies.locality.questions import questions
 from lbopt.studies.verdict import Judged
 
 
-@dataclass(slots=True)
-class LocalityOutcome:
+@dataclass(slots=True, repr=False)
+class LocalityOutcome(Displayed):
     """All worlds that have ended.
 
     Parameters
@@ -27,6 +28,9 @@ class LocalityOutcome:
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"<LocalityOutcome worlds: {', '.join(f'{len(one)} of {name}' for name, one in self.answers.items())}>"
 
     def judged(self) -> list[Judged[Question]]:
         """Return every printed statement that the chosen items and workloads can be held against."""

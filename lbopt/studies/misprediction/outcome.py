@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lbopt.display import Displayed
 from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.gap import LongRun, PolicyGap, SolvedState
 from lbopt.studies.gap.decisions import summarise
@@ -51,8 +52,8 @@ class ForecastCost:
     metrics: dict[str, LongRunCost]
 
 
-@dataclass(slots=True, eq=False)
-class MispredictionOutcome:
+@dataclass(slots=True, eq=False, repr=False)
+class MispredictionOutcome(Displayed):
     """Everything a misprediction study found.
 
     Parameters
@@ -80,6 +81,9 @@ class MispredictionOutcome:
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"<MispredictionOutcome {self.trace.get('name')}: {len(self.solved)} states, {len(self.long_runs)} long runs>"
 
     def costs(self) -> list[ForecastCost]:
         """Return one line per case that decided a state or ran."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from lbopt.display import Displayed
 from lbopt.studies.placement.config import PlacementConfig
 
 
@@ -69,8 +70,8 @@ class PlacedLayer:
         return self.busiest_exact is not None
 
 
-@dataclass(slots=True)
-class PlacementOutcome:
+@dataclass(slots=True, repr=False)
+class PlacementOutcome(Displayed):
     """All layers of a study."""
 
     config: PlacementConfig
@@ -78,6 +79,9 @@ class PlacementOutcome:
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"<PlacementOutcome {len(self.layers)} layers on {', '.join(map(str, self.config.ranks))} ranks>"
 
     def add(self, kind: str, world: int, R: int, answer: dict[str, Any]) -> None:
         """Add what a task returned."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.display import Displayed
 from lbopt.studies.prediction.config import PredictionConfig
 
 
@@ -83,8 +84,8 @@ class PredictorScore:
     microseconds_per_call: float
 
 
-@dataclass(slots=True)
-class PredictionOutcome:
+@dataclass(slots=True, repr=False)
+class PredictionOutcome(Displayed):
     """All scores, and what they are of.
 
     Parameters
@@ -106,3 +107,6 @@ class PredictionOutcome:
     scores: list[PredictorScore] = field(default_factory=list)
     interrupted: bool = False
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"<PredictionOutcome {self.trace.get('name')}: {len(self.scores)} predictors>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from lbopt.display import Displayed
 from lbopt.prefill import PrefillMetrics, PrefillRequests, PrefillRun
 from lbopt.studies.prefill.config import PrefillConfig, Rule
 
@@ -18,8 +19,8 @@ class RuleRun:
     metrics: PrefillMetrics
 
 
-@dataclass(slots=True)
-class PrefillOutcome:
+@dataclass(slots=True, repr=False)
+class PrefillOutcome(Displayed):
     """All rules that have ended, in the order in which they were asked for.
 
     `saturation` is in requests a second, infinite without a chunk.
@@ -31,6 +32,9 @@ class PrefillOutcome:
     runs: list[RuleRun] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
+
+    def __repr__(self) -> str:
+        return f"<PrefillOutcome {self.traffic.name}: {len(self.traffic):,} prompts, {len(self.runs)} rules>"
 
     @property
     def rate(self) -> float:

@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lbopt.display import Displayed
 from lbopt.studies.race.config import RaceConfig
 from lbopt.studies.race.contradictions import Contradiction
 from lbopt.studies.race.instances import RaceInstance
@@ -46,8 +47,8 @@ class RatioSummary:
     median: Bracket | None
 
 
-@dataclass(slots=True, eq=False)
-class RaceOutcome:
+@dataclass(slots=True, eq=False, repr=False)
+class RaceOutcome(Displayed):
     """Everything that a race found; `records` has one entry for each instance and solver, instance by instance."""
 
     config: RaceConfig
@@ -56,6 +57,9 @@ class RaceOutcome:
     contradictions: list[Contradiction]
     interrupted: bool = False
     notes: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"<RaceOutcome {len(self.instances)} instances, {len(self.config.solvers)} solvers>"
 
     @property
     def groups(self) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lbopt.display import Displayed
 from lbopt.studies.reproduction.config import ReproductionConfig
 from lbopt.studies.reproduction.question import Row
 
 
-@dataclass(slots=True)
-class ReproductionOutcome:
+@dataclass(slots=True, repr=False)
+class ReproductionOutcome(Displayed):
     """All rows whose runs have ended."""
 
     config: ReproductionConfig
@@ -17,6 +18,9 @@ class ReproductionOutcome:
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"<ReproductionOutcome {len(self.rows)} published figures>"
 
     def of(self, item: str) -> list[Row]:
         """Return the rows of one item."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lbopt.display import Displayed
 from lbopt.studies.scaling.config import ScalingConfig
 from lbopt.studies.scaling.fit import Exponents, fit_exponents
 from lbopt.studies.scaling.fleet import FleetTheory
@@ -75,8 +76,8 @@ class ScalingCell:
         return self.tally.get("proved", 0) / total if total else None
 
 
-@dataclass(slots=True)
-class ScalingOutcome:
+@dataclass(slots=True, repr=False)
+class ScalingOutcome(Displayed):
     """All cells of a study."""
 
     config: ScalingConfig
@@ -84,6 +85,9 @@ class ScalingOutcome:
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"<ScalingOutcome {len(self.config.policies)} policies, {len(self.cells)} cells>"
 
     def of(self, policy: str) -> list[ScalingCell]:
         """Return the cells of a rule, in the order of the fleets."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lbopt.display import Displayed
 from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.staggered.config import StaggeredConfig
 from lbopt.studies.staggered.question import Figure, Question
@@ -12,8 +13,8 @@ from lbopt.studies.staggered.rows import Averaged, Rows, averaged
 from lbopt.studies.verdict import Judged
 
 
-@dataclass(slots=True)
-class StaggeredOutcome:
+@dataclass(slots=True, repr=False)
+class StaggeredOutcome(Displayed):
     """Everything that has ended.
 
     Parameters
@@ -27,6 +28,9 @@ class StaggeredOutcome:
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"<StaggeredOutcome {len(self.rows)} items: {', '.join(self.rows)}>"
 
     def averaged(self, item: str) -> list[Averaged]:
         """Return the rows of an item over seeds."""
