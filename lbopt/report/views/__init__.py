@@ -3,22 +3,49 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
 from lbopt.report.views.view import View
+from lbopt.spec import unknown
 
-#: Name of the class, and the module here whose `VIEW` (or `VIEWS[name]`) says what it shows.
+#: Name of the class, and the module here whose `VIEWS` has it.
 _HOME = {
     "Result": "result",
     "Run": "run",
     "Trace": "trace",
-    "GapOutcome": "gap",
+    **dict.fromkeys(
+        (
+            "BatchesOutcome",
+            "CheckOutcome",
+            "CostOutcome",
+            "GapOutcome",
+            "LocalityOutcome",
+            "MispredictionOutcome",
+            "PlacementOutcome",
+            "PredictionOutcome",
+            "PrefillOutcome",
+            "RaceOutcome",
+            "ReproductionOutcome",
+            "ScalingOutcome",
+            "StaggeredOutcome",
+        ),
+        "studies",
+    ),
 }
 
 
 def view_of(name: str) -> View[Any]:
-    """Return the view of the class called `name`."""
-    return cast("View[Any]", import_module(f"lbopt.report.views.{_HOME[name]}").VIEW)
+    """Return the view of the class called `name`.
+
+    Raises
+    ------
+    InputError
+        If no view of that class is declared.
+    """
+    if name not in _HOME:
+        raise unknown("result", name, _HOME)
+    views: dict[str, View[Any]] = import_module(f"lbopt.report.views.{_HOME[name]}").VIEWS
+    return views[name]
 
 
 __all__ = ["View", "view_of"]

@@ -54,4 +54,6 @@ def draw_loads(result: Result, axes: Axes) -> None:
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
 
 
-VIEW: View[Result] = View(tables={"placements": placements, "workers": workers}, draw=draw_loads)
+VIEWS: dict[str, View[Result]] = {
+    "Result": View(tables={"placements": placements, "workers": workers}, draw=draw_loads)
+}

@@ -40,12 +40,14 @@ def draw_imbalance(run: Run, axes: Axes) -> None:
     axes.set_title(f"{run.policy} on {run.trace.name}", fontsize=10)
 
 
-VIEW: View[Run] = View(
-    tables={
-        "metrics": metrics,
-        "requests": Run.request_table,
-        "steps": Run.step_table,
-        "decisions": Run.decision_table,
-    },
-    draw=draw_imbalance,
-)
+VIEWS: dict[str, View[Run]] = {
+    "Run": View(
+        tables={
+            "metrics": metrics,
+            "requests": Run.request_table,
+            "steps": Run.step_table,
+            "decisions": Run.decision_table,
+        },
+        draw=draw_imbalance,
+    )
+}

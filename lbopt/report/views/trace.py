@@ -32,4 +32,4 @@ def draw_lengths(trace: Trace, axes: Axes) -> None:
     axes.legend(frameon=False)
 
 
-VIEW: View[Trace] = View(tables={"requests": requests}, draw=draw_lengths)
+VIEWS: dict[str, View[Trace]] = {"Trace": View(tables={"requests": requests}, draw=draw_lengths)}

@@ -65,4 +65,5 @@ class CostOutcome(Displayed):
     interrupted: bool = False
 
     def __repr__(self) -> str:
-        return f"<CostOutcome {len(self.devices)} laws on {', '.join(self.config.devices)}, {len(self.what_if)} other fleets>"
+        devices = ", ".join(self.config.devices)
+        return f"<CostOutcome {len(self.devices)} laws on {devices}, {len(self.what_if)} other fleets>"

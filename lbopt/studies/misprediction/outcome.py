@@ -83,7 +83,8 @@ class MispredictionOutcome(Displayed):
     seconds: float = 0.0
 
     def __repr__(self) -> str:
-        return f"<MispredictionOutcome {self.trace.get('name')}: {len(self.solved)} states, {len(self.long_runs)} long runs>"
+        found = f"{len(self.solved)} states, {len(self.long_runs)} long runs"
+        return f"<MispredictionOutcome {self.trace.get('name')}: {found}>"
 
     def costs(self) -> list[ForecastCost]:
         """Return one line per case that decided a state or ran."""
