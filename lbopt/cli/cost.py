@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from lbopt.cli import options
 from lbopt.exceptions import InputError
 
+if TYPE_CHECKING:
+    from lbopt.report.cost_sources import CostSource
+    from lbopt.studies.cost import CostConfig, CostOutcome
+    from lbopt.studies.progress import Progress
+
 
 def cost(
+    context: typer.Context,
     source: Annotated[
         Path | None, typer.Argument(help="Output folder of `lbopt gap` or `lbopt simulate`; or give plain numbers.")
     ] = None,
@@ -62,56 +69,68 @@ def cost(
     Examples: `lbopt cost my-gap --device h800 --what-if workers=16,32` and
     `lbopt cost --mean-load 85000 --imbalance 200000 --workers 8 --running 35`
     """
-    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
-    from lbopt.report.cost_folder import FORMAT, write_cost_folder
+    from lbopt.cli.carry_out import carry_out
+
+    question = read_question(context.params)
+    carry_out("cost", question.config, out, run=question.price)
+
+
+class Question(NamedTuple):
+    """What is to be priced: load points, on what, and which other fleets."""
+
+    config: CostConfig
+    found: CostSource
+    change: tuple[str, list[int]] | None
+
+    def price(self, progress: Progress) -> CostOutcome:
+        """Return the cost; the outcome says where its loads are from."""
+        from lbopt.studies.cost import run_cost
+
+        outcome = run_cost(self.found.points, self.config, progress, self.change, self.found.rerun)
+        outcome.source = self.found.title
+        outcome.notes = [*self.found.notes, *outcome.notes]
+        return outcome
+
+
+def read_question(given: dict[str, Any]) -> Question:
+    """Read the options of the command, by their names."""
     from lbopt.report.cost_sources import of_numbers, read_cost_source
-    from lbopt.report.cost_tables import cost_tables, lead
-    from lbopt.report.folder import check_target
-    from lbopt.studies.cost import CostConfig, parse_change, run_cost
+    from lbopt.studies.cost import CostConfig, parse_change
     from lbopt.studies.cost.config import DEFAULT_DEVICES
 
+    names = ("model", "devices_per_worker", "experts", "tokens_per_request", "step_time", "charge", "carbon")
     config = CostConfig(
-        devices=tuple(device or DEFAULT_DEVICES),
-        model=model,
-        devices_per_worker=devices_per_worker,
-        experts=experts,
-        tokens_per_request=tokens_per_request,
-        step_time=step_time,
-        charge=charge,
-        carbon=carbon,
-        overhead=overhead,
-        rental=rental,
-        draws=draws,
-        seed=seed,
+        devices=tuple(given["device"] or DEFAULT_DEVICES),
+        **{name: given[name] for name in (*names, "overhead", "rental", "draws", "seed")},
     )
-    plain = {"--loads": loads, "--mean-load": mean_load, "--imbalance": imbalance, "--workers": workers}
-    named = [name for name, value in {**plain, "--running": running}.items() if value is not None]
+    source, router, what_if = given["source"], given["router"], given["what_if"]
+    plain = tuple(given[name] for name in ("loads", "mean_load", "imbalance", "workers", "running"))
+    options_of_loads = ("--loads", "--mean-load", "--imbalance", "--workers", "--running")
+    named = [name for name, value in zip(options_of_loads, plain, strict=True) if value is not None]
     if source is not None and named:
         raise InputError(f"the loads come from '{source}'; leave {', '.join(named)} out")
     if source is None and router is not None:
         raise InputError(f"router '{router}' is one of a gap report; give its folder")
-    if source is not None:
-        found = read_cost_source(source, router)
-    else:
-        found = of_numbers(loads, mean_load, imbalance, workers, running)
-    change = None if what_if is None else parse_change(what_if, found.rerun)
-    folder = Path(out) if out else None
-    if folder is not None:
-        check_target(folder, FORMAT)
-    with ProgressBar() as bar:
-        outcome = run_cost(found.points, config, bar, change, found.rerun)
-    outcome.notes = [*found.notes, *outcome.notes]
-    if folder is not None:  # before anything is printed: a closed pipe must not cost the study
-        write_cost_folder(outcome, found.title, folder, command_line())
-    say(found.title)
-    for table in cost_tables(outcome):
-        print_table(table)
-    for line in lead(outcome):
-        say(line)
-    for note in outcome.notes:
-        remark(f"note: {note}")
-    if folder is not None:
-        say(f"table and picture: {folder}")
-    if outcome.interrupted:
-        remark("interrupted: tables and folder cover what was done until then")
-        raise typer.Exit(130)
+    found = of_numbers(*plain) if source is None else read_cost_source(source, router)
+    return Question(config, found, None if what_if is None else parse_change(what_if, found.rerun))
+
+
+def run_command(command: str, progress: Progress) -> CostOutcome:
+    """Price again what a stored command line names; paths in it are as seen from the present folder."""
+    import click
+    from typer.main import get_command
+
+    verb, words = get_command(_app()), shlex.split(command)
+    if words[:2] != ["lbopt", "cost"]:
+        raise InputError(f"the loads are named by the command of a cost folder, and this is not one: {command}")
+    try:
+        given = verb.make_context("cost", words[2:]).params
+    except click.ClickException as error:
+        raise InputError(f"the command '{command}' is not one of this version: {error.format_message()}") from None
+    return read_question(given).price(progress)
+
+
+def _app() -> typer.Typer:
+    app = typer.Typer(add_completion=False)
+    app.command()(cost)
+    return app

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -97,12 +96,8 @@ def gap(
     if side == "prefill":
         judge_batches(context.params)
         return
-    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
-    from lbopt.report.folder import check_target
-    from lbopt.report.gap_folder import FORMAT, write_gap_folder
-    from lbopt.report.gap_page import lead
-    from lbopt.report.gap_tables import gap_tables, long_run_tables
-    from lbopt.studies.gap import GapConfig, run_gap
+    from lbopt.cli.carry_out import carry_out
+    from lbopt.studies.gap import GapConfig
     from lbopt.studies.gap.config import DEFAULT_BEHAVIOURS, DEFAULT_POLICIES, with_training
 
     config = GapConfig(
@@ -121,22 +116,4 @@ def gap(
         new=new,
         predictor=predictor,
     )
-    config = with_training(config)
-    out = "lbopt-gap" if out is None else out
-    folder = Path(out) if out else None
-    if folder is not None:
-        check_target(folder, FORMAT)
-    with ProgressBar() as bar:
-        outcome = run_gap(config, bar)
-    if folder is not None:  # before anything is printed: a closed pipe must not cost the study
-        write_gap_folder(outcome, folder, command_line())
-    for table in gap_tables(outcome) + long_run_tables(outcome):
-        print_table(table)
-    say(lead(outcome))
-    for note in outcome.notes:
-        remark(f"note: {note}")
-    if folder is not None:
-        say(f"report: {folder / 'report.html'}")
-    if outcome.interrupted:
-        remark("interrupted: tables and report cover what was done until then")
-        raise typer.Exit(130)
+    carry_out("gap", with_training(config), "lbopt-gap" if out is None else out)

@@ -38,9 +38,7 @@ def check_side(side: str, context: typer.Context) -> None:
 def judge_batches(given: dict[str, Any]) -> None:
     """Sample prefill batches, solve them and judge allocations by the options of the command, by their names."""
     from lbopt.cli.carry_out import carry_out
-    from lbopt.report.batch_gap_folder import FORMAT, write_batch_gap_folder
-    from lbopt.report.batch_gap_tables import batch_gap_tables
-    from lbopt.studies.batches import BatchesConfig, run_batches
+    from lbopt.studies.batches import BatchesConfig
     from lbopt.studies.batches.config import DEFAULT_BEHAVIOURS, DEFAULT_LOAD, DEFAULT_RULES, DEFAULT_TIME_LIMIT
     from lbopt.studies.requests import RequestSource
 
@@ -58,12 +56,4 @@ def judge_batches(given: dict[str, Any]) -> None:
         seed=given["seed"],
         time_limit=DEFAULT_TIME_LIMIT if time_limit is None else time_limit,
     )
-    carry_out(
-        lambda bar: run_batches(config, bar),
-        out="lbopt-batch-gap" if out is None else out,
-        format=FORMAT,
-        write=write_batch_gap_folder,
-        tables=batch_gap_tables,
-        anything=lambda outcome: outcome.judged,
-        written="tables, batches and picture",
-    )
+    carry_out("batches", config, "lbopt-batch-gap" if out is None else out)

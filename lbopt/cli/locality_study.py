@@ -45,9 +45,7 @@ def locality(
     Example: `lbopt study locality band clusters --seeds 2 --rates 60 --seconds 60 --out my-locality`
     """
     from lbopt.cli.carry_out import carry_out
-    from lbopt.report.locality_folder import FORMAT, write_locality_folder
-    from lbopt.report.locality_tables import locality_tables
-    from lbopt.studies.locality import WORKLOADS, LocalityConfig, run_locality
+    from lbopt.studies.locality import WORKLOADS, LocalityConfig
 
     config = LocalityConfig(
         items=tuple(items or ()),
@@ -60,11 +58,4 @@ def locality(
         seeds=seeds,
         seed=seed,
     )
-    carry_out(
-        lambda bar: run_locality(config, bar, store=store, engine=engine, collect_only=collect_only),
-        out=out,
-        format=FORMAT,
-        write=write_locality_folder,
-        tables=locality_tables,
-        anything=lambda outcome: outcome.answers,
-    )
+    carry_out("locality", config, out, store=store, engine=engine, collect_only=collect_only)

@@ -49,9 +49,7 @@ def placement(
     Example: `lbopt study placement -R 8 -R 16 --worlds 2 --out my-placements`
     """
     from lbopt.cli.carry_out import carry_out
-    from lbopt.report.placement_folder import FORMAT, write_placement_folder
-    from lbopt.report.placement_tables import placement_tables
-    from lbopt.studies.placement import PlacementConfig, run_placement
+    from lbopt.studies.placement import PlacementConfig
     from lbopt.studies.placement.config import DEFAULT_RANKS, KINDS
 
     config = PlacementConfig(
@@ -69,12 +67,4 @@ def placement(
         time_limit=time_limit,
         seed=seed,
     )
-    carry_out(
-        lambda bar: run_placement(config, bar, store=store, engine=engine, collect_only=collect_only),
-        out=out,
-        format=FORMAT,
-        write=write_placement_folder,
-        tables=placement_tables,
-        anything=lambda outcome: outcome.layers,
-        written="tables and picture",
-    )
+    carry_out("placement", config, out, store=store, engine=engine, collect_only=collect_only)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -38,11 +37,8 @@ def predict(
 
     Example: `lbopt predict azure-like --horizon 20 --predictor survival --predictor learned --out my-prediction`
     """
-    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
-    from lbopt.report.folder import check_target
-    from lbopt.report.prediction_folder import FORMAT, write_prediction_folder
-    from lbopt.report.prediction_tables import prediction_tables
-    from lbopt.studies.prediction import PredictionConfig, run_prediction
+    from lbopt.cli.carry_out import carry_out
+    from lbopt.studies.prediction import PredictionConfig
     from lbopt.studies.prediction.config import DEFAULT_PREDICTORS
     from lbopt.studies.requests import RequestSource
 
@@ -63,17 +59,4 @@ def predict(
         stride=stride,
         seed=seed,
     )
-    folder = Path(out) if out else None
-    if folder is not None:
-        check_target(folder, FORMAT)
-    with ProgressBar() as bar:
-        outcome = run_prediction(config, bar)
-    if folder is not None and outcome.scores:  # before anything is printed: a closed pipe must not cost the study
-        write_prediction_folder(outcome, folder, command_line())
-    for table in prediction_tables(outcome):
-        print_table(table)
-    if folder is not None and outcome.scores:
-        say(f"tables and picture: {folder}")
-    if outcome.interrupted:
-        remark(f"interrupted: {len(outcome.scores)} of {len(config.predictors)} predictors were judged until then")
-        raise typer.Exit(130)
+    carry_out("prediction", config, out)

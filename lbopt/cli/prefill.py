@@ -65,9 +65,7 @@ def prefill(
     from lbopt.cli.carry_out import carry_out
     from lbopt.exceptions import InputError
     from lbopt.prefill import PassTime, PrefillSetting
-    from lbopt.report.prefill_folder import FORMAT, write_prefill_folder
-    from lbopt.report.prefill_tables import prefill_tables
-    from lbopt.studies.prefill import PrefillConfig, run_prefill
+    from lbopt.studies.prefill import PrefillConfig
     from lbopt.studies.prefill.config import DEFAULT_CHUNK, DEFAULT_RULES
     from lbopt.studies.requests import RequestSource
 
@@ -102,12 +100,4 @@ def prefill(
         setting=setting,
         seed=seed,
     )
-    carry_out(
-        lambda bar: run_prefill(config, bar),
-        out=out,
-        format=FORMAT,
-        write=write_prefill_folder,
-        tables=prefill_tables,
-        anything=lambda outcome: outcome.runs,
-        written="tables",
-    )
+    carry_out("prefill", config, out)

@@ -42,9 +42,7 @@ def reproduction(
     Example: `lbopt study reproduction dilution scaling -n 2000 --seeds 2 --out my-reproduction`
     """
     from lbopt.cli.carry_out import carry_out
-    from lbopt.report.reproduction_folder import FORMAT, write_reproduction_folder
-    from lbopt.report.reproduction_tables import reproduction_tables
-    from lbopt.studies.reproduction import ReproductionConfig, run_reproduction
+    from lbopt.studies.reproduction import ReproductionConfig
 
     config = ReproductionConfig(
         items=tuple(items or ()),
@@ -55,12 +53,4 @@ def reproduction(
         seeds=seeds,
         seed=seed,
     )
-    carry_out(
-        lambda bar: run_reproduction(config, bar, store=store, engine=engine, collect_only=collect_only),
-        out=out,
-        format=FORMAT,
-        write=write_reproduction_folder,
-        tables=reproduction_tables,
-        anything=lambda outcome: outcome.rows,
-        written="table",
-    )
+    carry_out("reproduction", config, out, store=store, engine=engine, collect_only=collect_only)

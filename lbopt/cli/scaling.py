@@ -45,9 +45,7 @@ def scaling(
     Example: `lbopt study scaling -G 2 -G 8 -B 16 -B 64 --policy fcfs --policy bf-io-replete --out my-scaling`
     """
     from lbopt.cli.carry_out import carry_out
-    from lbopt.report.scaling_folder import FORMAT, write_scaling_folder
-    from lbopt.report.scaling_tables import scaling_tables
-    from lbopt.studies.scaling import ScalingConfig, run_scaling
+    from lbopt.studies.scaling import ScalingConfig
     from lbopt.studies.scaling.config import DEFAULT_POLICIES, DEFAULT_SLOTS, DEFAULT_WORKERS
 
     config = ScalingConfig(
@@ -62,11 +60,4 @@ def scaling(
         time_limit=time_limit,
         seed=seed,
     )
-    carry_out(
-        lambda bar: run_scaling(config, bar, store=store, engine=engine, collect_only=collect_only),
-        out=out,
-        format=FORMAT,
-        write=write_scaling_folder,
-        tables=scaling_tables,
-        anything=lambda outcome: outcome.cells,
-    )
+    carry_out("scaling", config, out, store=store, engine=engine, collect_only=collect_only)

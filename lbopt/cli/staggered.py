@@ -40,9 +40,7 @@ def staggered(
     Example: `lbopt study staggered load limit --place short-3k --seeds 3 --requests 2000 --out my-staggered`
     """
     from lbopt.cli.carry_out import carry_out
-    from lbopt.report.staggered_folder import FORMAT, write_staggered_folder
-    from lbopt.report.staggered_tables import staggered_tables
-    from lbopt.studies.staggered import PLACES, StaggeredConfig, run_staggered
+    from lbopt.studies.staggered import PLACES, StaggeredConfig
 
     config = StaggeredConfig(
         items=tuple(items or ()),
@@ -53,11 +51,4 @@ def staggered(
         seeds=seeds,
         seed=seed,
     )
-    carry_out(
-        lambda bar: run_staggered(config, bar, store=store, engine=engine, collect_only=collect_only),
-        out=out,
-        format=FORMAT,
-        write=write_staggered_folder,
-        tables=staggered_tables,
-        anything=lambda outcome: outcome.rows,
-    )
+    carry_out("staggered", config, out, store=store, engine=engine, collect_only=collect_only)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -93,11 +92,8 @@ def misprediction(
 
     Example: `lbopt study misprediction burstgpt-like --requests 4000 --states 20 --out my-study`
     """
-    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
-    from lbopt.report.folder import check_target
-    from lbopt.report.misprediction_folder import FORMAT, write_misprediction_folder
-    from lbopt.report.misprediction_tables import lead, misprediction_tables
-    from lbopt.studies.misprediction import MispredictionConfig, run_misprediction
+    from lbopt.cli.carry_out import carry_out
+    from lbopt.studies.misprediction import MispredictionConfig
     from lbopt.studies.misprediction.config import DEFAULT_BIAS, DEFAULT_NOISE, DEFAULT_POLICIES, DEFAULT_SHUFFLED
 
     config = MispredictionConfig(
@@ -115,22 +111,4 @@ def misprediction(
         seeds=seeds,
         time_limit=time_limit,
     )
-    folder = Path(out) if out else None
-    if folder is not None:
-        check_target(folder, FORMAT)
-    with ProgressBar() as bar:
-        outcome = run_misprediction(config, bar)
-    found = bool(outcome.solved or outcome.long_runs)
-    if folder is not None and found:  # before anything is printed: a closed pipe must not cost the study
-        write_misprediction_folder(outcome, folder, command_line())
-    for table in misprediction_tables(outcome):
-        print_table(table)
-    for line in lead(outcome):
-        say(line)
-    for note in outcome.notes:
-        remark(f"note: {note}")
-    if folder is not None and found:
-        say(f"tables and picture: {folder}")
-    if outcome.interrupted:
-        remark("interrupted: tables and folder cover what was done until then")
-        raise typer.Exit(130)
+    carry_out("misprediction", config, out)

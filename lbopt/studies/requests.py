@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -160,6 +161,11 @@ class RequestSource:
     def describe(self) -> dict[str, Any]:
         """Return the source as plain data, for `run.json`."""
         return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> RequestSource:
+        """Rebuild a source from plain data; wrong names raise TypeError."""
+        return cls(**data)
 
 
 def _version(trace: str) -> tuple[str, int, int]:

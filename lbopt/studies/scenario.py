@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -79,6 +80,6 @@ class Scenario:
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"requests": self.requests.describe()}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Scenario:
+    def from_dict(cls, data: Mapping[str, Any]) -> Scenario:
         """Rebuild a scenario; wrong names raise TypeError, missing ones KeyError."""
-        return cls(**(data | {"requests": RequestSource(**data["requests"])}))
+        return cls(**({**data, "requests": RequestSource.of(data["requests"])}))

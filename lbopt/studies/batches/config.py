@@ -12,6 +12,7 @@ from lbopt.prefill import PrefillSetting, make_allocation
 from lbopt.prefill.exact.gap import RULES
 from lbopt.solvers import check_solver
 from lbopt.solvers.backend import require
+from lbopt.studies.plain import from_plain
 from lbopt.studies.requests import RequestSource
 
 DEFAULT_BEHAVIOURS = ("pbaa", "round-robin")
@@ -91,13 +92,8 @@ class BatchesConfig:
     @classmethod
     def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> BatchesConfig:
         """Rebuild a configuration."""
-        try:
-            given = dict(data)
-            given["requests"] = RequestSource(**given["requests"])
-            given["behaviours"], given["rules"] = tuple(given["behaviours"]), tuple(given["rules"])
-            return cls(**given)
-        except (TypeError, KeyError, ValueError) as error:
-            raise InputError(f"{source} is not a configuration of prefill batches of this version: {error}") from None
+        parts = {"requests": RequestSource.of}
+        return from_plain(cls, data, what="prefill batches", source=source, parts=parts)
 
 
 def _named_once(what: str, specs: Iterable[str]) -> tuple[str, ...]:

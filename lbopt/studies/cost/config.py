@@ -10,6 +10,7 @@ from lbopt.exceptions import InputError
 from lbopt.hardware import make_step_time
 from lbopt.hardware.cards import device_card, model_card
 from lbopt.hardware.price import CHARGES
+from lbopt.studies.plain import from_plain
 
 DEFAULT_DEVICES = ("ascend-910c", "h800")
 #: How experts of a mixture are held: each worker its share of them, or each worker all.
@@ -103,3 +104,8 @@ class CostConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON holds."""
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"devices": list(self.devices)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> CostConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="a cost study", source=source)

@@ -13,6 +13,7 @@ from lbopt.predictors.foresight import LONGEST_HORIZON
 from lbopt.simulator import NEW
 from lbopt.solvers import check_solver
 from lbopt.studies import training
+from lbopt.studies.plain import from_plain
 from lbopt.studies.scenario import Scenario
 
 DEFAULT_POLICIES = (
@@ -114,14 +115,7 @@ class GapConfig:
     @classmethod
     def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> GapConfig:
         """Rebuild a configuration."""
-        try:
-            given: dict[str, Any] = dict(data)
-            given["scenario"] = Scenario.from_dict(given["scenario"])
-            given["policies"] = tuple(given["policies"])
-            given["behaviours"] = tuple(given["behaviours"])
-            return cls(**given)
-        except (TypeError, KeyError, ValueError) as error:
-            raise InputError(f"{source} is not a gap configuration of this version: {error}") from None
+        return from_plain(cls, data, what="a gap study", source=source, parts={"scenario": Scenario.from_dict})
 
 
 def with_training(config: GapConfig) -> GapConfig:

@@ -14,6 +14,9 @@ from lbopt.solvers import Result
 from lbopt.studies.gap.config import GapConfig
 from lbopt.studies.intervals import MeanOverSeeds
 
+#: Columns and fields of a gap study that measure the machine and the moment.
+TIMINGS = ("microseconds_per_decision", "simulation_seconds", "seconds")
+
 #: How sure an optimum is. "claimed": a solver says so, nobody else has checked. "open": bound below the best value.
 Standing = Literal["proved", "claimed", "open"]
 STANDINGS: tuple[Standing, ...] = ("proved", "claimed", "open")

@@ -11,6 +11,7 @@ from lbopt.instances.families.experts import expert_workload
 from lbopt.runner import Task
 from lbopt.spec import unknown
 from lbopt.studies.locality.plan import ITEMS, PlannedRun, plan_of
+from lbopt.studies.plain import from_plain
 
 WORKLOADS = ("task", "language")
 CELL = "lbopt.studies.locality.cell:measure"
@@ -111,3 +112,8 @@ class LocalityConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> LocalityConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="a locality study", source=source)

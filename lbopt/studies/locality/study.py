@@ -9,6 +9,7 @@ from lbopt.studies.locality.config import LocalityConfig
 from lbopt.studies.locality.outcome import LocalityOutcome
 from lbopt.studies.progress import Progress
 from lbopt.studies.running import run_stored
+from lbopt.studies.study import Study
 
 
 def run_locality(
@@ -39,3 +40,16 @@ def run_locality(
             outcome.answers.setdefault(workload, []).append(stored.answers[task.key])
     outcome.seconds = time.perf_counter() - begin
     return outcome
+
+
+STUDY = Study(
+    name="locality",
+    format="lbopt-locality",
+    config=LocalityConfig,
+    run=run_locality,
+    tables=("claims", "runs", "signatures"),
+    figures=("band", "routers", "pool", "clusters"),
+    tasks=True,
+    facts=lambda outcome: {"worlds": {workload: len(found) for workload, found in outcome.answers.items()}},
+    has_results=lambda outcome: bool(outcome.answers),
+)

@@ -12,6 +12,7 @@ from lbopt.policies import foresight_of
 from lbopt.policies.bf_io import BfIo
 from lbopt.policies.br_h import BrH
 from lbopt.studies.gap import GapConfig
+from lbopt.studies.plain import from_plain
 from lbopt.studies.scenario import Scenario
 from lbopt.studies.training import DEFAULT_SHARE
 
@@ -164,3 +165,8 @@ class MispredictionConfig:
         data = {f.name: getattr(self, f.name) for f in fields(self)}
         lists = {name: list(data[name]) for name in ("policies", "noise", "bias", "shuffled")}
         return data | lists | {"scenario": self.scenario.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> MispredictionConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="wrong forecasts", source=source, parts={"scenario": Scenario.from_dict})

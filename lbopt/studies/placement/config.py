@@ -13,6 +13,7 @@ from lbopt.exceptions import InputError
 from lbopt.runner import Task
 from lbopt.spec import unknown
 from lbopt.studies.placement.layers import RANDOM, WORKLOADS
+from lbopt.studies.plain import from_plain
 
 KINDS = (*WORKLOADS, *RANDOM)
 DEFAULT_RANKS = (4, 8, 16)
@@ -110,3 +111,8 @@ class PlacementConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON holds."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> PlacementConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="a placement study", source=source)

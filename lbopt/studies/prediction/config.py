@@ -8,6 +8,7 @@ from typing import Any
 from lbopt.exceptions import InputError
 from lbopt.predictors import check_predictor
 from lbopt.predictors.foresight import LONGEST_HORIZON
+from lbopt.studies.plain import from_plain
 from lbopt.studies.requests import RequestSource
 
 DEFAULT_PREDICTORS = ("survival", "memorised", "memorised:bins=20", "learned")
@@ -64,3 +65,8 @@ class PredictionConfig:
         """Return the configuration as plain data."""
         data = {f.name: getattr(self, f.name) for f in fields(self)}
         return data | {"requests": self.requests.describe(), "predictors": list(self.predictors)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> PredictionConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="a prediction study", source=source, parts={"requests": RequestSource.of})

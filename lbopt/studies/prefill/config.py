@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, make_prefill_policy
 from lbopt.spec import unknown
+from lbopt.studies.plain import from_plain
 from lbopt.studies.requests import RequestSource
 
 ARRIVALS = ("poisson", "trace")
@@ -131,5 +133,20 @@ class PrefillConfig:
         setting = {name: value for name, value in self.setting.describe().items() if name not in _OF_RULES}
         return data | {"requests": asdict(self.requests), "rules": list(self.rules), "setting": setting}
 
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> PrefillConfig:
+        """Rebuild a configuration."""
+        parts = {"requests": RequestSource.of, "setting": _setting_of}
+        return from_plain(cls, data, what="prefill rules", source=source, parts=parts)
+
 
 _OF_RULES = ("policy", "allocation")
+
+
+def _setting_of(data: Mapping[str, Any]) -> PrefillSetting:
+    """Rebuild the setting from plain data."""
+    given = dict(data) | {"pass_time": PassTime(**data["pass_time"])}
+    given["topology"] = tuple((latency, int(count)) for latency, count in data["topology"])
+    if isinstance(data["phases"], list):
+        given["phases"] = tuple(data["phases"])
+    return PrefillSetting(**given)

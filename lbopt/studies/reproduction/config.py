@@ -9,6 +9,7 @@ from typing import Any
 from lbopt.exceptions import InputError
 from lbopt.instances import families
 from lbopt.spec import unknown
+from lbopt.studies.plain import from_plain
 from lbopt.studies.reproduction.drawn import pool_of
 
 #: The reproductions, and how many requests each runs on 8 workers where the user does not say; energy: in all.
@@ -86,3 +87,8 @@ class ReproductionConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON holds."""
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"items": list(self.items)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> ReproductionConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="reproductions", source=source)

@@ -12,6 +12,7 @@ from lbopt.studies.reproduction.config import ReproductionConfig
 from lbopt.studies.reproduction.outcome import ReproductionOutcome
 from lbopt.studies.reproduction.question import Question
 from lbopt.studies.running import run_stored
+from lbopt.studies.study import Study
 
 QUESTIONS: dict[str, Callable[[ReproductionConfig], list[Question]]] = {
     "energy": energy.questions,
@@ -53,3 +54,15 @@ def run_reproduction(
         outcome.notes.append("energy: BF-IO's own rows replay its authors' decision logs; name their folder by --logs")
     outcome.seconds = time.perf_counter() - begin
     return outcome
+
+
+STUDY = Study(
+    name="reproduction",
+    format="lbopt-reproduction",
+    config=ReproductionConfig,
+    run=run_reproduction,
+    tables=("reproduction",),
+    figures=("dilution",),
+    tasks=True,
+    has_results=lambda outcome: bool(outcome.rows),
+)

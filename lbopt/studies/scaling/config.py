@@ -13,6 +13,7 @@ import lbopt
 from lbopt.exceptions import InputError
 from lbopt.policies import Policy, foresight_of, make_policy
 from lbopt.runner import Task
+from lbopt.studies.plain import from_plain
 from lbopt.studies.scaling.fleet import FleetTheory
 from lbopt.theory.chains.batch_means import FEWEST_BATCHES, batch_steps, burn_in_steps
 from lbopt.theory.chains.memory import require_memory
@@ -130,6 +131,11 @@ class ScalingConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON holds."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> ScalingConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="a scaling study", source=source)
 
     def _require_pooled(self, name: str, policy: Policy) -> None:
         if policy.admission != "pooled":

@@ -10,6 +10,7 @@ from lbopt.studies.running import run_stored
 from lbopt.studies.scaling.config import ScalingConfig
 from lbopt.studies.scaling.fleet import FleetTheory
 from lbopt.studies.scaling.outcome import ScalingCell, ScalingOutcome
+from lbopt.studies.study import Study
 
 
 def run_scaling(
@@ -50,3 +51,15 @@ def run_scaling(
         )
     outcome.seconds = time.perf_counter() - begin
     return outcome
+
+
+STUDY = Study(
+    name="scaling",
+    format="lbopt-scaling",
+    config=ScalingConfig,
+    run=run_scaling,
+    tables=("scaling", "exponents"),
+    figures=("imbalance", "onset-*", "law-*"),
+    tasks=True,
+    has_results=lambda outcome: bool(outcome.cells),
+)

@@ -9,6 +9,7 @@ import lbopt
 from lbopt.exceptions import InputError
 from lbopt.runner import Task
 from lbopt.spec import unknown
+from lbopt.studies.plain import from_plain
 from lbopt.studies.staggered.places import PLACES
 from lbopt.studies.staggered.plan import ITEMS
 
@@ -76,3 +77,8 @@ class StaggeredConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> StaggeredConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="a staggering study", source=source)

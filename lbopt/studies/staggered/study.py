@@ -9,7 +9,9 @@ from lbopt.studies.progress import Progress
 from lbopt.studies.running import run_stored
 from lbopt.studies.staggered.config import StaggeredConfig
 from lbopt.studies.staggered.outcome import StaggeredOutcome
+from lbopt.studies.staggered.plan import ITEMS
 from lbopt.studies.staggered.rows import Rows
+from lbopt.studies.study import Study
 
 
 def run_staggered(
@@ -39,3 +41,16 @@ def run_staggered(
                 outcome.rows.setdefault(item, {}).setdefault(task.seed, Rows()).add(stored.answers[task.key])
     outcome.seconds = time.perf_counter() - begin
     return outcome
+
+
+STUDY = Study(
+    name="staggered",
+    format="lbopt-staggered",
+    config=StaggeredConfig,
+    run=run_staggered,
+    tables=("claims", *ITEMS),
+    figures=("waits", "load", "fleet", "limit"),
+    tasks=True,
+    facts=lambda outcome: {"seeds": {item: len(by_seed) for item, by_seed in outcome.rows.items()}},
+    has_results=lambda outcome: bool(outcome.rows),
+)
