@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import pairwise
+from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.step_time import StepTimeByUse
@@ -12,6 +14,7 @@ from lbopt.policies import LookingAhead, Policy, foresight_of, look_ahead, make_
 from lbopt.simulator import Metrics, Run, simulate
 from lbopt.simulator.metrics import Window
 from lbopt.studies.logs import refuse_logs_of_other_requests
+from lbopt.studies.option import Option
 from lbopt.studies.plain import from_plain
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.scenario import Scenario
@@ -38,11 +41,27 @@ class SimulationConfig:
     """
 
     scenario: Scenario = field(default_factory=Scenario)
-    policy: str = "fcfs"
-    horizon: int | None = None
-    predictor: str | None = None
-    seed: int = 0
-    window: str | None = None
+    policy: Annotated[
+        str, Option("A rule, replay:FILE, or file.py:function.", names=("--policy", "-p"), panel="Policies", first=True)
+    ] = "fcfs"
+    horizon: Annotated[
+        int | None,
+        Option(
+            "Steps that the rule looks ahead, where it can.", names=("--horizon", "-H"), panel="Policies", first=True
+        ),
+    ] = None
+    predictor: Annotated[
+        str | None,
+        Option(
+            "What rules that look ahead go by, where they do not say: survival, oracle, ...",
+            panel="Policies",
+            first=True,
+        ),
+    ] = None
+    seed: Annotated[int, Option("First seed.", first=True)] = 0
+    window: Annotated[
+        str | None, Option("Steps to average over, FIRST:LAST.", panel="Output", shown="up to the last admission")
+    ] = None
 
     def __post_init__(self) -> None:
         chosen = self.build()
@@ -128,19 +147,28 @@ def _facts(outcome: SimulationOutcome) -> dict[str, Any]:
 
 
 def _restore(account: dict[str, Any], source: str) -> SimulationConfig:
-    """Return the configuration, with the seed of `run.json` and the window of its metrics."""
+    """Return the configuration; `run.json` has the seed in a place of its own, and the window in its command."""
     try:
-        window = f"{account['metrics']['first_step']}:{account['metrics']['last_step']}"
+        words = shlex.split(account["command"].replace("--window=", "--window "))
+        window = dict(pairwise(words)).get("--window")
         given = {**account["asked"], "seed": account["seed"], "window": window}
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{source} is not an account of a simulation of this version: {error!r}") from None
     return SimulationConfig.from_dict(given, source=source)
 
+
+HELP = """Run one policy over a trace and print its metrics.
+
+With --out, writes requests.csv, steps.csv and run.json.
+
+Example: `lbopt simulate burstgpt-like --policy br-0 --workers 16 --requests 20000`
+"""
 
 STUDY = Study(
     name="simulation",
     format="lbopt-simulation",
     config=SimulationConfig,
+    help=HELP,
     run=run_simulation,
     tables=("requests", "steps", "decisions"),
     facts=_facts,

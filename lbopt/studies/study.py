@@ -40,6 +40,8 @@ class Study:
         By which `run.json` names the folders of this study, and the version of their schema.
     config
         The class of its configuration: a frozen dataclass with `to_dict` and `from_dict`.
+    help
+        Help of its command with an example; needed where the command is made of this record.
     run
         ``run(config, progress)`` returns the outcome. A study of `tasks` also takes the keywords `store`, `engine` and
         `collect_only` of `run_stored`. Ctrl-C must not leave it: the outcome says `interrupted` and keeps what is done.
@@ -73,6 +75,7 @@ class Study:
     format: str
     version: int = 1
     config: type[Any]
+    help: str = ""
     run: Callable[..., Any]
     tables: tuple[str, ...]
     figures: tuple[str, ...] = ()

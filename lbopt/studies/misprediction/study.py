@@ -102,10 +102,18 @@ def _training(config: MispredictionConfig, seed: int) -> tuple[Trace, Trace]:
     return own, elsewhere.training_for(seed)
 
 
+HELP = """Give rules that look ahead worse and worse forecasts, and measure what each costs.
+
+With --out, writes misprediction.csv, long_runs.csv, steps.jsonl, misprediction.png, misprediction.svg and run.json.
+
+Example: `lbopt study misprediction burstgpt-like --requests 4000 --states 20 --out my-study`
+"""
+
 STUDY = Study(
     name="misprediction",
     format="lbopt-misprediction",
     config=MispredictionConfig,
+    help=HELP,
     run=run_misprediction,
     tables=("misprediction", "long_runs"),
     figures=("misprediction",),

@@ -48,10 +48,18 @@ def run_placement(
     return outcome
 
 
+HELP = """Place the experts of random layers on ranks, greedily and exactly, and compare.
+
+With --out, writes placement.csv, gaps.png, gaps.svg and run.json.
+
+Example: `lbopt study placement -R 8 -R 16 --worlds 2 --out my-placements`
+"""
+
 STUDY = Study(
     name="placement",
     format="lbopt-placement",
     config=PlacementConfig,
+    help=HELP,
     run=run_placement,
     tables=("placement",),
     figures=("gaps",),

@@ -53,10 +53,18 @@ def run_scaling(
     return outcome
 
 
+HELP = """Run rules over a grid of fleets, and fit exponents of B and log G to their imbalance.
+
+With --out, writes scaling.csv, exponents.csv, pictures (png, svg) and run.json.
+
+Example: `lbopt study scaling -G 2 -G 8 -B 16 -B 64 --policy fcfs --policy bf-io-replete --out my-scaling`
+"""
+
 STUDY = Study(
     name="scaling",
     format="lbopt-scaling",
     config=ScalingConfig,
+    help=HELP,
     run=run_scaling,
     tables=("scaling", "exponents"),
     figures=("imbalance", "onset-*", "law-*"),
