@@ -1,6 +1,6 @@
 """Options of the command line from the fields of a configuration, and a configuration from the values of its options.
 
-A field is an option where its annotation carries an `Option`. A field that is itself a configuration, such as a scenario,
+A field is an option where its annotation carries an `Option`. A field that is itself a configuration, as a scenario is,
 gives its own fields, but for those that `Without` names.
 """
 

@@ -144,7 +144,7 @@ class PrefillConfig:
         Option(
             "Dispatch policy with its allocation behind a slash, e.g. `staggered:window=50/pbaa`; may be given again.",
             names=("--policy", "-p"),
-            key="policy",
+            key="rule",
             panel="Policies",
             first=True,
             shown="five",
