@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from lbopt.report import numbers
-from lbopt.studies.prefill import PrefillOutcome
+from lbopt.studies.prefill import PrefillOutcome, RuleRun
 from lbopt.table import Table
 
 _MILLISECONDS = numbers.fixed(0, 1e3)
@@ -75,3 +76,19 @@ def _mean(metrics: object) -> str:
     mean, ends = getattr(metrics, _TOKENS[0][0]), getattr(metrics, f"{_TOKENS[0][0]}_interval")
     text = _MILLISECONDS(mean)
     return text if ends is None else f"{text} ± {_MILLISECONDS((ends[1] - ends[0]) / 2)}"
+
+
+def rule_rows(outcome: PrefillOutcome) -> list[dict[str, Any]]:
+    """Return one row per rule with every metric, intervals as two columns."""
+    return [_row(one) for one in outcome.runs]
+
+
+def _row(one: RuleRun) -> dict[str, Any]:
+    row: dict[str, Any] = {"policy": one.rule.policy, "allocation": one.rule.allocation}
+    for name, value in one.metrics.to_dict().items():
+        if name.endswith("_interval"):
+            short = name.removesuffix("_interval")
+            row[f"{short}_low"], row[f"{short}_high"] = value or (None, None)
+        else:
+            row[name] = value
+    return row

@@ -44,6 +44,20 @@ def finding_table(one: ClaimOutcome) -> Table:
     )
 
 
+def finding_rows(outcome: CheckOutcome) -> list[dict[str, object]]:
+    """Return one row per finding of every claim, with its interval and verdict."""
+    rows = []
+    for one in outcome.claims:
+        for finding in one.findings:
+            row: dict[str, object] = {"claim": one.claim.name, **finding.to_dict()}
+            del row["counterexample"]
+            low, high = finding.interval(one.share) or (None, None)
+            rows.append(
+                row | {"low": low, "high": high, "p_value": finding.p_value(), "verdict": str(one.judged(finding))}
+            )
+    return rows
+
+
 def verdict_lead(outcome: CheckOutcome) -> str:
     """Return the answer in a sentence or two."""
     counts = {verdict: sum(one.verdict is verdict for one in outcome.claims) for verdict in Verdict}

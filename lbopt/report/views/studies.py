@@ -1,4 +1,4 @@
-"""What the outcomes of studies show: the rows of their CSV files as data frames, and their leading picture on one axis."""
+"""What outcomes of studies show: the rows of their CSV files as data frames, and their leading picture on one axis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lbopt.report.placement_figure import draw_placement_gaps
 from lbopt.report.placement_tables import placement_csv
 from lbopt.report.prediction_curves import draw_calibration
 from lbopt.report.prediction_tables import calibration_csv, prediction_csv
-from lbopt.report.prefill_folder import rule_rows
+from lbopt.report.prefill_tables import rule_rows
 from lbopt.report.race_profile import draw_profile
 from lbopt.report.race_tables import race_csv
 from lbopt.report.reproduction_figure import draw_dilution
@@ -36,7 +36,7 @@ from lbopt.report.staggered_figures import draw_load
 from lbopt.report.staggered_rows import item_rows
 from lbopt.report.staggered_rows import question_rows as staggered_question_rows
 from lbopt.report.staggered_words import values_of
-from lbopt.report.theory_folder import finding_rows
+from lbopt.report.theory_tables import finding_rows
 from lbopt.report.views.view import View
 from lbopt.studies.check import CheckOutcome
 from lbopt.studies.gap import GapOutcome

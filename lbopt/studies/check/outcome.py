@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from lbopt.display import Displayed
 from lbopt.studies.check.config import CheckConfig, Chosen
@@ -77,3 +78,13 @@ class CheckOutcome(Displayed):
 
     def __repr__(self) -> str:
         return f"<CheckOutcome {len(self.claims)} claims, level {self.config.level}>"
+
+    @property
+    def refuting(self) -> dict[str, dict[str, Any]]:
+        """The counterexamples, by the names of their files."""
+        return {
+            f"counterexample-{one.claim.name}-{place}.json": finding.counterexample
+            for one in self.claims
+            for place, finding in enumerate(one.findings)
+            if finding.counterexample is not None
+        }

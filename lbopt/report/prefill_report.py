@@ -1,0 +1,27 @@
+"""How a comparison of prefill rules is shown."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from lbopt.report.contents import Contents, Made
+from lbopt.report.prefill_tables import prefill_tables, rule_rows
+from lbopt.report.study_report import StudyReport
+from lbopt.studies.prefill import PrefillOutcome
+
+
+def prefill_contents(outcome: PrefillOutcome, _made: Made) -> Contents:
+    """Return rules.csv, requests.csv and passes.csv."""
+    rules = [str(one.rule) for one in outcome.runs]
+    frames = {
+        "requests": [one.run.request_table() for one in outcome.runs],
+        "passes": [one.run.pass_table() for one in outcome.runs],
+    }
+    whole = {
+        name: pd.concat(tables, keys=rules, names=["rule", name[:-1]]).reset_index(level=0)
+        for name, tables in frames.items()
+    }
+    return Contents(tables={"rules": rule_rows(outcome), **whole})
+
+
+REPORT = StudyReport(tables=prefill_tables, contents=prefill_contents, written="tables")
