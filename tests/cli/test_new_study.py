@@ -1,4 +1,4 @@
-"""A study of four files: a module with a configuration and a run, a module with its report, and a line in two tables."""
+"""A study of four files: its configuration and run, its report, and a line in each of two tables."""
 
 import json
 from dataclasses import asdict, dataclass, field
