@@ -9,7 +9,7 @@ can do without the requests of the first, the pattern is best, else this finds n
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import best_pair, prefix_best
-from lbopt.kernels.search.terms import NONE
+from lbopt.kernels.search.state import NONE
 
 #: Joins of two pairs that are tried.
 _JOINS = 8

@@ -18,7 +18,7 @@ from lbopt.kernels.search.master import (
     refresh_duals,
 )
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.terms import EXACT, QUICK, SCALE, Master, Search, Step
+from lbopt.kernels.search.state import EXACT, QUICK, Master, Search, Step
 
 #: Pivots after which one restricted program is left as it is.
 PIVOTS = 5_000
@@ -47,7 +47,7 @@ def reoptimise(m: Master, W: int, K: int, priced: float, pivots: int) -> None:
 def add_patterns(m: Master, step: Step, bonus: int, pattern: Ints) -> None:
     """Add pattern[w, :slots[w]] of every worker as a column; forced requests are worth `bonus` more than their size."""
     v, slots, floor = step.v, step.slots, step.floor
-    if m.counts[0] + slots.size > m.owner.size:
+    if m.counts.columns + slots.size > m.owner.size:
         drop_columns(m)
     for w in range(slots.size):
         if pattern[w, 0] < 0:
@@ -73,7 +73,7 @@ def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int,
     """
     v, n, slots, floor = step.v, step.n, step.slots, step.floor
     price, best_price, value, bound = search.price, search.best_price, search.value, search.bound
-    W, K, scale = slots.size, v.size, step.facts[SCALE]
+    W, K, scale = slots.size, v.size, step.facts.scale
     bonus = 0
     for k in range(K):
         bonus = max(bonus, -floor[k] // scale)
@@ -102,9 +102,9 @@ def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int,
                     for q in range(slots[w]):
                         search.spare[w, q] = search.leaf[w, q]
             add_patterns(m, step, bonus, search.leaf)
-        before = m.counts[2]
+        before = m.counts.pivots
         reoptimise(m, W, K, priced, PIVOTS)
-        if m.counts[2] == before:
+        if m.counts.pivots == before:
             if effort == EXACT or not loose:
                 return lowest, True, top
             effort = EXACT  # converged at bounds that are not exact: go on with exact ones

@@ -4,10 +4,10 @@ Requests come sorted by (size, whether they must be admitted, preference); `orde
 the first of a class first, to the lowest worker first: that, and nothing else, decides between equal requests.
 """
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import smallest_sums
-from lbopt.kernels.search.terms import FORCED, HEAVIEST, MOST, SCALE, TOTAL, WORKERS, Step
+from lbopt.kernels.search.state import Step
 
 
 @kernel
@@ -124,13 +124,13 @@ def choose(order: Ints, must: Ints, admitted: int, rule: int, flags: Ints, chose
 
 
 @kernel
-def state_facts(loads: Ints, slots: Ints, scale: int, most: int, forced: int, facts: Ints) -> None:
+def state_facts(loads: Ints, scale: int, most: int, forced: int, facts: Record) -> None:
     """Fill the facts of a step."""
-    facts[WORKERS], facts[SCALE], facts[MOST], facts[FORCED] = loads.size, scale, most, forced
-    facts[TOTAL], facts[HEAVIEST] = 0, 0
+    facts.workers, facts.scale, facts.most, facts.forced = loads.size, scale, most, forced
+    facts.total, facts.heaviest = 0, 0
     for load in loads:
-        facts[TOTAL] += load
-        facts[HEAVIEST] = max(facts[HEAVIEST], load)
+        facts.total += load
+        facts.heaviest = max(facts.heaviest, load)
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import last_fitting, prefix_best
-from lbopt.kernels.search.terms import SCALE, Search, Step
+from lbopt.kernels.search.state import Search, Step
 
 #: Slots of the workers whose patterns are listed.
 MOST_LISTED = 6
@@ -154,8 +154,8 @@ def list_all(step: Step, search: Search, M: int, budget: int, most: int) -> int:
     """
     v, n, load, slots = step.v, step.n, step.load, step.slots
     price, bound, first, last = search.price, search.bound, search.first, search.last
-    items, loss, p, best = search.items, search.loss, search.short[0], search.short[1]
-    scale = step.facts[SCALE]
+    items, loss, p, best = search.items, search.loss, search.profit, search.best
+    scale = step.facts.scale
     lowest = 0
     for k in range(v.size):
         p[k] = scale * v[k] - price[k]

@@ -15,7 +15,7 @@ Source: the pricing problem of the Dantzig-Wolfe reformulation of BF-IO (IO) at 
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.terms import NONE
+from lbopt.kernels.search.state import NONE
 
 #: Branches after which the search for a pattern of three or more gives up; its ceiling is then the bound. A scan for
 #: the best pair counts as SCAN of them.

@@ -10,18 +10,7 @@ from lbopt.kernels.search.keeping import improve
 from lbopt.kernels.search.master import PRICED, add_column, best_column, drop_columns
 from lbopt.kernels.search.placed import value_columns, whole_pattern
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.terms import (
-    EXACT,
-    NONE,
-    QUICK,
-    SCALE,
-    SIZE,
-    TOKENS,
-    Master,
-    Search,
-    Step,
-    Tree,
-)
+from lbopt.kernels.search.state import EXACT, NONE, QUICK, Master, Search, Step, Tree
 
 #: How the bounding of a node ends.
 DONE, UNFINISHED, SPOILT = 0, 1, 2
@@ -33,7 +22,7 @@ ONCE = 400
 @kernel
 def what_is_left(step: Step, tree: Tree) -> Step:
     """Return the decision that the path of the tree leaves."""
-    size, K, Q = tree.state[SIZE], step.v.size, step.sums.size
+    size, K, Q = tree.state.workers, step.v.size, step.sums.size
     left, sums, rank = tree.left[:K], tree.sums[:Q], tree.rank[:size]
     return Step(step.v, left, step.floor, tree.load[:size], tree.slots[:size], rank, sums, step.facts)
 
@@ -54,29 +43,29 @@ def bound_node(
         where it took more than `most` microseconds and can be called again, SPOILT where rounding has spoilt the
         master; about how many microseconds were spent.
     """
-    v, floor, slots, scale = step.v, step.floor, step.slots, step.facts[SCALE]
+    v, floor, slots, scale = step.v, step.floor, step.slots, step.facts.scale
     W, K = slots.size, v.size
     rest = what_is_left(step, tree)
     bonus = 0
     for k in range(K):
         bonus = max(bonus, -floor[k] // scale)
     priced = max(PRICED, 1e-12 * (M + bonus) * (W + 1))
-    if m.counts[0] > 10 * W:
+    if m.counts.columns > 10 * W:
         drop_columns(m)
     value_columns(m, step, tree, M, 2.0 * M + 1.0)
     row = np.zeros(m.items.shape[1], dtype=np.int64)
     for w in range(W):
         if tree.placed[w] == slots[w] and tree.number[w] == 0:
             _add(m, step, tree, w, row, 0, bonus, row.copy())
-    fixed = scale * tree.state[TOKENS]
+    fixed = scale * tree.state.tokens
     lowest, best, work = 1 << 62, -1, 0
     effort, turn = QUICK, 0
     while True:
-        before = m.counts[2]
+        before = m.counts.pivots
         if turn > 0 or not anew:
             reoptimise(m, W, K, priced, ONCE)
-            pivots = m.counts[2] - before
-            work += pivots * (W + m.counts[1]) ** 2 // 3000
+            pivots = m.counts.pivots - before
+            work += pivots * (W + m.counts.tight) ** 2 // 3000
             if turn > 0 and pivots == 0:
                 if not anew and best_column(m, W, priced)[0] >= 0:
                     return lowest, SPOILT, work
@@ -101,7 +90,7 @@ def bound_node(
                 search.best_price[k] = search.price[k]
             if lowest // scale < target:
                 break
-        if m.counts[0] + 2 * W > m.owner.size:
+        if m.counts.columns + 2 * W > m.owner.size:
             drop_columns(m)
         _add_all(m, step, tree, search.pattern, bonus, row)
         tokens = fill(rest, search, M, rest.n, search.undecided, search.leaf)
@@ -114,7 +103,7 @@ def bound_node(
         if work > most:
             break
     if best >= 0:
-        improve(step, search, search.spare, M, best + tree.state[TOKENS], 20)
+        improve(step, search, search.spare, M, best + tree.state.tokens, 20)
     return lowest, DONE if work <= most or lowest // scale < target else UNFINISHED, work
 
 
@@ -133,7 +122,7 @@ def _add(m: Master, step: Step, tree: Tree, w: int, rest: Ints, length: int, bon
 @kernel
 def _add_all(m: Master, step: Step, tree: Tree, pattern: Ints, bonus: int, row: Ints) -> None:
     """Add pattern[r, :slots of r] of every worker that is left, with what is placed on it."""
-    for r in range(tree.state[SIZE]):
+    for r in range(tree.state.workers):
         if pattern[r, 0] >= 0:
             _add(m, step, tree, tree.who[r], pattern[r], tree.slots[r], bonus, row)
 
@@ -144,5 +133,5 @@ def compose(step: Step, tree: Tree, pattern: Ints, out: Ints) -> None:
     for w in range(step.slots.size):
         if tree.placed[w] == step.slots[w]:
             whole_pattern(tree, w, pattern[0], 0, out[w])
-    for r in range(tree.state[SIZE]):
+    for r in range(tree.state.workers):
         whole_pattern(tree, tree.who[r], pattern[r], tree.slots[r], out[tree.who[r]])

@@ -8,9 +8,9 @@ they serve as ceilings at which the search for a pattern of three to six request
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.assembled import best_three, join_pairs
-from lbopt.kernels.search.choices import BEST, PROFIT, REACH, REQUESTS, SIZE, WIDEST, choices
+from lbopt.kernels.search.choices import make_list
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern
-from lbopt.kernels.search.terms import EXACT, SCALE, Search, Step
+from lbopt.kernels.search.state import EXACT, Search, Step
 
 #: Largest residual that is tabulated, tokens.
 TABLE = 1 << 15
@@ -84,31 +84,28 @@ def _make_pairs(step: Step, search: Search, c: int, reach: int) -> None:
     It is made from the longest list, which holds the shorter ones, and a little further than needed, because the next
     envelope is often a larger one.
     """
-    made = search.listed[0]
-    if made[REACH] < reach or made[WIDEST] < c:
+    made = search.listed
+    if made.reach < reach or made.widest < c:
         widest = max(c, step.slots[step.slots.size - 1])
-        made[REACH], made[WIDEST] = min(TABLE, reach + reach // 8 + 32), widest
-        all_of_them = choices(step, search, widest)
-        tabulate_pairs(
-            *(all_of_them.shape[1], made[REACH], all_of_them[SIZE], all_of_them[PROFIT], all_of_them[REQUESTS]),
-            search.table[0],
-        )
+        made.reach, made.widest = min(TABLE, reach + reach // 8 + 32), widest
+        length = make_list(step, search, widest)
+        v, p, n = search.list_size[widest], search.list_profit[widest], search.list_count[widest]
+        tabulate_pairs(length, made.reach, v, p, n, search.pairs)
 
 
 @kernel
-def relax(
-    step: Step, search: Search, M: int, lowest: int, c: int, first: int, last: int, listed: Ints, effort: int
-) -> int:
+def relax(step: Step, search: Search, M: int, lowest: int, c: int, first: int, last: int, effort: int) -> int:
     """Lower the bounds of workers first..last, all with c >= 3 slots; return how many stay above their values.
 
-    `listed` is what `choices` gives for c slots. The table of triples, which costs more than all else, is made for an
-    effort of EXACT alone.
+    The list for c slots has been made. The table of triples, which costs more than all else, is made for an effort of
+    EXACT alone.
     """
-    load, sums, scale = step.load, step.sums, step.facts[SCALE]
+    load, sums, scale = step.load, step.sums, step.facts.scale
     value, bound, pattern = search.value, search.bound, search.pattern
-    pairs, triples = search.table[0], search.table[1]
-    v, p, n, best, scratch = listed[SIZE], listed[PROFIT], listed[REQUESTS], listed[BEST], search.short[0]
-    length = v.size
+    pairs, triples, scratch = search.pairs, search.triples, search.partner
+    length = search.lists[c].length
+    v, p, n = search.list_size[c, :length], search.list_profit[c, :length], search.list_count[c, :length]
+    best = search.list_best[c, :length]
     reach = -1
     for w in range(first, last):
         if value[w] < bound[w] and M - load[w] <= TABLE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lbopt.kernels.search.terms import BOUND, COST, OPEN, PRICES, PROVED, WORK
+from lbopt.kernels.search.state import OPEN, PROVED
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.bounds import elementary_bound
@@ -129,19 +129,19 @@ def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAn
     try:
         state = decision.advance(search, 0)  # no work, but a first bound
         while state == OPEN and stop is None:
-            stop = limits.reached(int(search.known[WORK]))
+            stop = limits.reached(int(search.known.work))
             if stop is None:
                 state = decision.advance(search, SLICE)
     except KeyboardInterrupt:
         stop = "interrupted"
     if stop is None:
         stop = "done" if state == PROVED else "stuck"
-    if search.known[COST] < cost:
-        assignment, cost = decision.handed_out(search), int(search.known[COST])
-    kept = min(int(search.known[PRICES]), search.bank.shape[0])
+    if search.known.cost < cost:
+        assignment, cost = decision.handed_out(search), int(search.known.cost)
+    kept = min(int(search.known.prices), search.bank.shape[0])
     return ExactAnswer(
         assignment=assignment,
-        bound=int(min(search.known[BOUND], cost)),
+        bound=int(min(search.known.bound, cost)),
         stop=stop,
         cost=cost,
         prices=search.bank[:kept, : decision.step.v.size].copy(),
