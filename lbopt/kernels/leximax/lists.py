@@ -11,7 +11,8 @@ def list_workers(
     n: Ints,
     base: Ints,
     slots: Ints,
-    window: Ints,
+    least: Ints,
+    largest: Ints,
     profit: Ints,
     need: Ints,
     room: int,
@@ -29,7 +30,7 @@ def list_workers(
     for w in range(slots.size):
         first[w] = last[w] = -1
         stop, _, complete = list_window(
-            *(v, n, profit, slots[w], window[0, w] - base[w], window[1, w] - base[w], need[w]),
+            *(v, n, profit, slots[w], least[w] - base[w], largest[w] - base[w], need[w]),
             *(room, most, items, end),
         )
         if complete:
