@@ -13,6 +13,15 @@ def list_here(lists: Lists, choice: Choice, depth: int, w: int, lo: int, hi: int
     """List the patterns of a worker at a node, those next to the load `target` first.
 
     Where lo..hi holds too many, a smaller window is listed, and the node counts as cut short.
+
+    Parameters
+    ----------
+    lists, choice
+        Lists of patterns, and the state of the search; rows, loads, losses and the stack change in place.
+    depth, w
+        Depth of the node; worker.
+    lo, hi, target
+        Least and largest load; load to begin with, tokens.
     """
     start, base, c = choice.rows[depth], lists.base[w], lists.slots[w]
     first = 0  # of several prices, the lists are made by the first

@@ -9,7 +9,19 @@ from lbopt.kernels.leximax.state import INFINITY, Choice, Lists
 def filtered(
     lists: Lists, choice: Choice, w: int, first: int, last: int, at: int, fresh: bool, lo: int, hi: int
 ) -> tuple[int, int, int]:
-    """Copy what is left of a worker's list to `at`; return its end, and the least and largest load in it."""
+    """Copy what is left of a worker's list to `at`; return its end, and the least and largest load in it.
+
+    Parameters
+    ----------
+    lists, choice
+        Lists of patterns, and the state of the search, whose stack and least losses change in place.
+    w, first, last, at
+        Worker; its part of the stack; where the copy begins.
+    fresh
+        Whether the requests of a pattern may have been taken since the last filtering.
+    lo, hi
+        Least and largest load, tokens.
+    """
     live, least, loss, avail = choice.live, choice.least[w], lists.loss, choice.avail
     spare = choice.spare
     prices, c = lists.profit.shape[0], lists.slots[w]

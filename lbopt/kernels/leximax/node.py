@@ -137,7 +137,17 @@ def _suffice(lists: Lists, choice: Choice, need: int) -> bool:
 
 @kernel
 def _box(lists: Lists, avail: Ints, w: int, ceiling: int) -> tuple[int, int]:
-    """Return the least and the largest load of worker w with requests that are left, as far as that is needed."""
+    """Return the least and the largest load of worker w with requests that are left, as far as that is needed.
+
+    Parameters
+    ----------
+    lists
+        Lists of patterns.
+    avail
+        int64 (K,): requests left.
+    w, ceiling
+        Worker; what no load may exceed, tokens.
+    """
     if lists.listed[w] == 1:
         return -INFINITY, ceiling
     c, v = lists.slots[w], lists.v

@@ -97,7 +97,17 @@ def exhaust(window: Window, search: Exhaustion, limit: int) -> int:
 
 @kernel
 def _still_tied(search: Exhaustion, begin: Ints, w: int, p: int) -> bool:
-    """Whether the worker has so far the same classes as the one alike before it."""
+    """Whether the worker has so far the same classes as the one alike before it.
+
+    Parameters
+    ----------
+    search
+        State of the search.
+    begin
+        int64 (W + 1,): first place of each worker.
+    w, p
+        Worker, and its place in hand.
+    """
     return search.tied[p - 1] == 1 and search.chosen[p - 1] == search.chosen[begin[w - 1] + p - 1 - begin[w]]
 
 

@@ -19,7 +19,17 @@ CHUNK = 400
 
 @kernel
 def _price_descent(step: Step, search: Search, i: int, level: int) -> int:
-    """Take the best prices known for the envelope of range i, and return their bound."""
+    """Take the best prices known for the envelope of range i, and return their bound.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    i
+        Open range in search.ranges.
+    level
+        Level of the descent; below 0 bounds need not be exact.
+    """
     known, M = search.known, search.ranges[i].first
     effort = EXACT if level >= 0 else QUICK
     scaled = 1 << 62
@@ -44,6 +54,17 @@ def try_descent(step: Step, search: Search, i: int, most: int, nodes: int, level
     First for an assignment as cheap as the bound, then, as long as there is none, for dearer ones in doubling steps.
     Returns RAISED where that raised the range's bound or met it, UNCHANGED, or PENDING: it is to be called again with
     the same arguments.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    i
+        Open range in search.ranges; its bound and stage change in place.
+    most, nodes
+        Patterns listed for a worker; nodes of the descent.
+    level
+        Level of the descent; below 0 bounds need not be exact.
     """
     facts, this, known, descent = step.facts, search.ranges[i], search.known, search.descent.state
     G, total, scale = facts.workers, facts.total, facts.scale

@@ -29,7 +29,17 @@ REFRESH = 50
 
 @kernel
 def reoptimise(m: Master, W: int, K: int, priced: float, pivots: int) -> None:
-    """Pivot until no known column and no slack gains more than `priced`, at most `pivots` times."""
+    """Pivot until no known column and no slack gains more than `priced`, at most `pivots` times.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    W, K
+        Workers and size classes in the master.
+    priced, pivots
+        Gain that still counts, tokens; most pivots.
+    """
     for turn in range(pivots):
         if turn % REFRESH == 0:
             refresh_duals(m)
@@ -45,7 +55,19 @@ def reoptimise(m: Master, W: int, K: int, priced: float, pivots: int) -> None:
 
 @kernel
 def add_patterns(m: Master, step: Step, bonus: int, pattern: Ints) -> None:
-    """Add pattern[w, :slots[w]] of every worker as a column; forced requests are worth `bonus` more than their size."""
+    """Add pattern[w, :slots[w]] of every worker as a column; forced requests are worth `bonus` more than their size.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    step
+        The decision.
+    bonus
+        Tokens that a forced request is worth beyond its size.
+    pattern
+        int64 (W, Q) at least: classes of each worker; rows that begin with -1 are passed over.
+    """
     v, slots, floor = step.v, step.slots, step.floor
     if m.counts.columns + slots.size > m.owner.size:
         drop_columns(m)
@@ -65,6 +87,17 @@ def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int,
 
     Starts from search.price and a master `m` that was reset or moved to M. Leaves the prices of the best bound in
     search.best_price and the best assignment that was filled in search.spare.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    m
+        Master program; changes in place.
+    M
+        Envelope, tokens.
+    enough, rounds
+        Bound that suffices, tokens; most rounds.
 
     Returns
     -------

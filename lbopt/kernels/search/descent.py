@@ -32,6 +32,21 @@ def _fewest(
     """Return the undecided listed worker with fewest viable patterns, and what the budget leaves beyond least losses.
 
     A worker of -1 means that all are decided; a negative spare means that the branch is dead.
+
+    Parameters
+    ----------
+    budget
+        What the undecided workers may lose, 1/scale tokens.
+    decided, slots
+        int64 (W,): row of a worker's pattern, -1 = undecided, -2 = not listed; slots.
+    first, last
+        int64 (W,): rows of each worker.
+    items, loss
+        int64 (R, Q) and (R,): classes of a row; what it loses, 1/scale tokens, ascending for each worker.
+    avail
+        int64 (K,): requests left.
+    least, viable
+        int64 (W,) and (R,), written: least loss of an undecided worker; whether a row is still possible.
     """
     spare = budget
     for w in range(slots.size):
@@ -67,7 +82,17 @@ def _fewest(
 
 @kernel
 def _free(items: Ints, j: int, c: int, avail: Ints) -> bool:
-    """Whether the requests of pattern j, one of c slots, are all left."""
+    """Whether the requests of pattern j, one of c slots, are all left.
+
+    Parameters
+    ----------
+    items, j
+        int64 (R, Q): classes of each row; the row.
+    c
+        Slots.
+    avail
+        int64 (K,): requests left.
+    """
     for q in range(c):
         k = items[j, q]
         if avail[k] < c:
@@ -98,6 +123,15 @@ def descend(step: Step, search: Search, M: int, target: int, nodes: int) -> tupl
     """Go on with a descent at envelope M for an assignment that admits at least `target` tokens, for so many nodes.
 
     Takes the lists of `list_all` and search.price. The best leaf is in search.spare[w, :slots[w]].
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    M
+        Envelope, tokens.
+    target, nodes
+        Tokens to be admitted; nodes that may be used.
 
     Returns
     -------

@@ -32,6 +32,21 @@ def dive(
     `target` tokens and have `nodes` nodes and lists of at most `most` patterns. Less than `least` tokens are not worth
     the dive.
 
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    m
+        Master program; changes in place.
+    M
+        Envelope, tokens.
+    target, least
+        Tokens that the short descents look for; tokens below which the dive ends.
+    nodes, most
+        Nodes of a short descent; patterns listed for a worker.
+    answer
+        int64 (W, Q) at least, written: classes of each worker.
+
     Returns
     -------
     tokens, pivots

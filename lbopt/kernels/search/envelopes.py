@@ -63,6 +63,13 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
     """Search until everything is closed or `budget` is spent (units of about 1 microsecond).
 
     Returns PROVED, OPEN (more budget may help) or STUCK (no method is left for the cheapest range).
+
+    Parameters
+    ----------
+    step, search, masters
+        The decision; the state of the search, the master programs and the trees, which change in place.
+    budget
+        Work after which to stop, about microseconds.
     """
     facts, ranges, known, tree = step.facts, search.ranges, search.known, masters.tree.state
     descent = search.descent.state
@@ -157,7 +164,15 @@ def _first_prices(step: Step, search: Search, i: int) -> None:
 
 @kernel
 def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> None:
-    """Solve the master program at the envelope of range i, then dive from its optimum."""
+    """Solve the master program at the envelope of range i, then dive from its optimum.
+
+    Parameters
+    ----------
+    step, search, masters
+        The decision; the state of the search, the master programs and the trees, which change in place.
+    i
+        Open range, a single envelope, in search.ranges; its bound changes in place.
+    """
     facts, this, known = step.facts, search.ranges[i], search.known
     G, total, M, W = facts.workers, facts.total, this.first, step.load.size
     m = masters.whole

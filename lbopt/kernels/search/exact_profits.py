@@ -36,6 +36,17 @@ def exact_patterns(
     """Set value[j] and pattern[j, :c] to the best pattern for margins[j]; False where the table would be too large.
 
     A margin below 0 is passed over. Classes 0..length-1 ascend in size.
+
+    Parameters
+    ----------
+    c, length
+        Slots; classes.
+    margins
+        int64 (J,): tokens that each pattern may take.
+    v, p, n
+        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests.
+    value, pattern
+        int64 (J,) and (J, c), written: profit, 1/scale tokens; classes, largest first.
     """
     reach = -1
     for margin in margins:
@@ -86,6 +97,15 @@ def settle(step: Step, search: Search, M: int, c: int, first: int, last: int) ->
 
     The list for c slots has been made; for five and six slots search.pairs and search.triples hold its pairs and
     triples.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    M
+        Envelope, tokens.
+    c, first, last
+        Slots; workers first..last - 1.
     """
     value, bound, load, pairs = search.value, search.bound, step.load, search.pairs
     margins = np.full(last - first, -1)

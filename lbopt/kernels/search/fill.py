@@ -12,8 +12,18 @@ def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern
 
     Workers come in the order of step.rank, fewest slots and tightest margin first: they have the least choice.
     Profits are tilted by 1/scale a token, so that among equally good patterns the one with most tokens is taken.
-    Fills pattern[w, :slots[w]]; decided workers have row decided[w] of search.items. `avail` is what the decided ones
-    left.
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    M
+        Envelope, tokens.
+    avail
+        int64 (K,): requests that decided workers have left.
+    decided
+        int64 (W,): row of a worker's pattern in search.items, below 0 where it is to be filled.
+    pattern
+        int64 (W, 3 Q + 4), written: classes of each worker; scratch beyond 2 Q.
     """
     v, floor, load, slots, rank = step.v, step.floor, step.load, step.slots, step.rank
     items, price = search.items, search.price

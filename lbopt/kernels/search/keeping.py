@@ -8,7 +8,15 @@ from lbopt.kernels.search.state import Search, Step
 
 @kernel
 def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
-    """Keep an assignment if it is the best so far; its cost is taken at the load it really reaches."""
+    """Keep an assignment if it is the best so far; its cost is taken at the load it really reaches.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    pattern, tokens
+        int64 (W, Q) at least: classes of each worker; the total of their sizes.
+    """
     load, slots, v, facts = step.load, step.slots, step.v, step.facts
     if facts.forced > 0:
         waiting = search.waiting
@@ -36,7 +44,19 @@ def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
 
 @kernel
 def improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, rounds: int) -> None:
-    """Offer an assignment and what `rematch` makes of it."""
+    """Offer an assignment and what `rematch` makes of it.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    pattern
+        int64 (W, Q) at least, changed in place: classes of each worker.
+    M
+        Envelope, tokens.
+    tokens, rounds
+        Total of its sizes; rounds of `rematch`.
+    """
     facts = step.facts
     offer(step, search, pattern, tokens)
     target = facts.workers * M - facts.total - search.known.bound

@@ -26,7 +26,17 @@ PRICED = 1e-6
 
 @kernel
 def reset_master(m: Master, n: Ints, W: int, penalty: float) -> None:
-    """Start anew: the basis is one artificial column of value -penalty for each worker."""
+    """Start anew: the basis is one artificial column of value -penalty for each worker.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    n
+        int64 (K,): requests.
+    W, penalty
+        Workers; tokens that an artificial column costs.
+    """
     counts = m.counts
     counts.columns, counts.artificial, counts.tight, counts.pivots = W, W, W, 0
     for r in range(W + n.size):
@@ -51,6 +61,15 @@ def move_envelope(m: Master, load: Ints, M: int, penalty: float) -> None:
     """Go on at another envelope: columns that do not fit it are driven out like artificial ones.
 
     The rows do not depend on the envelope, so the basis stays feasible, and nearly optimal where M is near the last.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    load
+        int64 (W,): tokens before.
+    M, penalty
+        Envelope; tokens that a column costs which does not fit it.
     """
     for j in range(m.counts.columns):
         m.value[j] = m.worth[j] if m.size[j] <= M - load[m.owner[j]] else -penalty
@@ -58,7 +77,15 @@ def move_envelope(m: Master, load: Ints, M: int, penalty: float) -> None:
 
 @kernel
 def copy_master(source: Master, target: Master, W: int, K: int) -> None:
-    """Make `target` equal to `source`."""
+    """Make `target` equal to `source`.
+
+    Parameters
+    ----------
+    source, target
+        Master programs; `target` changes in place.
+    W, K
+        Workers and size classes in the master.
+    """
     have, copy = source.counts, target.counts
     copy.columns, copy.artificial = have.columns, have.artificial
     copy.tight, copy.pivots = have.tight, have.pivots
@@ -109,7 +136,17 @@ def drop_columns(m: Master) -> None:
 
 @kernel
 def add_column(m: Master, worker: int, items: Ints, length: int, size: int, value: float) -> int:
-    """Append a column that fits and return its number, or -1 where the table is full."""
+    """Append a column that fits and return its number, or -1 where the table is full.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    worker, items, length
+        Worker; int64 (length,) at least: its classes; how many.
+    size, value
+        Total of its sizes; what it is worth, tokens.
+    """
     j = m.counts.columns
     if j >= m.owner.size:
         return -1
@@ -155,7 +192,17 @@ def best_slack(m: Master, W: int, least: float) -> tuple[int, float]:
 
 @kernel
 def enter_column(m: Master, j: int, gain: float, W: int, K: int) -> bool:
-    """Bring column j into the basis."""
+    """Bring column j into the basis.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    j, gain
+        Column; what it is worth beyond its prices, tokens.
+    W, K
+        Workers and size classes in the master.
+    """
     size = m.counts.tight
     step, rate, inverse, place, items = m.step, m.rate, m.inverse, m.place, m.items
     p = place[m.owner[j]]
@@ -178,7 +225,17 @@ def enter_column(m: Master, j: int, gain: float, W: int, K: int) -> bool:
 
 @kernel
 def enter_slack(m: Master, p: int, W: int, K: int) -> bool:
-    """Let the tight row at position p become slack (its price is negative)."""
+    """Let the tight row at position p become slack (its price is negative).
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    p
+        Position of the row among the tight ones.
+    W, K
+        Workers and size classes in the master.
+    """
     for b in range(m.counts.tight):
         m.step[b] = m.inverse[b, p]
     rate = m.rate
@@ -189,7 +246,19 @@ def enter_slack(m: Master, p: int, W: int, K: int) -> bool:
 
 @kernel
 def _pivot(m: Master, j: int, p: int, gain: float, W: int, K: int) -> bool:
-    """Move along `step`: column j enters (p = -1), or the slack of the row at position p does (j = -1)."""
+    """Move along `step`: column j enters (p = -1), or the slack of the row at position p does (j = -1).
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    j, p
+        Column that enters, or position of the row whose slack does; the other is -1.
+    gain
+        What enters is worth beyond the prices, tokens.
+    W, K
+        Workers and size classes in the master.
+    """
     size = m.counts.tight
     step, rate, level, slack = m.step, m.rate, m.level, m.slack
     items, basic, place = m.items, m.basic, m.place

@@ -10,7 +10,19 @@ FRESH = 0
 
 @kernel
 def push(search: Search, bound: int, first: int, last: int, priced: int) -> bool:
-    """Add an open range; False where there is no room for it."""
+    """Add an open range; False where there is no room for it.
+
+    Parameters
+    ----------
+    search
+        State of the search; its ranges change in place.
+    bound
+        Lower bound on the cost in this range, tokens.
+    first, last
+        Envelopes, tokens.
+    priced
+        Number of prices there were when the bound was evaluated.
+    """
     count = search.known.ranges
     if count >= search.ranges.size:
         return False

@@ -80,7 +80,17 @@ def _before(tree: Tree, r: int, other: int) -> bool:
 
 @kernel
 def whole_pattern(tree: Tree, w: int, rest: Ints, length: int, out: Ints) -> int:
-    """Write what is placed on worker w and rest[:length] to `out`, largest class first; return how many they are."""
+    """Write what is placed on worker w and rest[:length] to `out`, largest class first; return how many they are.
+
+    Parameters
+    ----------
+    tree, w
+        Tree, with the path that `place` set; worker.
+    rest, length
+        int64 (length,) at least: classes that the worker takes besides.
+    out
+        int64 (Q,) at least, written.
+    """
     size = 0
     for i in range(tree.placed[w] + length):
         k = tree.taken[w, i] if i < tree.placed[w] else rest[i - tree.placed[w]]
@@ -98,6 +108,15 @@ def value_columns(m: Master, step: Step, tree: Tree, M: int, penalty: float) -> 
     """Let only columns count that fit envelope M and agree with the path.
 
     tree.number[w] becomes 1 for workers with such a column, else 0.
+
+    Parameters
+    ----------
+    m
+        Master program; the values of its columns change in place.
+    step, tree
+        The decision; the tree, with the path that `place` set; tree.number is overwritten.
+    M, penalty
+        Envelope; tokens that a column costs which does not agree.
     """
     for w in range(step.load.size):
         tree.number[w] = 0
@@ -114,7 +133,15 @@ def value_columns(m: Master, step: Step, tree: Tree, M: int, penalty: float) -> 
 
 @kernel
 def _agrees(items: Ints, j: int, c: int, tree: Tree, w: int) -> bool:
-    """Whether column j holds what is placed on worker w, and beyond that only requests that are left."""
+    """Whether column j holds what is placed on worker w, and beyond that only requests that are left.
+
+    Parameters
+    ----------
+    items, j, c
+        int64 (C, Q): classes of each column; the column; slots of its worker.
+    tree, w
+        Tree, with the path that `place` set; worker.
+    """
     for q in range(c):
         k = items[j, q]
         if tree.left[k] >= c:

@@ -36,6 +36,15 @@ def bound_node(
     Ends as soon as the bound is below `target`. Leaves the prices of the best bound in search.best_price, and offers
     what it fills on the way. With `anew`, the master was reset, and search.price holds prices to begin with.
 
+    Parameters
+    ----------
+    step, search, m, tree
+        The decision; the state of the search, the master program and the tree, which change in place.
+    M, target
+        Envelope; bound below which the node is closed, tokens.
+    anew, most
+        Whether the master was reset; work after which to stop, about microseconds.
+
     Returns
     -------
     scaled, state, work
@@ -109,7 +118,19 @@ def bound_node(
 
 @kernel
 def _add(m: Master, step: Step, tree: Tree, w: int, rest: Ints, length: int, bonus: int, row: Ints) -> None:
-    """Add what is placed on worker w and rest[:length] as a column."""
+    """Add what is placed on worker w and rest[:length] as a column.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    step, tree
+        The decision; the tree, with the path that `place` set.
+    w, rest, length
+        Worker; int64 (length,) at least: classes that it takes besides.
+    bonus, row
+        Tokens that a forced request is worth beyond its size; int64 (Q,), scratch.
+    """
     v, floor = step.v, step.floor
     c = whole_pattern(tree, w, rest, length, row)
     size, worth = 0, 0
@@ -121,7 +142,19 @@ def _add(m: Master, step: Step, tree: Tree, w: int, rest: Ints, length: int, bon
 
 @kernel
 def _add_all(m: Master, step: Step, tree: Tree, pattern: Ints, bonus: int, row: Ints) -> None:
-    """Add pattern[r, :slots of r] of every worker that is left, with what is placed on it."""
+    """Add pattern[r, :slots of r] of every worker that is left, with what is placed on it.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    step, tree
+        The decision; the tree, with the path that `place` set.
+    pattern
+        int64 (W, Q) at least: classes of worker r of those left; rows that begin with -1 are passed over.
+    bonus, row
+        Tokens that a forced request is worth beyond its size; int64 (Q,), scratch.
+    """
     for r in range(tree.state.workers):
         if pattern[r, 0] >= 0:
             _add(m, step, tree, tree.who[r], pattern[r], tree.slots[r], bonus, row)
@@ -129,7 +162,15 @@ def _add_all(m: Master, step: Step, tree: Tree, pattern: Ints, bonus: int, row: 
 
 @kernel
 def compose(step: Step, tree: Tree, pattern: Ints, out: Ints) -> None:
-    """Write the assignment of all workers to out[w, :slots[w]], from that of those that are left."""
+    """Write the assignment of all workers to out[w, :slots[w]], from that of those that are left.
+
+    Parameters
+    ----------
+    step, tree
+        The decision; the tree, with the path that `place` set.
+    pattern, out
+        int64 (W, Q) at least: classes of worker r of those left; classes of worker w, written.
+    """
     for w in range(step.slots.size):
         if tree.placed[w] == step.slots[w]:
             whole_pattern(tree, w, pattern[0], 0, out[w])

@@ -16,6 +16,13 @@ def take_whole(step: Step, search: Search, m: Master, tree: Tree, M: int) -> Non
 
     Their limits are nested, so a matching is optimal in which the tightest comes first and takes the largest request
     that fits it.
+
+    Parameters
+    ----------
+    step, search, m, tree
+        The decision; the state of the search, the master program and the tree, which change in place.
+    M
+        Envelope, tokens.
     """
     left, spare = step.n.copy(), search.spare
     served = np.zeros(step.load.size, dtype=np.bool_)

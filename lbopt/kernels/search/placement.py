@@ -32,6 +32,13 @@ def fractional_classes(m: Master, step: Step, tree: Tree, classes: Ints) -> int:
 
     Workers with one slot left do not count, unless requests are forced: once the others are whole, serving them is a
     matching, which loses nothing. -1 where the optimum leaves somebody unserved.
+
+    Parameters
+    ----------
+    m, step, tree
+        Master program at its optimum; the decision; the tree, with the path that `place` set.
+    classes
+        int64 (K,), written.
     """
     W, K = step.slots.size, step.v.size
     items, level, basic, owner = m.items, m.level, m.basic, m.owner
@@ -90,6 +97,15 @@ def losses(step: Step, search: Search, tree: Tree, M: int, k: int, lost: Ints) -
 
     Takes search.price, and in tree.bound the bounds of the workers at these prices; `search.bound` and its like are
     overwritten.
+
+    Parameters
+    ----------
+    step, search, tree
+        The decision; the state of the search and the tree, whose scratch changes in place.
+    M, k
+        Envelope; class.
+    lost
+        int64 (W,), written, 1/scale tokens.
     """
     v, sums, scale = step.v, tree.sums, step.facts.scale
     size = tree.state.workers

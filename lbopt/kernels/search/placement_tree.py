@@ -42,7 +42,19 @@ _SHUT = -(1 << 62)
 
 @kernel
 def _add_node(tree: Tree, i: int, parent: int, k: int, place: int, reach: int) -> None:
-    """Append an open node to the tree of range i; where there is no room for it, its parent is open again."""
+    """Append an open node to the tree of range i; where there is no room for it, its parent is open again.
+
+    Parameters
+    ----------
+    tree
+        Changes in place.
+    i, parent
+        Range, and node above, -1 for none.
+    k, place
+        Class placed; worker, WAITS or ROOT.
+    reach
+        Tokens that are not ruled out.
+    """
     at, nodes = tree.state.used, tree.nodes
     if at >= nodes.size:
         if parent >= 0:
@@ -85,7 +97,15 @@ def _target(step: Step, search: Search, M: int) -> int:
 
 @kernel
 def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
-    """Bound one node of the tree at the envelope of range i and branch on it; False where no open node is left."""
+    """Bound one node of the tree at the envelope of range i and branch on it; False where no open node is left.
+
+    Parameters
+    ----------
+    step, search, masters
+        The decision; the state of the search, the master programs and the trees, which change in place.
+    i
+        Open range, a single envelope, in search.ranges; its bound changes in place.
+    """
     tree, m, this, known = masters.tree, masters.whole, search.ranges[i], search.known
     state, nodes, facts = tree.state, tree.nodes, step.facts
     M, scale = this.first, facts.scale
@@ -130,7 +150,17 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
 
 @kernel
 def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int, above: int) -> None:
-    """Place a request of the class that has fewest ways left; add a node for each way. None reaches beyond `above`."""
+    """Place a request of the class that has fewest ways left; add a node for each way. None reaches beyond `above`.
+
+    Parameters
+    ----------
+    step, search, m, tree
+        The decision; the state of the search, the master program and the tree, which change in place.
+    j, M
+        Node, whose path `place` set; envelope.
+    above
+        Tokens that no node below it exceeds.
+    """
     W, K, scale = step.load.size, step.v.size, step.facts.scale
     size = tree.state.workers
     classes = np.zeros(K, dtype=np.int64)
@@ -190,6 +220,15 @@ def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int, b
     """Grow the tree at the envelope of range i by `nodes` nodes; one of them a call, as long as it returns PENDING.
 
     Returns RAISED where that closed the range or raised its bound, UNCHANGED, or PENDING.
+
+    Parameters
+    ----------
+    step, search, masters
+        The decision; the state of the search, the master programs and the trees, which change in place.
+    i
+        Open range, a single envelope, in search.ranges; its bound changes in place.
+    nodes, begin
+        Nodes to bound; whether the tree needs a root.
     """
     tree, state = masters.tree, masters.tree.state
     if state.left == 0:

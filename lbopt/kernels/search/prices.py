@@ -24,6 +24,15 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
     Sets value[w], pattern[w, :slots[w]] (best pattern found) and bound[w] (what no pattern of worker w exceeds). An
     effort of GLANCE does not look for patterns of three and more requests, ROUGH looks briefly, QUICK leaves some of
     their bounds above their values; EXACT does not, as long as memory lasts.
+
+    Parameters
+    ----------
+    step, search
+        The decision; the state of the search, whose values, bounds, patterns and lists change in place.
+    M
+        Envelope, tokens.
+    effort
+        GLANCE, ROUGH, QUICK or EXACT.
     """
     load, slots, sums, scale = step.load, step.slots, step.sums, step.facts.scale
     value, bound, pattern, scratch = search.value, search.bound, search.pattern, search.partner

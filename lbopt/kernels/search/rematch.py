@@ -18,7 +18,19 @@ MOST_SLOTS = 4
 
 @kernel
 def rematch(step: Step, search: Search, M: int, target: int, rounds: int, pattern: Ints) -> int:
-    """Improve pattern[w, :slots[w]] in place; return the tokens admitted, at least `target` where that was reached."""
+    """Improve pattern[w, :slots[w]] in place; return the tokens admitted, at least `target` where that was reached.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    M, target
+        Envelope; tokens that suffice.
+    rounds
+        Most rounds.
+    pattern
+        int64 (W, Q) at least, changed in place: classes of each worker.
+    """
     v, load, slots = step.v, step.load, step.slots
     W, K = load.size, v.size
     scratch = search.rematching

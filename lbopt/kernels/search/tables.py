@@ -23,7 +23,17 @@ _LESS = -(1 << 60)  # two of them still do not overflow
 
 @kernel
 def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, pairs: Ints) -> None:
-    """Set pairs[r] to the largest profit of two requests, total at most r <= reach, of `length` classes."""
+    """Set pairs[r] to the largest profit of two requests, total at most r <= reach, of `length` classes.
+
+    Parameters
+    ----------
+    length, reach
+        Classes; largest total, tokens.
+    v, p, n
+        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests.
+    pairs
+        int64 (reach + 1,) at least, written, 1/scale tokens.
+    """
     for r in range(reach + 1):
         pairs[r] = _LESS
     for i in range(length):
@@ -42,7 +52,17 @@ def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, pairs: In
 
 @kernel
 def tabulate_triples(length: int, reach: int, v: Ints, p: Ints, pairs: Ints, triples: Ints) -> None:
-    """Set triples[r] to an upper bound on the profit of three requests with total at most r <= reach."""
+    """Set triples[r] to an upper bound on the profit of three requests with total at most r <= reach.
+
+    Parameters
+    ----------
+    length, reach
+        Classes; largest total, tokens.
+    v, p
+        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens.
+    pairs, triples
+        int64 (reach + 1,) at least, 1/scale tokens: from `tabulate_pairs`; written.
+    """
     for r in range(reach + 1):
         triples[r] = _LESS
     for i in range(length):
@@ -66,7 +86,17 @@ def joined(margin: int, left: Ints, right: Ints) -> int:
 
 @kernel
 def one_more(margin: int, length: int, v: Ints, p: Ints, table: Ints) -> int:
-    """Return the largest profit of one request and a part from the table, within `margin`."""
+    """Return the largest profit of one request and a part from the table, within `margin`.
+
+    Parameters
+    ----------
+    margin, length
+        Tokens; classes.
+    v, p
+        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens.
+    table
+        int64 (margin + 1,) at least: what a part of at most so many tokens is worth, 1/scale tokens.
+    """
     top = 2 * _LESS
     for k in range(length):
         if v[k] > margin:
@@ -83,6 +113,13 @@ def _make_pairs(step: Step, search: Search, c: int, reach: int) -> None:
 
     It is made from the longest list, which holds the shorter ones, and a little further than needed, because the next
     envelope is often a larger one.
+
+    Parameters
+    ----------
+    step, search
+        The decision; the state of the search, whose lists and table of pairs change in place.
+    c, reach
+        Slots; largest total, tokens.
     """
     made = search.listed
     if made.reach < reach or made.widest < c:
@@ -99,6 +136,17 @@ def relax(step: Step, search: Search, M: int, lowest: int, c: int, first: int, l
 
     The list for c slots has been made. The table of triples, which costs more than all else, is made for an effort of
     EXACT alone.
+
+    Parameters
+    ----------
+    step, search
+        The decision; the state of the search, whose values, bounds, patterns and tables change in place.
+    M, lowest
+        Envelope, tokens; least price, 1/scale tokens.
+    c, first, last
+        Slots; workers first..last - 1.
+    effort
+        QUICK or EXACT.
     """
     load, sums, scale = step.load, step.sums, step.facts.scale
     value, bound, pattern = search.value, search.bound, search.pattern
