@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-long test-bounds lint bench docs clean
+.PHONY: help demo test test-long test-bounds lint bench notebooks docs clean
 
 help:
 	@echo "make demo       main job on embedded data: G = 8, report in demo-report/report.html"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-long  the checks that take minutes"
 	@echo "make test-bounds  the kernels' tests with bounds checks in compiled code, some ten minutes"
 	@echo "make bench      speed against the targets: the simulator's, then the exact search's (an hour, goes on if stopped)"
+	@echo "make notebooks  execute the notebooks of examples/ and keep their outputs"
 	@echo "make docs       the manual in docs/_build/html"
 
 $(STAMP): pyproject.toml
@@ -36,7 +37,6 @@ lint: $(STAMP)
 test: lint
 	$(BIN)/python -m pytest -m "not slow"
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow and not jit" tests/kernels tests/policies tests/simulator tests/assignment tests/prefill
-	$(BIN)/python -m pytest --nbmake examples
 
 test-long: $(STAMP)
 	$(BIN)/python -m pytest -m slow
@@ -52,6 +52,9 @@ bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks.targets
 	$(BIN)/python -m tests.benchmarks.lookahead_speed --out lookahead-speed
 	$(BIN)/python -m tests.benchmarks.exact_targets
+
+notebooks: $(STAMP)
+	$(BIN)/python -m tests.notebooks
 
 docs: $(STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -171,8 +171,8 @@ class BfIo:
         """Ask lbopt's own search without the formalities of `solve`; None where that cannot answer."""
         if self.solver != "exact" or problem.num_admitted == 0:
             return None
+        from lbopt.solvers.budget import countdown
         from lbopt.solvers.exact import search_any_window, search_exactly
-        from lbopt.solvers.exact.limits import countdown
 
         clock = countdown(self.time_limit)
         if self.horizon == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from lbopt.report import numbers
 from lbopt.studies.gap import GapOutcome, PolicyGap
@@ -11,17 +11,7 @@ from lbopt.studies.gap.decisions import ALL, summarise
 from lbopt.studies.gap.long_runs import compare
 from lbopt.studies.gap.outcome import Comparison
 from lbopt.studies.gap.study import baseline_of
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table ready to be shown: title, one line of explanation, headers and rows of text."""
-
-    title: str
-    caption: str
-    headers: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-
+from lbopt.table import Table
 
 _GAP_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("states", "states", numbers.whole),

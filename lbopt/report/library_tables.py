@@ -8,8 +8,8 @@ from typing import Any
 from lbopt.instances.library import Entry
 from lbopt.instances.library.record import CERTIFICATES, PROOFS
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.studies.library import Attempt
+from lbopt.table import Table
 
 _HEADERS = ("name", "class", "G", "H", "N", "free slots", "best (tokens)", "bound (tokens)", "status")
 

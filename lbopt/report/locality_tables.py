@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.report.locality_sweeps import interval_said, shown, sweep_tables, workloads_of
 from lbopt.studies.locality import RATE, WORKERS, Claim, Judged, LocalityConfig, LocalityOutcome
 from lbopt.studies.locality.claims import claims
 from lbopt.studies.verdict import ALIKE, VERDICTS
+from lbopt.table import Table
 
 NO_ANSWER = "no answer"
 _TITLES = {

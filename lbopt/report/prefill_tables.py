@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.studies.prefill import PrefillOutcome
+from lbopt.table import Table
 
 _MILLISECONDS = numbers.fixed(0, 1e3)
 _TOKENS: tuple[tuple[str, str], ...] = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.report.race_numbers import ratio_bracket, time_bracket
 from lbopt.studies.race import RaceOutcome
 from lbopt.studies.race.record import RaceRecord
+from lbopt.table import Table
 
 
 def race_tables(outcome: RaceOutcome) -> list[Table]:

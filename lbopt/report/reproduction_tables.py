@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lbopt.report.gap_tables import Table
 from lbopt.studies.reproduction import ITEMS, ReproductionOutcome, Row
 from lbopt.studies.reproduction.criterion import every_digit, inside_one_run
+from lbopt.table import Table
 
 _TITLES = {
     "energy": "Energy column of BF-IO's Table 1",

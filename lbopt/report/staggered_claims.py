@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.report.staggered_words import percent, share
-from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.staggered import IMMEDIATE, PLACES, Claim, Judged, StaggeredOutcome, claims
 from lbopt.studies.verdict import ALIKE, VERDICTS
+from lbopt.table import Table
 
 NO_ANSWER = "no answer"
 #: The column of statements that are of a rule alone.

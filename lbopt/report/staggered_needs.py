@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.report.staggered_words import share, short, values_of
 from lbopt.studies.staggered import IMMEDIATE, LATE, PLACES, StaggeredOutcome
 from lbopt.studies.staggered.items import needs
 from lbopt.studies.staggered.places import Printed
 from lbopt.studies.staggered.rows import Key
+from lbopt.table import Table
 
 #: Rows that the table shows.
 SHOWN = 10

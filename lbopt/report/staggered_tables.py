@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lbopt.report.gap_tables import Table
 from lbopt.report.staggered_claims import claim_tables
 from lbopt.report.staggered_needs import needs_tables
 from lbopt.report.staggered_others import other_tables
@@ -12,6 +11,7 @@ from lbopt.report.staggered_service import fleet_tables, latency_tables, limit_t
 from lbopt.report.staggered_split import split_tables
 from lbopt.report.staggered_waits import law_tables
 from lbopt.studies.staggered import StaggeredOutcome
+from lbopt.table import Table
 
 #: Items with tables of their own; any other shows its rows as they are.
 _OWN: dict[str, Callable[[StaggeredOutcome], list[Table]]] = {

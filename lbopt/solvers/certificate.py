@@ -69,6 +69,13 @@ def verify(problem: StepProblem, result: Result, *, exhaust_limit: int = EXHAUST
     ------
     CertificateError
         Naming the first claim that does not follow.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> problem = lbopt.StepProblem.now(loads=[900, 700, 400], slots=[1, 2, 1], sizes=[310, 260, 150, 120, 80])
+    >>> lbopt.verify(problem, lbopt.solve(problem)).bound_established
+    True
     """
     p = recount.Numbers(
         problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()

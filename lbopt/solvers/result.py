@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lbopt.display import Displayed
 from lbopt.exceptions import CertificateError, InputError
 from lbopt.model import StepProblem, check_assignment
 from lbopt.model.integers import IntArray
@@ -27,6 +28,13 @@ FORMAT_VERSION = 1
 
 #: Origins of a bound that need nobody's word.
 PROVED_BY = ("certificate", "exhaustion", "elementary-bound")
+
+_ORIGINS = {
+    "certificate": "proved by a certificate of the exact search, which `verify` checks",
+    "exhaustion": "proved by complete enumeration",
+    "elementary-bound": "proved by a closed-form bound, which `verify` repeats",
+    "": "no bound is known",
+}
 
 #: Why a solve ended.
 STOP_REASONS = {
@@ -43,8 +51,8 @@ STOP_REASONS = {
 TIES = ("any", "leximax")
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Result:
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class Result(Displayed):
     """The outcome of `solve`.
 
     Parameters
@@ -80,6 +88,8 @@ class Result:
         Digest of the problem that this answers.
     evidence
         The certificate, or what writes it when it is asked for; not part of what is compared.
+    problem
+        The step problem that this answers; None where the result was read from a file. Neither written nor compared.
     """
 
     assignment: IntArray | None
@@ -96,6 +106,7 @@ class Result:
     tie: str
     problem_digest: str
     evidence: Certificate | Callable[[], Certificate] | None = None
+    problem: StepProblem | None = None
 
     @classmethod
     def of(
@@ -131,7 +142,42 @@ class Result:
             tie=tie,
             problem_digest=problem.digest,
             evidence=evidence,
+            problem=problem,
         )
+
+    def __repr__(self) -> str:
+        return f"<Result {self.summary()}>"
+
+    @property
+    def loads(self) -> IntArray:
+        """Loads after the placement: int64, (G, H + 1), tokens.
+
+        Raises
+        ------
+        InputError
+            Where the result was read from a file, which does not hold the problem, or has no assignment.
+        """
+        return loads_after(self.answered(), self.placed())
+
+    @property
+    def bound_origin(self) -> str:
+        """Where the bound comes from, and whether it is proved or only claimed by a solver."""
+        return _ORIGINS.get(self.proof or "", f"claimed by the solver {str(self.proof).rpartition(':')[2]}, not proved")
+
+    def answered(self) -> StepProblem:
+        """Return the problem that this answers; raise InputError where the result was read from a file."""
+        if self.problem is None:
+            raise InputError(
+                "this result was read from a file, which does not hold the problem; "
+                "read that too, and use lbopt.model.loads_after(problem, result.assignment)"
+            )
+        return self.problem
+
+    def placed(self) -> IntArray:
+        """Return the assignment; raise InputError where there is none."""
+        if self.assignment is None:
+            raise InputError("this result holds no assignment: the solver ended before it found one")
+        return self.assignment
 
     @property
     def proved(self) -> bool:
@@ -221,7 +267,7 @@ class Result:
 
 
 def _written() -> list[str]:
-    return [field.name for field in fields(Result) if field.name != "evidence"]
+    return [field.name for field in fields(Result) if field.name not in ("evidence", "problem")]
 
 
 def _check_types(values: dict[str, Any], source: str) -> None:

@@ -7,7 +7,6 @@ import math
 import pytest
 from studies.locality_answers import answer_of, made_up
 
-from lbopt.report.gap_tables import Table
 from lbopt.report.locality_rows import claim_rows, run_rows, signature_rows
 from lbopt.report.locality_sweeps import over_rates
 from lbopt.report.locality_tables import NO_ANSWER, locality_tables
@@ -15,6 +14,7 @@ from lbopt.studies.locality import ITEMS, LocalityConfig, LocalityOutcome, Plann
 from lbopt.studies.locality.claim import change
 from lbopt.studies.locality.claims import claims
 from lbopt.studies.verdict import VERDICTS
+from lbopt.table import Table
 
 SWEEPS = [
     "width of the band, 16 workers, 60 requests/s",

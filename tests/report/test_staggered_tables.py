@@ -9,7 +9,6 @@ import pytest
 from studies.staggered_answers import KNOWN, SERVED, made_up
 
 from lbopt.report import staggered_tables as room
-from lbopt.report.gap_tables import Table
 from lbopt.report.staggered_claims import NO_ANSWER, answered, claim_tables
 from lbopt.report.staggered_needs import PLAIN, nearest_pairs, needs_tables
 from lbopt.report.staggered_others import SHOWN, other_tables
@@ -21,6 +20,7 @@ from lbopt.report.staggered_words import short
 from lbopt.studies.staggered import CONTENDERS, LATE, PLACES, Rows, StaggeredConfig, StaggeredOutcome, claims
 from lbopt.studies.staggered.items import fleet, law, load, needs, split
 from lbopt.studies.verdict import VERDICTS
+from lbopt.table import Table
 
 #: Tables of an item's own, over all places.
 OWN = {"law": 2, "load": 6, "fleet": 2, "limit": 3, "latency": 3, "split": 3, "needs": 1}

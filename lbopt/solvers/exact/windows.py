@@ -30,7 +30,7 @@ from lbopt.kernels.windows.tree import advance
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.bounds import elementary_bound
-from lbopt.solvers.exact.limits import Clock
+from lbopt.solvers.budget import Clock
 from lbopt.solvers.exact.search import ExactAnswer, raised
 
 #: Largest sum of magnitudes for which prices are still a thousandth of a token fine.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.kernels.sampling import waiting as kernel
+from lbopt.statistics import standard_error
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require
 
@@ -106,7 +107,7 @@ def steady(values: Floats) -> Average:
 def over_replications(values: Sequence[float] | Floats, trials: int) -> Average:
     """Return the average of independent values."""
     found = np.asarray(values, dtype=np.float64)
-    error = float(found.std(ddof=1) / found.size**0.5)
+    error = standard_error(found)
     return Average(float(found.mean()), error, found.size - 1, trials)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
+from lbopt.statistics import standard_error
 from lbopt.theory.chains.batch_means import (
     FEWEST_BATCHES,
     batch_steps,
@@ -68,7 +69,7 @@ def measure_theorem_1(*, G: int = 4, B: int = 16, s_max: int = 8, rounds: int = 
             relation="=",
             measured=float(fcfs.mean()),
             predicted=exact,
-            error=float(fcfs.std(ddof=1)) / math.sqrt(fcfs.size),
+            error=standard_error(fcfs),
             dof=fcfs.size - 1,
             trials=fcfs.size,
         ),
