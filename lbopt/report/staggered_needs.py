@@ -47,7 +47,7 @@ class Nearest:
 
 
 def nearest_pairs(outcome: StaggeredOutcome) -> list[Nearest]:
-    """Return every configuration with its best pair, the nearest first; one whose limit nobody keeps is left out."""
+    """Return every configuration with its best pair, the nearest first; one whose limit no rule keeps is left out."""
     served: dict[tuple[Key, ...], dict[tuple[Key, Key], tuple[float, float]]] = {}
     for row in outcome.averaged("needs"):
         rate, used = row.values.get("rate"), row.values.get("utilisation")

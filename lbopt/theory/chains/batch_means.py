@@ -95,7 +95,23 @@ def means_of_batches(chunks: Iterable[NDArray[np.float64]], burn_in: int, length
 def mean_finding(
     found: ChainMean, relation: str, predicted: float, *, regime: str, quantity: str, unit: float = 1.0, **more: Any
 ) -> Finding:
-    """Return the finding of a chain's mean, in units of `unit`; `more` are further fields of it."""
+    """Return the finding of a chain's mean, in units of `unit`; `more` are further fields of it.
+
+    Parameters
+    ----------
+    found
+        Mean of the chain with its error.
+    relation
+        How the mean and the prediction are related: "=", "<=" or ">=".
+    predicted
+        The closed form.
+    regime
+        The regime in the words of the report.
+    quantity
+        What is measured.
+    unit
+        The mean is divided by it.
+    """
     return Finding(
         regime=regime,
         quantity=quantity,
