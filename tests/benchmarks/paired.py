@@ -125,7 +125,7 @@ if __name__ == "__main__":
     parser.add_argument("--count", type=int, default=50, help="states of a class")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--limit", type=float, default=5.0, help="seconds a state")
-    parser.add_argument("--tie", default="oldest")
+    parser.add_argument("--tie", default="any", choices=("any", "leximax"))
     parser.add_argument("--cold", type=int, default=0, metavar="RUNS", help="time first solves instead")
     parser.add_argument("--answer", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
