@@ -23,7 +23,7 @@ def integers(*names: str) -> np.dtype[np.void]:
     taken = [name for name in names if hasattr(np.recarray, name) or hasattr(np.record, name)]
     if taken:
         raise ValueError(f"NumPy would read its own attribute, not the field: {', '.join(taken)}")
-    return np.dtype([(name, np.int64) for name in names], align=True)
+    return np.dtype((np.record, np.dtype([(name, np.int64) for name in names], align=True)))
 
 
 def record(kind: np.dtype[np.void]) -> Record:
