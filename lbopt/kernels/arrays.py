@@ -28,7 +28,7 @@ def integers(*names: str) -> np.dtype[np.void]:
 
 def record(kind: np.dtype[np.void]) -> Record:
     """Return one record of zeros."""
-    return np.zeros(1, dtype=kind).view(np.recarray)[0]
+    return np.zeros(1, dtype=(np.record, kind))[0]
 
 
 def records(count: int, kind: np.dtype[np.void]) -> Records:

@@ -17,7 +17,7 @@ from lbopt.solvers.exact.balance import SLICE_MICROSECONDS
 from lbopt.solvers.exact.cold_start import balanced_start, is_cold
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.tie_orders import canonical
-from lbopt.solvers.exact.workspace import check_memory
+from lbopt.solvers.exact.workspace import check_memory, what_is_known
 
 #: Work between two looks at the clock, about microseconds.
 SLICE = 5_000
@@ -158,12 +158,13 @@ def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAn
         stop = "interrupted"
     if stop is None:
         stop = "done" if state == PROVED else "stuck"
-    if search.known.cost < cost:
-        assignment, cost = decision.handed_out(search), int(search.known.cost)
-    kept = min(int(search.known.prices), search.bank.shape[0])
+    known = what_is_known(search)
+    if known.cost < cost:
+        assignment, cost = decision.handed_out(search), known.cost
+    kept = min(known.prices, search.bank.shape[0])
     return ExactAnswer(
         assignment=assignment,
-        bound=int(min(search.known.bound, cost)),
+        bound=min(known.bound, cost),
         stop=stop,
         cost=cost,
         prices=search.bank[:kept, : decision.step.v.size].copy(),
