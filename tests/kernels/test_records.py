@@ -4,6 +4,8 @@ import pytest
 
 from lbopt.kernels.arrays import integers, record, records
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.state import KNOWN
+from lbopt.solvers.exact.workspace import Known, what_is_known, workspace
 
 KIND = integers("used", "left")
 
@@ -39,3 +41,12 @@ def test_a_copy_is_another_record():
 def test_names_that_arrays_have_are_refused(name):
     with pytest.raises(ValueError, match=name):
         integers("used", name)
+
+
+def test_what_python_reads_of_a_search_at_once_is_in_the_order_of_the_record():
+    assert Known._fields == KNOWN.names
+    search, _ = workspace(2, 2, 2)
+    search.known.bound, search.known.patience = 5, 3
+    assert (what_is_known(search).bound, what_is_known(search).patience) == (5, 3)
+    workspace(2, 2, 2)
+    assert set(what_is_known(search)) == {0}
