@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lbopt.api import gap as gap
     from lbopt.api import list_policies as list_policies
     from lbopt.api import simulate as simulate
+    from lbopt.api import study as study
     from lbopt.exceptions import CertificateError as CertificateError
     from lbopt.exceptions import InfeasibleDecisionError as InfeasibleDecisionError
     from lbopt.exceptions import InputError as InputError
@@ -54,6 +55,7 @@ _HOME = {
     "open_trace": "lbopt.instances",
     "simulate": "lbopt.api",
     "solve": "lbopt.solvers",
+    "study": "lbopt.api",
     "verify": "lbopt.solvers",
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
@@ -246,7 +246,7 @@ def cost(
         else read_cost_source(Path(source), router)
     )
     outcome = run_cost(found.points, config, progress, None, found.rerun)
-    outcome.notes = [*found.notes, *outcome.notes]
+    outcome.source, outcome.notes = found.title, [*found.notes, *outcome.notes]
     return outcome
 
 
@@ -276,6 +276,94 @@ def list_policies() -> pd.DataFrame:
             for rule in describe_policies()
         ]
     )
+
+
+def study(
+    name: str,
+    *,
+    progress: Progress | None = None,
+    store: str | Path | None = None,
+    engine: str = "serial",
+    **config: Any,
+) -> Any:
+    """Run one of the studies that have no function of their own here.
+
+    Parameters
+    ----------
+    name
+        "misprediction", "prediction", "prefill", "batches", "scaling", "staggered", "locality", "placement" or
+        "reproduction".
+    progress
+        Shows progress; None shows nothing.
+    store
+        File that keeps the answers of tasks, so that the same call goes on where it was stopped; for studies of tasks.
+    engine
+        Where tasks run, e.g. "joblib:jobs=2"; for studies of tasks.
+    **config
+        Fields of the study's configuration by name. A study of requests also takes ``trace``, ``requests`` (their
+        number), ``workers``, ``slots`` and the fields of `Scenario` and `RequestSource`.
+
+    Returns
+    -------
+    outcome
+        With ``to_frame()``, ``plot()`` and ``notes``.
+
+    Raises
+    ------
+    InputError
+        If the study, a field or a value is unknown.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> lbopt.study("prediction", requests=400, horizon=20, predictors=["survival"])
+    <PredictionOutcome burstgpt-like: 1 predictors>
+    """
+    from lbopt.studies.registry import STUDIES, find_study
+
+    if name in _OWN:
+        raise InputError(f"study '{name}' is run by {_OWN[name]}")
+    if name not in STUDIES:
+        raise unknown("study", name, [one for one in STUDIES if one not in _OWN])
+    found = find_study(name)
+    execution: dict[str, Any] = {}
+    if found.tasks:
+        execution = {"store": None if store is None else Path(store), "engine": engine}
+    elif store is not None or engine != "serial":
+        raise InputError(f"study '{name}' does not run as tasks; leave store and engine out")
+    return found.run(_config(found.config, config), progress, **execution)
+
+
+#: Studies with a function or a verb of their own.
+_OWN = {
+    "gap": "lbopt.gap",
+    "simulation": "lbopt.simulate",
+    "check": "lbopt.check",
+    "cost": "lbopt.cost",
+    "race": "the command `lbopt race`, which keeps its store in its folder",
+}
+
+
+def _config(kind: type[Any], given: dict[str, Any]) -> Any:
+    """Build the configuration `kind` from words of the command line and names of fields."""
+    hints = get_type_hints(kind)
+    more = dict(given)
+    parts: dict[str, Any] = {}
+    if "scenario" in hints or hints.get("requests") is RequestSource:
+        trace, count = more.pop("trace", "burstgpt-like"), more.pop("requests", None)
+        if "scenario" in hints:
+            workers, slots = more.pop("workers", 8), more.pop("slots", 72)
+            parts["scenario"], more = _scenario(trace, workers, slots, count, more, also=kind)
+        else:
+            own = {field.name for field in fields(RequestSource)} - {"trace", "count"}
+            _refuse_unknown(more, kind, RequestSource)
+            of_requests = {name: more.pop(name) for name in list(more) if name in own}
+            parts["requests"] = RequestSource(trace=str(trace), count=count, **of_requests)
+    known = [field.name for field in fields(kind)]
+    for name in more:
+        if name not in known:
+            raise unknown("argument", name, known)
+    return kind(**parts, **{name: tuple(value) if isinstance(value, list) else value for name, value in more.items()})
 
 
 def _several(what: str, names: Sequence[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ def test_the_examples_of_the_docstrings_run() -> None:
     """Every function of the flat namespace has an example, and the examples print what they say."""
     finder = doctest.DocTestFinder()
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    for name in ("gap", "simulate", "check", "cost", "list_policies"):
+    for name in ("gap", "simulate", "check", "cost", "list_policies", "study"):
         tests = [test for test in finder.find(getattr(api, name), name) if test.examples]
         assert tests, f"{name} has no example"
         for test in tests:
@@ -98,6 +98,11 @@ def test_simulate_is_the_simulators_own() -> None:
         (lambda: lbopt.cost("here", mean_load=3.0), "leave mean_load out"),
         (lambda: lbopt.cost(mean_load=1.0, imbalance=1.0, workers=2, modell="x"), "unknown argument 'modell'"),
         (lambda: lbopt.cost(devices="h800"), "expected a list"),
+        (lambda: lbopt.study("scalling"), "unknown study 'scalling': did you mean scaling"),
+        (lambda: lbopt.study("gap"), "study 'gap' is run by lbopt.gap"),
+        (lambda: lbopt.study("placement", rank=[4]), "unknown argument 'rank': did you mean ranks"),
+        (lambda: lbopt.study("prediction", predictor=["oracle"]), "unknown argument 'predictor'"),
+        (lambda: lbopt.study("prediction", store="here.sqlite"), "does not run as tasks"),
     ],
 )
 def test_wrong_arguments_are_one_sentence(call, message) -> None:

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 import lbopt
 from lbopt import InputError, Result, StepProblem, Trace
+from lbopt.report.views import view_of
 
 PROBLEM = StepProblem.now(loads=[900, 700, 400], slots=[1, 2, 1], sizes=[310, 260, 150, 120, 80])
 
@@ -126,3 +127,60 @@ def test_tables_of_a_gap_study(outcome):
     assert set(outcome.to_frame("differences")["policy"]) == {"jsq", "fcfs"}
     with pytest.raises(InputError, match="unknown table 'gaps': did you mean gap"):
         outcome.to_frame("gaps")
+
+
+@pytest.fixture(scope="module")
+def studies():
+    """One small outcome of most studies."""
+    fleet = {"requests": 200, "workers": 4, "slots": 8}
+    return {
+        "batches": lbopt.study("batches", requests=100, states=2, rules=["pbaa"], time_limit=1.0),
+        "check": lbopt.check("lemma-1"),
+        "cost": lbopt.cost(mean_load=85_000, imbalance=200_000, workers=8, running=35, devices=["h800"], draws=50),
+        "misprediction": lbopt.study(
+            "misprediction", **fleet, states=2, seeds=1, noise=[1.0], bias=[2.0], shuffled=[0.5], time_limit=1.0
+        ),
+        "placement": lbopt.study(
+            "placement", ranks=[4], kinds=["uniform"], worlds=1, clusters=2, experts=16, top_k=2, layers=1, requests=50
+        ),
+        "prediction": lbopt.study("prediction", requests=400, horizon=20, predictors=["survival"]),
+        "prefill": lbopt.study("prefill", requests=600),
+        "scaling": lbopt.study("scaling", workers=[4], slots=[64, 256], policies=["fcfs"]),
+    }
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize(
+    "name", ["batches", "check", "cost", "misprediction", "placement", "prediction", "prefill", "scaling"]
+)
+def test_every_outcome_shows_itself(studies, name):
+    """One line, every table with columns, HTML, and a picture with labels on the axes that it is given."""
+    outcome = studies[name]
+    text = repr(outcome)
+    assert text.startswith(f"<{type(outcome).__name__} ") and "\n" not in text and len(text) < 200
+    view = view_of(type(outcome).__name__)
+    assert all(len(outcome.to_frame(table).columns) for table in view.tables)
+    assert "<table" in outcome._repr_html_()
+    axes = Figure().add_subplot()
+    assert outcome.plot(axes) is axes
+    assert axes.has_data() and axes.get_xlabel()
+
+
+def test_every_outcome_has_a_view():
+    """The class of every outcome in the studies' room is declared, and can be built from its declaration."""
+    import ast
+    from pathlib import Path
+
+    import lbopt.studies
+
+    declared = {
+        node.name
+        for path in Path(lbopt.studies.__path__[0]).rglob("outcome.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "Displayed" for base in node.bases)
+    }
+    assert len(declared) >= 13
+    for name in declared:
+        assert view_of(name).tables
+    with pytest.raises(InputError, match="unknown result 'Resullt': did you mean Result"):
+        view_of("Resullt")
