@@ -36,6 +36,7 @@ def write_gap_folder(outcome: GapOutcome, folder: Path, command: str) -> None:
         pictures = gap_pictures(outcome)
         for picture in pictures:
             (target / picture.file).write_bytes(picture.data)
+            (target / picture.svg_file).write_bytes(picture.svg)
         page = render_gap_page(outcome, pictures, how, str(folder))
         (target / "report.html").write_text(page, encoding="utf-8")
         return {

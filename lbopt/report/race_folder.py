@@ -46,10 +46,10 @@ def write_race_folder(outcome: RaceOutcome, folder: Path, command: str) -> None:
         write_csv(target / "results.csv", race_csv(outcome))
         write_json(target / "summary.json", outcome.to_dict() | how)
         drawn = race_pictures(outcome)
-        for picture, svg in drawn:
+        for picture in drawn:
             (target / picture.file).write_bytes(picture.data)
-            (target / picture.file).with_suffix(".svg").write_bytes(svg)
-        page = render_race_page(outcome, [picture for picture, _ in drawn], how, command)
+            (target / picture.svg_file).write_bytes(picture.svg)
+        page = render_race_page(outcome, drawn, how, command)
         (target / "report.html").write_text(page, encoding="utf-8")
         files = {path.name for path in target.iterdir()} | set(_STORE_FILES)
         return _account(outcome.config, command, finished=not outcome.interrupted, files=sorted(files))
