@@ -86,8 +86,8 @@ unions.round(1)
 # ## Signatures
 #
 # Count how many prompt tokens chose each expert, reduce the weight of experts that every request uses (IDF), keep the
-# layers that predict decode best, and scale to length one. The quality of a signature, rho, is a rank correlation over pairs of
-# requests: are those of near signatures also near in what they use in decode?
+# layers that predict decode best, and scale to length one. The quality of a signature, rho, is a rank correlation
+# over pairs of requests: are those of near signatures also near in what they use in decode?
 
 # %%
 G = 16
@@ -141,8 +141,8 @@ assert rho.mean().idxmax() == "count-idf" and rho.mean().idxmin() == "gate-prob"
 
 # %% [markdown]
 # IDF leads, as published: experts that every request uses have counts that vary from prompt to prompt and do not
-# predict decode. The published order has both sums of the gate below all counts. Here that holds of its probabilities, and
-# not of its raw scores, in which the same swing weighs less than in a softmax.
+# predict decode. The published order has both sums of the gate below all counts. Here that holds of its probabilities,
+# and not of its raw scores, in which the same swing weighs less than in a softmax.
 
 # %% [markdown]
 # ## Clusters of bounded size

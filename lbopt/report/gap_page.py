@@ -56,7 +56,19 @@ def left_out(outcome: GapOutcome) -> list[str]:
 
 
 def render_gap_page(outcome: GapOutcome, pictures: list[Picture], provenance: dict[str, Any], folder: str) -> str:
-    """Return the page as HTML."""
+    """Return the page as HTML.
+
+    Parameters
+    ----------
+    outcome
+        The study.
+    pictures
+        Its pictures.
+    provenance
+        Versions, processor, time and command.
+    folder
+        Name of the folder, as the page shows it.
+    """
     return render_page(
         "gap_page.html.jinja",
         version=provenance["versions"]["lbopt"],

@@ -47,7 +47,19 @@ def race_pictures(outcome: RaceOutcome) -> list[Picture]:
 
 
 def render_race_page(outcome: RaceOutcome, pictures: list[Picture], provenance: dict[str, Any], command: str) -> str:
-    """Return the page as HTML."""
+    """Return the page as HTML.
+
+    Parameters
+    ----------
+    outcome
+        The race.
+    pictures
+        Its pictures.
+    provenance
+        Versions, processor, time and command.
+    command
+        The command line.
+    """
     return render_page(
         "race_page.html.jinja",
         version=provenance["versions"]["lbopt"],
