@@ -35,6 +35,11 @@ class Picture:
         return self.file.removesuffix("png") + "svg"
 
     @property
+    def files(self) -> dict[str, bytes]:
+        """Both files, by name."""
+        return {self.file: self.data, self.svg_file: self.svg}
+
+    @property
     def inline(self) -> Markup:
         """The SVG as an element of a page: as wide as its place, in the colours of the page's text and background."""
         text = self.svg.decode("utf-8")
