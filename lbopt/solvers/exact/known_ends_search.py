@@ -19,8 +19,8 @@ from lbopt.kernels.known_ends.shaking import shake
 from lbopt.kernels.known_ends.terms import BOUND, COST, FAR, OPEN, STUCK, WORK
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.budget import Clock, Limits, without
+from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.known_ends import KnownEnds
 from lbopt.solvers.exact.known_ends_ascent import Ascent
 from lbopt.solvers.exact.known_ends_tree import Tree

@@ -21,7 +21,7 @@ import numpy as np
 from lbopt.kernels.search.decision import hand_out_again
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.tie_orders import check_tie_order
+from lbopt.solvers.arguments import check_tie_order
 
 
 def canonical(

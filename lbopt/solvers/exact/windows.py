@@ -29,8 +29,8 @@ from lbopt.kernels.windows.terms import (
 from lbopt.kernels.windows.tree import advance
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.budget import Clock
+from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.search import ExactAnswer, raised
 
 #: Largest sum of magnitudes for which prices are still a thousandth of a token fine.
@@ -62,6 +62,14 @@ _SMALL = 4000
 _loaded: set[str] = set()
 
 
+def has_one_profile(problem: StepProblem) -> bool:
+    """Return whether all requests, and the slots that stay empty, grow alike over the window."""
+    work = problem.work
+    profile = work[0] - work[0, 0]
+    slots_stay_empty = problem.num_free_slots > problem.num_requests
+    return bool((work - work[:, :1] == profile).all()) and not (slots_stay_empty and profile.any())
+
+
 class WindowDecision:
     """A step problem in the terms of the window search; `fits` is False where it is of another kind, or too large."""
 
@@ -69,16 +77,12 @@ class WindowDecision:
         self.problem = problem
         self.fits = False
         work, base = problem.work, problem.base
-        if problem.num_admitted == 0:
+        if problem.num_admitted == 0 or not has_one_profile(problem):
             return
         profile = work[0] - work[0, 0]
-        if not (work - work[:, :1] == profile).all():
-            return
         sizes, must = work[:, 0], problem.must_admit
         missing = problem.num_free_slots - problem.num_requests
         if missing > 0:
-            if profile.any():  # an empty slot grows differently
-                return
             sizes = np.concatenate([sizes, np.zeros(missing, dtype=np.int64)])
             must = np.concatenate([must, np.zeros(missing, dtype=np.bool_)])
         self.order = np.lexsort((~must, sizes))
@@ -276,6 +280,7 @@ def search_window(
         assignment=decision.handed_out(search) if found < cost else None,
         bound=int(min(search.known[BOUND], found)),
         stop=stop,
+        cost=found,
     )
     if stop == "done" or (stop in ("time", "effort") and problem.base.size + problem.work.size > _SMALL):
         return answer
