@@ -53,7 +53,19 @@ def balanced_assignment(costs: Any, capacity: Any, *, lower: Any = None, prices:
 
 
 def settled(costs: IntArray, lower: IntArray, upper: IntArray, prices: IntArray | None, room: Room) -> Level:
-    """Return all points settled: from `prices` at once if they are good, else by way of coarser levels."""
+    """Return all points settled: from `prices` at once if they are good, else by way of coarser levels.
+
+    Parameters
+    ----------
+    costs
+        int64, (N, K): cost of each point at each centre.
+    lower, upper
+        int64, (K,): fewest and most points of each centre.
+    prices
+        int64, (K,): prices to start from; None starts from zero on coarser levels.
+    room
+        Scratch arrays, changed in place.
+    """
     points, centres = costs.shape
     if prices is None:
         prices = np.zeros(centres, dtype=np.int64)

@@ -57,7 +57,13 @@ def open_reading(
     columns: Columns | None = None,
     skip_malformed: bool = False,
 ) -> Reading:
-    """Do the same as `open_trace`, and keep the account of how the file was read."""
+    """Do the same as `open_trace`, and keep the account of how the file was read.
+
+    Parameters
+    ----------
+    spec, count, seed, format, columns, skip_malformed
+        As in `open_trace`.
+    """
     word = os.fspath(spec)
     if word in families.ALL_NAMES:
         if count is None or seed is None:

@@ -23,7 +23,15 @@ def growth_steps(horizon: int, growth: int) -> IntArray:
 
 
 def projected_base(loads: Any, active: Any, departures: Any, growths: IntArray) -> IntArray:
-    """Return the base loads, int64 (G, H+1) in tokens; arguments as in `StepProblem.survives`."""
+    """Return the base loads, int64 (G, H+1) in tokens.
+
+    Parameters
+    ----------
+    loads, active, departures
+        As in `StepProblem.survives`.
+    growths
+        int64, (H+1,): tokens that a running request has gained by each step of the window.
+    """
     present = integer_array("loads", loads, ndim=(1,))
     running = integer_array("active", active if active is not None else np.zeros_like(present), ndim=(1,))
     if running.shape != present.shape:

@@ -158,7 +158,17 @@ class BrH:
 def weights(
     horizon: int, alpha: float, beta: float, gamma: float, bits: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return alpha * gamma^h and beta * gamma^h, int64 (H+1,) each, in the finest units for loads below 2^bits."""
+    """Return alpha * gamma^h and beta * gamma^h, int64 (H+1,) each, in the finest units for loads below 2^bits.
+
+    Parameters
+    ----------
+    horizon
+        H.
+    alpha, beta, gamma
+        Weights of the score and discount of a step, as in `BrH`.
+    bits
+        Bits of the largest load.
+    """
     discounts = gamma ** np.arange(horizon + 1)
     room = 2.0 ** (_SCORE_BITS - bits) / float((alpha + beta) * discounts.sum())
     if room < 2:

@@ -75,7 +75,19 @@ class ProjectedFleet:
         self._bound: dict[int, deque[tuple[int, Law]]] = {}
 
     def see(self, observation: Observation, active: ActiveRequests, forecast: Forecast, samples: Samples) -> None:
-        """Bring the projection up to date with `observation`, whose samples lie behind `forecast`."""
+        """Bring the projection up to date with `observation`.
+
+        Parameters
+        ----------
+        observation
+            What the rule sees now.
+        active
+            The running requests.
+        forecast
+            Their forecast.
+        samples
+            Samples of outputs on which the forecast rests.
+        """
         from lbopt.kernels.routing.fast_phi.route import still_as_placed
 
         if (

@@ -51,7 +51,12 @@ class Forecaster:
     def forecast(self, requests: Ints, prompt: Ints, generated: Ints, waiting: Ints, waiting_prompt: Ints) -> Forecast:
         """Return the forecast of the running and the waiting requests.
 
-        `requests` (A,) and `waiting` (n,) are numbers in the trace, int64, the others their tokens.
+        Parameters
+        ----------
+        requests, prompt, generated
+            int64, (A,): number in the trace, prompt and emitted tokens of each running request.
+        waiting, waiting_prompt
+            int64, (n,): number in the trace and prompt of each waiting request.
         """
         from lbopt.kernels.forecast import refresh
 

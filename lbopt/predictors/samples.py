@@ -39,7 +39,19 @@ def _with_sums(outputs: NDArray[np.int64], starts: NDArray[np.int64]) -> Samples
 def ends_by_samples(
     samples: Samples, buckets: NDArray[np.int64], generated: NDArray[np.int64], horizon: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return p and mu of each request by its bucket and age, float64 (n,) each."""
+    """Return p and mu of each request by its bucket and age, float64 (n,) each.
+
+    Parameters
+    ----------
+    samples
+        Outputs by bucket.
+    buckets
+        int64, (n,): bucket of each request.
+    generated
+        int64, (n,): emitted tokens.
+    horizon
+        Steps of the window.
+    """
     from lbopt.kernels.forecast.ends import ends_within
 
     p, mu = np.empty(buckets.size), np.empty(buckets.size)

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.prefill.batches import NUM_BATCHES, Interval, Mean, batch_mean, busy_seconds, slice_mean
+from lbopt.prefill.batches import NUM_BATCHES, Mean, batch_mean, busy_seconds, slice_mean
+from lbopt.statistics import CONFIDENCE, Interval
 
 if TYPE_CHECKING:
     from lbopt.prefill.run import PrefillRun
 
-CONFIDENCE = 0.95
 _NAN = float("nan")
 
 

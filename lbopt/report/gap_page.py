@@ -59,7 +59,19 @@ def gap_pictures(outcome: GapOutcome) -> list[Picture]:
 
 
 def render_gap_page(outcome: GapOutcome, pictures: list[Picture], provenance: dict[str, Any], folder: str) -> str:
-    """Return the page as HTML."""
+    """Return the page as HTML.
+
+    Parameters
+    ----------
+    outcome
+        The study.
+    pictures
+        Its pictures.
+    provenance
+        Versions, processor, time and command.
+    folder
+        Name of the folder, as the page shows it.
+    """
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(files("lbopt.report").joinpath("gap_page.html.jinja").read_text("utf-8"))
     return template.render(

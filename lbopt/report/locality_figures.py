@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from lbopt.report.figures import COLOURS, GREY, error_line, half_interval, panels_of
 from lbopt.report.locality_sweeps import BASE, fleets_of, over_rates, workloads_of
-from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.locality import POOLS, RATE, ROUTERS, WIDTHS, WORKERS, Claim, LocalityOutcome, PlannedRun, eldr_at
 from lbopt.studies.locality.claims import claims
 

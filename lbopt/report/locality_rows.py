@@ -8,7 +8,7 @@ from typing import Any
 
 from lbopt.report.locality_sweeps import BASE, workloads_of
 from lbopt.report.locality_tables import NO_ANSWER, answered
-from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.locality import LocalityOutcome
 
 #: What is known of a run, and its unit.

@@ -12,7 +12,7 @@ import numpy as np
 
 from lbopt.locality import TRANSFORMS
 from lbopt.report import numbers
-from lbopt.studies.intervals import MeanOverSeeds, over_seeds
+from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.locality import POOLS, RATE, ROUTERS, WIDTHS, WORKERS, LocalityOutcome, PlannedRun, eldr_at
 from lbopt.studies.locality.cell import BATCHES, WIDTHS_OF_BANDS
 from lbopt.studies.locality.claim import change

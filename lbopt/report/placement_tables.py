@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from lbopt.report import numbers
-from lbopt.studies.intervals import over_seeds
+from lbopt.statistics import over_seeds
 from lbopt.studies.placement import PlacedLayer, PlacementOutcome
 from lbopt.table import Table
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lbopt.report import numbers
 from lbopt.report.staggered_words import percent, share
-from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.staggered import IMMEDIATE, PLACES, Claim, Judged, StaggeredOutcome, claims
 from lbopt.studies.verdict import ALIKE, VERDICTS
 from lbopt.table import Table

@@ -129,6 +129,15 @@ def sample_states(
     """Return up to `count` states along a run of `policy`, and the run.
 
     Fewer come back where the run has fewer decisions with a real choice.
+
+    Parameters
+    ----------
+    trace, policy, setting, seed, training
+        As in `simulate`.
+    count
+        Most states.
+    warm_up_share, cool_down_share
+        Shares of the run, at its beginning and end, from which no state is taken.
     """
     if count < 1:
         raise InputError(f"the number of states is {count}; expected at least 1")

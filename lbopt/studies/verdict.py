@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from lbopt.studies.intervals import MeanOverSeeds, over_seeds
+from lbopt.statistics import MeanOverSeeds, over_seeds
 
 #: Around a single printed number.
 ALIKE = 0.3

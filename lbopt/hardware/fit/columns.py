@@ -66,7 +66,16 @@ def variable_of(column: str) -> Variable:
 def choose(
     source: str, header: Sequence[str], x: str | None = None, y: str | None = None, group: str | None = None
 ) -> Choice:
-    """Return which columns of `header` to read; `x`, `y` and `group` name columns outright.
+    """Return which columns of `header` to read.
+
+    Parameters
+    ----------
+    source
+        Name of the table in error messages.
+    header
+        Names of its columns.
+    x, y, group
+        Columns of the load, the time and the group; None recognises them by their names.
 
     Raises
     ------

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.hardware.fit.law_fit import LawFit
-from lbopt.hardware.fit.least_squares import CONFIDENCE
+from lbopt.statistics import CONFIDENCE, half_width
 
 #: With fewer rows the sign-flip test cannot reach 5 %: 2 / 2^5 is above it, 2 / 2^6 below.
 FEWEST_ROWS = 6
@@ -66,7 +66,7 @@ def compare(fits: list[LawFit]) -> tuple[Comparison, ...]:
 
 def compare_two(better: LawFit, worse: LawFit) -> Comparison:
     """Compare two fits of the same rows."""
-    from scipy.stats import t, ttest_1samp
+    from scipy.stats import ttest_1samp
 
     differences = worse.left_out**2 - better.left_out**2
     rows = differences.size
@@ -77,13 +77,12 @@ def compare_two(better: LawFit, worse: LawFit) -> Comparison:
     scale = float(np.abs(better.law.back(better.numbers.fitted)).max())
     if float(np.abs(differences).max()) <= (_ROUNDING * scale) ** 2:  # both are exact
         return Comparison(*names, mean, mean, mean, 1.0, False)
-    spread = float(differences.std(ddof=1))
-    half = float(t.ppf((1 + CONFIDENCE) / 2, rows - 1)) * spread / np.sqrt(rows)
+    half = half_width(differences)
     p_value = float(ttest_1samp(differences, 0.0).pvalue)
     if rows <= _MOST_FLIPPED:
         p_value = _sign_flips(differences)
     apart = p_value <= 1 - CONFIDENCE + 1e-12
-    return Comparison(*names, mean, mean - float(half), mean + float(half), p_value, apart)
+    return Comparison(*names, mean, mean - half, mean + half, p_value, apart)
 
 
 def _sign_flips(differences: NDArray[np.float64]) -> float:

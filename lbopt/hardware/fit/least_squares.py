@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-
-CONFIDENCE = 0.95
+from lbopt.statistics import student_quantile
 
 #: Columns that agree to so many digits, after scaling each to length one, cannot be told apart.
 _SAME = 1e-10
@@ -80,7 +79,6 @@ def least_squares(design: NDArray[np.float64], response: NDArray[np.float64]) ->
         With no residual degree of freedom (n <= p), or columns of which one follows from the others.
     """
     from scipy.linalg import solve_triangular
-    from scipy.stats import t
 
     rows, parameters = design.shape
     if rows <= parameters:
@@ -100,7 +98,7 @@ def least_squares(design: NDArray[np.float64], response: NDArray[np.float64]) ->
     inverse = solve_triangular(r, np.eye(parameters)) / lengths[:, None]
     covariance = variance * inverse @ inverse.T
     errors = np.sqrt(np.diag(covariance))
-    half = float(t.ppf((1 + CONFIDENCE) / 2, rows - parameters)) * errors
+    half = student_quantile(rows - parameters) * errors
     leverages = np.einsum("ij,ij->i", q, q)
     alone = leverages > 1 - _SAME  # without this row the others do not determine the parameters
     left_out = np.where(alone, np.inf, residuals / np.where(alone, 1.0, 1 - leverages))

@@ -79,7 +79,19 @@ class SteadyFleet:
         return StepProblem(base=base, slots=self.free_slots, work=self._prompt[self._pool][:, None] + steps)
 
     def problems(self, count: int, *, warm_up: int, spacing: int, horizon: int = 0) -> Iterator[StepProblem]:
-        """Yield `count` problems, `spacing` steps apart; where nobody can be admitted the next step is taken."""
+        """Yield `count` problems, `spacing` steps apart; where nobody can be admitted the next step is taken.
+
+        Parameters
+        ----------
+        count
+            Problems.
+        warm_up
+            Steps before the first.
+        spacing
+            Steps between two problems.
+        horizon
+            H of the problems.
+        """
         for _ in range(warm_up):
             self.advance()
         for _ in range(count):

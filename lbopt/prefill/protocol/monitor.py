@@ -74,7 +74,17 @@ class Monitor:
         return max(watchdog, interval) if self.setting.timer == "spacing" else watchdog + interval
 
     def after(self, before: SchedulerState, event: Event, state: SchedulerState, actions: tuple[Action, ...]) -> None:
-        """Take one step of the scheduler; raises BrokenPromiseError."""
+        """Take one step of the scheduler; raises BrokenPromiseError.
+
+        Parameters
+        ----------
+        before, state
+            State of the scheduler before and after the event.
+        event
+            The event.
+        actions
+            What the scheduler did.
+        """
         self._check_waiting(event.time)
         self.largest_mean = max(self.largest_mean, state.pace.mean_pass)
         self._enter(event)

@@ -12,8 +12,8 @@ from lbopt.display import Displayed
 from lbopt.model import barrier_total
 from lbopt.simulator import Metrics, SampledState
 from lbopt.solvers import Result
+from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.gap.config import GapConfig
-from lbopt.studies.intervals import MeanOverSeeds
 
 #: How sure an optimum is. "claimed": a solver says so, nobody else has checked. "open": bound below the best value.
 Standing = Literal["proved", "claimed", "open"]

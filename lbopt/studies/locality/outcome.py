@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lbopt.studies.intervals import MeanOverSeeds, over_seeds
+from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.locality.claim import Answer, Claim, change
 from lbopt.studies.locality.claims import claims
 from lbopt.studies.locality.config import LocalityConfig

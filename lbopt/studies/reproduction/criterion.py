@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lbopt.studies.intervals import CONFIDENCE, over_seeds
+from lbopt.statistics import CONFIDENCE, over_seeds
 
 #: How far apart "alike" numbers of two different machines or traces may be. One replay a cell without error bars, of
 #: requests that nobody else has, supports no more.

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import lbopt
 from lbopt.hardware.published import published_table
 from lbopt.runner import Task
-from lbopt.studies.intervals import MeanOverSeeds, over_seeds
+from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.reproduction.criterion import Criterion, one_run
 
 MEASURE = "lbopt.studies.reproduction.cell:measure"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lbopt.studies.intervals import MeanOverSeeds, over_seeds
+from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.staggered.claim import Claim, Figure
 from lbopt.studies.staggered.claims import claims
 from lbopt.studies.staggered.config import StaggeredConfig

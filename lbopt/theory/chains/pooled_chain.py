@@ -77,7 +77,27 @@ def best_placement(load: IntArray, free: IntArray, pool: IntArray) -> tuple[IntA
 
 
 def run_pooled(rule: Rule, G: int, B: int, p: float, law: PromptLaw, steps: int, arrivals: str, seed: int) -> PooledRun:
-    """Run `rule` for `steps` steps after the burn-in; all slots are filled at once in step 0."""
+    """Run `rule` for `steps` steps after the burn-in; all slots are filled at once in step 0.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    law
+        Law of the prompts.
+    steps
+        Number of steps.
+    arrivals
+        How requests arrive.
+    seed
+        Seed of the samples.
+    """
     if arrivals not in ARRIVALS:
         raise InputError(f"arrivals are '{arrivals}'; expected one of {', '.join(ARRIVALS)}")
     ends, sizes = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))

@@ -33,7 +33,19 @@ _BLOCK = 1 << 20
 
 
 def measure_slot_law(*, p: float = 0.2, s_max: int = 8, samples: int = 200_000, seed: int) -> list[Finding]:
-    """Follow `samples` slots beyond their burn-in, and look at each once."""
+    """Follow `samples` slots beyond their burn-in, and look at each once.
+
+    Parameters
+    ----------
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    samples
+        Number of slots.
+    seed
+        Seed of the samples.
+    """
     require_geometric("slot-law", p)
     require_prompts("slot-law", s_max)
     require("slot-law", p >= LEAST_P, f"ages that can be counted, so p of at least {LEAST_P:g}", f"p is {p}")
