@@ -17,7 +17,13 @@ TIE_ORDERS = ("oldest", "newest", "random")
 
 
 def checked_question(problem: Any, solver: Any, *, time_limit: Any, seed: Any, hint: Any, tie: Any) -> Question:
-    """Return what is asked, or raise if an argument of `solve` cannot be used; arguments are those of `solve`."""
+    """Return what is asked, or raise if an argument of `solve` cannot be used; arguments are those of `solve`.
+
+    Parameters
+    ----------
+    problem, solver, time_limit, seed, hint, tie
+        As in `lbopt.solvers.solve.solve`, and of any type.
+    """
     if not isinstance(problem, StepProblem):
         raise InputError(f"problem is a {type(problem).__name__}; expected a StepProblem")
     check_solver(solver, time_limit)

@@ -49,6 +49,19 @@ def break_ties(
 
     `values` are core columns of an optimum; `remaining` tells the seconds that are left, None for no limit. Where a
     stage is not closed the best values so far come back: they are optimal, but perhaps not leximax.
+
+    Parameters
+    ----------
+    minimise
+        The function of the solver.
+    program
+        The program without stages.
+    values
+        Core columns of an optimum.
+    remaining
+        Returns the seconds that are left; None is without limit.
+    seed
+        Seed of the solver.
     """
     count = program.problem.num_workers * (program.problem.horizon + 1)
     if count > LARGEST_NUMBER_OF_LOADS:

@@ -1,7 +1,7 @@
 """What is known after a solve: an assignment, its objective, a lower bound, where the bound comes from, why it stopped.
 
-*Optimal* is decided here and nowhere else, from objective and bound alone. *Proved* asks more: that somebody other than
-a third-party solver can check the bound.
+*Optimal* is decided here and nowhere else, from objective and bound alone. *Proved* asks more: that the
+bound can be checked without trust in a solver package.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lbopt.solvers.certificates import Certificate
 FORMAT = "lbopt-result"
 FORMAT_VERSION = 1
 
-#: Origins of a bound that need nobody's word.
+#: Origins of a bound that can be checked without trust in a solver package.
 PROVED_BY = ("certificate", "exhaustion", "elementary-bound")
 
 _ORIGINS = {
@@ -74,8 +74,7 @@ class Result(Displayed):
     proof
         Where `bound` comes from: "elementary-bound" (closed-form reasoning that `verify` repeats), "exhaustion"
         (lbopt's own enumeration), "certificate" (lbopt's own search; `certificate` writes the proof down),
-        "claimed:<solver>"; None where
-        nobody gave one.
+        "claimed:<solver>"; None where there is no bound.
     stop_reason
         One of `STOP_REASONS`.
     solver
@@ -181,7 +180,7 @@ class Result(Displayed):
 
     @property
     def proved(self) -> bool:
-        """Whether it is optimal and nobody's word is needed for that."""
+        """Whether it is optimal and the bound can be checked without trust in a solver package."""
         return self.status == "optimal" and self.proof in PROVED_BY
 
     def __eq__(self, other: object) -> bool:

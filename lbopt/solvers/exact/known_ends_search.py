@@ -49,9 +49,18 @@ def search_known_ends(
 ) -> ExactAnswer:
     """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
 
-    `remaining` says how many seconds are left, None is without limit; `effort` limits the work of the tree of linear
-    programs, about microseconds, alike on every machine. Where the numbers are too large, or nobody can be
-    admitted, the answer is "refused".
+    The answer is "refused" where the numbers are too large, or no request can be admitted.
+
+    Parameters
+    ----------
+    problem
+        A step problem with any window.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    remaining
+        Returns the seconds that are left; None is without limit.
+    effort
+        Limit on the work of the tree of linear programs, about microseconds, the same on every machine.
     """
     decision = KnownEnds(problem)
     if not decision.fits:

@@ -100,7 +100,17 @@ def admits_all(problem: StepProblem) -> bool:
 
 
 def search_some_waiting(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
-    """Answer a step in which some requests have to wait; parameters as in `search_exactly`."""
+    """Answer a step in which some requests have to wait; parameters as in `search_exactly`.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    limits
+        When to stop.
+    """
     return (_cold if is_cold(problem) else by_prices)(problem, best, limits)
 
 
@@ -162,7 +172,17 @@ def raised(answer: ExactAnswer, bound: int) -> ExactAnswer:
 
 
 def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
-    """Answer by the search of `lbopt.kernels.search`, which serves every decision; arguments as above."""
+    """Answer by the search of `lbopt.kernels.search`, which serves every decision; arguments as above.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    limits
+        When to stop.
+    """
     check_memory(problem)
     decision = Decision(problem)
     if decision.scale == 0:
@@ -232,7 +252,17 @@ def _cold(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer
 
 
 def search_all_admitted(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
-    """Answer a step in which all waiting requests are admitted; parameters as in `search_exactly`."""
+    """Answer a step in which all waiting requests are admitted; parameters as in `search_exactly`.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    limits
+        When to stop.
+    """
     known: SearchState | None = None
     stop = "stuck"
     try:

@@ -1,6 +1,6 @@
 """Run the exact search over a window that every new request outlives: in slices, so that clock and Ctrl-C are heard.
 
-Such a window is told from its numbers: all requests follow one profile, work[i, h] - work[i, 0] is the same for all i.
+Such a window is recognised by its numbers: all requests follow one profile, work[i, h] - work[i, 0] does not depend on i.
 Then what a worker receives enters its loads by one number, see `lbopt.kernels.windows`.
 """
 
@@ -238,9 +238,19 @@ def search_window(
 ) -> ExactAnswer:
     """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
 
-    `remaining` says how many seconds are left, None is without limit; `effort` limits the work of the search, about
-    microseconds, alike on every machine. Where the problem is of another kind, the numbers
-    are too large, or nothing was found within the limit and there is no `best`, the answer is "refused".
+    The answer is "refused" where the problem is of another kind, the numbers are too large, or nothing was found
+    within the limit and there is no `best`.
+
+    Parameters
+    ----------
+    problem
+        A step problem with a window.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    remaining
+        Returns the seconds that are left; None is without limit.
+    effort
+        Limit on the work of the search, about microseconds, the same on every machine.
     """
     if _loaded:
         remaining()  # the clock counts from when it is first asked
