@@ -1,6 +1,6 @@
 """Run the exact search over a window that every new request outlives: in slices, so that clock and Ctrl-C are heard.
 
-Such a window is recognised by its numbers: all requests follow one profile, work[i, h] - work[i, 0] does not depend on i.
+Such a window is recognised by its numbers: all requests have one profile, work[i, h] - work[i, 0] is the same for all.
 Then what a worker receives enters its loads by one number, see `lbopt.kernels.windows`.
 """
 
