@@ -101,7 +101,9 @@ def _scaled_prices(prices: Any, exponent: int | None, centres: int) -> IntArray:
 def _frozen(solved: Level, exponent: int | None, capacity: IntArray, lower: IntArray) -> BalancedAssignment:
     labels, scaled = solved.labels(), solved.prices()
     total = solved.total()
-    scaled[(solved.counts() == 0) & (scaled < 0)] = 0  # nobody pays it, and with more nobody would come
+    scaled[(solved.counts() == 0) & (scaled < 0)] = (
+        0  # no point pays it, and at a higher price no point would choose the centre
+    )
     with np.errstate(over="ignore"):
         prices: NDArray[np.float64] = np.ldexp(scaled.astype(np.float64), -(exponent or 0))
     for array in (labels, scaled, prices):

@@ -127,7 +127,7 @@ def _opened(path: Path, format: Format) -> Iterator[Any]:
         raise
     except _DAMAGE as error:
         raise InputError(f"{where} is damaged ({error}); write it again") from None
-    except MemoryError as error:  # a length that nobody wrote, as a rule
+    except MemoryError as error:  # most likely a damaged length
         raise InputError(f"{where} does not fit into memory, or is damaged ({error}); write it again") from None
 
 

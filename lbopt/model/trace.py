@@ -34,7 +34,7 @@ class Trace(Displayed):
     left_out
         Why rows of the source are not here, and how many: {"no output tokens": 17}.
     experts
-        Which experts of a mixture-of-experts model each request uses; None where nobody knows.
+        Which experts of a mixture-of-experts model each request uses; None where that is not known.
     """
 
     prompt: IntArray

@@ -1,4 +1,4 @@
-"""Loads over a window: what running requests will hold at h = 0..H if nobody new is admitted.
+"""Loads over a window: what running requests will hold at h = 0..H if no further request is admitted.
 
 A running request of present size a gains `growth` tokens a step; one that is known to end after r more steps counts for
 h < r and is gone from h = r on (BF-IO, section 4: predicted loads after the end are 0).

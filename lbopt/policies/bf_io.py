@@ -59,8 +59,8 @@ class BfIo:
         What is assumed of the requests that wait: "survives", they outlive the window, or "forecast", they end when
         their forecast says so, which makes an oracle of both.
     gamma
-        Discount in (0, 1]: step h of the window weighs gamma^h, in sixteenths. Nobody knows who arrives after the
-        present decision, so the end of a window is a guess; 1 is the published objective.
+        Discount in (0, 1]: step h of the window weighs gamma^h, in sixteenths. It is not known which requests arrive
+        after the present decision, so the end of a window is a guess; 1 is the published objective.
     growth, departures, boundary
         How the running requests are projected, see `BrH`.
     predictor, refresh, gate, floor, hold_anchor

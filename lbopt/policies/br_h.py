@@ -45,7 +45,7 @@ class BrH:
     departures
         How running requests leave the projection: "cut", "fractional" or "weighted", see `Projection`.
     boundary
-        "alive": a forecast of H or more counts at h = H too; "literal": everybody is gone there.
+        "alive": a forecast of H or more counts at h = H too; "literal": every request is gone there.
     update
         What an admitted request adds to the projection: "constant", its prompt at every step; "profile": it grows, and
         ends by its own forecast; scores then count it so, too.

@@ -184,7 +184,7 @@ class ProjectedFleet:
         self._step = observation.step
 
     def _queued(self, observation: Observation, samples: Samples) -> list[tuple[int, int, int, Law | None]]:
-        """Return worker, number, tokens and law of what queues; None = everybody's, or whatever there is."""
+        """Return worker, number, tokens and law of what queues; None stands for all of them."""
         if samples is not self._samples and self._common:
             self._bound.clear()  # buckets of other samples
         found: list[tuple[int, int, int, Law | None]] = []

@@ -101,7 +101,7 @@ class Forecaster:
         )
 
     def _ends_within(self, requests: Ints, prompt: Ints, generated: Ints) -> tuple[Floats, Floats]:
-        """Ask the predictor about all of them at once, and look at what it says before anybody goes by it."""
+        """Ask the predictor about all of them at once, and check its answer before it is used."""
         answer = self.predictor.ends_within(requests, prompt, generated, self.foresight.horizon)
         p, mu = (np.ascontiguousarray(values, dtype=np.float64) for values in answer)
         for name, values in (("p", p), ("mu", mu)):

@@ -53,7 +53,7 @@ def gap_pictures(outcome: GapOutcome) -> list[Picture]:
         pictures.append(_picture(figure, "imbalance_course.png", "Long run: imbalance over time", caption))
         figure, axes = new_figure(width=9.5)
         draw_waiting_trade(outcome, axes)
-        caption = "First seed. Down and left is better: balanced without letting anybody starve."
+        caption = "First seed. Down and left is better: balanced without starving any request."
         pictures.append(_picture(figure, "waiting_trade.png", "Long run: balance against waiting", caption))
     return pictures
 

@@ -64,7 +64,7 @@ def gap_rows(outcome: GapOutcome) -> list[PolicyGap]:
 
 
 def gap_tables(outcome: GapOutcome) -> list[Table]:
-    """Return the one-step tables, one per group of states; each also shows how long the policy lets anybody wait."""
+    """Return the one-step tables, one per group of states; each also shows the longest wait under the policy."""
     rows = gap_rows(outcome)
     waits = _longest_waits(outcome)
     wait_header = ("longest wait (own runs)",) if waits else ()
@@ -76,7 +76,7 @@ def gap_tables(outcome: GapOutcome) -> list[Table]:
         count = "1 state" if widest.states == 1 else f"{widest.states} states"
         caption = (
             f"{count}: {widest.proved} proved, {widest.claimed} claimed by a solver, {widest.open} open. "
-            "Open states enter no average. All rules decide in pooled form; the optimum itself may let anybody wait."
+            "Open states enter no average. All rules decide in pooled form; the optimum may keep any request waiting."
         )
         tables.append(
             Table(

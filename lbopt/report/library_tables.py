@@ -76,7 +76,7 @@ def entry_lines(entry: Entry) -> list[tuple[str, str]]:
         ("horizon H", str(problem.horizon)),
         ("digest", problem.digest),
         ("status", entry.status),
-        ("best (tokens)", f"{numbers.tokens(record.best)}, found by {record.best_by or 'nobody'}"),
+        ("best (tokens)", f"{numbers.tokens(record.best)}, found by {record.best_by or 'no solver'}"),
         ("bound (tokens)", f"{numbers.tokens(record.bound)}, proved by {record.bound_by}"),
         ("proof", f"{record.proof}: {PROOFS[record.proof]}"),
         ("certificate", certificate),

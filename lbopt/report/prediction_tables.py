@@ -13,7 +13,7 @@ NOT_APPLICABLE = "n/a"
 
 
 def prediction_tables(outcome: PredictionOutcome) -> list[Table]:
-    """Return the table of scores and the one of calibration; none where nobody was judged."""
+    """Return the table of scores and the one of calibration; none where no predictor was judged."""
     if not outcome.scores:
         return []
     config, trace = outcome.config, outcome.trace

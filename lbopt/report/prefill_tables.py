@@ -55,7 +55,7 @@ def prefill_tables(outcome: PrefillOutcome) -> list[Table]:
         ),
         Table(
             "Instances",
-            "Chunk used: of passes that serve somebody. Cycle: from start to start on one instance.",
+            "Chunk used: of passes that serve a request. Cycle: from start to start on one instance.",
             ("rule", *(header for _, header, _ in _INSTANCES)),
             second,
         ),

@@ -41,7 +41,7 @@ def _standings(outcome: RaceOutcome) -> Table:
     return Table(
         title="Who closed what, and how quickly",
         caption=f"Limit {outcome.config.time_limit:g} s a run. Times are those to the proof, or to a claim of "
-        "optimality that nobody refuted; ≥: more than half of the runs (median) or more than one in a hundred (P99) "
+        "optimality that no result refuted; ≥: more than half of the runs (median) or more than one in a hundred (P99) "
         "were not closed. Open gap: the largest value − bound. Best found: the placement is as good as any known.",
         headers=(
             *("group, solver", "runs", "proved", "claimed", "open", "refuted", "failed"),

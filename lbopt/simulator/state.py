@@ -92,7 +92,7 @@ def setting_of(policy: Policy, setting: SimulationSetting, trace: Trace) -> Sett
 
 
 def fresh_state(fleet: Fleet, requests: Requests) -> State:
-    """Return the state before the first decision: an empty fleet, nobody known."""
+    """Return the state before the first decision: an empty fleet, no request known."""
     N = requests.prompt.size
     num_workers, slots_per_worker = fleet.num_workers, fleet.slots_per_worker
 

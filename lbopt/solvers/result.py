@@ -1,7 +1,7 @@
 """What is known after a solve: an assignment, its objective, a lower bound, where the bound comes from, why it stopped.
 
-*Optimal* is decided here and nowhere else, from objective and bound alone. *Proved* asks more: that the
-bound can be checked without trust in a solver package.
+*Optimal* is decided here and nowhere else, from objective and bound alone. *Proved* asks more: that lbopt itself
+can check the bound, without a third-party solver.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lbopt.solvers.certificates import Certificate
 FORMAT = "lbopt-result"
 FORMAT_VERSION = 1
 
-#: Origins of a bound that can be checked without trust in a solver package.
+#: Origins of a bound that lbopt itself establishes.
 PROVED_BY = ("certificate", "exhaustion", "elementary-bound")
 
 _ORIGINS = {
@@ -39,7 +39,7 @@ _ORIGINS = {
 #: Why a solve ended.
 STOP_REASONS = {
     "proved": "the bound that lbopt itself established was reached",
-    "claimed": "the solver said that it was done; the bound is its word",
+    "claimed": "the solver reported that it was done; its bound is claimed, not proved",
     "time": "the time limit was reached",
     "interrupted": "the user stopped it",
     "refused": "numbers beyond the range in which the solver can be trusted; what it claims is not used",
@@ -74,7 +74,7 @@ class Result(Displayed):
     proof
         Where `bound` comes from: "elementary-bound" (closed-form reasoning that `verify` repeats), "exhaustion"
         (lbopt's own enumeration), "certificate" (lbopt's own search; `certificate` writes the proof down),
-        "claimed:<solver>"; None where there is no bound.
+        "claimed:<solver>"; None where no bound is known.
     stop_reason
         One of `STOP_REASONS`.
     solver
@@ -180,7 +180,7 @@ class Result(Displayed):
 
     @property
     def proved(self) -> bool:
-        """Whether it is optimal and the bound can be checked without trust in a solver package."""
+        """Whether it is optimal by a bound that lbopt itself establishes."""
         return self.status == "optimal" and self.proof in PROVED_BY
 
     def __eq__(self, other: object) -> bool:
@@ -208,7 +208,7 @@ class Result(Displayed):
         if self.objective is None:
             return f"unknown: no assignment after {self.seconds:.3g} s ({STOP_REASONS.get(self.stop_reason)})"
         if self.status == "optimal":
-            how = "proved by " + str(self.proof) if self.proved else f"on the word of {str(self.proof).split(':')[-1]}"
+            how = "proved by " + str(self.proof) if self.proved else f"claimed by {str(self.proof).split(':')[-1]}"
             known = f"optimal ({how}): imbalance {self.objective}"
         else:
             known = f"feasible: imbalance {self.objective}, at least {self.bound} ({self.proof}), gap {self.gap}"

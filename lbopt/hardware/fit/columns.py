@@ -1,4 +1,4 @@
-"""Which columns of a file are loads, times, throughputs and names: told from their headers, or by the user.
+"""Which columns of a file are loads, times, throughputs and names: recognised by their headers, or named by the user.
 
 A header is a stem and a unit: `tpot_p95_ms` is a TPOT in milliseconds, `spread_ktokens` a spread in thousands of
 tokens. A load without a unit is in tokens, as everywhere here; a time without a unit is refused, since a factor of a

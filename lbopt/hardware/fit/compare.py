@@ -1,13 +1,13 @@
 """Can the data tell two laws apart? Paired differences of their squared leave-one-out errors over the rows.
 
-The rule, stated with every answer: law A is told from law B where flipping the signs of d_i = e²_B,i − e²_A,i in all
-ways makes a mean as far from zero as theirs in at most 5 % of the ways. The test needs no normal errors - squares have
-heavy tails, and Student's interval, shown beside it, hardly ever excludes zero on them - but at least six rows: with
-five, no data can reach 5 %. It takes rows as independent, which errors that share their other rows are not quite, and
-the law that leads was picked by looking. On rows drawn at the loads and the scatter of the published groups it spoke
-in 6 to 12 % of the draws where the truth lay halfway between line and logarithm; where one of them was true it named
-that one in 8 to 80 %, and the wrong one in at most 2 %. So a yes is a little weaker than 5 % sounds, and a no says
-mostly that the rows are few.
+The rule, stated with every answer: law A is distinguished from law B where flipping the signs of d_i = e²_B,i − e²_A,i
+in all ways makes a mean as far from zero as theirs in at most 5 % of the ways. The test needs no normal errors -
+squares have heavy tails, and Student's interval, shown beside it, hardly ever excludes zero on them - but at least six
+rows: with five, no data can reach 5 %. It takes rows as independent, which errors that share their other rows are not
+quite, and the law that leads was picked by looking. On rows drawn at the loads and the scatter of the published groups
+it spoke in 6 to 12 % of the draws where the truth lay halfway between line and logarithm; where one of them was true it
+named that one in 8 to 80 %, and the wrong one in at most 2 %. So a yes is a little weaker than 5 % sounds, and a no
+says mostly that the rows are few.
 """
 
 from __future__ import annotations

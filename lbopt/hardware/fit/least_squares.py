@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.statistics import student_quantile
 
-#: Columns that agree to so many digits, after scaling each to length one, cannot be told apart.
+#: Columns that agree to so many digits, after scaling each to length one, cannot be distinguished.
 _SAME = 1e-10
 
 
@@ -89,7 +89,7 @@ def least_squares(design: NDArray[np.float64], response: NDArray[np.float64]) ->
         )
     lengths = np.linalg.norm(design, axis=0)
     if not lengths.all() or np.linalg.matrix_rank(design / lengths, tol=_SAME * np.sqrt(rows)) < parameters:
-        raise InputError("the columns do not vary independently of each other, so their slopes cannot be told apart")
+        raise InputError("the columns do not vary independently of each other, so their slopes cannot be distinguished")
     q, r = np.linalg.qr(design / lengths)
     estimates = solve_triangular(r, q.T @ response) / lengths
     fitted = q @ (q.T @ response)

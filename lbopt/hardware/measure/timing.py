@@ -31,7 +31,7 @@ LEAST_ROUNDS = 5
 
 
 class Progress(Protocol):
-    """Somebody who shows progress, by the second of the budget."""
+    """Shows progress, by the second of the budget."""
 
     def begin(self, what: str, total: int) -> None:
         """Say that a stage of `total` units begins."""

@@ -47,7 +47,7 @@ def read_trace(
     Parameters
     ----------
     path
-        The file, plain or gzip (told from its content).
+        The file, plain or gzip (recognised by its content).
     format
         One of `FORMATS`; "auto" tells it from the first line.
     columns

@@ -15,6 +15,9 @@ from lbopt.solvers import Result
 from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.gap.config import GapConfig
 
+#: Columns and fields of a gap study that measure the machine and the moment.
+TIMINGS = ("microseconds_per_decision", "simulation_seconds", "seconds")
+
 #: How sure an optimum is. "claimed": a solver says so, nobody else has checked. "open": bound below the best value.
 Standing = Literal["proved", "claimed", "open"]
 STANDINGS: tuple[Standing, ...] = ("proved", "claimed", "open")

@@ -14,17 +14,18 @@ from lbopt.studies.gap.config import GapConfig
 from lbopt.studies.gap.decisions import AS_RUN, decide_state, judged_step_by_step, score_as_run
 from lbopt.studies.gap.long_runs import long_run
 from lbopt.studies.gap.optima import solve_state
-from lbopt.studies.gap.outcome import GapOutcome
+from lbopt.studies.gap.outcome import TIMINGS, GapOutcome
 from lbopt.studies.gap.states import gather_states
 from lbopt.studies.logs import refuse_logs_of_other_requests
 from lbopt.studies.progress import Progress, Silent
+from lbopt.studies.study import Study
 from lbopt.studies.training import said_of_training, training_for
 
 
 def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
     """Sample or read states, solve them, let every policy decide them, and run every policy over the requests."""
     begin = time.perf_counter()
-    told = progress or Silent()
+    progress = progress or Silent()
     held_back: Counter[str] = Counter()
     policies = _policies(config)
     wants_requests = config.problems is None or config.long_runs
@@ -32,7 +33,7 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
     if config.problems is None:
         outcome.notes.extend(said_of_training(config.scenario, policies))
     try:
-        states, notes = gather_states(config, told)
+        states, notes = gather_states(config, progress)
         outcome.notes.extend(notes)
         decided = {p.name for p in map(config.build, config.behaviours) if _decides_alike(p)}
         outcome.notes.extend(
@@ -40,7 +41,7 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
             for policy in policies
             if not judged_step_by_step(policy)
         )
-        told.begin("solving and deciding", len(states))
+        progress.begin("solving and deciding", len(states))
         training = training_for(config.scenario, policies, config.seed, num_seeds=config.seeds)
         if config.problems is not None and training is not None:
             outcome.notes.append(
@@ -54,15 +55,15 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
             if state.behaviour not in decided and not score_as_run(solved):
                 held_back[f"{state.behaviour}{AS_RUN}"] += 1
             outcome.solved.append(solved)
-            told.advance()
+            progress.advance()
         if config.long_runs:
-            told.begin("long runs", config.seeds * len(policies))
+            progress.begin("long runs", config.seeds * len(policies))
             for seed in range(config.seed, config.seed + config.seeds):
                 requests = _requests(config, seed)
                 training = training_for(config.scenario, policies, seed, num_seeds=config.seeds)
                 for spec in config.policies:
                     outcome.long_runs.append(long_run(config.build(spec), requests, training, config, seed))
-                    told.advance()
+                    progress.advance()
             outcome.notes.extend(_capacity_notes(outcome, config))
     except KeyboardInterrupt:
         outcome.interrupted = True
@@ -128,3 +129,15 @@ def _describe(requests: Trace) -> dict[str, Any]:
         "prompt_mean_tokens": float(requests.prompt.mean()),
         "output_mean_tokens": float(requests.output.mean()),
     }
+
+
+STUDY = Study(
+    name="gap",
+    format="lbopt-gap",
+    config=GapConfig,
+    run=run_gap,
+    tables=("gap", "long_runs", "differences"),
+    figures=("gap_distribution", "imbalance_course", "waiting_trade"),
+    account=("trace", "interrupted", "notes", "seconds"),
+    timings=TIMINGS,
+)

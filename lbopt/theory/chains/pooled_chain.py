@@ -4,7 +4,7 @@ The theorems are about every arrival instance of the overloaded family (definiti
 that is most frequent in the pool, there are still as many waiting requests as free slots. Two instances of it:
 
 * **minimal**: after the ends of a step requests arrive one by one until that holds, and no more;
-* **bursty**: nobody arrives until it fails; then so many come at once as end in 20 steps on average.
+* **bursty**: no request arrives until it fails; then so many come at once as end in 20 steps on average.
 
 Sizes are independent draws of the prompt law in order of arrival, and ends are drawn per slot and step, so both rules
 meet the same arrivals as far as their pools need them, and the same ends. BF-IO's steps are solved by `lbopt.solve`.

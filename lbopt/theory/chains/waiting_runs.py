@@ -59,7 +59,7 @@ class Traffic:
         return self.served(interface, capacity)[0]
 
     def served(self, interface: str, capacity: int = 0) -> tuple[Floats, int]:
-        """Return the waits, and how many passes served somebody."""
+        """Return the waits, and how many passes served a request."""
         wait = np.empty_like(self.arrival)
         N, most = self.phases.size, capacity or self.arrival.size
         lattice = np.arange(N) / N

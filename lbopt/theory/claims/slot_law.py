@@ -111,7 +111,7 @@ def _age_shares(p: float, oldest: int) -> NDArray[np.float64]:
 def _fit(regime: str, quantity: str, sample: NDArray[np.int64], shares: NDArray[np.float64]) -> Finding:
     """Test the sample against the shares of 0, 1, ..., with scarce values merged from above until each is expected."""
     observed, wanted = _merged(np.bincount(sample, minlength=shares.size).astype(np.float64), shares * sample.size)
-    chance = 1.0  # where all falls into one cell, nothing can be told from the claim
+    chance = 1.0  # where all falls into one cell, nothing can be distinguished from the claim
     if observed.size > 1:
         chance = float(stats.chisquare(observed, wanted * (observed.sum() / wanted.sum())).pvalue)
     return Finding(

@@ -37,7 +37,7 @@ from lbopt.theory.verdict import Verdict
 #: What a run of the exact rule keeps of a step, and the way out where there are too many.
 _BYTES_PER_STEP, _SHORTER = 96, "fewer batches or a larger p"
 
-#: Least rounds of FCFS: so many that its law is told from one that is off by a few per cent.
+#: Least rounds of FCFS: enough to distinguish its law from one that is off by a few per cent.
 _FCFS_ROUNDS = 4000
 
 

@@ -110,7 +110,7 @@ def snapshot_skewness(law: PromptLaw, p: float, growth: float = 1.0) -> float:
 
 
 def prompt_slot_law(law: PromptLaw) -> SlotLaw:
-    """Return the law of a slot in a round of Theorem 1, where nobody differs in age: that of the prompt."""
+    """Return the law of a slot in a round of Theorem 1, where all have the same age: that of the prompt."""
     return SlotLaw(law.probabilities())
 
 
@@ -130,7 +130,7 @@ def slot_law_seen(law: PromptLaw, p: float, latest: Sequence[Fraction | int]) ->
 
 
 def slot_law_at(law: PromptLaw, p: float, growth: Growth, step: int) -> SlotLaw:
-    """Return the law in step `step` of a slot that was filled in step 0: nobody is older than `step`.
+    """Return the law in step `step` of a slot that was filled in step 0: no request is older than `step`.
 
     Parameters
     ----------
