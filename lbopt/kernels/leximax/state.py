@@ -1,4 +1,4 @@
-"""The words of the search for the most even loads: lists of patterns, and the state of a choice among them.
+"""The state of the search for the most even loads: lists of patterns, and all that a choice among them works in.
 
 Letters: W open workers, K size classes, Q the most slots of a worker, I prices, R rows. A row is a pattern of one
 worker; profits and losses are in 1/scale tokens, see `lbopt.kernels.search.near_optimal`.
@@ -6,23 +6,24 @@ worker; profits and losses are in 1/scale tokens, see `lbopt.kernels.search.near
 
 from typing import NamedTuple
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record, integers
 
 #: How a search ends.
 DONE, OPEN = 1, 0
-
-# state of a choice: depth, whether its node is new, work done, improvements, nodes whose list was cut short
-DEPTH, NEW, STEPS, GAINS, CUT = 0, 1, 2, 3, 4
 
 #: Patterns that are listed for a worker at a node, and branches looked at for them.
 AT_A_NODE, BRANCHES = 4_000, 60_000
 
 #: Larger than every load.
-FAR = 1 << 61
+INFINITY = 1 << 61
+
+#: State of a choice. `depth`; `fresh`: 1 where its node is new; `steps`: work done; `gains`: improvements; `cut`: nodes
+#: whose list was cut short.
+CHOICE = integers("depth", "fresh", "steps", "gains", "cut")
 
 
 class Lists(NamedTuple):
-    """The patterns of W workers, R rows in all, measured at I prices."""
+    """The patterns of W workers, R rows in all, measured at I prices, the first of which the lists are made by."""
 
     v: Ints  # (K,) sizes
     base: Ints  # (W,) loads before
@@ -39,7 +40,7 @@ class Lists(NamedTuple):
 class Choice(NamedTuple):
     """The state of a search; changes in place."""
 
-    state: Ints  # (5,)
+    state: Record  # CHOICE
     avail: Ints  # (K,) requests left
     row: Ints  # (W,) the decided row, -1 = undecided
     order: Ints  # (W + 1,) who is decided at a depth
@@ -49,9 +50,14 @@ class Choice(NamedTuple):
     begin: Ints  # (W + 2, W) lists on the stack
     end: Ints  # (W + 2, W)
     rows: Ints  # (W + 2,) where the rows listed at a node begin
-    bound: Ints  # (W + 1, W) the least loads below a node whose list was cut short, ascending; -1 where it was not
+    short: Ints  # (W + 1,) whether the list of a node was cut short
+    bound: Ints  # (W + 1, W) the least loads below such a node, ascending
     live: Ints  # (.,) the stack of rows
     best: Ints  # (W,) the best loads, largest first
     answer: Ints  # (W, Q) the classes of each worker there; -1 in front where they came from elsewhere
-    box: Ints  # (4, W) scratch: least and largest load, the even loads, those sorted
-    least: Ints  # (W + 1, I) scratch: least losses
+    lo: Ints  # (W,) scratch: least load
+    hi: Ints  # (W,) scratch: largest load
+    even: Ints  # (W,) scratch: the most even loads of the undecided
+    loads: Ints  # (W,) scratch: loads, ascending
+    least: Ints  # (W, I) scratch: least losses
+    spare: Ints  # (I,) scratch: what the budgets leave beyond the least losses
