@@ -203,7 +203,7 @@ class WindowDecision:
                 goal=_ints(W),
                 gaps=_ints(T),
                 inside=_ints(W),
-                wanted=_ints(K + 1),
+                demand=_ints(K + 1),
                 limits=_ints(W),
                 order=_ints(W),
                 in_basis=_ints(CUTS),
