@@ -20,9 +20,10 @@ from math import lgamma, log
 
 import numpy as np
 
-from lbopt.kernels.partition.few_workers import FOUND, MOST_REQUESTS, MOST_WORKERS, NONE, OPEN, fits
-from lbopt.kernels.search.terms import BOUND, COST, PRICES, PROVED, Search
-from lbopt.kernels.search.terms import OPEN as UNDECIDED
+from lbopt.kernels.arrays import record
+from lbopt.kernels.partition.few_workers import BUDGET, FOUND, MOST_REQUESTS, MOST_WORKERS, NONE, OPEN, fits
+from lbopt.kernels.search.state import OPEN as UNDECIDED
+from lbopt.kernels.search.state import PROVED, Search
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS, Balancing
@@ -180,12 +181,12 @@ def _search_prices(known: SearchState, budget: int, take: Callable[[IntArray], N
     assert search is not None, "it was started with the decision"
     state = UNDECIDED
     while budget > 0 and state == UNDECIDED and not known.done:
-        search.known[COST] = min(int(search.known[COST]), known.cost)
-        before = int(search.known[COST])
+        search.known.cost = min(int(search.known.cost), known.cost)
+        before = int(search.known.cost)
         state = decision.advance(search, _PRICE_SLICE)
-        if search.known[COST] < before:
+        if search.known.cost < before:
             take(decision.handed_out(search))
-        bound = int(min(search.known[BOUND], search.known[COST]))
+        bound = int(min(search.known.bound, search.known.cost))
         if bound > known.bound:
             known.bound, known.proof = bound, "certificate"
         budget -= _PRICE_SLICE
@@ -198,7 +199,7 @@ def kept_prices(known: SearchState) -> tuple[IntArray, IntArray, int] | None:
     """Return prices, the envelopes they were found at, and their scale, where prices were found."""
     if known.prices is None or known.decision is None:
         return None
-    kept = min(int(known.prices.known[PRICES]), known.prices.bank.shape[0])
+    kept = min(int(known.prices.known.prices), known.prices.bank.shape[0])
     K = known.decision.step.v.size
     return known.prices.bank[:kept, :K].copy(), known.prices.bank_at[:kept].copy(), known.decision.scale
 
@@ -227,7 +228,7 @@ class _FewWorkers:
 
     @property
     def done(self) -> bool:
-        """Whether nobody can stay below what was reached."""
+        """Whether no assignment has a smaller largest load than the one found."""
         return self.bound == self.reached
 
     def search(self, budget: int) -> Generator[None, None, bool]:
@@ -235,10 +236,11 @@ class _FewWorkers:
         masks = np.zeros(self.workers.size, np.int64)
         while budget > 0 and not self.done:
             target = self.reached - 1 if self.found_any else min(self.reached - 1, self.bound + self.step - 1)
-            state = np.array([0, min(self.limit, _LONGEST_CALL)])
-            answer = fits(self.size, target - self.base, self.slots, state, masks)
-            budget -= int(state[0]) + 1
-            self.work += int(state[0])
+            spent = record(BUDGET)
+            spent.limit = min(self.limit, _LONGEST_CALL)
+            answer = fits(self.size, target - self.base, self.slots, spent, masks)
+            budget -= int(spent.work) + 1
+            self.work += int(spent.work)
             if answer == FOUND:
                 self._keep(masks)
             elif answer == NONE:

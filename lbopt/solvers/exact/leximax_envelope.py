@@ -11,22 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lbopt.kernels.search.terms import (
-    BOUND,
-    COST,
-    FIRST,
-    HEAVIEST,
-    LAST,
-    LB,
-    NODES,
-    OPEN,
-    PRICES,
-    PROVED,
-    SCALE,
-    TOTAL,
-    WORKERS,
-    Search,
-)
+from lbopt.kernels.search.state import OPEN, PROVED, Search
 from lbopt.model import StepProblem, loads_after, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.decision import LARGEST, Decision
@@ -42,7 +27,21 @@ _CLOSED = 1 << 62
 def least_envelope(
     problem: StepProblem, decision: Decision, answer: ExactAnswer, optimum: IntArray, stop: Callable[[], str | None]
 ) -> tuple[IntArray, str]:
-    """Return an assignment of the cost of `optimum` with the least largest load, and "done" where that is proved."""
+    """Return an assignment of the cost of `optimum` with the least largest load, and "done" where that is proved.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    decision
+        The same in the terms of the search.
+    answer
+        How the search for the optimum ended.
+    optimum
+        int64 (N,), an assignment of proved cost.
+    stop
+        Returns why to stop, None to go on.
+    """
     if problem.num_admitted == problem.num_requests:  # T is fixed, and M with it
         return optimum, "done"
     cost = objective(problem, optimum)
@@ -78,10 +77,10 @@ def _asked(
         state = decision.advance(search, SLICE)
         if state == OPEN:
             ending = stop()
-    if search.known[COST] <= cost:
+    if search.known.cost <= cost:
         return "found"
-    bounds = search.node[: search.known[NODES], LB].tolist()
-    scale = int(decision.step.facts[SCALE])
+    bounds = search.ranges.bound[: search.known.ranges].tolist()
+    scale = int(decision.step.facts.scale)
     proved = state == PROVED and all(bound == _CLOSED or is_sound(bound - cost, scale) for bound in bounds)
     return ending or ("none" if proved else "stuck")
 
@@ -102,15 +101,15 @@ def hand_over(search: Search, answer: ExactAnswer) -> None:
     kept, K = answer.prices.shape
     search.bank[:kept, :K] = answer.prices
     search.bank_at[:kept] = answer.envelopes
-    search.known[PRICES] = kept
+    search.known.prices = kept
 
 
 def _least_possible(decision: Decision, cost: int) -> int:
     """Return an envelope below which there is nothing of this cost."""
     step, facts = decision.step, decision.step.facts
     least_tokens = int(np.sort(decision.sizes)[: decision.admitted].sum())
-    by_cost = -(-(cost + int(facts[TOTAL]) + least_tokens) // int(facts[WORKERS]))
-    return max(int(facts[HEAVIEST]), int((step.load + step.sums[step.slots]).max()), by_cost)
+    by_cost = -(-(cost + int(facts.total) + least_tokens) // int(facts.workers))
+    return max(int(facts.heaviest), int((step.load + step.sums[step.slots]).max()), by_cost)
 
 
 def _open_ranges(search: Search, floor: int, last: int, cost: int) -> None:
@@ -118,10 +117,10 @@ def _open_ranges(search: Search, floor: int, last: int, cost: int) -> None:
     count, width = 0, 1
     while last >= floor:
         first = max(floor, last - width + 1)
-        search.node[count] = 0
-        search.node[count, LB], search.node[count, FIRST], search.node[count, LAST] = 0, first, last
+        search.ranges[count].fill(0)
+        search.ranges[count].first, search.ranges[count].last = first, last
         last = first - 1
         width *= 2
         count += 1
-    search.known[COST], search.known[NODES], search.known[BOUND] = cost, count, 0
-    search.cut[:] = 0
+    search.known.cost, search.known.ranges, search.known.bound = cost, count, 0
+    search.descent.state.fill(0)
