@@ -15,14 +15,9 @@ F, because F does not fall as the margin grows.
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.codes import (
-    BR_AGE_BOUND,
-    BR_KEY_PRODUCT,
-    BR_STAGE_SWITCH,
-    BR_WINDOW_BY_ARRIVAL,
-    BR_WINDOW_SIZE,
     LARGEST_WINDOW,
 )
 from lbopt.kernels.routing.f_score import f_score
@@ -40,7 +35,7 @@ from lbopt.kernels.routing.two_stage import (
 
 @kernel
 def br_0(
-    parameters: Ints, load: Ints, free: Ints, pool: Ints, prompt: Ints, reveal_step: Ints, step: int, choice: Ints
+    parameters: Record, load: Ints, free: Ints, pool: Ints, prompt: Ints, reveal_step: Ints, step: int, choice: Ints
 ) -> int:
     """Run one scheduling round; returns positions filled (the whole pool).
 
@@ -51,7 +46,7 @@ def br_0(
     slots = 0
     for g in range(G):
         slots += free[g]
-    slots -= _place_overdue(parameters[BR_AGE_BOUND], slots, load, free, pool, prompt, reveal_step, step, choice)
+    slots -= _place_overdue(parameters.age_bound, slots, load, free, pool, prompt, reveal_step, step, choice)
 
     size = np.empty(pool.size, np.int64)
     for position in range(pool.size):
@@ -64,7 +59,7 @@ def br_0(
     for g in range(G):
         envelope = max(envelope, load[g])
 
-    while slots > parameters[BR_STAGE_SWITCH] and rest > 0:
+    while slots > parameters.stage_switch and rest > 0:
         g = roomiest(load, free)
         r = _best_ranked(G, ranked_size, rest, envelope - load[g])
         choice[ranked[r]] = g
@@ -77,10 +72,10 @@ def br_0(
     window = np.empty(LARGEST_WINDOW, np.int64)
     window_rank = np.empty(LARGEST_WINDOW, np.int64)
     while slots > 0 and rest > 0:
-        g = _largest_key(parameters[BR_KEY_PRODUCT], load, free, envelope)
+        g = _largest_key(parameters.key_product, load, free, envelope)
         margin = envelope - load[g]
-        length = min(parameters[BR_WINDOW_SIZE], rest)
-        fill_window(parameters[BR_WINDOW_BY_ARRIVAL], ranked, rest, length, window_rank)
+        length = min(parameters.window_size, rest)
+        fill_window(parameters.window_by_arrival, ranked, rest, length, window_rank)
         for j in range(length):
             window[j] = ranked_size[window_rank[j]]
         mask = best_subset(G, window, length, min(free[g], length), margin)

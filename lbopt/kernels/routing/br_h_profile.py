@@ -9,14 +9,9 @@ which is no function of the batch's size any more. So stage 1 scores every waiti
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.br_h import (
-    AGE_BOUND,
-    KEY_PRODUCT,
-    STAGE_SWITCH,
-    WINDOW_BY_ARRIVAL,
-    WINDOW_SIZE,
     largest_key,
 )
 from lbopt.kernels.routing.horizon_score import margins_of
@@ -33,7 +28,7 @@ def br_h_profile(
     waited: Ints,
     rewards: Ints,
     penalties: Ints,
-    options: Ints,
+    parameters: Record,
     choice: Ints,
 ) -> None:
     """Run one scheduling round and write the worker of each waiting request, or -1, into `choice`, int64 (n,).
@@ -49,9 +44,9 @@ def br_h_profile(
         envelope[h] = projected[:, h].max()
     margins = np.empty(width, np.int64)
 
-    if options[AGE_BOUND] >= 0:
+    if parameters.age_bound >= 0:
         for position in range(sizes.size):
-            if slots == 0 or waited[position] < options[AGE_BOUND]:
+            if slots == 0 or waited[position] < parameters.age_bound:
                 break
             g = _best_worker(projected, envelope, free, profiles[position], rewards, penalties, margins)
             choice[position] = g
@@ -63,7 +58,7 @@ def br_h_profile(
     ranked_size = np.empty(sizes.size, np.int64)
     rest = rank_waiting(sizes, choice, ranked, ranked_size)
     now = projected[:, 0].copy()
-    while slots > options[STAGE_SWITCH] and rest > 0:
+    while slots > parameters.stage_switch and rest > 0:
         g = roomiest(now, free)
         margins_of(projected, envelope, g, margins)
         r = _best_of(profiles, ranked, rest, rewards, penalties, margins)
@@ -74,14 +69,14 @@ def br_h_profile(
         slots -= 1
         rest = remove_rank(ranked, ranked_size, rest, r)
 
-    window_rank = np.empty(options[WINDOW_SIZE], np.int64)
-    window = np.empty(options[WINDOW_SIZE], np.int64)  # positions in the pool
+    window_rank = np.empty(parameters.window_size, np.int64)
+    window = np.empty(parameters.window_size, np.int64)  # positions in the pool
     added = np.empty(width, np.int64)
     while slots > 0 and rest > 0:
-        g = largest_key(options[KEY_PRODUCT], projected, envelope, free)
+        g = largest_key(parameters.key_product, projected, envelope, free)
         margins_of(projected, envelope, g, margins)
-        length = min(options[WINDOW_SIZE], rest)
-        fill_window(options[WINDOW_BY_ARRIVAL], ranked, rest, length, window_rank)
+        length = min(parameters.window_size, rest)
+        fill_window(parameters.window_by_arrival, ranked, rest, length, window_rank)
         for j in range(length):
             window[j] = ranked[window_rank[j]]
         mask, f = _best_subset(

@@ -11,15 +11,14 @@ the first of them takes it.
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.routing.codes import BYPASS_OVERBOOKING, BYPASS_TIES_BY_NUMBER
 from lbopt.kernels.routing.f_score import f_score
 
 
 @kernel
 def bind_bypassing(
-    parameters: Ints,
+    parameters: Record,
     slots_per_worker: int,
     size: int,
     load: Ints,
@@ -29,17 +28,17 @@ def bind_bypassing(
 ) -> int:
     """Return the worker to which a request of `size` tokens is bound, or -1 where all are at the cap."""
     G = load.size
-    overbooking = parameters[BYPASS_OVERBOOKING]
+    overbooking = parameters.overbooking
     virtual_load = np.empty(G, np.int64)
     room = np.empty(G, np.int64)
     for g in range(G):
         virtual_load[g] = load[g] + queued_tokens[g]
         room[g] = 1 if overbooking < 0 else slots_per_worker + overbooking - running[g] - queued[g]
-    return _largest_f(parameters[BYPASS_TIES_BY_NUMBER], size, virtual_load, room)
+    return _largest_f(parameters.ties_by_number, size, virtual_load, room)
 
 
 @kernel
-def place_bypassing(parameters: Ints, load: Ints, free: Ints, pool: Ints, prompt: Ints, choice: Ints) -> int:
+def place_bypassing(parameters: Record, load: Ints, free: Ints, pool: Ints, prompt: Ints, choice: Ints) -> int:
     """Send each request in turn, in order of revelation, to a worker with a free slot; returns positions filled.
 
     This is the rule in pooled form, for single decisions: nobody queues at a worker, so there is nothing to overbook.
@@ -51,7 +50,7 @@ def place_bypassing(parameters: Ints, load: Ints, free: Ints, pool: Ints, prompt
     reach = min(slots, pool.size)
     for position in range(reach):
         size = prompt[pool[position]]
-        w = _largest_f(parameters[BYPASS_TIES_BY_NUMBER], size, load, free)
+        w = _largest_f(parameters.ties_by_number, size, load, free)
         choice[position] = w
         load[w] += size
         free[w] -= 1

@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from lbopt.kernels.routing.br_0 import br_0
+from lbopt.kernels.routing.state import parameters_of
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 
-#: stage switch, window, largest first, lexicographic key, no age bound: the defaults of policy "br-0".
-PARAMETERS = (7, 4, 0, 0, -1, 0, 0, 0)
+#: The defaults of policy "br-0": largest first, lexicographic key, no age bound.
+PARAMETERS = parameters_of(stage_switch=7, window_size=4, age_bound=-1)
 
 
 def routed(problem: StepProblem) -> IntArray | None:
@@ -24,5 +25,5 @@ def routed(problem: StepProblem) -> IntArray | None:
     choice = np.full(count, -1, dtype=np.int64)
     pool = np.arange(count)
     loads, free = problem.base[:, 0].copy(), problem.slots.copy()
-    br_0(np.array(PARAMETERS), loads, free, pool, problem.work[:, 0], np.zeros(count, dtype=np.int64), 0, choice)
+    br_0(PARAMETERS, loads, free, pool, problem.work[:, 0], np.zeros(count, dtype=np.int64), 0, choice)
     return choice
