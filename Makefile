@@ -4,14 +4,23 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-long test-bounds lint bench docs clean
+# Several processes share the kernel cache: one compiles a kernel, the others wait for it. Each takes one core.
+TOGETHER := -n auto --dist worksteal
+ONE_CORE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+UNCOMPILED := tests/kernels tests/policies tests/simulator tests/assignment tests/prefill
+
+.PHONY: help demo test quick test-long test-bounds coverage frozen lint bench notebooks docs clean
 
 help:
 	@echo "make demo       main job on embedded data: G = 8, report in demo-report/report.html"
 	@echo "make test       lint, types, import contract, tests, a reduced profile without compilation, the notebooks"
+	@echo "make quick      lint, types, import contract, house rules, and the tests of the files that changed"
 	@echo "make test-long  the checks that take minutes"
 	@echo "make test-bounds  the kernels' tests with bounds checks in compiled code, some ten minutes"
+	@echo "make coverage   lines and branches that the tests reach, with and without compilation, in coverage-report/"
+	@echo "make frozen     write the frozen behaviour anew (CONTRIBUTING.md says when)"
 	@echo "make bench      speed against the targets: the simulator's, then the exact search's (an hour, goes on if stopped)"
+	@echo "make notebooks  execute the notebooks of examples/ and keep their outputs"
 	@echo "make docs       the manual in docs/_build/html"
 
 $(STAMP): pyproject.toml
@@ -34,9 +43,12 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/python -m pytest -m "not slow"
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not slow and not jit" tests/kernels tests/policies tests/simulator tests/assignment tests/prefill
-	$(BIN)/python -m pytest --nbmake examples
+	$(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "not slow and not alone"
+	$(BIN)/python -m pytest -m "alone and not slow"
+	NUMBA_DISABLE_JIT=1 $(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "not slow and not jit and not alone" $(UNCOMPILED)
+
+quick: lint
+	$(BIN)/python -m tests.quick
 
 test-long: $(STAMP)
 	$(BIN)/python -m pytest -m slow
@@ -47,14 +59,27 @@ test-bounds: $(STAMP)
 		tests/kernels tests/policies tests/simulator tests/predictors tests/assignment tests/locality tests/prefill \
 		tests/solvers/exact tests/solvers/windows tests/solvers/known_ends
 
+# Lines of compiled kernels are counted only in the second run; the two together are the report.
+coverage: $(STAMP)
+	$(BIN)/coverage erase
+	$(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "not slow" --cov --cov-report=
+	NUMBA_DISABLE_JIT=1 $(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "not slow and not jit" --cov --cov-append \
+		--cov-report=term --cov-report=html:coverage-report $(UNCOMPILED)
+
+frozen: $(STAMP)
+	$(BIN)/python -m tests.frozen.regenerate
+
 bench: $(STAMP)
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-columns=min,median,rounds
 	$(BIN)/python -m tests.benchmarks.targets
 	$(BIN)/python -m tests.benchmarks.lookahead_speed --out lookahead-speed
 	$(BIN)/python -m tests.benchmarks.exact_targets
 
+notebooks: $(STAMP)
+	$(BIN)/python -m tests.notebooks
+
 docs: $(STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 clean:
-	rm -rf $(VENV) docs/_build demo-report .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build demo-report coverage-report .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -111,7 +111,7 @@ pd.DataFrame({name: {"states": len(g), "mean gap (tokens)": np.mean(g)} for name
 # %% [markdown]
 # ## What a decision costs
 
-# %%
+# %% tags=["times"]
 ahead = make_policy(RULES["br-h, truth, H = 10"])
 seen = view.observe(states[0], ahead)
 print(f"{1e6 * seconds_per_decision(ahead, seen):.0f} microseconds a round, projection included")

@@ -1,52 +1,63 @@
 """lbopt: exact and fast load balancing of LLM decode workers that meet at a barrier in every step.
 
-The public names are below; they are loaded on first use, so that ``import lbopt`` compiles nothing and imports
-neither Numba nor a solver.
+The public names are below; each is loaded on first use, so that ``import lbopt`` compiles nothing and imports neither
+Numba nor a solver.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from lbopt.lazy_names import lazy_names
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from lbopt.api import check as check
+    from lbopt.api import cost as cost
+    from lbopt.api import gap as gap
+    from lbopt.api import list_policies as list_policies
+    from lbopt.api import simulate as simulate
     from lbopt.exceptions import CertificateError as CertificateError
     from lbopt.exceptions import InfeasibleDecisionError as InfeasibleDecisionError
     from lbopt.exceptions import InputError as InputError
     from lbopt.exceptions import LbOptError as LbOptError
+    from lbopt.instances import open_trace as open_trace
     from lbopt.model import Fleet as Fleet
     from lbopt.model import StepProblem as StepProblem
     from lbopt.model import Trace as Trace
+    from lbopt.model import objective as objective
+    from lbopt.policies import make_policy as make_policy
+    from lbopt.simulator import Run as Run
     from lbopt.solvers import Result as Result
     from lbopt.solvers import solve as solve
     from lbopt.solvers import verify as verify
+    from lbopt.studies.gap import GapOutcome as GapOutcome
 
 _HOME = {
     "CertificateError": "lbopt.exceptions",
+    "Fleet": "lbopt.model",
+    "GapOutcome": "lbopt.studies.gap",
     "InfeasibleDecisionError": "lbopt.exceptions",
     "InputError": "lbopt.exceptions",
     "LbOptError": "lbopt.exceptions",
-    "Fleet": "lbopt.model",
+    "Result": "lbopt.solvers",
+    "Run": "lbopt.simulator",
     "StepProblem": "lbopt.model",
     "Trace": "lbopt.model",
-    "Result": "lbopt.solvers",
+    "check": "lbopt.api",
+    "cost": "lbopt.api",
+    "gap": "lbopt.api",
+    "list_policies": "lbopt.api",
+    "make_policy": "lbopt.policies",
+    "objective": "lbopt.model",
+    "open_trace": "lbopt.instances",
+    "simulate": "lbopt.api",
     "solve": "lbopt.solvers",
     "verify": "lbopt.solvers",
 }
 
-__all__ = ["__version__", *sorted(_HOME)]
+__all__ = ["__version__", *_HOME]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'lbopt' has no attribute {name!r}; it offers {', '.join(__all__)}")
-    from importlib import import_module
-
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

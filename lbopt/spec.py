@@ -14,7 +14,19 @@ from lbopt.exceptions import InputError
 
 
 def unknown(kind: str, name: str, known: Iterable[str], remark: str = "") -> InputError:
-    """Return the error for a `name` that is not among the `known` ones, with the nearest of them."""
+    """Return the error for a `name` that is not among the `known` ones, with the nearest of them.
+
+    Parameters
+    ----------
+    kind
+        What the name is of, such as "policy".
+    name
+        The name.
+    known
+        Names that exist.
+    remark
+        Text after the hint.
+    """
     names = list(known)
     near = difflib.get_close_matches(name, names, n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
@@ -24,7 +36,19 @@ def unknown(kind: str, name: str, known: Iterable[str], remark: str = "") -> Inp
 def options_of(
     kind: str, name: str, text: str, factory: Callable[..., Any], given: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Read ``option=value,option=value`` by the defaults of `factory`; `given` are options set by the caller alone."""
+    """Read ``option=value,option=value`` by the defaults of `factory`.
+
+    Parameters
+    ----------
+    kind, name
+        Kind and name of the thing, for error messages.
+    text
+        ``option=value,option=value``.
+    factory
+        Function whose parameters with defaults are the options.
+    given
+        Options set by the caller; those that the factory lacks are left out.
+    """
     known = {
         option: parameter
         for option, parameter in inspect.signature(factory).parameters.items()

@@ -27,6 +27,7 @@ def readme_rows():
     return {row[0]: row[1:] for row in rows}
 
 
+@pytest.mark.alone
 @pytest.mark.jit
 def test_the_demo_closes_its_states_in_time_and_the_readme_shows_it(tmp_path):
     """At least 95 % of the states closed, within two minutes, and the README's numbers to the digit."""

@@ -40,14 +40,14 @@ def test_claims_that_are_named_exist(page: Path) -> None:
 
 def test_refuted_claims_are_told_of() -> None:
     """A refuted claim is more than a row: the story on the page says where it goes wrong."""
-    story = PAGE.read_text(encoding="utf-8").partition("## Where the printed proofs")[2]
+    story = PAGE.read_text(encoding="utf-8").partition("## Where the printed proofs fail")[2]
     untold = [name for name, claim in CLAIMS.items() if claim.expected.value == "refuted" and f"`{name}`" not in story]
     assert untold == []
 
 
-def test_the_readme_counts_the_ledger() -> None:
-    """The README's number of claims is that of the ledger, and its shortened table shows the ledger's verdicts."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_example_counts_the_ledger() -> None:
+    """The page's number of claims is that of the ledger, and its shortened table shows the ledger's verdicts."""
+    text = PAGE.read_text(encoding="utf-8")
     assert f"The ledger has {len(CLAIMS)} claims" in text
     shown = re.findall(r"^\| ([\w-]+) \| .* \| (holds|refuted) \|$", text, re.MULTILINE)
     assert len(shown) == 8

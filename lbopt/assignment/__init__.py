@@ -6,3 +6,7 @@ from lbopt.assignment.result import BalancedAssignment
 from lbopt.assignment.scale import scale_costs
 
 __all__ = ["BalancedAssignment", "BalancedKMeans", "balanced_assignment", "scale_costs"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -53,7 +53,19 @@ def balanced_assignment(costs: Any, capacity: Any, *, lower: Any = None, prices:
 
 
 def settled(costs: IntArray, lower: IntArray, upper: IntArray, prices: IntArray | None, room: Room) -> Level:
-    """Return all points settled: from `prices` at once if they are good, else by way of coarser levels."""
+    """Return all points settled: from `prices` at once if they are good, else by way of coarser levels.
+
+    Parameters
+    ----------
+    costs
+        int64, (N, K): cost of each point at each centre.
+    lower, upper
+        int64, (K,): fewest and most points of each centre.
+    prices
+        int64, (K,): prices to start from; None starts from zero on coarser levels.
+    room
+        Scratch arrays, changed in place.
+    """
     points, centres = costs.shape
     if prices is None:
         prices = np.zeros(centres, dtype=np.int64)
@@ -89,7 +101,9 @@ def _scaled_prices(prices: Any, exponent: int | None, centres: int) -> IntArray:
 def _frozen(solved: Level, exponent: int | None, capacity: IntArray, lower: IntArray) -> BalancedAssignment:
     labels, scaled = solved.labels(), solved.prices()
     total = solved.total()
-    scaled[(solved.counts() == 0) & (scaled < 0)] = 0  # nobody pays it, and with more nobody would come
+    scaled[(solved.counts() == 0) & (scaled < 0)] = (
+        0  # no point pays it, and at a higher price no point would choose the centre
+    )
     with np.errstate(over="ignore"):
         prices: NDArray[np.float64] = np.ldexp(scaled.astype(np.float64), -(exponent or 0))
     for array in (labels, scaled, prices):

@@ -13,6 +13,15 @@ from lbopt.model.integers import IntArray, integer_array
 def checked_bounds(capacity: Any, lower: Any, points: int, centres: int) -> tuple[IntArray, IntArray]:
     """Return lower bounds and capacities, both (K,) int64 and read-only, that some assignment keeps.
 
+    Parameters
+    ----------
+    capacity
+        Most points of each centre: one number for all, or (K,).
+    lower
+        Fewest points of each centre: one number, (K,), or None for none.
+    points, centres
+        N and K.
+
     Raises
     ------
     InputError

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from lbopt.report.gap_tables import Table
     from lbopt.studies.progress import Progress
+    from lbopt.table import Table
 
 
 class Outcome(Protocol):

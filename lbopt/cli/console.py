@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from lbopt.report.gap_tables import Table
+from lbopt.table import Table
 
 #: Results go to standard output, progress and remarks to standard error. A pipe or file has no width to fit into.
 out = Console(width=None if sys.stdout.isatty() else 180, markup=False, highlight=False)

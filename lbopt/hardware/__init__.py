@@ -32,3 +32,7 @@ __all__ = [
     "model_card",
     "model_names",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,8 +1,8 @@
 """A quantity: a constant with its unit, its source, and the two ends between which it is believed to lie.
 
 Where sources differ by a factor of two, both are kept as the ends. `basis` says how the value is known: *measured* on
-the machine, *published* by somebody who can be cited, *derived* from other constants by a formula that the source
-names, *assumed* where nobody says.
+the machine, *published* in a source that can be cited, *derived* from other constants by a formula that the source
+names, *assumed* where no source says.
 """
 
 from __future__ import annotations

@@ -26,3 +26,7 @@ __all__ = [
     "open_trace",
     "read_trace",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

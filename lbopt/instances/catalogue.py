@@ -14,7 +14,7 @@ _BURSTGPT = "https://github.com/HPMLL/BurstGPT/releases/download/v1.2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicTrace:
-    """One file that somebody publishes.
+    """One published file.
 
     Parameters
     ----------

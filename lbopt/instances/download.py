@@ -1,7 +1,7 @@
 """Fetch public traces once, check them, keep them.
 
 A file whose SHA-256 lbopt knows must match it. For the others the SHA-256 of the first download is kept beside the
-file (``FILE.sha256``), and every later use must match that; the caller is told that the first one was not pinned. A
+file (``FILE.sha256``), and every later use must match that; a note says that the first one was not pinned. A
 download goes to a temporary name and is moved only when it is complete, of the right format and of the right hash.
 """
 

@@ -37,6 +37,12 @@ def open_trace(
         Needed for a family; a file has nothing random and passes it over.
     format, columns, skip_malformed
         How to read a file, as in `lbopt.instances.readers.read_trace`.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> lbopt.open_trace("burstgpt-like", count=1000, seed=1)
+    <Trace burstgpt-like: 1,000 requests, mean prompt ... and output ... tokens, ...>
     """
     reading = open_reading(spec, count=count, seed=seed, format=format, columns=columns, skip_malformed=skip_malformed)
     return reading.trace
@@ -51,7 +57,13 @@ def open_reading(
     columns: Columns | None = None,
     skip_malformed: bool = False,
 ) -> Reading:
-    """Do the same as `open_trace`, and keep the account of how the file was read."""
+    """Do the same as `open_trace`, and keep the account of how the file was read.
+
+    Parameters
+    ----------
+    spec, count, seed, format, columns, skip_malformed
+        As in `open_trace`.
+    """
     word = os.fspath(spec)
     if word in families.ALL_NAMES:
         if count is None or seed is None:

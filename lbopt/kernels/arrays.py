@@ -20,7 +20,7 @@ Records = Any
 
 def integers(*names: str) -> np.dtype[np.void]:
     """Return the type of a record of 64-bit integers with these names."""
-    return np.dtype([(name, np.int64) for name in names], align=True)
+    return np.dtype((np.record, np.dtype([(name, np.int64) for name in names], align=True)))
 
 
 def record(kind: np.dtype[np.void]) -> Record:

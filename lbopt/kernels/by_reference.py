@@ -92,14 +92,20 @@ def _forgetting(context: Any, group: Any) -> Any:
 _forget_owners: Any = intrinsic(_forgetting)
 
 
-def _maker(group: Any) -> Any:
-    """Return a kernel that allocates a group; kept on disk, as Numba's own would not be."""
-
-    @kernel
-    def make(*values: Any) -> Any:
-        """Allocate a group with these fields."""
-        made = group(*values)
+#: A kernel that allocates a group. Its arguments are written one by one: Numba tells the type of each in much less
+#: time than that of a tuple which holds other groups or records.
+_MAKER = """
+def maker(group):
+    def make({fields}):
+        made = group({fields})
         _forget_owners(made)
         return made
-
     return make
+"""
+
+
+def _maker(group: Any) -> Any:
+    """Return a kernel that allocates a group; kept on disk, as Numba's own would not be."""
+    written: dict[str, Any] = {"__name__": __name__, "_forget_owners": _forget_owners}
+    exec(compile(_MAKER.format(fields=", ".join(group._fields)), __file__, "exec"), written)
+    return kernel(written["maker"](group))

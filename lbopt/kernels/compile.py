@@ -23,6 +23,7 @@ from typing import Any, TypeVar, cast
 import numba
 import platformdirs
 
+from lbopt.kernels.compile_lock import one_compiler
 from lbopt.kernels.inner import as_inner
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -69,6 +70,6 @@ def kernel(function: Function) -> Function:
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(folder)  # read once, while the decorator runs
     try:
-        return cast("Function", as_inner(numba.njit(cache=True, **_FLAGS)(function)))
+        return cast("Function", as_inner(one_compiler(numba.njit(cache=True, **_FLAGS)(function), folder)))
     finally:
         settings.CACHE_DIR = before

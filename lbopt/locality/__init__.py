@@ -72,3 +72,7 @@ __all__ = [
     "write_table",
     "zipf_shares",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

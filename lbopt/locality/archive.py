@@ -58,7 +58,19 @@ def check_place(path: Path, format: Format) -> None:
 
 
 def write_archive(path: Path, format: Format, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write `arrays` and `about`, JSON values by name, to `path`; a file of the format is replaced."""
+    """Write `arrays` and `about`, JSON values by name, to `path`; a file of the format is replaced.
+
+    Parameters
+    ----------
+    path
+        The file.
+    format
+        Name and version of the format.
+    about
+        JSON values by name.
+    arrays
+        Arrays by name.
+    """
     check_place(path, format)
     text = json.dumps({"format": format.name, "version": format.version, **about}, allow_nan=False)
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
@@ -115,7 +127,7 @@ def _opened(path: Path, format: Format) -> Iterator[Any]:
         raise
     except _DAMAGE as error:
         raise InputError(f"{where} is damaged ({error}); write it again") from None
-    except MemoryError as error:  # a length that nobody wrote, as a rule
+    except MemoryError as error:  # most likely a damaged length
         raise InputError(f"{where} does not fit into memory, or is damaged ({error}); write it again") from None
 
 
@@ -137,7 +149,21 @@ def _about(archive: Any, path: Path, format: Format) -> dict[str, Any]:
 
 
 def member(arrays: Mapping[str, NDArray[Any]], name: str, kinds: str, ndim: int, where: str) -> NDArray[Any]:
-    """Return one array of a file, of one of these kinds of numbers and so many dimensions."""
+    """Return one array of a file, of one of these kinds of numbers and so many dimensions.
+
+    Parameters
+    ----------
+    arrays
+        Arrays of the file by name.
+    name
+        The array.
+    kinds
+        Letters of NumPy kinds that are allowed.
+    ndim
+        Number of dimensions.
+    where
+        Name of the file in error messages.
+    """
     if name not in arrays:
         raise InputError(f"{where} holds no '{name}'; write it again")
     array = arrays[name]

@@ -120,7 +120,19 @@ class World:
 def draw_world(
     shape: MoEShape, law: GateLaw, num_domains: int, rng: np.random.Generator, topics_per_domain: int = 1
 ) -> World:
-    """Draw a world of `num_domains` domains with `topics_per_domain` topics each."""
+    """Draw a world of `num_domains` domains with `topics_per_domain` topics each.
+
+    Parameters
+    ----------
+    shape
+        Layers, experts, and experts of a token.
+    law
+        Law of the gate.
+    num_domains, topics_per_domain
+        Domains, and topics of each.
+    rng
+        Draws the world.
+    """
     check_whole("num_domains", num_domains, 1)
     check_whole("topics_per_domain", topics_per_domain, 1)
     L, E = shape.num_layers, shape.num_experts

@@ -5,8 +5,8 @@ what remains is flattened and divided by its length. The transform that ELDR cho
 
     w(l, e) = log((N + 1) / (df(l, e) + 1)),
 
-df being how many of the N calibration requests used the expert at all: an expert that everybody uses weighs 0.
-A request without mass in the mask has the signature 0: it is like nobody, not even itself.
+df being how many of the N calibration requests used the expert at all: an expert that every request uses weighs 0.
+A request without mass in the mask has the signature 0: its similarity to every signature is 0, also to itself.
 
 Source: ELDR (arXiv 2607.00466), section on expert signatures; the rule for zero vectors is ours.
 """

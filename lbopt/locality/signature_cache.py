@@ -2,8 +2,9 @@
 
 One preallocated row of int8 counts, (L, E), stands beside every KV block. When tokens are written to a block, the
 experts that they chose are added to its row; a request's raw signature is the sum of the rows of its blocks. A block
-that is full is hashed by the whole prefix that it ends, and can be shared; when nobody uses it any more it stays cached
-until it is evicted, least recently used first, and its row with it. A row is zeroed when its block is allocated anew.
+that is full is hashed by the whole prefix that it ends, and can be shared; when no request uses it any more it stays
+cached until it is evicted, least recently used first, and its row with it. A row is zeroed when its block is allocated
+anew.
 
     FREE -> FILLING -> FULL <-> CACHED -> FREE
 
@@ -212,7 +213,9 @@ class SignatureCache:
         """Drop these cached blocks, whatever their turn."""
         for block in blocks:
             if block not in self._cached:
-                raise InputError(f"block {block} is to be dropped, but is not cached; expected one that nobody holds")
+                raise InputError(
+                    f"block {block} is to be dropped, but is not cached; expected one that no request holds"
+                )
             del self._cached[block]
             self._forget(block)
 

@@ -117,7 +117,21 @@ def draw_workload(config: WorkloadConfig, seed: int) -> tuple[World, ExpertActiv
 def draw_activity(
     world: World, domain: Ints, prompt_tokens: int | Ints, decode_steps: int, rng: np.random.Generator
 ) -> ExpertActivity:
-    """Draw the activity of one request for each entry of `domain`, int64 (N,); prompt tokens are of all, or (N,)."""
+    """Draw the activity of one request for each entry of `domain`.
+
+    Parameters
+    ----------
+    world
+        The gate.
+    domain
+        int64, (N,): domain of each request.
+    prompt_tokens
+        Tokens of a prompt: one number for all, or (N,).
+    decode_steps
+        Steps of each request.
+    rng
+        Draws topics and tokens.
+    """
     domain = np.asarray(domain, dtype=np.int64)
     if domain.size and not 0 <= domain.min() <= domain.max() < world.num_domains:
         wrong = domain.min() if domain.min() < 0 else domain.max()
@@ -140,10 +154,19 @@ def draw_activity(
 def picks(scores: Floats, tokens: int | Ints, k: int, rng: np.random.Generator) -> Ints:
     """Return how many of `tokens` tokens choose each expert: int64, of the shape of `scores`, (..., E).
 
-    `tokens` is one number, or broadcasts to the shape of `scores` without its last axis.
-
     A token takes the k greatest of score + Gumbel noise. Those are the k smallest of X * exp(-score) with X standard
     exponential, which costs one exponential a score and not a logarithm a token.
+
+    Parameters
+    ----------
+    scores
+        float64, (..., E): scores of the experts.
+    tokens
+        Tokens of each row: one number, or broadcast to the shape of `scores` without its last axis.
+    k
+        Experts of a token.
+    rng
+        Draws the noise.
     """
     E = scores.shape[-1]
     if not 1 <= k <= E:

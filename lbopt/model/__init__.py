@@ -33,3 +33,7 @@ __all__ = [
     "loads_after",
     "objective",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -4,7 +4,7 @@ The numbers are in tokens divided by the program's `scale`, which both files nam
 its constant, so that an optimum read elsewhere times `scale` is the imbalance. The constant is the cost of a column
 `one` that is fixed to 1: readers disagree about constants in LP objectives and about the sign of an objective's
 right-hand side in MPS (PuLP's reader refuses one), while a fixed column means the same to all. Files are written
-beside their place and then moved there, so that nobody ever reads half a program.
+beside their place and then moved there, so that a reader never sees half a program.
 """
 
 from __future__ import annotations

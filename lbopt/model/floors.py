@@ -53,7 +53,19 @@ def _least_level(most: Sequence[int], total: int, low: int) -> int:
 
 
 def admitted_total(weights: Sequence[int], must_admit: Sequence[bool], count: int, *, largest: bool) -> int:
-    """Return the largest (or least) total weight of `count` requests that include all of `must_admit`."""
+    """Return the largest (or least) total weight of `count` requests that include all of `must_admit`.
+
+    Parameters
+    ----------
+    weights
+        Weight of each request.
+    must_admit
+        Whether a request must be among them.
+    count
+        Requests to admit.
+    largest
+        Whether the largest total is asked for; else the least.
+    """
     forced = [w for w, must in zip(weights, must_admit, strict=True) if must]
     free = sorted((w for w, must in zip(weights, must_admit, strict=True) if not must), reverse=largest)
     return sum(forced) + sum(free[: count - len(forced)])

@@ -88,7 +88,19 @@ class Program:
         cost: dict[int, int],
         rows: Sequence[Row],
     ) -> Program:
-        """Return the program with more columns and rows and with `cost` (column to coefficient) as its objective."""
+        """Return the program with more columns and rows and with `cost` (column to coefficient) as its objective.
+
+        Parameters
+        ----------
+        names
+            Names of the new columns.
+        lower, upper
+            Bounds of the new columns.
+        cost
+            Coefficients of the new objective, by column.
+        rows
+            New rows.
+        """
         width = len(self.names) + len(names)
         return replace(
             self,

@@ -36,7 +36,15 @@ def loads_after(problem: StepProblem, assignment: IntArray) -> IntArray:
 
 
 def objective(problem: StepProblem, assignment: IntArray) -> int:
-    """Return the imbalance in tokens, summed over the window, after `assignment` (int64 (N,), -1 = waits)."""
+    """Return the imbalance in tokens, summed over the window, after `assignment` (int64 (N,), -1 = waits).
+
+    Examples
+    --------
+    >>> import lbopt, numpy
+    >>> problem = lbopt.StepProblem.now(loads=[900, 700, 400], slots=[1, 2, 1], sizes=[310, 260, 150, 120, 80])
+    >>> lbopt.objective(problem, numpy.array([2, -1, 1, 1, 0]))
+    280
+    """
     return imbalance(loads_after(problem, assignment))
 
 

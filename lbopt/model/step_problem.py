@@ -51,6 +51,12 @@ class StepProblem:
     InputError
         On wrong shapes, negative or fractional entries, no worker, too many `must_admit`, or sums that could
         exceed 2**62.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> lbopt.StepProblem.now(loads=[900, 700, 400], slots=[1, 2, 1], sizes=[310, 260, 150, 120, 80])
+    StepProblem(workers=3, requests=5, free_slots=4, horizon=0, must_admit=0, digest=3bdf64993be1)
     """
 
     base: IntArray
@@ -85,7 +91,19 @@ class StepProblem:
 
     @classmethod
     def now(cls, loads: Any, slots: Any, sizes: Any, must_admit: Any = None) -> StepProblem:
-        """Build the H = 0 problem: present loads (G,) and prompt sizes (N,), tokens."""
+        """Build the H = 0 problem: present loads (G,) and prompt sizes (N,), tokens.
+
+        Parameters
+        ----------
+        loads
+            int, (G,): present load of each worker, tokens.
+        slots
+            int, (G,): free slots of each worker.
+        sizes
+            int, (N,): prompt of each waiting request, tokens.
+        must_admit
+            bool, (N,): requests that have to be admitted; None means none.
+        """
         return cls(
             base=integer_array("loads", loads, ndim=(1,)),
             slots=slots,
@@ -144,7 +162,12 @@ class StepProblem:
     ) -> StepProblem:
         """Build the window problem of an oracle: as `survives`, but request i is gone from h = outputs[i] on.
 
-        `outputs` is int (N,), at least 1: the number of steps request i will run.
+        Parameters
+        ----------
+        loads, slots, sizes, horizon, active, departures, growth, must_admit
+            As in `survives`.
+        outputs
+            int, (N,), at least 1: steps that each request will run.
         """
         growths = growth_steps(horizon, growth)
         prompt = integer_array("sizes", sizes, ndim=(1,))

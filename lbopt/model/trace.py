@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.display import Displayed
 from lbopt.exceptions import InputError
 from lbopt.model.integers import IntArray, integer_array
 from lbopt.model.request_experts import RequestExperts
@@ -16,8 +17,8 @@ from lbopt.model.request_experts import RequestExperts
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Trace:
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class Trace(Displayed):
     """Requests in arrival order.
 
     Parameters
@@ -33,7 +34,7 @@ class Trace:
     left_out
         Why rows of the source are not here, and how many: {"no output tokens": 17}.
     experts
-        Which experts of a mixture-of-experts model each request uses; None where nobody knows.
+        Which experts of a mixture-of-experts model each request uses; None where that is not known.
     """
 
     prompt: IntArray
@@ -77,6 +78,13 @@ class Trace:
         times -= times[0]
         times.flags.writeable = False
         return times
+
+    def __repr__(self) -> str:
+        times = "no arrival times" if self.arrival is None else f"{self.arrival[-1]:,.0f} s"
+        return (
+            f"<Trace {self.name}: {len(self):,} requests, mean prompt {self.prompt.mean():,.0f} and output "
+            f"{self.output.mean():,.0f} tokens, {times}>"
+        )
 
     def __len__(self) -> int:
         return int(self.prompt.size)

@@ -1,4 +1,4 @@
-"""Loads over a window: what running requests will hold at h = 0..H if nobody new is admitted.
+"""Loads over a window: what running requests will hold at h = 0..H if no further request is admitted.
 
 A running request of present size a gains `growth` tokens a step; one that is known to end after r more steps counts for
 h < r and is gone from h = r on (BF-IO, section 4: predicted loads after the end are 0).
@@ -23,7 +23,15 @@ def growth_steps(horizon: int, growth: int) -> IntArray:
 
 
 def projected_base(loads: Any, active: Any, departures: Any, growths: IntArray) -> IntArray:
-    """Return the base loads, int64 (G, H+1) in tokens; arguments as in `StepProblem.survives`."""
+    """Return the base loads, int64 (G, H+1) in tokens.
+
+    Parameters
+    ----------
+    loads, active, departures
+        As in `StepProblem.survives`.
+    growths
+        int64, (H+1,): tokens that a running request has gained by each step of the window.
+    """
     present = integer_array("loads", loads, ndim=(1,))
     running = integer_array("active", active if active is not None else np.zeros_like(present), ndim=(1,))
     if running.shape != present.shape:

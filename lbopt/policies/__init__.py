@@ -17,3 +17,7 @@ __all__ = [
     "look_ahead",
     "make_policy",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -59,8 +59,8 @@ class BfIo:
         What is assumed of the requests that wait: "survives", they outlive the window, or "forecast", they end when
         their forecast says so, which makes an oracle of both.
     gamma
-        Discount in (0, 1]: step h of the window weighs gamma^h, in sixteenths. Nobody knows who arrives after the
-        present decision, so the end of a window is a guess; 1 is the published objective.
+        Discount in (0, 1]: step h of the window weighs gamma^h, in sixteenths. It is not known which requests arrive
+        after the present decision, so the end of a window is a guess; 1 is the published objective.
     growth, departures, boundary
         How the running requests are projected, see `BrH`.
     predictor, refresh, gate, floor, hold_anchor
@@ -171,8 +171,8 @@ class BfIo:
         """Ask lbopt's own search without the formalities of `solve`; None where that cannot answer."""
         if self.solver != "exact" or problem.num_admitted == 0:
             return None
+        from lbopt.solvers.budget import countdown
         from lbopt.solvers.exact import search_any_window, search_exactly
-        from lbopt.solvers.exact.limits import countdown
 
         clock = countdown(self.time_limit)
         if self.horizon == 0:

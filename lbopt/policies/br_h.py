@@ -47,7 +47,7 @@ class BrH:
     departures
         How running requests leave the projection: "cut", "fractional" or "weighted", see `Projection`.
     boundary
-        "alive": a forecast of H or more counts at h = H too; "literal": everybody is gone there.
+        "alive": a forecast of H or more counts at h = H too; "literal": every request is gone there.
     update
         What an admitted request adds to the projection: "constant", its prompt at every step; "profile": it grows, and
         ends by its own forecast; scores then count it so, too.
@@ -157,7 +157,17 @@ class BrH:
 def weights(
     horizon: int, alpha: float, beta: float, gamma: float, bits: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return alpha * gamma^h and beta * gamma^h, int64 (H+1,) each, in the finest units for loads below 2^bits."""
+    """Return alpha * gamma^h and beta * gamma^h, int64 (H+1,) each, in the finest units for loads below 2^bits.
+
+    Parameters
+    ----------
+    horizon
+        H.
+    alpha, beta, gamma
+        Weights of the score and discount of a step, as in `BrH`.
+    bits
+        Bits of the largest load.
+    """
     discounts = gamma ** np.arange(horizon + 1)
     room = 2.0 ** (_SCORE_BITS - bits) / float((alpha + beta) * discounts.sum())
     if room < 2:

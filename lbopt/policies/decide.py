@@ -17,7 +17,16 @@ from lbopt.policies.policy import CompiledPolicy, DecidingPolicy, LookingAhead, 
 def decide(policy: Policy, observation: Observation, *, seed: int = 0, round_robin_at: int = 0) -> NDArray[np.int64]:
     """Return the worker of each waiting request, or -1, as `policy` decides it in pooled form.
 
-    `seed` feeds rules that draw; `round_robin_at` is where round-robin stands.
+    Parameters
+    ----------
+    policy
+        The rule.
+    observation
+        What it sees.
+    seed
+        Seed of rules that draw.
+    round_robin_at
+        Worker at which round-robin stands.
     """
     if isinstance(policy, CompiledPolicy):
         refuse_guided(policy)

@@ -55,7 +55,7 @@ class DomainGuide:
         block = block_of_domain(counts, min(self.blocks, num_workers))
         quota = np.bincount(block, weights=counts).astype(np.int64)
         owner = np.repeat(np.arange(quota.size), apportioned(quota, num_workers))
-        rest = int(block.max())  # a domain that nobody learned of joins the rarest block
+        rest = int(block.max())  # a domain that was not learned joins the rarest block
         own = np.append(block, rest)[np.minimum(experts.domain, block.size)]
         preference: NDArray[np.float64] = (owner[np.newaxis, :] == own[:, np.newaxis]).astype(np.float64)
         return preference
@@ -64,7 +64,8 @@ class DomainGuide:
 def block_of_domain(counts: NDArray[np.int64], blocks: int) -> NDArray[np.int64]:
     """Return the block of each domain: the commonest `blocks` - 1 alone, and all others in the last.
 
-    With no more domains than blocks each has its own. Domains that nobody was seen of are in the last one.
+    With no more domains than blocks each has its own. Domains without a request in the training data are in the last
+    one.
     """
     order = np.argsort(-counts, kind="stable")
     order = order[: np.count_nonzero(counts)]

@@ -39,7 +39,21 @@ def eldr(
     transform: str = "count-idf",
     seed: int = 0,
 ) -> CompiledPolicy:
-    """Build the rule; clusters, transform and seed say how a table is fitted where none is given."""
+    """Build the rule; clusters, transform and seed say how a table is fitted where none is given.
+
+    Parameters
+    ----------
+    tau
+        Width of the band: workers whose cosine is at most this far below the largest.
+    table
+        File of a routing table; None fits one.
+    clusters
+        How clusters are fitted: a name from `CLUSTERS`.
+    transform
+        Transform of the signatures: a name from `TRANSFORMS`.
+    seed
+        Seed of the fit.
+    """
     from lbopt.locality.signature import TRANSFORMS
 
     _check_width(tau)

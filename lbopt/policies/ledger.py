@@ -26,7 +26,19 @@ class Ledger:
         return len(self.step)
 
     def note(self, *, step: int, imbalance: int, bound: int, standing: str, seconds: float) -> None:
-        """Add a decision: the step it was taken at, its imbalance and the bound (tokens), standing, wall time."""
+        """Add a decision.
+
+        Parameters
+        ----------
+        step
+            Step at which the decision was taken.
+        imbalance, bound
+            Its imbalance and the bound, tokens.
+        standing
+            A name from `STANDINGS`.
+        seconds
+            Wall time.
+        """
         self.step.append(step)
         self.imbalance.append(imbalance)
         self.bound.append(bound)

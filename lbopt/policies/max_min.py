@@ -10,7 +10,7 @@ SCOPES = ("oldest", "pool")
 
 
 def max_min(scope: str = "oldest") -> CompiledPolicy:
-    """Return the rule over the oldest U requests (starves nobody) or over the whole pool (admits the U largest)."""
+    """Return the rule over the oldest U requests (starves no request) or over the whole pool (admits the U largest)."""
     if scope not in SCOPES:
         raise InputError(f"policy 'max-min' cannot use scope '{scope}'; expected {' or '.join(SCOPES)}")
     return CompiledPolicy(

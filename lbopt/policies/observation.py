@@ -89,7 +89,16 @@ class Observation:
     def of_problem(cls, problem: StepProblem, *, running: Any = None, waited: Any = None, step: int = 0) -> Observation:
         """Return what a router would see of a frozen step problem (its first column, for H > 0).
 
-        `running` (G,), `waited` (N,) and `step` are not part of a step problem: unknown ones count as zero.
+        Parameters
+        ----------
+        problem
+            The step problem.
+        running
+            int, (G,): running requests; None counts as zero.
+        waited
+            int, (N,): steps that each request has waited; None counts as zero.
+        step
+            Number of the step.
         """
         zeros = np.zeros(problem.num_workers, dtype=np.int64)
         return cls(

@@ -75,7 +75,19 @@ class ProjectedFleet:
         self._bound: dict[int, deque[tuple[int, Law]]] = {}
 
     def see(self, observation: Observation, active: ActiveRequests, forecast: Forecast, samples: Samples) -> None:
-        """Bring the projection up to date with `observation`, whose samples lie behind `forecast`."""
+        """Bring the projection up to date with `observation`.
+
+        Parameters
+        ----------
+        observation
+            What the rule sees now.
+        active
+            The running requests.
+        forecast
+            Their forecast.
+        samples
+            Samples of outputs on which the forecast rests.
+        """
         from lbopt.kernels.routing.fast_phi.route import still_as_placed
 
         if (
@@ -172,7 +184,7 @@ class ProjectedFleet:
         self._step = observation.step
 
     def _queued(self, observation: Observation, samples: Samples) -> list[tuple[int, int, int, Law | None]]:
-        """Return worker, number, tokens and law of what queues; None = everybody's, or whatever there is."""
+        """Return worker, number, tokens and law of what queues; None stands for all of them."""
         if samples is not self._samples and self._common:
             self._bound.clear()  # buckets of other samples
         found: list[tuple[int, int, int, Law | None]] = []

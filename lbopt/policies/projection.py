@@ -15,7 +15,7 @@ from lbopt.predictors import Forecast
 #: "cut": a request counts while h is below its forecast; "fractional": its last step counts in part; "weighted": it
 #: counts at every h by the chance that it still runs, which needs a predictor that knows survival curves.
 DEPARTURES = ("cut", "fractional", "weighted")
-#: A request that outlives the window counts at h = H too, or, literally, everybody is gone there.
+#: A request that outlives the window counts at h = H too, or, literally, every request is gone there.
 BOUNDARIES = ("alive", "literal")
 
 
@@ -53,7 +53,7 @@ class Projection:
                 )
 
     def of_workers(self, observation: Observation) -> NDArray[np.int64]:
-        """Return the loads of the workers if nobody new starts, int64 (G, H+1) in tokens.
+        """Return the loads of the workers if no further request starts, int64 (G, H+1) in tokens.
 
         Raises
         ------

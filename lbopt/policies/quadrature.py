@@ -64,7 +64,17 @@ class Quadrature:
         return found[:used]
 
     def curve(self, outputs: Ints, starts: Ints, bucket: int, num_steps: int) -> Floats:
-        """Return the survival of a request of `bucket` that starts now, float64 (num_steps,)."""
+        """Return the survival of a request of `bucket` that starts now, float64 (num_steps,).
+
+        Parameters
+        ----------
+        outputs, starts
+            int64: outputs of the samples, ascending in each bucket, and where each bucket starts.
+        bucket
+            Bucket of the request.
+        num_steps
+            Length of the curve.
+        """
         from lbopt.kernels.routing.fast_phi.survival import survival_curve
 
         if self.gamma is not None:

@@ -56,6 +56,17 @@ def make_policy(spec: str, given: Mapping[str, Any] | None = None) -> Policy:
     `spec` is a name from `POLICIES`, optionally with options (``br-0:stage_switch=4,age_bound=50``),
     ``replay:FILE``, or ``path/to/file.py:function``. `given` are values of options that the text leaves out, used where
     the rule has such an option.
+
+    Raises
+    ------
+    InputError
+        If the rule, an option or a value is unknown.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> lbopt.make_policy("br-0:age_bound=50").name
+    'br-0:age_bound=50'
     """
     name, _, rest = spec.partition(":")
     if name == "replay":

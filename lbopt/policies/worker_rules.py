@@ -16,7 +16,21 @@ from lbopt.policies.policy import ADMISSIONS, Admission, CompiledPolicy, checked
 def worker_rule(
     name: str, code: int, default: Admission, *, draws: bool = False, allowed: tuple[Admission, ...] = ADMISSIONS
 ) -> Callable[..., CompiledPolicy]:
-    """Return the factory of a rule without parameters other than when it binds."""
+    """Return the factory of a rule without parameters other than when it binds.
+
+    Parameters
+    ----------
+    name
+        Name of the rule.
+    code
+        Its code in the compiled loop.
+    default
+        When it binds by default.
+    draws
+        Whether it draws random numbers.
+    allowed
+        When it may bind.
+    """
 
     def build(admission: str = default) -> CompiledPolicy:
         binds = checked_admission(name, admission, allowed)

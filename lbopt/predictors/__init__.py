@@ -25,3 +25,7 @@ __all__ = [
     "needs_training",
     "walk",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

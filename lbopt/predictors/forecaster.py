@@ -51,7 +51,12 @@ class Forecaster:
     def forecast(self, requests: Ints, prompt: Ints, generated: Ints, waiting: Ints, waiting_prompt: Ints) -> Forecast:
         """Return the forecast of the running and the waiting requests.
 
-        `requests` (A,) and `waiting` (n,) are numbers in the trace, int64, the others their tokens.
+        Parameters
+        ----------
+        requests, prompt, generated
+            int64, (A,): number in the trace, prompt and emitted tokens of each running request.
+        waiting, waiting_prompt
+            int64, (n,): number in the trace and prompt of each waiting request.
         """
         from lbopt.kernels.forecast import refresh
 
@@ -96,7 +101,7 @@ class Forecaster:
         )
 
     def _ends_within(self, requests: Ints, prompt: Ints, generated: Ints) -> tuple[Floats, Floats]:
-        """Ask the predictor about all of them at once, and look at what it says before anybody goes by it."""
+        """Ask the predictor about all of them at once, and check its answer before it is used."""
         answer = self.predictor.ends_within(requests, prompt, generated, self.foresight.horizon)
         p, mu = (np.ascontiguousarray(values, dtype=np.float64) for values in answer)
         for name, values in (("p", p), ("mu", mu)):

@@ -94,7 +94,13 @@ class Learned:
         self._recent.add(prompt, output)
 
     def ends_within(self, requests: Ints, prompt: Ints, generated: Ints, horizon: int) -> tuple[Floats, Floats]:
-        """Return p and mu, as in `Predictor`."""
+        """Return p and mu, as in `Predictor`.
+
+        Parameters
+        ----------
+        requests, prompt, generated, horizon
+            As in `Predictor.ends_within`.
+        """
         if horizon != self.horizon:
             raise InputError(
                 f"predictor 'learned' was trained for a window of {self.horizon} steps and is asked about {horizon}; "

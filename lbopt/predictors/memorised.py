@@ -65,5 +65,11 @@ class Memorised:
         return self._samples, np.where(self._rare[keys], 0, keys + 1)
 
     def ends_within(self, requests: Ints, prompt: Ints, generated: Ints, horizon: int) -> tuple[Floats, Floats]:
-        """Return p and mu, as in `Predictor`."""
+        """Return p and mu, as in `Predictor`.
+
+        Parameters
+        ----------
+        requests, prompt, generated, horizon
+            As in `Predictor.ends_within`.
+        """
         return ends_by_samples(*self.samples_of(requests, prompt), generated, horizon)

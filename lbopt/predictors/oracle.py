@@ -63,7 +63,13 @@ class Oracle:
         return one_each(self._outputs[requests]), np.arange(1, requests.size + 1, dtype=np.int64)
 
     def ends_within(self, requests: Ints, prompt: Ints, generated: Ints, horizon: int) -> tuple[Floats, Floats]:
-        """Return p = 1 and the remaining steps where it ends within the window, p = 0 where not."""
+        """Return p = 1 and the remaining steps where it ends within the window, p = 0 where not.
+
+        Parameters
+        ----------
+        requests, prompt, generated, horizon
+            As in `Predictor.ends_within`.
+        """
         left = (self._outputs[requests] - generated).astype(np.float64)
         ends = (left >= 1) & (left <= horizon)
         return ends.astype(np.float64), np.where(ends, left, float(horizon))

@@ -27,8 +27,16 @@ class Predictor(Protocol):
     def ends_within(self, requests: Ints, prompt: Ints, generated: Ints, horizon: int) -> tuple[Floats, Floats]:
         """Return p and mu, float64 (n,) each.
 
-        p is the chance to end within `horizon` more steps, mu the mean number of them if it does. `requests` are the
-        numbers in the trace, which an oracle looks up, `prompt` and `generated` their tokens, int64 (n,) each.
+        p is the chance to end within `horizon` more steps, mu the mean number of them if it does.
+
+        Parameters
+        ----------
+        requests
+            int64, (n,): numbers in the trace; only the oracle uses them.
+        prompt, generated
+            int64, (n,): prompt and emitted tokens.
+        horizon
+            Steps of the window.
         """
 
 

@@ -12,13 +12,13 @@ from lbopt.model.integers import integer_array
 
 
 def one_bucket(outputs: Any) -> Samples:
-    """Return all outputs, int (n,), as everybody's bucket."""
+    """Return all outputs, int (n,), as one bucket for all requests."""
     values = np.sort(integer_array("outputs", outputs, ndim=(1,)))
     return _with_sums(values, np.array([0, values.size], dtype=np.int64))
 
 
 def buckets_by_key(outputs: Any, keys: NDArray[np.int64], num_keys: int) -> Samples:
-    """Return everybody's bucket, and behind it one per key 0..num_keys-1 (bucket = key + 1); keys are int64 (n,)."""
+    """Return the bucket of all requests, then one per key 0..num_keys-1 (bucket = key + 1); keys are int64 (n,)."""
     values = integer_array("outputs", outputs, ndim=(1,))
     by_key = values[np.lexsort((values, keys))]
     counts = np.bincount(keys, minlength=num_keys)
@@ -27,7 +27,7 @@ def buckets_by_key(outputs: Any, keys: NDArray[np.int64], num_keys: int) -> Samp
 
 
 def one_each(outputs: NDArray[np.int64]) -> Samples:
-    """Return a bucket for each request, its place plus one, with its own output alone; everybody's is empty."""
+    """Return a bucket for each request (place + 1) with its own output; the bucket of all requests is empty."""
     return _with_sums(outputs, np.concatenate([[0], np.arange(outputs.size + 1)]).astype(np.int64))
 
 
@@ -39,7 +39,19 @@ def _with_sums(outputs: NDArray[np.int64], starts: NDArray[np.int64]) -> Samples
 def ends_by_samples(
     samples: Samples, buckets: NDArray[np.int64], generated: NDArray[np.int64], horizon: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return p and mu of each request by its bucket and age, float64 (n,) each."""
+    """Return p and mu of each request by its bucket and age, float64 (n,) each.
+
+    Parameters
+    ----------
+    samples
+        Outputs by bucket.
+    buckets
+        int64, (n,): bucket of each request.
+    generated
+        int64, (n,): emitted tokens.
+    horizon
+        Steps of the window.
+    """
     from lbopt.kernels.forecast.ends import ends_within
 
     p, mu = np.empty(buckets.size), np.empty(buckets.size)

@@ -28,11 +28,17 @@ class Survival:
         self._samples = one_bucket(training.output)
 
     def samples_of(self, requests: Ints, prompt: Ints) -> tuple[Samples, Ints]:
-        """Return the one bucket for everybody."""
+        """Return the one bucket of all requests."""
         return self._samples, np.zeros(prompt.size, dtype=np.int64)
 
     def ends_within(self, requests: Ints, prompt: Ints, generated: Ints, horizon: int) -> tuple[Floats, Floats]:
-        """Return p and mu, as in `Predictor`."""
+        """Return p and mu, as in `Predictor`.
+
+        Parameters
+        ----------
+        requests, prompt, generated, horizon
+            As in `Predictor.ends_within`.
+        """
         return ends_by_samples(*self.samples_of(requests, prompt), generated, horizon)
 
 

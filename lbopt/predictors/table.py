@@ -45,7 +45,7 @@ def make_predictor(spec: str, *, requests: Trace, training: Trace | None, horizo
     spec
         A name from `PREDICTORS`, optionally with options: ``oracle:noise=0.5;seed=3``.
     requests
-        The requests of the run, which the oracle reads and nobody else.
+        The requests of the run, which only the oracle reads.
     training
         Requests to learn from; None where there are none.
     horizon

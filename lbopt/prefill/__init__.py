@@ -28,3 +28,7 @@ __all__ = [
     "pbaa",
     "simulate_prefill",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

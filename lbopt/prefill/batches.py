@@ -9,23 +9,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.statistics import Interval, batch_ratios, interval_around
+
 NUM_BATCHES = 50
 
 Floats = NDArray[np.float64]
-Interval = tuple[float, float]
 #: A mean, and its interval where there is enough to tell.
 Mean = tuple[float, Interval | None]
 
 
 def batch_mean(numerator: Floats, denominator: Floats, confidence: float) -> Mean:
     """Return sum(numerator) / sum(denominator) over things in order; the interval needs 100 of them."""
-    length = numerator.size // NUM_BATCHES
-    if length < 2:
+    ratios = batch_ratios(numerator, denominator, NUM_BATCHES)
+    if ratios is None:
         return slice_mean(numerator, denominator, confidence, enough=False)
-    used = length * NUM_BATCHES
-    tops, bottoms = (values[-used:].reshape(NUM_BATCHES, length).sum(axis=1) for values in (numerator, denominator))
     centre = float(numerator.sum() / denominator.sum())
-    return centre, _around(centre, tops / bottoms, confidence)
+    return centre, interval_around(centre, ratios, confidence)
 
 
 def slice_mean(numerator: Floats, denominator: Floats, confidence: float, *, enough: bool) -> Mean:
@@ -35,7 +34,7 @@ def slice_mean(numerator: Floats, denominator: Floats, confidence: float, *, eno
     centre = float(numerator.sum() / denominator.sum())
     if not enough or (denominator == 0).any():
         return centre, None
-    return centre, _around(centre, numerator / denominator, confidence)
+    return centre, interval_around(centre, numerator / denominator, confidence)
 
 
 def busy_seconds(edges: Floats, start: Floats, end: Floats) -> Floats:
@@ -50,10 +49,3 @@ def _seconds_before(edges: Floats, times: Floats) -> Floats:
     below = np.searchsorted(ordered, edges)
     seconds: Floats = total[below] + edges * (times.size - below)
     return seconds
-
-
-def _around(centre: float, ratios: Floats, confidence: float) -> Interval:
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(ratios.size - 1, 0.5 + confidence / 2) * ratios.std(ddof=1)) / ratios.size**0.5
-    return centre - half, centre + half

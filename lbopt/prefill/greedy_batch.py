@@ -37,7 +37,7 @@ def pbaa(
     hits
         int (n, D), tokens of them that are cached on each unit, at most the length; None for the mode without a cache.
     pending
-        bool (n,), left over from earlier dispatches, and so before the others; None where nobody is.
+        bool (n,), left over from earlier dispatches, and so before the others; None where there are none.
     printed, whole
         See `allocations.pbaa_rule`.
     chunk

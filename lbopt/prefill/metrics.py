@@ -3,8 +3,8 @@
 The first tenth of the requests is dropped. Requests served after that are cut, in order of arrival, into 50 batches of
 equal size, and a Student interval is put around the batch means; an interval is None where there are fewer than 100.
 Passes count that start between the arrival of the first request that counts and the last arrival (the drain is left
-out), in batches of equal number in order of start. A pass that serves nobody is idle time. Rates and shares of time get
-their intervals from 50 equal slices of that time.
+out), in batches of equal number in order of start. A pass that serves no request is idle time. Rates and shares of time
+get their intervals from 50 equal slices of that time.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.prefill.batches import NUM_BATCHES, Interval, Mean, batch_mean, busy_seconds, slice_mean
+from lbopt.prefill.batches import NUM_BATCHES, Mean, batch_mean, busy_seconds, slice_mean
+from lbopt.statistics import CONFIDENCE, Interval
 
 if TYPE_CHECKING:
     from lbopt.prefill.run import PrefillRun
 
-CONFIDENCE = 0.95
 _NAN = float("nan")
 
 
@@ -29,7 +29,7 @@ _NAN = float("nan")
 class PrefillMetrics:
     """What a run was like; units are in the names.
 
-    `chunk_utilisation` is tokens over chunk and units in passes that serve somebody, None without a chunk;
+    `chunk_utilisation` is tokens over chunk and units in passes that serve a request, None without a chunk;
     `pass_cycle_seconds` is from start to start on one instance, `idle_share` of the time of all instances.
     """
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 
-#: Shorter passes could not be told from none in the clock of a long run.
+#: Shorter passes would vanish in the rounding of the clock of a long run.
 SHORTEST_PASS = 1e-6
 
 

@@ -81,6 +81,17 @@ class PrefillRequests:
         """Return `count` requests that arrive at random, `rate` a second, with `length` drawn from the given ones.
 
         A single length is that of all requests; as many lengths as requests are taken as they come.
+
+        Parameters
+        ----------
+        rate
+            Arrivals a second.
+        length
+            int64: tokens of each prompt; one number for all, or lengths to draw from.
+        seed
+            Seed of gaps and lengths.
+        count
+            Requests; None takes one for each length, in their order.
         """
         if not (np.isfinite(rate) and rate > 0):
             raise InputError(f"rate is {rate} requests a second; expected more than 0")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.prefill.metrics import CONFIDENCE, PrefillMetrics, measure_prefill
+from lbopt.prefill.metrics import PrefillMetrics, measure_prefill
 from lbopt.prefill.requests import PrefillRequests
 from lbopt.prefill.setting import PrefillSetting
+from lbopt.statistics import CONFIDENCE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,8 +19,8 @@ from lbopt.spec import unknown
 MOST_INSTANCES = 4096
 MOST_UNITS = 4096
 
-#: ``work-conserving``: an idle instance starts when somebody is there. ``back-to-back``: one pass follows the other,
-#: with nobody in it if nobody is there (assumption A2 of the waiting law).
+#: ``work-conserving``: an idle instance starts when a request is there. ``back-to-back``: one pass follows the other,
+#: empty if no request is there (assumption A2 of the waiting law).
 ENGINES: dict[str, int] = {"work-conserving": WORK_CONSERVING, "back-to-back": BACK_TO_BACK}
 PHASES = ("random", "even", "free")
 
@@ -49,10 +49,10 @@ class PrefillSetting:
     engine
         When a pass starts, out of `ENGINES`.
     phases
-        Until when each instance is busy, with nobody, at the start: ``random`` (uniform on a base pass, by the seed),
-        ``even`` (g / N of a base pass), ``free`` (0), or N times in s. Instances are numbered in this order.
+        Until when each instance is busy, with an empty pass, at the start: ``random`` (uniform on a base pass, by the
+        seed), ``even`` (g / N of a base pass), ``free`` (0), or N times in s. Instances are numbered in this order.
     queue_limit
-        An arrival is refused when so many have come and not begun, >= 1; None = nobody is.
+        An arrival is refused when so many have come and not begun, >= 1; None = never.
     topology
         (time in s, healthy instances from then on), ascending; instances from that number on finish what they have and
         get nothing new. Not for policies that bind on arrival.

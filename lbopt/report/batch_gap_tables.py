@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.studies.batches import BatchesOutcome, BatchGap
 from lbopt.studies.batches.outcome import ALL
+from lbopt.table import Table
 
 _COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("straggler_gap_mean_share", "straggler gap", numbers.share),

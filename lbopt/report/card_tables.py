@@ -9,8 +9,8 @@ from matplotlib.ticker import EngFormatter
 from lbopt.hardware import DeviceCard, ModelCard, Quantity
 from lbopt.hardware.cards import ARCHITECTURE, CONSTANTS
 from lbopt.hardware.cards.model import QUANTITIES
-from lbopt.report.gap_tables import Table
 from lbopt.report.numbers import UNKNOWN
+from lbopt.table import Table
 
 _ORIGIN = {"documents": "from documents", "measurement": "measured"}
 _LISTED = ("memory_capacity", "flops_16bit", "peak_power")
@@ -66,7 +66,17 @@ def device_table(card: DeviceCard) -> Table:
 def quantity_table(
     title: str, caption: str, quantities: Mapping[str, Quantity], meanings: Mapping[str, tuple[str, str]]
 ) -> Table:
-    """Return one line per quantity: value, ends, unit, basis, meaning."""
+    """Return one line per quantity: value, ends, unit, basis, meaning.
+
+    Parameters
+    ----------
+    title, caption
+        Texts of the table.
+    quantities
+        Constants by name.
+    meanings
+        Unit and meaning of each constant by name.
+    """
     rows = []
     for name, one in quantities.items():
         ends = (amount(number, one.unit) for number in (one.value, one.low, one.high))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from lbopt.report.folder import MARK
 from lbopt.report.gap_folder import FORMAT as GAP_FORMAT
 from lbopt.report.gap_folder import read_run
 from lbopt.spec import unknown
+from lbopt.statistics import standard_error
 from lbopt.studies.cost import LEVEL, NEXT_STEP, LoadPoint, Rerun
 from lbopt.studies.cost.load_point import NEEDED
 from lbopt.studies.gap.study import baseline_of
@@ -63,7 +63,19 @@ def read_cost_source(folder: Path, router: str | None) -> CostSource:
 def of_numbers(
     loads: str | None, mean_load: float | None, imbalance: float | None, workers: int | None, running: float | None
 ) -> CostSource:
-    """Return the point that plain numbers give: the loads of one step, or a mean load and a mean imbalance."""
+    """Return the point that plain numbers give: the loads of one step, or a mean load and a mean imbalance.
+
+    Parameters
+    ----------
+    loads
+        Loads of one step, tokens, separated by commas; None takes the means.
+    mean_load, imbalance
+        Mean load of a worker and mean imbalance of the fleet, tokens.
+    workers
+        Number of workers.
+    running
+        Running requests of a worker.
+    """
     means = {"--mean-load": mean_load, "--imbalance": imbalance, "--workers": workers}
     if loads is None and mean_load is None:
         raise InputError(
@@ -223,5 +235,5 @@ def _mean_gap(folder: Path, policy: str) -> tuple[float, float, int, str] | None
     if values.size == 0:
         return None
     behaviour = " and ".join(own) if policy in gaps or alike else "all behaviours"
-    error = float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else 0.0
+    error = standard_error(values) if values.size > 1 else 0.0
     return float(values.mean()), error, int(values.size), behaviour

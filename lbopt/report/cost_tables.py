@@ -8,11 +8,11 @@ from math import hypot, isnan
 from typing import Any
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.studies.cost import LEVEL, NEXT_STEP, CostOutcome, DeviceCost, LoadPoint, PointCost
 from lbopt.studies.cost.config import CHARGE_NAMES
 from lbopt.studies.cost.figures import Figure
 from lbopt.studies.cost.outcome import PRICED, SAVED
+from lbopt.table import Table
 
 _SHARE = numbers.share
 _COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (

@@ -11,7 +11,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.statistics import MeanOverSeeds
 
 #: Okabe and Ito's palette, told apart by colour-blind readers too; beyond eight lines the dash changes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
@@ -52,7 +52,17 @@ def line_style(index: int) -> dict[str, Any]:
 def panels_of(
     rows: int, columns: int, height: float, shares: Sequence[float] | None = None
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure with its panels, row by row; `shares` are the heights of rows against each other."""
+    """Return a figure with its panels, row by row.
+
+    Parameters
+    ----------
+    rows, columns
+        Number of panels.
+    height
+        Height of the figure, inches.
+    shares
+        Heights of the rows relative to each other; None makes them equal.
+    """
     figure, first = new_figure(1.0 + 4.2 * columns, height)
     grid = figure.add_gridspec(rows, columns, height_ratios=shares)
     first.set_subplotspec(grid[0, 0])
@@ -71,7 +81,19 @@ def error_line(
     aside: float = 0.0,
     **style: Any,
 ) -> None:
-    """Draw what is known of a line, with its intervals; `aside` is how far it stands beside its places."""
+    """Draw what is known of a line, with its intervals.
+
+    Parameters
+    ----------
+    axes
+        Where to draw.
+    values
+        Means with intervals; None leaves a place out.
+    x
+        Places; None counts from zero.
+    aside
+        Horizontal offset of the line.
+    """
     where = range(len(values)) if x is None else x
     known = [(place + aside, value) for place, value in zip(where, values, strict=True) if value is not None]
     if known:

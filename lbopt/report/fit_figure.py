@@ -16,7 +16,7 @@ from lbopt.report.figures import COLOURS, new_figure
 
 _MOST_COLUMNS = 3
 
-#: More panels than these are not read by anybody; the CSV files have all groups.
+#: More panels than these are not readable; the CSV files have all groups.
 MOST_PANELS = 12
 _LAW_COLOURS = {
     "linear": COLOURS[0],

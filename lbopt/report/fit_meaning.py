@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.hardware.fit import Calibration, GroupCalibration, LawFit
-from lbopt.report.gap_tables import Table
 from lbopt.report.numbers import UNKNOWN
+from lbopt.table import Table
 
 _NS_PER_TOKEN = 1000.0  # of ms per ktoken
 _WORDS = {

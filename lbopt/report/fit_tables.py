@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from lbopt.hardware.fit import Calibration, GroupCalibration, LawFit
 from lbopt.hardware.fit.compare import FEWEST_ROWS
 from lbopt.report.fit_meaning import meaning_table
-from lbopt.report.gap_tables import Table
 from lbopt.report.numbers import UNKNOWN
+from lbopt.table import Table
 
 _RULE = (
     "Told apart where flipping the signs of the paired differences of squared leave-one-out errors in all ways gives a "

@@ -53,13 +53,25 @@ def gap_pictures(outcome: GapOutcome) -> list[Picture]:
         pictures.append(_picture(figure, "imbalance_course.png", "Long run: imbalance over time", caption))
         figure, axes = new_figure(width=9.5)
         draw_waiting_trade(outcome, axes)
-        caption = "First seed. Down and left is better: balanced without letting anybody starve."
+        caption = "First seed. Down and left is better: balanced without starving any request."
         pictures.append(_picture(figure, "waiting_trade.png", "Long run: balance against waiting", caption))
     return pictures
 
 
 def render_gap_page(outcome: GapOutcome, pictures: list[Picture], provenance: dict[str, Any], folder: str) -> str:
-    """Return the page as HTML."""
+    """Return the page as HTML.
+
+    Parameters
+    ----------
+    outcome
+        The study.
+    pictures
+        Its pictures.
+    provenance
+        Versions, processor, time and command.
+    folder
+        Name of the folder, as the page shows it.
+    """
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(files("lbopt.report").joinpath("gap_page.html.jinja").read_text("utf-8"))
     return template.render(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from lbopt.report import numbers
 from lbopt.studies.gap import GapOutcome, PolicyGap
@@ -11,17 +11,7 @@ from lbopt.studies.gap.decisions import ALL, summarise
 from lbopt.studies.gap.long_runs import compare
 from lbopt.studies.gap.outcome import Comparison
 from lbopt.studies.gap.study import baseline_of
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table ready to be shown: title, one line of explanation, headers and rows of text."""
-
-    title: str
-    caption: str
-    headers: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-
+from lbopt.table import Table
 
 _GAP_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("states", "states", numbers.whole),
@@ -74,7 +64,7 @@ def gap_rows(outcome: GapOutcome) -> list[PolicyGap]:
 
 
 def gap_tables(outcome: GapOutcome) -> list[Table]:
-    """Return the one-step tables, one per group of states; each also shows how long the policy lets anybody wait."""
+    """Return the one-step tables, one per group of states; each also shows the longest wait under the policy."""
     rows = gap_rows(outcome)
     waits = _longest_waits(outcome)
     wait_header = ("longest wait (own runs)",) if waits else ()
@@ -86,7 +76,7 @@ def gap_tables(outcome: GapOutcome) -> list[Table]:
         count = "1 state" if widest.states == 1 else f"{widest.states} states"
         caption = (
             f"{count}: {widest.proved} proved, {widest.claimed} claimed by a solver, {widest.open} open. "
-            "Open states enter no average. All rules decide in pooled form; the optimum itself may let anybody wait."
+            "Open states enter no average. All rules decide in pooled form; the optimum may keep any request waiting."
         )
         tables.append(
             Table(

@@ -8,8 +8,8 @@ from typing import Any
 from lbopt.instances.library import Entry
 from lbopt.instances.library.record import CERTIFICATES, PROOFS
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.studies.library import Attempt
+from lbopt.table import Table
 
 _HEADERS = ("name", "class", "G", "H", "N", "free slots", "best (tokens)", "bound (tokens)", "status")
 
@@ -76,7 +76,7 @@ def entry_lines(entry: Entry) -> list[tuple[str, str]]:
         ("horizon H", str(problem.horizon)),
         ("digest", problem.digest),
         ("status", entry.status),
-        ("best (tokens)", f"{numbers.tokens(record.best)}, found by {record.best_by or 'nobody'}"),
+        ("best (tokens)", f"{numbers.tokens(record.best)}, found by {record.best_by or 'no solver'}"),
         ("bound (tokens)", f"{numbers.tokens(record.bound)}, proved by {record.bound_by}"),
         ("proof", f"{record.proof}: {PROOFS[record.proof]}"),
         ("certificate", certificate),

@@ -13,9 +13,19 @@ from matplotlib.figure import Figure
 
 from lbopt.report.figures import COLOURS, GREY, error_line, half_interval, panels_of
 from lbopt.report.locality_sweeps import BASE, fleets_of, over_rates, workloads_of
-from lbopt.studies.intervals import MeanOverSeeds
-from lbopt.studies.locality import POOLS, RATE, ROUTERS, WIDTHS, WORKERS, Claim, LocalityOutcome, PlannedRun, eldr_at
-from lbopt.studies.locality.claims import claims
+from lbopt.statistics import MeanOverSeeds
+from lbopt.studies.locality import (
+    POOLS,
+    RATE,
+    ROUTERS,
+    WIDTHS,
+    WORKERS,
+    LocalityOutcome,
+    PlannedRun,
+    eldr_at,
+    questions,
+)
+from lbopt.studies.printed import Printed
 
 _DASH = {"decoders": "-", "barrier": "--"}
 _MARK = {"decoders": "o", "barrier": "s"}
@@ -58,7 +68,7 @@ def band_figure(outcome: LocalityOutcome) -> Figure:
             error_line(middle, experts, color=COLOURS[2], label=fleet, **style)
             busiest = [outcome.mean(workload, run, "busiest_over_mean") for run in runs]
             error_line(bottom, busiest, color=COLOURS[3], label=fleet, **style)
-        published = _claim("band", workload, "P50 at tau 0.1")
+        published = _printed("band", workload, "P50 at tau 0.1")
         where = WIDTHS.index(0.1)
         span = (published.high - published.low, published.low)
         top.bar(where, span[0], 0.5, bottom=span[1], color=COLOURS[0], alpha=0.2, label="P50, printed for 0.1")
@@ -107,10 +117,9 @@ def pool_figure(outcome: LocalityOutcome) -> Figure:
             values = [over_rates(outcome, workload, pool, "eldr", of) for pool in POOLS]
             style: dict[str, Any] = {"color": COLOURS[index], "marker": "os"[index], "label": f"{workload}, ours"}
             error_line(axes, values, aside=_ASIDE * (index - 0.5), **style)
-        # a single number is printed; its claim is the range around it
-        asked = [_claim("pool", "language", f"{of.upper()}, {pool} decoders") for pool in POOLS]
-        printed = [(claim.low + claim.high) / 2 for claim in asked]
-        axes.plot(range(len(POOLS)), printed, "x:", color=GREY, linewidth=1.2, label="language, printed")
+        asked = [_printed("pool", "language", f"{of.upper()}, {pool} decoders") for pool in POOLS]
+        numbers = [one.value for one in asked if one.value is not None]
+        axes.plot(range(len(POOLS)), numbers, "x:", color=GREY, linewidth=1.2, label="language, printed")
         axes.axhline(0.0, color=GREY, linewidth=0.8)
         axes.set_xticks(range(len(POOLS)), [str(pool) for pool in POOLS])
         axes.set_xlabel("decode workers")
@@ -133,8 +142,8 @@ def cluster_figure(outcome: LocalityOutcome) -> Figure:
             _bars(axes, where, values, color=COLOURS[index], label=kind)
             for place, (of, width) in zip(where, groups, strict=True):
                 if width == 0.1:
-                    claim = _claim("clusters", workload, f"{of.upper()}, {kind}")
-                    end = max(claim.low, claim.high, key=abs)  # "up to" it, from nothing
+                    printed = _printed("clusters", workload, f"{of.upper()}, {kind}")
+                    end = max(printed.low, printed.high, key=abs)  # "up to" it, from nothing
                     axes.plot([place - 0.18, place + 0.18], [end, end], color="black", linewidth=2.5)
         axes.plot([], [], color="black", linewidth=2, label="printed, up to")
         axes.axhline(0.0, color=GREY, linewidth=0.8)
@@ -161,9 +170,10 @@ def _bars(axes: Axes, where: Sequence[float], values: Sequence[MeanOverSeeds | N
         )
 
 
-def _claim(item: str, workload: str, quantity: str) -> Claim:
-    (found,) = (c for c in claims() if (c.item, c.workload, c.quantity) == (item, workload, quantity))
-    return found
+def _printed(item: str, workload: str, quantity: str) -> Printed:
+    """Return the published figure of a question."""
+    (found,) = (one for one in questions() if (one.item, one.workload, one.quantity) == (item, workload, quantity))
+    return found.printed
 
 
 def _legend(figure: Figure, axes: Axes, columns: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from lbopt.report.figures import png_of, svg_of
 from lbopt.report.folder import write_csv, write_whole
 from lbopt.report.locality_figures import locality_figures
-from lbopt.report.locality_rows import claim_rows, run_rows, signature_rows
+from lbopt.report.locality_rows import question_rows, run_rows, signature_rows
 from lbopt.report.provenance import provenance
 from lbopt.studies.locality import LocalityOutcome
 
@@ -20,9 +20,9 @@ def write_locality_folder(outcome: LocalityOutcome, folder: Path, command: str) 
     """Write the folder whole or not at all."""
 
     def write(target: Path) -> dict[str, Any]:
-        files = {"claims": claim_rows(outcome), "runs": run_rows(outcome), "signatures": signature_rows(outcome)}
+        files = {"claims": question_rows(outcome), "runs": run_rows(outcome), "signatures": signature_rows(outcome)}
         for name, rows in files.items():
-            if rows:  # the barrier alone has no claims, and signatures are an item of their own
+            if rows:  # nothing is printed of the barrier alone, and signatures are an item of their own
                 write_csv(target / f"{name}.csv", rows)
         for name, figure in locality_figures(outcome).items():
             (target / f"{name}.png").write_bytes(png_of(figure))

@@ -1,4 +1,4 @@
-"""The rows of a locality study's files, with full precision: claims, runs, signatures."""
+"""The rows of a locality study's files, with full precision: statements, runs, signatures."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Any
 
 from lbopt.report.locality_sweeps import BASE, workloads_of
 from lbopt.report.locality_tables import NO_ANSWER, answered
-from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.locality import LocalityOutcome
 
 #: What is known of a run, and its unit.
 UNITS = {"p50": "s", "p99": "s", "experts": "", "running": "requests", "busiest_over_mean": ""}
 
 
-def claim_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
+def question_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
     """Return a row a printed statement; an open end of its range is empty."""
     return [
         {
-            "item": claim.item,
-            "workload": claim.workload,
-            "quantity": claim.quantity,
-            "unit": claim.unit,
-            "printed": claim.printed,
-            "printed_low": None if math.isinf(claim.low) else claim.low,
-            "printed_high": None if math.isinf(claim.high) else claim.high,
+            "item": asked.item,
+            "workload": asked.workload,
+            "quantity": asked.quantity,
+            "unit": asked.printed.unit,
+            "printed": asked.printed.text,
+            "printed_low": None if math.isinf(asked.printed.low) else asked.printed.low,
+            "printed_high": None if math.isinf(asked.printed.high) else asked.printed.high,
             **_interval("ours", judged.ours if judged else None),
             "worlds": len(judged.values) if judged else 0,
             "verdict": judged.verdict if judged else NO_ANSWER,
-            "calibrated": claim.calibrated,
+            "calibrated": asked.printed.calibrated,
         }
-        for claim, judged in answered(outcome)
+        for asked, judged in answered(outcome)
     ]
 
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from lbopt.locality import TRANSFORMS
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
-from lbopt.studies.intervals import MeanOverSeeds, over_seeds
+from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.locality import POOLS, RATE, ROUTERS, WIDTHS, WORKERS, LocalityOutcome, PlannedRun, eldr_at
 from lbopt.studies.locality.cell import BATCHES, WIDTHS_OF_BANDS
-from lbopt.studies.locality.claim import change
+from lbopt.studies.locality.question import change
+from lbopt.table import Table
 
 BASE = "round-robin"
 #: Quantities of a run: name in an answer, header, and how round-robin's own value is shown.
@@ -151,9 +151,9 @@ def _router_table(outcome: LocalityOutcome, workload: str) -> Table:
 
 def _pool_table(outcome: LocalityOutcome, workload: str) -> Table:
     printed = {
-        judged.claim.quantity: judged.claim.printed
+        judged.question.quantity: judged.question.printed.text
         for judged in outcome.judged()
-        if (judged.claim.item, judged.claim.workload) == ("pool", workload)
+        if (judged.question.item, judged.question.workload) == ("pool", workload)
     }
     rows = []
     for pool in POOLS:

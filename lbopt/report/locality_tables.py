@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.report.locality_sweeps import interval_said, shown, sweep_tables, workloads_of
-from lbopt.studies.locality import RATE, WORKERS, Claim, Judged, LocalityConfig, LocalityOutcome
-from lbopt.studies.locality.claims import claims
-from lbopt.studies.verdict import ALIKE, VERDICTS
+from lbopt.studies.locality import RATE, WORKERS, Judged, LocalityConfig, LocalityOutcome, Question, questions
+from lbopt.studies.verdict import VERDICTS, VERDICTS_SAID
+from lbopt.table import Table
 
 NO_ANSWER = "no answer"
+Answer = tuple[Question, Judged[Question] | None]
 _TITLES = {
     "signatures": "Signatures and batches",
     "routers": f"Routers on {WORKERS} decoders, mean over rates",
@@ -33,56 +33,67 @@ def locality_tables(outcome: LocalityOutcome) -> list[Table]:
     if not workloads_of(outcome):
         return []
     answers = answered(outcome)
-    items = {claim.item for claim, _ in answers}  # nothing is printed of the barrier, nor of the pool on task
-    beside = [_claim_table(outcome, item, answers) for item in _TITLES if item in items]
+    items = {asked.item for asked, _ in answers}  # nothing is printed of the barrier, nor of the pool on task
+    beside = [_printed_table(outcome, item, answers) for item in _TITLES if item in items]
     return [*sweep_tables(outcome), *beside, *([_count_table(answers)] if beside else [])]
 
 
-def answered(outcome: LocalityOutcome) -> list[tuple[Claim, Judged[Claim] | None]]:
-    """Return all claims on the chosen items and workloads that ran; None with those that no world could answer."""
-    known = {_name(judged.claim): judged for judged in outcome.judged()}
+def answered(outcome: LocalityOutcome) -> list[Answer]:
+    """Return all questions on the chosen items and workloads that ran; None with those that no world could answer."""
+    known = {_name(judged.question): judged for judged in outcome.judged()}
     return [
-        (claim, known.get(_name(claim)))
-        for claim in claims()
-        if claim.item in outcome.config.items and claim.workload in workloads_of(outcome)
+        (asked, known.get(_name(asked)))
+        for asked in questions()
+        if asked.item in outcome.config.items and asked.workload in workloads_of(outcome)
     ]
 
 
-def verdict_said(claim: Claim, judged: Judged[Claim] | None) -> str:
-    """Return the verdict; calibrated is what the workload was made to meet."""
+def verdict_said(asked: Question, judged: Judged[Question] | None, repeated: bool = False) -> str:
+    """Return the verdict, and why the tally leaves it out where it does."""
     if judged is None:
         return NO_ANSWER
-    return f"{judged.verdict} (calibrated)" if claim.calibrated else judged.verdict
+    if asked.printed.calibrated:
+        return f"{judged.verdict} (calibrated)"
+    return f"{judged.verdict} (counted in {asked.repeats})" if repeated else judged.verdict
 
 
-def _name(claim: Claim) -> tuple[str, str, str]:
-    return claim.item, claim.workload, claim.quantity
+def _said(answers: Sequence[Answer]) -> list[tuple[Question, str]]:
+    """Return the questions with what is said of each: a figure of ours that two items ask for counts in one of them."""
+    items = {asked.item for asked, _ in answers}
+    return [(asked, verdict_said(asked, judged, asked.repeats in items)) for asked, judged in answers]
 
 
-def _claim_table(outcome: LocalityOutcome, item: str, answers: Sequence[tuple[Claim, Judged[Claim] | None]]) -> Table:
+def _name(asked: Question) -> tuple[str, str, str]:
+    return asked.item, asked.workload, asked.quantity
+
+
+def _printed_table(outcome: LocalityOutcome, item: str, answers: Sequence[Answer]) -> Table:
     rows = []
-    for claim, judged in answers:
-        if claim.item == item:
-            form, signed = (numbers.fixed(1), item != "signatures" or "P50" in claim.quantity)
-            if not claim.unit:
+    for (asked, judged), (_, said) in zip(answers, _said(answers), strict=True):
+        if asked.item == item:
+            form, signed = (numbers.fixed(1), item != "signatures" or "P50" in asked.quantity)
+            if not asked.printed.unit:
                 form, signed = numbers.fixed(3), False
             ours = shown(judged.ours if judged else None, form, signed=signed)
-            quantity = f"{claim.workload}: {claim.quantity}"
-            rows.append((quantity, _with_unit(claim), ours, verdict_said(claim, judged)))
+            rows.append((f"{asked.workload}: {asked.quantity}", _with_unit(asked), ours, said))
     caption = [_CAPTIONS[item], interval_said(outcome)]
     if item in ("routers", "pool"):
         caption.append(_rates_said(outcome.config))
-    if any(verdict == NO_ANSWER for *_, verdict in rows):
+    said_here = " ".join(said for *_, said in rows)
+    if NO_ANSWER in said_here:
         caption.append("No answer: no domain has as many prompts as the batch; give more --prompts.")
-    if any("(calibrated)" in verdict for *_, verdict in rows):
-        caption.append("Calibrated: the workload was made to meet it, so that it agrees says nothing.")
+    if "(calibrated)" in said_here:
+        caption.append("Calibrated: the workload was made to meet it, so agreement says nothing.")
+    if "(counted in" in said_here:
+        caption.append("Counted in another item: it is the same figure of ours.")
     return Table(
         f"{_TITLES[item]}: printed and ours", " ".join(caption), ("quantity", "printed", "ours", "verdict"), rows
     )
 
 
-def _with_unit(claim: Claim) -> str:
-    return f"{claim.printed} {claim.unit}".strip() if claim.printed[-1].isdigit() else claim.printed
+def _with_unit(asked: Question) -> str:
+    text, unit = asked.printed.text, asked.printed.unit
+    return f"{text} {unit}".strip() if text[-1].isdigit() else text
 
 
 def _rates_said(config: LocalityConfig) -> str:
@@ -93,23 +104,21 @@ def _rates_said(config: LocalityConfig) -> str:
     return f"Rates: {rates} requests/s; printed are means over {', '.join(f'{rate:g}' for rate in published)}."
 
 
-def _count_table(answers: Sequence[tuple[Claim, Judged[Claim] | None]]) -> Table:
-    """Return how many statements of each item got which verdict; calibrated ones are counted apart."""
+def _count_table(answers: Sequence[Answer]) -> Table:
+    """Return how many statements of each item got which verdict; the last column are those that are left out."""
     columns = (*VERDICTS, NO_ANSWER)
-    told = {item: [pair for pair in answers if pair[0].item == item] for item in _TITLES}
+    pairs = _said(answers)
     rows = []
-    for item, pairs in [*told.items(), ("all", list(answers))]:
-        if pairs:
-            said = [verdict_said(claim, judged) for claim, judged in pairs]
-            calibrated = sum(claim.calibrated for claim, _ in pairs)
-            rows.append((item, *(str(said.count(one)) for one in columns), str(calibrated)))
+    for item in (*_TITLES, "all"):
+        said = [one for asked, one in pairs if item in (asked.item, "all")]
+        if said:
+            counts = [said.count(one) for one in columns]
+            rows.append((item, *map(str, counts), str(len(said) - sum(counts))))
     return Table(
         "Verdicts",
-        "Agrees: our mean is in the printed range; where an end is 0 or the only one, all of its interval. "
-        f"A single number stands for ±{ALIKE:.0%} of it. Undecided: the interval reaches into the range, or there "
-        "is one world. Weaker, stronger: it lies on the printed side of nothing, short of the range or beyond it. "
-        "Differs: none of these. "
+        f"{VERDICTS_SAID} Undecided also where there is one world. "
+        "Not counted: calibrated, or the figure of another item. "
         "Printed ranges span three models; ours is one, and synthetic.",
-        ("item", *columns, "calibrated, not counted"),
+        ("item", *columns, "not counted"),
         rows,
     )

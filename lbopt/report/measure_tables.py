@@ -11,7 +11,7 @@ from lbopt.hardware.measure.linearity import TOLERANCE
 from lbopt.hardware.measure.measurement import MOST_UNREST
 from lbopt.hardware.measure.timing import Estimate, Samples
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
+from lbopt.table import Table
 
 
 def measure_tables(found: Measurement) -> list[Table]:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table, long_run_csv
+from lbopt.report.gap_tables import long_run_csv
+from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.gap import GapOutcome, PolicyGap
-from lbopt.studies.intervals import MeanOverSeeds
 from lbopt.studies.misprediction import Case, MispredictionOutcome
 from lbopt.studies.misprediction.forecasts import EXACT, MYOPIC, NO_WINDOW
 from lbopt.studies.misprediction.outcome import METRICS, ForecastCost
+from lbopt.table import Table
 
 _GAP_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("gap_mean_tokens", "mean gap (tokens)", numbers.tokens),

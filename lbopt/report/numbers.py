@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.statistics import MeanOverSeeds
 
 Format = Callable[[float | None], str]
 

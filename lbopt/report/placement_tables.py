@@ -8,9 +8,9 @@ from statistics import median
 from typing import Any
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
-from lbopt.studies.intervals import over_seeds
+from lbopt.statistics import over_seeds
 from lbopt.studies.placement import PlacedLayer, PlacementOutcome
+from lbopt.table import Table
 
 _EXPERTS, _BUSY, _PERCENT = numbers.fixed(4), numbers.fixed(3), numbers.fixed(3, 100, " %")
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.studies.prediction import CalibrationBin, PredictionOutcome, PredictorScore
 from lbopt.studies.prediction.evaluation import CALL_SIZE
 from lbopt.studies.prediction.resampling import interval
+from lbopt.table import Table
 
 #: Shown where all rows end within the window, or none.
 NOT_APPLICABLE = "n/a"
 
 
 def prediction_tables(outcome: PredictionOutcome) -> list[Table]:
-    """Return the table of scores and the one of calibration; none where nobody was judged."""
+    """Return the table of scores and the one of calibration; none where no predictor was judged."""
     if not outcome.scores:
         return []
     config, trace = outcome.config, outcome.trace

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.studies.prefill import PrefillOutcome
+from lbopt.table import Table
 
 _MILLISECONDS = numbers.fixed(0, 1e3)
 _TOKENS: tuple[tuple[str, str], ...] = (
@@ -55,7 +55,7 @@ def prefill_tables(outcome: PrefillOutcome) -> list[Table]:
         ),
         Table(
             "Instances",
-            "Chunk used: of passes that serve somebody. Cycle: from start to start on one instance.",
+            "Chunk used: of passes that serve a request. Cycle: from start to start on one instance.",
             ("rule", *(header for _, header, _ in _INSTANCES)),
             second,
         ),

@@ -47,7 +47,19 @@ def race_pictures(outcome: RaceOutcome) -> list[tuple[Picture, bytes]]:
 
 
 def render_race_page(outcome: RaceOutcome, pictures: list[Picture], provenance: dict[str, Any], command: str) -> str:
-    """Return the page as HTML."""
+    """Return the page as HTML.
+
+    Parameters
+    ----------
+    outcome
+        The race.
+    pictures
+        Its pictures.
+    provenance
+        Versions, processor, time and command.
+    command
+        The command line.
+    """
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(files("lbopt.report").joinpath("race_page.html.jinja").read_text("utf-8"))
     return template.render(

@@ -15,7 +15,7 @@ _MARGIN = 0.6
 
 
 def draw_profile(outcome: RaceOutcome, axes: Axes, group: str = ALL_GROUPS) -> None:
-    """Draw full lines for what lbopt vouches for, dashed ones for what a solver claims on top; the limit is dotted.
+    """Draw full lines for proved optima, dashed ones for optima that a solver claims; the limit is dotted.
 
     The time axis is that of the whole race, whatever the group, so that panels can be compared.
     """

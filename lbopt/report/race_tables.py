@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.report.race_numbers import ratio_bracket, time_bracket
 from lbopt.studies.race import RaceOutcome
 from lbopt.studies.race.record import RaceRecord
+from lbopt.table import Table
 
 
 def race_tables(outcome: RaceOutcome) -> list[Table]:
@@ -41,7 +41,7 @@ def _standings(outcome: RaceOutcome) -> Table:
     return Table(
         title="Who closed what, and how quickly",
         caption=f"Limit {outcome.config.time_limit:g} s a run. Times are those to the proof, or to a claim of "
-        "optimality that nobody refuted; ≥: more than half of the runs (median) or more than one in a hundred (P99) "
+        "optimality that no result refuted; ≥: more than half of the runs (median) or more than one in a hundred (P99) "
         "were not closed. Open gap: the largest value − bound. Best found: the placement is as good as any known.",
         headers=(
             *("group, solver", "runs", "proved", "claimed", "open", "refuted", "failed"),

@@ -23,7 +23,7 @@ def dilution_figure(outcome: ReproductionOutcome) -> Figure | None:
     overheads, x = np.linspace(0, 1, 50), published_barrier()
     for index, (rule, rows) in enumerate(groups.items()):
         b = np.array(list(rows))
-        published = [row.question.published for row in rows.values()]
+        published = [row.question.printed.value or 0.0 for row in rows.values()]
         law = [diluted(published[0], x, float(one)) for one in overheads]
         axes.plot(overheads, law, linewidth=1.2, label=f"{rule}, law from b = 0 with x = {x:.2f}", **line_style(index))
         axes.plot(b, published, "o", color=COLOURS[index], label=f"{rule}, published")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lbopt.report.gap_tables import Table
+from lbopt.studies.printed import every_digit
 from lbopt.studies.reproduction import ITEMS, ReproductionOutcome, Row
-from lbopt.studies.reproduction.criterion import every_digit, inside_one_run
+from lbopt.studies.verdict import VERDICTS, VERDICTS_SAID
+from lbopt.table import Table
 
 _TITLES = {
     "energy": "Energy column of BF-IO's Table 1",
@@ -43,9 +44,9 @@ def reproduction_csv(outcome: ReproductionOutcome) -> list[dict[str, Any]]:
             {
                 "item": asked.item,
                 "quantity": asked.quantity,
-                "unit": asked.unit,
-                "published": asked.published,
-                "source": asked.source,
+                "unit": asked.printed.unit,
+                "published": asked.printed.value,
+                "source": asked.printed.source,
                 "ours": ours.mean,
                 "low": ours.low,
                 "high": ours.high,
@@ -57,7 +58,7 @@ def reproduction_csv(outcome: ReproductionOutcome) -> list[dict[str, Any]]:
                 "fleet": asked.fleet,
                 "arrivals": asked.arrivals,
                 "dispatch": asked.dispatch,
-                "criterion": asked.criterion.text,
+                "criterion": _criterion(row),
                 "verdict": row.verdict,
                 "why": row.why,
             }
@@ -84,12 +85,17 @@ def shown(value: float) -> str:
 
 
 def _published(row: Row) -> str:
-    value = row.question.published
+    value = row.question.printed.value
+    assert value is not None  # every question is about one number
     return repr(value) if _to_every_digit(row) else shown(value)
 
 
+def _criterion(row: Row) -> str:
+    return row.question.printed.tolerance + (", single runs" if row.question.printed.single_run else "")
+
+
 def _to_every_digit(row: Row) -> bool:
-    return row.question.criterion.text == every_digit().text
+    return row.question.printed.tolerance == every_digit().text
 
 
 def reasons_of(rows: Sequence[Row]) -> dict[str, str]:
@@ -104,9 +110,9 @@ def _group_table(rows: Sequence[Row]) -> Table:
         (
             row.question.quantity,
             f"{row.question.arrivals}; {row.question.dispatch}" if row.question.cells else "no run",
-            f"{_published(row)} {row.question.unit}".strip(),
+            f"{_published(row)} {row.question.printed.unit}".strip(),
             shown_value(row),
-            row.question.criterion.text,
+            _criterion(row),
             f"{row.verdict} {letters.get(row.why, '')}".strip(),
         )
         for row in rows
@@ -114,8 +120,10 @@ def _group_table(rows: Sequence[Row]) -> Table:
     asked = rows[0].question
     setting = f": {asked.requests}; {asked.fleet}" if asked.cells else ": the table against its own law"
     caption = ["Ours with its 95 % interval over seeds."]
-    if any(row.question.criterion.text == inside_one_run().text and row.agrees for row in rows):
-        caption.append("Inside the range of single runs says no more than that one run cannot tell the two apart.")
+    if any(row.question.printed.single_run for row in rows):
+        caption.append(
+            "Single runs: the print is of one run, so the range of our single runs is judged, which is wider."
+        )
     if letters:
         caption.append("Why not: " + "; ".join(f"({letter}) {why}" for why, letter in letters.items()) + ".")
     return Table(
@@ -131,11 +139,11 @@ def _count_table(outcome: ReproductionOutcome) -> Table:
     for item in ITEMS:
         verdicts = [row.verdict for row in outcome.of(item)]
         if verdicts:
-            lines.append((item, *(str(verdicts.count(one)) for one in ("agree", "disagree", "undecided"))))
+            lines.append((item, *(str(verdicts.count(one)) for one in VERDICTS)))
     return Table(
         "Verdicts",
-        "One criterion for each kind of number, the same in all its rows. A disagreement is a result; its reason "
-        "stands below its table.",
-        ("item", "agree", "disagree", "undecided"),
+        f"{VERDICTS_SAID} One criterion for each kind of number, the same in all its rows. A disagreement is a result; "
+        "its reason stands below its table.",
+        ("item", *VERDICTS),
         lines,
     )

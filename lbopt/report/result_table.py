@@ -6,8 +6,8 @@ import numpy as np
 
 from lbopt.model import StepProblem, loads_after
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.solvers import Result
+from lbopt.table import Table
 
 
 def result_table(problem: StepProblem, result: Result) -> Table:

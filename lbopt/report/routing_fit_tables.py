@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lbopt.locality import RoutingTable
 from lbopt.locality.fit import RoutingFit
-from lbopt.report.gap_tables import Table
+from lbopt.table import Table
 
 _HEADERS = ("what", "value")
 

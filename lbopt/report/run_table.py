@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lbopt.policies.ledger import STANDINGS
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.simulator import Metrics, Run
+from lbopt.table import Table
 
 _LINES: tuple[tuple[str, str, numbers.Format], ...] = (
     ("imbalance_tokens", "average imbalance (tokens)", numbers.tokens),

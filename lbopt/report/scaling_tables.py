@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.report.theory_tables import number
 from lbopt.studies.scaling import Exponents, ScalingCell, ScalingOutcome
 from lbopt.studies.scaling.config import REPLETE
+from lbopt.table import Table
 from lbopt.theory.laws.onset import CLEAR
 
 

@@ -16,7 +16,7 @@ from lbopt.report.figures import COLOURS, GREY, error_line, half_interval, panel
 from lbopt.report.staggered_service import SHOWN_BASELINES
 from lbopt.report.staggered_waits import exact_scaled, scaled_wait
 from lbopt.report.staggered_words import change_of, mean_of, share, short, values_of
-from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.staggered import CONTENDERS, IMMEDIATE, LATE, PLACES, StaggeredOutcome
 from lbopt.studies.staggered.items import fleet, law
 from lbopt.studies.staggered.rows import Key

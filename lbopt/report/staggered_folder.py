@@ -9,7 +9,7 @@ from lbopt.report.figures import png_of, svg_of
 from lbopt.report.folder import write_csv, write_whole
 from lbopt.report.provenance import provenance
 from lbopt.report.staggered_figures import staggered_figures
-from lbopt.report.staggered_rows import claim_rows, item_rows
+from lbopt.report.staggered_rows import item_rows, question_rows
 from lbopt.studies.staggered import StaggeredOutcome
 
 FORMAT = "lbopt-staggered"
@@ -20,7 +20,7 @@ def write_staggered_folder(outcome: StaggeredOutcome, folder: Path, command: str
     """Write the folder whole or not at all."""
 
     def write(target: Path) -> dict[str, Any]:
-        files = {"claims": claim_rows(outcome)} | {item: item_rows(outcome, item) for item in outcome.rows}
+        files = {"claims": question_rows(outcome)} | {item: item_rows(outcome, item) for item in outcome.rows}
         for name, rows in files.items():
             if rows:  # of some items nothing is printed, and a baseline may keep no limit
                 write_csv(target / f"{name}.csv", rows)

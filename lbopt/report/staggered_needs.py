@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.report.staggered_words import share, short, values_of
 from lbopt.studies.staggered import IMMEDIATE, LATE, PLACES, StaggeredOutcome
 from lbopt.studies.staggered.items import needs
-from lbopt.studies.staggered.places import Printed
+from lbopt.studies.staggered.places import TableRow
 from lbopt.studies.staggered.rows import Key
+from lbopt.table import Table
 
 #: Rows that the table shows.
 SHOWN = 10
@@ -47,7 +47,7 @@ class Nearest:
 
 
 def nearest_pairs(outcome: StaggeredOutcome) -> list[Nearest]:
-    """Return every configuration with its best pair, the nearest first; one whose limit nobody keeps is left out."""
+    """Return every configuration with its best pair, the nearest first; one whose limit no rule keeps is left out."""
     served: dict[tuple[Key, ...], dict[tuple[Key, Key], tuple[float, float]]] = {}
     for row in outcome.averaged("needs"):
         rate, used = row.values.get("rate"), row.values.get("utilisation")
@@ -114,7 +114,7 @@ def _judged(
 
 def _printed_numbers(place: str) -> Numbers:
     printed = PLACES[place].printed
-    assert isinstance(printed, Printed), place
+    assert isinstance(printed, TableRow), place
     return printed.rate_off, printed.rate_on, printed.utilisation_off, printed.utilisation_on
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.studies.staggered import Averaged, StaggeredOutcome
+from lbopt.table import Table
 
 #: More rows than this are for the file.
 SHOWN = 40

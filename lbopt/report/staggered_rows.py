@@ -5,25 +5,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from lbopt.report.staggered_claims import answered, verdict_said
+from lbopt.report.staggered_questions import answered, verdict_said
 from lbopt.studies.staggered import StaggeredOutcome
 
 
-def claim_rows(outcome: StaggeredOutcome) -> list[dict[str, Any]]:
+def question_rows(outcome: StaggeredOutcome) -> list[dict[str, Any]]:
     """Return a row a printed statement; an open end of its range is empty."""
     found = []
-    for claim, judged in answered(outcome):
+    for asked, judged in answered(outcome):
         ours = judged.ours if judged else None
         found.append(
             {
-                "item": claim.item,
-                "quantity": claim.quantity,
-                "unit": claim.unit,
-                "rule": claim.rule,
-                "against": claim.against,
-                "printed": claim.printed,
-                "printed_low": None if math.isinf(claim.low) else claim.low,
-                "printed_high": None if math.isinf(claim.high) else claim.high,
+                "item": asked.item,
+                "quantity": asked.quantity,
+                "unit": asked.printed.unit,
+                "rule": asked.rule,
+                "against": asked.against,
+                "printed": asked.printed.text,
+                "printed_low": None if math.isinf(asked.printed.low) else asked.printed.low,
+                "printed_high": None if math.isinf(asked.printed.high) else asked.printed.high,
                 "ours": ours and ours.mean,
                 "low": ours and ours.low,
                 "high": ours and ours.high,

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.report.staggered_words import RULES_SAID, change_of, interval_said, mean_of, percent, share, short, values_of
 from lbopt.studies.staggered import CONTENDERS, LATE, PLACES, StaggeredOutcome
 from lbopt.studies.staggered.items import fleet
 from lbopt.studies.staggered.places import UNITS, Place
 from lbopt.studies.staggered.rows import Key
+from lbopt.table import Table
 
 #: Baselines with tables of their own; the rest is in the files.
 SHOWN_BASELINES = ("round-robin", "jsq")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.report.staggered_words import interval_said, mean_of, percent, share, values_of
-from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.staggered import StaggeredOutcome
 from lbopt.studies.staggered.items import split
 from lbopt.studies.staggered.rows import Key, Rows
+from lbopt.table import Table
 
 #: Binding and allocation.
 Way = tuple[str, str]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lbopt.report.gap_tables import Table
-from lbopt.report.staggered_claims import claim_tables
 from lbopt.report.staggered_needs import needs_tables
 from lbopt.report.staggered_others import other_tables
+from lbopt.report.staggered_questions import question_tables
 from lbopt.report.staggered_service import fleet_tables, latency_tables, limit_tables, load_tables
 from lbopt.report.staggered_split import split_tables
 from lbopt.report.staggered_waits import law_tables
 from lbopt.studies.staggered import StaggeredOutcome
+from lbopt.table import Table
 
 #: Items with tables of their own; any other shows its rows as they are.
 _OWN: dict[str, Callable[[StaggeredOutcome], list[Table]]] = {
@@ -31,4 +31,4 @@ def staggered_tables(outcome: StaggeredOutcome) -> list[Table]:
     for item in outcome.config.items:
         if outcome.rows.get(item):
             found += _OWN[item](outcome) if item in _OWN else other_tables(outcome, item)
-    return [*found, *claim_tables(outcome)]
+    return [*found, *question_tables(outcome)]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.report.staggered_words import interval_said, mean_of, share, values_of
-from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.staggered import StaggeredOutcome
 from lbopt.studies.staggered.items import law
 from lbopt.studies.staggered.rows import Key
+from lbopt.table import Table
 
 _wait = numbers.fixed(3)
 

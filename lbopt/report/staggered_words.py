@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lbopt.report import numbers
-from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.staggered import StaggeredOutcome
 from lbopt.studies.staggered.rows import Key
 

@@ -12,9 +12,9 @@ import jinja2
 from latex2mathml.converter import convert
 from markupsafe import Markup, escape
 
-from lbopt.report.gap_tables import Table
 from lbopt.report.theory_tables import finding_table, verdict_lead, verdict_table
 from lbopt.studies.check import CheckOutcome, ClaimOutcome
+from lbopt.table import Table
 
 #: Parts of a claim that may hold formulas.
 _WRITTEN = ("title", "source", "statement", "refuted_by", "remark")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
 from lbopt.studies.check import CheckOutcome, ClaimOutcome
+from lbopt.table import Table
 from lbopt.theory.finding import Finding
 from lbopt.theory.ledger import CLAIMS
 from lbopt.theory.verdict import Verdict

@@ -37,3 +37,7 @@ __all__ = [
     "make_engine",
     "run_tasks",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

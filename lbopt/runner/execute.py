@@ -1,4 +1,4 @@
-"""Runs one task in this process and says how it ended. Whatever a task raises is its failure; Ctrl-C is nobody's."""
+"""Runs one task in this process and says how it ended. An exception of a task is its failure; Ctrl-C is not."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def refuse_network(store: Path) -> None:
         raise StoreError(
             f"store {store} lies on a network file system ({kind}), where SQLite's locks and commits cannot be relied "
             f"on; give a path on a local disk, such as /tmp, and copy the store when the run has ended, or set "
-            f"{OVERRIDE}=1 if you are sure that nobody else writes it"
+            f"{OVERRIDE}=1 if no other machine writes it"
         )
 
 

@@ -64,7 +64,7 @@ def run_tasks(
     engine
         A name for an engine with its default options, or one from `make_engine`.
     progress
-        Told how far the run is, in this thread.
+        Called in this thread after each task with the state of the run.
     retry_failures
         Whether tasks whose failure is stored are run again.
     provenance
@@ -80,13 +80,13 @@ def run_tasks(
     chosen = make_engine(engine) if isinstance(engine, str) else engine
     origin = {"engine": chosen.name} | ({"extra": dict(provenance)} if provenance else {})
     canonical_json(origin, "provenance")
-    told = progress or _silent
+    show = progress or _silent
     wanted = {task.key: task for task in tasks}
     stored = store.statuses()
     settled = ("done",) if retry_failures else ("done", "failed")
     pending = {key: task for key, task in wanted.items() if stored.get(key) not in settled}
     summary = Summary(skipped=len(wanted) - len(pending), remaining=len(pending))
-    told(summary, None)
+    show(summary, None)
     if not pending:
         return summary
     with closing(_outcomes(chosen, list(pending.values()))) as outcomes:
@@ -101,7 +101,7 @@ def run_tasks(
                 failed=summary.failed + (not done),
                 remaining=len(pending),
             )
-            told(summary, outcome)
+            show(summary, outcome)
     return summary
 
 
@@ -120,4 +120,4 @@ def _outcomes(engine: Engine, tasks: list[Task]) -> Generator[Outcome, None, Non
 
 
 def _silent(summary: Summary, outcome: Outcome | None) -> None:
-    """Nobody listens."""
+    """Show nothing."""

@@ -19,7 +19,7 @@ from lbopt.runner.errors import StoreError
 from lbopt.runner.file_system import refuse_network
 from lbopt.runner.interrupts import held_interrupts
 from lbopt.runner.outcome import Failure, Outcome
-from lbopt.runner.store_file import open_to_read, open_to_write, require_ours, told
+from lbopt.runner.store_file import open_to_read, open_to_write, require_ours, store_errors
 from lbopt.runner.task import Task
 from lbopt.runner.writer_lock import WriterLock
 
@@ -117,7 +117,7 @@ class Store:
         why = (failure.kind, failure.exception, failure.message, failure.traceback) if failure else (None,) * 4
         origin = canonical_json(outcome.provenance | dict(provenance or {}), "provenance")
         values = (task.key, task.text, outcome.status, outcome.answer, *why, outcome.seconds, outcome.finished, origin)
-        with told(self.path), held_interrupts():
+        with store_errors(self.path), held_interrupts():
             return self._connection.execute(_PUT, values).rowcount == 1
 
     def get(self, task: Task) -> Row | None:
@@ -164,7 +164,7 @@ class Store:
         return count
 
     def _read(self, query: str, *values: object) -> list[Any]:
-        with told(self.path):
+        with store_errors(self.path):
             return self._connection.execute(query, values).fetchall()
 
 

@@ -48,7 +48,7 @@ CREATE TABLE results (
 def open_to_write(path: Path) -> sqlite3.Connection:
     """Open the store at `path`, made if there is none; whoever calls holds the writer's lock."""
     require_ours(path)
-    with told(path):
+    with store_errors(path):
         connection = _connected(path, "rwc")
         try:
             connection.execute("PRAGMA synchronous=FULL")  # a commit survives a power cut
@@ -68,7 +68,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     if not path.exists():
         raise StoreError(f"there is no store at {path}; the first run makes it")
     require_ours(path)
-    with told(path):
+    with store_errors(path):
         connection = _connected(path, "rw")  # "ro" could not take back what a killed writer left half-written
         connection.execute("PRAGMA query_only=ON")
         if _is_empty(connection):
@@ -96,7 +96,7 @@ def require_ours(path: Path) -> None:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def store_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into sentences about the store."""
     try:
         yield
@@ -104,7 +104,7 @@ def told(path: Path) -> Iterator[None]:
         # errors of the sqlite3 module itself, such as the use of a closed store, have no code
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_BUSY:
-            why = f"somebody else has kept it locked for {_WAIT_SECONDS:.0f} s; close the program that reads it"
+            why = f"another program has kept it locked for {_WAIT_SECONDS:.0f} s; close the program that reads it"
         elif code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             why = f"it is damaged ({error}); move it away and run again"
         elif code == sqlite3.SQLITE_FULL:

@@ -23,9 +23,7 @@ class WriterLock:
     def __init__(self, store: Path) -> None:
         self._path = store.with_name(store.name + "-lock")
         self._connection = self._taken(store)
-        while (
-            not self._path.exists()
-        ):  # it was somebody's who has just released it: whoever comes next would not see it
+        while not self._path.exists():  # its owner has just released and removed it: the next process would not see it
             self._connection.close()
             self._connection = self._taken(store)
 
@@ -33,7 +31,7 @@ class WriterLock:
         """Give the right back; the empty file goes with it. Releasing twice does nothing."""
         if self._held():
             with suppress(OSError):
-                self._path.unlink(missing_ok=True)  # while it is still held: nobody else's is taken away
+                self._path.unlink(missing_ok=True)  # while it is still held: so that no other process's lock is removed
             self._connection.close()
 
     def _held(self) -> bool:

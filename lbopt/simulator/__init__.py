@@ -27,3 +27,7 @@ __all__ = [
     "simulate",
     "simulate_decoders",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -21,7 +21,19 @@ def unused_logs(experts: RequestExperts | None) -> NDArray[np.float32]:
 
 
 def preference_of(policy: Policy, trace: Trace, num_workers: int, training: Trace | None) -> NDArray[np.float64]:
-    """Return what the guide of a policy says of every profile and worker, float64 (M, G); (0, 0) without a guide."""
+    """Return what the guide of a policy says of every profile and worker, float64 (M, G); (0, 0) without a guide.
+
+    Parameters
+    ----------
+    policy
+        The rule.
+    trace
+        Requests that are run.
+    num_workers
+        G.
+    training
+        Requests that the guide learns from.
+    """
     if not isinstance(policy, CompiledPolicy) or policy.guide is None:
         return np.zeros((0, 0))
     return np.ascontiguousarray(policy.guide.preferences(trace, num_workers, training), dtype=np.float64)

@@ -17,14 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.statistics import Interval, batch_ratios, interval_around
 
 if TYPE_CHECKING:
     from lbopt.simulator.run import Run
 
 NUM_BATCHES = 20
-CONFIDENCE = 0.95
-
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,21 +138,8 @@ def measure(run: Run, window: Window | None) -> Metrics:
 
 def batch_interval(numerator: NDArray[Any], denominator: NDArray[Any]) -> Interval | None:
     """Return the 95 % interval of sum(numerator) / sum(denominator) from the ratios of equal batches of steps."""
-    length = numerator.size // NUM_BATCHES
-    if length < 2:
-        return None
-    used = length * NUM_BATCHES
-    tops = numerator[-used:].reshape(NUM_BATCHES, length).sum(axis=1)
-    ratios = tops / denominator[-used:].reshape(NUM_BATCHES, length).sum(axis=1)
-    half = _student_quantile() * float(ratios.std(ddof=1)) / NUM_BATCHES**0.5
-    centre = float(numerator.sum() / denominator.sum())
-    return centre - half, centre + half
-
-
-def _student_quantile() -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(NUM_BATCHES - 1, 0.5 + CONFIDENCE / 2))
+    ratios = batch_ratios(numerator, denominator, NUM_BATCHES)
+    return None if ratios is None else interval_around(float(numerator.sum() / denominator.sum()), ratios)
 
 
 def _mean(values: NDArray[Any]) -> float:

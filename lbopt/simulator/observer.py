@@ -1,4 +1,4 @@
-"""What a policy that decides in Python is shown of the state, and what somebody who looks on is shown."""
+"""What a policy that decides in Python is shown of the state, and what an observer of the run is shown."""
 
 from __future__ import annotations
 

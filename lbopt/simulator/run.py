@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.display import Displayed
 from lbopt.hardware.step_time import KINDS
 from lbopt.model import Trace
 from lbopt.policies.ledger import STANDINGS, Ledger
@@ -31,8 +32,8 @@ REQUEST_COLUMNS: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Run:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Run(Displayed):
     """What a policy did to a trace.
 
     Parameters
@@ -66,6 +67,12 @@ class Run:
     seconds: float
     tally: dict[str, int] = field(default_factory=dict)
     solved: dict[str, NDArray[np.int64]] = field(default_factory=lambda: Ledger().columns())
+
+    def __repr__(self) -> str:
+        return (
+            f"<Run {self.policy} ({self.admission}) on {self.trace.name}: {len(self.trace):,} requests, "
+            f"{self.setting.fleet.num_workers} workers, {self.num_steps:,} steps>"
+        )
 
     @property
     def num_steps(self) -> int:

@@ -1,4 +1,4 @@
-"""Step problems along a run: what the router faced, frozen so that anybody can decide it again.
+"""Step problems along a run: what the router faced, frozen so that any rule can decide it again.
 
 The run is made twice: once to see which decisions have a real choice, then again, stopping at the chosen ones. Chosen
 are decisions with a real choice, evenly spaced, between a warm-up and a cool-down share of the window (towards its
@@ -79,7 +79,7 @@ class SampledState:
 
     @classmethod
     def from_dict(cls, data: Any, *, source: str) -> SampledState:
-        """Rebuild a state; a bare step problem is accepted too, with nothing running and nobody aged."""
+        """Rebuild a state; a bare step problem is accepted too, with nothing running and no waiting times."""
         if not isinstance(data, dict):
             raise InputError(f"{source} is not a JSON object with a step problem")
         problem = StepProblem.from_dict(data.get("problem", data), source=source)
@@ -129,6 +129,15 @@ def sample_states(
     """Return up to `count` states along a run of `policy`, and the run.
 
     Fewer come back where the run has fewer decisions with a real choice.
+
+    Parameters
+    ----------
+    trace, policy, setting, seed, training
+        As in `simulate`.
+    count
+        Most states.
+    warm_up_share, cool_down_share
+        Shares of the run, at its beginning and end, from which no state is taken.
     """
     if count < 1:
         raise InputError(f"the number of states is {count}; expected at least 1")

@@ -24,7 +24,17 @@ _LONGEST_OUTPUT = 50_000_000
 def requests_of(
     trace: Trace, policy: Policy, setting: SimulationSetting, seed: int, training: Trace | None = None
 ) -> Requests:
-    """Return the truth of a run as the compiled loop wants it; a policy with a guide learns from `training`."""
+    """Return the truth of a run as the compiled loop wants it.
+
+    Parameters
+    ----------
+    trace
+        The requests.
+    policy, setting, seed
+        What is run.
+    training
+        Requests that a guide learns from.
+    """
     if int(trace.output.max()) > _LONGEST_OUTPUT:
         raise InputError(
             f"trace '{trace.name}' has a request of {int(trace.output.max())} output tokens; "
@@ -74,7 +84,7 @@ def setting_of(policy: Policy, setting: SimulationSetting, trace: Trace) -> Sett
 
 
 def fresh_state(fleet: Fleet, requests: Requests) -> State:
-    """Return the state before the first decision: an empty fleet, nobody known."""
+    """Return the state before the first decision: an empty fleet, no request known."""
     N = requests.prompt.size
     num_workers, slots_per_worker = fleet.num_workers, fleet.slots_per_worker
 

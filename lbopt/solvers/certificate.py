@@ -1,4 +1,4 @@
-"""The independent check of a result: every claim is recomputed in Python integers, or named as somebody's word.
+"""The independent check of a result: every claim is recomputed in Python integers, or named as unverified.
 
 `verify` raises at the first claim that does not follow from the problem. What it can establish by itself: the problem's
 identity, feasibility, the objective and all numbers derived from it, any bound that elementary reasoning reaches,
@@ -41,7 +41,7 @@ class VerificationReport:
     bound_established
         The verifier itself proved that no feasible assignment is below the bound.
     established, unverified
-        Sentences: what was established; what rests on somebody's word.
+        Sentences: what was established; what is claimed and not verified.
     """
 
     feasible: bool
@@ -69,6 +69,13 @@ def verify(problem: StepProblem, result: Result, *, exhaust_limit: int = EXHAUST
     ------
     CertificateError
         Naming the first claim that does not follow.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> problem = lbopt.StepProblem.now(loads=[900, 700, 400], slots=[1, 2, 1], sizes=[310, 260, 150, 120, 80])
+    >>> lbopt.verify(problem, lbopt.solve(problem)).bound_established
+    True
     """
     p = recount.Numbers(
         problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()

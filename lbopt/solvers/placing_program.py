@@ -34,7 +34,7 @@ class PlacingProgram:
     chunk
         Largest number of tokens that the caller's own rows speak of; 0 where they speak of loads alone.
     kind
-        Units of another kind are told apart although they have equal loads and costs.
+        Units of different kinds are kept apart although they have equal loads and costs.
     """
 
     def __init__(

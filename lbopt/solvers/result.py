@@ -1,7 +1,7 @@
 """What is known after a solve: an assignment, its objective, a lower bound, where the bound comes from, why it stopped.
 
-*Optimal* is decided here and nowhere else, from objective and bound alone. *Proved* asks more: that somebody other than
-a third-party solver can check the bound.
+*Optimal* is decided here and nowhere else, from objective and bound alone. *Proved* asks more: that lbopt itself
+can check the bound, without a third-party solver.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lbopt.display import Displayed
 from lbopt.exceptions import CertificateError, InputError
 from lbopt.model import StepProblem, check_assignment
 from lbopt.model.integers import IntArray
@@ -25,13 +26,20 @@ from lbopt.solvers.certificates import Certificate
 FORMAT = "lbopt-result"
 FORMAT_VERSION = 1
 
-#: Origins of a bound that need nobody's word.
+#: Origins of a bound that lbopt itself establishes.
 PROVED_BY = ("certificate", "exhaustion", "elementary-bound")
+
+_ORIGINS = {
+    "certificate": "proved by a certificate of the exact search, which `verify` checks",
+    "exhaustion": "proved by complete enumeration",
+    "elementary-bound": "proved by a closed-form bound, which `verify` repeats",
+    "": "no bound is known",
+}
 
 #: Why a solve ended.
 STOP_REASONS = {
     "proved": "the bound that lbopt itself established was reached",
-    "claimed": "the solver said that it was done; the bound is its word",
+    "claimed": "the solver reported that it was done; its bound is claimed, not proved",
     "time": "the time limit was reached",
     "interrupted": "the user stopped it",
     "refused": "numbers beyond the range in which the solver can be trusted; what it claims is not used",
@@ -43,8 +51,8 @@ STOP_REASONS = {
 TIES = ("any", "leximax")
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Result:
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class Result(Displayed):
     """The outcome of `solve`.
 
     Parameters
@@ -66,8 +74,7 @@ class Result:
     proof
         Where `bound` comes from: "elementary-bound" (closed-form reasoning that `verify` repeats), "exhaustion"
         (lbopt's own enumeration), "certificate" (lbopt's own search; `certificate` writes the proof down),
-        "claimed:<solver>"; None where
-        nobody gave one.
+        "claimed:<solver>"; None where no bound is known.
     stop_reason
         One of `STOP_REASONS`.
     solver
@@ -80,6 +87,8 @@ class Result:
         Digest of the problem that this answers.
     evidence
         The certificate, or what writes it when it is asked for; not part of what is compared.
+    problem
+        The step problem that this answers; None where the result was read from a file. Neither written nor compared.
     """
 
     assignment: IntArray | None
@@ -96,6 +105,7 @@ class Result:
     tie: str
     problem_digest: str
     evidence: Certificate | Callable[[], Certificate] | None = None
+    problem: StepProblem | None = None
 
     @classmethod
     def of(
@@ -131,11 +141,46 @@ class Result:
             tie=tie,
             problem_digest=problem.digest,
             evidence=evidence,
+            problem=problem,
         )
+
+    def __repr__(self) -> str:
+        return f"<Result {self.summary()}>"
+
+    @property
+    def loads(self) -> IntArray:
+        """Loads after the placement: int64, (G, H + 1), tokens.
+
+        Raises
+        ------
+        InputError
+            Where the result was read from a file, which does not hold the problem, or has no assignment.
+        """
+        return loads_after(self.answered(), self.placed())
+
+    @property
+    def bound_origin(self) -> str:
+        """Where the bound comes from, and whether it is proved or only claimed by a solver."""
+        return _ORIGINS.get(self.proof or "", f"claimed by the solver {str(self.proof).rpartition(':')[2]}, not proved")
+
+    def answered(self) -> StepProblem:
+        """Return the problem that this answers; raise InputError where the result was read from a file."""
+        if self.problem is None:
+            raise InputError(
+                "this result was read from a file, which does not hold the problem; "
+                "read that too, and use lbopt.model.loads_after(problem, result.assignment)"
+            )
+        return self.problem
+
+    def placed(self) -> IntArray:
+        """Return the assignment; raise InputError where there is none."""
+        if self.assignment is None:
+            raise InputError("this result holds no assignment: the solver ended before it found one")
+        return self.assignment
 
     @property
     def proved(self) -> bool:
-        """Whether it is optimal and nobody's word is needed for that."""
+        """Whether it is optimal by a bound that lbopt itself establishes."""
         return self.status == "optimal" and self.proof in PROVED_BY
 
     def __eq__(self, other: object) -> bool:
@@ -163,7 +208,7 @@ class Result:
         if self.objective is None:
             return f"unknown: no assignment after {self.seconds:.3g} s ({STOP_REASONS.get(self.stop_reason)})"
         if self.status == "optimal":
-            how = "proved by " + str(self.proof) if self.proved else f"on the word of {str(self.proof).split(':')[-1]}"
+            how = "proved by " + str(self.proof) if self.proved else f"claimed by {str(self.proof).split(':')[-1]}"
             known = f"optimal ({how}): imbalance {self.objective}"
         else:
             known = f"feasible: imbalance {self.objective}, at least {self.bound} ({self.proof}), gap {self.gap}"
@@ -221,7 +266,7 @@ class Result:
 
 
 def _written() -> list[str]:
-    return [field.name for field in fields(Result) if field.name != "evidence"]
+    return [field.name for field in fields(Result) if field.name not in ("evidence", "problem")]
 
 
 def _check_types(values: dict[str, Any], source: str) -> None:

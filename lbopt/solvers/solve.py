@@ -126,6 +126,7 @@ def solve(
 
 def _search(problem: StepProblem, hint: Any, started: float, time_limit: float | None, tie: str) -> Result | None:
     """Answer by lbopt's own search; None where the problem is of another kind or its numbers are too large for it."""
+    from lbopt.solvers.budget import countdown
     from lbopt.solvers.exact import (
         most_even,
         most_even_window,
@@ -137,7 +138,6 @@ def _search(problem: StepProblem, hint: Any, started: float, time_limit: float |
     )
     from lbopt.solvers.exact.leximax import load_kernels
     from lbopt.solvers.exact.leximax_windows import load_window_kernel
-    from lbopt.solvers.exact.limits import countdown
 
     given = None if hint is None else check_assignment(problem, hint, who="the hint")
     value = None if given is None else objective(problem, given)

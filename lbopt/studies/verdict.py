@@ -1,50 +1,57 @@
-"""What we say of a printed range when we have a mean and its interval.
+"""One verdict on a printed figure, from its ends and the 95 % interval of ours; both sides are treated alike.
 
-    agrees          our mean is inside the printed range; where an end is 0, or the only one, our whole 95 % interval is
-                    on its side
-    undecided       it is not, and its interval reaches into the range, or there is one seed and no interval
-    weaker          neither, and its interval lies on the printed side of nothing: the effect is there, and smaller
-    stronger        the same, and larger than printed
-    differs         none of these
+    agrees       our whole interval lies between the printed ends
+    weaker       it lies wholly outside, between no effect and the printed effect: the effect is there, and smaller
+    stronger     it lies wholly outside, beyond the printed effect
+    differs      it lies wholly outside, and holds no effect, or lies on the other side of it, or is of a level
+    undecided    it holds a printed end, so it lies neither wholly inside nor wholly outside; or there is no interval
 
-Statements of order ("worse than the other") are ranges that are open on one side. A single printed number stands for a
-range of 30 % around it (`around`): it is of one run on another machine.
+Agreement has to be shown as much as difference. If the mean alone decided on agreement, and the interval alone on
+difference, then a noisy run could agree and never differ: noise would speak for agreement. Here a wider interval can
+only lead to *undecided*. This is the two one-sided tests of equivalence (Schuirmann 1987) beside the usual test of
+difference, at the same level: where the truth lies on a printed end, each of the two sides is named wrongly in at most
+2.5 % of the studies.
+
+`lbopt.studies.printed` says where the ends come from. A statement that only names a side ("worse", "no regression") is
+a range that is open on that side.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from lbopt.studies.intervals import MeanOverSeeds, over_seeds
-
-#: Around a single printed number.
-ALIKE = 0.3
+from lbopt.statistics import Interval, MeanOverSeeds, over_seeds
+from lbopt.studies.printed import Printed
 
 VERDICTS = ("agrees", "undecided", "weaker", "stronger", "differs")
 
+#: The verdicts in the caption of a table.
+VERDICTS_SAID = (
+    "Agrees: all of our interval is between the printed ends. Undecided: it holds one of them. Outside of both: weaker "
+    "(a smaller effect on the same side), stronger (a larger one), differs (no effect, one on the other side, or "
+    "another level). The ends of a single printed number are 30 % away, those of a share at 1.3 times the odds."
+)
 
-class Printed(Protocol):
-    """A statement with the range that was printed of it, infinite where it is open."""
+
+class Asks(Protocol):
+    """What a study computes beside a printed figure."""
 
     @property
-    def low(self) -> float:
-        """The lower end."""
-
-    @property
-    def high(self) -> float:
-        """The upper end."""
+    def printed(self) -> Printed:
+        """The figure."""
 
 
-Statement = TypeVar("Statement", bound=Printed)
+Question = TypeVar("Question", bound=Asks, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Judged(Generic[Statement]):
-    """A claim with our values, one a seed."""
+class Judged(Generic[Question]):
+    """A question with our values, one a seed."""
 
-    claim: Statement
+    question: Question
     values: tuple[float, ...]
 
     @property
@@ -55,32 +62,44 @@ class Judged(Generic[Statement]):
     @property
     def verdict(self) -> str:
         """One of `VERDICTS`."""
-        return verdict(self.ours, self.claim.low, self.claim.high)
+        return verdict(interval_of(self.values, single_run=self.question.printed.single_run), self.question.printed)
 
 
-def around(value: float) -> tuple[float, float]:
-    """Return the range that a single printed number stands for."""
-    low, high = sorted((value * (1 - ALIKE), value * (1 + ALIKE)))
-    return low, high
+def interval_of(values: Sequence[float], *, exact: bool = False, single_run: bool = False) -> Interval | None:
+    """Return the interval that is compared with the printed ends; None for one value with noise.
+
+    Parameters
+    ----------
+    values
+        Ours, one a seed.
+    exact
+        Whether the values have no noise: the interval is then their mean alone.
+    single_run
+        Whether to return where 95 % of single runs lie, mean ± t s sqrt(1 + 1/n), instead of the interval of the mean.
+    """
+    found = over_seeds(values)
+    if exact:
+        return found.mean, found.mean
+    if found.low is None or found.high is None:
+        return None
+    if single_run:
+        half = (found.high - found.low) / 2 * math.sqrt(len(values) + 1)
+        return found.mean - half, found.mean + half
+    return found.low, found.high
 
 
-def verdict(ours: MeanOverSeeds, lowest: float, highest: float) -> str:
-    """Return one of `VERDICTS` for the printed range; infinite where it is open."""
-    if ours.low is None or ours.high is None:
+def verdict(ours: Interval | None, printed: Printed) -> str:
+    """Return one of `VERDICTS` for an interval of ours."""
+    if ours is None:
         return "undecided"
-    low, high = ours.low, ours.high
-    above = (low if _of_sign(lowest, highest) else ours.mean) >= lowest
-    below = (high if _of_sign(highest, lowest) else ours.mean) <= highest
-    if above and below:
+    low, high = ours
+    if printed.low <= low and high <= printed.high:
         return "agrees"
-    if low <= highest and high >= lowest:
+    if low <= printed.high and printed.low <= high:
         return "undecided"
-    if (highest <= 0 and high < 0) or (lowest >= 0 and low > 0):
-        beyond = ours.mean < lowest if high < 0 else ours.mean > highest
-        return "stronger" if beyond else "weaker"
+    nothing = printed.nothing
+    if nothing is not None and printed.low >= nothing and low > nothing:
+        return "weaker" if high < printed.low else "stronger"
+    if nothing is not None and printed.high <= nothing and high < nothing:
+        return "weaker" if low > printed.high else "stronger"
     return "differs"
-
-
-def _of_sign(end: float, other: float) -> bool:
-    """Return whether to be beyond `end` is all that a range says, its other end being open, or a matter of sign."""
-    return end == 0 or math.isinf(other)

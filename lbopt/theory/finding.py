@@ -17,6 +17,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lbopt.statistics import student_quantile
 from lbopt.theory.verdict import Verdict
 
 #: The joint regions of a claim: inside the first it holds, outside the second it is refuted.
@@ -121,8 +122,7 @@ class Finding:
 
         level = 1 - (1 - JOINT_CONFIDENCE) / share
         if self.kind == "mean" and self.error > 0:
-            law = stats.norm() if self.dof is None else stats.t(self.dof)
-            half = float(law.ppf(0.5 + level / 2)) * self.error
+            half = student_quantile(self.dof, level) * self.error
             return self.measured - half, self.measured + half
         if self.kind == "frequency":
             happened = round(self.measured * self.trials)

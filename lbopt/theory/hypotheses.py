@@ -10,7 +10,19 @@ MOST = 10**9
 
 
 def require(claim: str, holds: bool, assumes: str, found: str) -> None:
-    """Refuse what the claim does not speak of: ``theorem-2 assumes 0 < p < 1; p is 1.2``."""
+    """Refuse what the claim does not speak of: ``theorem-2 assumes 0 < p < 1; p is 1.2``.
+
+    Parameters
+    ----------
+    claim
+        Name of the claim, for error messages.
+    holds
+        Whether the hypothesis holds.
+    assumes
+        The hypothesis.
+    found
+        The value that breaks it.
+    """
     if not holds:
         raise InputError(f"{claim} assumes {assumes}; {found}")
 

@@ -28,7 +28,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from lbopt.assignment import BalancedKMeans, balanced_assignment
-from lbopt.studies.intervals import over_seeds
+from lbopt.statistics import over_seeds
 
 SIZES = ((2_000, 50), (10_000, 1_000))
 WANTED = {(10_000, 1_000): 10.0}

@@ -22,7 +22,7 @@ from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.report.folder import write_file
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate
-from lbopt.studies.intervals import over_seeds
+from lbopt.statistics import over_seeds
 
 FILES = {"azure": "azure_llm_2023_conv.csv", "burstgpt": "burstgpt_8000.json"}
 WORKERS, SLOTS, SEEDS, LOAD = (4, 8, 16), 72, 5, 0.95

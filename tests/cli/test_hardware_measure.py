@@ -76,7 +76,7 @@ def test_no_slope_is_said_and_the_samples_are_kept(measure, fake, here):
     fake(FakeBackend(lambda batch, tokens: 1e-3, noise=0.2))
     code, _, heard = measure("--budget", 20, "-o", "out")
     assert code == 1
-    assert "no card is written: the time per token cannot be told from zero" in heard
+    assert "no card is written: the time per token cannot be distinguished from zero" in heard
     assert not (here / "out" / "card.toml").exists()
     assert (here / "out" / "samples.csv").exists()
 

@@ -32,7 +32,7 @@ def test_from_end_to_end(reproduction, here):
         rows = list(csv.DictReader(stream))
     assert {row["item"] for row in rows} == {"dilution", "kv-spread"}
     for row in rows:
-        assert (row["why"] == "") == (row["verdict"] == "agree")
+        assert (row["why"] == "") == (row["verdict"] == "agrees")
         assert all(
             row[name] for name in ("published", "ours", "requests", "fleet", "arrivals", "dispatch", "criterion")
         )

@@ -163,7 +163,7 @@ def test_without_a_plain_read_the_bandwidth_is_attentions_own():
 
 def test_no_slope_no_card():
     found, _ = run(FakeBackend(lambda batch, tokens: 1e-3, noise=0.1), barrier=False)
-    with pytest.raises(InputError, match="the time per token cannot be told from zero"):
+    with pytest.raises(InputError, match="the time per token cannot be distinguished from zero"):
         make_card(found)
     assert measure_tables(found)
 

@@ -98,3 +98,30 @@ def test_a_kernel_that_only_kernels_call_gets_no_machine_code_of_its_own():
     assert called_by_another(3) == 4
     assert len(called_by_another.signatures) == 1
     assert outermost(3) == 8
+
+
+MANY = """
+import sys
+import numpy as np
+from lbopt.kernels.routing.subset import best_single
+kind = np.int64 if int(sys.argv[1]) % 2 else np.int32
+print(int(best_single(3, np.array([10, 13], dtype=kind), 2, 12)), sum(best_single.stats.cache_misses.values()))
+"""
+
+
+@pytest.mark.jit
+def test_processes_that_start_together_compile_a_kernel_once_for_each_type(copy):
+    """Four processes, two element types: all answer right, two compile, and a fifth finds both in the cache."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "PYTHONPATH")}
+    environment |= {"PYTHONPATH": str(copy.parent), "LBOPT_CACHE": str(copy.parent / "cache")}
+    command = [sys.executable, "-c", MANY]
+
+    def start(at):
+        return subprocess.Popen(
+            [*command, str(at)], cwd=copy.parent, env=environment, stdout=subprocess.PIPE, text=True
+        )
+
+    answers = [process.communicate(timeout=300)[0].split() for process in [start(at) for at in range(4)]]
+    assert [answer for answer, _ in answers] == ["1"] * 4
+    assert sum(int(misses) for _, misses in answers) == 2
+    assert [start(at).communicate(timeout=300)[0].split() for at in (0, 1)] == [["1", "0"]] * 2

@@ -7,14 +7,13 @@ import math
 import pytest
 from studies.locality_answers import answer_of, made_up
 
-from lbopt.report.gap_tables import Table
-from lbopt.report.locality_rows import claim_rows, run_rows, signature_rows
+from lbopt.report.locality_rows import question_rows, run_rows, signature_rows
 from lbopt.report.locality_sweeps import over_rates
 from lbopt.report.locality_tables import NO_ANSWER, locality_tables
-from lbopt.studies.locality import ITEMS, LocalityConfig, LocalityOutcome, PlannedRun
-from lbopt.studies.locality.claim import change
-from lbopt.studies.locality.claims import claims
+from lbopt.studies.locality import ITEMS, LocalityConfig, LocalityOutcome, PlannedRun, questions
+from lbopt.studies.locality.question import change
 from lbopt.studies.verdict import VERDICTS
+from lbopt.table import Table
 
 SWEEPS = [
     "width of the band, 16 workers, 60 requests/s",
@@ -39,7 +38,7 @@ def test_all_tables_of_a_whole_study() -> None:
     for table in tables:
         assert {len(row) for row in table.rows} == {len(table.headers)}, table.title
         assert "nan" not in " ".join(" ".join(row) for row in table.rows)
-    assert sum(len(table.rows) for table in tables[9:-1]) == len(claims())
+    assert sum(len(table.rows) for table in tables[9:-1]) == len(questions())
     assert "over 3 worlds" in tables[0].caption
 
 
@@ -103,8 +102,8 @@ def test_calibrated_statements_are_marked_and_not_counted() -> None:
     tables = locality_tables(made_up("signatures"))
     rows = by_title(tables, "Signatures and batches").rows
     marked = [row for row in rows if row[-1].endswith("(calibrated)")]
-    asked = [claim for claim in claims() if claim.item == "signatures"]
-    assert len(marked) == sum(claim.calibrated for claim in asked)
+    asked = [one for one in questions() if one.item == "signatures"]
+    assert len(marked) == sum(one.printed.calibrated for one in asked)
     counts = by_title(tables, "Verdicts")
     for row in counts.rows:
         assert sum(map(int, row[1:])) == len(asked)
@@ -119,6 +118,17 @@ def test_counts_are_those_of_the_rows() -> None:
     assert [int(cell) for cell in total[1 : 1 + len(VERDICTS)]] == [shown.count(verdict) for verdict in VERDICTS]
 
 
+def test_a_figure_of_two_items_counts_once() -> None:
+    """The balanced clusters with a band of 0.1 are the rule of the item band; alone they count."""
+    for items, left_out in ((("band", "clusters"), 4), (("clusters",), 0)):
+        tables = locality_tables(made_up(*items))
+        rows = by_title(tables, "Clusters, band of 0.1").rows
+        assert sum(row[-1].endswith("(counted in band)") for row in rows) == left_out
+        total = by_title(tables, "Verdicts").rows[-1]
+        assert total[-1] == str(left_out)
+        assert ("same figure of ours" in by_title(tables, "Clusters, band of 0.1").caption) is (left_out > 0)
+
+
 def test_a_statement_that_no_world_can_answer_is_there() -> None:
     config = LocalityConfig(items=("signatures",), workloads=("task",))
     outcome = LocalityOutcome(config, {"task": [answer_of(config, seed, batches=(32, 64)) for seed in range(2)]})
@@ -126,7 +136,7 @@ def test_a_statement_that_no_world_can_answer_is_there() -> None:
     (row,) = (row for row in table.rows if "batch of 128" in row[0])
     assert row[2:] == ("–", NO_ANSWER)
     assert "give more --prompts" in table.caption
-    (line,) = (line for line in claim_rows(outcome) if "batch of 128" in line["quantity"])
+    (line,) = (line for line in question_rows(outcome) if "batch of 128" in line["quantity"])
     assert (line["ours"], line["worlds"], line["verdict"]) == (None, 0, NO_ANSWER)
     sweep = locality_tables(outcome)[0]
     assert not [row for row in sweep.rows if "batch of 128" in row[0]]
@@ -139,15 +149,15 @@ def test_other_rates_than_published_are_said() -> None:
     assert "printed are means" not in said
 
 
-def test_rows_of_claims() -> None:
+def test_rows_of_questions() -> None:
     outcome = made_up("band", "pool")
-    rows = claim_rows(outcome)
-    assert [row["quantity"] for row in rows] == [judged.claim.quantity for judged in outcome.judged()]
+    rows = question_rows(outcome)
+    assert [row["quantity"] for row in rows] == [judged.question.quantity for judged in outcome.judged()]
     for row, judged in zip(rows, outcome.judged(), strict=True):
         assert (row["ours"], row["low"], row["high"]) == (judged.ours.mean, judged.ours.low, judged.ours.high)
         assert (row["verdict"], row["worlds"], row["calibrated"]) == (judged.verdict, 3, False)
-        assert (row["printed_low"] is None) is math.isinf(judged.claim.low)
-        assert (row["printed_high"] is None) is math.isinf(judged.claim.high)
+        assert (row["printed_low"] is None) is math.isinf(judged.question.printed.low)
+        assert (row["printed_high"] is None) is math.isinf(judged.question.printed.high)
 
 
 def test_rows_of_runs() -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from lbopt.report import numbers
-from lbopt.studies.intervals import MeanOverSeeds
+from lbopt.statistics import MeanOverSeeds
 
 MISSING = "–"
 

@@ -24,7 +24,7 @@ from lbopt.report.staggered_figures import (
     wait_figure,
 )
 from lbopt.report.staggered_folder import write_staggered_folder
-from lbopt.report.staggered_rows import claim_rows, item_rows
+from lbopt.report.staggered_rows import item_rows, question_rows
 from lbopt.report.staggered_tables import staggered_tables
 from lbopt.studies.staggered import CONTENDERS, LATE, Rows, StaggeredConfig, StaggeredOutcome
 from lbopt.studies.staggered.items import fleet, law
@@ -137,25 +137,27 @@ def test_rows_of_several_kinds_share_a_file(tmp_path: Path) -> None:
     assert second["stall_mean"] == "0.1"
 
 
-def test_rows_of_claims() -> None:
+def test_rows_of_questions() -> None:
     found = made_up("load", "limit", places=("short-5k", "long-16k"))
-    rows = claim_rows(found)
-    judged = {(j.claim.quantity, j.claim.printed, j.claim.rule, j.claim.against): j for j in found.judged()}
+    rows = question_rows(found)
+    judged = {
+        (j.question.quantity, j.question.printed.text, j.question.rule, j.question.against): j for j in found.judged()
+    }
     assert len(rows) == len(judged)
     assert not [row for row in rows if "short-3k" in row["quantity"]]
     for row in rows:
         one = judged[row["quantity"], row["printed"], row["rule"], row["against"]]
         assert (row["ours"], row["low"], row["high"]) == (one.ours.mean, one.ours.low, one.ours.high)
         assert (row["verdict"], row["seeds"]) == (one.verdict, 3)
-        assert (row["printed_low"] is None) is math.isinf(one.claim.low)
-        assert (row["printed_high"] is None) is math.isinf(one.claim.high)
+        assert (row["printed_low"] is None) is math.isinf(one.question.printed.low)
+        assert (row["printed_high"] is None) is math.isinf(one.question.printed.high)
 
 
 def test_a_statement_that_no_seed_can_answer_is_there() -> None:
     rows = Rows()
     rows.add([({"place": "short-3k", "contender": "jsq"}, {"rate": None})])
     found = StaggeredOutcome(StaggeredConfig(items=("limit",)), {"limit": {0: rows}})
-    assert {(row["verdict"], row["ours"], row["seeds"]) for row in claim_rows(found)} == {("no answer", None, 0)}
+    assert {(row["verdict"], row["ours"], row["seeds"]) for row in question_rows(found)} == {("no answer", None, 0)}
 
 
 @pytest.mark.parametrize("places", [("short-3k",), ("short-3k", "short-5k", "long-16k")])

@@ -9,18 +9,18 @@ import pytest
 from studies.staggered_answers import KNOWN, SERVED, made_up
 
 from lbopt.report import staggered_tables as room
-from lbopt.report.gap_tables import Table
-from lbopt.report.staggered_claims import NO_ANSWER, answered, claim_tables
 from lbopt.report.staggered_needs import PLAIN, nearest_pairs, needs_tables
 from lbopt.report.staggered_others import SHOWN, other_tables
+from lbopt.report.staggered_questions import NO_ANSWER, answered, question_tables
 from lbopt.report.staggered_service import fleet_tables, limit_tables, load_tables
 from lbopt.report.staggered_split import STEPS, split_tables
 from lbopt.report.staggered_tables import staggered_tables
 from lbopt.report.staggered_waits import law_tables
 from lbopt.report.staggered_words import short
-from lbopt.studies.staggered import CONTENDERS, LATE, PLACES, Rows, StaggeredConfig, StaggeredOutcome, claims
+from lbopt.studies.staggered import CONTENDERS, LATE, PLACES, Rows, StaggeredConfig, StaggeredOutcome, questions
 from lbopt.studies.staggered.items import fleet, law, load, needs, split
 from lbopt.studies.verdict import VERDICTS
+from lbopt.table import Table
 
 #: Tables of an item's own, over all places.
 OWN = {"law": 2, "load": 6, "fleet": 2, "limit": 3, "latency": 3, "split": 3, "needs": 1}
@@ -311,7 +311,7 @@ def test_statements_by_rule_and_baseline() -> None:
         (keys | {"contender": "staggered"}, {"rate": 50.0, "utilisation": None}),
     ]
     outcome = outcome_of("limit", seed, seed)
-    table = by_title(claim_tables(outcome), "limit, short-3k")
+    table = by_title(question_tables(outcome), "limit, short-3k")
     assert table.headers == ("statement (printed), rule", "random", "round-robin", "jsq", "jsq-tokens", "itself")
     assert row_of(table, "requests/s (57), baseline")[1:4] == (NO_ANSWER, NO_ANSWER, "57.0 agrees")
     titles = [row[0] for row in table.rows]
@@ -332,7 +332,7 @@ def test_rules_that_are_all_alike_are_one_row() -> None:
         keys = {"place": "short-3k", "against": against, "load": at}
         seed += [(keys | {"contender": rule}, {"ttft": 0.5}) for rule in LATE]
         seed.append((keys | {"contender": against}, {"ttft": 1.0}))
-    table = by_title(claim_tables(outcome_of("load", seed, seed)), "load, short-3k")
+    table = by_title(question_tables(outcome_of("load", seed, seed)), "load, short-3k")
     titles = [row[0] for row in table.rows]
     at = titles.index("mean TTFT at the baseline's peak (lower)")
     assert table.rows[at + 1] == ("    every rule", *["−50.0 agrees"] * 4)
@@ -344,9 +344,9 @@ def test_counts_are_those_of_the_statements() -> None:
     assert table.headers == ("baseline", *VERDICTS, NO_ANSWER, "all")
     assert [row[0] for row in table.rows] == ["random", "round-robin", "jsq", "jsq-tokens", "itself", "all"]
     answers = answered(outcome)
-    assert len(answers) == len([claim for claim in claims() if claim.item in KNOWN])
+    assert len(answers) == len([one for one in questions() if one.item in KNOWN])
     for row in table.rows:
-        asked = [one for claim, one in answers if row[0] in ("all", claim.against or "itself")]
+        asked = [one for question, one in answers if row[0] in ("all", question.against or "itself")]
         assert row[-1] == str(len(asked))
         assert [int(cell) for cell in row[1:6]] == [sum(one.verdict == v for one in asked if one) for v in VERDICTS]
     total = [sum(int(row[column]) for row in table.rows[:-1]) for column in range(1, 8)]

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "lbopt"
 FILES = sorted(PACKAGE.rglob("*.py"))
-LONGEST = 300
+LONGEST = 500
 SOLVER_HOMES = {"highspy": "solvers/highs.py", "ortools": "solvers/cp_sat.py", "pulp": "solvers/pulp_cbc.py"}
 
 
@@ -110,7 +110,7 @@ def test_learning_has_one_file():
 
 
 def test_no_file_is_long():
-    """A file of more than 300 lines is two files."""
+    """A file holds one idea, which a reader wants to see whole; 500 lines are the hard stop."""
     long = {name_of(path): count for path in FILES if (count := len(path.read_text().splitlines())) > LONGEST}
     assert long == {}
 
@@ -145,6 +145,7 @@ def test_importing_lbopt_is_light():
     assert fresh(code) == "[]"
 
 
+@pytest.mark.alone
 def test_importing_lbopt_is_quick():
     """`import lbopt` takes less than 0.3 s, best of five fresh processes."""
     code = "import time; t = time.perf_counter(); import lbopt; print(time.perf_counter() - t)"

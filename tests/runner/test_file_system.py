@@ -66,7 +66,7 @@ def test_a_store_is_not_written_there(on_nfs):
     assert str(told.value) == (
         f"store {on_nfs.resolve()}/store.sqlite lies on a network file system (nfs4), where SQLite's locks and commits "
         "cannot be relied on; give a path on a local disk, such as /tmp, and copy the store when the run has ended, "
-        "or set LBOPT_NETWORK_STORE=1 if you are sure that nobody else writes it"
+        "or set LBOPT_NETWORK_STORE=1 if no other machine writes it"
     )
     assert list(on_nfs.iterdir()) == []
 

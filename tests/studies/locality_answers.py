@@ -1,4 +1,4 @@
-"""Answers of worlds that nobody simulated: what the report and the claims of the locality study are tested with."""
+"""Answers of worlds that are made up: the report and the questions of the locality study are tested with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that nobody simulated: what report and claims of the staggering study are tested with."""
+"""Rows that are made up: the report and the questions of the staggering study are tested with them."""
 
 from __future__ import annotations
 

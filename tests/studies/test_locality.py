@@ -1,4 +1,4 @@
-"""The locality study: what it may be asked, that every claim's runs are planned, verdicts, and a world as it is run."""
+"""The locality study: what it may be asked, the runs of every question, and a world as it is run."""
 
 from __future__ import annotations
 
@@ -19,18 +19,15 @@ from lbopt.studies.locality import (
     BALANCERS,
     ITEMS,
     WORKLOADS,
-    Claim,
-    Judged,
     LocalityConfig,
     LocalityOutcome,
     PlannedRun,
     cell,
     eldr_at,
+    questions,
 )
-from lbopt.studies.locality.claim import change
-from lbopt.studies.locality.claims import claims
 from lbopt.studies.locality.plan import FLEETS, plan_of
-from lbopt.studies.verdict import VERDICTS
+from lbopt.studies.locality.question import change
 
 RATES = [(20.0, 40.0, 60.0, 80.0, 100.0), (60.0,), (25.0,), (12.5, 1000 / 3)]
 
@@ -66,34 +63,46 @@ def test_what_is_asked_is_put_in_order() -> None:
 
 
 @pytest.mark.parametrize("rates", RATES)
-def test_every_claim_is_answered_by_the_runs_of_its_item(rates: tuple[float, ...]) -> None:
-    """No claim may stay silent because nobody planned its runs: each is asked of a world with its item's runs alone."""
-    for claim in claims():
-        config = LocalityConfig(items=(claim.item,), rates=rates)
-        value = claim.figure(answer_of(config, 3), config.rates)
-        assert value is not None, claim
+def test_every_question_is_answered_by_the_runs_of_its_item(rates: tuple[float, ...]) -> None:
+    """Each question is answered from a world with the runs of its item alone."""
+    for asked in questions():
+        config = LocalityConfig(items=(asked.item,), rates=rates)
+        value = asked.figure(answer_of(config, 3), config.rates)
+        assert value is not None, asked
         assert math.isfinite(value)
 
 
 @pytest.mark.parametrize("rates", RATES)
-def test_every_claim_of_a_whole_study_is_judged(rates: tuple[float, ...]) -> None:
+def test_every_question_of_a_whole_study_is_judged(rates: tuple[float, ...]) -> None:
     outcome = made_up(rates=rates)
-    assert [judged.claim.quantity for judged in outcome.judged()] == [claim.quantity for claim in claims()]
+    assert [judged.question.quantity for judged in outcome.judged()] == [asked.quantity for asked in questions()]
     assert all(len(judged.values) == 3 for judged in outcome.judged())
 
 
-def test_claims_have_a_name_of_their_own_and_a_range() -> None:
-    names = [(claim.item, claim.workload, claim.quantity) for claim in claims()]
+def test_questions_have_a_name_of_their_own_and_a_range() -> None:
+    names = [(asked.item, asked.workload, asked.quantity) for asked in questions()]
     assert len(set(names)) == len(names)
-    for claim in claims():
-        assert claim.item in ITEMS
-        assert claim.workload in WORKLOADS
-        assert claim.low < claim.high
-        assert claim.printed
+    for asked in questions():
+        assert asked.item in ITEMS
+        assert asked.workload in WORKLOADS
+        assert asked.printed.low < asked.printed.high
+        assert asked.printed.text
+        assert asked.printed.place
+        assert asked.printed.why
 
 
-def test_a_claim_about_another_item_is_not_asked() -> None:
-    assert {judged.claim.item for judged in made_up("band", "clusters").judged()} == {"band", "clusters"}
+def test_no_figure_of_ours_is_counted_twice() -> None:
+    """Answers that are all different: two counted questions with the same values would be one figure."""
+    judged = [one for one in made_up().judged() if one.question.item != "signatures"]
+    same: dict[tuple[str, tuple[float, ...]], list[str]] = {}
+    for one in judged:
+        same.setdefault((one.question.workload, one.values), []).append(one.question.repeats)
+    assert all(found.count("") == 1 for found in same.values())
+    assert [found for found in same.values() if len(found) > 1] == [["", "band"]] * 4
+
+
+def test_a_question_about_another_item_is_not_asked() -> None:
+    assert {judged.question.item for judged in made_up("band", "clusters").judged()} == {"band", "clusters"}
     assert made_up("barrier").judged() == []
 
 
@@ -137,59 +146,6 @@ def test_names_of_eldr() -> None:
     assert eldr_at(0.3, "vanilla", "gate-prob") == "eldr:tau=0.3,clusters=vanilla,transform=gate-prob"
 
 
-def claim_of(low: float, high: float) -> Claim:
-    return Claim("band", "task", "q", "%", low, high, "printed", lambda answer, rates: 0.0)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "values", "verdict"),
-    [
-        (-14, -7, (-10.0, -10.2, -9.8), "agrees"),
-        (-14, -7, (-6.0, -5.5, -6.5), "undecided"),  # -6 ± 1.2
-        (-14, -7, (-6.0, -6.1, -5.9), "weaker"),
-        (-14, -7, (-20.0, -20.1, -19.9), "stronger"),
-        (-14, -7, (1.0, 1.1, 0.9), "differs"),
-        (-14, -7, (0.0, 3.0, -3.0), "undecided"),
-        (-14, -7, (-0.5, 0.5, 0.0), "differs"),  # on neither side of nothing
-        (2, 4, (1.0, 1.1, 0.9), "weaker"),
-        (2, 4, (5.0, 5.1, 4.9), "stronger"),
-        (2, 4, (-1.0, -1.1, -0.9), "differs"),
-        (-3, 3, (5.0, 5.1, 4.9), "differs"),  # a range around nothing has no direction
-        (-math.inf, 0, (-5.0, -5.1, -4.9), "agrees"),
-        (-math.inf, 0, (-5.0, 5.0, -6.0), "undecided"),  # the mean is below nothing, its interval is not
-        (-math.inf, 0, (5.0, 5.1, 4.9), "differs"),
-        (0.035, math.inf, (0.2, 0.21, 0.19), "agrees"),
-        (0.035, math.inf, (0.03, 0.05, 0.07), "undecided"),
-        (0.035, math.inf, (0.02, 0.021, 0.019), "weaker"),
-        (-8, 0, (-3.0, -3.1, -2.9), "agrees"),
-        (-8, 0, (-3.0, 1.0, -4.0), "undecided"),  # an end of nothing is a matter of sign
-        (0, 8, (9.0, 7.5, 6.0), "agrees"),  # the other end is one of size
-        (-14, -7, (-10.0,), "undecided"),  # one world has no interval
-        (-math.inf, 0, (0.1,), "undecided"),
-    ],
-)
-def test_a_verdict_sees_what_was_planted(low: float, high: float, values: tuple[float, ...], verdict: str) -> None:
-    assert Judged(claim_of(low, high), values).verdict == verdict
-
-
-ENDS = st.one_of(st.floats(-20, 20), st.sampled_from([-math.inf, math.inf, 0.0]))
-
-
-@given(st.tuples(ENDS, ENDS), st.lists(st.floats(-30, 30), min_size=1, max_size=5))
-def test_a_verdict_knows_no_sign(ends: tuple[float, float], values: list[float]) -> None:
-    low, high = sorted(ends)
-    here = Judged(claim_of(low, high), tuple(values)).verdict
-    mirrored = Judged(claim_of(-high, -low), tuple(-value for value in values)).verdict
-    assert here == mirrored
-    assert here in VERDICTS
-
-
-@given(st.floats(-20, 20), st.floats(0.1, 20), st.floats(-30, 30), st.floats(0, 10))
-def test_a_wider_range_agrees_no_less(low: float, width: float, value: float, more: float) -> None:
-    if Judged(claim_of(low, low + width), (value,)).verdict == "agrees":
-        assert Judged(claim_of(low - more, low + width + more), (value,)).verdict == "agrees"
-
-
 def answer_with(**p50: float) -> dict[str, Any]:
     """A world in which only these rules ran, at 60 requests/s."""
     names = {name.replace("_", "-"): value for name, value in p50.items()}
@@ -198,13 +154,13 @@ def answer_with(**p50: float) -> dict[str, Any]:
 
 def test_the_best_balancer_is_the_one_with_the_least_time() -> None:
     answer = answer_with(round_robin=10.0, random=12.0, power_of_two=9.0, jsq=8.0, eldr=6.0)
-    (claim,) = (
-        one for one in claims() if (one.workload, one.quantity) == ("task", "P50 of eldr against the best balancer")
+    (asked,) = (
+        one for one in questions() if (one.workload, one.quantity) == ("task", "P50 of eldr against the best balancer")
     )
-    assert claim.figure(answer, (60.0,)) == pytest.approx(-25.0)
+    assert asked.figure(answer, (60.0,)) == pytest.approx(-25.0)
     for name in BALANCERS:
         less = {key: value for key, value in answer["runs"].items() if not key.endswith(f" {name}")}
-        assert claim.figure({"runs": less}, (60.0,)) is None
+        assert asked.figure({"runs": less}, (60.0,)) is None
 
 
 def test_a_change_is_of_the_same_world() -> None:

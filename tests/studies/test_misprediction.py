@@ -23,7 +23,7 @@ from lbopt.report.misprediction_tables import (
     misprediction_tables,
 )
 from lbopt.simulator import FrozenView, simulate
-from lbopt.studies.intervals import over_seeds
+from lbopt.statistics import over_seeds
 from lbopt.studies.misprediction import MispredictionConfig, run_misprediction, study
 from lbopt.studies.misprediction.forecasts import cases_of, variants_of
 from lbopt.studies.misprediction.outcome import METRICS

@@ -15,7 +15,7 @@ from lbopt.policies import make_policy
 from lbopt.prefill import PassTime
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate
 from lbopt.studies.reproduction.cell import measured
-from lbopt.studies.staggered import ITEMS, Rows, StaggeredConfig, claims
+from lbopt.studies.staggered import ITEMS, Rows, StaggeredConfig, questions
 from lbopt.studies.staggered.items import adapting, cache, decode, watchdog
 from lbopt.studies.staggered.places import PLACES, UNITS, most_rate
 
@@ -208,13 +208,13 @@ def test_the_rules_are_held_against_each_baseline(monkeypatch):
     assert found["iqr",]["sd_over_random"] == found["iqr",]["sd_tokens"] / found["random",]["sd_tokens"]
     kept = Rows()
     kept.add(rows)
-    asked = [claim for claim in claims() if claim.item == "decode" and "one by one" in claim.quantity]
-    assert {claim.against for claim in asked} == set(decode.BASELINES)
-    for claim in asked:
-        name = claim.quantity.rpartition(" ")[0]
-        column = f"throughput_{int(name.rpartition(' ')[2]):02d}" if claim.printed == "+15" else "sd_tokens"
-        expected = 100 * (found["iqr",][column] / found[claim.against,][column] - 1)
-        assert claim.figure(kept) == pytest.approx(expected)
+    asked = [one for one in questions() if one.item == "decode" and "one by one" in one.quantity]
+    assert {one.against for one in asked} == set(decode.BASELINES)
+    for one in asked:
+        name = one.quantity.rpartition(" ")[0]
+        column = f"throughput_{int(name.rpartition(' ')[2]):02d}" if one.printed.text == "+15" else "sd_tokens"
+        expected = 100 * (found["iqr",][column] / found[one.against,][column] - 1)
+        assert one.figure(kept) == pytest.approx(expected)
 
 
 # What is cached.

@@ -3,7 +3,7 @@
     seconds = balanced_step + per_token * (max L - mean L)
 
 It knows nothing of bytes and rates: the step of a balanced fleet and the slope in what the heaviest worker holds above
-the mean are both taken from what somebody measured, with wide ends. It stands beside the roofline because the two need
+the mean are both taken from published measurements, with wide ends. It stands beside the roofline because the two need
 not agree, and where they do not, the difference is what a reader should know.
 """
 

@@ -1,4 +1,4 @@
-"""Which columns of a file are loads, times, throughputs and names: told from their headers, or by the user.
+"""Which columns of a file are loads, times, throughputs and names: recognised by their headers, or named by the user.
 
 A header is a stem and a unit: `tpot_p95_ms` is a TPOT in milliseconds, `spread_ktokens` a spread in thousands of
 tokens. A load without a unit is in tokens, as everywhere here; a time without a unit is refused, since a factor of a
@@ -66,7 +66,16 @@ def variable_of(column: str) -> Variable:
 def choose(
     source: str, header: Sequence[str], x: str | None = None, y: str | None = None, group: str | None = None
 ) -> Choice:
-    """Return which columns of `header` to read; `x`, `y` and `group` name columns outright.
+    """Return which columns of `header` to read.
+
+    Parameters
+    ----------
+    source
+        Name of the table in error messages.
+    header
+        Names of its columns.
+    x, y, group
+        Columns of the load, the time and the group; None recognises them by their names.
 
     Raises
     ------

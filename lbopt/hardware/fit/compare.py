@@ -1,13 +1,13 @@
 """Can the data tell two laws apart? Paired differences of their squared leave-one-out errors over the rows.
 
-The rule, stated with every answer: law A is told from law B where flipping the signs of d_i = e²_B,i − e²_A,i in all
-ways makes a mean as far from zero as theirs in at most 5 % of the ways. The test needs no normal errors - squares have
-heavy tails, and Student's interval, shown beside it, hardly ever excludes zero on them - but at least six rows: with
-five, no data can reach 5 %. It takes rows as independent, which errors that share their other rows are not quite, and
-the law that leads was picked by looking. On rows drawn at the loads and the scatter of the published groups it spoke
-in 6 to 12 % of the draws where the truth lay halfway between line and logarithm; where one of them was true it named
-that one in 8 to 80 %, and the wrong one in at most 2 %. So a yes is a little weaker than 5 % sounds, and a no says
-mostly that the rows are few.
+The rule, stated with every answer: law A is distinguished from law B where flipping the signs of d_i = e²_B,i − e²_A,i
+in all ways makes a mean as far from zero as theirs in at most 5 % of the ways. The test needs no normal errors -
+squares have heavy tails, and Student's interval, shown beside it, hardly ever excludes zero on them - but at least six
+rows: with five, no data can reach 5 %. It takes rows as independent, which errors that share their other rows are not
+quite, and the law that leads was picked by looking. On rows drawn at the loads and the scatter of the published groups
+it spoke in 6 to 12 % of the draws where the truth lay halfway between line and logarithm; where one of them was true it
+named that one in 8 to 80 %, and the wrong one in at most 2 %. So a yes is a little weaker than 5 % sounds, and a no
+says mostly that the rows are few.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.hardware.fit.law_fit import LawFit
-from lbopt.hardware.fit.least_squares import CONFIDENCE
+from lbopt.statistics import CONFIDENCE, half_width
 
 #: With fewer rows the sign-flip test cannot reach 5 %: 2 / 2^5 is above it, 2 / 2^6 below.
 FEWEST_ROWS = 6
@@ -66,7 +66,7 @@ def compare(fits: list[LawFit]) -> tuple[Comparison, ...]:
 
 def compare_two(better: LawFit, worse: LawFit) -> Comparison:
     """Compare two fits of the same rows."""
-    from scipy.stats import t, ttest_1samp
+    from scipy.stats import ttest_1samp
 
     differences = worse.left_out**2 - better.left_out**2
     rows = differences.size
@@ -77,13 +77,12 @@ def compare_two(better: LawFit, worse: LawFit) -> Comparison:
     scale = float(np.abs(better.law.back(better.numbers.fitted)).max())
     if float(np.abs(differences).max()) <= (_ROUNDING * scale) ** 2:  # both are exact
         return Comparison(*names, mean, mean, mean, 1.0, False)
-    spread = float(differences.std(ddof=1))
-    half = float(t.ppf((1 + CONFIDENCE) / 2, rows - 1)) * spread / np.sqrt(rows)
+    half = half_width(differences)
     p_value = float(ttest_1samp(differences, 0.0).pvalue)
     if rows <= _MOST_FLIPPED:
         p_value = _sign_flips(differences)
     apart = p_value <= 1 - CONFIDENCE + 1e-12
-    return Comparison(*names, mean, mean - float(half), mean + float(half), p_value, apart)
+    return Comparison(*names, mean, mean - half, mean + half, p_value, apart)
 
 
 def _sign_flips(differences: NDArray[np.float64]) -> float:

@@ -1,6 +1,6 @@
 """Predict a group that the law has never seen from the others, and say by how much it misses.
 
-*In level*: intercept and slope from the other groups; the intercept is the mean of theirs. *In differences*: somebody
+*In level*: intercept and slope from the other groups; the intercept is the mean of theirs. *In differences*: a user
 has measured one row of the new fleet, the anchor, and asks what another imbalance would cost: the law predicts
 y_anchor + k (f(x) − f(x_anchor)). The anchor is the row of largest x - today's router - and, so that nothing hangs on
 that row, all rows in turn. Beside it stands the miss of predicting no change, which a law must beat to be of use.

@@ -50,7 +50,7 @@ def fit_law(law: Law, observed: Observations) -> LawFit:
         values = observed.columns[role]
         if values.size > 1 and np.ptp(values) <= 1e-12 * np.abs(values).max():
             raise InputError(
-                f"all {values.size} rows have the same {role} ({values[0]:g}): no slope can be told; vary the load"
+                f"all {values.size} rows have the same {role} ({values[0]:g}): no slope can be estimated; vary the load"
             )
         if law.positive and (values <= 0).any():
             raise InputError("a row has x = 0, which has no logarithm")

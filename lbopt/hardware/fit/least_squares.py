@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.statistics import student_quantile
 
-CONFIDENCE = 0.95
-
-#: Columns that agree to so many digits, after scaling each to length one, cannot be told apart.
+#: Columns that agree to so many digits, after scaling each to length one, cannot be distinguished.
 _SAME = 1e-10
 
 
@@ -80,7 +79,6 @@ def least_squares(design: NDArray[np.float64], response: NDArray[np.float64]) ->
         With no residual degree of freedom (n <= p), or columns of which one follows from the others.
     """
     from scipy.linalg import solve_triangular
-    from scipy.stats import t
 
     rows, parameters = design.shape
     if rows <= parameters:
@@ -91,7 +89,7 @@ def least_squares(design: NDArray[np.float64], response: NDArray[np.float64]) ->
         )
     lengths = np.linalg.norm(design, axis=0)
     if not lengths.all() or np.linalg.matrix_rank(design / lengths, tol=_SAME * np.sqrt(rows)) < parameters:
-        raise InputError("the columns do not vary independently of each other, so their slopes cannot be told apart")
+        raise InputError("the columns do not vary independently of each other, so their slopes cannot be distinguished")
     q, r = np.linalg.qr(design / lengths)
     estimates = solve_triangular(r, q.T @ response) / lengths
     fitted = q @ (q.T @ response)
@@ -100,7 +98,7 @@ def least_squares(design: NDArray[np.float64], response: NDArray[np.float64]) ->
     inverse = solve_triangular(r, np.eye(parameters)) / lengths[:, None]
     covariance = variance * inverse @ inverse.T
     errors = np.sqrt(np.diag(covariance))
-    half = float(t.ppf((1 + CONFIDENCE) / 2, rows - parameters)) * errors
+    half = student_quantile(rows - parameters) * errors
     leverages = np.einsum("ij,ij->i", q, q)
     alone = leverages > 1 - _SAME  # without this row the others do not determine the parameters
     left_out = np.where(alone, np.inf, residuals / np.where(alone, 1.0, 1 - leverages))

@@ -50,7 +50,7 @@ def feature_of(name: str, observed: Observations) -> NDArray[np.float64]:
     """
     x = observed.columns["x"]
     if np.ptp(x) == 0:
-        raise InputError(f"group '{observed.group}' has the same x in all rows; no slope can be told from it")
+        raise InputError(f"group '{observed.group}' has the same x in all rows; no slope can be estimated from it")
     if name == "x / G":
         if observed.workers is None:
             raise InputError(f"group '{observed.group}' does not say its number of workers; add a column 'workers'")

@@ -37,7 +37,7 @@ def read_rows(source: str, x: str | None = None, y: str | None = None, group: st
     source
         A path, or published: and the name of a shipped table.
     x, y, group
-        Columns to take; without them they are told from their names.
+        Columns to take; without them they are recognised by their names.
 
     Raises
     ------

@@ -76,6 +76,15 @@ def grid(least: int, most: int, points: int, batches: Sequence[int]) -> list[Poi
     """Return `points` resident totals in geometric steps from `least` to `most` for every batch size.
 
     A total is rounded to a multiple of its batch; totals that become equal by that are taken once.
+
+    Parameters
+    ----------
+    least, most
+        Smallest and largest resident total, tokens.
+    points
+        Totals in geometric steps.
+    batches
+        Batch sizes, requests.
     """
     if max(batches) > least:
         raise InputError(f"batch {max(batches)} has more requests than the least number of tokens, {least}")

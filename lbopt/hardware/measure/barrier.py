@@ -78,7 +78,21 @@ def load_vectors(workers: int, mean: int, least: int = 1) -> list[LoadVector]:
 def barrier_steps(
     vectors: Sequence[LoadVector], rounds: NDArray[np.float64], law: LinearLaw, batch: int, rng: np.random.Generator
 ) -> list[BarrierStep]:
-    """Return a row per vector; `rounds` holds seconds, (rounds, workers of all vectors one after the other)."""
+    """Return a row per vector.
+
+    Parameters
+    ----------
+    vectors
+        Load vectors, one step each.
+    rounds
+        float64, (rounds, workers of all vectors one after the other): seconds.
+    law
+        Law of the attention time of one worker.
+    batch
+        Requests of a worker.
+    rng
+        Draws the bootstrap samples.
+    """
     first, found = 0, []
     if not len(rounds):
         return []

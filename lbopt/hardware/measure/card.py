@@ -22,11 +22,11 @@ _DIGITS = 4
 
 
 def make_card(found: Measurement, name: str | None = None) -> DeviceCard:
-    """Return the card; an error where no slope could be told from zero."""
+    """Return the card; an error where no slope could be distinguished from zero."""
     rates = [(rate.value, place) for place, one in enumerate(found.attention) if (rate := one.bandwidth())]
     if not rates:
         raise InputError(
-            "no card is written: the time per token cannot be told from zero; give a larger --most or --budget"
+            "no card is written: the time per token cannot be distinguished from zero; give a larger --most or --budget"
         )
     times = found.attention[max(rates)[1]]
     title = found.machine.get("device") or found.machine.get("processor") or found.device

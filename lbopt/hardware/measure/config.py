@@ -9,7 +9,7 @@ from typing import Any
 from lbopt.exceptions import InputError
 from lbopt.hardware.measure.attention import DEFAULT_SHAPES, attention_shape
 
-#: Resident tokens of one call, least and most, where nobody says: for a host and for an accelerator.
+#: Resident tokens of one call, least and most, where the user does not say: for a host and for an accelerator.
 HOST_TOKENS = (1024, 65_536)
 ACCELERATOR_TOKENS = (16_384, 2_097_152)
 

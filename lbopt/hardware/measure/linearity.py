@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.hardware.measure.attention import Point
 from lbopt.hardware.measure.timing import Estimate
+from lbopt.statistics import student_quantile
 
 Verdict = Literal["linear", "not linear", "undecided"]
 #: Relative departure from a straight line that is called a bend.
@@ -70,8 +71,6 @@ def fit_line(points: Sequence[Point], seconds: _Array) -> LinearLaw:
 
     `calls` is the fixed part by batch size: ``fixed + per_request n`` with its own interval.
     """
-    from scipy.stats import t
-
     design = _design(points)
     if len(points) < design.shape[1] + 2:
         raise InputError(
@@ -86,7 +85,7 @@ def fit_line(points: Sequence[Point], seconds: _Array) -> LinearLaw:
     scale = np.linalg.norm(weighted, axis=0)
     inverse = np.linalg.inv((weighted / scale).T @ (weighted / scale)) / np.outer(scale, scale)
     covariance = inverse * float(left @ left) / freedom
-    reach = float(t.ppf(0.975, freedom))
+    reach = student_quantile(freedom)
 
     def combined(*factors: float) -> Estimate:
         take = np.array(factors)
@@ -107,7 +106,7 @@ def fit_line(points: Sequence[Point], seconds: _Array) -> LinearLaw:
 
 def judge(points: Sequence[Point], seconds: _Array, tolerance: float = TOLERANCE) -> Linearity:
     """Compare the straight law with its rivals; `tolerance` is the relative departure that counts as a bend."""
-    from scipy.stats import f, t
+    from scipy.stats import f
 
     design = _design(points)
     if len(points) < design.shape[1] + 3:
@@ -126,7 +125,7 @@ def judge(points: Sequence[Point], seconds: _Array, tolerance: float = TOLERANCE
     error = np.sqrt(float(left_bent @ left_bent) / freedom / float(z @ z))
     reach = np.abs(z).max()
     departure = abs(float(coefficients[-1])) * reach
-    departure_high = departure + float(t.ppf(0.975, freedom) * error * reach)
+    departure_high = departure + student_quantile(freedom) * error * reach
 
     exponent = _exponent(weighted, tokens, seconds)
     power = _with_power(weighted, tokens, seconds, exponent)

@@ -87,7 +87,19 @@ class Measurement:
 def measure(
     config: MeasureConfig, backend: Backend, progress: Progress, now: Callable[[], float] = time.monotonic
 ) -> Measurement:
-    """Measure within the budget. Ctrl-C ends it with what has been measured."""
+    """Measure within the budget. Ctrl-C ends it with what has been measured.
+
+    Parameters
+    ----------
+    config
+        Sizes, batches, attention shapes and the budget in seconds.
+    backend
+        The device.
+    progress
+        Shows progress.
+    now
+        Clock, seconds.
+    """
     least, most = config.tokens(backend.is_host)
     shapes = [attention_shape(name) for name in config.attention]
     points = grid(least, most, config.points, config.batches)

@@ -31,7 +31,7 @@ LEAST_ROUNDS = 5
 
 
 class Progress(Protocol):
-    """Somebody who shows progress, by the second of the budget."""
+    """Shows progress, by the second of the budget."""
 
     def begin(self, what: str, total: int) -> None:
         """Say that a stage of `total` units begins."""
@@ -123,6 +123,25 @@ def take_samples(
     """Time all works in rounds for at most `seconds`, or until each median's notch is within `target` of it.
 
     Ctrl-C ends it with what there is. Fewer than one whole round within the time is an error.
+
+    Parameters
+    ----------
+    what
+        Name of the stage for `progress`.
+    works
+        Pieces of work, each timed once a round.
+    backend
+        The device that runs them.
+    seconds
+        Budget.
+    target
+        Half-width of the notch of a median, as a share of it, at which timing ends.
+    rng
+        Shuffles the order of works in each round.
+    now
+        Clock, seconds.
+    progress
+        Shows progress.
     """
     begin, shown, samples = now(), 0, Samples(len(works))
     progress.begin(what, max(1, round(seconds)))

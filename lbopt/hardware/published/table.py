@@ -1,7 +1,7 @@
 """A published table: its rows, what its columns mean, and where it comes from.
 
 A table is two files in `data/`: NAME.csv with the printed digits, one unit a column, and NAME.toml with the pedigree
-(paper, arXiv number, place in it) and with what is uncertain or restored, so that nobody mistakes a reconstruction for
+(paper, arXiv number, place in it) and with what is uncertain or restored, so that a reconstruction is not mistaken for
 print.
 """
 

@@ -131,7 +131,7 @@ class ExpertStepTime:
         return BarrierForm(self.other_seconds, self.seconds_per_token, of_running=self._of_requests(batch, active))
 
     def form_of_use(self, num_workers: int, slots_per_worker: int) -> BarrierForm:
-        """Return the barrier form that is told the experts in use instead of expecting them."""
+        """Return the barrier form that gets the experts in use instead of their expectation."""
         batch = np.arange(slots_per_worker + 1)
         return BarrierForm(
             self.other_seconds,

@@ -27,7 +27,7 @@ class StepTime(Protocol):
 
 @runtime_checkable
 class StepTimeByUse(StepTime, Protocol):
-    """A step-time law that can be told how many experts each worker's requests really use."""
+    """A step-time law that can use the number of experts that each worker's requests really use."""
 
     @property
     def experts(self) -> int:

@@ -107,7 +107,7 @@ class RooflineStepTime:
         return "roofline:" + ",".join(parts)
 
     def quantities(self) -> dict[str, Quantity]:
-        """Return the constants of the cards that the law uses and nobody has fixed, by name, with their ends."""
+        """Return the card constants that the law uses and the caller has not fixed, by name, with their ends."""
         fixed = set(self.replaced) | {
             name for name in ("kv_bytes", "weight_bytes") if getattr(self.deployment, name) is not None
         }
@@ -119,8 +119,8 @@ class RooflineStepTime:
         Parameters
         ----------
         draw
-            Gives a number for a quantity that nobody has fixed, e.g. one between its ends; by default its value. It is
-            called once for each, always in the same order.
+            Gives a number for a quantity that the caller has not fixed, e.g. one between its ends; by default its
+            value. It is called once for each, always in the same order.
         """
         drawn = {name: float(draw(quantity)) for name, quantity in self.quantities().items()}
         for name in ("kv_bytes", "weight_bytes"):

@@ -45,7 +45,29 @@ def roofline(
     attention_call: float | None = None,
     step_overhead: float | None = None,
 ) -> StepTime:
-    """Build the roofline law of two cards; constants that are given take the place of the cards'."""
+    """Build the roofline law of two cards; constants that are given take the place of the cards'.
+
+    Parameters
+    ----------
+    device, model
+        Names of cards or paths of card files.
+    tp
+        Devices of a worker (tensor parallel).
+    experts
+        "parallel": experts are spread over all workers; "local": each worker holds all.
+    kv_bytes, weight_bytes
+        Bytes of a KV entry and of a weight; None takes those of the card.
+    query_tokens
+        Tokens that a request emits in a step.
+    memory_bandwidth, link_bandwidth
+        bytes/s; None takes that of the card, here and below.
+    memory_efficiency, compute_efficiency
+        Share of the peak that is reached.
+    flops_16bit, flops_8bit
+        Operations a second.
+    collective_latency, attention_call, step_overhead
+        Seconds.
+    """
     if experts not in ("parallel", "local"):
         raise InputError(
             f"step time 'roofline': experts is '{experts}'; expected parallel (spread over all workers) or local "
@@ -80,7 +102,19 @@ def by_experts(
     experts: int = _ELDR.experts,
     chosen: int = _ELDR.experts_per_token,
 ) -> StepTime:
-    """Build the law by active experts; the defaults are ELDR's calibration for Qwen3-30B-A3B on an MI300X."""
+    """Build the law by active experts; the defaults are ELDR's calibration for Qwen3-30B-A3B on an MI300X.
+
+    Parameters
+    ----------
+    other
+        Seconds of a step that depend on nothing.
+    per_request, per_token
+        Seconds for each running request and each resident token.
+    layer, per_expert
+        Seconds of a layer, and for each expert in use.
+    layers, experts, chosen
+        Layers, experts of a layer, and experts of a token.
+    """
     return ExpertStepTime(other, per_request, per_token, layer, per_expert, layers, experts, chosen)
 
 

@@ -47,7 +47,21 @@ def expert_workload(family: str) -> WorkloadConfig:
 def generate_experts(
     family: str, count: int, seed: int, *, rate: float = EXPERT_RATE, profiles: int = PROFILES
 ) -> Trace:
-    """Draw `count` requests that repeat `profiles` prompts; the same seed gives the same trace."""
+    """Draw `count` requests that repeat `profiles` prompts; the same seed gives the same trace.
+
+    Parameters
+    ----------
+    family
+        "moe-task" or "moe-language".
+    count
+        Requests.
+    seed
+        Seed of the draw.
+    rate
+        Arrivals a second.
+    profiles
+        Different prompts.
+    """
     workload = expert_workload(family)
     return draw_requests(family, workload, count, _WORLD_SEED, seed, rate=rate, profiles=min(profiles, count))
 
@@ -62,7 +76,23 @@ def draw_requests(
     rate: float,
     profiles: int = PROFILES,
 ) -> Trace:
-    """Draw requests in the world of one seed by another; `rate` is in requests a second."""
+    """Draw requests in the world of one seed by another.
+
+    Parameters
+    ----------
+    name
+        Name of the trace.
+    workload
+        Shares of domains and the law of the gate.
+    count
+        Requests.
+    world_seed, seed
+        Seeds of the world and of the requests.
+    rate
+        Arrivals a second.
+    profiles
+        Different prompts.
+    """
     from lbopt.locality import draw_activity, draw_domains, draw_world
 
     shares = np.array(workload.shares)

@@ -32,7 +32,7 @@ class Record:
     Parameters
     ----------
     best
-        Least imbalance that anybody has reached, tokens; None where no assignment is known.
+        Least imbalance known, tokens; None where no assignment is known.
     assignment
         int64, (N,): the worker of each request in it, -1 where it keeps waiting.
     best_by
@@ -48,7 +48,7 @@ class Record:
     certificate_digest
         SHA-256 of a certificate that was written and checked, kept or not.
     claimed_bound, claimed_by
-        A bound above `bound` that a solver claims and nobody has proved, tokens; None where there is none.
+        A bound above `bound` that a solver claims and that is not proved, tokens; None where there is none.
     """
 
     best: int | None

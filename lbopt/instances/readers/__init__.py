@@ -47,7 +47,7 @@ def read_trace(
     Parameters
     ----------
     path
-        The file, plain or gzip (told from its content).
+        The file, plain or gzip (recognised by its content).
     format
         One of `FORMATS`; "auto" tells it from the first line.
     columns
@@ -68,7 +68,21 @@ def read(
     skip_malformed: bool = False,
     name: str | None = None,
 ) -> Reading:
-    """Read a trace, and return it with the format that was found and the number of rows moved into time order."""
+    """Read a trace, and return it with the format that was found and the number of rows moved into time order.
+
+    Parameters
+    ----------
+    path
+        The file.
+    format
+        A name from `FORMATS`; "auto" recognises it by the content.
+    columns
+        Columns of a CSV file of another format.
+    skip_malformed
+        Whether malformed rows are left out and counted; otherwise the first raises.
+    name
+        Name of the trace; None takes that of the file.
+    """
     if format not in FORMATS:
         raise InputError(f"no trace format {format!r}; expected {', '.join(FORMATS)}{did_you_mean(format, FORMATS)}")
     if columns is not None and format not in ("auto", "csv"):

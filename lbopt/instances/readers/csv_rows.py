@@ -21,7 +21,19 @@ from lbopt.instances.readers.rows import Rows
 
 
 def read_csv(data: bytes, layout: Layout, source: str, *, skip_malformed: bool) -> Rows:
-    """Return the rows below the header; the file is `source` in error messages."""
+    """Return the rows below the header.
+
+    Parameters
+    ----------
+    data
+        The file.
+    layout
+        Where the columns are.
+    source
+        Name of the file in error messages.
+    skip_malformed
+        Whether malformed rows are left out and counted.
+    """
     from lbopt.instances.readers.fast_csv import read_clean_csv
 
     if layout.clock == "auto":
@@ -31,7 +43,13 @@ def read_csv(data: bytes, layout: Layout, source: str, *, skip_malformed: bool) 
 
 
 def read_csv_by_row(data: bytes, layout: Layout, source: str, *, skip_malformed: bool) -> Rows:
-    """Do the same, slowly, and name the first row that cannot be used (or skip and count them all)."""
+    """Do the same, slowly, and name the first row that cannot be used (or skip and count them all).
+
+    Parameters
+    ----------
+    data, layout, source, skip_malformed
+        As in `read_csv`.
+    """
     prompt, output, lines, clock, texts = array("q"), array("q"), array("q"), array("d"), list[str]()
     malformed = 0
     names = layout.header

@@ -1,4 +1,4 @@
-"""Which format a file has, told from its first line alone; its name plays no part."""
+"""Which format a file has, recognised by its first line alone; its name is not used."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ LARGEST_SECONDS = 1e12
 
 
 class RowFault(ValueError):
-    """One row cannot be used; the reader adds the file and the line, or leaves the row out if told to."""
+    """One row cannot be used; the reader adds the file and the line, or leaves the row out if asked to."""
 
 
 def shown(value: object) -> str:

@@ -48,7 +48,19 @@ def header_of(data: bytes, source: str) -> tuple[str, ...]:
 
 
 def locate(header: tuple[str, ...], columns: Columns, clock: Clock, source: str) -> Layout:
-    """Find the named columns in a header."""
+    """Find the named columns in a header.
+
+    Parameters
+    ----------
+    header
+        Names of the columns.
+    columns
+        Names of the columns that are needed.
+    clock
+        How arrival times are written.
+    source
+        Name of the file in error messages.
+    """
     wanted = [columns.prompt, columns.output, *([] if columns.arrival is None else [columns.arrival])]
     if len(set(wanted)) < len(wanted):
         raise InputError(f"prompt, output and arrival must be different columns; got {', '.join(map(repr, wanted))}")

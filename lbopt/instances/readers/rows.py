@@ -57,7 +57,17 @@ class Reading:
 
 
 def assemble(rows: Rows, *, source: str, name: str, format: str) -> Reading:
-    """Leave out requests without output, put the others in time order, and say so."""
+    """Leave out requests without output, put the others in time order, and say so.
+
+    Parameters
+    ----------
+    rows
+        What was read.
+    source
+        Name of the file in error messages.
+    name, format
+        Name of the trace, and the format that was read.
+    """
     left_out = {}
     if rows.malformed:
         left_out[MALFORMED] = rows.malformed

@@ -11,7 +11,19 @@ from lbopt.instances.readers.rows import Rows
 
 
 def read_user_csv(data: bytes, source: str, *, columns: Columns, skip_malformed: bool) -> Rows:
-    """Return the rows of a CSV file; `source` is its name in error messages."""
+    """Return the rows of a CSV file.
+
+    Parameters
+    ----------
+    data
+        The file.
+    source
+        Name of the file in error messages.
+    columns
+        Names of the columns of prompt, output and arrival.
+    skip_malformed
+        Whether malformed rows are left out and counted.
+    """
     clock: Clock = "seconds" if columns.arrival is None else "auto"
     layout = locate(header_of(data, source), columns, clock, source)
     return read_csv(data, layout, source, skip_malformed=skip_malformed)

@@ -7,7 +7,7 @@ sees, and a fixed rule admits and places. Two rules of admission shape the pool,
 (the optimum of the first is small and hard to prove, that of the second large and easy):
 
 * "rich": the oldest U are admitted, so that the pool is a fresh sample of the trace;
-* "leftover": the largest U are admitted, so that the pool is what nobody has wanted for long.
+* "leftover": the largest U are admitted, so that the pool is what was left over for long.
 
 Admitted requests are placed largest first on the worker with the least load that has a free slot.
 """
@@ -79,7 +79,19 @@ class SteadyFleet:
         return StepProblem(base=base, slots=self.free_slots, work=self._prompt[self._pool][:, None] + steps)
 
     def problems(self, count: int, *, warm_up: int, spacing: int, horizon: int = 0) -> Iterator[StepProblem]:
-        """Yield `count` problems, `spacing` steps apart; where nobody can be admitted the next step is taken."""
+        """Yield `count` problems, `spacing` steps apart; where no request can be admitted the next step is taken.
+
+        Parameters
+        ----------
+        count
+            Problems.
+        warm_up
+            Steps before the first.
+        spacing
+            Steps between two problems.
+        horizon
+            H of the problems.
+        """
         for _ in range(warm_up):
             self.advance()
         for _ in range(count):

@@ -6,11 +6,13 @@ open slot holds what was in it plus what is free up to the margin, such limits a
 limits each slot takes the largest request left that fits, which never loses tokens.
 """
 
+import numpy as np
+
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import last_fitting
 from lbopt.kernels.windows.placing import fill_near
-from lbopt.kernels.windows.terms import Draft, Pool, Profile
+from lbopt.kernels.windows.state import Draft, Pool, Profile, Scratch
 
 
 @kernel
@@ -18,18 +20,32 @@ def margins(profile: Profile, envelope: Floats, margin: Ints) -> None:
     """Set margin[w] to the largest total of worker w that raises no envelope[h], whole tokens."""
     W, T = profile.peak.shape
     for w in range(W):
-        least = envelope[0] - profile.peak[w, 0]
-        for h in range(1, T):
+        least = np.inf
+        for h in range(T):
             least = min(least, envelope[h] - profile.peak[w, h])
         margin[w] = int(least + 1e-4) if least > 0 else 0
 
 
 @kernel
-def fill_beneath(pool: Pool, slots: Ints, order: Ints, draft: Draft, rounds: int, scratch: Ints) -> bool:
-    """Fill draft.pattern beneath the margins in draft.goal; False where a forced request is left over."""
+def fill_beneath(pool: Pool, slots: Ints, order: Ints, draft: Draft, rounds: int, scratch: Scratch) -> bool:
+    """Fill draft.pattern beneath the margins in draft.goal; False where a forced request is left over.
+
+    Parameters
+    ----------
+    pool, slots
+        The decision.
+    order
+        (W,) int64, workers with fewest slots first.
+    draft
+        Its pattern, left and placed are set in place.
+    rounds
+        Rounds in which slots are opened.
+    scratch
+        Overwritten.
+    """
     v, left, pattern, placed, goal = pool.v, draft.left, draft.pattern, draft.placed, draft.goal
     W, K = slots.size, v.size
-    opened, link, head, turn = scratch[2], scratch[3], scratch[4], scratch[5]
+    opened, link, head, turn = scratch.opened, scratch.link, scratch.head, scratch.turn
     for i in range(W):  # fewest slots first, then the tightest margin
         w = order[i]
         at = i

@@ -1,15 +1,15 @@
 """The box of a node, made as small as simple reasoning makes it.
 
 Sides move to totals that exist; the largest request of a worker is at least its share of the low side, and at most
-what the smallest others leave of the high side; a request whose class is known is taken from the pool for everybody
-else. Repeated until nothing changes.
+what the smallest others leave of the high side; a request whose class is known is taken from the pool for all
+other workers. Repeated until nothing changes.
 """
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import last_fitting
+from lbopt.kernels.windows.state import Box, Pool
 from lbopt.kernels.windows.sums import total_of_left
-from lbopt.kernels.windows.terms import Box, Pool
 
 
 @kernel

@@ -1,44 +1,77 @@
 """Which worker is branched on, and how: by its total, or by the class of its next request."""
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.windows.nodes import push
 from lbopt.kernels.windows.sets import FOUND, PATIENCE, next_set
+from lbopt.kernels.windows.state import Box, Draft, Nodes, Pool
 from lbopt.kernels.windows.sums import total_next_to
-from lbopt.kernels.windows.terms import Box, Draft, Nodes, Pool
 
-_ENDLESS = 1e300
+_INFINITY = 1e300
 
 
 @kernel
-def beside(pool: Pool, slots: Ints, box: Box, nodes: Nodes, known: Ints, lb: int, w: int, s: float) -> int:
-    """Open two children: worker w has a total below s, or above it; return the nearer one, which goes on."""
+def beside(pool: Pool, slots: Ints, box: Box, nodes: Nodes, progress: Record, lb: int, w: int, s: float) -> int:
+    """Open two children: worker w has a total below s, or above it; return the nearer one, which goes on.
+
+    Parameters
+    ----------
+    pool, slots, box
+        The decision and the node at hand.
+    nodes, progress
+        The list of open nodes; changed in place.
+    lb
+        Lower bound of the children, tokens.
+    w, s
+        The worker and its sum at the point of the relaxation, tokens.
+    """
     below = total_next_to(pool, slots, box, w, _floor(s), False)
     above = total_next_to(pool, slots, box, w, _floor(s) + 1, True)
     if above < 0 or (below >= 0 and s - below < above - s):
         nearer, farther = (box.low[w], below), (above, box.high[w] if above >= 0 else -2)
     else:
         nearer, farther = (above, box.high[w]), (box.low[w], below)
-    push(known, nodes, box, lb, w, False, farther[0], farther[1])
-    return push(known, nodes, box, lb, w, False, nearer[0], nearer[1])
+    push(progress, nodes, box, lb, w, False, farther[0], farther[1])
+    return push(progress, nodes, box, lb, w, False, nearer[0], nearer[1])
 
 
 @kernel
 def around_class(
-    pool: Pool, slots: Ints, box: Box, nodes: Nodes, draft: Draft, known: Ints, lb: int, w: int, row: Ints
+    pool: Pool, slots: Ints, box: Box, nodes: Nodes, draft: Draft, progress: Record, lb: int, w: int, row: Ints
 ) -> int:
-    """Open three children: the next request of worker w is larger than one it could have, smaller, or that one."""
+    """Open three children: the next request of worker w is larger than one it could have, smaller, or that one.
+
+    Parameters
+    ----------
+    pool, slots, box
+        The decision and the node at hand.
+    nodes, progress
+        The list of open nodes; changed in place.
+    draft
+        The goals of the workers; its `left` is overwritten.
+    lb
+        Lower bound of the children, tokens.
+    w
+        The worker.
+    row
+        (Q,) int64, scratch.
+
+    Returns
+    -------
+    int
+        Number of the child that goes on.
+    """
     first, last = box.least[w], box.most[w]
     for k in range(pool.v.size):
         draft.left[k] = box.avail[k]
     rest = draft.goal[w] - box.held[w]
     free = slots[w] - box.fixed[w]
     state, _ = next_set(pool.v, pool.small, draft.left, free, last, rest, row, True, PATIENCE)
-    k = row[0] if state == FOUND else (first + last) // 2
+    k = row[0] if state == FOUND else (first + last) // 2  # a set is written largest class first
     k = min(max(k, first), last)
-    push(known, nodes, box, lb, w, True, k + 1, last)
-    push(known, nodes, box, lb, w, True, first, k - 1)
-    return push(known, nodes, box, lb, w, True, k, k)
+    push(progress, nodes, box, lb, w, True, k + 1, last)
+    push(progress, nodes, box, lb, w, True, first, k - 1)
+    return push(progress, nodes, box, lb, w, True, k, k)
 
 
 @kernel
@@ -65,7 +98,14 @@ def next_to_settle(slots: Ints, box: Box) -> int:
 def scarce(pool: Pool, slots: Ints, box: Box, point: Floats) -> int:
     """Return the worker most likely to take the largest request left, -1 where that is no question of its own.
 
-    It is one where that request is much larger than the next one: the relaxation gives a bit of it to everybody.
+    It is one where that request is much larger than the next one: the relaxation gives a bit of it to every worker.
+
+    Parameters
+    ----------
+    pool, slots, box
+        The decision and the node at hand.
+    point
+        (W,) float64, sums of the relaxation, tokens.
     """
     k = pool.v.size - 1
     while k > 0 and box.avail[k] == 0:
@@ -97,7 +137,15 @@ def _floor(s: float) -> int:
 
 @kernel
 def impossible_total(pool: Pool, slots: Ints, box: Box, point: Floats) -> int:
-    """Return the worker whose sum at the point is farthest from what it can have, -1 where all are possible."""
+    """Return the worker whose sum at the point is farthest from what it can have, -1 where all are possible.
+
+    Parameters
+    ----------
+    pool, slots, box
+        The decision and the node at hand.
+    point
+        (W,) float64, sums of the relaxation, tokens.
+    """
     worst, chosen = 1e-3, -1
     for w in range(slots.size):
         if box.low[w] == box.high[w]:
@@ -108,7 +156,7 @@ def impossible_total(pool: Pool, slots: Ints, box: Box, point: Floats) -> int:
         if below >= 0 and s - below < 1e-3:
             continue
         above = total_next_to(pool, slots, box, w, whole + 1, True)
-        distance = min(s - below if below >= 0 else _ENDLESS, above - s if above >= 0 else _ENDLESS)
+        distance = min(s - below if below >= 0 else _INFINITY, above - s if above >= 0 else _INFINITY)
         if distance > worst:
             worst, chosen = distance, w
     return chosen

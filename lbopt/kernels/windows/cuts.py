@@ -2,21 +2,30 @@
 
 Slot by slot: a slot of worker w holds at most the largest class that the node leaves it. Such limits are nested, so the
 most that a set of slots can hold follows greedily: from the largest class down, each request goes to a slot that may
-hold it and is still empty, whichever. Requests of known workers are gone for everybody else. The same from below.
+hold it and is still empty, whichever. Requests that are bound to a worker are gone for the others. The same from below.
 Limits are computed anew for every node, so that a cut is as tight as its box.
 """
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import last_fitting
-from lbopt.kernels.windows.terms import CUT_COUNT, CUTS, Box, Cuts, Pool, Program
+from lbopt.kernels.windows.state import CUTS, Box, Cuts, Pool, Program, Scratch
 
 
 @kernel
-def limit_of(pool: Pool, slots: Ints, box: Box, inside: Ints, sense: int, forced: int, wanted: Ints) -> int:
+def limit_of(pool: Pool, slots: Ints, box: Box, inside: Ints, sense: int, wanted: Ints) -> int:
     """Return what the workers `inside` hold at most (sense 1) or at least (-1); -1 where they cannot be filled.
 
-    `forced` is the number of requests that must be admitted, `wanted` scratch (K,).
+    Parameters
+    ----------
+    pool, slots, box
+        The decision and the node at hand.
+    inside
+        (W,) int64, 1 for these workers, else 0.
+    sense
+        1 or -1.
+    wanted
+        (K + 1,) int64, scratch.
     """
     v, avail, most = pool.v, box.avail, box.most
     W, K = slots.size, v.size
@@ -41,7 +50,7 @@ def limit_of(pool: Pool, slots: Ints, box: Box, inside: Ints, sense: int, forced
                 share = box.low[w] - box.held[w] - (q - 1) * v[most[w]]
                 wanted[last_fitting(v, share - 1) + 1] += q - 1
     with_forced = 0
-    if forced > 0:
+    if pool.forced > 0:
         with_forced = _with_forced(pool, slots, box, inside, top)
         if with_forced < 0:
             return -1
@@ -59,7 +68,7 @@ def limit_of(pool: Pool, slots: Ints, box: Box, inside: Ints, sense: int, forced
                 break
     if places > 0:
         return -1
-    if forced > 0:
+    if pool.forced > 0:
         return min(total, with_forced) if top else max(total, with_forced)
     return total
 
@@ -69,6 +78,15 @@ def _with_forced(pool: Pool, slots: Ints, box: Box, inside: Ints, top: bool) -> 
     """Return what the workers inside hold at most (or least) when the others cannot take all forced requests.
 
     -1 where there are more forced requests than places for them.
+
+    Parameters
+    ----------
+    pool, slots, box
+        The decision and the node at hand.
+    inside
+        (W,) int64, 1 for these workers, else 0.
+    top
+        Whether the most or the least is returned.
     """
     v, must, n, avail = pool.v, pool.must, pool.n, box.avail
     K = v.size
@@ -107,8 +125,20 @@ def _with_forced(pool: Pool, slots: Ints, box: Box, inside: Ints, top: bool) -> 
 
 
 @kernel
-def refresh(pool: Pool, slots: Ints, forced: int, box: Box, cuts: Cuts, count: int, right: Ints, scratch: Ints) -> bool:
-    """Set the right sides of the box and of all cuts at the node at hand; False where a cut shows that it is empty."""
+def refresh(pool: Pool, slots: Ints, box: Box, cuts: Cuts, count: int, right: Ints, wanted: Ints) -> bool:
+    """Set the right sides of the box and of all cuts at the node at hand; False where a cut shows that it is empty.
+
+    Parameters
+    ----------
+    pool, slots, box
+        The decision and the node at hand.
+    cuts, count
+        The cuts, and how many of them there are; their limits are set in place.
+    right
+        (rows,) int64, right sides of the linear program, tokens; those of boxes and cuts are set in place.
+    wanted
+        (K + 1,) int64, scratch.
+    """
     W = slots.size
     first = right.size - 2 * W - CUTS
     for w in range(W):
@@ -117,7 +147,7 @@ def refresh(pool: Pool, slots: Ints, forced: int, box: Box, cuts: Cuts, count: i
         sense = cuts.sense[c]
         if sense == 0:
             continue
-        limit = limit_of(pool, slots, box, cuts.inside[c], sense, forced, scratch[4])
+        limit = limit_of(pool, slots, box, cuts.inside[c], sense, wanted)
         cuts.limit[c] = limit
         if limit < 0:
             return False
@@ -132,19 +162,28 @@ def refresh(pool: Pool, slots: Ints, forced: int, box: Box, cuts: Cuts, count: i
 
 @kernel
 def separate(
-    pool: Pool, slots: Ints, forced: int, box: Box, cuts: Cuts, program: Program, known: Ints, scratch: Ints
+    pool: Pool, slots: Ints, box: Box, cuts: Cuts, program: Program, progress: Record, scratch: Scratch
 ) -> int:
     """Add cuts that the point violates; return how many.
 
     Candidates are the workers that hold most a slot, one more at a time, and those that hold least. Of each sort those
     are added that are violated most, and most for their number of workers.
+
+    Parameters
+    ----------
+    pool, slots, box
+        The decision and the node at hand.
+    cuts, program, progress
+        The cuts, their right sides and their number; changed in place.
+    scratch
+        Overwritten.
     """
     W = slots.size
     point, right = program.point[program.point.size - W :], program.right
-    work, limits, order = scratch[3], scratch[6], scratch[7]
+    candidate, limits, order = scratch.inside, scratch.limits, scratch.order
     added = 0
     for w in range(W):
-        work[w] = 0
+        candidate[w] = 0
     for turn in range(2):
         sense = 1 - 2 * turn
         count = 0
@@ -162,21 +201,21 @@ def separate(
         depth, density, total = 0.01, 0.01, 0.0
         for i in range(count):
             w = order[i]
-            work[w] = 1
+            candidate[w] = 1
             total += point[w]
             if i == 0 and slots[w] == 1:
                 continue  # its box says as much
-            limits[i] = limit_of(pool, slots, box, work, sense, forced, scratch[4])
+            limits[i] = limit_of(pool, slots, box, candidate, sense, scratch.wanted)
             gap = sense * (total - limits[i])
             if limits[i] >= 0 and gap > depth:
                 depth, deepest = gap, i
             if limits[i] >= 0 and gap > density * (i + 1):
                 density, densest = gap / (i + 1), i
         for w in range(W):
-            work[w] = 0
+            candidate[w] = 0
         for rule in range(2):
             last = deepest if rule == 0 else densest
-            c = _free_cut(cuts.sense, known[CUT_COUNT], program.basis, right.size - CUTS, scratch[5])
+            c = _free_cut(cuts.sense, progress.cuts, program.basis, right.size - CUTS, scratch.in_basis)
             if last < 0 or c < 0 or (rule == 1 and last == deepest):
                 break
             for i in range(count):
@@ -186,25 +225,39 @@ def separate(
                     cuts.inside[c, w] = 0
             cuts.sense[c], cuts.limit[c] = sense, limits[last]
             right[right.size - CUTS + c] = -sense * limits[last]
-            known[CUT_COUNT] = max(known[CUT_COUNT], c + 1)
+            progress.cuts = max(progress.cuts, c + 1)
             added += 1
     return added
 
 
 @kernel
-def _free_cut(sense: Ints, count: int, basis: Ints, first: int, used: Ints) -> int:
-    """Return the number of a cut that is not in the basis, -1 for none."""
+def _free_cut(sense: Ints, count: int, basis: Ints, first: int, in_basis: Ints) -> int:
+    """Return the number of a cut that is not in the basis, -1 for none.
+
+    Parameters
+    ----------
+    sense
+        (CUTS,) int64, 0 where a cut is not in use.
+    count
+        Cuts so far.
+    basis
+        (n,) int64, rows of the basis.
+    first
+        Row of the first cut.
+    in_basis
+        (CUTS,) int64, scratch.
+    """
     for c in range(count):
         if sense[c] == 0:
             return c
     if count < CUTS:
         return count
     for c in range(count):
-        used[c] = 0
+        in_basis[c] = 0
     for row in basis:
         if row >= first:
-            used[row - first] = 1
+            in_basis[row - first] = 1
     for c in range(count):
-        if used[c] == 0:
+        if in_basis[c] == 0:
             return c
     return -1

@@ -1,20 +1,20 @@
 """Assignments near given sums, and what they cost. Pairs of requests next to a total are found by two pointers."""
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import last_fitting
-from lbopt.kernels.windows.terms import CONSTANT, COST, WORKERS, Draft, Pool, Profile
+from lbopt.kernels.windows.state import Draft, Pool, Profile, Scratch
 
-_FAR = 1 << 60
+_INFINITY = 1 << 60
 
 
 @kernel
-def cost_of(profile: Profile, facts: Ints, sums: Ints) -> int:
+def cost_of(profile: Profile, sums: Ints) -> int:
     """Return the cost of sums S_w, tokens."""
     peak = profile.peak
     W, T = peak.shape
-    G = facts[WORKERS]
-    cost = facts[CONSTANT]
+    G = profile.workers
+    cost = profile.constant
     for h in range(T):
         top = profile.floor[h]
         for w in range(W):
@@ -26,25 +26,32 @@ def cost_of(profile: Profile, facts: Ints, sums: Ints) -> int:
 
 
 @kernel
-def nearest(v: Ints, left: Ints, c: int, total: int, out: Ints) -> None:
-    """Write the sets of c = 1 or 2 requests left with total next to `total`: below or at, then above; -1 for none.
+def nearest(v: Ints, left: Ints, c: int, total: int, below: Ints, above: Ints) -> None:
+    """Write the sets of c = 1 or 2 requests left with total next to `total`: below or at it, and above it.
 
-    out[0:c] and out[2:2+c] are classes.
+    Parameters
+    ----------
+    v, left
+        (K,) int64, sizes, ascending, tokens, and how many requests of each are left.
+    c, total
+        The number of requests, and tokens.
+    below, above
+        (2,) int64; the first c entries are set to classes, the first one to -1 where there is no such set.
     """
-    out[0], out[2] = -1, -1
+    below[0], above[0] = -1, -1
     K = v.size
     if c == 1:
         k = last_fitting(v, total)
         j = k
         while j >= 0 and left[j] == 0:
             j -= 1
-        out[0] = j
+        below[0] = j
         j = k + 1
         while j < K and left[j] == 0:
             j += 1
-        out[2] = j if j < K else -1
+        above[0] = j if j < K else -1
         return
-    below, above = -_FAR, _FAR
+    most_below, least_above = -_INFINITY, _INFINITY
     i, j = 0, K - 1
     while i < K and left[i] == 0:
         i += 1
@@ -55,32 +62,45 @@ def nearest(v: Ints, left: Ints, c: int, total: int, out: Ints) -> None:
             break
         t = v[i] + v[j]
         if t <= total:
-            if t > below:
-                below = t
-                out[0], out[1] = i, j
+            if t > most_below:
+                most_below = t
+                below[0], below[1] = i, j
             i += 1
             while i < K and left[i] == 0:
                 i += 1
         else:
-            if t < above:
-                above = t
-                out[2], out[3] = i, j
+            if t < least_above:
+                least_above = t
+                above[0], above[1] = i, j
             j -= 1
             while j >= 0 and left[j] == 0:
                 j -= 1
 
 
 @kernel
-def fill_near(pool: Pool, slots: Ints, order: Ints, draft: Draft, beneath: bool, scratch: Ints) -> bool:
+def fill_near(pool: Pool, slots: Ints, order: Ints, draft: Draft, beneath: bool, scratch: Scratch) -> bool:
     """Fill draft.pattern with sets near the totals draft.goal; False where a forced request is left over.
 
     Forced requests come first, largest first to the worker with most to receive a slot; then workers with fewest slots
     first, all slots but two filled with what is nearest to the mean, the last two together. With `beneath` what is
     below is taken where there is something.
+
+    Parameters
+    ----------
+    pool, slots
+        The decision.
+    order
+        (W,) int64, workers in the order of filling.
+    draft
+        Its goals are read; its pattern, left and placed are set in place.
+    beneath
+        Whether totals below the goals are preferred.
+    scratch
+        Overwritten.
     """
     v, left, pattern, placed, sums = pool.v, draft.left, draft.pattern, draft.placed, draft.goal
     W, K = slots.size, v.size
-    filled, out = scratch[0], scratch[1]
+    filled, below, above = scratch.filled, scratch.below, scratch.above
     for k in range(K):
         left[k] = pool.n[k]
     for w in range(W):
@@ -108,36 +128,44 @@ def fill_near(pool: Pool, slots: Ints, order: Ints, draft: Draft, beneath: bool,
             rest = sums[w] - placed[w]
             c = 2 if missing == 2 else 1
             goal = rest if missing <= 2 else rest // missing
-            nearest(v, left, c, goal, out)
-            side = 0
-            if out[0] < 0 or (
-                not beneath and out[2] >= 0 and total_of(v, out, 2, c) - goal < goal - total_of(v, out, 0, c)
+            nearest(v, left, c, goal, below, above)
+            chosen = below
+            if below[0] < 0 or (
+                not beneath and above[0] >= 0 and total_of(v, above, c) - goal < goal - total_of(v, below, c)
             ):
-                side = 2
-            if out[side] < 0:
+                chosen = above
+            if chosen[0] < 0:
                 return False
             for j in range(c):
-                pattern[w, filled[w]] = out[side + j]
-                left[out[side + j]] -= 1
-                placed[w] += v[out[side + j]]
+                pattern[w, filled[w]] = chosen[j]
+                left[chosen[j]] -= 1
+                placed[w] += v[chosen[j]]
                 filled[w] += 1
     return True
 
 
 @kernel
-def total_of(v: Ints, out: Ints, side: int, c: int) -> int:
-    """Return the total of the set of c = 1 or 2 classes at out[side]."""
-    total = v[out[side]]
+def total_of(v: Ints, chosen: Ints, c: int) -> int:
+    """Return the total of a set of c = 1 or 2 classes."""
+    total = v[chosen[0]]
     if c == 2:
-        total += v[out[side + 1]]
+        total += v[chosen[1]]
     return total
 
 
 @kernel
-def offer(known: Ints, answer: Ints, pattern: Ints, cost: int) -> None:
-    """Keep the pattern where it costs less than the best known."""
-    if cost < known[COST]:
-        known[COST] = cost
+def offer(progress: Record, answer: Ints, pattern: Ints, cost: int) -> None:
+    """Keep the pattern where it costs less than the best known.
+
+    Parameters
+    ----------
+    progress, answer
+        The least cost and its pattern, (W, Q) int64; changed in place.
+    pattern, cost
+        (W, Q) int64, classes, and tokens.
+    """
+    if cost < progress.cost:
+        progress.cost = cost
         for w in range(pattern.shape[0]):
             for q in range(pattern.shape[1]):
                 answer[w, q] = pattern[w, q]

@@ -8,21 +8,28 @@ below or above that point, whichever costs less.
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.windows.placing import cost_of, nearest, total_of
-from lbopt.kernels.windows.terms import WORKERS, Draft, Pool, Profile
+from lbopt.kernels.windows.state import Draft, Pool, Profile, Scratch, Tops
 
-_FAR = 1 << 60
+_INFINITY = 1 << 60
 
 #: Requests of a worker that are tried in an exchange; twice as many alone.
 _LOOKED_AT = 8
 
 
 @kernel
-def note_tops(profile: Profile, sums: Ints, tops: Ints) -> None:
-    """Set tops[h] to the heaviest load of step h, its worker, the second, its worker, and the third; -1 is closed."""
-    peak = profile.peak
+def _columns(tops: Tops) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Return the fields in their order: loops run faster over arrays that they need not look up at each step."""
+    return tops.load, tops.worker, tops.second_load, tops.second_worker, tops.third_load
+
+
+@kernel
+def note_tops(profile: Profile, sums: Ints, tops: Tops) -> None:
+    """Note the heaviest loads of each step, and whose they are, in `tops`."""
+    peak, floor = profile.peak, profile.floor
+    first, worker, second, second_worker, third = _columns(tops)
     W, T = peak.shape
     for h in range(T):
-        a, b, c = profile.floor[h], -_FAR, -_FAR
+        a, b, c = floor[h], -_INFINITY, -_INFINITY
         wa, wb = -1, -1
         for w in range(W):
             load = peak[w, h] + sums[w]
@@ -32,57 +39,109 @@ def note_tops(profile: Profile, sums: Ints, tops: Ints) -> None:
                 c, b, wb = b, load, w
             elif load > c:
                 c = load
-        tops[h, 0], tops[h, 1], tops[h, 2], tops[h, 3], tops[h, 4] = a, wa, b, wb, c
+        first[h], worker[h], second[h], second_worker[h], third[h] = a, wa, b, wb, c
 
 
 @kernel
-def cost_alone(peak: Ints, G: int, tops: Ints, w: int, total: int) -> int:
-    """Return G * sum_h max_h - T * S_w with S_w = total and the others as noted in tops."""
+def cost_alone(peak: Ints, G: int, tops: Tops, w: int, total: int) -> int:
+    """Return G * sum_h max_h - T * S_w with S_w = total and the others as noted in tops.
+
+    Parameters
+    ----------
+    peak
+        (W, T) int64, loads without sizes, tokens.
+    G
+        Workers, closed ones included.
+    tops
+        The heaviest loads of each step.
+    w, total
+        The worker and its sum, tokens.
+    """
+    first, worker, second, _, _ = _columns(tops)
     T = peak.shape[1]
     area = 0
     for h in range(T):
-        others = tops[h, 2] if tops[h, 1] == w else tops[h, 0]
+        others = second[h] if worker[h] == w else first[h]
         area += max(others, peak[w, h] + total)
     return G * area - T * total
 
 
 @kernel
-def cost_of_two(peak: Ints, G: int, tops: Ints, w: int, total: int, u: int, other: int) -> int:
-    """Return G * sum_h max_h - T * (S_w + S_u) with the others as noted in tops."""
+def cost_of_two(peak: Ints, G: int, tops: Tops, w: int, total: int, u: int, other: int) -> int:
+    """Return G * sum_h max_h - T * (S_w + S_u) with the others as noted in tops.
+
+    Parameters
+    ----------
+    peak
+        (W, T) int64, loads without sizes, tokens.
+    G
+        Workers, closed ones included.
+    tops
+        The heaviest loads of each step.
+    w, total, u, other
+        The two workers and their sums, tokens.
+    """
+    first, worker, second, second_worker, third = _columns(tops)
     T = peak.shape[1]
     area = 0
     for h in range(T):
-        first, second = tops[h, 1], tops[h, 3]
-        if first != w and first != u:
-            others = tops[h, 0]
-        elif second != w and second != u:
-            others = tops[h, 2]
+        if worker[h] != w and worker[h] != u:
+            others = first[h]
+        elif second_worker[h] != w and second_worker[h] != u:
+            others = second[h]
         else:
-            others = tops[h, 4]
+            others = third[h]
         area += max(others, max(peak[w, h] + total, peak[u, h] + other))
     return G * area - T * (total + other)
 
 
 @kernel
-def ideal_total(peak: Ints, G: int, tops: Ints, w: int, margins: Ints) -> int:
-    """Return the S_w of least cost, with the others as noted in tops."""
+def ideal_total(peak: Ints, G: int, tops: Tops, w: int, gaps: Ints) -> int:
+    """Return the S_w of least cost, with the others as noted in tops.
+
+    Parameters
+    ----------
+    peak
+        (W, T) int64, loads without sizes, tokens.
+    G
+        Workers, closed ones included.
+    tops
+        The heaviest loads of each step.
+    w
+        The worker.
+    gaps
+        (T,) int64, scratch.
+    """
+    first, worker, second, _, _ = _columns(tops)
     T = peak.shape[1]
     for h in range(T):
-        others = tops[h, 2] if tops[h, 1] == w else tops[h, 0]
-        margin = max(others, -_FAR) - peak[w, h]
+        others = second[h] if worker[h] == w else first[h]
+        gap = max(others, -_INFINITY) - peak[w, h]
         at = h
-        while at > 0 and margins[at - 1] > margin:
-            margins[at] = margins[at - 1]
+        while at > 0 and gaps[at - 1] > gap:
+            gaps[at] = gaps[at - 1]
             at -= 1
-        margins[at] = margin
-    return margins[min(T, (T + G - 1) // G) - 1]
+        gaps[at] = gap
+    return gaps[min(T, (T + G - 1) // G) - 1]
 
 
 @kernel
-def polish(pool: Pool, profile: Profile, slots: Ints, facts: Ints, draft: Draft, rounds: int, scratch: Ints) -> int:
-    """Improve draft.pattern (its requests taken from draft.left, its sums in draft.placed); return its cost."""
-    G = facts[WORKERS]
-    cost = cost_of(profile, facts, draft.placed)
+def polish(pool: Pool, profile: Profile, slots: Ints, draft: Draft, rounds: int, scratch: Scratch) -> int:
+    """Improve draft.pattern (its requests taken from draft.left, its sums in draft.placed); return its cost.
+
+    Parameters
+    ----------
+    pool, profile, slots
+        The decision.
+    draft
+        Its pattern, left, placed and tops are changed in place.
+    rounds
+        Rounds at most; it ends after one that changes nothing.
+    scratch
+        Overwritten.
+    """
+    G = profile.workers
+    cost = cost_of(profile, draft.placed)
     for _ in range(rounds):
         before = cost
         cost += _single_workers(pool, profile, slots, G, draft, scratch)
@@ -93,11 +152,23 @@ def polish(pool: Pool, profile: Profile, slots: Ints, facts: Ints, draft: Draft,
 
 
 @kernel
-def _single_workers(pool: Pool, profile: Profile, slots: Ints, G: int, draft: Draft, scratch: Ints) -> int:
-    """Reopen one slot, or two, of each worker; return the change of the cost."""
+def _single_workers(pool: Pool, profile: Profile, slots: Ints, G: int, draft: Draft, scratch: Scratch) -> int:
+    """Reopen one slot, or two, of each worker; return the change of the cost.
+
+    Parameters
+    ----------
+    pool, profile, slots
+        The decision.
+    G
+        Workers, closed ones included.
+    draft
+        Its pattern, left, placed and tops are changed in place.
+    scratch
+        Overwritten.
+    """
     v, peak = pool.v, profile.peak
     left, pattern, placed, tops = draft.left, draft.pattern, draft.placed, draft.tops
-    out, margins = scratch[1], scratch[2]
+    below, above, gaps = scratch.below, scratch.above, scratch.gaps
     change = 0
     stale = True
     for w in range(slots.size):
@@ -106,7 +177,7 @@ def _single_workers(pool: Pool, profile: Profile, slots: Ints, G: int, draft: Dr
             note_tops(profile, placed, tops)
             stale = False
         now = cost_alone(peak, G, tops, w, placed[w])
-        ideal = ideal_total(peak, G, tops, w, margins)
+        ideal = ideal_total(peak, G, tops, w, gaps)
         for a in range(min(c, 2 * _LOOKED_AT)):
             if c > 1 and a == c - 1:
                 break
@@ -120,20 +191,21 @@ def _single_workers(pool: Pool, profile: Profile, slots: Ints, G: int, draft: Dr
                     left[j] += 1
                     others -= v[j]
                 n = 2 if j >= 0 else 1
-                nearest(v, left, n, ideal - others, out)
-                best, side = now, -1
-                for s in range(2):
-                    if out[2 * s] >= 0:
-                        cost = cost_alone(peak, G, tops, w, others + total_of(v, out, 2 * s, n))
-                        if cost < best and _may_leave(pool, left, k, j, out[2 * s], out[2 * s + 1], n):
-                            best, side = cost, 2 * s
-                if side >= 0:
-                    k = out[side]
+                nearest(v, left, n, ideal - others, below, above)
+                best, chosen = now, below
+                for side in range(2):
+                    tried = below if side == 0 else above
+                    if tried[0] >= 0:
+                        cost = cost_alone(peak, G, tops, w, others + total_of(v, tried, n))
+                        if cost < best and _may_leave(pool, left, k, j, tried[0], tried[1], n):
+                            best, chosen = cost, tried
+                if best < now:
+                    k = chosen[0]
                     pattern[w, a] = k
                     if n == 2:
-                        j = out[side + 1]
+                        j = chosen[1]
                         pattern[w, b] = j
-                    placed[w] = others + total_of(v, out, side, n)
+                    placed[w] = others + total_of(v, chosen, n)
                     change += best - now
                     now = best
                     stale = True
@@ -145,7 +217,17 @@ def _single_workers(pool: Pool, profile: Profile, slots: Ints, G: int, draft: Dr
 
 @kernel
 def _may_leave(pool: Pool, left: Ints, k: int, j: int, new: int, other: int, n: int) -> bool:
-    """Return whether enough requests that must be admitted stay when classes k, j (now in left) give way to others."""
+    """Return whether enough requests that must be admitted stay when classes k, j (now in left) give way to others.
+
+    Parameters
+    ----------
+    pool
+        The waiting requests.
+    left
+        (K,) int64, requests that are not placed.
+    k, j, new, other, n
+        The classes that go, -1 for none, and those that come; `other` counts where n is 2.
+    """
     for old in (k, j):
         if old >= 0:
             taken = 1 if old == new else 0
@@ -158,7 +240,19 @@ def _may_leave(pool: Pool, left: Ints, k: int, j: int, new: int, other: int, n: 
 
 @kernel
 def _exchanges(v: Ints, profile: Profile, slots: Ints, G: int, draft: Draft) -> int:
-    """Exchange single requests between two workers; return the change of the cost."""
+    """Exchange single requests between two workers; return the change of the cost.
+
+    Parameters
+    ----------
+    v
+        (K,) int64, sizes, tokens.
+    profile, slots
+        The decision.
+    G
+        Workers, closed ones included.
+    draft
+        Its pattern, placed and tops are changed in place.
+    """
     peak, pattern, placed, tops = profile.peak, draft.pattern, draft.placed, draft.tops
     W = slots.size
     change = 0

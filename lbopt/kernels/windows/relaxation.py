@@ -12,20 +12,9 @@ sum over the workers is G at every step,
     cost >= constant + sum lambda P + (cuts) - sum_w max over its box of (T - sum_h lambda - cuts) * S_w.
 """
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.windows.terms import (
-    CLOSED,
-    CONSTANT,
-    CUT_COUNT,
-    PIVOTS,
-    SCALE,
-    WORKERS,
-    Box,
-    Cuts,
-    Profile,
-    Program,
-)
+from lbopt.kernels.windows.state import CLOSED, Box, Cuts, Profile, Program, Scratch
 
 OPTIMAL, ABOVE, EMPTY, TIRED = 0, 1, 2, 3
 
@@ -34,11 +23,12 @@ _NO_BOUND = -(1 << 62)
 
 
 @kernel
-def first_basis(profile: Profile, G: int, program: Program, sums: Ints) -> None:
+def first_basis(profile: Profile, program: Program, sums: Ints) -> None:
     """Set up a basis that fits the sums: at each step its heaviest worker, and one side of each worker's box."""
     peak, floor, edge, price, basis = profile.peak, profile.floor, program.edge, program.price, program.basis
     gain = program.rate
     W, T = peak.shape
+    G = profile.workers
     for j in range(T + W):
         for i in range(T + W):
             edge[j, i] = 0.0
@@ -67,9 +57,22 @@ def first_basis(profile: Profile, G: int, program: Program, sums: Ints) -> None:
 
 @kernel
 def optimise(
-    profile: Profile, G: int, program: Program, box: Box, cuts: Cuts, known: Ints, enough: float, most: int
+    profile: Profile, program: Program, box: Box, cuts: Cuts, progress: Record, enough: float, most: int
 ) -> tuple[int, float, int]:
     """Solve the relaxation of the node at hand.
+
+    Parameters
+    ----------
+    profile, box, cuts
+        The decision, the node at hand and its cuts.
+    program
+        The linear program with a basis whose prices are not negative; solved in place.
+    progress
+        Its pivots are counted in place.
+    enough
+        Tokens, without the constant of the cost, from which on the value need not be known.
+    most
+        Pivots allowed.
 
     Returns
     -------
@@ -82,8 +85,8 @@ def optimise(
     price, rate = program.price, program.rate
     low, high, sense, inside = box.low, box.high, cuts.sense, cuts.inside
     W, T = peak.shape
-    n = T + W
-    count = known[CUT_COUNT]
+    n, G = T + W, profile.workers
+    count = progress.cuts
     for i in range(n):
         point[i] = 0.0
     for j in range(n):
@@ -138,7 +141,7 @@ def optimise(
             return EMPTY, value, row
         _exchange(n, leaving, worst, edge, rate, price, point)
         basis[leaving] = row
-        known[PIVOTS] += 1
+        progress.pivots += 1
     return TIRED, 0.0, -1
 
 
@@ -154,7 +157,17 @@ def _rates(
     sense: Ints,
     inside: Ints,
 ) -> None:
-    """Set rate[j] to the growth of a row's left side along edge j."""
+    """Set rate[j] to the growth of a row's left side along edge j.
+
+    Parameters
+    ----------
+    W, T, row
+        Open workers, steps, and the row.
+    edge, rate
+        (n, n) and (n,) float64; `rate` is overwritten.
+    worker, step, sense, inside
+        The rows and the cuts, see `Profile` and `Cuts`.
+    """
     n = W + T
     if row < W * T:
         w, h = worker[row], step[row]
@@ -177,7 +190,15 @@ def _rates(
 
 @kernel
 def _exchange(n: int, leaving: int, gap: float, edge: Floats, rate: Floats, price: Floats, point: Floats) -> None:
-    """Let a row, violated by `gap`, enter the basis in the place of another."""
+    """Let a row, violated by `gap`, enter the basis in the place of another.
+
+    Parameters
+    ----------
+    n, leaving, gap
+        Columns, position of the row that leaves, and tokens.
+    edge, rate, price, point
+        (n, n) and (n,) float64, see `Program`; all but `rate` are changed in place.
+    """
     inverse = 1.0 / rate[leaving]
     for i in range(n):
         edge[leaving, i] *= inverse
@@ -216,22 +237,33 @@ def sound(profile: Profile, program: Program, cuts: Cuts) -> bool:
 
 
 @kernel
-def exact_bound(profile: Profile, facts: Ints, program: Program, box: Box, cuts: Cuts, ray: int, scratch: Ints) -> int:
+def exact_bound(profile: Profile, program: Program, box: Box, cuts: Cuts, ray: int, scratch: Scratch) -> int:
     """Return what the prices prove about the node, in exact integers: a lower bound on the cost, tokens.
 
     With ray >= 0, the row that showed a node to be empty, the prices are those of the contradiction: CLOSED where it
     holds in exact integers. -2**62 where the prices prove nothing. The prices stay in program.scaled.
+
+    Parameters
+    ----------
+    profile, box, cuts
+        The decision, the node at hand and its cuts.
+    program
+        The linear program with its prices; its `scaled` is overwritten.
+    ray
+        A row, or -1.
+    scratch
+        Overwritten.
     """
     W, T = profile.peak.shape
     n = T + W
-    scale = facts[SCALE]
+    scale = profile.scale
     scaled, right, basis, worker, step = program.scaled, program.right, program.basis, profile.worker, profile.step
-    rest, total, largest = scratch[0], scratch[1], scratch[2]
-    goal = 0 if ray >= 0 else facts[WORKERS] * scale
+    gain, paid, largest = scratch.gain, scratch.paid, scratch.largest
+    goal = 0 if ray >= 0 else profile.workers * scale
     for h in range(T):
-        total[h], largest[h] = 0, -1
+        paid[h], largest[h] = 0, -1
     for w in range(W):
-        rest[w] = 0 if ray >= 0 else T * scale
+        gain[w] = 0 if ray >= 0 else T * scale
     scaled[n] = scale if ray >= 0 else 0
     for j in range(n):
         price = -program.rate[j] if ray >= 0 else program.price[j]
@@ -242,14 +274,14 @@ def exact_bound(profile: Profile, facts: Ints, program: Program, box: Box, cuts:
         row = basis[j] if j < n else ray
         if 0 <= row < W * T + T:
             h = step[row]
-            total[h] += scaled[j]
+            paid[h] += scaled[j]
             if largest[h] < 0 or scaled[j] > scaled[largest[h]]:
                 largest[h] = j
     for h in range(T):
-        if total[h] != goal:
-            if largest[h] < 0 or scaled[largest[h]] + goal - total[h] < 0:
+        if paid[h] != goal:
+            if largest[h] < 0 or scaled[largest[h]] + goal - paid[h] < 0:
                 return _NO_BOUND
-            scaled[largest[h]] += goal - total[h]
+            scaled[largest[h]] += goal - paid[h]
     value = 0
     size = 0.0  # what the sum below could reach: no overflow goes unseen
     for j in range(n + 1):
@@ -261,19 +293,19 @@ def exact_bound(profile: Profile, facts: Ints, program: Program, box: Box, cuts:
             value += amount * right[row]
             size += abs(float(amount) * float(right[row]))
             if row < W * T:
-                rest[worker[row]] -= amount
+                gain[worker[row]] -= amount
         elif row >= W * T + T + 2 * W:
             c = row - (W * T + T + 2 * W)
             value += amount * right[row]
             size += abs(float(amount) * float(right[row]))
             for w in range(W):
-                rest[w] -= amount * cuts.sense[c] * cuts.inside[c, w]
+                gain[w] -= amount * cuts.sense[c] * cuts.inside[c, w]
     for w in range(W):
-        side = box.high[w] if rest[w] > 0 else box.low[w]
-        value -= rest[w] * side
-        size += abs(float(rest[w]) * float(side))
+        side = box.high[w] if gain[w] > 0 else box.low[w]
+        value -= gain[w] * side
+        size += abs(float(gain[w]) * float(side))
     if size > 4e18:
         return _NO_BOUND
     if ray >= 0:
         return CLOSED if value > 0 else _NO_BOUND
-    return facts[CONSTANT] - (-value // scale)
+    return profile.constant - (-value // scale)

@@ -7,7 +7,7 @@ is tried first: sets of like sizes leave the large requests to others. The last 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import last_fitting
-from lbopt.kernels.windows.terms import Box, Draft, Pool
+from lbopt.kernels.windows.state import Box, Draft, Pool
 
 FOUND, IMPOSSIBLE, GAVE_UP = 1, 0, -1
 
@@ -21,7 +21,18 @@ def next_set(
 ) -> tuple[int, int]:
     """Write the next set of c requests with this total to row[:c] and take it from `left`; the last one is put back.
 
-    Classes are at most `most`; small[c] is no more than the total of any c requests.
+    Parameters
+    ----------
+    v, small
+        (K,) int64, sizes, ascending, tokens; (Q + 1,) int64, small[c] is no more than the total of any c requests.
+    left
+        (K,) int64, requests that are left; changed in place.
+    c, most, total
+        Requests of the set, the greatest class of any of them, and their total, tokens.
+    row
+        (Q,) int64, the set; the last one is read unless `fresh`, and the next one is written.
+    fresh, patience
+        Whether this is the first set; steps that may be taken.
 
     Returns
     -------
@@ -85,14 +96,25 @@ def _share(v: Ints, total: int, c: int) -> int:
 
 
 @kernel
-def assemble(
-    pool: Pool, slots: Ints, order: Ints, forced: int, box: Box, draft: Draft, patience: int
-) -> tuple[int, int]:
+def assemble(pool: Pool, slots: Ints, order: Ints, box: Box, draft: Draft, patience: int) -> tuple[int, int]:
     """Fill draft.pattern with disjoint sets of the totals draft.goal, requests that must be admitted among them.
 
     First every forced request that is not among the known ones goes to a worker, those with most slots first; then the
     other slots are filled. In a row of the pattern the set comes first, then forced requests, then the known ones.
     Returns FOUND, IMPOSSIBLE or GAVE_UP, and the worker that was hardest to serve.
+
+    Parameters
+    ----------
+    pool, slots
+        The decision.
+    order
+        (W,) int64, workers with fewest slots first.
+    box
+        The node at hand.
+    draft
+        Its goals are read; its other arrays, but `placed` and `tops`, are changed in place.
+    patience
+        Steps before it gives up.
     """
     v, left, pattern, owed, owner = pool.v, draft.left, draft.pattern, draft.owed, draft.owner
     room, rest = draft.room, draft.rest
@@ -100,7 +122,7 @@ def assemble(
     F = 0
     for k in range(K - 1, -1, -1):
         left[k] = box.avail[k]
-        if forced > 0:
+        if pool.forced > 0:
             for _ in range(pool.must[k] - (pool.n[k] - box.avail[k])):
                 owed[F] = k
                 owner[F] = -1
@@ -157,7 +179,19 @@ def assemble(
 
 @kernel
 def _write_rest(slots: Ints, order: Ints, box: Box, draft: Draft, F: int) -> None:
-    """Write the forced and the known requests behind the sets."""
+    """Write the forced and the known requests behind the sets.
+
+    Parameters
+    ----------
+    slots, order
+        (W,) int64, slots of the workers, and the order of filling.
+    box
+        The node at hand.
+    draft
+        Its pattern and room are changed in place.
+    F
+        Forced requests that were given to workers.
+    """
     W = slots.size
     for w in range(W):
         for q in range(box.fixed[w]):

@@ -11,7 +11,7 @@ import numpy as np
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import last_fitting
-from lbopt.kernels.windows.terms import Box, Pool, Words
+from lbopt.kernels.windows.state import Box, Pool, Words
 
 
 @kernel
@@ -36,7 +36,15 @@ def tabulate(v: Ints, most: int, sums: Words) -> None:
 
 @kernel
 def _last_listed(listed: Ints, low: int, high: int, t: int) -> int:
-    """Return the position of the last total <= t in listed[low:high]; low - 1 where there is none."""
+    """Return the position of the last total <= t in listed[low:high]; low - 1 where there is none.
+
+    Parameters
+    ----------
+    listed
+        int64, totals, tokens, ascending from `low` to `high`.
+    low, high, t
+        The part that is searched, and the total, tokens.
+    """
     while low < high:
         middle = (low + high) >> 1
         if listed[middle] <= t:
@@ -48,7 +56,15 @@ def _last_listed(listed: Ints, low: int, high: int, t: int) -> int:
 
 @kernel
 def _single(v: Ints, avail: Ints, least: int, most: int, t: int, up: bool) -> int:
-    """Return the size next to t, below or at it or (up) above or at it, of the classes least..most; -1 for none."""
+    """Return the size next to t, below or at it or (up) above or at it, of the classes least..most; -1 for none.
+
+    Parameters
+    ----------
+    v, avail
+        (K,) int64, sizes, ascending, tokens, and how many requests of each are left.
+    least, most, t, up
+        The classes; tokens; the side of t.
+    """
     if up:
         k = max(least, last_fitting(v, t - 1) + 1)
         while k <= most and avail[k] == 0:
@@ -62,7 +78,15 @@ def _single(v: Ints, avail: Ints, least: int, most: int, t: int, up: bool) -> in
 
 @kernel
 def _pair(v: Ints, avail: Ints, least: int, most: int, t: int, up: bool) -> int:
-    """The same for the total of two requests, the larger one of the classes least..most."""
+    """Return the same for the total of two requests, the larger one of the classes least..most.
+
+    Parameters
+    ----------
+    v, avail
+        (K,) int64, sizes, ascending, tokens, and how many requests of each are left.
+    least, most, t, up
+        The classes; tokens; the side of t.
+    """
     best = -1
     i, j = 0, most
     while i <= j and j >= least:
@@ -90,6 +114,15 @@ def total_of_left(pool: Pool, avail: Ints, left: int, least: int, most: int, t: 
     """Return the total next to t that `left` requests may have, the largest of the classes least..most; -1 for none.
 
     Below or at t; with `up` above or at it.
+
+    Parameters
+    ----------
+    pool
+        The waiting requests.
+    avail
+        (K,) int64, how many of them are left.
+    left, least, most, t, up
+        The number of requests; the classes; tokens; the side of t.
     """
     v, small = pool.v, pool.small
     if left == 0:
@@ -118,7 +151,15 @@ def total_of_left(pool: Pool, avail: Ints, left: int, least: int, most: int, t: 
 
 @kernel
 def total_next_to(pool: Pool, slots: Ints, box: Box, w: int, t: int, up: bool) -> int:
-    """Return the total next to t that worker w may have at this node: <= t, or >= t with `up`; -1 for none."""
+    """Return the total next to t that worker w may have at this node: <= t, or >= t with `up`; -1 for none.
+
+    Parameters
+    ----------
+    pool, slots, box
+        The decision and the node at hand.
+    w, t, up
+        The worker, tokens, the side of t.
+    """
     held = box.held[w]
     rest = total_of_left(pool, box.avail, slots[w] - box.fixed[w], box.least[w], box.most[w], t - held, up)
     return held + rest if rest >= 0 else -1

@@ -23,29 +23,7 @@ from lbopt.kernels.windows.placing import cost_of, fill_near, offer
 from lbopt.kernels.windows.polish import polish
 from lbopt.kernels.windows.relaxation import ABOVE, EMPTY, OPTIMAL, exact_bound, first_basis, optimise, sound
 from lbopt.kernels.windows.sets import FOUND, GAVE_UP, PATIENCE, assemble
-from lbopt.kernels.windows.terms import (
-    BOUND,
-    CLOSED,
-    CONSTANT,
-    COST,
-    CUT_COUNT,
-    DONE,
-    FORCED,
-    HARDEST,
-    NODES,
-    OPEN,
-    PIVOTS,
-    PLUNGE,
-    RAY,
-    STARTED,
-    STUCK,
-    UNSETTLED,
-    VISITED,
-    WORK,
-    WORKERS,
-    Search,
-    Window,
-)
+from lbopt.kernels.windows.state import CLOSED, DONE, OPEN, STUCK, Search, Window
 
 #: An assignment near the sums is looked for at the first nodes, up to so many open workers in all, and at each 16th
 #: from the first one on.
@@ -65,10 +43,10 @@ _LOOK = 16
 
 #: How `visit` leaves a node: its box is empty; a cut shows that; the prices of a contradiction do; the prices show that
 #: nothing cheaper is left; all sums are settled and no sets have them; an assignment was found that costs as much as
-#: the bound; nothing here settles it; or it has children, by the total of worker known[HARDEST] or by its next request.
+#: the bound; nothing here settles it; or it has children, by the total of progress.worker or by its next request.
 NO_BOX, NO_CUT, NO_POINT, NOT_CHEAPER, NO_SETS, REACHED, UNKNOWN, BY_TOTAL, BY_CLASS = range(9)
 
-_ENDLESS = 1e300
+_INFINITY = 1e300
 
 
 @kernel
@@ -77,76 +55,77 @@ def advance(window: Window, search: Search, budget: int) -> int:
 
     Returns DONE, OPEN (more budget may help) or STUCK (nodes are left that nothing here can close).
     """
-    known = search.known
-    if known[STARTED] == 0:
+    progress = search.progress
+    if progress.started == 0:
         begin(window, search)
     n = search.program.price.size
-    stop = known[WORK] + budget
+    stop = progress.work + budget
     while True:
         least, at = CLOSED, -1
-        for i in range(known[NODES]):
+        for i in range(progress.open_nodes):
             if search.nodes.bounds[i] < least:
                 least, at = search.nodes.bounds[i], i
-        known[BOUND] = max(known[BOUND], min(min(least, known[UNSETTLED]), known[COST]))
-        if known[BOUND] >= known[COST]:
+        progress.bound = max(progress.bound, min(min(least, progress.unsettled), progress.cost))
+        if progress.bound >= progress.cost:
             return DONE
-        if known[WORK] >= stop:
+        if progress.work >= stop:
             return OPEN
-        if at < 0 or known[NODES] + 3 > search.nodes.bounds.size:
+        if at < 0 or progress.open_nodes + 3 > search.nodes.bounds.size:
             return STUCK
-        if 0 <= known[PLUNGE] < known[NODES]:
-            at = known[PLUNGE]
-        elif known[NODES] + _RESERVE > search.nodes.bounds.size:
-            at = known[NODES] - 1  # the list is nearly full: depth first, which hardly grows it
-        known[PLUNGE] = -1
-        pivots = known[PIVOTS]
-        lb = take(known, search.nodes, search.box, at)
-        if lb < known[COST]:
+        if 0 <= progress.next_node < progress.open_nodes:
+            at = progress.next_node
+        elif progress.open_nodes + _RESERVE > search.nodes.bounds.size:
+            at = progress.open_nodes - 1  # the list is nearly full: depth first, which hardly grows it
+        progress.next_node = -1
+        pivots = progress.pivots
+        lb = take(progress, search.nodes, search.box, at)
+        if lb < progress.cost:
             visit(window, search, lb)
-        known[WORK] += 15 + window.pool.v.size // 20 + (known[PIVOTS] - pivots) * (1 + n * n // 1500)
+        progress.work += 15 + window.pool.v.size // 20 + (progress.pivots - pivots) * (1 + n * n // 1500)
 
 
 @kernel
 def begin(window: Window, search: Search) -> None:
     """Open the root."""
-    known, nodes = search.known, search.nodes
+    progress, nodes = search.progress, search.nodes
+    root = 0
     for w in range(window.slots.size):
-        nodes.low[0, w], nodes.high[0, w] = window.low[w], window.high[w]
+        nodes.low[root, w], nodes.high[root, w] = window.low[w], window.high[w]
         for q in range(nodes.first.shape[2]):
-            nodes.first[0, w, q], nodes.last[0, w, q] = 0, window.pool.v.size - 1
-    nodes.bounds[0] = 0
-    known[NODES], known[STARTED], known[PLUNGE], known[UNSETTLED] = 1, 1, -1, CLOSED
-    first_basis(window.profile, window.facts[WORKERS], search.program, window.low)
+            nodes.first[root, w, q], nodes.last[root, w, q] = 0, window.pool.v.size - 1
+    nodes.bounds[root] = 0
+    progress.open_nodes, progress.started, progress.next_node, progress.unsettled = 1, 1, -1, CLOSED
+    first_basis(window.profile, search.program, window.low)
 
 
 @kernel
 def _relax(window: Window, search: Search, lb: int) -> tuple[int, int]:
     """Solve the relaxation of the node at hand, with cuts; return its state and the bound that is proved."""
-    known, box, cuts, program, scratch = search.known, search.box, search.cuts, search.program, search.scratch
-    pool, profile, slots, facts = window.pool, window.profile, window.slots, window.facts
+    progress, box, cuts, program, scratch = search.progress, search.box, search.cuts, search.program, search.scratch
+    pool, profile, slots = window.pool, window.profile, window.slots
     most = 100 + 4 * program.price.size
-    last = known[PIVOTS] + 2 * most
-    enough = float(known[COST] - facts[CONSTANT]) - 1.0 + 1e-4
+    last = progress.pivots + 2 * most
+    enough = float(progress.cost - profile.constant) - 1.0 + 1e-4
     state = OPTIMAL
     fresh = False
-    for _ in range(12 if known[VISITED] == 1 else 3):
-        state, _value, row = optimise(profile, facts[WORKERS], program, box, cuts, known, enough, most)
+    for _ in range(12 if progress.visited == 1 else 3):
+        state, _value, row = optimise(profile, program, box, cuts, progress, enough, most)
         ray = row if state == EMPTY else -1
-        lb = max(lb, exact_bound(profile, facts, program, box, cuts, ray, scratch))
-        known[RAY] = ray
-        if lb >= known[COST]:
+        lb = max(lb, exact_bound(profile, program, box, cuts, ray, scratch))
+        progress.empty_row = ray
+        if lb >= progress.cost:
             return state, lb
         if state == ABOVE:
-            enough = _ENDLESS
-        elif state == EMPTY or (known[VISITED] % _LOOK == 0 and not sound(profile, program, cuts)):
+            enough = _INFINITY
+        elif state == EMPTY or (progress.visited % _LOOK == 0 and not sound(profile, program, cuts)):
             if fresh:
                 return state, lb
             fresh = True
-            first_basis(profile, facts[WORKERS], program, box.low)
+            first_basis(profile, program, box.low)
         elif (
             state != OPTIMAL
-            or known[PIVOTS] > last
-            or separate(pool, slots, facts[FORCED], box, cuts, program, known, scratch) == 0
+            or progress.pivots > last
+            or separate(pool, slots, box, cuts, program, progress, scratch) == 0
         ):
             break
     return state, lb
@@ -155,17 +134,15 @@ def _relax(window: Window, search: Search, lb: int) -> tuple[int, int]:
 @kernel
 def visit(window: Window, search: Search, lb: int) -> int:
     """Close the node at hand, whose bound is lb, or open its children; return which of the above it was."""
-    known, box, draft, nodes = search.known, search.box, search.draft, search.nodes
-    pool, slots, facts = window.pool, window.slots, window.facts
-    known[VISITED] += 1
+    progress, box, draft, nodes = search.progress, search.box, search.draft, search.nodes
+    pool, slots = window.pool, window.slots
+    progress.visited += 1
     if not snap(pool, slots, box):
         return NO_BOX
-    if not refresh(
-        pool, slots, facts[FORCED], box, search.cuts, known[CUT_COUNT], search.program.right, search.scratch
-    ):
+    if not refresh(pool, slots, box, search.cuts, progress.cuts, search.program.right, search.scratch.wanted):
         return NO_CUT
     state, lb = _relax(window, search, lb)
-    if lb >= known[COST]:
+    if lb >= progress.cost:
         return NO_POINT if state == EMPTY else NOT_CHEAPER
     W = slots.size
     point = search.program.point[search.program.point.size - W :]
@@ -174,61 +151,61 @@ def visit(window: Window, search: Search, lb: int) -> int:
     w = impossible_total(pool, slots, box, point)
     state = GAVE_UP
     if w < 0:
-        state, known[HARDEST] = assemble(pool, slots, window.order, facts[FORCED], box, draft, PATIENCE)
+        state, progress.worker = assemble(pool, slots, window.order, box, draft, PATIENCE)
         if state == FOUND:
-            offer(known, search.answer, draft.pattern, cost_of(window.profile, facts, draft.goal))
-    if state != FOUND and (known[VISITED] * W <= _EAGER or known[VISITED] % 16 == 1):
+            offer(progress, search.answer, draft.pattern, cost_of(window.profile, draft.goal))
+    if state != FOUND and (progress.visited * W <= _EAGER or progress.visited % 16 == 1):
         _look_near(window, search)
-    if lb >= known[COST]:
+    if lb >= progress.cost:
         return REACHED
-    giant = scarce(pool, slots, box, point) if known[VISITED] > _STRAIGHT else -1
+    giant = scarce(pool, slots, box, point) if progress.visited > _STRAIGHT else -1
     if giant >= 0:
-        known[HARDEST] = giant
+        progress.worker = giant
         k = box.most[giant]
-        push(known, nodes, box, lb, giant, True, box.least[giant], k - 1)
-        known[PLUNGE] = push(known, nodes, box, lb, giant, True, k, k)
+        push(progress, nodes, box, lb, giant, True, box.least[giant], k - 1)
+        progress.next_node = push(progress, nodes, box, lb, giant, True, k, k)
         return BY_CLASS
     if w >= 0:
-        known[HARDEST] = w
-        known[PLUNGE] = beside(pool, slots, box, nodes, known, lb, w, point[w])
+        progress.worker = w
+        progress.next_node = beside(pool, slots, box, nodes, progress, lb, w, point[w])
         return BY_TOTAL
-    w = known[HARDEST]
+    w = progress.worker
     if state == FOUND or not can_split(slots, box, w):
         w = next_to_settle(slots, box)
     if w < 0:
         if state == GAVE_UP:
-            known[UNSETTLED] = min(known[UNSETTLED], lb)
+            progress.unsettled = min(progress.unsettled, lb)
             return UNKNOWN
         return NO_SETS
-    known[HARDEST] = w
+    progress.worker = w
     if slots[w] - box.fixed[w] > 1 and box.fixed[w] < box.first.shape[1]:
-        known[PLUNGE] = around_class(pool, slots, box, nodes, draft, known, lb, w, search.scratch[0])
+        progress.next_node = around_class(pool, slots, box, nodes, draft, progress, lb, w, search.scratch.row)
         return BY_CLASS
     s = draft.goal[w]
-    push(known, nodes, box, lb, w, False, box.low[w], s - 1)
-    push(known, nodes, box, lb, w, False, s + 1, box.high[w])
-    known[PLUNGE] = push(known, nodes, box, lb, w, False, s, s)
+    push(progress, nodes, box, lb, w, False, box.low[w], s - 1)
+    push(progress, nodes, box, lb, w, False, s + 1, box.high[w])
+    progress.next_node = push(progress, nodes, box, lb, w, False, s, s)
     return BY_TOTAL
 
 
 @kernel
 def _look_near(window: Window, search: Search) -> None:
     """Look for an assignment near the sums in draft.goal, and for one beneath the envelopes of the point."""
-    known, box, draft = search.known, search.box, search.draft
+    progress, box, draft, scratch = search.progress, search.box, search.draft, search.scratch
     pool, profile, slots = window.pool, window.profile, window.slots
     W = slots.size
     for turn in range(2):
         if turn == 0:
-            filled = fill_near(pool, slots, window.order, draft, False, search.scratch)
+            filled = fill_near(pool, slots, window.order, draft, False, scratch)
         else:
-            margins(profile, search.program.point, search.scratch[6])
+            margins(profile, search.program.point, scratch.margin)
             for w in range(W):
-                search.scratch[7, w] = draft.goal[w]
-                draft.goal[w] = min(max(search.scratch[6, w], box.low[w]), box.high[w])
-            filled = fill_beneath(pool, slots, window.order, draft, _ROUNDS, search.scratch)
+                scratch.goal[w] = draft.goal[w]
+                draft.goal[w] = min(max(scratch.margin[w], box.low[w]), box.high[w])
+            filled = fill_beneath(pool, slots, window.order, draft, _ROUNDS, scratch)
         if filled:
-            cost = polish(pool, profile, slots, window.facts, draft, 3, search.scratch)
-            offer(known, search.answer, draft.pattern, cost)
-        known[WORK] += W * W // 5 + W * turn
+            cost = polish(pool, profile, slots, draft, 3, scratch)
+            offer(progress, search.answer, draft.pattern, cost)
+        progress.work += W * W // 5 + W * turn
     for w in range(W):
-        draft.goal[w] = search.scratch[7, w]
+        draft.goal[w] = scratch.goal[w]

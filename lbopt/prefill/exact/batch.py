@@ -31,7 +31,7 @@ class PrefillBatch:
     chunk
         Most tokens of a unit in a pass, >= 1.
     pending
-        bool (n,), left over from earlier dispatches; None where nobody is.
+        bool (n,), left over from earlier dispatches; None where there are none.
     """
 
     load: IntArray

@@ -20,7 +20,16 @@ from lbopt.solvers.placing_program import PlacingProgram
 def best_fill(batch: PrefillBatch, time_limit: float | None = None, seed: int = 0, *, stages: int = 3) -> Fill:
     """Choose and place; within `time_limit` seconds as good as is known by then.
 
-    With `stages` of 1 only the tokens of the pass are decided, with 2 those beyond the chunks as well.
+    Parameters
+    ----------
+    batch
+        The batch.
+    time_limit
+        Seconds; None for no limit.
+    seed
+        Seed of the solver.
+    stages
+        1 decides only the tokens of the pass, 2 those beyond the chunks as well, 3 also the rest.
     """
     started = time.perf_counter()
 

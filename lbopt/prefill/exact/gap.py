@@ -57,9 +57,22 @@ def allocation_gaps(
     turn: int = 0,
     stages: int = 3,
 ) -> tuple[list[AllocationGap], Placement, Fill]:
-    """Return a row for each rule, and the two optima; `time_limit` in seconds is for each of the two.
+    """Return a row for each rule, and the two optima.
 
-    `turn` is how many requests the instance was sent before, where round-robin stands; `stages` is of `best_fill`.
+    Parameters
+    ----------
+    batch
+        The batch.
+    rules
+        Names of allocations.
+    time_limit
+        Seconds for each of the two optima; None for no limit.
+    seed
+        Seed of the solver.
+    turn
+        Requests that the instance was sent before, where round-robin stands.
+    stages
+        As in `best_fill`.
     """
     placement, fill = least_straggler(batch, time_limit, seed), best_fill(batch, time_limit, seed, stages=stages)
     rows = []
@@ -71,7 +84,21 @@ def allocation_gaps(
 
 
 def place_by(batch: PrefillBatch, rule: str, chunk: int, first: int, turn: int = 0) -> NDArray[np.int64]:
-    """Return the units, int64 (n,), that `rule` gives to the first so many requests; -1 where it keeps them."""
+    """Return the units, int64 (n,), that `rule` gives to the first so many requests; -1 where it keeps them.
+
+    Parameters
+    ----------
+    batch
+        The batch.
+    rule
+        Name of the allocation.
+    chunk
+        Most tokens of a unit in a pass.
+    first
+        Requests to place, in order of arrival.
+    turn
+        Requests that the instance was sent before.
+    """
     from lbopt.kernels.prefill.allocation import allocate
 
     chosen, n = make_allocation(rule), batch.num_requests

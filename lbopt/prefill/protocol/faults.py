@@ -100,7 +100,16 @@ class FaultPlan:
     def arrivals(self, rng: np.random.Generator, instance: int, now: float, latency: float, lossy: bool) -> list[float]:
         """Return when a message to or from an instance, sent at `now` s, comes in: never, once or twice.
 
-        One that is not `lossy` waits for the end of a partition instead of getting lost.
+        Parameters
+        ----------
+        rng
+            Draws loss, delay and doubling.
+        instance
+            Number of the instance.
+        now, latency
+            Time of sending, and latency of the network, seconds.
+        lossy
+            Whether the message can be lost; one that cannot waits for the end of a partition.
         """
         if lossy and (self.silent(instance, now) or rng.random() < self.lose):
             return []

@@ -8,7 +8,7 @@ Safety, at every event
     of it is heard, when its deadline, fixed at dispatch, has passed and the watchdog rung, or with the instance);
     queued + in flight + done + refused = arrived, in tokens and by name; no request is delivered twice; U_flight >= 0.
 No idle head
-    the interval elapsed, somebody waits, an instance is READY: a batch leaves.
+    the interval elapsed, a request waits, an instance is READY: a batch leaves.
 Liveness
     no BUSY outlives its deadline. And with k the watchdog, P the largest mean pass so far (at most the longest pass
     that was measured, or the default), L the latency, as long as one and the same instance stays, requests that wait
@@ -69,12 +69,22 @@ class Monitor:
 
     @property
     def gap(self) -> float:
-        """Most seconds between dispatches while somebody waits and one instance stays; see the module."""
+        """Most seconds between dispatches while a request waits and one instance stays; see the module."""
         watchdog, interval = self.setting.timeout(self.largest_mean), self.largest_mean + self.setting.latency
         return max(watchdog, interval) if self.setting.timer == "spacing" else watchdog + interval
 
     def after(self, before: SchedulerState, event: Event, state: SchedulerState, actions: tuple[Action, ...]) -> None:
-        """Take one step of the scheduler; raises BrokenPromiseError."""
+        """Take one step of the scheduler; raises BrokenPromiseError.
+
+        Parameters
+        ----------
+        before, state
+            State of the scheduler before and after the event.
+        event
+            The event.
+        actions
+            What the scheduler did.
+        """
         self._check_waiting(event.time)
         self.largest_mean = max(self.largest_mean, state.pace.mean_pass)
         self._enter(event)
@@ -154,7 +164,7 @@ class Monitor:
             raise BrokenPromiseError(f"no dispatch for {idle:g} s at {now:g} s, bound {self.gap:g} s; {waiting} wait")
         if self.setting.patience is None and self.setting.batch_tokens is not None:
             return
-        # A batch without a limit takes everybody.
+        # A batch without a limit takes all waiting requests.
         cycles = 1 if self.setting.batch_tokens is None else (self.setting.patience or 0) + 1
         for request in waiting:
             waited = now - max(self.waits_since[request], stays_since)

@@ -2,7 +2,7 @@
 
 The source speaks of the "next target instance" and gives no rule. Ours: once the interval has elapsed, the first READY
 instance from the one after the last target on; a slow instance at the head is skipped, not waited for. A SUSPECT one
-is served, on the interval alone, only where nobody is READY, so that a silent instance does not swallow requests
+is served, on the interval alone, only where no instance is READY, so that a silent instance does not swallow requests
 while others answer.
 """
 

@@ -204,7 +204,7 @@ class TripleCheck:
         return target(state, elapsed, self.setting.idle_bypass)
 
     def try_dispatch(self, state: SchedulerState, elapsed: bool) -> Step:
-        """READY or SUSPECT, the interval elapsed, somebody waits -> BUSY, with a deadline that stays as it is now."""
+        """READY or SUSPECT, the interval elapsed, a request waits -> BUSY, with a deadline that stays as it is now."""
         # An event may have moved the interval (spacing); a tick has moved it already.
         elapsed = elapsed if self.setting.timer == "tick" else state.now >= state.due
         g = self.next_target(state, elapsed) if state.ledger.queue else None

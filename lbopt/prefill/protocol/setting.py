@@ -43,7 +43,7 @@ class ProtocolSetting:
         at least one; None = all that wait.
     patience
         A request that more dispatches than this have left behind is refused (flow control, N_limit of Algorithm 2);
-        None = nobody is.
+        None = never.
     """
 
     num_instances: int
@@ -70,7 +70,9 @@ class ProtocolSetting:
         if self.batch_tokens is not None and self.batch_tokens < 1:
             raise InputError(f"batch_tokens is {self.batch_tokens}; expected at least 1 token, or None for no limit")
         if self.patience is not None and self.patience < 0:
-            raise InputError(f"patience is {self.patience} dispatches; expected 0 or more, or None to refuse nobody")
+            raise InputError(
+                f"patience is {self.patience} dispatches; expected 0 or more, or None to refuse no request"
+            )
         self._check_watchdog()
 
     def timeout(self, mean_pass: float) -> float:

@@ -111,7 +111,7 @@ class World:
             self._at(o.end, _NETWORK, partial(self._health, g=o.instance, more=-1))
 
     def run(self, until: float, most_events: int = 100_000) -> Outcome:
-        """Run until `until` s, or until nobody is left to serve, whichever is later.
+        """Run until `until` s, or until no request is left to serve, whichever is later.
 
         Raises
         ------

@@ -2,7 +2,7 @@
 
 Standard input and output are the two ends of the talk, so they are moved out of the way before any task runs: what a
 task or a native library prints goes where standard error goes, and it reads nothing. The parent holds standard input
-open as long as it lives; when that closes in the middle of a task, nobody waits for the outcome, and the child ends
+open as long as it lives; when that closes in the middle of a task, no process waits for the outcome, and the child ends
 itself with everything it started.
 """
 

@@ -87,7 +87,7 @@ class Dask:
 
 
 class _Cluster:
-    """The tasks that are with a cluster, and whether it still has somebody to run them."""
+    """The tasks that are with a cluster, and whether it still has workers to run them."""
 
     def __init__(self, client: Any, name: str) -> None:
         self._client = client

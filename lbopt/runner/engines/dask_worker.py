@@ -3,7 +3,7 @@
 Dask alone would run the task in the worker itself. A task that crashes would then take the worker down, and Dask would
 blame, after some retries, everything that the worker had in its queue. With a child the crash is seen at once, with
 its signal and last words, it costs no worker, and the guilty task alone fails. A worker that dies is then always
-somebody else's doing, and Dask gives its tasks to another.
+caused from outside, and Dask gives its tasks to another.
 
 The children stay, so that imports and compiled kernels are paid for once. They end when the worker ends, however that
 may be, because their standard input closes.
@@ -45,7 +45,7 @@ def run(text: str, version: str) -> str:
         while (outcome := lane.look()) is None:
             wait([lane.fileno()], _LOOK_SECONDS)
             if _given_up():
-                raise EngineError("the run that sent the task has stopped")  # to nobody: this ends the child
+                raise EngineError("the run that sent the task has stopped")  # no receiver is left: this ends the child
     except BaseException:
         lane.stop()
         raise

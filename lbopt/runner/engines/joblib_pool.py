@@ -94,7 +94,7 @@ def _marked(task: Task, marks: str) -> Outcome:
 
 
 def _end_with(parent: int) -> None:
-    """End this process when its parent has ended: the first thing that each process of the pool is told."""
+    """End this process when its parent has ended: the first call in each process of the pool."""
 
     def look() -> None:
         while os.getppid() == parent:
@@ -112,7 +112,7 @@ def _joblib() -> ModuleType:
             "engine 'joblib' needs the package joblib, which is absent: pip install 'joblib>=1.5'; "
             "engine 'serial' needs none"
         ) from None
-    # loky replaces a process that has grown by 100 MB, and gives its task to another: nothing is lost, nobody need know
+    # loky replaces a process that has grown by 100 MB, and gives its task to another: nothing is lost
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
     found: ModuleType = joblib
     return found

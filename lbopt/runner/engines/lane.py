@@ -22,7 +22,7 @@ from lbopt.runner.task import Task
 
 _BOOT = f"import json, sys; sys.path[:] = json.loads(sys.argv.pop()); from {child.__name__} import main; main()"
 
-#: A child that was told to end gets so long to do it by itself.
+#: Seconds that a child has to end after it was asked to.
 _GRACE_SECONDS = 1.0
 
 _LAST_WORDS_BYTES = 8_000

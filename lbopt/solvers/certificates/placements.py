@@ -14,7 +14,7 @@ g. Together these cover the case (they may overlap). By the same inequality a wa
     g takes one:   D - B_g + (profit of k) + (best profit of one slot fewer in a room that is smaller by v_k)
     all wait:      D - (copies left of k) * price_k
 
-is below scale * needed; all other ways have to be among the children. Forced copies wait for nobody.
+is below scale * needed; all other ways have to be among the children. Forced copies cannot wait.
 """
 
 from __future__ import annotations

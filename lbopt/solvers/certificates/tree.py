@@ -6,7 +6,7 @@ B_g - profit of the pattern of g is at least 0, and
 
     sum of all losses + sum over the classes of price_k * (copies of k that wait) = D - scale * T.
 
-The second sum is at least 0 (forced classes wait for nobody, all other prices are at least 0), so an assignment with
+The second sum is at least 0 (forced classes cannot wait, all other prices are at least 0), so an assignment with
 T >= needed loses at most budget = D - scale * needed. A branch on worker g is complete if every pattern of g that can
 be filled with the copies that the branches above have left, and that loses at most what they have left of the budget,
 is among its children. Children that lose too much or lack copies are harmless: nothing below them is asked for.

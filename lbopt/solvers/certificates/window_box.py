@@ -6,7 +6,7 @@ largest first. `tighten` applies rules that lose no assignment of the box:
 * with r requests still unknown, the next one (the largest of them) has at least 1/r of what is missing to the low side,
   at most what the r - 1 smallest requests leave of the high side, and is no larger than the one before;
 * a total has to be that of requests that are left: exactly so for one or two, by the full pool for more;
-* a position with one class left takes a request of it away from everybody else.
+* a position with one class left uses up one of its requests.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class WindowBox:
         self.next = {g: own[0] for g, own in self.classes.items()}
         if any(self.low[g] > self.high[g] for g in self.low):
             return False
-        # First what is known already, for everybody: the rules then see what is left.
+        # First what is already known of all positions: the rules then see what is left.
         for g, own in self.classes.items():
             for first, last in own:
                 if first != last:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lbopt.model import StepProblem
+from lbopt.solvers.budget import Clock
 from lbopt.solvers.exact.known_ends_search import search_known_ends
-from lbopt.solvers.exact.limits import Clock
 from lbopt.solvers.exact.search import ExactAnswer
 from lbopt.solvers.exact.windows import search_window
 

@@ -103,7 +103,7 @@ class Balancing:
             self.assignment, self.max_load = assignment.copy(), int(load.max())
 
     def longest_first(self) -> Slices:
-        """Place everybody, longest first, and swap; returns whether that reached the bound."""
+        """Place all requests, longest first, and swap; return whether that reached the bound."""
         G, N = self.base.size, self.sizes.size
         slots = np.minimum(self.slots, N)
         starts = []

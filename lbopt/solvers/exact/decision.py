@@ -47,7 +47,7 @@ class Decision:
         self.order = np.lexsort((self.must, self.sizes)) if self.must.any() else np.argsort(self.sizes, kind="stable")
         v, n, forced = np.zeros((3, self.sizes.size), dtype=np.int64)
         K = group_requests(self.sizes, self.must, self.order, v, n, forced)
-        # Where everybody is admitted, nobody has to be forced.
+        # Where all requests are admitted, none has to be forced.
         self.forced = int(self.must.sum()) if self.admitted < self.sizes.size else 0
         open_workers = np.flatnonzero(self.slots)
         self.workers = open_workers[np.argsort(self.slots[open_workers], kind="stable")]

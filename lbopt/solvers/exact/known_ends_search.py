@@ -20,10 +20,10 @@ from lbopt.kernels.known_ends.terms import BOUND, COST, FAR, OPEN, STUCK, WORK
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.bounds import elementary_bound
+from lbopt.solvers.budget import Clock, Limits, without
 from lbopt.solvers.exact.known_ends import KnownEnds
 from lbopt.solvers.exact.known_ends_ascent import Ascent
 from lbopt.solvers.exact.known_ends_tree import Tree
-from lbopt.solvers.exact.limits import Clock, Limits, without
 from lbopt.solvers.exact.search import ExactAnswer
 
 #: Work between two looks at the clock, about microseconds.

@@ -22,12 +22,12 @@ import numpy as np
 
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
+from lbopt.solvers.budget import Clock
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.leximax_choice import choose
 from lbopt.solvers.exact.leximax_envelope import MOST_SLOTS, least_envelope
 from lbopt.solvers.exact.leximax_room import Room
 from lbopt.solvers.exact.leximax_stages import press_down
-from lbopt.solvers.exact.limits import Clock
 from lbopt.solvers.exact.search import ExactAnswer, search_exactly
 from lbopt.solvers.exact.tie_orders import canonical
 from lbopt.solvers.exact.workspace import LARGEST, bytes_needed

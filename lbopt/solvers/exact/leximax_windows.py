@@ -13,7 +13,7 @@ import numpy as np
 from lbopt.kernels.leximax.windows import DONE, GAINS, STEPS, Exhaustion, Window, exhaust
 from lbopt.model import StepProblem, loads_after, objective
 from lbopt.model.integers import IntArray
-from lbopt.solvers.exact.limits import Clock
+from lbopt.solvers.budget import Clock
 
 #: Steps between two looks at the clock, some 10 ms; and in all.
 SLICE, LONGEST = 1_000_000, 300_000_000

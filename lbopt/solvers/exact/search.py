@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from lbopt.kernels.routing.br_0 import br_0
+from lbopt.kernels.routing.state import parameters_of
 from lbopt.kernels.search.terms import BOUND, COST, OPEN, PRICES, PROVED, WORK
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.bounds import elementary_bound
+from lbopt.solvers.budget import Clock, Limits
+from lbopt.solvers.exact.all_admitted import SearchState, kept_prices, place_all
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS
 from lbopt.solvers.exact.cold_start import balanced_start, is_cold
 from lbopt.solvers.exact.decision import Decision
-from lbopt.solvers.exact.everybody import Everybody, kept_prices, place_everybody
-from lbopt.solvers.exact.limits import Clock, Limits
-from lbopt.solvers.exact.routers import routed
 from lbopt.solvers.exact.tie_orders import canonical
 from lbopt.solvers.exact.workspace import check_memory
 
@@ -23,6 +26,9 @@ SLICE = 5_000
 #: Work after which prices are left for a while where many slots are free, and slots of a worker up to which they are
 #: tried at all before everything else.
 BRIEF, MODERATE_SLOTS = 50_000, 16
+
+#: The defaults of policy "br-0": largest first, lexicographic key, no age bound.
+_ROUTER = parameters_of(stage_switch=7, window_size=4, age_bound=-1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +93,7 @@ def search_exactly(
     """
     limits = Limits(remaining, effort)
     if 0 < problem.num_requests == problem.num_admitted:
-        answer = _everybody(problem, best, limits)
+        answer = _all_admitted(problem, best, limits)
     elif is_cold(problem):
         answer = _cold(problem, best, limits)
     else:
@@ -107,6 +113,23 @@ def _no_worse_than_a_router(problem: StepProblem, answer: ExactAnswer, best: int
     cost = objective(problem, placed)
     known = answer.cost if answer.cost is not None else best
     return answer if known is not None and known <= cost else replace(answer, assignment=placed, cost=cost)
+
+
+def routed(problem: StepProblem) -> IntArray | None:
+    """Return the placement of the router BR-0, int64 (N,); None where some requests must be admitted.
+
+    The search starts from three placements that cost less time and are often worse. A search that ends with a proof is
+    at least as good as BR-0 anyway, so BR-0 is computed only where the search was cut off. BR-0 has no notion of
+    requests that must be admitted. See `lbopt.kernels.routing.br_0`.
+    """
+    if problem.must_admit.any():
+        return None
+    count = problem.num_requests
+    choice = np.full(count, -1, dtype=np.int64)
+    pool = np.arange(count)
+    loads, free = problem.base[:, 0].copy(), problem.slots.copy()
+    br_0(_ROUTER, loads, free, pool, problem.work[:, 0], np.zeros(count, dtype=np.int64), 0, choice)
+    return choice
 
 
 def raised(answer: ExactAnswer, bound: int) -> ExactAnswer:
@@ -182,12 +205,12 @@ def _cold(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer
     return answer if answer.assignment is not None else replace(answer, assignment=known, cost=least)
 
 
-def _everybody(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
+def _all_admitted(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
     """Answer a decision in which all waiting requests are admitted."""
-    known: Everybody | None = None
+    known: SearchState | None = None
     stop = "stuck"
     try:
-        for known in place_everybody(problem):
+        for known in place_all(problem):
             reached = None if known.done else limits.reached(known.work)
             if reached is not None:
                 stop = reached

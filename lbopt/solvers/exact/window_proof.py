@@ -12,7 +12,7 @@ import numpy as np
 
 from lbopt.exceptions import CertificateError
 from lbopt.kernels.windows.nodes import take
-from lbopt.kernels.windows.terms import CUT_COUNT, CUTS, HARDEST, NODES, RAY
+from lbopt.kernels.windows.state import CUTS
 from lbopt.kernels.windows.tree import BY_CLASS, BY_TOTAL, NO_BOX, NO_CUT, NO_POINT, NO_SETS, NOT_CHEAPER, begin, visit
 from lbopt.model import StepProblem
 from lbopt.solvers.certificates import Certificate
@@ -41,7 +41,7 @@ class _Writer:
         self.decision = WindowDecision(problem)
         self.window, self.search = self.decision.window, self.decision.start(bound)
         self.names: list[int] = self.decision.workers.tolist()
-        self.scale = int(self.window.facts[2])
+        self.scale = int(self.window.profile.scale)
         self.cuts: list[dict[str, Any]] = []
         self._number: dict[tuple[int, ...], int] = {}
         W, T = self.window.profile.peak.shape
@@ -52,17 +52,17 @@ class _Writer:
 
     def records(self) -> list[dict[str, Any]]:
         """Return the records of the tree, in preorder."""
-        search, known, nodes = self.search, self.search.known, self.search.nodes
+        search, progress, nodes = self.search, self.search.progress, self.search.nodes
         begin(self.window, search)
         records: list[dict[str, Any]] = []
-        while known[NODES] > 0:
-            if len(records) >= _RECORDS or known[NODES] + 3 > nodes.bounds.size:
+        while progress.open_nodes > 0:
+            if len(records) >= _RECORDS or progress.open_nodes + 3 > nodes.bounds.size:
                 raise CertificateError(f"the proof needs a tree of more than {len(records)} records; it is not written")
-            lb = take(known, nodes, search.box, int(known[NODES]) - 1)
-            before = int(known[NODES])
+            lb = take(progress, nodes, search.box, int(progress.open_nodes) - 1)
+            before = int(progress.open_nodes)
             outcome = visit(self.window, search, int(lb))
-            children = range(int(known[NODES]) - 1, before - 1, -1)  # the last one is taken next
-            w = int(known[HARDEST])
+            children = range(int(progress.open_nodes) - 1, before - 1, -1)  # the last one is taken next
+            w = int(progress.worker)
             if outcome == NO_BOX:
                 records.append({"empty": True})
             elif outcome == NO_CUT:
@@ -101,7 +101,7 @@ class _Writer:
 
     def _contradiction(self) -> list[list[int]]:
         program = self.search.program
-        rows = [*program.basis.tolist(), int(self.search.known[RAY])]
+        rows = [*program.basis.tolist(), int(self.search.progress.empty_row)]
         return [
             [self._cut(row - self.first_cut), amount]
             for row, amount in zip(rows, program.scaled.tolist(), strict=True)
@@ -111,7 +111,7 @@ class _Writer:
     def _broken_cut(self) -> int:
         """Return the first cut that the box at hand does not keep."""
         cuts, box = self.search.cuts, self.search.box
-        for c in range(min(int(self.search.known[CUT_COUNT]), CUTS)):
+        for c in range(min(int(self.search.progress.cuts), CUTS)):
             sense, limit = int(cuts.sense[c]), int(cuts.limit[c])
             total = int(cuts.inside[c] @ (box.low if sense > 0 else box.high))
             if sense and (limit < 0 or sense * (total - limit) > 0):

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbopt.kernels.windows.sums import tabulate
-from lbopt.kernels.windows.terms import (
-    BOUND,
-    COST,
+from lbopt.kernels.arrays import record
+from lbopt.kernels.windows.state import (
     CUTS,
     DONE,
     OPEN,
-    WORK,
+    PROGRESS,
     Box,
     Cuts,
     Draft,
@@ -23,14 +21,17 @@ from lbopt.kernels.windows.terms import (
     Pool,
     Profile,
     Program,
+    Scratch,
     Search,
+    Tops,
     Window,
 )
+from lbopt.kernels.windows.sums import tabulate
 from lbopt.kernels.windows.tree import advance
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.bounds import elementary_bound
-from lbopt.solvers.exact.limits import Clock
+from lbopt.solvers.budget import Clock
 from lbopt.solvers.exact.search import ExactAnswer, raised
 
 #: Largest sum of magnitudes for which prices are still a thousandth of a token fine.
@@ -115,6 +116,7 @@ class WindowDecision:
                 v=v,
                 n=n.astype(np.int64),
                 must=counted,
+                forced=int(counted.sum()),
                 small=ascending[: int(open_slots.max()) + 1],
                 listed=listed,
                 begin=begin,
@@ -125,12 +127,14 @@ class WindowDecision:
                 floor=floor,
                 worker=np.concatenate([np.repeat(every, T), np.full(T, -1), every, every, np.full(CUTS, -1)]),
                 step=np.concatenate([np.tile(np.arange(T), every.size + 1), np.full(2 * every.size + CUTS, -1)]),
+                workers=G,
+                constant=self.constant,
+                scale=scale,
             ),
             slots=open_slots,
             low=low,
             high=high,
             order=np.argsort(open_slots, kind="stable"),
-            facts=np.array([G, self.constant, scale, int(counted.sum())], dtype=np.int64),
         )
 
     def start(self, cost: int) -> Search:
@@ -141,7 +145,7 @@ class WindowDecision:
         D = min(Q, _DEPTH)
         nodes = max(16, min(_NODES, _MEMORY // (W * (2 + 2 * D))))
         search = Search(
-            known=_ints(12),
+            progress=record(PROGRESS),
             nodes=Nodes(  # written before they are read: zeroing them would take longer than many searches
                 bounds=np.empty(nodes, dtype=np.int64),
                 low=np.empty((nodes, W), dtype=np.int64),
@@ -179,12 +183,32 @@ class WindowDecision:
                 owner=_ints(W * Q),
                 room=_ints(W),
                 rest=_ints(W),
-                tops=_ints(T, 5),
+                tops=Tops(*(_ints(T) for _ in Tops._fields)),
             ),
             answer=_ints(W, Q),
-            scratch=_ints(8, max(K, W, T, Q, CUTS) + 1),
+            scratch=Scratch(
+                row=_ints(Q),
+                filled=_ints(W),
+                below=_ints(2),
+                above=_ints(2),
+                opened=_ints(W),
+                link=_ints(W),
+                head=_ints(K),
+                turn=_ints(W),
+                margin=_ints(W),
+                goal=_ints(W),
+                gaps=_ints(T),
+                inside=_ints(W),
+                wanted=_ints(K + 1),
+                limits=_ints(W),
+                order=_ints(W),
+                in_basis=_ints(CUTS),
+                gain=_ints(W),
+                paid=_ints(T),
+                largest=_ints(T),
+            ),
         )
-        search.known[COST] = cost
+        search.progress.cost = cost
         return search
 
     def handed_out(self, search: Search) -> IntArray:
@@ -256,7 +280,7 @@ def search_window(
             if left is not None and left <= longest:  # a node of a large fleet takes a good part of a decode step
                 stop = "time"
                 break
-            if effort is not None and search.known[WORK] >= effort:
+            if effort is not None and search.progress.work >= effort:
                 stop = "effort"
                 break
             state = advance(decision.window, search, _SLICE)
@@ -267,14 +291,14 @@ def search_window(
         stop = "interrupted"
     if stop == "done" and state != DONE:
         stop = "stuck"
-    found = int(search.known[COST])
+    found = int(search.progress.cost)
     if found == nothing:
         if stop == "interrupted":
             raise KeyboardInterrupt
         return ExactAnswer(None, 0, "refused")
     answer = ExactAnswer(
         assignment=decision.handed_out(search) if found < cost else None,
-        bound=int(min(search.known[BOUND], found)),
+        bound=int(min(search.progress.bound, found)),
         stop=stop,
     )
     if stop == "done" or (stop in ("time", "effort") and problem.base.size + problem.work.size > _SMALL):

@@ -16,7 +16,8 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.price import EXPONENT
-from lbopt.simulator.metrics import CONFIDENCE, NUM_BATCHES
+from lbopt.simulator.metrics import NUM_BATCHES
+from lbopt.statistics import standard_error, student_quantile
 
 #: Label of the same work perfectly level.
 LEVEL = "perfectly level"
@@ -218,7 +219,7 @@ class LoadPoint:
 
         imbalance = np.array([float(run["imbalance_tokens"]) for run in runs])
         within = math.sqrt(float(np.mean([_batch_error(run) ** 2 for run in runs])) / len(runs))
-        between = float(imbalance.std(ddof=1) / math.sqrt(len(runs))) if len(runs) > 1 else 0.0
+        between = standard_error(imbalance) if len(runs) > 1 else 0.0
         error = max(within, between)  # two or three seeds may lie close together by chance
         share = 1 - mean("idle_share")
         known = power["reading"] == "share" and power["exponent"] == EXPONENT
@@ -254,13 +255,11 @@ def _slots_for(running: float) -> int:
 
 def _batch_error(run: Mapping[str, Any]) -> float:
     """Return the standard error of a run's imbalance from its interval, which is Student's over its batches."""
-    from scipy.special import stdtrit
-
     interval = run.get("imbalance_tokens_interval")
     if interval is None:
         return 0.0
     half = (float(interval[1]) - float(interval[0])) / 2
-    return half / float(stdtrit(NUM_BATCHES - 1, 0.5 + CONFIDENCE / 2))
+    return half / student_quantile(NUM_BATCHES - 1)
 
 
 def _duty(run: Mapping[str, Any], workers: int, slots: int, power: Mapping[str, Any]) -> float:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from lbopt.model import Trace
 from lbopt.policies import Policy
 from lbopt.simulator import Run, simulate
+from lbopt.statistics import over_seeds
 from lbopt.studies.gap.config import GapConfig
 from lbopt.studies.gap.outcome import Comparison, LongRun
-from lbopt.studies.intervals import over_seeds
 
 _COURSE_POINTS = 400
 

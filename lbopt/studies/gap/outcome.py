@@ -8,11 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.display import Displayed
 from lbopt.model import barrier_total
 from lbopt.simulator import Metrics, SampledState
 from lbopt.solvers import Result
+from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.gap.config import GapConfig
-from lbopt.studies.intervals import MeanOverSeeds
 
 #: How sure an optimum is. "claimed": a solver says so, nobody else has checked. "open": bound below the best value.
 Standing = Literal["proved", "claimed", "open"]
@@ -109,8 +110,8 @@ class Comparison:
     difference: MeanOverSeeds
 
 
-@dataclass(slots=True, eq=False)
-class GapOutcome:
+@dataclass(slots=True, eq=False, repr=False)
+class GapOutcome(Displayed):
     """Everything a gap study found."""
 
     config: GapConfig
@@ -120,6 +121,13 @@ class GapOutcome:
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        standings = ", ".join(f"{self.count(name)} {name}" for name in STANDINGS if self.count(name))
+        return (
+            f"<GapOutcome {self.trace.get('name', self.config.problems)}: {len(self.config.policies)} policies, "
+            f"{len(self.solved)} states ({standings or 'none'}), {len(self.long_runs)} long runs>"
+        )
 
     def count(self, standing: Standing) -> int:
         """Return the number of states of that standing."""

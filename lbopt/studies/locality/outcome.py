@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lbopt.studies.intervals import MeanOverSeeds, over_seeds
-from lbopt.studies.locality.claim import Answer, Claim, change
-from lbopt.studies.locality.claims import claims
+from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.locality.config import LocalityConfig
 from lbopt.studies.locality.plan import PlannedRun
+from lbopt.studies.locality.question import Answer, Question, change
+from lbopt.studies.locality.questions import questions
 from lbopt.studies.verdict import Judged
 
 
@@ -28,16 +28,16 @@ class LocalityOutcome:
     interrupted: bool = False
     seconds: float = 0.0
 
-    def judged(self) -> list[Judged[Claim]]:
+    def judged(self) -> list[Judged[Question]]:
         """Return every printed statement that the chosen items and workloads can be held against."""
         found = []
-        for claim in claims():
-            if claim.item not in self.config.items:
+        for question in questions():
+            if question.item not in self.config.items:
                 continue
-            values = [claim.figure(answer, self.config.rates) for answer in self.answers.get(claim.workload, [])]
+            values = [question.figure(answer, self.config.rates) for answer in self.answers.get(question.workload, [])]
             told = tuple(value for value in values if value is not None)
             if told:
-                found.append(Judged(claim, told))
+                found.append(Judged(question, told))
         return found
 
     def mean(self, workload: str, run: PlannedRun, of: str) -> MeanOverSeeds | None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.gap import LongRun, PolicyGap, SolvedState
 from lbopt.studies.gap.decisions import summarise
 from lbopt.studies.gap.long_runs import compare
-from lbopt.studies.intervals import MeanOverSeeds
 from lbopt.studies.misprediction.config import MispredictionConfig
 from lbopt.studies.misprediction.forecasts import EXACT, MYOPIC, NO_WINDOW, Case, cases_of
 

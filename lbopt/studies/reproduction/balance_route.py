@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from lbopt.studies.printed import Tolerance, same_side, within, within_effect
 from lbopt.studies.reproduction.config import ReproductionConfig
-from lbopt.studies.reproduction.criterion import ALIKE, Criterion, same_order, within
 from lbopt.studies.reproduction.drawn import longest_filter
 from lbopt.studies.reproduction.place import NANOSECONDS, Place, of_published_means, of_trace
-from lbopt.studies.reproduction.question import Question
+from lbopt.studies.reproduction.question import Question, asked
 
+SAME_ORDER = same_side(1.0, "same order")
 SENSITIVITY = (20.0, 200.0)
 #: Azure's requests of the paper have more output tokens than this; none of 2023 has.
 LONGER_THAN = 1000
@@ -74,13 +75,9 @@ def questions(config: ReproductionConfig) -> list[Question]:
 def _orders(place: Place, load: float) -> list[Question]:
     shared = place.shared(load) | {"dispatch": "baselines immediate, BR pooled"}
     return [
-        _ratio(
-            place, shared, load, "random over the widest of round-robin, P2C, JSQ", ("Random",), COUNTS, same_order()
-        ),
-        _ratio(
-            place, shared, load, "BR-0 over the narrowest baseline", (BR_0,), ("Random", *COUNTS), same_order(), min
-        ),
-        _ratio(place, shared, load, "BR-H over BR-0", (BR_H,), (BR_0,), same_order()),
+        _ratio(place, shared, load, "random over the widest of round-robin, P2C, JSQ", ("Random",), COUNTS, SAME_ORDER),
+        _ratio(place, shared, load, "BR-0 over the narrowest baseline", (BR_0,), ("Random", *COUNTS), SAME_ORDER, min),
+        _ratio(place, shared, load, "BR-H over BR-0", (BR_H,), (BR_0,), SAME_ORDER),
     ]
 
 
@@ -88,8 +85,8 @@ def _ratios(place: Place, load: float | None) -> list[Question]:
     shared = place.shared(load)
     first, second = {"dispatch": "JSQ immediate, BR pooled"}, {"dispatch": "pooled"}
     return [
-        _ratio(place, shared | first, load, "BR-0 over JSQ", (BR_0,), ("JSQ",), within(ALIKE)),
-        _ratio(place, shared | second, load, "BR-H over BR-0", (BR_H,), (BR_0,), within(ALIKE)),
+        _ratio(place, shared | first, load, "BR-0 over JSQ", (BR_0,), ("JSQ",), within_effect()),
+        _ratio(place, shared | second, load, "BR-H over BR-0", (BR_H,), (BR_0,), within_effect()),
     ]
 
 
@@ -100,18 +97,18 @@ def _ratio(
     text: str,
     above: tuple[str, ...],
     below: tuple[str, ...],
-    criterion: Criterion,
+    tolerance: Tolerance,
     pick: Any = max,
 ) -> Question:
     top = place.printed("spread_tokens", above[0])
     bottom = pick(place.printed("spread_tokens", method) for method in below)
-    return Question(
+    return asked(
         quantity=f"spread, {text}",
-        unit="",
+        nothing=1.0,
         published=top / bottom,
         cells=tuple(place.cell(RULES[method], load) for method in (*above, *below)),
         figure=lambda first, *rest: first["spread"] / pick(one["spread"] for one in rest),
-        criterion=criterion,
+        tolerance=tolerance,
         why=_why_ratio(place, load, above[0]),
         **shared,
     )
@@ -129,13 +126,13 @@ def _why_ratio(place: Place, load: float | None, above: str) -> str:
 
 def _times(place: Place, load: float | None, slope: float = NANOSECONDS) -> list[Question]:
     return [
-        Question(
+        asked(
             quantity=f"TPOT P95 cut, {label} below JSQ",
             unit="%",
             published=100 * (1 - place.printed("tpot_p95_ms", method) / place.printed("tpot_p95_ms", "JSQ")),
             cells=(place.cell(RULES[method], load, slope), place.cell(RULES["JSQ"], load, slope)),
             figure=lambda ours, jsq: 100 * (1 - ours["tpot_p95"] / jsq["tpot_p95"]),
-            criterion=within(ALIKE),
+            tolerance=within(),
             why="a cut in TPOT is the cut of the heaviest load times the share of the step that depends on it, which "
             f"is {100 * place.share(slope):.0f} % here and not known there",
             dispatch="JSQ immediate, BR pooled",
@@ -166,13 +163,13 @@ def concurrency(place: Place) -> list[Question]:
             ("of it by more running requests", "running", running[0] / running[1]),
         ):
             found.append(
-                Question(
+                asked(
                     quantity=f"{quantity}, BR-H over {method}",
                     unit="%",
                     published=100 * (published - 1),
                     cells=cells,
                     figure=lambda br_h, other, figure=figure: 100 * (br_h[figure] / other[figure] - 1),
-                    criterion=within(ALIKE),
+                    tolerance=within(),
                     why=_WHY[why],
                     dispatch=text,
                     **place.shared(load),

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from lbopt.hardware.published import published_table
+from lbopt.studies.printed import within, within_effect, within_points
 from lbopt.studies.reproduction.barrier_tax import BY_STEPS, LOAD, B, cell, gain, law_as_clock
 from lbopt.studies.reproduction.config import ReproductionConfig
-from lbopt.studies.reproduction.criterion import inside_one_run, within_points
 from lbopt.studies.reproduction.dilution_law import COLUMNS, TABLE, diluted, published_barrier
-from lbopt.studies.reproduction.question import Question, printed
+from lbopt.studies.reproduction.question import Question, asked, published_number
 
 G = 8
 #: Half a unit of the last printed digit, of the entry itself and of the one at b = 0 that it is computed from.
@@ -47,14 +47,15 @@ def questions(config: ReproductionConfig) -> list[Question]:
     }
     overheads = published_table(TABLE).numbers("overhead").tolist()
     after_the_run = [
-        Question(
+        asked(
             quantity=f"throughput gain, {rule} over JSQ, b = {b:g}",
-            published=printed(TABLE, column, overhead=b),
+            published=published_number(TABLE, column, overhead=b),
             fleet=f"G = {G}, B = {B}",
             arrivals="closed loop" if load is None else f"Poisson by steps, load {load:g}",
             cells=tuple(cell(config, "dilution", one, G, load, BY_STEPS) for one in (rule, "JSQ")),
             figure=lambda run, jsq, b=b: gain(run, jsq, b),
-            criterion=inside_one_run(),
+            tolerance=within(),
+            single_run=True,
             why=why,
             **shared,
         )
@@ -68,14 +69,15 @@ def questions(config: ReproductionConfig) -> list[Question]:
 def _by_the_clock(config: ReproductionConfig, shared: dict[str, Any]) -> list[Question]:
     clock = law_as_clock(config, OWN_OVERHEAD)
     return [
-        Question(
+        asked(
             quantity=f"throughput gain{text}, {rule} over JSQ, b = {OWN_OVERHEAD:g}",
-            published=printed(TABLE, column, overhead=OWN_OVERHEAD),
+            published=published_number(TABLE, column, overhead=OWN_OVERHEAD),
             fleet=f"G = {G}, B = {B}; full balanced step 60 ms",
             arrivals=f"Poisson by the law's clock, load {LOAD:g}",
             cells=tuple(cell(config, "dilution", one, G, LOAD, clock) for one in (rule, "JSQ")),
             figure=lambda run, jsq, name=name: 100 * (run[name] / jsq[name] - 1),
-            criterion=inside_one_run(),
+            tolerance=within(),
+            single_run=True,
             why=_WHY_CLOCK,
             **shared,
         )
@@ -89,11 +91,14 @@ def _by_the_law(config: ReproductionConfig, shared: dict[str, Any]) -> list[Ques
     x = published_barrier()
     alone = shared | {"fleet": "none", "arrivals": "none", "dispatch": "none", "requests": "none", "cells": ()}
     rows = [
-        Question(
+        asked(
             quantity=f"gain of {rule} at b = {row['overhead']:g} from its gain at b = 0, with one x = {x:.3f} for all",
             published=float(row[column]),
-            figure=lambda column=column, b=float(row["overhead"]): diluted(printed(TABLE, column, overhead=0.0), x, b),
-            criterion=within_points(ROUNDING),
+            figure=lambda column=column, b=float(row["overhead"]): diluted(
+                published_number(TABLE, column, overhead=0.0), x, b
+            ),
+            tolerance=within_points(ROUNDING, "the rounding of the two printed numbers"),
+            nothing=None,
             why="the loads of the table depended on b",
             exact=True,
             **alone,
@@ -102,14 +107,16 @@ def _by_the_law(config: ReproductionConfig, shared: dict[str, Any]) -> list[Ques
         for row in published_table(TABLE).rows
         if float(row["overhead"]) > 0
     ]
-    ours = Question(
+    ours = asked(
         quantity="heaviest over mean load under JSQ, as the table implies it",
         published=x,
         fleet=f"G = {G}, B = {B}",
         arrivals=f"Poisson by steps, load {LOAD:g}",
         cells=(cell(config, "dilution", "JSQ", G, LOAD, BY_STEPS),),
         figure=lambda jsq: jsq["max_load"] / jsq["mean_load"],
-        criterion=inside_one_run(),
+        tolerance=within_effect(),
+        nothing=1.0,
+        single_run=True,
         why=_WHY_STEPS,
         **(shared | {"unit": ""}),
     )

@@ -23,10 +23,10 @@ from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.runner import Task
 from lbopt.simulator import SimulationSetting, simulate
+from lbopt.studies.printed import every_digit, same_digits, same_side, within
 from lbopt.studies.reproduction.config import DEFAULT_REQUESTS, ReproductionConfig
-from lbopt.studies.reproduction.criterion import every_digit, same_digits, same_sign, within
 from lbopt.studies.reproduction.drawn import pool_of
-from lbopt.studies.reproduction.question import Question, printed
+from lbopt.studies.reproduction.question import Question, asked, published_number
 
 TABLE = "bf-io-table-1"
 FIRST_SEED = 42
@@ -94,7 +94,7 @@ def questions(config: ReproductionConfig) -> list[Question]:
         "seeds": (FIRST_SEED,) if given else config.all_seeds,
         "exact": given,
     }
-    alike = same_digits(0) if given else within(0.05)
+    alike = same_digits(0) if given else within(0.05, "requests of a family stand in for the trace")
     unlike = "" if given else "other requests: a family stands in for the trace; "
     if config.count("energy", 8) != DEFAULT_REQUESTS["energy"]:
         unlike += f"{config.count('energy', 8):,} requests, not {DEFAULT_REQUESTS['energy']:,}; "
@@ -102,14 +102,15 @@ def questions(config: ReproductionConfig) -> list[Question]:
     for reading in READINGS:
         for method, run in runs.items():
             found.append(
-                Question(
+                asked(
                     quantity=f"energy of {method}, reading {reading}",
                     unit="kJ",
-                    published=printed(TABLE, "energy_kilojoules", method=method),
+                    published=published_number(TABLE, "energy_kilojoules", method=method),
                     source=TABLE,
                     cells=(run,),
                     figure=lambda answer, reading=reading: answer[reading] / 1e3,
-                    criterion=alike,
+                    tolerance=alike,
+                    nothing=None,
                     why=unlike + _OTHER_READING.get(reading, "the code's own reading should have made this row"),
                     **shared,
                 )
@@ -140,15 +141,15 @@ def logs_of(config: ReproductionConfig) -> dict[str, str]:
 
 
 def _saving(reading: str, runs: dict[str, Table1Run], unlike: str, shared: dict[str, Any]) -> Question:
-    before, after = (printed(TABLE, "energy_kilojoules", method=method) for method in ("FCFS", "BF-IO H=0"))
-    return Question(
+    before, after = (published_number(TABLE, "energy_kilojoules", method=method) for method in ("FCFS", "BF-IO H=0"))
+    return asked(
         quantity=f"energy saved, FCFS to BF-IO H=0, reading {reading}",
         unit="%",
         published=100 * (1 - after / before),
         source=TABLE,
         cells=(runs["FCFS"], runs["BF-IO H=0"]),
         figure=lambda fcfs, bf_io: 100 * (1 - bf_io[reading] / fcfs[reading]),
-        criterion=same_sign(),
+        tolerance=same_side(0.0, "same sign"),
         why=unlike + _SIGN,
         **shared,
     )
@@ -161,14 +162,15 @@ def _digits(config: ReproductionConfig, runs: dict[str, Table1Run], shared: dict
         return []
     reference = json.loads(file.read_text(encoding="utf-8"))
     return [
-        Question(
+        asked(
             quantity=f"energy of {method}, all digits of the authors' simulator",
             unit="J",
             published=float(reference[_LABELS[method]]["metrics"]["total_energy"]),
             source=REFERENCE,
             cells=(run,),
             figure=lambda answer: float(answer["share"]),
-            criterion=every_digit(),
+            tolerance=every_digit(),
+            nothing=None,
             why="the simulators differ",
             **shared,
         )

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from lbopt.hardware.published import published_table
+from lbopt.studies.printed import within, within_effect
 from lbopt.studies.reproduction.config import ReproductionConfig
-from lbopt.studies.reproduction.criterion import ALIKE, within
-from lbopt.studies.reproduction.question import Cell, Question
+from lbopt.studies.reproduction.question import Cell, Question, asked
 
 TABLE = "staggered-batch-decode"
 G, BATCH = 32, 35
@@ -70,13 +70,14 @@ def questions(config: ReproductionConfig) -> list[Question]:
     off, on = published_table(TABLE).rows
     return [
         *(
-            Question(
+            asked(
                 quantity=f"KV of a unit, {text} over units and time, {rule}",
                 unit="ktokens",
                 published=published,
                 cells=(runs[rule],),
                 figure=lambda run, name=name: run[name] / 1e3,
-                criterion=within(ALIKE),
+                tolerance=within(),
+                nothing=None,
                 why=_WHY_BAND,
                 dispatch=_binding(rule),
                 **shared,
@@ -88,13 +89,13 @@ def questions(config: ReproductionConfig) -> list[Question]:
             )
         ),
         *(
-            Question(
+            asked(
                 quantity=f"deviation over units, {rule} over {baseline}",
-                unit="",
+                nothing=1.0,
                 published=_half(on) / _half(off),
                 cells=(runs[rule], runs[baseline]),
                 figure=lambda run, base: run["deviation"] / base["deviation"],
-                criterion=within(ALIKE),
+                tolerance=within_effect(),
                 why=_WHY_RATIO[rule],
                 dispatch=f"{_binding(rule)}, baseline immediate",
                 **shared,
@@ -103,13 +104,13 @@ def questions(config: ReproductionConfig) -> list[Question]:
             for baseline in BASELINES
         ),
         *(
-            Question(
+            asked(
                 quantity=f"throughput gain, {rule} over {baseline}, t0 = {fixed} ms",
                 unit="%",
                 published=float(on["throughput_gain_percent"]),
                 cells=(runs[rule], runs[baseline]),
                 figure=lambda run, base, fixed=fixed: throughput_gain(run, base, fixed / 1e3),
-                criterion=within(ALIKE),
+                tolerance=within(),
                 why=_WHY_GAIN,
                 dispatch=f"{_binding(rule)}, baseline immediate",
                 **shared,
@@ -118,13 +119,13 @@ def questions(config: ReproductionConfig) -> list[Question]:
             for fixed in FIXED_MILLISECONDS
         ),
         *(
-            Question(
+            asked(
                 quantity=f"deviation over units, {THEIRS} over {baseline}",
-                unit="",
+                nothing=1.0,
                 published=_half(on) / _half(off),
                 cells=tuple(_cell(config, RULES[rule], lengths) for rule in (THEIRS, baseline)),
                 figure=lambda run, base: run["deviation"] / base["deviation"],
-                criterion=within(ALIKE),
+                tolerance=within_effect(),
                 why=_WHY_RATIO[THEIRS],
                 dispatch=f"{_binding(THEIRS)}, baseline immediate",
                 **(shared | {"requests": f"{shared['requests']}, with {variant}"}),

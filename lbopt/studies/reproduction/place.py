@@ -13,7 +13,7 @@ from typing import Any
 from lbopt.exceptions import InputError
 from lbopt.studies.reproduction.config import ReproductionConfig
 from lbopt.studies.reproduction.drawn import pool_of
-from lbopt.studies.reproduction.question import Cell, printed
+from lbopt.studies.reproduction.question import Cell, published_number
 
 TABLE = "balance-route"
 B = 72
@@ -91,7 +91,7 @@ class Place:
 
     def printed(self, column: str, method: str) -> float:
         """Return a number of the group that this place is held against."""
-        return printed(TABLE, column, group=self.group, method=method)
+        return published_number(TABLE, column, group=self.group, method=method)
 
 
 def of_trace(config: ReproductionConfig, kind: str, G: int, group: str, longer_than: int) -> Place:

@@ -1,4 +1,4 @@
-"""A question to a published number: what is printed, what to run for it, and when the two agree.
+"""A question of the reproduction study: a published number, what is run for it, and how ours is computed.
 
 Every row of the study is one. The items (`energy.py`, `balance_route.py`, ...) only write questions down; running,
 means over seeds and verdicts are the same for all of them.
@@ -6,15 +6,16 @@ means over seeds and verdicts are the same for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import lbopt
-from lbopt.hardware.published import published_table
+from lbopt.hardware.published import published_names, published_table
 from lbopt.runner import Task
-from lbopt.studies.intervals import MeanOverSeeds, over_seeds
-from lbopt.studies.reproduction.criterion import Criterion, one_run
+from lbopt.statistics import Interval, MeanOverSeeds, over_seeds
+from lbopt.studies.printed import Printed, Tolerance, printed_number
+from lbopt.studies.verdict import interval_of, verdict
 
 MEASURE = "lbopt.studies.reproduction.cell:measure"
 
@@ -51,10 +52,10 @@ class Question:
 
     Parameters
     ----------
-    item, quantity, unit
-        What is asked; `unit` is empty for ratios.
-    published, source
-        The printed value and the table it is from.
+    item, quantity
+        What is asked.
+    printed
+        The published figure with its ends; `value` is the number.
     requests, fleet
         Whose requests, and on which machine.
     arrivals, dispatch
@@ -63,17 +64,15 @@ class Question:
         What is run, each with each of the seeds. Without cells the answer follows from print alone.
     figure
         From what the cells returned for one seed to our value.
-    criterion, why
-        When they agree, and why not where they do not.
+    why
+        Why ours does not agree, where it does not.
     exact
         Whether a run holds for itself: its requests are the published ones.
     """
 
     item: str
     quantity: str
-    unit: str
-    published: float
-    source: str
+    printed: Printed
     requests: str
     fleet: str
     arrivals: str
@@ -81,7 +80,6 @@ class Question:
     cells: tuple[Measured, ...]
     seeds: tuple[int, ...]
     figure: Callable[..., float]
-    criterion: Criterion
     why: str
     exact: bool = False
 
@@ -94,20 +92,17 @@ class Question:
         if any(task.key not in answers for task in self.tasks()):
             return None
         if not self.cells:
-            return self._row([self.figure()])
-        return self._row([self.figure(*(answers[cell.task(seed).key] for cell in self.cells)) for seed in self.seeds])
-
-    def _row(self, ours: Sequence[float]) -> Row:
-        return Row(self, tuple(ours), self.criterion.agrees(self.published, ours))
+            return Row(self, (self.figure(),))
+        found = (self.figure(*(answers[cell.task(seed).key] for cell in self.cells)) for seed in self.seeds)
+        return Row(self, tuple(found))
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A question with its answer; `agrees` is None where one seed cannot tell."""
+    """A question with our values, one a seed."""
 
     question: Question
     values: tuple[float, ...]
-    agrees: bool | None
 
     @property
     def ours(self) -> MeanOverSeeds:
@@ -115,24 +110,62 @@ class Row:
         return over_seeds(self.values)
 
     @property
-    def one_run(self) -> tuple[float, float] | None:
-        """Where 95 % of single runs lie."""
-        return one_run(self.values)
+    def one_run(self) -> Interval | None:
+        """Where 95 % of single runs lie; None for one seed."""
+        return interval_of(self.values, single_run=True)
 
     @property
     def verdict(self) -> str:
-        """One word."""
-        return {True: "agree", False: "disagree", None: "undecided"}[self.agrees]
+        """One of `lbopt.studies.verdict.VERDICTS`."""
+        return verdict(self._interval, self.question.printed)
 
     @property
     def why(self) -> str:
         """Why they do not agree; empty where they do."""
-        if self.agrees is None:
+        if self._interval is None:
             return "one seed has no spread; give more --seeds"
-        return "" if self.agrees else self.question.why
+        if self.verdict == "undecided":
+            return "our interval holds an end of what counts as the same"
+        return "" if self.verdict == "agrees" else self.question.why
+
+    @property
+    def _interval(self) -> Interval | None:
+        asked = self.question
+        return interval_of(self.values, exact=asked.exact, single_run=asked.printed.single_run)
 
 
-def printed(table: str, column: str, **where: float | str) -> float:
+def asked(
+    *,
+    published: float,
+    source: str,
+    tolerance: Tolerance,
+    unit: str = "",
+    nothing: float | None = 0.0,
+    single_run: bool = False,
+    **rest: Any,
+) -> Question:
+    """Return the question about a published number.
+
+    Parameters
+    ----------
+    published, unit
+        The number; `unit` is empty for ratios.
+    source
+        A shipped table, after which a group of it may stand; or a file of the source's authors.
+    tolerance, nothing, single_run
+        As in `lbopt.studies.printed.Printed`.
+    rest
+        The other fields of the question.
+    """
+    table = source.split()[0]
+    place = published_table(table).pedigree.place if table in published_names() else source
+    printed = printed_number(
+        published, tolerance, source=source, place=place, unit=unit, nothing=nothing, single_run=single_run
+    )
+    return Question(printed=printed, **rest)
+
+
+def published_number(table: str, column: str, **where: float | str) -> float:
     """Return a number of a published table, from the one row in which the named columns have the given values."""
     rows = [row for row in published_table(table).rows if all(row[name] == value for name, value in where.items())]
     (row,) = rows

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from lbopt.hardware.published import published_table
+from lbopt.studies.printed import within
 from lbopt.studies.reproduction.barrier_tax import BY_STEPS, LOAD, B, cell, gain
 from lbopt.studies.reproduction.config import ReproductionConfig
-from lbopt.studies.reproduction.criterion import inside_one_run
-from lbopt.studies.reproduction.question import Question
+from lbopt.studies.reproduction.question import Question, asked
 
 TABLE = "ep-barrier-scaling"
 OVERHEAD = 0.5
@@ -46,12 +46,13 @@ def questions(config: ReproductionConfig) -> list[Question]:
             "arrivals": f"Poisson by steps, load {LOAD:g}",
             "dispatch": "immediate",
             "seeds": config.all_seeds,
-            "criterion": inside_one_run(),
+            "tolerance": within(),
+            "single_run": True,
         }
         runs = {rule: cell(config, "scaling", rule, G, LOAD, BY_STEPS) for rule in (*COLUMNS, "JSQ")}
         for rule, column in COLUMNS.items():
             found.append(
-                Question(
+                asked(
                     quantity=f"throughput gain, {rule} over JSQ, G = {G}",
                     published=float(row[column]),
                     cells=(runs[rule], runs["JSQ"]),
@@ -61,7 +62,7 @@ def questions(config: ReproductionConfig) -> list[Question]:
                 )
             )
         found.append(
-            Question(
+            asked(
                 quantity=f"gain of BR-0 less that of JSQ-Load, G = {G}",
                 published=float(row[COLUMNS["BR-0"]]) - float(row[COLUMNS["JSQ-Load"]]),
                 cells=(runs["BR-0"], runs["JSQ-Load"], runs["JSQ"]),

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.statistics import CONFIDENCE
+
 RESAMPLES = 999
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

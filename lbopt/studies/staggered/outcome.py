@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lbopt.studies.intervals import MeanOverSeeds, over_seeds
-from lbopt.studies.staggered.claim import Claim, Figure
-from lbopt.studies.staggered.claims import claims
+from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.staggered.config import StaggeredConfig
+from lbopt.studies.staggered.question import Figure, Question
+from lbopt.studies.staggered.questions import questions
 from lbopt.studies.staggered.rows import Averaged, Rows, averaged
 from lbopt.studies.verdict import Judged
 
@@ -37,10 +37,10 @@ class StaggeredOutcome:
         told = self._told(item, figure)
         return over_seeds(told) if told else None
 
-    def judged(self) -> list[Judged[Claim]]:
+    def judged(self) -> list[Judged[Question]]:
         """Return every printed statement that the runs can be held against."""
-        answers = ((claim, self._told(claim.item, claim.figure)) for claim in claims())
-        return [Judged(claim, values) for claim, values in answers if values]
+        answers = ((question, self._told(question.item, question.figure)) for question in questions())
+        return [Judged(question, values) for question, values in answers if values]
 
     def _told(self, item: str, figure: Figure) -> tuple[float, ...]:
         told = (figure(rows) for rows in self.rows.get(item, {}).values())

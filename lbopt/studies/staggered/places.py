@@ -21,7 +21,7 @@ _QUANTILES = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
+class TableRow:
     """A row pair of Table 1: requests a second of an instance and chunk utilisation, staggering off and on."""
 
     rate_off: float
@@ -51,17 +51,17 @@ class Place:
     longest: int
     mean: float
     limit: float
-    printed: Printed | None = None
+    printed: TableRow | None = None
 
 
 PLACES: dict[str, Place] = {
     "short-3k": Place(
         chunk=3072, limit=0.8, shortest=1, longest=3072, mean=1000.0,
-        printed=Printed(rate_off=57, rate_on=70, utilisation_off=0.5183, utilisation_on=0.887),
+        printed=TableRow(rate_off=57, rate_on=70, utilisation_off=0.5183, utilisation_on=0.887),
     ),
     "short-5k": Place(
         chunk=5120, limit=1.0, shortest=1, longest=3072, mean=1000.0,
-        printed=Printed(rate_off=70, rate_on=79, utilisation_off=0.53, utilisation_on=0.88),
+        printed=TableRow(rate_off=70, rate_on=79, utilisation_off=0.53, utilisation_on=0.88),
     ),
     # no limit is printed for long prompts: about twice a pass of a full chunk
     "long-16k": Place(chunk=16_384, shortest=3072, longest=65_536, mean=6700.0, limit=3.0),

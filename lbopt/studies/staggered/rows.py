@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lbopt.studies.intervals import MeanOverSeeds, over_seeds
+from lbopt.statistics import MeanOverSeeds, over_seeds
 
 Key = str | int | float
 #: As it is stored: keys, quantities; a quantity that could not be had is None.

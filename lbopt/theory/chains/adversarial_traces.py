@@ -38,7 +38,19 @@ class Layout:
 
 
 def burst(G: int, n: int, s_H: int, steps: int) -> Layout:
-    """Return n blocks of a heavy request (s_H tokens, `steps` + 1 long) and G - 1 short ones (1 token, 1 step)."""
+    """Return n blocks of a heavy request (s_H tokens, `steps` + 1 long) and G - 1 short ones (1 token, 1 step).
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    n
+        Number of blocks.
+    s_H
+        Size of a heavy request, tokens.
+    steps
+        Number of steps.
+    """
     heavy = np.arange(n * G) % G == 0
     trace = Trace(prompt=np.where(heavy, s_H, 1), output=np.where(heavy, steps + 1, 1), name="burst")
     return Layout(trace, n * G, n, 1)
@@ -51,6 +63,21 @@ def strict(G: int, n: int, s_H: int, steps: int, ties: str, lasting: int | None 
     heavy ones ends with the step, so that it is the emptiest again, by one. Those elsewhere run `lasting` steps, by
     default n + 1, when all heavy ones have come: to outlive the next step only would not do, because beside m heavy
     requests on one worker all others must hold m + 1 requests each.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    n
+        Number of blocks.
+    s_H
+        Size of a heavy request, tokens.
+    steps
+        Number of steps.
+    ties
+        Which of equally loaded workers the rule takes.
+    lasting
+        Steps that requests elsewhere run; None is n + 1.
     """
     last = n + 1 if lasting is None else lasting
     count = np.zeros(G, dtype=np.int64)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.statistics import standard_error
 from lbopt.theory.finding import Finding
 
 #: A batch has at least so many times the 1/p steps after which a slot has forgotten its request.
@@ -64,8 +65,7 @@ class ChainMean:
 
 def chain_mean(batches: NDArray[np.float64], steps_each: int) -> ChainMean:
     """Return the mean over batches of equal length."""
-    error = float(batches.std(ddof=1)) / math.sqrt(batches.size)
-    return ChainMean(float(batches.mean()), error, batches.size - 1, batches.size * steps_each)
+    return ChainMean(float(batches.mean()), standard_error(batches), batches.size - 1, batches.size * steps_each)
 
 
 def steps_mean(values: NDArray[Any], length: int) -> ChainMean:
@@ -95,7 +95,23 @@ def means_of_batches(chunks: Iterable[NDArray[np.float64]], burn_in: int, length
 def mean_finding(
     found: ChainMean, relation: str, predicted: float, *, regime: str, quantity: str, unit: float = 1.0, **more: Any
 ) -> Finding:
-    """Return the finding of a chain's mean, in units of `unit`; `more` are further fields of it."""
+    """Return the finding of a chain's mean, in units of `unit`; `more` are further fields of it.
+
+    Parameters
+    ----------
+    found
+        Mean of the chain with its error.
+    relation
+        How the mean and the prediction are related: "=", "<=" or ">=".
+    predicted
+        The closed form.
+    regime
+        The regime in the words of the report.
+    quantity
+        What is measured.
+    unit
+        The mean is divided by it.
+    """
     return Finding(
         regime=regime,
         quantity=quantity,

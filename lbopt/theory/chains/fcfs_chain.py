@@ -37,6 +37,23 @@ def fcfs_imbalances(
 
     In step 0 all slots are filled at once. Under overload the sizes that FCFS admits are independent draws of the
     prompt law whatever the arrivals are, so nothing else has to be simulated.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    law
+        Law of the prompts.
+    steps
+        Number of steps.
+    seed
+        Seed of the samples.
+    growth
+        Tokens that a running request gains in a step.
     """
     require_memory(G * B * _BYTES_PER_SLOT, f"a chain of G = {G} workers with B = {B} slots")
     value, threshold, other = law.aliases()
@@ -56,7 +73,25 @@ def fcfs_imbalances(
 def mean_fcfs_imbalance(
     G: int, B: int, p: float, law: PromptLaw, steps: int, seed: int, growth: Growth = LLM
 ) -> ChainMean:
-    """Return the mean imbalance over at least `steps` steps after the burn-in, in whole batches."""
+    """Return the mean imbalance over at least `steps` steps after the burn-in, in whole batches.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    law
+        Law of the prompts.
+    steps
+        Number of steps.
+    seed
+        Seed of the samples.
+    growth
+        Tokens that a running request gains in a step.
+    """
     cycle = len(growth.cycle)  # a batch holds whole cycles, so that no phase of the growth counts more
     length, burn_in = cycle * math.ceil(batch_steps(p) / cycle), burn_in_steps(G, B, p)
     batches = max(FEWEST_BATCHES, math.ceil(steps / length))

@@ -1,4 +1,4 @@
-"""Whether something fits, asked before it begins: a run that dies of memory after an hour helps nobody."""
+"""Whether something fits, asked before it begins: a run should not fail for lack of memory after an hour."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ The theorems are about every arrival instance of the overloaded family (definiti
 that is most frequent in the pool, there are still as many waiting requests as free slots. Two instances of it:
 
 * **minimal**: after the ends of a step requests arrive one by one until that holds, and no more;
-* **bursty**: nobody arrives until it fails; then so many come at once as end in 20 steps on average.
+* **bursty**: no request arrives until it fails; then so many come at once as end in 20 steps on average.
 
 Sizes are independent draws of the prompt law in order of arrival, and ends are drawn per slot and step, so both rules
 meet the same arrivals as far as their pools need them, and the same ends. BF-IO's steps are solved by `lbopt.solve`.
@@ -77,7 +77,27 @@ def best_placement(load: IntArray, free: IntArray, pool: IntArray) -> tuple[IntA
 
 
 def run_pooled(rule: Rule, G: int, B: int, p: float, law: PromptLaw, steps: int, arrivals: str, seed: int) -> PooledRun:
-    """Run `rule` for `steps` steps after the burn-in; all slots are filled at once in step 0."""
+    """Run `rule` for `steps` steps after the burn-in; all slots are filled at once in step 0.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    law
+        Law of the prompts.
+    steps
+        Number of steps.
+    arrivals
+        How requests arrive.
+    seed
+        Seed of the samples.
+    """
     if arrivals not in ARRIVALS:
         raise InputError(f"arrivals are '{arrivals}'; expected one of {', '.join(ARRIVALS)}")
     ends, sizes = (np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(2))

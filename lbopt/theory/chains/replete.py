@@ -97,7 +97,16 @@ def progression(law: PromptLaw) -> tuple[int, int, int]:
 def level(loads: Any, slots: Any, law: PromptLaw, *, peak: str = "lowest") -> tuple[int, IntArray]:
     """Return the least imbalance of one step and int64 (G,) loads after admission, for a pool replete of `law`.
 
-    `loads` and `slots` are int (G,): tokens before admission, free slots.
+    Parameters
+    ----------
+    loads
+        int, (G,): tokens before admission.
+    slots
+        int, (G,): free slots.
+    law
+        Law of the prompts.
+    peak
+        "lowest" of the optimal loads, or "raised": all loads higher while that costs nothing.
     """
     from lbopt.kernels.sampling.replete import level_replete
 

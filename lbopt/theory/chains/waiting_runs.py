@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.kernels.sampling import waiting as kernel
+from lbopt.statistics import standard_error
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require
 
@@ -34,7 +35,21 @@ class Traffic:
 
     @classmethod
     def poisson(cls, N: int, load: float, requests: int, seed: int, replication: int = 0) -> Traffic:
-        """Return Poisson arrivals, `load` per instance and pass."""
+        """Return Poisson arrivals, `load` per instance and pass.
+
+        Parameters
+        ----------
+        N
+            Number of instances.
+        load
+            Arrivals for each instance and pass.
+        requests
+            Number of requests.
+        seed
+            Seed of the samples.
+        replication
+            Number of the run; it changes the draw.
+        """
         gaps, uniforms, phases = (np.random.default_rng([seed, replication, part]) for part in range(3))
         arrival = np.cumsum(gaps.exponential(1 / (N * load), requests))
         return cls(arrival, uniforms.random(requests), np.sort(phases.random(N)))
@@ -44,7 +59,7 @@ class Traffic:
         return self.served(interface, capacity)[0]
 
     def served(self, interface: str, capacity: int = 0) -> tuple[Floats, int]:
-        """Return the waits, and how many passes served somebody."""
+        """Return the waits, and how many passes served a request."""
         wait = np.empty_like(self.arrival)
         N, most = self.phases.size, capacity or self.arrival.size
         lattice = np.arange(N) / N
@@ -80,7 +95,23 @@ class Average:
     def finding(
         self, regime: str, quantity: str, predicted: float, relation: str = "=", *, note: str = "", outside: str = ""
     ) -> Finding:
-        """Return it as evidence."""
+        """Return it as evidence.
+
+        Parameters
+        ----------
+        regime
+            The regime in the words of the report.
+        quantity
+            What is measured.
+        predicted
+            The closed form.
+        relation
+            How the mean and the prediction are related: "=", "<=" or ">=".
+        note
+            Remark of the finding.
+        outside
+            Why the regime is outside the hypotheses; empty where it is inside.
+        """
         return Finding(
             regime=regime,
             quantity=quantity,
@@ -106,12 +137,28 @@ def steady(values: Floats) -> Average:
 def over_replications(values: Sequence[float] | Floats, trials: int) -> Average:
     """Return the average of independent values."""
     found = np.asarray(values, dtype=np.float64)
-    error = float(found.std(ddof=1) / found.size**0.5)
+    error = standard_error(found)
     return Average(float(found.mean()), error, found.size - 1, trials)
 
 
 def quarters(N: int, load: float, capacity: int, requests: int, replications: int, seed: int) -> Floats:
-    """Return the mean wait of the unspaced pool in each quarter of each run, float64 (replications, 4)."""
+    """Return the mean wait of the unspaced pool in each quarter of each run, float64 (replications, 4).
+
+    Parameters
+    ----------
+    N
+        Number of instances.
+    load
+        Arrivals for each instance and pass.
+    capacity
+        Most requests of a pass; 0 for no limit.
+    requests
+        Number of requests.
+    replications
+        Number of runs.
+    seed
+        Seed of the samples.
+    """
     found = np.empty((replications, 4))
     for replication in range(replications):
         wait = Traffic.poisson(N, load, requests, seed, replication).waits("pool", capacity)
@@ -131,7 +178,23 @@ def regime_of(N: int, load: float, capacity: int = 0) -> str:
 
 
 def require_gates(claim: str, N: int, load: float, requests: int, capacity: int = 0, replications: int = 2) -> None:
-    """Refuse what cannot be run, or has no steady state."""
+    """Refuse what cannot be run, or has no steady state.
+
+    Parameters
+    ----------
+    claim
+        Name of the claim, for error messages.
+    N
+        Number of instances.
+    load
+        Arrivals for each instance and pass.
+    requests
+        Number of requests.
+    capacity
+        Most requests of a pass; 0 for no limit.
+    replications
+        Number of runs.
+    """
     require(claim, 1 <= N <= 1024, "1 to 1024 instances", f"N is {N}")
     require(claim, 0.001 <= load <= 1000, "a load of 0.001 to 1000 requests per instance and pass", f"load is {load}")
     require(

@@ -25,7 +25,21 @@ _SECOND = 0.023
 
 
 def measure_bound(*, B: int = 64, p: float = 0.2, s_max: int = 8, rounds: bool = False, seed: int) -> list[Finding]:
-    """Compare the distance with its bound; `rounds` takes the slots of Theorem 1, which differ in prompt alone."""
+    """Compare the distance with its bound; `rounds` takes the slots of Theorem 1, which differ in prompt alone.
+
+    Parameters
+    ----------
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    rounds
+        Number of rounds.
+    seed
+        Seed of the samples.
+    """
     slot, regime = _slot("berry-esseen", p, s_max, rounds)
     require_slots("berry-esseen", B)
     bound = SHEVTSOVA * slot.third_absolute_moment / (slot.variance**1.5 * math.sqrt(B))
@@ -43,7 +57,21 @@ def measure_bound(*, B: int = 64, p: float = 0.2, s_max: int = 8, rounds: bool =
 
 
 def measure_rate(*, p: float = 0.2, s_max: int = 8, most: int = 4096, rounds: bool = False, seed: int) -> list[Finding]:
-    """Fit the exponent of B up to `most`, and compare the distance at that B with Esseen's limit."""
+    """Fit the exponent of B up to `most`, and compare the distance at that B with Esseen's limit.
+
+    Parameters
+    ----------
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    most
+        Largest B of the fit, which uses it and its 4th, 16th and 64th part.
+    rounds
+        Number of rounds.
+    seed
+        Seed of the samples.
+    """
     slot, regime = _slot("berry-esseen-rate", p, s_max, rounds)
     require("berry-esseen-rate", 64 <= most <= MOST, f"64 to {MOST:,} slots at most", f"most is {most}")
     slots = [most // 64, most // 16, most // 4, most]

@@ -32,7 +32,25 @@ _GRID: list[Regime] = [{"G": G, "B": B} for G in (2, 16, 256, 4096) for B in (16
 def measure_exact(
     *, G: int = 16, B: int = 64, p: float = 0.2, s_max: int = 8, accuracy: float = 0.01, growth: str = "1", seed: int
 ) -> list[Finding]:
-    """Sample FCFS until the standard error is about `accuracy` of the mean, and compare with the computed law."""
+    """Sample FCFS until the standard error is about `accuracy` of the mean, and compare with the computed law.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    accuracy
+        Standard error at which sampling ends, a share of the mean.
+    growth
+        Tokens that a running request gains in a step.
+    seed
+        Seed of the samples.
+    """
     _require("fcfs-exact", G, B, p, s_max)
     require("fcfs-exact", 1e-4 <= accuracy <= 0.1, "an accuracy from 0.0001 to 0.1", f"accuracy is {accuracy}")
     gained = Growth.parse(growth)
@@ -59,7 +77,21 @@ def measure_exact(
 
 
 def measure_sharp(*, G: int = 16, B: int = 256, p: float = 0.2, s_max: int = 8, seed: int) -> list[Finding]:
-    """Compare the sharp form with the computed law; nothing is sampled."""
+    """Compare the sharp form with the computed law; nothing is sampled.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    seed
+        Seed of the samples.
+    """
     _require("fcfs-sharp", G, B, p, s_max)
     law = PromptLaw.uniform(s_max)
     slot = slot_law(law, p)
@@ -86,7 +118,21 @@ def measure_sharp(*, G: int = 16, B: int = 256, p: float = 0.2, s_max: int = 8, 
 
 
 def measure_sharp_rate(*, G: int = 16, B: int = 256, p: float = 0.2, s_max: int = 8, seed: int) -> list[Finding]:
-    """Compare B times the sharp form's relative error with the third term; nothing is sampled."""
+    """Compare B times the sharp form's relative error with the third term; nothing is sampled.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    seed
+        Seed of the samples.
+    """
     _require("fcfs-sharp-rate", G, B, p, s_max)
     law = PromptLaw.uniform(s_max)
     slot = slot_law(law, p)
@@ -118,7 +164,25 @@ def measure_exponent(
     accuracy: float = 0.01,
     seed: int,
 ) -> list[Finding]:
-    """Fit the exponent of B to sampled imbalances: as they are, and without the skewness term."""
+    """Fit the exponent of B to sampled imbalances: as they are, and without the skewness term.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    least
+        Smallest B of the fit.
+    quadruplings
+        Number of times that B is multiplied by four.
+    accuracy
+        Standard error at which sampling ends, a share of the mean.
+    seed
+        Seed of the samples.
+    """
     _require("fcfs-order", G, least, p, s_max)
     require("fcfs-order", 1 <= quadruplings <= 4, "1 to 4 quadruplings of B", f"quadruplings is {quadruplings}")
     require("fcfs-order", 1e-4 <= accuracy <= 0.1, "an accuracy from 0.0001 to 0.1", f"accuracy is {accuracy}")

@@ -30,7 +30,23 @@ TOLERANCE = 0.15
 def measure_leader_drift(
     *, G: int = 2, B: int = 128, p: float = 0.002, s_max: int = 300, batches: int = 40, seed: int
 ) -> list[Finding]:
-    """Run BF-IO exactly on a replete pool of all sizes."""
+    """Run BF-IO exactly on a replete pool of all sizes.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    batches
+        Number of batches of the mean.
+    seed
+        Seed of the samples.
+    """
     claim = "leader-drift"
     require_fleet(claim, G, B)
     require_geometric(claim, p)

@@ -19,7 +19,23 @@ STORED = SmallStep((0, 0, 0), (2, 2, 2), (1, 10), (2, 4))
 def measure_corrected(
     *, G: int = 3, B: int = 3, s_max: int = 6, optima: int = 3_000, solved: int = 50, seed: int
 ) -> list[Finding]:
-    """List all optima of random rounds until there are `optima`; the first `solved` rounds are solved twice."""
+    """List all optima of random rounds until there are `optima`; the first `solved` rounds are solved twice.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    s_max
+        Largest prompt, tokens.
+    optima
+        Number of optima to list.
+    solved
+        First steps that the exact search solves as well.
+    seed
+        Seed of the samples.
+    """
     regime = _regime("lemma-1", G, B, s_max)
     require("lemma-1", optima >= 1, "at least one optimum to look at", f"optima is {optima}")
     require("lemma-1", solved >= 0, "a number of rounds to solve twice", f"solved is {solved}")
@@ -30,7 +46,23 @@ def measure_corrected(
 def measure_rounds(
     regime: str, draw: Draw, optima: int, solved: int, rng: np.random.Generator, slack: int = 0
 ) -> list[Finding]:
-    """Return the two corrected inequalities over the optima of drawn rounds, each with `slack` tokens to spare."""
+    """Return the two corrected inequalities over the optima of drawn rounds, each with `slack` tokens to spare.
+
+    Parameters
+    ----------
+    regime
+        The regime in the words of the report.
+    draw
+        Draws a step.
+    optima
+        Number of optima to list.
+    solved
+        First steps that the exact search solves as well.
+    rng
+        Draws the steps.
+    slack
+        Tokens by which the bound is raised.
+    """
     looked, wide, costly = [0, 0], [0, -1 << 40, 0], [0, -1 << 40, 0]
     steps = []
     for step in until(draw, optima, rng):
@@ -65,7 +97,23 @@ def measure_rounds(
 def measure_printed(
     *, G: int = 3, B: int = 2, s_max: int = 10, rounds: int = 2_000, stored: bool = True, seed: int
 ) -> list[Finding]:
-    """Look at the stored round, then at random ones until an optimum is wider than s_max; what is found is shrunk."""
+    """Look at the stored round, then at random ones until an optimum is wider than s_max; what is found is shrunk.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    s_max
+        Largest prompt, tokens.
+    rounds
+        Number of rounds.
+    stored
+        Whether the stored steps are looked at first.
+    seed
+        Seed of the samples.
+    """
     regime = _regime("lemma-1-printed", G, B, s_max)
     require("lemma-1-printed", rounds >= 1, "at least one round to look at", f"rounds is {rounds}")
     rng = np.random.default_rng(np.random.SeedSequence([seed, 10, G, B, s_max]))

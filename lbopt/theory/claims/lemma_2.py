@@ -50,7 +50,27 @@ def measure_corrected(
     solved: int = 40,
     seed: int,
 ) -> list[Finding]:
-    """List all optima of random replete steps until there are `optima`; the first `solved` steps are solved twice."""
+    """List all optima of random replete steps until there are `optima`; the first `solved` steps are solved twice.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    c_max
+        Most free slots of a worker.
+    s_max
+        Largest prompt, tokens.
+    classes
+        Number of different sizes.
+    spread
+        Largest difference of loads before admission, tokens.
+    optima
+        Number of optima to list.
+    solved
+        First steps that the exact search solves as well.
+    seed
+        Seed of the samples.
+    """
     return _measure("lemma-2", corrected_bound, G, c_max, s_max, classes, spread, optima, solved, seed)
 
 
@@ -64,7 +84,25 @@ def measure_sharp(
     optima: int = 2_000,
     seed: int,
 ) -> list[Finding]:
-    """As `measure_corrected`, against the sharper bound."""
+    """As `measure_corrected`, against the sharper bound.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    c_max
+        Most free slots of a worker.
+    s_max
+        Largest prompt, tokens.
+    classes
+        Number of different sizes.
+    spread
+        Largest difference of loads before admission, tokens.
+    optima
+        Number of optima to list.
+    seed
+        Seed of the samples.
+    """
     return _measure("lemma-2-sharp", sharp_bound, G, c_max, s_max, classes, spread, optima, 0, seed)
 
 
@@ -79,7 +117,29 @@ def _measure(
 def require_steps(
     claim: str, G: int, c: int, s_max: int, classes: int, spread: int, optima: int, solved: int, seed: int
 ) -> np.random.Generator:
-    """Refuse what no step can be drawn from, or too many placements to list; return the regime's own randomness."""
+    """Refuse what no step can be drawn from, or too many placements to list; return the regime's own randomness.
+
+    Parameters
+    ----------
+    claim
+        Name of the claim, for error messages.
+    G
+        Number of workers.
+    c
+        Free slots of each worker.
+    s_max
+        Largest prompt, tokens.
+    classes
+        Number of different sizes.
+    spread
+        Largest difference of loads before admission, tokens.
+    optima
+        Number of optima to list.
+    solved
+        First steps that the exact search solves as well.
+    seed
+        Seed of the samples.
+    """
     require_fleet(claim, G, 1)
     require_prompts(claim, s_max)
     require(claim, c >= 1, "a free slot somewhere", f"the most free slots of a worker are {c}")
@@ -97,7 +157,21 @@ def require_steps(
 
 
 def regime_of(G: int, c: int, s_max: int, classes: int, spread: int) -> str:
-    """Return the regime in the words of the report."""
+    """Return the regime in the words of the report.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    c
+        Free slots of each worker.
+    s_max
+        Largest prompt, tokens.
+    classes
+        Number of different sizes.
+    spread
+        Largest difference of loads before admission, tokens.
+    """
     return f"G={G}, c<={c}, {classes} sizes<={s_max}, loads<={spread}"
 
 
@@ -114,8 +188,24 @@ def measure_steps(
 ) -> list[Finding]:
     """Return the row of gaps over `bound` among the optima of drawn steps, and the second opinion on some.
 
-    `meets` says whether a step meets the hypotheses; what refutes the bound is shrunk within them. `leximax` looks at
-    the optima of lexicographically least sorted loads alone.
+    Parameters
+    ----------
+    regime
+        The regime in the words of the report.
+    draw
+        Draws a step.
+    bound
+        Returns the bound of a step, tokens.
+    optima
+        Number of optima to list.
+    solved
+        First steps that the exact search solves as well.
+    rng
+        Draws the steps.
+    meets
+        Whether a step meets the hypotheses; what refutes the bound is shrunk within them.
+    leximax
+        Whether only the optima of lexicographically least sorted loads count.
     """
 
     def looked_at(step: SmallStep) -> Placement:

@@ -25,7 +25,25 @@ def measure_two(
     optima: int = 2_000,
     seed: int,
 ) -> list[Finding]:
-    """List all optima of random steps in which the largest size and one other are plentiful."""
+    """List all optima of random steps in which the largest size and one other are plentiful.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    c_max
+        Most free slots of a worker.
+    s_max
+        Largest prompt, tokens.
+    classes
+        Number of different sizes.
+    spread
+        Largest difference of loads before admission, tokens.
+    optima
+        Number of optima to list.
+    seed
+        Seed of the samples.
+    """
     rng = require_steps("lemma-2-two", G, c_max, s_max, classes, spread, optima, 0, seed)
     draw = two_plenty_steps(G, c_max, s_max, classes, spread)
     regime = regime_of(G, c_max, s_max, classes, spread)
@@ -42,7 +60,25 @@ def measure_every(
     optima: int = 5_000,
     seed: int,
 ) -> list[Finding]:
-    """List all optima of a stored step, and of random ones, under Definition 1."""
+    """List all optima of a stored step, and of random ones, under Definition 1.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    c_max
+        Most free slots of a worker.
+    s_max
+        Largest prompt, tokens.
+    classes
+        Number of different sizes.
+    spread
+        Largest difference of loads before admission, tokens.
+    optima
+        Number of optima to list.
+    seed
+        Seed of the samples.
+    """
     rng = require_steps("lemma-2-every", G, c_max, s_max, classes, spread, optima, 0, seed)
     draw = any_overloaded_steps(G, c_max, s_max, classes, spread)
     regime, meets = regime_of(G, c_max, s_max, classes, spread), attrgetter("is_overloaded")
@@ -62,7 +98,25 @@ def measure_open(
     optima: int = 2_000,
     seed: int,
 ) -> list[Finding]:
-    """List the leximax optima of random steps under Definition 1."""
+    """List the leximax optima of random steps under Definition 1.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    c_max
+        Most free slots of a worker.
+    s_max
+        Largest prompt, tokens.
+    classes
+        Number of different sizes.
+    spread
+        Largest difference of loads before admission, tokens.
+    optima
+        Number of optima to list.
+    seed
+        Seed of the samples.
+    """
     rng = require_steps("lemma-2-open", G, c_max, s_max, classes, spread, optima, 0, seed)
     draw = any_overloaded_steps(G, c_max, s_max, classes, spread)
     regime, meets = regime_of(G, c_max, s_max, classes, spread), attrgetter("is_overloaded")

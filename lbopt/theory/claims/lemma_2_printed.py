@@ -35,7 +35,29 @@ def measure_printed(
     stored: bool = True,
     seed: int,
 ) -> list[Finding]:
-    """Look at the stored steps of a case, then at random ones until its assertion is denied; that one is shrunk."""
+    """Look at the stored steps of a case, then at random ones until its assertion is denied; that one is shrunk.
+
+    Parameters
+    ----------
+    case
+        Name of the assertion.
+    G
+        Number of workers.
+    c
+        Free slots of each worker.
+    s_max
+        Largest prompt, tokens.
+    classes
+        Number of different sizes.
+    spread
+        Largest difference of loads before admission, tokens.
+    steps
+        Number of steps.
+    stored
+        Whether the stored steps are looked at first.
+    seed
+        Seed of the samples.
+    """
     require("lemma-2-printed", case in CASES, f"one of the cases {', '.join(CASES)}", f"case is '{case}'")
     return _measure("lemma-2-printed", case, G, c, s_max, classes, spread, steps, stored, seed)
 
@@ -51,7 +73,27 @@ def measure_leximax(
     stored: bool = True,
     seed: int,
 ) -> list[Finding]:
-    """As `measure_printed`, for what the tie-break alone was hoped to repair."""
+    """As `measure_printed`, for what the tie-break alone was hoped to repair.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    c
+        Free slots of each worker.
+    s_max
+        Largest prompt, tokens.
+    classes
+        Number of different sizes.
+    spread
+        Largest difference of loads before admission, tokens.
+    steps
+        Number of steps.
+    stored
+        Whether the stored steps are looked at first.
+    seed
+        Seed of the samples.
+    """
     return _measure("lemma-2-leximax", "definition-1", G, c, s_max, classes, spread, steps, stored, seed)
 
 

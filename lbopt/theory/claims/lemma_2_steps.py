@@ -34,7 +34,29 @@ def measure_steps(
     steps: int = 1_000,
     seed: int,
 ) -> list[Finding]:
-    """Hold the gap of every step against both forms of the corrected lemma."""
+    """Hold the gap of every step against both forms of the corrected lemma.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    pool
+        "all": the pool holds every size up to s_max; "two": 1 and s_max alone.
+    peak
+        "lowest" of the optimal loads, or "raised": all loads higher while that costs nothing.
+    composition
+        "even" or "extreme", as in `run_replete`.
+    steps
+        Number of steps.
+    seed
+        Seed of the samples.
+    """
     claim = "lemma-2-steps"
     _require_chain(claim, G, B, p, s_max, pool, steps)
     require(claim, peak in PEAKS, f"one of the peaks {', '.join(PEAKS)}", f"peak is '{peak}'")
@@ -67,7 +89,19 @@ def sharp_bounds(run: RepleteRun, law: PromptLaw) -> IntArray:
 
 
 def held_against(regime: str, name: str, run: RepleteRun, bound: IntArray) -> Finding:
-    """Return the row of the gaps of a run over a bound."""
+    """Return the row of the gaps of a run over a bound.
+
+    Parameters
+    ----------
+    regime
+        The regime in the words of the report.
+    name
+        Name of the bound.
+    run
+        Run of the chain.
+    bound
+        int64, (steps,): bound in each step, tokens.
+    """
     excess = run.gap - bound
     return Finding(
         regime=regime,
@@ -86,7 +120,25 @@ def held_against(regime: str, name: str, run: RepleteRun, bound: IntArray) -> Fi
 def measure_regular(
     *, G: int = 8, B: int = 4096, p: float = 0.5, s_max: int = 4, eta: float = 0.5, steps: int = 500, seed: int
 ) -> list[Finding]:
-    """Count the steps outside E_k, and compute how probable they are."""
+    """Count the steps outside E_k, and compute how probable they are.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    eta
+        In (0, 1): a regular step takes at least eta p B off the gap.
+    steps
+        Number of steps.
+    seed
+        Seed of the samples.
+    """
     claim = "lemma-2-event"
     _require_chain(claim, G, B, p, s_max, "two", steps)
     require(claim, 0 < eta < 1, "0 < eta < 1", f"eta is {eta}")
@@ -100,7 +152,27 @@ def measure_regular(
 def event_rows(
     regime: str, missed: int, steps: int, bound: float, G: int, B: int, p: float, delta: float
 ) -> list[Finding]:
-    """Return the rows of P(E_k^c): counted against computed, computed against the bound, counted against the bound."""
+    """Return the rows of P(E_k^c): counted against computed, computed against the bound, counted against the bound.
+
+    Parameters
+    ----------
+    regime
+        The regime in the words of the report.
+    missed
+        Number of steps outside E_k.
+    steps
+        Number of steps.
+    bound
+        Bound on P(E_k^c).
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    delta
+        Relative deviation that E_k allows.
+    """
     exact = missing_probability(G, B, p, delta)
     vacuous = f"the bound is {bound:.3g}: it says nothing" if bound >= 1 else ""
     return [
@@ -136,7 +208,19 @@ def event_rows(
 
 
 def missing_probability(G: int, B: int, p: float, delta: float) -> float:
-    """Return P(E_k^c) of G independent Bin(B, p), summed from its tails: exact also where it is tiny."""
+    """Return P(E_k^c) of G independent Bin(B, p), summed from its tails: exact also where it is tiny.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    delta
+        Relative deviation that E_k allows.
+    """
     law, middle = stats.binom(B, p), p * B
     low, high = np.ceil((1 - delta) * middle), np.floor((1 + delta) * middle)
     tails = float(law.cdf(low - 1) + law.sf(high))

@@ -34,7 +34,25 @@ SIZE_SHARE = 0.03
 def measure_tail(
     *, G: int = 8, B: int = 512, p: float = 0.3, s_max: int = 8, pool: str = "two", steps: int = 3_000, seed: int
 ) -> list[Finding]:
-    """Count the steps whose gap before admission is beyond the threshold, for six values of Lambda."""
+    """Count the steps whose gap before admission is beyond the threshold, for six values of Lambda.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    pool
+        "all": the pool holds every size up to s_max; "two": 1 and s_max alone.
+    steps
+        Number of steps.
+    seed
+        Seed of the samples.
+    """
     _require(G, B, p, s_max, pool, "lemma-3")
     require("lemma-3", steps >= 1, "at least one step to look at", f"steps is {steps}")
     law = POOLS[pool](s_max)
@@ -76,6 +94,21 @@ def measure_size(
     """Run chains from B = 4 B* on, doubling B, and compare the noise with that of G normals.
 
     With all sizes in the pool the gap D(k-1) is 0, so that D_pre is noise and nothing else.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    doublings
+        Number of times that B is doubled.
+    batches
+        Number of batches of the mean.
+    seed
+        Seed of the samples.
     """
     claim = "lemma-3-size"
     _require(G, 1, p, s_max, "all", claim)
@@ -92,7 +125,19 @@ def measure_size(
 
 
 def size_rows(what: str, runs: list[RepleteRun], length: int, outside: list[str]) -> list[Finding]:
-    """Return mean and deviation of D_pre - (1-p) D over sqrt(p (1-p) B) rms, fleet by fleet, and the exponent of B."""
+    """Return mean and deviation of D_pre - (1-p) D over sqrt(p (1-p) B) rms, fleet by fleet, and the exponent of B.
+
+    Parameters
+    ----------
+    what
+        What is measured.
+    runs
+        Runs, one for each fleet.
+    length
+        Steps of a batch.
+    outside
+        Why the regime is outside the hypotheses; empty where it is inside.
+    """
     rows, deviations, errors = [], [], []
     for run, why in zip(runs, outside, strict=True):
         size = math.sqrt(float(run.mean_square.mean()))

@@ -38,13 +38,45 @@ def measure_printed(
     batches: int = 20,
     seed: int,
 ) -> list[Finding]:
-    """Average gap and imbalance of one chain, in batches of at least 20/p steps, after log(1000 G B)/p steps."""
+    """Average gap and imbalance of one chain, in batches of at least 20/p steps, after log(1000 G B)/p steps.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    pool
+        "all": the pool holds every size up to s_max; "two": 1 and s_max alone.
+    peak
+        "lowest" of the optimal loads, or "raised": all loads higher while that costs nothing.
+    batches
+        Number of batches of the mean.
+    seed
+        Seed of the samples.
+    """
     law, run, length = _run("lemma-4-printed", G, B, p, s_max, pool, peak, batches, seed)
     return printed_rows(_regime(run, law, peak), run, length, law)
 
 
 def printed_rows(regime: str, run: RepleteRun, length: int, law: PromptLaw) -> list[Finding]:
-    """Return mean gap and mean imbalance of a run against s_max / p and (G - 1) s_max / p."""
+    """Return mean gap and mean imbalance of a run against s_max / p and (G - 1) s_max / p.
+
+    Parameters
+    ----------
+    regime
+        The regime in the words of the report.
+    run
+        Run of the chain.
+    length
+        Steps of a batch.
+    law
+        Law of the prompts.
+    """
     outside = outside_onset(run.G, run.B, run.p, law)
     condition = usual_bound(run.G, run.B, run.p, law.largest)
     note = (
@@ -69,13 +101,47 @@ def measure_corrected(
     batches: int = 20,
     seed: int,
 ) -> list[Finding]:
-    """The same chain against the corrected form: s_max from B >= 4 B* on, and the proved bound where it is finite."""
+    """The same chain against the corrected form: s_max from B >= 4 B* on, and the proved bound where it is finite.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    pool
+        "all": the pool holds every size up to s_max; "two": 1 and s_max alone.
+    peak
+        "lowest" of the optimal loads, or "raised": all loads higher while that costs nothing.
+    batches
+        Number of batches of the mean.
+    seed
+        Seed of the samples.
+    """
     law, run, length = _run("lemma-4", G, B, p, s_max, pool, peak, batches, seed)
     return corrected_rows(_regime(run, law, peak), run, length, law, least_bound(G, B, p, s_max))
 
 
 def corrected_rows(regime: str, run: RepleteRun, length: int, law: PromptLaw, proved: GapBound) -> list[Finding]:
-    """Return the mean gap of a run against s_max, and against s_max + eps_B / p."""
+    """Return the mean gap of a run against s_max, and against s_max + eps_B / p.
+
+    Parameters
+    ----------
+    regime
+        The regime in the words of the report.
+    run
+        Run of the chain.
+    length
+        Steps of a batch.
+    law
+        Law of the prompts.
+    proved
+        The proved bound.
+    """
     gap = steps_mean(run.gap, length)
     useful = proved.bound < _USEFUL * law.largest / run.p
     says = f"the proof's bound is {proved.bound:.4g}" + ("" if useful else ": it says nothing")
@@ -99,7 +165,25 @@ def corrected_rows(regime: str, run: RepleteRun, length: int, law: PromptLaw, pr
 def measure_flat(
     *, G: int = 8, p: float = 0.5, s_max: int = 4, pool: str = "two", doublings: int = 4, batches: int = 20, seed: int
 ) -> list[Finding]:
-    """Run chains from B = 4 B* on, doubling B: the mean gap at each against that of the first."""
+    """Run chains from B = 4 B* on, doubling B: the mean gap at each against that of the first.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    pool
+        "all": the pool holds every size up to s_max; "two": 1 and s_max alone.
+    doublings
+        Number of times that B is doubled.
+    batches
+        Number of batches of the mean.
+    seed
+        Seed of the samples.
+    """
     claim = "lemma-4-flat"
     _require(claim, G, 1, p, s_max, pool, batches)
     require(claim, 2 <= doublings <= 10, "2 to 10 doublings of B", f"doublings is {doublings}")

@@ -30,7 +30,21 @@ def third_moment_bound(s_max: int, p: float, largest_growth: float) -> float:
 
 
 def measure_lemma_8(*, p: float = 0.2, s_max: int = 8, growth: str = "1", steps: int = 40, seed: int) -> list[Finding]:
-    """Compute variance and third moment in steps 0 .. `steps`, and take the worst."""
+    """Compute variance and third moment in steps 0 .. `steps`, and take the worst.
+
+    Parameters
+    ----------
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    growth
+        Tokens that a running request gains in a step.
+    steps
+        Number of steps.
+    seed
+        Seed of the samples.
+    """
     require_geometric("lemma-8", p)
     require_prompts("lemma-8", s_max)
     require("lemma-8", 0 <= steps <= MOST_STEPS, f"0 to {MOST_STEPS:,} steps", f"steps is {steps}")

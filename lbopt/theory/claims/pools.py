@@ -25,7 +25,25 @@ _MOST_SLOTS = 100_000
 def measure_any_arrivals(
     *, G: int = 4, B: int = 64, p: float = 0.5, s_max: int = 8, arrivals: str = "minimal", batches: int = 40, seed: int
 ) -> list[Finding]:
-    """Run FCFS on an instance of the overloaded family, and compare with the computed law."""
+    """Run FCFS on an instance of the overloaded family, and compare with the computed law.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    arrivals
+        How requests arrive.
+    batches
+        Number of batches of the mean.
+    seed
+        Seed of the samples.
+    """
     run, law, length = _run("fcfs-any-arrivals", first_come, G, B, p, s_max, arrivals, batches, seed)
     mean = steps_mean(run.imbalance, length)
     return [
@@ -42,7 +60,25 @@ def measure_any_arrivals(
 def measure_pools(
     *, G: int = 4, B: int = 384, p: float = 0.5, s_max: int = 4, arrivals: str = "minimal", batches: int = 20, seed: int
 ) -> list[Finding]:
-    """Run BF-IO on an instance of the overloaded family, every step at a proved optimum."""
+    """Run BF-IO on an instance of the overloaded family, every step at a proved optimum.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    arrivals
+        How requests arrive.
+    batches
+        Number of batches of the mean.
+    seed
+        Seed of the samples.
+    """
     run, law, length = _run("theorem-2-pools", best_placement, G, B, p, s_max, arrivals, batches, seed)
     mean = steps_mean(run.imbalance, length)
     slot = slot_law(law, p)

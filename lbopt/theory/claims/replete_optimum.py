@@ -27,7 +27,27 @@ def measure(
     time_limit: float = 5.0,
     seed: int,
 ) -> list[Finding]:
-    """Solve random replete steps by the exact search too; both kinds of optimum must cost what it proves."""
+    """Solve random replete steps by the exact search too; both kinds of optimum must cost what it proves.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    c_max
+        Most free slots of a worker.
+    s_max
+        Largest prompt, tokens.
+    pool
+        "all": the pool holds every size up to s_max; "two": 1 and s_max alone.
+    spread
+        Largest difference of loads before admission, tokens.
+    steps
+        Number of steps.
+    time_limit
+        Seconds for each step.
+    seed
+        Seed of the samples.
+    """
     claim = "replete-optimum"
     require_fleet(claim, G, 1)
     require_prompts(claim, s_max)

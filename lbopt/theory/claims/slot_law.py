@@ -33,7 +33,19 @@ _BLOCK = 1 << 20
 
 
 def measure_slot_law(*, p: float = 0.2, s_max: int = 8, samples: int = 200_000, seed: int) -> list[Finding]:
-    """Follow `samples` slots beyond their burn-in, and look at each once."""
+    """Follow `samples` slots beyond their burn-in, and look at each once.
+
+    Parameters
+    ----------
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    samples
+        Number of slots.
+    seed
+        Seed of the samples.
+    """
     require_geometric("slot-law", p)
     require_prompts("slot-law", s_max)
     require("slot-law", p >= LEAST_P, f"ages that can be counted, so p of at least {LEAST_P:g}", f"p is {p}")
@@ -99,7 +111,7 @@ def _age_shares(p: float, oldest: int) -> NDArray[np.float64]:
 def _fit(regime: str, quantity: str, sample: NDArray[np.int64], shares: NDArray[np.float64]) -> Finding:
     """Test the sample against the shares of 0, 1, ..., with scarce values merged from above until each is expected."""
     observed, wanted = _merged(np.bincount(sample, minlength=shares.size).astype(np.float64), shares * sample.size)
-    chance = 1.0  # where all falls into one cell, nothing can be told from the claim
+    chance = 1.0  # where all falls into one cell, nothing can be distinguished from the claim
     if observed.size > 1:
         chance = float(stats.chisquare(observed, wanted * (observed.sum() / wanted.sum())).pvalue)
     return Finding(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
+from lbopt.statistics import standard_error
 from lbopt.theory.chains.batch_means import (
     FEWEST_BATCHES,
     batch_steps,
@@ -36,12 +37,26 @@ from lbopt.theory.verdict import Verdict
 #: What a run of the exact rule keeps of a step, and the way out where there are too many.
 _BYTES_PER_STEP, _SHORTER = 96, "fewer batches or a larger p"
 
-#: Least rounds of FCFS: so many that its law is told from one that is off by a few per cent.
+#: Least rounds of FCFS: enough to distinguish its law from one that is off by a few per cent.
 _FCFS_ROUNDS = 4000
 
 
 def measure_theorem_1(*, G: int = 4, B: int = 16, s_max: int = 8, rounds: int = 40, seed: int) -> list[Finding]:
-    """Draw rounds of G B prompts and solve each to proved optimality."""
+    """Draw rounds of G B prompts and solve each to proved optimality.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    s_max
+        Largest prompt, tokens.
+    rounds
+        Number of rounds.
+    seed
+        Seed of the samples.
+    """
     require_fleet("theorem-1", G, B)
     require_prompts("theorem-1", s_max)
     require("theorem-1", 2 <= rounds <= 100_000, "2 to 100,000 rounds", f"rounds is {rounds}")
@@ -68,7 +83,7 @@ def measure_theorem_1(*, G: int = 4, B: int = 16, s_max: int = 8, rounds: int = 
             relation="=",
             measured=float(fcfs.mean()),
             predicted=exact,
-            error=float(fcfs.std(ddof=1)) / math.sqrt(fcfs.size),
+            error=standard_error(fcfs),
             dof=fcfs.size - 1,
             trials=fcfs.size,
         ),
@@ -102,7 +117,25 @@ def measure_theorem_1(*, G: int = 4, B: int = 16, s_max: int = 8, rounds: int = 
 def measure_theorem_2(
     *, G: int = 8, B: int = 1024, p: float = 0.5, s_max: int = 4, pool: str = "all", batches: int = 20, seed: int
 ) -> list[Finding]:
-    """Run BF-IO exactly on a replete pool."""
+    """Run BF-IO exactly on a replete pool.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    pool
+        "all": the pool holds every size up to s_max; "two": 1 and s_max alone.
+    batches
+        Number of batches of the mean.
+    seed
+        Seed of the samples.
+    """
     return _replete("theorem-2", G, B, p, s_max, pool, LLM, batches, seed)
 
 
@@ -117,7 +150,27 @@ def measure_theorem_3(
     batches: int = 20,
     seed: int,
 ) -> list[Finding]:
-    """Run BF-IO exactly on a replete pool, under a constant or periodic growth."""
+    """Run BF-IO exactly on a replete pool, under a constant or periodic growth.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    pool
+        "all": the pool holds every size up to s_max; "two": 1 and s_max alone.
+    growth
+        Tokens that a running request gains in a step.
+    batches
+        Number of batches of the mean.
+    seed
+        Seed of the samples.
+    """
     return _replete("theorem-3", G, B, p, s_max, pool, Growth.parse(growth), batches, seed)
 
 

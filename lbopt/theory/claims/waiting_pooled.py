@@ -110,7 +110,7 @@ def _saturated_pool(
     phases = np.sort(np.random.default_rng([seed, 3]).choice(1 << 20, N, replace=False)) / (1 << 20)
     arrival = np.concatenate([np.zeros(requests // 2), traffic.arrival[: requests // 2]])
     starts = arrival + Traffic(arrival, traffic.uniforms, phases).waits("pool", capacity)
-    full = starts[: requests // 2]  # nobody idles while these are served
+    full = starts[: requests // 2]  # no instance idles while these are served
     off = ~np.isin(full % 1.0, phases)
     return [
         Finding(

@@ -101,7 +101,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="waiting-published-any-load",
-        title="The same at any load, with instances that start when somebody comes",
+        title="The same at any load, with instances that start when a request comes",
         source="SBS, section 3.1, read without A2",
         statement=r"Work-conserving instances, spacing of $T/N$ between dispatches: immediate dispatch waits $\frac "
         r"T2$ and staggered dispatch $\frac T{2N}$ at any load.",

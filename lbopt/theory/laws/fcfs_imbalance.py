@@ -36,7 +36,19 @@ def skewness_term(G: int, sigma: float, skewness: float) -> float:
 
 
 def sharp_imbalance(G: int, B: int, sigma: float, skewness: float) -> float:
-    """Return the sharp form, in tokens."""
+    """Return the sharp form, in tokens.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    sigma
+        Standard deviation of a slot, tokens.
+    skewness
+        Skewness of a slot.
+    """
     return leading_imbalance(G, B, sigma) + skewness_term(G, sigma, skewness)
 
 
@@ -57,5 +69,16 @@ def improvement_floor(G: int, B: int, sigma: float, s_max: int) -> float:
     The mean imbalance is at most (G - 1) times the mean gap, so with the corrected Lemma 4 the ratio is at least
     G/(G-1) (sigma/s_max) e_G sqrt(B) (1 - o(1)). The printed Theorem 2 has a further factor p, and an unspecified
     constant in place of e_G / sqrt(log G).
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    sigma
+        Standard deviation of a slot, tokens.
+    s_max
+        Largest prompt, tokens.
     """
     return leading_imbalance(G, B, sigma) / ((G - 1) * s_max)

@@ -71,17 +71,59 @@ def deviation(eta: float, s_max: int) -> float:
 
 
 def irregular(G: int, B: int, p: float, delta: float) -> float:
-    """Return 2 G exp(-delta^2 p B / 3), at most which P(E_k^c) is; 1 or more says nothing."""
+    """Return 2 G exp(-delta^2 p B / 3), at most which P(E_k^c) is; 1 or more says nothing.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    delta
+        Relative deviation that E_k allows.
+    """
     return 2 * G * math.exp(-(delta**2) * p * B / 3)
 
 
 def noise(B: int, p: float, envelope: float, exponent: float) -> float:
-    """Return t(Lambda) in tokens, for an envelope in tokens; (18)."""
+    """Return t(Lambda) in tokens, for an envelope in tokens; (18).
+
+    Parameters
+    ----------
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    envelope
+        Largest load, tokens.
+    exponent
+        Lambda, the exponent of the tail.
+    """
     return 4 * envelope * math.sqrt(p * (1 - p) * B * exponent) + 8 / 3 * envelope * exponent
 
 
 def gap_bound(G: int, B: int, p: float, s_max: int, eta: float, exponent: float, age: int) -> GapBound:
-    """Return the bound for one choice of eta, Lambda and T."""
+    """Return the bound for one choice of eta, Lambda and T.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    eta
+        In (0, 1): a regular step takes at least eta p B off the gap.
+    exponent
+        Lambda, the exponent of the tail.
+    age
+        T, steps: a slot with an older request counts as old.
+    """
     envelope = s_max + age + 1
     t = noise(B, p, envelope, exponent)
     rare = irregular(G, B, p, deviation(eta, s_max)) + 2 * G * math.exp(-exponent)
@@ -92,7 +134,21 @@ def gap_bound(G: int, B: int, p: float, s_max: int, eta: float, exponent: float,
 
 
 def usual_bound(G: int, B: int, p: float, s_max: int, eta: float = 0.5) -> GapBound:
-    """Return the bound for Lambda = 4 log(G B) and T = (4/p) log(G B), the usual choice."""
+    """Return the bound for Lambda = 4 log(G B) and T = (4/p) log(G B), the usual choice.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    eta
+        In (0, 1): a regular step takes at least eta p B off the gap.
+    """
     log = math.log(G * B)
     return gap_bound(G, B, p, s_max, eta, 4 * log, math.ceil(4 * log / p))
 
@@ -101,6 +157,17 @@ def least_bound(G: int, B: int, p: float, s_max: int) -> GapBound:
     """Return the least bound over a grid of eta and T, each with the largest Lambda that its condition allows.
 
     With x = sqrt(Lambda) the condition is (8/3) M x^2 + 4 M sqrt(p (1-p) B) x <= eta p B - (1-p) s_max.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
     """
     etas = np.arange(1, 100) / 100
     longest = max(1, math.ceil(2 * math.log(1e6 * G * B) / -math.log1p(-p)))

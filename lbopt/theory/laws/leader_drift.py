@@ -6,7 +6,7 @@ So the worker in front drifts, against every other, by
 
     gamma = p B (s_max - 1)   tokens a step,
 
-and nobody else is steered. Each load makes a random walk: an end takes away s_max + A + 1 tokens, of a request that
+and no other worker is steered. Each load makes a random walk: an end takes away s_max + A + 1 tokens, of a request that
 came in with the largest prompt, and brings in s_max, so a step has the variance v = p B E[(A+1)^2] = p B (2-p)/p^2.
 Workers with equal noise of which the leading one alone has a drift are a model of Atlas (Banner, Fernholz and Karatzas
 2005): in the long run the gap between ranks k and k+1 is exponential with mean v G / (2 gamma (G - k)), whatever the

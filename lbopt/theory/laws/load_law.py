@@ -1,6 +1,6 @@
 r"""The law of a worker's load and the expected maximum over workers, computed: what FCFS does, without sampling.
 
-Under first come, first served in an overloaded system every slot is refilled at once by a request that nobody chose
+Under first come, first served in an overloaded system every slot is refilled at once by a request that was not chosen
 for its size. So the slots are independent, a worker's load is the sum of B of them, and the workers are independent:
 the law of the load is the B-fold convolution of the slot law, and with its distribution function F
 

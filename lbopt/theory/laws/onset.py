@@ -22,13 +22,39 @@ CLEAR = 4
 
 
 def onset(G: int, p: float, law: PromptLaw, growth: float = 1.0) -> float:
-    """Return B*, in slots a worker, for prompts that differ; `growth` is in tokens a step."""
+    """Return B*, in slots a worker, for prompts that differ.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    p
+        Probability that a request ends in a step.
+    law
+        Law of the prompts.
+    growth
+        Tokens a step.
+    """
     mean = float(law.mean) + growth * age_mean(p) + growth  # of a slot's size after growth
     square = snapshot_variance(law, p, growth) + mean**2
     return 16 * expected_maximum(G) ** 2 * square / (p * (law.largest - 1) ** 2)
 
 
 def outside_onset(G: int, B: int, p: float, law: PromptLaw, growth: float = 1.0) -> str:
-    """Return why a fleet lies outside the regime, or nothing where it is inside."""
+    """Return why a fleet lies outside the regime, or nothing where it is inside.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    law
+        Law of the prompts.
+    growth
+        Tokens that a running request gains in a step.
+    """
     begins = onset(G, p, law, growth)
     return "" if CLEAR * begins <= B else f"B = {B} is below {CLEAR} B* = {CLEAR * begins:,.0f}"

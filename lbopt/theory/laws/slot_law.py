@@ -110,7 +110,7 @@ def snapshot_skewness(law: PromptLaw, p: float, growth: float = 1.0) -> float:
 
 
 def prompt_slot_law(law: PromptLaw) -> SlotLaw:
-    """Return the law of a slot in a round of Theorem 1, where nobody differs in age: that of the prompt."""
+    """Return the law of a slot in a round of Theorem 1, where all have the same age: that of the prompt."""
     return SlotLaw(law.probabilities())
 
 
@@ -130,7 +130,19 @@ def slot_law_seen(law: PromptLaw, p: float, latest: Sequence[Fraction | int]) ->
 
 
 def slot_law_at(law: PromptLaw, p: float, growth: Growth, step: int) -> SlotLaw:
-    """Return the law in step `step` of a slot that was filled in step 0: nobody is older than `step`."""
+    """Return the law in step `step` of a slot that was filled in step 0: no request is older than `step`.
+
+    Parameters
+    ----------
+    law
+        Law of the prompts.
+    p
+        Probability that a request ends in a step.
+    growth
+        Tokens that a running request gains in a step.
+    step
+        Number of the step.
+    """
     latest = growth.latest(step % len(growth.cycle))
     share = _checked(p) * (1 - p) ** np.arange(_whole(step + 1, law, latest), dtype=np.float64)
     share[-1] = (1 - p) ** step

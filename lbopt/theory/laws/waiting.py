@@ -7,7 +7,7 @@ laws that need a small Markov chain. Times are in the unit of `pass_time`.
 
 What separates the formulas is who chooses the instance and when passes start:
 
-* *immediate*: bound on arrival, at random. *Work-conserving* instances start when somebody comes; *back to back* ones
+* *immediate*: bound on arrival, at random. *Work-conserving* instances start when a request comes; *back to back* ones
   start every T, filled or not (which is also the limit of high load).
 * *tick*: all wait together and starts lie on a fixed lattice of step T / N.
 * *frozen pool*: all wait together, back to back, each instance at a phase of its own that never moves.
@@ -22,9 +22,9 @@ import math
 def busy_share(load: float) -> float:
     """Return the share of time in which a work-conserving instance is in a pass: load / (load + exp(-load)).
 
-    A pass is followed by another at once unless nobody came during it, which has probability exp(-load); then it waits
-    for the next arrival, T / load on average. So a pass of length T goes with exp(-load) T / load of idle time. By
-    PASTA it is also the probability that an arrival finds a pass running.
+    A pass is followed by another at once unless no request came during it, which has probability exp(-load); then it
+    waits for the next arrival, T / load on average. So a pass of length T goes with exp(-load) T / load of idle time.
+    By PASTA it is also the probability that an arrival finds a pass running.
     """
     return load / (load + math.exp(-load))
 

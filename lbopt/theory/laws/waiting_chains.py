@@ -39,7 +39,7 @@ def round_robin_wait(num_instances: int, load: float) -> float:
         own = np.arange(N - j, most + 1, N)
         waited += share * float((arrivals.sf(own - 1) - own / rate * arrivals.sf(own)).sum())
         requests += share * float(arrivals.sf(own - 1).sum() + arrivals.cdf(N - 1 - j))
-    return max(0.0, float(waited / requests))  # where nobody waits, rounding is all that is left
+    return max(0.0, float(waited / requests))  # where no request waits, only rounding is left
 
 
 def bounded_wait(load: float, capacity: int) -> float:

@@ -75,7 +75,7 @@ def stubborn_step(c: int, x: int) -> SmallStep:
     s = 3^(3c-1) + 1. Let the heavy workers stay r_1 <= r_2 tokens below x + c s, and the light one r_0 below c s, so
     that the imbalance is x + r_2 - 2 r_1 + r_0. r_1 and r_2 are sums of disjoint powers of three: if r_1 > 0, the
     largest power is in r_2 and exceeds twice all smaller ones, so r_2 > 2 r_1. The least is x, at r_0 = r_1 = r_2 = 0:
-    everybody gets the largest size alone.
+    every worker gets the largest size alone.
     """
     slots = 3 * c
     s = 3 ** (slots - 1) + 1

@@ -29,7 +29,21 @@ def whole_rounds(G: int, B: int, s_max: int) -> Draw:
 
 
 def replete_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) -> Draw:
-    """Steps with plenty of `classes` sizes."""
+    """Steps with plenty of `classes` sizes.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    c_max
+        Most free slots of a worker.
+    s_max
+        Largest prompt, tokens.
+    classes
+        Number of different sizes.
+    spread
+        Largest difference of loads before admission, tokens.
+    """
 
     def draw(rng: np.random.Generator) -> SmallStep:
         free, sizes = _slots(rng, G, c_max), _sizes(rng, s_max, classes)
@@ -39,7 +53,21 @@ def replete_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) -> 
 
 
 def two_plenty_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) -> Draw:
-    """Steps with plenty of the largest size and of one other; there are 1 .. U copies of each of the rest."""
+    """Steps with plenty of the largest size and of one other; there are 1 .. U copies of each of the rest.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    c_max
+        Most free slots of a worker.
+    s_max
+        Largest prompt, tokens.
+    classes
+        Number of different sizes.
+    spread
+        Largest difference of loads before admission, tokens.
+    """
 
     def draw(rng: np.random.Generator) -> SmallStep:
         free, sizes = _slots(rng, G, c_max), _sizes(rng, s_max, classes)
@@ -51,7 +79,21 @@ def two_plenty_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) 
 
 
 def any_overloaded_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) -> Draw:
-    """Steps whose pool meets Definition 1 with little to spare, some sizes rare and others common."""
+    """Steps whose pool meets Definition 1 with little to spare, some sizes rare and others common.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    c_max
+        Most free slots of a worker.
+    s_max
+        Largest prompt, tokens.
+    classes
+        Number of different sizes.
+    spread
+        Largest difference of loads before admission, tokens.
+    """
 
     def draw(rng: np.random.Generator) -> SmallStep:
         free, sizes = _slots(rng, G, c_max), _sizes(rng, s_max, classes)
@@ -65,7 +107,21 @@ def any_overloaded_steps(G: int, c_max: int, s_max: int, classes: int, spread: i
 
 
 def overloaded_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) -> Draw:
-    """Steps with c_max free slots on every worker, whose pool meets Definition 1 with little to spare."""
+    """Steps with c_max free slots on every worker, whose pool meets Definition 1 with little to spare.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    c_max
+        Most free slots of a worker.
+    s_max
+        Largest prompt, tokens.
+    classes
+        Number of different sizes.
+    spread
+        Largest difference of loads before admission, tokens.
+    """
 
     def draw(rng: np.random.Generator) -> SmallStep:
         sizes = rng.choice(np.arange(1, s_max + 1), classes, replace=False)

@@ -16,7 +16,6 @@ from lbopt.kernels.windows.polish import cost_alone, cost_of_two, ideal_total, n
 from lbopt.kernels.windows.relaxation import OPTIMAL, exact_bound, first_basis, optimise, sound
 from lbopt.kernels.windows.sets import FOUND, IMPOSSIBLE, next_set
 from lbopt.kernels.windows.sums import total_of_left
-from lbopt.kernels.windows.terms import FORCED, PIVOTS, WORKERS
 from lbopt.kernels.windows.tree import begin
 from lbopt.model import objective
 from lbopt.solvers.exact.windows import WindowDecision
@@ -32,7 +31,7 @@ def roots(seed, count, **size):
         decision = WindowDecision(problem)
         search = decision.start(1 << 61)
         begin(decision.window, search)
-        take(search.known, search.nodes, search.box, 0)
+        take(search.progress, search.nodes, search.box, 0)
         if snap(decision.window.pool, decision.window.slots, search.box):
             count -= 1
             yield problem, decision, search, rng
@@ -127,8 +126,7 @@ def test_a_cut_loses_no_assignment():
             continue
         inside = np.array([rng.randint(0, 1) for _ in range(W)], dtype=np.int64)
         for sense in (1, -1):
-            forced = int(window.facts[FORCED])
-            limit = limit_of(window.pool, window.slots, box, inside, sense, forced, search.scratch[4])
+            limit = limit_of(window.pool, window.slots, box, inside, sense, search.scratch.wanted)
             true = most_together(decision, search, inside, problem, sense)
             assert true is None or (limit >= 0 and sense * true <= sense * limit)
 
@@ -137,7 +135,7 @@ def linear_program(decision, search):
     """The relaxation with its cuts, solved by HiGHS through SciPy: its value, None where it is empty."""
     window, box, cuts = decision.window, search.box, search.cuts
     W, T = window.profile.peak.shape
-    G = int(window.facts[WORKERS])
+    G = int(window.profile.workers)
     rows, right = [], []
     for w in range(W):
         for h in range(T):
@@ -145,7 +143,7 @@ def linear_program(decision, search):
             row[h], row[T + w] = -1, 1
             rows.append(row)
             right.append(-float(window.profile.peak[w, h]))
-    for c in range(int(search.known[4])):
+    for c in range(int(search.progress.cuts)):
         if cuts.sense[c]:
             rows.append(np.concatenate([np.zeros(T), cuts.sense[c] * cuts.inside[c]]))
             right.append(float(cuts.sense[c] * cuts.limit[c]))
@@ -159,37 +157,36 @@ def linear_program(decision, search):
 def test_the_relaxation_is_solved_and_its_exact_bound_is_below_it():
     for problem, decision, search, _ in roots(4, 100):
         window, box = decision.window, search.box
-        pool, profile, slots, facts = window.pool, window.profile, window.slots, window.facts
-        forced, G = int(facts[FORCED]), int(facts[WORKERS])
-        args = (search.program, box, search.cuts, search.known)
-        refresh(pool, slots, forced, box, search.cuts, 0, search.program.right, search.scratch)
-        first_basis(profile, G, search.program, window.low)
+        pool, profile, slots = window.pool, window.profile, window.slots
+        args = (search.program, box, search.cuts, search.progress)
+        refresh(pool, slots, box, search.cuts, 0, search.program.right, search.scratch.wanted)
+        first_basis(profile, search.program, window.low)
         for _ in range(4):
-            state, value, _ = optimise(profile, G, *args, 1e300, 10_000)
+            state, value, _ = optimise(profile, *args, 1e300, 10_000)
             true = linear_program(decision, search)
             if state != OPTIMAL:
                 assert true is None
                 break
             assert value == pytest.approx(true, abs=1e-3)
             assert sound(profile, search.program, search.cuts)
-            bound = exact_bound(profile, facts, search.program, box, search.cuts, -1, search.scratch)
+            bound = exact_bound(profile, search.program, box, search.cuts, -1, search.scratch)
             assert value + decision.constant - 0.1 <= bound <= value + decision.constant + 1
-            if not separate(pool, slots, forced, box, search.cuts, search.program, search.known, search.scratch):
+            if not separate(pool, slots, box, search.cuts, search.program, search.progress, search.scratch):
                 break
-        assert search.known[PIVOTS] >= 0
-        assert problem.num_workers == G
+        assert search.progress.pivots >= 0
+        assert problem.num_workers == profile.workers
 
 
 def test_costs_of_sums_and_of_changes_agree_with_the_objective():
     for problem, decision, search, rng in roots(5, 100):
         window, draft = decision.window, search.draft
-        pool, profile, slots, facts = window.pool, window.profile, window.slots, window.facts
-        G = int(facts[WORKERS])
+        pool, profile, slots = window.pool, window.profile, window.slots
+        G = profile.workers
         draft.goal[:] = [rng.randint(int(a), int(b)) for a, b in zip(window.low, window.high, strict=True)]
         assert fill_near(pool, slots, window.order, draft, rng.random() < 0.5, search.scratch)
         search.answer[:] = draft.pattern
         cost = objective(problem, decision.handed_out(search))
-        assert cost_of(profile, facts, draft.placed) == cost
+        assert cost_of(profile, draft.placed) == cost
         note_tops(profile, draft.placed, draft.tops)
         w, u = 0, slots.size - 1
         sums = draft.placed.copy()
@@ -198,16 +195,16 @@ def test_costs_of_sums_and_of_changes_agree_with_the_objective():
         changed = sums.copy()
         changed[w] = t
         after = cost_alone(profile.peak, G, draft.tops, w, t)
-        assert cost_of(profile, facts, changed) - cost == after - before
+        assert cost_of(profile, changed) - cost == after - before
         if w != u:
             changed[u] = s
             before = cost_of_two(profile.peak, G, draft.tops, w, sums[w], u, sums[u])
             after = cost_of_two(profile.peak, G, draft.tops, w, t, u, s)
-            assert cost_of(profile, facts, changed) - cost == after - before
-        ideal = ideal_total(profile.peak, G, draft.tops, w, search.scratch[2])
+            assert cost_of(profile, changed) - cost == after - before
+        ideal = ideal_total(profile.peak, G, draft.tops, w, search.scratch.gaps)
         least = cost_alone(profile.peak, G, draft.tops, w, ideal)
         assert all(least <= cost_alone(profile.peak, G, draft.tops, w, x) for x in (t, ideal - 1, ideal + 1))
-        polished = polish(pool, profile, slots, facts, draft, 3, search.scratch)
+        polished = polish(pool, profile, slots, draft, 3, search.scratch)
         search.answer[:] = draft.pattern
         assignment = decision.handed_out(search)
         assert polished == objective(problem, assignment) <= cost
@@ -219,9 +216,10 @@ def test_the_nearest_sets_of_one_and_two():
     for _ in range(200):
         v = np.array(sorted(rng.sample(range(60), rng.randint(1, 8))), dtype=np.int64)
         left = np.array([rng.randint(0, 2) for _ in v], dtype=np.int64)
-        out, c, t = np.zeros(4, dtype=np.int64), rng.choice([1, 2]), rng.randint(0, 120)
-        nearest(v, left, c, t, out)
+        nearest_below, nearest_above = np.zeros((2, 2), dtype=np.int64)
+        c, t = rng.choice([1, 2]), rng.randint(0, 120)
+        nearest(v, left, c, t, nearest_below, nearest_above)
         totals = {sum(int(v[k]) for k in s) for s in combinations(items(left), c)}
         below, above = [x for x in totals if x <= t], [x for x in totals if x > t]
-        for side, wanted in ((0, max(below, default=-1)), (2, min(above, default=-1))):
-            assert (sum(int(v[k]) for k in out[side : side + c]) if out[side] >= 0 else -1) == wanted
+        for found, wanted in ((nearest_below, max(below, default=-1)), (nearest_above, min(above, default=-1))):
+            assert (sum(int(v[k]) for k in found[:c]) if found[0] >= 0 else -1) == wanted

@@ -1,7 +1,7 @@
 """Cold starts: an empty fleet meets a full queue, either just as many requests as slots or more of them.
 
-With exactly G * B requests everybody is admitted and the problem is to make the loads equal; with more, the choice of
-the admitted ones comes back. Requests are drawn from a packaged family.
+With exactly G * B requests every request is admitted and the problem is to make the loads equal; with more, the choice
+of the admitted ones comes back. Requests are drawn from a packaged family.
 """
 
 from __future__ import annotations

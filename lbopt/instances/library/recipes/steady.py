@@ -1,7 +1,7 @@
 """Steps of a fleet that has been busy for long, its requests drawn from a packaged family.
 
 Workers, slots, pool, its shape, the family and the window cover each other pairwise where it matters rather than in
-full. Rich pools are fresh samples (their optima are small and hard to prove), leftover pools are what nobody has
+full. Rich pools are fresh samples (their optima are small and hard to prove), leftover pools are what no worker has
 wanted for long (large optima, easily proved): see `lbopt.instances.steady`. Of many steps in a row the one with most
 free slots is kept: in most steps few slots are free and nothing is hard.
 """

@@ -1,4 +1,4 @@
-"""The words of the window search: the decision in its terms, and the state that the search works in.
+"""The state of the window search: the decision in its terms, and what the search works on.
 
 Every new request outlives the window and follows one profile a(h), so what worker w receives enters its load at every
 step by one number: S_w, the total size of the slots[w] requests placed on it. With P[w, h] the load without sizes,
@@ -11,8 +11,7 @@ D largest requests of w may have. Columns of the linear program: the T envelopes
 in this order: worker w at step h (w * T + h), closed workers at step h, low sides, high sides, cuts. A row is written
 as (something linear) >= (its right side), so that its price is never negative.
 
-The state comes in parts, and kernels take the parts that they need: a call that hands everything over is slow to
-compile and costs more than what most of them do.
+Kernels take the parts of the state that they read. The same names mean the same part everywhere.
 """
 
 from typing import NamedTuple
@@ -20,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats, Ints, Record, integers
 from lbopt.kernels.by_reference import by_reference
 
 Words = NDArray[np.uint64]
@@ -28,11 +27,24 @@ Words = NDArray[np.uint64]
 #: Cuts kept at a time.
 CUTS = 64
 
-# facts of a window
-WORKERS, CONSTANT, SCALE, FORCED = 0, 1, 2, 3
-
-# what is known of a search
-COST, BOUND, NODES, WORK, CUT_COUNT, STARTED, VISITED, PIVOTS, HARDEST, PLUNGE, UNSETTLED, RAY = range(12)
+#: How far a search is, one record: cost of the best assignment and proved bound, tokens; open nodes; work done, about
+#: microseconds; cuts in use; 1 once it has begun; nodes visited; pivots; the worker that was hardest to serve or is
+#: branched on; the node to go on with, -1 for the one of least bound; the least bound of the nodes that nothing can
+#: close; the row that showed the last node to be empty, -1 for none.
+PROGRESS = integers(
+    "cost",
+    "bound",
+    "open_nodes",
+    "work",
+    "cuts",
+    "started",
+    "visited",
+    "pivots",
+    "worker",
+    "next_node",
+    "unsettled",
+    "empty_row",
+)
 
 # how `advance` ends
 STUCK, OPEN, DONE = -1, 0, 1
@@ -48,6 +60,7 @@ class Pool(NamedTuple):
     v: Ints  # (K,) sizes, ascending
     n: Ints  # (K,) requests
     must: Ints  # (K,) how many of them must be admitted
+    forced: int  # the same in all
     small: Ints  # (Q + 1,) totals of the smallest requests
     listed: Ints  # all totals that few requests can have, ascending for each number of them
     begin: Ints  # (Q + 2,) where those of c requests begin; they end where those of c + 1 begin
@@ -62,14 +75,14 @@ class Profile(NamedTuple):
     floor: Ints  # (T,) heaviest closed worker, in the same terms
     worker: Ints  # (rows,) the worker whose sum is in the row, -1 = none or several
     step: Ints  # (rows,) the step whose envelope is in the row, -1 = none
+    workers: int  # G, closed ones included
+    constant: int  # of the cost, tokens
+    scale: int  # units of a price in a proof
 
 
 @by_reference
 class Window(NamedTuple):
-    """A decision over a window, every slot of which is filled by exactly one request.
-
-    facts: workers G; constant of the cost; scale of the prices in a proof; requests that must be admitted.
-    """
+    """A decision over a window, every slot of which is filled by exactly one request."""
 
     pool: Pool
     profile: Profile
@@ -77,7 +90,6 @@ class Window(NamedTuple):
     low: Ints  # (W,) total of the smallest requests that fill it
     high: Ints  # (W,) total of the largest
     order: Ints  # (W,) workers in the order of filling: fewest slots first
-    facts: Ints  # (4,)
 
 
 @by_reference
@@ -129,6 +141,17 @@ class Program(NamedTuple):
 
 
 @by_reference
+class Tops(NamedTuple):
+    """The heaviest workers of each step; a worker of -1 is a closed one, or none."""
+
+    load: Ints  # (T,) of the heaviest worker
+    worker: Ints  # (T,)
+    second_load: Ints  # (T,)
+    second_worker: Ints  # (T,)
+    third_load: Ints  # (T,)
+
+
+@by_reference
 class Draft(NamedTuple):
     """An assignment in the making."""
 
@@ -140,20 +163,43 @@ class Draft(NamedTuple):
     owner: Ints  # (W * Q,) who gets them: position in the order of filling, from its end
     room: Ints  # (W,) slots that are still empty
     rest: Ints  # (W,) what is missing to the goal
-    tops: Ints  # (T, 5) heaviest load and its worker, second load and its worker, third load
+    tops: Tops
+
+
+@by_reference
+class Scratch(NamedTuple):
+    """Arrays that a kernel fills before it reads them, and that mean nothing after it."""
+
+    row: Ints  # (Q,) a set of requests
+    filled: Ints  # (W,) slots that are filled
+    below: Ints  # (2,) classes of a set whose total is next to a goal, below or at it; -1 for none
+    above: Ints  # (2,) the same above it
+    opened: Ints  # (W,) slot of each worker that is opened
+    link: Ints  # (W,) next worker of the same limit
+    head: Ints  # (K,) first worker of each limit
+    turn: Ints  # (W,) an order of filling
+    margin: Ints  # (W,) most that a worker may hold beneath the envelopes
+    goal: Ints  # (W,) a copy of the goals
+    gaps: Ints  # (T,) what a worker may hold before it is the heaviest at a step, ascending
+    inside: Ints  # (W,) workers of a cut that may be added
+    wanted: Ints  # (K + 1,) slots that ask for each class
+    limits: Ints  # (W,) right sides of such cuts
+    order: Ints  # (W,) workers by what they hold a slot
+    in_basis: Ints  # (CUTS,) 1 where the cut is in the basis
+    gain: Ints  # (W,) growth of the exact bound by a token of each worker
+    paid: Ints  # (T,) prices of each step
+    largest: Ints  # (T,) position of the largest price of each step
 
 
 @by_reference
 class Search(NamedTuple):
     """The state of a search; changes in place, and the search can be taken up again."""
 
-    known: Ints  # (12,) best cost, proved bound, open nodes, work done, cuts, whether it has begun, nodes visited,
-    # pivots, worker that was hardest to serve or is branched on, node to go on with, least bound of the nodes that
-    # nothing can close, row that showed the last node to be empty
+    progress: Record  # PROGRESS
     nodes: Nodes
     box: Box
     cuts: Cuts
     program: Program
     draft: Draft
     answer: Ints  # (W, Q) classes of the best assignment
-    scratch: Ints  # (8, max(K, W, T, Q, CUTS) + 1)
+    scratch: Scratch

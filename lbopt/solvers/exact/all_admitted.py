@@ -45,7 +45,7 @@ _PRICE_SLICE = 5_000
 
 
 @dataclass(slots=True)
-class Everybody:
+class SearchState:
     """The search as it goes on: the best assignment and bound so far, and where the bound comes from.
 
     `cost` and `bound` are in tokens; `proof` is as in `Result`; `work` is about in microseconds.
@@ -66,7 +66,7 @@ class Everybody:
         return bool(self.cost == self.bound)
 
 
-def place_everybody(problem: StepProblem) -> Generator[Everybody, None, None]:
+def place_all(problem: StepProblem) -> Generator[SearchState, None, None]:
     """Search, and yield the same object after each slice; ends when it is done, or nothing is left to try."""
     base, sizes, unit = _reduced(problem)
     balancing = Balancing(base, problem.slots, sizes)
@@ -83,7 +83,7 @@ def place_everybody(problem: StepProblem) -> Generator[Everybody, None, None]:
     first = balancing.longest_first()
     next(first, None)  # at once at the bound, or after the first swaps
     bound = cost_at(balancing.bound)
-    known = Everybody(
+    known = SearchState(
         problem, balancing.assignment, objective(problem, balancing.assignment), bound, "elementary-bound"
     )
     yield known
@@ -142,7 +142,7 @@ def place_everybody(problem: StepProblem) -> Generator[Everybody, None, None]:
         turn = min(turn + 1, 30)
 
 
-def _passed_on(running: Generator[None, None, bool], known: Everybody) -> Generator[Everybody, None, bool]:
+def _passed_on(running: Generator[None, None, bool], known: SearchState) -> Generator[SearchState, None, bool]:
     while True:
         try:
             next(running)
@@ -169,7 +169,7 @@ def _expected_at_bound(base: IntArray, slots: IntArray, sizes: IntArray, bound: 
     return lgamma(N + 1) - G * lgamma(each + 1) + (G - 1) * window
 
 
-def _search_prices(known: Everybody, budget: int, take: Callable[[IntArray], None]) -> Generator[None, None, bool]:
+def _search_prices(known: SearchState, budget: int, take: Callable[[IntArray], None]) -> Generator[None, None, bool]:
     """Spend a budget on the search by prices; returns whether it has nothing left to try."""
     if known.decision is None:
         known.decision = Decision(known.problem)
@@ -194,7 +194,7 @@ def _search_prices(known: Everybody, budget: int, take: Callable[[IntArray], Non
     return state not in (UNDECIDED, PROVED)
 
 
-def kept_prices(known: Everybody) -> tuple[IntArray, IntArray, int] | None:
+def kept_prices(known: SearchState) -> tuple[IntArray, IntArray, int] | None:
     """Return prices, the envelopes they were found at, and their scale, where prices were found."""
     if known.prices is None or known.decision is None:
         return None

@@ -5,61 +5,61 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lbopt.report import numbers
-from lbopt.report.gap_tables import Table
-from lbopt.report.staggered_words import percent, share
-from lbopt.studies.intervals import MeanOverSeeds
-from lbopt.studies.staggered import IMMEDIATE, PLACES, Claim, Judged, StaggeredOutcome, claims
-from lbopt.studies.verdict import ALIKE, VERDICTS
+from lbopt.report.staggered_words import percent
+from lbopt.statistics import MeanOverSeeds
+from lbopt.studies.staggered import IMMEDIATE, PLACES, Judged, Question, StaggeredOutcome, questions
+from lbopt.studies.verdict import VERDICTS, VERDICTS_SAID
+from lbopt.table import Table
 
 NO_ANSWER = "no answer"
 #: The column of statements that are of a rule alone.
 ALONE = "itself"
-Answer = tuple[Claim, Judged[Claim] | None]
+Answer = tuple[Question, Judged[Question] | None]
 
 
 def answered(outcome: StaggeredOutcome) -> list[Answer]:
-    """Return all claims on the items that ran and the places that were asked; None with those that no seed answers."""
-    known = {_name(judged.claim): judged for judged in outcome.judged()}
+    """Return all questions on the chosen items and places; None with those that no seed answers."""
+    known = {_name(judged.question): judged for judged in outcome.judged()}
     return [
-        (claim, known.get(_name(claim)))
-        for claim in claims()
-        if outcome.rows.get(claim.item) and _place(claim) in ("", *outcome.config.places)
+        (asked, known.get(_name(asked)))
+        for asked in questions()
+        if outcome.rows.get(asked.item) and _place(asked) in ("", *outcome.config.places)
     ]
 
 
-def verdict_said(judged: Judged[Claim] | None) -> str:
+def verdict_said(judged: Judged[Question] | None) -> str:
     """Return the verdict, or that there is none."""
     return NO_ANSWER if judged is None else judged.verdict
 
 
-def claim_tables(outcome: StaggeredOutcome) -> list[Table]:
+def question_tables(outcome: StaggeredOutcome) -> list[Table]:
     """Return a table a subject, and the count of verdicts by baseline; nothing where nothing printed was asked."""
     answers = answered(outcome)
-    answers.sort(key=lambda answer: outcome.config.items.index(answer[0].item))  # stable: claims of a place stay so
-    subjects = dict.fromkeys(_subject(claim) for claim, _ in answers)
+    answers.sort(key=lambda answer: outcome.config.items.index(answer[0].item))  # stable: a place stays in order
+    subjects = dict.fromkeys(_subject(asked) for asked, _ in answers)
     tables = [_subject_table(name, [one for one in answers if _subject(one[0]) == name]) for name in subjects]
     return [*tables, _count_table(answers)] if tables else []
 
 
-def _name(claim: Claim) -> tuple[str, ...]:
-    return claim.item, claim.quantity, claim.printed, claim.rule, claim.against
+def _name(asked: Question) -> tuple[str, ...]:
+    return asked.item, asked.quantity, asked.printed.text, asked.rule, asked.against
 
 
-def _place(claim: Claim) -> str:
+def _place(asked: Question) -> str:
     """Return the place that the statement is of, which its quantity begins with."""
-    begin, colon, _ = claim.quantity.partition(": ")
+    begin, colon, _ = asked.quantity.partition(": ")
     return begin if colon and begin in PLACES else ""
 
 
-def _subject(claim: Claim) -> str:
-    return ", ".join(filter(None, (claim.item, _place(claim))))
+def _subject(asked: Question) -> str:
+    return ", ".join(filter(None, (asked.item, _place(asked))))
 
 
 def _subject_table(subject: str, answers: Sequence[Answer]) -> Table:
     columns = _baselines(answers)
-    cells = {(_statement(claim), claim.rule, claim.against or ALONE): _cell(claim, judged) for claim, judged in answers}
+    cells = {(_statement(asked), asked.rule, asked.against or ALONE): _cell(asked, judged) for asked, judged in answers}
     rows: list[tuple[str, ...]] = []
-    for statement in dict.fromkeys(_statement(claim) for claim, _ in answers):
+    for statement in dict.fromkeys(_statement(asked) for asked, _ in answers):
         rules = list(dict.fromkeys(rule for said, rule, _ in cells if said == statement))
         if rules != [""]:
             rows.append((statement, *("" for _ in columns)))
@@ -81,7 +81,7 @@ def _subject_table(subject: str, answers: Sequence[Answer]) -> Table:
 
 def _baselines(answers: Sequence[Answer]) -> list[str]:
     """Return the baselines in their order, what needs none last."""
-    named = dict.fromkeys(claim.against or ALONE for claim, _ in answers)
+    named = dict.fromkeys(asked.against or ALONE for asked, _ in answers)
     known = [*IMMEDIATE, *(name for name in named if name not in (*IMMEDIATE, ALONE)), ALONE]
     return [name for name in known if name in named]
 
@@ -90,20 +90,20 @@ def _alone(columns: Sequence[str]) -> str:
     return f"{ALONE.capitalize()}: of the rule, against no baseline. " if ALONE in columns else ""
 
 
-def _statement(claim: Claim) -> str:
-    place = _place(claim)
-    quantity = claim.quantity.removeprefix(f"{place}: ") if place else claim.quantity
-    unit = f" {claim.unit}" if claim.unit and claim.printed[-1:].isdigit() else ""
-    return f"{quantity} ({claim.printed}{unit})"
+def _statement(asked: Question) -> str:
+    place = _place(asked)
+    quantity = asked.quantity.removeprefix(f"{place}: ") if place else asked.quantity
+    unit = f" {asked.printed.unit}" if asked.printed.unit and asked.printed.text[-1:].isdigit() else ""
+    return f"{quantity} ({asked.printed.text}{unit})"
 
 
-def _cell(claim: Claim, judged: Judged[Claim] | None) -> str:
+def _cell(asked: Question, judged: Judged[Question] | None) -> str:
     if judged is None:
         return NO_ANSWER
     mean = judged.ours.mean
-    if not claim.unit:
+    if not asked.printed.unit:
         return f"{numbers.three(mean)} {judged.verdict}"
-    shown = numbers.with_interval(MeanOverSeeds(mean, None, None), percent, signed=bool(claim.rule and claim.against))
+    shown = numbers.with_interval(MeanOverSeeds(mean, None, None), percent, signed=bool(asked.rule and asked.against))
     return f"{shown} {judged.verdict}"
 
 
@@ -111,16 +111,13 @@ def _count_table(answers: Sequence[Answer]) -> Table:
     """Return how many statements got which verdict, by baseline."""
     columns, rows = (*VERDICTS, NO_ANSWER), []
     for baseline in _baselines(answers):
-        said = [verdict_said(judged) for claim, judged in answers if (claim.against or ALONE) == baseline]
+        said = [verdict_said(judged) for asked, judged in answers if (asked.against or ALONE) == baseline]
         rows.append((baseline, *(str(said.count(one)) for one in columns), str(len(said))))
     said = [verdict_said(judged) for _, judged in answers]
     rows.append(("all", *(str(said.count(one)) for one in columns), str(len(said))))
     return Table(
         "Verdicts by baseline",
-        "Agrees: our mean is in the printed range; where an end is 0 or the only one, all of its interval. "
-        f"A single number stands for ±{share(ALIKE)} of it. Undecided: the interval reaches into the range, or there "
-        "is one seed. Weaker, stronger: it lies on the printed side of nothing, short of the range or beyond it (of a "
-        "level: below or above it). Differs: none of these. The source does not name its baseline.",
+        f"{VERDICTS_SAID} Undecided also where there is one seed. The source does not name its baseline.",
         ("baseline", *columns, "all"),
         rows,
     )

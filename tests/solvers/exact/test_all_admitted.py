@@ -1,4 +1,4 @@
-"""Decisions that admit everybody, and cold starts: against exhaustion, on the published files, and at their size."""
+"""Steps that admit all requests, and cold starts: against exhaustion, on the published files, and at their size."""
 
 import itertools
 import json
@@ -14,9 +14,9 @@ from lbopt.instances.families import generate
 from lbopt.kernels.partition.few_workers import FOUND, NONE, fits
 from lbopt.model import check_assignment, objective
 from lbopt.solvers.bounds import elementary_bound
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.certificates.few_workers import refuted
 from lbopt.solvers.exact.balance import Balancing, mean_bound
-from lbopt.solvers.exact.limits import Limits
 from lbopt.solvers.exact.search import by_prices
 from lbopt.solvers.recount import Numbers
 

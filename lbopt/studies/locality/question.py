@@ -1,9 +1,7 @@
-"""A printed statement beside ours, and what we say of it.
+"""A question of the locality study: a figure that ELDR prints, and how ours is computed from one world.
 
-A range spans models and workloads there; ours is one model. What the verdicts mean is in `lbopt.studies.verdict`.
-A single printed number stands for a range of 30 % around it: it is of one run on another machine. What the workload was
-calibrated to is marked: that it agrees says nothing. The best balancer is the best of four in each world, at each rate
-and for each quantity, as in the source.
+A printed range spans models and workloads there; ours is one model. The best balancer is the best of four in each
+world, at each rate and for each quantity, as in the source.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lbopt.studies.locality.plan import PlannedRun
+from lbopt.studies.printed import Printed
 
 #: What one world answered, and the rates of the study.
 Answer = dict[str, Any]
@@ -20,8 +19,8 @@ Figure = Callable[[Answer, tuple[float, ...]], float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """One printed statement.
+class Question:
+    """A row of the study.
 
     Parameters
     ----------
@@ -29,27 +28,22 @@ class Claim:
         The item of the study whose runs it needs.
     workload
         "task" or "language".
-    quantity, unit
+    quantity
         What it is about.
-    low, high
-        The printed range; infinite where it is open.
     printed
-        As the source has it.
+        The figure of the source.
     figure
         From the answer of one world to our value; None where the world cannot tell.
-    calibrated
-        Whether the workload was made to meet it.
+    repeats
+        The item that asks for the same figure of ours, if there is one: the tally counts it there.
     """
 
     item: str
     workload: str
     quantity: str
-    unit: str
-    low: float
-    high: float
-    printed: str
+    printed: Printed
     figure: Figure
-    calibrated: bool = False
+    repeats: str = ""
 
 
 def change(answer: Answer, run: PlannedRun, of: str, base: str = "round-robin") -> float | None:

@@ -1,14 +1,11 @@
-"""A printed statement beside ours, each held against one baseline and for one reading of staggered dispatch.
-
-A single printed number stands for a range of 30 % around it: it is of one run on another machine, with other requests.
-What the verdicts mean is in `lbopt.studies.verdict`.
-"""
+"""A question of the staggering study: a figure of SBS, for one baseline and one reading of staggered dispatch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lbopt.studies.printed import Printed
 from lbopt.studies.staggered.rows import Rows
 
 #: From the rows of one seed to our value.
@@ -16,21 +13,19 @@ Figure = Callable[[Rows], float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """One printed statement.
+class Question:
+    """A row of the study.
 
     Parameters
     ----------
     item
         The item of the study whose rows it needs.
-    quantity, unit
+    quantity
         What it is about.
-    low, high
-        The printed range; infinite where it is open.
     printed
-        As the source has it.
+        The figure of the source.
     rule
-        The contender that is to have the gain; empty where the statement is of the baseline alone.
+        The contender that is to have the gain; empty where the figure is of the baseline alone.
     against
         The baseline.
     figure
@@ -39,10 +34,7 @@ class Claim:
 
     item: str
     quantity: str
-    unit: str
-    low: float
-    high: float
-    printed: str
+    printed: Printed
     rule: str
     against: str
     figure: Figure

@@ -1,0 +1,312 @@
+"""The main questions as functions: what the command line asks, asked from Python.
+
+Each function builds the configuration that the verb of the same name builds, and returns the outcome that the verb
+prints. Words are those of the command line: ``workers``, ``slots``, ``requests``. Any further field of the
+configuration, the scenario or the request source can be given by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lbopt.exceptions import InputError
+from lbopt.model import Trace
+from lbopt.policies import Policy, look_ahead, make_policy
+from lbopt.simulator import Run
+from lbopt.simulator import simulate as run_policy
+from lbopt.spec import unknown
+from lbopt.studies.check import CheckOutcome
+from lbopt.studies.cost import CostOutcome
+from lbopt.studies.gap import GapConfig, GapOutcome, run_gap
+from lbopt.studies.gap.config import DEFAULT_BEHAVIOURS, DEFAULT_POLICIES, with_training
+from lbopt.studies.progress import Progress
+from lbopt.studies.requests import RequestSource
+from lbopt.studies.scenario import Scenario
+from lbopt.studies.training import training_for
+from lbopt.studies.training import with_training as scenario_with_training
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def gap(
+    trace: str | Path = "burstgpt-like",
+    *,
+    policies: Sequence[str] = DEFAULT_POLICIES,
+    behaviours: Sequence[str] = DEFAULT_BEHAVIOURS,
+    workers: int = 8,
+    slots: int = 72,
+    requests: int | None = None,
+    states: int = 50,
+    seed: int = 0,
+    seeds: int = 1,
+    progress: Progress | None = None,
+    **more: Any,
+) -> GapOutcome:
+    """Measure how far routing rules are from the best placement, step by step and in the long run.
+
+    Parameters
+    ----------
+    trace
+        A trace file, the name of a fetched public trace, or a seeded family.
+    policies, behaviours
+        Rules to judge, and rules under which states are sampled, as `make_policy` reads them.
+    workers, slots
+        Workers, and slots of each.
+    requests
+        Number of requests; None takes all of a file, or 10,000 of a family.
+    states
+        States for each behaviour, each solved to optimality.
+    seed, seeds
+        First seed, and number of seeds of the long runs; intervals need at least two.
+    progress
+        Shows progress, for example a bar; None shows nothing.
+    **more
+        Further fields of `GapConfig`, `Scenario` or `RequestSource` by name, such as ``time_limit`` (seconds for each
+        state), ``arrivals="trace"``, ``load=0.95`` or ``step_time="roofline:device=h800"``.
+
+    Raises
+    ------
+    InputError
+        If a name or value is unknown.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> outcome = lbopt.gap(requests=300, workers=4, slots=8, states=2, policies=["jsq", "br-0"], time_limit=5.0)
+    >>> outcome.count("proved") > 0
+    True
+    >>> list(outcome.to_frame().columns[:2])
+    ['behaviour', 'policy']
+    """
+    scenario, rest = _scenario(trace, workers, slots, requests, more, also=GapConfig)
+    config = GapConfig(
+        scenario=scenario,
+        policies=_several("policies", policies),
+        behaviours=_several("behaviours", behaviours),
+        states=states,
+        seed=seed,
+        seeds=seeds,
+        **rest,
+    )
+    return run_gap(with_training(config), progress)
+
+
+def simulate(
+    trace: str | Path | Trace = "burstgpt-like",
+    policy: str | Policy = "br-0",
+    *,
+    workers: int = 8,
+    slots: int = 72,
+    requests: int | None = None,
+    seed: int = 0,
+    horizon: int | None = None,
+    predictor: str | None = None,
+    **more: Any,
+) -> Run:
+    """Run one routing rule over a trace until every request has ended.
+
+    Parameters
+    ----------
+    trace
+        A trace file, the name of a fetched public trace, a seeded family, or a `Trace`, which is run as it is.
+    policy
+        A rule as `make_policy` reads it, or a policy object.
+    workers, slots
+        Workers, and slots of each.
+    requests
+        Number of requests; None takes all of a file, or 10,000 of a family.
+    seed
+        Of the draw of requests and of rules that draw random numbers.
+    horizon, predictor
+        Steps that the rule looks ahead, and the predictor it uses, where the rule can look ahead.
+    **more
+        Further fields of `Scenario` or `RequestSource` by name, such as ``arrivals="trace"`` or ``load=0.95``.
+
+    Raises
+    ------
+    InputError
+        If a name or value is unknown.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> run = lbopt.simulate(policy="br-0", requests=300, workers=4, slots=8)
+    >>> run
+    <Run br-0 (pooled) on burstgpt-like: 300 requests, 4 workers, ... steps>
+    >>> bool(run.metrics().imbalance_tokens > 0)
+    True
+    """
+    chosen = make_policy(policy, look_ahead(horizon, predictor)) if isinstance(policy, str) else policy
+    if isinstance(trace, Trace):
+        scenario, _ = _scenario("burstgpt-like", workers, slots, None, more)
+        return run_policy(trace if requests is None else trace.first(requests), chosen, scenario.setting, seed=seed)
+    scenario, _ = _scenario(trace, workers, slots, requests, more)
+    scenario = scenario_with_training(scenario, [chosen])
+    return run_policy(
+        scenario.requests.draw_for(seed),
+        chosen,
+        scenario.setting,
+        seed=seed,
+        training=training_for(scenario, [chosen], seed),
+    )
+
+
+def check(*claims: str, full: bool = False, seed: int = 0, progress: Progress | None = None) -> CheckOutcome:
+    """Check theorems and lemmas by their names, as printed and as corrected.
+
+    Parameters
+    ----------
+    *claims
+        Names from the ledger, optionally with one regime: ``"theorem-2:G=16,p=0.2"``. None names the whole ledger.
+    full
+        Whether to measure the regimes of the full level, which takes minutes.
+    seed
+        Seed of the samples.
+    progress
+        Shows progress; None shows nothing.
+
+    Raises
+    ------
+    InputError
+        If a claim is unknown or does not speak of a value.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> outcome = lbopt.check("lemma-1")
+    >>> outcome.claims[0].verdict.value
+    'holds'
+    """
+    from lbopt.studies.check import CheckConfig, run_check
+
+    level = "full" if full else "quick"
+    return run_check(CheckConfig.of(claims, everything=not claims, level=level, seed=seed), progress)
+
+
+def cost(
+    source: str | Path | None = None,
+    *,
+    devices: Sequence[str] | None = None,
+    router: str | None = None,
+    mean_load: float | None = None,
+    imbalance: float | None = None,
+    workers: int | None = None,
+    running: int | None = None,
+    progress: Progress | None = None,
+    **more: Any,
+) -> CostOutcome:
+    """Price the imbalance of a fleet in milliseconds, joules and money.
+
+    Parameters
+    ----------
+    source
+        Output folder of `lbopt gap` or `lbopt simulate`; None prices the numbers below.
+    devices
+        Names of device cards; None takes the default ones.
+    router
+        Today's rule, where the folder holds several.
+    mean_load, imbalance
+        Mean load of a worker and imbalance of the fleet, tokens.
+    workers, running
+        Number of workers, and running requests on each.
+    progress
+        Shows progress; None shows nothing.
+    **more
+        Further fields of `CostConfig` by name, such as ``model`` or ``carbon``.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, or both a folder and numbers are given.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> outcome = lbopt.cost(mean_load=85_000, imbalance=200_000, workers=8, running=35, devices=["h800"], draws=200)
+    >>> outcome.devices[0].card.name
+    'h800'
+    """
+    from lbopt.report.cost_sources import of_numbers, read_cost_source
+    from lbopt.studies.cost import CostConfig, run_cost
+    from lbopt.studies.cost.config import DEFAULT_DEVICES
+
+    plain = {"mean_load": mean_load, "imbalance": imbalance, "workers": workers, "running": running}
+    given = [name for name, value in plain.items() if value is not None]
+    if source is not None and given:
+        raise InputError(f"the loads come from '{source}'; leave {', '.join(given)} out")
+    _refuse_unknown(more, CostConfig)
+    config = CostConfig(devices=_several("devices", devices or DEFAULT_DEVICES), **more)
+    found = (
+        of_numbers(None, mean_load, imbalance, workers, running)
+        if source is None
+        else read_cost_source(Path(source), router)
+    )
+    outcome = run_cost(found.points, config, progress, None, found.rerun)
+    outcome.notes = [*found.notes, *outcome.notes]
+    return outcome
+
+
+def list_policies() -> pd.DataFrame:
+    """Return the routing rules that `make_policy` knows, one row each, with their options.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> "br-0" in set(lbopt.list_policies()["policy"])
+    True
+    """
+    import inspect
+
+    import pandas as pd
+
+    from lbopt.policies import POLICIES
+
+    rows = []
+    for name, factory in POLICIES.items():
+        options = [p for p in inspect.signature(factory).parameters.values() if p.default is not p.empty]
+        rows.append(
+            {
+                "policy": name,
+                "options": ", ".join(f"{p.name}={p.default}" for p in options),
+                "description": (inspect.getdoc(factory) or "").partition("\n")[0],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _several(what: str, names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise InputError(f"{what} is the text '{names}'; expected a list such as ['{names}']")
+    return tuple(names)
+
+
+def _scenario(
+    trace: str | Path, workers: int, slots: int, requests: int | None, more: dict[str, Any], also: Any = None
+) -> tuple[Scenario, dict[str, Any]]:
+    """Build the scenario; return it with those of `more` that are fields of the configuration `also`."""
+    of_requests = {field.name for field in fields(RequestSource)} - {"trace", "count"}
+    of_scenario = {field.name for field in fields(Scenario)} - {"requests", "num_workers", "slots_per_worker"}
+    known = (RequestSource, Scenario) if also is None else (also, RequestSource, Scenario)
+    _refuse_unknown(more, *known)
+    source = RequestSource(
+        trace=str(trace), count=requests, **{name: more[name] for name in more if name in of_requests}
+    )
+    scenario = Scenario(
+        requests=source,
+        num_workers=workers,
+        slots_per_worker=slots,
+        **{name: more[name] for name in more if name in of_scenario},
+    )
+    return scenario, {name: value for name, value in more.items() if name not in of_requests | of_scenario}
+
+
+def _refuse_unknown(given: dict[str, Any], *configs: Any) -> None:
+    covered = {"scenario", "requests", "count", "trace", "num_workers", "slots_per_worker", "devices"}
+    known = [field.name for config in configs for field in fields(config) if field.name not in covered]
+    for name in given:
+        if name not in known:
+            raise unknown("argument", name, known)

@@ -1,0 +1,215 @@
+"""What ELDR's evaluation reports, as numbers that the study computes too, each with the range that was printed.
+
+Source: ELDR (arXiv 2607.00466), evaluation, figures and Table 2. Not asked: time to first token and the prefix cache
+(prefill is simulated apart from decode), the 235B model (its reference is not named), and all that is in figures alone.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from lbopt.studies.locality.plan import BALANCERS, POOLS, RATE, WORKERS, PlannedRun, eldr_at
+from lbopt.studies.locality.question import Answer, Figure, Question, change
+from lbopt.studies.printed import Printed, printed_number, printed_range, within
+
+SOURCE = "ELDR, arXiv 2607.00466"
+PLACES = {
+    "signatures": "evaluation, signatures and layer mask",
+    "routers": "evaluation, routers over all rates",
+    "band": "evaluation, width of the band",
+    "clusters": "evaluation, balanced and vanilla clusters",
+    "pool": "Table 2",
+}
+
+
+def questions() -> list[Question]:
+    """Return everything that is asked, by item and workload."""
+    return [*_signatures(), *_routers(), *_band(), *_clusters(), *_pool()]
+
+
+def _ends(item: str, low: float, high: float, text: str, unit: str = "%", calibrated: bool = False) -> Printed:
+    """Return a printed range of an item."""
+    return printed_range(low, high, source=SOURCE, place=PLACES[item], text=text, unit=unit, calibrated=calibrated)
+
+
+def _number(item: str, value: float, text: str, unit: str = "%", calibrated: bool = False) -> Printed:
+    """Return a single printed number of an item."""
+    return printed_number(
+        value, within(), source=SOURCE, place=PLACES[item], text=text, unit=unit, calibrated=calibrated
+    )
+
+
+def _mean_over_rates(policy: str, of: str, base: str, workers: int = WORKERS) -> Figure:
+    """Return the mean over rates of the change against a rule; "best" is the load balancer that is best at each."""
+
+    def figure(answer: Answer, rates: tuple[float, ...]) -> float | None:
+        found = []
+        for rate in rates:
+            run = PlannedRun("decoders", workers, rate, policy)
+            bases = BALANCERS if base == "best" else (base,)
+            changes = [change(answer, run, of, one) for one in bases]
+            if None in changes:
+                return None
+            found.append(max(value for value in changes if value is not None))  # the best has the least of `of`
+        return float(np.mean(found))
+
+    return figure
+
+
+def _at_60(policy: str, of: str, base: str = "round-robin", fleet: str = "decoders") -> Figure:
+    return lambda answer, rates: change(answer, PlannedRun(fleet, WORKERS, RATE, policy), of, base)
+
+
+def _signature(*path: str, scale: float = 1.0) -> Figure:
+    def figure(answer: Answer, rates: tuple[float, ...]) -> float | None:
+        value = answer["signatures"]
+        for name in path:
+            value = value.get(name)
+            if value is None:
+                return None
+        return scale * float(value)
+
+    return figure
+
+
+def _rho_lead(better: tuple[str, ...], worse: tuple[str, ...]) -> Figure:
+    def figure(answer: Answer, rates: tuple[float, ...]) -> float | None:
+        rho = answer["signatures"].get("rho")
+        if rho is None:
+            return None
+        return float(np.mean([rho[one] for one in better]) - np.mean([rho[one] for one in worse]))
+
+    return figure
+
+
+def _signatures() -> list[Question]:
+    # the order of transforms is what generalists were put in for, at this height and swing (`lbopt.locality.gate`)
+    counted = ("count", "count-idf", "sqrt-count")
+    ends, found = partial(_ends, "signatures"), []
+    for workload, low, high in (("task", 17, 21), ("language", 3, 10)):
+        ask = partial(Question, "signatures", workload)
+        found += [
+            ask(
+                f"fewer experts in a batch of {B} of one domain",
+                ends(low, high, f"{low} to {high}", calibrated=True),
+                _signature("fewer", str(B), scale=100),
+            )
+            for B in (32, 64, 128)
+        ]
+        found += [
+            ask(
+                "rho: transforms of counts above gate-prob",
+                ends(0.035, math.inf, "above 0.035", "", calibrated=True),
+                _rho_lead(counted, ("gate-prob",)),
+            ),
+            ask(
+                "rho: count-idf above count",
+                _number("signatures", 0.015, "0.015, up to 0.089", "", calibrated=True),
+                _rho_lead(("count-idf",), ("count",)),
+            ),
+            ask("rho: kept layers above all", ends(0.005, 0.032, "0.005 to 0.032", ""), _signature("mask_gain")),
+            ask(
+                "prefill and decode correlate by expert",
+                ends(0.70, 0.92, "0.70 to 0.92", "", calibrated=True),
+                _signature("alike"),
+            ),
+            ask(
+                "P50 with count-idf against gate-prob",
+                ends(-14, 0, "−3 on average, up to −14"),
+                _at_60("eldr", "p50", eldr_at(0.1, transform="gate-prob")),
+            ),
+        ]
+    return found
+
+
+def _routers() -> list[Question]:
+    ends, mean = partial(_ends, "routers"), _mean_over_rates
+    task, language = (partial(Question, "routers", workload) for workload in ("task", "language"))
+    # topics and requests of the workloads spread as far as it takes to come near the two that are marked as calibrated
+    # (`lbopt.locality.workload`)
+    return [
+        task("P50 of eldr against the best balancer", ends(-13.9, -7.0, "−7.0 to −13.9"), mean("eldr", "p50", "best")),
+        task("P99 of eldr against the best balancer", ends(-6.0, -3.4, "−3.4 to −6.0"), mean("eldr", "p99", "best")),
+        task(
+            "P50 of domain against the best balancer",
+            ends(-9.7, -6.8, "−6.8 to −9.7"),
+            mean("domain", "p50", "best"),
+        ),
+        task("P50 of eldr against domain", ends(-6.9, -1.4, "−1.4 to −6.9"), mean("eldr", "p50", "domain")),
+        task("P99 of eldr against domain", ends(-4.5, -1.6, "−1.6 to −4.5"), mean("eldr", "p99", "domain")),
+        task(
+            "experts of eldr against round-robin",
+            _number("routers", -22.0, "−22.0", calibrated=True),
+            mean("eldr", "experts", "round-robin"),
+        ),
+        language(
+            "P50 of eldr against the best balancer", ends(-10.0, -5.9, "−5.9 to −10.0"), mean("eldr", "p50", "best")
+        ),
+        language("P99 of eldr against the best balancer", ends(-6.2, 1.5, "−6.2 to +1.5"), mean("eldr", "p99", "best")),
+        language(
+            "P50 of domain against round-robin",
+            ends(-3.0, 3.0, "within 3", calibrated=True),
+            mean("domain", "p50", "round-robin"),
+        ),
+        language(
+            "P99 of domain against round-robin",
+            ends(0.0, 6.1, "up to +6.1"),
+            mean("domain", "p99", "round-robin"),
+        ),
+        language("P50 of eldr against domain", ends(-9.1, -5.7, "−5.7 to −9.1"), mean("eldr", "p50", "domain")),
+        language("P99 of eldr against domain", ends(-9.5, -7.0, "−7.0 to −9.5"), mean("eldr", "p99", "domain")),
+    ]
+
+
+def _band() -> list[Question]:
+    ends, found = partial(_ends, "band"), []
+    for workload in ("task", "language"):
+        ask = partial(Question, "band", workload)
+        found += [
+            ask("P50 at tau 0.1", ends(-12.7, -5.2, "−5.2 to −12.7"), _at_60("eldr", "p50")),
+            ask("P99 at tau 0.1", ends(-math.inf, 0.0, "no regression"), _at_60("eldr", "p99")),
+            ask("P99 at tau 0", ends(0.0, 7.9, "worse on 4 of 6, up to +7.9"), _at_60(eldr_at(0.0), "p99")),
+            ask(
+                "P50 at tau 0.3, against 0.1",
+                ends(0.0, math.inf, "the gain erodes"),
+                _at_60(eldr_at(0.3), "p50", "eldr"),
+            ),
+        ]
+    return found
+
+
+def _clusters() -> list[Question]:
+    vanilla = eldr_at(0.1, "vanilla")
+    ends, found = partial(_ends, "clusters"), []
+    for workload in ("task", "language"):
+        ask = partial(Question, "clusters", workload)
+        found += [
+            ask("P50, vanilla", ends(-9.8, 0.0, "up to −9.8"), _at_60(vanilla, "p50")),
+            ask("P99, vanilla", ends(0.0, 17.4, "up to +17.4"), _at_60(vanilla, "p99")),
+            # balanced clusters with a band of 0.1 are the rule of the item `band`: the same runs, the same figure
+            ask("P50, balanced", ends(-12.6, 0.0, "up to −12.6"), _at_60("eldr", "p50"), repeats="band"),
+            ask("P99, balanced", ends(-6.8, 0.0, "up to −6.8"), _at_60("eldr", "p99"), repeats="band"),
+            ask("P99, vanilla against balanced", ends(0.0, math.inf, "worse"), _at_60(vanilla, "p99", "eldr")),
+        ]
+    return found
+
+
+def _pool() -> list[Question]:
+    printed = {8: (-8.0, -2.5), 16: (-9.8, -0.8), 24: (-10.2, -1.1)}
+    ask, found = partial(Question, "pool", "language"), []
+    for pool in POOLS:
+        for of, value in zip(("p50", "p99"), printed[pool], strict=True):
+            number = _number("pool", value, f"{value:+.1f}".replace("-", "−"))
+            found.append(
+                ask(f"{of.upper()}, {pool} decoders", number, _mean_over_rates("eldr", of, "round-robin", pool))
+            )
+
+    def grows(answer: Answer, rates: tuple[float, ...]) -> float | None:
+        ends = [_mean_over_rates("eldr", "p50", "round-robin", pool)(answer, rates) for pool in (POOLS[0], POOLS[-1])]
+        return None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
+
+    growth = _ends("pool", -math.inf, 0.0, "−2.2", "points")
+    return [*found, ask("P50 with 24 decoders less 8", growth, grows)]

@@ -1,0 +1,178 @@
+"""What SBS (arXiv 2512.16134) states of waiting, time to first token, Table 1 and decode, as numbers that we have too.
+
+Left out: the curves of figures 6 to 8 (no numbers in the text), auto-scaling, and the shorter wait on the device.
+Without latency, a request that waits at the scheduler until an instance is ready hardly waits elsewhere by any rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from lbopt.studies.printed import Printed, printed_number, printed_range, within, within_odds, within_points
+from lbopt.studies.staggered.contenders import IMMEDIATE, LATE
+from lbopt.studies.staggered.items import decode, law, load
+from lbopt.studies.staggered.places import PLACES, TableRow
+from lbopt.studies.staggered.question import Figure, Question
+from lbopt.studies.staggered.rows import Rows
+
+SOURCE = "SBS, arXiv 2512.16134"
+TTFT, TABLE_1 = "evaluation, time to first token", "Table 1"
+
+#: The fleet of the published example of the waiting law, and how near a law has to come.
+N, EXACT = 10, 0.02
+_LAW = "a formula without a fit, and 10,000 prompts an instance: a limit law may miss it by what its limit leaves out"
+
+
+def questions() -> list[Question]:
+    """Return everything that is asked."""
+    return [*_waits(), *_first_tokens(), *_table_one(), *_tails(), *_decode()]
+
+
+def _waits() -> Iterator[Question]:
+    """Section 3: T / 2 on arrival, T / 2N staggered, at every load (T is 1 s)."""
+
+    def wait(policy: str, at: float) -> Figure:
+        return lambda rows: rows.value("wait", instances=N, capacity="none", load=at, policy=policy)
+
+    def change(policy: str, base: str, at: float) -> Figure:
+        def figure(rows: Rows) -> float | None:
+            ours, other = wait(policy, at)(rows), wait(base, at)(rows)
+            return None if ours is None or not other else 100 * (ours / other - 1)
+
+        return figure
+
+    in_law = partial(printed_number, source=SOURCE, place="section 3")
+    for at in law.LOADS:
+        where = f"{at:g} requests a pass"
+        for base in ("random", "round-robin", "jsq"):
+            printed = in_law(0.5, within(EXACT, _LAW), text="T/2", nothing=None)
+            yield Question("law", f"wait in passes, {where}", printed, "", base, wait(base, at))
+        for rule in ("spacing", "spacing-bypass", "tick", "pooled"):
+            printed = in_law(0.5 / N, within(EXACT, _LAW), text=f"T/{2 * N}", nothing=None)
+            yield Question("law", f"wait in passes, {where}", printed, rule, "", wait(rule, at))
+            for base in ("random", "round-robin", "jsq"):
+                less = 100 * (1 / N - 1)
+                printed = in_law(less, within_points(100 * EXACT / N, _LAW), text=f"−{-less:g}", unit="%")
+                yield Question("law", f"wait, change, {where}", printed, rule, base, change(rule, base, at))
+
+
+def _pairs() -> Iterator[tuple[str, str]]:
+    return ((rule, base) for rule in LATE for base in IMMEDIATE)
+
+
+def _mean_change(place: str, rule: str, base: str, quantity: str, loads: tuple[float, ...]) -> Figure:
+    def figure(rows: Rows) -> float | None:
+        found = [rows.change(quantity, base, place=place, against=base, load=at, contender=rule) for at in loads]
+        told = [value for value in found if value is not None]
+        return float(np.mean(told)) if len(told) == len(loads) else None
+
+    return figure
+
+
+def _first_tokens() -> Iterator[Question]:
+    below = tuple(at for at in load.LOADS if at < 0.8)
+    cut = printed_range(-40.0, -30.0, source=SOURCE, place=TTFT, text="−30 to −40", unit="%")
+    for place in ("short-3k", "short-5k"):
+        for rule, base in _pairs():
+            yield Question(
+                *("load", f"{place}: mean TTFT below 80 % load", cut, rule, base),
+                _mean_change(place, rule, base, "ttft", below),
+            )
+            yield Question(
+                *("load", f"{place}: mean TTFT at the baseline's peak", _below_nothing("lower"), rule, base),
+                _mean_change(place, rule, base, "ttft", (1.0,)),
+            )
+
+
+def _below_nothing(text: str) -> Printed:
+    """Return a statement that a figure falls, without a number."""
+    return printed_range(-math.inf, 0.0, source=SOURCE, place=TTFT, text=text, unit="%")
+
+
+def _tails() -> Iterator[Question]:
+    for rule, base in _pairs():
+        yield Question(
+            *("load", "long-16k: mean TTFT below 80 % load", _below_nothing("lower"), rule, base),
+            _mean_change("long-16k", rule, base, "ttft", tuple(at for at in load.LOADS if at < 0.8)),
+        )
+        yield Question(
+            *("load", "long-16k: P99 of TTFT, mean over loads", _below_nothing("held down"), rule, base),
+            _mean_change("long-16k", rule, base, "ttft_p99", load.LOADS),
+        )
+
+
+def _table_one() -> Iterator[Question]:
+    for name, place in PLACES.items():
+        if place.printed is not None:
+            yield from _table_rows(name, place.printed)
+
+
+def _table_rows(place: str, printed: TableRow) -> Iterator[Question]:
+    def at(contender: str, quantity: str) -> Figure:
+        return lambda rows: rows.value(quantity, place=place, contender=contender)
+
+    def points(rule: str, base: str) -> Figure:
+        def figure(rows: Rows) -> float | None:
+            ours, other = at(rule, "utilisation")(rows), at(base, "utilisation")(rows)
+            return None if ours is None or other is None else 100 * (ours - other)
+
+        return figure
+
+    def gain(rule: str, base: str) -> Figure:
+        return lambda rows: rows.change("rate", base, place=place, contender=rule)
+
+    number = partial(printed_number, source=SOURCE, place=TABLE_1)
+    rates = {
+        on: number(rate, within(), nothing=None) for on, rate in ((False, printed.rate_off), (True, printed.rate_on))
+    }
+    used = {
+        on: number(100 * share, within_odds(), text=f"{100 * share:.4g}", unit="%", nothing=None)
+        for on, share in ((False, printed.utilisation_off), (True, printed.utilisation_on))
+    }
+    names = [(False, "", base, base) for base in IMMEDIATE] + [(True, rule, "", rule) for rule in LATE]
+    for on, rule, base, contender in names:
+        yield Question("limit", f"{place}: requests/s", rates[on], rule, base, at(contender, "rate"))
+        figure = _percent(at(contender, "utilisation"))
+        yield Question("limit", f"{place}: chunk utilisation", used[on], rule, base, figure)
+    more = 100 * (printed.rate_on / printed.rate_off - 1)
+    served = number(more, within(), text=f"+{more:.1f}", unit="%")
+    points_more = 100 * (printed.utilisation_on - printed.utilisation_off)
+    filled = number(points_more, within(), text=f"+{points_more:.1f}", unit="points")
+    for rule, base in _pairs():
+        yield Question("limit", f"{place}: requests/s, gain", served, rule, base, gain(rule, base))
+        yield Question("limit", f"{place}: chunk utilisation, gain", filled, rule, base, points(rule, base))
+
+
+def _decode() -> Iterator[Question]:
+    """Figures 7 and 8: the band of KV over units is a cut of 55.6 %, its caption says 40."""
+
+    def change(quantity: str, arrivals: str, base: str) -> Figure:
+        return lambda rows: rows.change(quantity, base, arrivals=arrivals, contender=decode.THEIRS)
+
+    spread = printed_range(-55.6, -40.0, source=SOURCE, place="figure 7", text="−55.6, −40", unit="%")
+    faster = printed_number(15.0, within(), source=SOURCE, place="figure 8", text="+15", unit="%")
+    for arrivals in decode.ARRIVALS:
+        for base in decode.BASELINES:
+            what = f"requests {arrivals}: deviation of KV over units"
+            yield Question(
+                *("decode", what, spread, decode.THEIRS, base),
+                change("sd_tokens", arrivals, base),
+            )
+            for fixed in decode.FIXED:
+                what = f"requests {arrivals}: throughput, t0 = {fixed} ms"
+                yield Question(
+                    *("decode", what, faster, decode.THEIRS, base),
+                    change(f"throughput_{fixed:02d}", arrivals, base),
+                )
+
+
+def _percent(figure: Figure) -> Figure:
+    def percent(rows: Rows) -> float | None:
+        value = figure(rows)
+        return None if value is None else 100 * value
+
+    return percent
