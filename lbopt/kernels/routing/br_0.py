@@ -40,6 +40,23 @@ def br_0(
     """Run one scheduling round; returns positions filled (the whole pool).
 
     `load` (G,) tokens and `free` (G,) are changed in place.
+
+    Parameters
+    ----------
+    parameters
+        `state.PARAMETERS`.
+    load, free
+        int64 (G,), tokens and free slots of each worker; changed in place.
+    pool
+        int64 (n,), request numbers in order of revelation.
+    prompt
+        int64 (N,), tokens, by request number.
+    reveal_step
+        int64 (N,), the step in which each request joined the pool.
+    step
+        Now.
+    choice
+        int64 (>= n,), written: the worker of each pool position, or -1.
     """
     G = load.size
     choice[: pool.size] = -1
@@ -108,7 +125,27 @@ def _place_overdue(
     step: int,
     choice: Ints,
 ) -> int:
-    """Place requests that have waited `age_bound` steps, oldest first; returns how many."""
+    """Place requests that have waited `age_bound` steps, oldest first; returns how many.
+
+    Parameters
+    ----------
+    age_bound
+        Steps; negative = never.
+    slots
+        Free slots of all workers.
+    load, free
+        int64 (G,), tokens and free slots of each worker; changed in place.
+    pool
+        int64 (n,), request numbers in order of revelation.
+    prompt
+        int64 (N,), tokens, by request number.
+    reveal_step
+        int64 (N,), the step in which each request joined the pool.
+    step
+        Now.
+    choice
+        int64 (>= n,), written: the worker of each pool position, or -1.
+    """
     placed = 0
     if age_bound < 0:
         return placed
@@ -126,7 +163,19 @@ def _place_overdue(
 
 @kernel
 def _best_ranked(G: int, ranked_size: Ints, rest: int, margin: int) -> int:
-    """Rank of the single request with the largest F; ties: larger, then earlier in the pool."""
+    """Rank of the single request with the largest F; ties: larger, then earlier in the pool.
+
+    Parameters
+    ----------
+    G
+        Workers.
+    ranked_size
+        int64 (>= rest,), tokens, descending.
+    rest
+        How many of them are left.
+    margin
+        Tokens, of the worker.
+    """
     if G == 1:
         return 0  # F is flat beyond the margin: all tie with the largest
     below = first_at_most(ranked_size, rest, margin)
@@ -141,7 +190,17 @@ def _best_ranked(G: int, ranked_size: Ints, rest: int, margin: int) -> int:
 
 @kernel
 def _largest_key(product: int, load: Ints, free: Ints, envelope: int) -> int:
-    """Worker with a free slot and the largest stage-2 key; ties: lower number."""
+    """Worker with a free slot and the largest stage-2 key; ties: lower number.
+
+    Parameters
+    ----------
+    product
+        1: slots * margin, 0: lexicographic.
+    load, free
+        int64 (G,), tokens and free slots.
+    envelope
+        Largest load, tokens.
+    """
     best = -1
     for g in range(load.size):
         if free[g] == 0:

@@ -105,7 +105,19 @@ def br_h(
 
 @kernel
 def best_ranked(reward: int, penalties: Ints, margins: Ints, ranked_size: Ints, rest: int) -> int:
-    """Rank of the request with the largest F in the descending ranked_size[:rest]; ties: larger, then earlier."""
+    """Rank of the request with the largest F in the descending ranked_size[:rest]; ties: larger, then earlier.
+
+    Parameters
+    ----------
+    reward, penalties
+        Weights of the score, penalties int64 (H+1,), see `horizon_score`.
+    margins
+        int64 (H+1,), tokens, of the worker.
+    ranked_size
+        int64 (>= rest,), tokens, descending.
+    rest
+        How many of them are left, >= 1.
+    """
     low, high = 0, rest  # F falls beyond the sizes of ranks below `low`, and not beyond those from `high` on
     while low < high:
         middle = (low + high) // 2
@@ -125,7 +137,15 @@ def best_ranked(reward: int, penalties: Ints, margins: Ints, ranked_size: Ints, 
 
 @kernel
 def admit_constant(projected: Ints, envelope: Ints, g: int, tokens: int) -> None:
-    """Add `tokens` to worker g at every step of the window, and let the envelope follow."""
+    """Add `tokens` to worker g at every step of the window, and let the envelope follow.
+
+    Parameters
+    ----------
+    projected, envelope
+        int64 (G, H+1) and (H+1,), projected loads and the largest of each step, tokens; changed in place.
+    g, tokens
+        Worker, and what it gets.
+    """
     for h in range(envelope.size):
         projected[g, h] += tokens
         envelope[h] = max(envelope[h], projected[g, h])
@@ -133,7 +153,17 @@ def admit_constant(projected: Ints, envelope: Ints, g: int, tokens: int) -> None
 
 @kernel
 def largest_key(product: int, projected: Ints, envelope: Ints, free: Ints) -> int:
-    """Worker with a free slot and the largest stage-2 key; ties: lower number."""
+    """Worker with a free slot and the largest stage-2 key; ties: lower number.
+
+    Parameters
+    ----------
+    product
+        1: slots * margin, 0: lexicographic.
+    projected, envelope
+        int64 (G, H+1) and (H+1,), projected loads and the largest of each step, tokens.
+    free
+        int64 (G,), free slots.
+    """
     most = free.max()
     best = -1
     best_key = 0
@@ -170,7 +200,25 @@ def _place_overdue(
     margins: Ints,
     choice: Ints,
 ) -> int:
-    """Place requests that have waited `age_bound` steps, oldest first; returns how many."""
+    """Place requests that have waited `age_bound` steps, oldest first; returns how many.
+
+    Parameters
+    ----------
+    projected, envelope
+        int64 (G, H+1) and (H+1,), projected loads and the largest of each step, tokens; changed in place.
+    free
+        int64 (G,), free slots; changed in place.
+    sizes, waited
+        int64 (n,), tokens and steps waited, in order of revelation.
+    reward, penalties
+        Weights of the score, penalties int64 (H+1,), see `horizon_score`.
+    parameters
+        `state.PARAMETERS`.
+    margins
+        int64 (H+1,), scratch.
+    choice
+        int64 (n,), written for those that are placed.
+    """
     placed = 0
     if parameters.age_bound < 0:
         return placed

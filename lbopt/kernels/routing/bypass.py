@@ -26,7 +26,19 @@ def bind_bypassing(
     queued: Ints,
     queued_tokens: Ints,
 ) -> int:
-    """Return the worker to which a request of `size` tokens is bound, or -1 where all are at the cap."""
+    """Return the worker to which a request of `size` tokens is bound, or -1 where all are at the cap.
+
+    Parameters
+    ----------
+    parameters
+        `state.PARAMETERS`.
+    slots_per_worker
+        B.
+    size
+        Tokens of the request.
+    load, running, queued, queued_tokens
+        int64 (G,), resident tokens, running requests, and requests and tokens queued at each worker.
+    """
     G = load.size
     overbooking = parameters.overbooking
     virtual_load = np.empty(G, np.int64)
@@ -43,6 +55,19 @@ def place_bypassing(parameters: Record, load: Ints, free: Ints, pool: Ints, prom
 
     This is the rule in pooled form, for single decisions: nobody queues at a worker, so there is nothing to overbook.
     `load` (G,) tokens and `free` (G,) are changed in place.
+
+    Parameters
+    ----------
+    parameters
+        `state.PARAMETERS`.
+    load, free
+        int64 (G,), tokens and free slots of each worker; changed in place.
+    pool
+        int64 (n,), request numbers in order of revelation.
+    prompt
+        int64 (N,), tokens, by request number.
+    choice
+        int64 (>= n,), written: the worker of each pool position, or -1.
     """
     slots = 0
     for g in range(free.size):
@@ -59,7 +84,17 @@ def place_bypassing(parameters: Record, load: Ints, free: Ints, pool: Ints, prom
 
 @kernel
 def _largest_f(ties_by_number: int, size: int, load: Ints, room: Ints) -> int:
-    """Worker with room and the largest F for this size; ties: lighter (unless by number), then lower number; or -1."""
+    """Worker with room and the largest F for this size; ties: lighter (unless by number), then lower number; or -1.
+
+    Parameters
+    ----------
+    ties_by_number
+        1: equal F goes to the lower number.
+    size
+        Tokens of the request.
+    load, room
+        int64 (G,), tokens, and whether there is room (> 0).
+    """
     G = load.size
     envelope = 0
     for g in range(G):

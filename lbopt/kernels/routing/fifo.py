@@ -44,6 +44,23 @@ def one_by_one(
 
     `load` (G,) tokens, `free` (G,), `running` (G,) and `turn` are changed in place; `uniforms` (., 2) is
     indexed by request number.
+
+    Parameters
+    ----------
+    code
+        The rule, see `codes`.
+    load, free, running
+        int64 (G,), tokens, free slots and running requests of each worker; changed in place.
+    pool
+        int64 (n,), request numbers in order of revelation.
+    prompt
+        int64 (N,), tokens, by request number.
+    choice
+        int64 (>= n,), written: the worker of each pool position, or -1.
+    uniforms
+        float64 (N, 2) in [0, 1), by request number; may be empty for rules that draw nothing.
+    turn
+        `state.TURN`; changed in place.
     """
     G = load.size
     slots = 0
@@ -103,7 +120,19 @@ def _nth_open(free: Ints, n: int) -> int:
 def bind(
     code: int, i: int, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints, uniforms: Floats, turn: Record
 ) -> int:
-    """Return the worker to which request `i` is bound on arrival; `turn` is changed in place."""
+    """Return the worker to which request `i` is bound on arrival; `turn` is changed in place.
+
+    Parameters
+    ----------
+    code, i
+        The rule, see `codes`, and the request.
+    load, running, queued, queued_tokens
+        int64 (G,), resident tokens, running requests, and requests and tokens queued at each worker.
+    uniforms
+        float64 (N, 2) in [0, 1), by request number; may be empty for rules that draw nothing.
+    turn
+        `state.TURN`; changed in place.
+    """
     G = load.size
     if code == ROUND_ROBIN:
         w = turn.next_worker
@@ -133,6 +162,15 @@ def bind(
 
 @kernel
 def _score(code: int, g: int, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints) -> int:
+    """Return the signal of worker g, of which the least is chosen.
+
+    Parameters
+    ----------
+    code, g
+        The rule, see `codes`, and the worker.
+    load, running, queued, queued_tokens
+        int64 (G,), resident tokens, running requests, and requests and tokens queued at each worker.
+    """
     if code == VLLM:
         return 4 * queued[g] + running[g]
     if code == JSQ:

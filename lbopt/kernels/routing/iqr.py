@@ -32,6 +32,19 @@ def iqr(parameters: Record, load: Ints, free: Ints, running: Ints, pool: Ints, p
     """Place the oldest U of the pool, longest first; returns positions filled.
 
     `load` (G,) tokens, `free` (G,) and `running` (G,) are changed in place.
+
+    Parameters
+    ----------
+    parameters
+        `state.PARAMETERS`.
+    load, free, running
+        int64 (G,), tokens, free slots and running requests of each worker; changed in place.
+    pool
+        int64 (n,), request numbers in order of revelation.
+    prompt
+        int64 (N,), tokens, by request number.
+    choice
+        int64 (>= n,), written: the worker of each pool position, or -1.
     """
     slots = 0
     for g in range(free.size):
@@ -57,7 +70,15 @@ def iqr(parameters: Record, load: Ints, free: Ints, running: Ints, pool: Ints, p
 
 @kernel
 def bind_iqr(parameters: Record, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints) -> int:
-    """Return the worker to which one request is bound, of all; what is queued there counts in batch and load."""
+    """Return the worker to which one request is bound, of all; what is queued there counts in batch and load.
+
+    Parameters
+    ----------
+    parameters
+        `state.PARAMETERS`.
+    load, running, queued, queued_tokens
+        int64 (G,), resident tokens, running requests, and requests and tokens queued at each worker.
+    """
     virtual_load = load + queued_tokens
     limit = heaviest_safe(parameters, np.sort(virtual_load))
     return _least(limit, virtual_load, running + queued, np.ones(load.size, np.int64))
@@ -98,7 +119,15 @@ def quadruple_quartile(method: int, quarters: int, ascending: Ints) -> int:
 
 @kernel
 def _least(limit: int, load: Ints, batch: Ints, room: Ints) -> int:
-    """Worker with room, a load of at most `limit` and the least (batch, load, number), or -1."""
+    """Worker with room, a load of at most `limit` and the least (batch, load, number), or -1.
+
+    Parameters
+    ----------
+    limit
+        Tokens.
+    load, batch, room
+        int64 (G,), tokens, requests, and whether there is room (> 0).
+    """
     w = -1
     for g in range(load.size):
         if room[g] <= 0 or load[g] > limit:
