@@ -259,23 +259,23 @@ def list_policies() -> pd.DataFrame:
     >>> "br-0" in set(lbopt.list_policies()["policy"])
     True
     """
-    import inspect
-
     import pandas as pd
 
-    from lbopt.policies import POLICIES
+    from lbopt.policies.describe import describe_policies
 
-    rows = []
-    for name, factory in POLICIES.items():
-        options = [p for p in inspect.signature(factory).parameters.values() if p.default is not p.empty]
-        rows.append(
+    return pd.DataFrame(
+        [
             {
-                "policy": name,
-                "options": ", ".join(f"{p.name}={p.default}" for p in options),
-                "description": (inspect.getdoc(factory) or "").partition("\n")[0],
+                "policy": rule.name,
+                "options": ", ".join(f"{name}={default}" for name, default in rule.options.items()),
+                "description": rule.does,
+                "needs": rule.needs,
+                "admission": rule.admission,
+                "source": rule.source,
             }
-        )
-    return pd.DataFrame(rows)
+            for rule in describe_policies()
+        ]
+    )
 
 
 def _several(what: str, names: Sequence[str]) -> tuple[str, ...]:

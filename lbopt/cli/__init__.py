@@ -13,57 +13,48 @@ from typing import Annotated
 import typer
 
 from lbopt import __version__
-from lbopt.cli.check import check
-from lbopt.cli.cost import cost
-from lbopt.cli.gap import gap
-from lbopt.cli.hardware import app as hardware
-from lbopt.cli.library import app as library
-from lbopt.cli.locality import app as locality
-from lbopt.cli.predict import predict
-from lbopt.cli.prefill import prefill
-from lbopt.cli.race import race
-from lbopt.cli.rerun import rerun
-from lbopt.cli.simulate import simulate
-from lbopt.cli.solve import solve
-from lbopt.cli.study import app as study
-from lbopt.cli.traces import app as traces
-from lbopt.cli.verify import verify
+from lbopt.cli.lazy import CONTEXT, Verb, group
 from lbopt.exceptions import LbOptError
 
-app = typer.Typer(
+_STUDIES, _LOOKUP = "Studies", "Problems, traces and hardware"
+
+#: Every verb in the order of the help. A verb is imported when it is named.
+VERBS = {
+    "gap": Verb("lbopt.cli.gap:gap", "Measure how far routing rules are from the best placement.", _STUDIES),
+    "simulate": Verb("study:simulation", "Run one policy over a trace and print its metrics.", _STUDIES),
+    "prefill": Verb("lbopt.cli.prefill:prefill", "Compare rules that dispatch prompts to prefill instances.", _STUDIES),
+    "predict": Verb("study:prediction", "Judge predictors of the remaining length on a trace.", _STUDIES),
+    "cost": Verb("lbopt.cli.cost:cost", "Price a fleet's imbalance in time, energy and money.", _STUDIES),
+    "check": Verb("lbopt.cli.check:check", "Check theorems and lemmas, as printed and as corrected.", _STUDIES),
+    "race": Verb("lbopt.cli.race:race", "Race solvers to a proof on the same step problems.", _STUDIES),
+    "study": Verb("lbopt.cli.study:app", "Questions that take many runs.", _STUDIES),
+    "rerun": Verb("lbopt.cli.rerun:rerun", "Repeat a study from its folder and compare every number.", _STUDIES),
+    "policies": Verb("lbopt.cli.policies:policies", "List the routing rules with their options.", _LOOKUP),
+    "solve": Verb("lbopt.cli.solve:solve", "Solve one step problem from a file.", _LOOKUP),
+    "verify": Verb("lbopt.cli.verify:verify", "Check a result against its problem, without a solver.", _LOOKUP),
+    "library": Verb("lbopt.cli.library:app", "List, show, solve and export packaged problems.", _LOOKUP),
+    "traces": Verb("lbopt.cli.traces:app", "List, describe and fetch request traces.", _LOOKUP),
+    "hardware": Verb("lbopt.cli.hardware:app", "Cards of devices and models, fits and measurements.", _LOOKUP),
+    "locality": Verb("lbopt.cli.locality:app", "Captures of expert choices, and routing tables.", _LOOKUP),
+}
+
+app = group(
+    VERBS,
     name="lbopt",
     help="Exact and fast load balancing of LLM decode workers that meet at a barrier in every step.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    add_completion=True,
+    context_settings=CONTEXT,
 )
-app.command()(gap)
-app.command()(simulate)
-app.command()(prefill)
-app.command()(solve)
-app.command()(verify)
-app.command()(race)
-app.command()(predict)
-app.command()(check)
-app.command()(cost)
-app.command()(rerun)
-app.add_typer(traces, name="traces")
-app.add_typer(library, name="library")
-app.add_typer(hardware, name="hardware")
-app.add_typer(locality, name="locality")
-app.add_typer(study, name="study")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(asked: bool) -> None:
+    if asked:
         typer.echo(f"lbopt {__version__}")
         raise typer.Exit
 
 
 @app.callback()
-def options(
+def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
     ] = False,
@@ -82,6 +73,3 @@ def main() -> None:
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing to flush at exit
         sys.exit(1)
-    except MemoryError:
-        typer.echo("error: out of memory; use fewer requests, workers or states", err=True)
-        sys.exit(2)

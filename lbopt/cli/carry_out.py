@@ -1,72 +1,75 @@
-"""What every study of the command line does around its run: the folder is checked first, written before anything is
+"""How every study of the command line is carried out: its folder is checked first and written before anything is
 printed, and Ctrl-C keeps what has ended."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
     from lbopt.studies.progress import Progress
-    from lbopt.table import Table
-
-
-class Outcome(Protocol):
-    """What a study found."""
-
-    @property
-    def notes(self) -> list[str]:
-        """Sentences for the user."""
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether Ctrl-C ended it."""
-
-
-Found = TypeVar("Found", bound=Outcome)
 
 
 def carry_out(
-    run: Callable[[Progress], Found],
-    *,
+    name: str,
+    config: Any,
     out: str | Path | None,
-    format: str,
-    write: Callable[[Found, Path, str], None],
-    tables: Callable[[Found], list[Table]],
-    anything: Callable[[Found], object],
-    written: str = "tables and pictures",
+    run: Callable[[Progress], Any] | None = None,
+    **execution: Any,
 ) -> None:
-    """Run a study with a bar, write its folder, print its tables and notes; exit 130 where Ctrl-C ended it.
+    """Run a study with a progress bar, write its folder, print its tables and notes.
+
+    Exits with 130 where Ctrl-C ended the run, and with 1 where the answer is no.
 
     Parameters
     ----------
-    run, write, tables
-        The study, its folder of `format`, and what the terminal shows.
+    name
+        The study's, a key of `STUDIES`.
+    config
+        Its configuration.
     out
-        The folder; None writes none.
-    anything
-        Whether the outcome holds anything to write.
-    written
-        What the last line calls the contents of the folder.
+        The output folder; None or an empty text writes none.
+    run
+        Takes the place of the study's own `run`, where that needs more than the configuration.
+    execution
+        Keywords of `run`: where tasks run and where their results are kept.
     """
     from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
     from lbopt.report.folder import check_target
+    from lbopt.report.study_report import prepare_store, report_of, write_study_folder
+    from lbopt.studies.registry import find_study
 
+    study, report, command = find_study(name), report_of(name), command_line()
     folder = Path(out) if out else None
     if folder is not None:
-        check_target(folder, format)
+        check_target(folder, study.format)
+        if study.store is not None:  # made by the study once its input has been read
+            execution["store"] = lambda: prepare_store(study, config, folder, command)
     with ProgressBar() as bar:
-        outcome = run(bar)
-    if folder is not None and anything(outcome):  # before anything is printed: a closed pipe must not cost the study
-        write(outcome, folder, command_line())
-    for table in tables(outcome):
+        outcome = study.run(config, bar, **execution) if run is None else run(bar)
+    written = folder is not None and study.has_results(outcome)
+    if folder is not None and written:  # before anything is printed: a closed pipe must not cost the study
+        write_study_folder(name, outcome, folder, command)
+    for line in report.heading(outcome):
+        say(line)
+    for table in report.tables(outcome):
         print_table(table)
+    for line in report.lead(outcome):
+        say(line)
     for note in outcome.notes:
         remark(f"note: {note}")
-    if folder is not None and anything(outcome):
-        say(f"{written}: {folder}")
+    if folder is not None and written:
+        say(f"{report.written}: {folder / report.page if report.page else folder}")
+    for line in report.warnings(outcome):
+        remark(line)
     if outcome.interrupted:
+        if study.store is None:
+            remark("interrupted: tables and report cover what was done until then")
+        else:
+            remark(f"interrupted: what was done is kept; go on with: {command}")
         raise typer.Exit(130)
+    if not study.holds(outcome):
+        raise typer.Exit(1)

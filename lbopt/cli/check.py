@@ -33,33 +33,14 @@ def check(
 
     Example: `lbopt check lemma-1-printed --seed 1 --out my-check`
     """
-    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
-    from lbopt.report.folder import check_target
-    from lbopt.report.theory_folder import FORMAT, write_theory_folder
-    from lbopt.report.theory_tables import finding_table, ledger_table, verdict_lead, verdict_table
-    from lbopt.studies.check import CheckConfig, run_check
+    from lbopt.cli.carry_out import carry_out
+    from lbopt.cli.console import print_table
+    from lbopt.report.theory_tables import ledger_table
+    from lbopt.studies.check import CheckConfig
 
     if list_claims:
         print_table(ledger_table())
         return
     level = "full" if full else "quick"
     config = CheckConfig.of(claims or [], everything=everything, level=level, seed=seed)
-    if out is not None:
-        check_target(out, FORMAT)
-    with ProgressBar() as bar:
-        outcome = run_check(config, bar, store=store, engine=engine, collect_only=collect_only)
-    if out is not None:  # before anything is printed: a closed pipe must not cost the check
-        write_theory_folder(outcome, out, command_line())
-    if len(outcome.claims) <= 3:
-        for one in outcome.claims:
-            print_table(finding_table(one))
-    print_table(verdict_table(outcome))
-    say(verdict_lead(outcome))
-    for note in outcome.notes:
-        remark(f"note: {note}")
-    if out is not None:
-        say(f"report: {out / 'report.html'}")
-    if outcome.interrupted:
-        raise typer.Exit(130)
-    if not all(one.as_expected for one in outcome.claims):
-        raise typer.Exit(1)
+    carry_out("check", config, out, store=store, engine=engine, collect_only=collect_only)

@@ -1,91 +1,57 @@
-"""`lbopt gap`: how far is each rule from the best placement?"""
+"""`lbopt gap`: how far is each rule from the best placement, of decode steps or of prefill batches?"""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+import inspect
+from typing import Annotated, Any
 
 import typer
 
-from lbopt.cli import options
-from lbopt.cli.gap_sides import check_side, judge_batches
+from lbopt.cli.brief_help import HelpAll, brief
+from lbopt.cli.carry_out import carry_out
+from lbopt.cli.from_config import build, joined, parameters, signature
+from lbopt.cli.study_verb import option
+from lbopt.exceptions import InputError
+from lbopt.spec import unknown
+from lbopt.studies.batches import BatchesConfig
+from lbopt.studies.gap import GapConfig
+from lbopt.studies.gap.config import with_training
+
+SIDES = ("decode", "prefill")
+#: What `--help` shows, beside `--help` and `--help-all` themselves.
+FIRST = ("side", "requests", "workers", "slots", "policy", "states", "horizon", "seed", "time_limit", "out")
+
+_DECODE, _PREFILL = parameters(GapConfig), parameters(BatchesConfig)
+_OWN = {
+    "side": option(
+        "side",
+        Annotated[
+            str,
+            typer.Option(
+                help="**decode**: where requests start; **prefill**: units for the prompts of a batch.",
+                rich_help_panel="Study",
+            ),
+        ],
+        "decode",
+    ),
+    "out": option(
+        "out",
+        Annotated[
+            str | None,
+            typer.Option(
+                "--out",
+                "-o",
+                help="Output folder [default: lbopt-gap; prefill: lbopt-batch-gap].",
+                rich_help_panel="Output",
+            ),
+        ],
+        None,
+    ),
+    "help_all": option("help_all", HelpAll, False),
+}
 
 
-def gap(
-    context: typer.Context,
-    trace: options.Trace = "burstgpt-like",
-    side: Annotated[
-        str, typer.Option(help="**decode**: where requests start; **prefill**: units for the prompts of a batch.")
-    ] = "decode",
-    requests: options.Requests = None,
-    draw: options.Draw = "auto",
-    format: options.Format = "auto",
-    prompt_column: options.PromptColumn = None,
-    output_column: options.OutputColumn = None,
-    arrival_column: options.ArrivalColumn = None,
-    skip_malformed: options.SkipMalformed = False,
-    workers: Annotated[
-        int, typer.Option("--workers", "-G", help="Number of workers; prefill: units of an instance.")
-    ] = 8,
-    instances: Annotated[int, typer.Option(help="Prefill: number of instances.")] = 3,
-    chunk: Annotated[int, typer.Option(help="Prefill: most tokens of a unit in a pass.")] = 3072,
-    slots: options.Slots = 72,
-    kv_capacity: options.KvCapacity = None,
-    arrivals: options.Arrivals = "closed",
-    reveal_target: options.RevealTarget = None,
-    load: Annotated[
-        float | None,
-        typer.Option(
-            help="Rescale the trace's times to this share of saturation, e.g. 0.95. Prefill: rate of random "
-            "arrivals, as a share of that which fills every chunk [default: 0.8]."
-        ),
-    ] = None,
-    event_order: options.EventOrder = "paper",
-    step_time: options.StepTime = None,
-    power: options.Power = "share",
-    horizon: Annotated[
-        int, typer.Option("--horizon", "-H", help="Judge over a window of so many steps; rules look so far ahead.")
-    ] = 0,
-    new: Annotated[
-        str, typer.Option(help="Waiting requests in that window: **survives** it, or **ends**.")
-    ] = "survives",
-    predictor: options.Predictor = None,
-    train_share: options.TrainShare = None,
-    train_on: options.TrainOn = None,
-    behaviour: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Policy under which states are sampled; may be given again [default: fcfs, br-0; prefill: pbaa, "
-            "round-robin]."
-        ),
-    ] = None,
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            "-p",
-            help="Policy to judge, e.g. `br-0:age_bound=50`; may be given again [default: all rules]. Prefill: an "
-            "allocation [default: pbaa, longest-first, round-robin].",
-        ),
-    ] = None,
-    baseline: Annotated[
-        str | None, typer.Option(help="Policy that differences are taken to [default: the first].")
-    ] = None,
-    states: Annotated[int, typer.Option(help="States per behaviour.")] = 50,
-    problems: Annotated[
-        str | None, typer.Option(help="Score frozen problems (steps.jsonl) instead of sampling.")
-    ] = None,
-    long_runs: Annotated[bool, typer.Option(help="Also run every policy over the requests.")] = True,
-    seed: options.Seed = 0,
-    seeds: Annotated[int, typer.Option(help="Number of seeds of the long runs.")] = 1,
-    solver: options.Solver = "exact",
-    time_limit: Annotated[
-        float | None, typer.Option(help="Seconds per state [default: 10; prefill: 2 for each optimum].")
-    ] = None,
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", help="Output folder [default: lbopt-gap; prefill: lbopt-batch-gap].")
-    ] = None,
-) -> None:
+def gap(context: typer.Context, **given: Any) -> None:
     """Sample decode steps, solve each to optimality, and measure how far every policy stays behind.
 
     Writes gap.csv, long_runs.csv, differences.csv, steps.jsonl, pictures, report.html and run.json; with --side prefill
@@ -93,50 +59,37 @@ def gap(
 
     Example: `lbopt gap burstgpt-like --requests 3000 --states 20 --out demo-gap`
     """
-    check_side(side, context)
+    side, out = given["side"], given["out"]
+    _check_side(side, context)
     if side == "prefill":
-        judge_batches(context.params)
+        carry_out("batches", build(BatchesConfig, given), "lbopt-batch-gap" if out is None else out)
         return
-    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
-    from lbopt.report.folder import check_target
-    from lbopt.report.gap_folder import FORMAT, write_gap_folder
-    from lbopt.report.gap_page import lead
-    from lbopt.report.gap_tables import gap_tables, long_run_tables
-    from lbopt.studies.gap import GapConfig, run_gap
-    from lbopt.studies.gap.config import DEFAULT_BEHAVIOURS, DEFAULT_POLICIES, with_training
+    frozen = given["problems"] is not None
+    config = build(GapConfig, given | {"long_runs": given["long_runs"] and not frozen})
+    carry_out("gap", with_training(config), "lbopt-gap" if out is None else out)
 
-    config = GapConfig(
-        scenario=options.scenario(context.params),
-        behaviours=tuple(behaviour or DEFAULT_BEHAVIOURS),
-        policies=tuple(policy or DEFAULT_POLICIES),
-        baseline=baseline,
-        states=states,
-        seed=seed,
-        seeds=seeds,
-        solver=solver,
-        time_limit=10.0 if time_limit is None else time_limit,
-        problems=problems,
-        long_runs=long_runs and problems is None,
-        horizon=horizon,
-        new=new,
-        predictor=predictor,
-    )
-    config = with_training(config)
-    out = "lbopt-gap" if out is None else out
-    folder = Path(out) if out else None
-    if folder is not None:
-        check_target(folder, FORMAT)
-    with ProgressBar() as bar:
-        outcome = run_gap(config, bar)
-    if folder is not None:  # before anything is printed: a closed pipe must not cost the study
-        write_gap_folder(outcome, folder, command_line())
-    for table in gap_tables(outcome) + long_run_tables(outcome):
-        print_table(table)
-    say(lead(outcome))
-    for note in outcome.notes:
-        remark(f"note: {note}")
-    if folder is not None:
-        say(f"report: {folder / 'report.html'}")
-    if outcome.interrupted:
-        remark("interrupted: tables and report cover what was done until then")
-        raise typer.Exit(130)
+
+def _check_side(side: str, context: typer.Context) -> None:
+    """Refuse a side that does not exist, and options that mean nothing on the chosen side."""
+    if side not in SIDES:
+        raise unknown("side", side, SIDES)
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if name in _OWN or (name in _DECODE) == (name in _PREFILL):
+            continue
+        if source is None or source.name.startswith("DEFAULT"):
+            continue
+        concerns = "prefill" if name in _PREFILL else "decode"
+        if concerns != side:
+            raise InputError(
+                f"{parameter.opts[0]} concerns the {concerns} side; expected --side {concerns}, or a command without it"
+            )
+
+
+_CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+gap.__signature__ = signature(  # type: ignore[attr-defined]
+    [_CONTEXT, *(joined(_DECODE, _PREFILL, "Prefill") | _OWN).values()]
+)
+gap.__annotations__ = {}
+gap.brief = brief(frozenset(FIRST))  # type: ignore[attr-defined]

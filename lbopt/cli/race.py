@@ -47,11 +47,8 @@ def race(
 
     Example: `lbopt race --solvers exact,highs --limit 5 --instances examples/one_step.json --out my-race`
     """
-    from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
-    from lbopt.report.race_folder import prepare_race_folder, write_race_folder
-    from lbopt.report.race_page import lead
-    from lbopt.report.race_tables import race_tables
-    from lbopt.studies.race import RaceConfig, gather_instances, run_race
+    from lbopt.cli.carry_out import carry_out
+    from lbopt.studies.race import RaceConfig
 
     config = RaceConfig(
         solvers=tuple(_split([solvers])),
@@ -66,27 +63,7 @@ def race(
         jobs=jobs,
         retry_failures=retry_failures,
     )
-    command = command_line()
-    with ProgressBar() as bar:
-        found = gather_instances(config, bar)
-        store = prepare_race_folder(out, config, command)
-        outcome = run_race(config, found, store, bar)
-    write_race_folder(outcome, out, command)  # before anything is printed: a closed pipe must not cost the race
-    for table in race_tables(outcome):
-        print_table(table)
-    say(lead(outcome))
-    for note in outcome.notes:
-        remark(f"note: {note}")
-    say(f"report: {out / 'report.html'}")
-    grave = [one for one in outcome.contradictions if one.grave]
-    for one in outcome.contradictions:
-        remark(f"{'CONTRADICTION' if one.grave else 'refuted claim'}: {one}")
-    if outcome.interrupted:
-        remark(f"interrupted: what was done is kept; go on with: {command}")
-        raise typer.Exit(130)
-    if grave:
-        remark(f"{len(grave)} contradictions between bounds and placements: somebody's bound is false, see above")
-        raise typer.Exit(1)
+    carry_out("race", config, out)
 
 
 def _split(words: list[str] | None) -> list[str]:

@@ -19,13 +19,16 @@ Records = Any
 
 
 def integers(*names: str) -> np.dtype[np.void]:
-    """Return the type of a record of 64-bit integers with these names."""
+    """Return the type of a record of 64-bit integers with these names, none of which an array has already."""
+    taken = [name for name in names if hasattr(np.recarray, name) or hasattr(np.record, name)]
+    if taken:
+        raise ValueError(f"NumPy would read its own attribute, not the field: {', '.join(taken)}")
     return np.dtype((np.record, np.dtype([(name, np.int64) for name in names], align=True)))
 
 
 def record(kind: np.dtype[np.void]) -> Record:
     """Return one record of zeros."""
-    return np.zeros(1, dtype=kind).view(np.recarray)[0]
+    return np.zeros(1, dtype=(np.record, kind))[0]
 
 
 def records(count: int, kind: np.dtype[np.void]) -> Records:

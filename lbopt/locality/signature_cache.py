@@ -17,6 +17,7 @@ Source: ELDR (arXiv 2607.00466), section on the signature cache.
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -26,9 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.locality.choices import check_choices
-from lbopt.locality.gate import MoEShape, check_whole
-from lbopt.locality.prefix_hash import block_hashes
+from lbopt.locality.gate import MoEShape, check_choices, check_whole
 
 #: The largest count of an int8 row; an expert is chosen at most once by a token of the block.
 MOST_TOKENS = 127
@@ -41,6 +40,19 @@ class BlockState(IntEnum):
     FILLING = 1
     FULL = 2
     CACHED = 3
+
+
+def block_hashes(tokens: NDArray[np.integer], block_size: int) -> list[bytes]:
+    """Return the hash of each full block of `tokens`, int (n,): n // block_size hashes of 16 bytes.
+
+    Each hash is of the whole prefix that the block ends: attention makes the block's content depend on it.
+    """
+    ids = np.ascontiguousarray(tokens, dtype=np.int64)
+    hashes, before = [], b""
+    for start in range(0, ids.size - block_size + 1, block_size):
+        before = hashlib.blake2b(before + ids[start : start + block_size].tobytes(), digest_size=16).digest()
+        hashes.append(before)
+    return hashes
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from lbopt.exceptions import InputError
@@ -42,6 +43,75 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "fast-phi": FastPhi,
     "eldr": eldr,
     "domain": domain,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """A rule in words: what it does, what it needs to know, and where it is from."""
+
+    does: str
+    needs: str
+    source: str
+
+
+#: What users read of each rule; its options and when it binds are read from the rule itself.
+ABOUT: dict[str, About] = {
+    "fcfs": About("fills the first worker with free slots, in order of arrival", "free slots", "BF-IO, appendix A.1.1"),
+    "round-robin": About("takes the workers in turn", "nothing", "BalanceRoute, evaluation"),
+    "random": About("takes any worker, all equally likely", "nothing", "BalanceRoute, evaluation"),
+    "power-of-two": About("takes the one with fewer requests of two random workers", "requests", "BalanceRoute"),
+    "jsq": About("takes the worker with the fewest requests", "requests, running and queued", "BalanceRoute"),
+    "jsq-load": About("takes the worker with the fewest tokens", "tokens, resident and queued", "BF-IO, simulator"),
+    "vllm": About("takes the worker with the least 4 · waiting + running", "requests, running and queued", "vLLM"),
+    "max-min": About("largest request first, each to the lightest worker", "sizes, loads", "BF-IO, appendix A.1.1"),
+    "br-0": About("BalanceRoute without lookahead", "sizes, loads, free slots", "arXiv 2605.06113, algorithm 2"),
+    "br-h": About(
+        "BalanceRoute with lookahead",
+        "sizes, loads, free slots, a forecast of every running request",
+        "arXiv 2605.06113, algorithm 3",
+    ),
+    "br-0-bypass": About(
+        "BR-0 without a pool: bound on arrival, below a cap on requests",
+        "size of the request, tokens and requests of workers",
+        "arXiv 2605.06113",
+    ),
+    "iqr": About(
+        "masks workers with outlying loads, then fewest requests",
+        "sizes, requests, loads",
+        "SBS, arXiv 2512.16134, algorithm 3",
+    ),
+    "bf-io": About(
+        "solves the BF-IO program exactly at every decision",
+        "sizes, loads, free slots; over a window a forecast of every running request",
+        "arXiv 2601.17855, algorithm 1",
+    ),
+    "count-then-load": About(
+        "exact counterpart of iqr: least largest count, then least largest load",
+        "sizes, requests, loads, free slots",
+        "lbopt, after SBS",
+    ),
+    "level-then-load": About(
+        "the same with counts as level as possible", "sizes, requests, loads, free slots", "lbopt, after SBS"
+    ),
+    "barrier-time": About(
+        "the same with the least largest step time", "sizes, requests, loads, free slots", "lbopt, after SBS"
+    ),
+    "fast-phi": About(
+        "least expected rise of the heaviest worker over the life of the request",
+        "tokens and ages of all running requests, lengths of past outputs",
+        "J. Li, The EP Barrier Tax (2026)",
+    ),
+    "eldr": About(
+        "takes a worker with similar experts, within a band of similarity",
+        "experts that the prompt used, requests of workers",
+        "ELDR, arXiv 2607.00466",
+    ),
+    "domain": About(
+        "gives each domain of requests a block of workers",
+        "label of the request, requests of workers",
+        "ELDR, arXiv 2607.00466, baseline",
+    ),
 }
 
 

@@ -19,16 +19,16 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import PowerLaw
-from lbopt.report import run_folder
 from lbopt.report.folder import MARK
-from lbopt.report.gap_folder import FORMAT as GAP_FORMAT
-from lbopt.report.gap_folder import read_run
+from lbopt.report.study_report import read_config
 from lbopt.spec import unknown
 from lbopt.statistics import standard_error
 from lbopt.studies.cost import LEVEL, NEXT_STEP, LoadPoint, Rerun
 from lbopt.studies.cost.load_point import NEEDED
+from lbopt.studies.gap.study import STUDY as GAP
 from lbopt.studies.gap.study import baseline_of
 from lbopt.studies.scenario import Scenario
+from lbopt.studies.simulation import STUDY as SIMULATION
 
 Row = dict[str, Any]
 
@@ -53,9 +53,9 @@ def read_cost_source(folder: Path, router: str | None) -> CostSource:
         ) from None
     except (ValueError, AttributeError, RecursionError):
         raise InputError(f"'{folder / MARK}' is not the account of an lbopt folder") from None
-    if kind == GAP_FORMAT:
+    if kind == GAP.format:
         return _of_gap(folder, router)
-    if kind == run_folder.FORMAT:
+    if kind == SIMULATION.format:
         return _of_simulation(folder, router)
     raise InputError(f"'{folder}' was written as '{kind}'; a cost is computed from folders of lbopt gap or simulate")
 
@@ -104,7 +104,7 @@ def of_numbers(
 
 
 def _of_gap(folder: Path, router: str | None) -> CostSource:
-    config, account = read_run(folder)
+    config, account = read_config(folder, "gap")
     runs = _long_runs(folder)
     names = list(runs)
     today = _named(router or baseline_of(config), names, folder)

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from lbopt.hardware.fit import Calibration, Variable
-from lbopt.report.figures import png_of, svg_of
+from lbopt.report.contents import Contents, write_folder
 from lbopt.report.fit_figure import law_figure
 from lbopt.report.fit_tables import verdict
-from lbopt.report.folder import write_csv, write_whole
-from lbopt.report.provenance import provenance
 
 FORMAT = "lbopt-fit"
 FORMAT_VERSION = 1
@@ -20,29 +18,28 @@ FORMAT_VERSION = 1
 
 def write_fit_folder(calibration: Calibration, folder: Path, command: str) -> None:
     """Write the folder whole or not at all."""
+    account = {
+        "source": calibration.rows.source,
+        "response": _column(calibration.rows.response),
+        "regressors": {role: _column(one) for role, one in calibration.rows.regressors.items()},
+        "verdicts": {one.observed.group: verdict(one) for one in calibration.groups},
+        "notes": {one.observed.group: list(one.notes) for one in calibration.groups},
+    }
+    write_folder(folder, FORMAT, FORMAT_VERSION, command, lambda _made: fit_contents(calibration), account)
 
-    def write(target: Path) -> dict[str, Any]:
-        write_csv(target / "fits.csv", fits_csv(calibration))
-        write_csv(target / "residuals.csv", residuals_csv(calibration))
-        write_csv(target / "comparisons.csv", comparisons_csv(calibration))
-        if calibration.pooled:
-            write_csv(target / "pooled.csv", pooled_csv(calibration))
-        if calibration.held_out:
-            write_csv(target / "held_out.csv", [asdict(one) for one in calibration.held_out])
-        figure = law_figure(calibration)
-        (target / "laws.png").write_bytes(png_of(figure))
-        (target / "laws.svg").write_bytes(svg_of(figure, "laws"))
-        return {
-            "version": FORMAT_VERSION,
-            **provenance(command),
-            "source": calibration.rows.source,
-            "response": _column(calibration.rows.response),
-            "regressors": {role: _column(one) for role, one in calibration.rows.regressors.items()},
-            "verdicts": {one.observed.group: verdict(one) for one in calibration.groups},
-            "notes": {one.observed.group: list(one.notes) for one in calibration.groups},
-        }
 
-    write_whole(folder, FORMAT, write)
+def fit_contents(calibration: Calibration) -> Contents:
+    """Return the tables of fits, residuals and comparisons, pooled and held-out slopes, and the picture."""
+    return Contents(
+        tables={
+            "fits": fits_csv(calibration),
+            "residuals": residuals_csv(calibration),
+            "comparisons": comparisons_csv(calibration),
+            "pooled": pooled_csv(calibration) if calibration.pooled else None,
+            "held_out": [asdict(one) for one in calibration.held_out] or None,
+        },
+        figures={"laws": law_figure(calibration)},
+    )
 
 
 def _column(one: Variable) -> dict[str, Any]:

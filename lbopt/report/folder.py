@@ -98,7 +98,7 @@ def write_csv(path: Path, rows: Sequence[dict[str, object]]) -> None:
 
 def write_json(path: Path, data: Any) -> None:
     """Write indented JSON; NaN becomes null, which every reader understands."""
-    path.write_text(json.dumps(_without_nan(data), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(without_nan(data), indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _old(place: Path) -> Path:
@@ -136,9 +136,10 @@ def _missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _without_nan(data: Any) -> Any:
+def without_nan(data: Any) -> Any:
+    """Return plain data in which None stands for NaN."""
     if isinstance(data, dict):
-        return {name: _without_nan(value) for name, value in data.items()}
+        return {name: without_nan(value) for name, value in data.items()}
     if isinstance(data, list | tuple):
-        return [_without_nan(value) for value in data]
+        return [without_nan(value) for value in data]
     return None if _missing(data) else data

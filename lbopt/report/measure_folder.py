@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from lbopt.hardware.measure import Measurement
-from lbopt.report.figures import png_of, svg_of
-from lbopt.report.folder import write_csv, write_whole
+from lbopt.report.contents import Contents, write_folder
 from lbopt.report.measure_figure import measure_figure
 from lbopt.report.measure_tables import measure_csv
-from lbopt.report.provenance import provenance
 
 FORMAT = "lbopt-measure"
 FORMAT_VERSION = 1
@@ -18,24 +15,18 @@ FORMAT_VERSION = 1
 
 def write_measure_folder(found: Measurement, card: str | None, folder: Path, command: str) -> None:
     """Write the folder whole or not at all; `card` is the card's text, None where none could be made."""
-
-    def write(target: Path) -> dict[str, Any]:
-        write_csv(target / "samples.csv", measure_csv(found))
-        if card is not None:
-            (target / "card.toml").write_text(card, encoding="utf-8")
-        if any(one.law is not None for one in found.attention):
-            figure = measure_figure(found)
-            (target / "measure.png").write_bytes(png_of(figure))
-            (target / "measure.svg").write_bytes(svg_of(figure, "measure"))
-        return {
-            "version": FORMAT_VERSION,
-            **provenance(command),
-            "machine": found.machine,
-            "date": found.date,
-            "configuration": found.config.to_dict(),
-            "interrupted": found.interrupted,
-            "notes": found.notes,
-            "seconds": found.seconds,
-        }
-
-    write_whole(folder, FORMAT, write)
+    fitted = any(one.law is not None for one in found.attention)
+    contents = Contents(
+        tables={"samples": measure_csv(found)},
+        figures={"measure": measure_figure(found) if fitted else None},
+        others={} if card is None else {"card.toml": card},
+    )
+    account = {
+        "machine": found.machine,
+        "date": found.date,
+        "configuration": found.config.to_dict(),
+        "interrupted": found.interrupted,
+        "notes": found.notes,
+        "seconds": found.seconds,
+    }
+    write_folder(folder, FORMAT, FORMAT_VERSION, command, lambda _made: contents, account)

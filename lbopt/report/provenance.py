@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -13,11 +14,19 @@ import lbopt
 _PACKAGES = ("numpy", "numba", "scipy", "pandas", "highspy", "ortools", "pulp")
 
 
-def provenance(command: str) -> dict[str, Any]:
-    """Return command, versions of everything that can move a number, and the machine."""
+def provenance(command: str, packages: Sequence[str] = ()) -> dict[str, Any]:
+    """Return command, versions of everything that can move a number, and the machine.
+
+    Parameters
+    ----------
+    command
+        The command line.
+    packages
+        Packages that can move a number of this study alone.
+    """
     return {
         "command": command,
-        "versions": {"lbopt": lbopt.__version__, "python": platform.python_version()} | _installed(),
+        "versions": {"lbopt": lbopt.__version__, "python": platform.python_version()} | _installed(packages),
         "platform": platform.platform(),
         "processor": _processor(),
         "cpu_count": os.cpu_count(),
@@ -25,9 +34,9 @@ def provenance(command: str) -> dict[str, Any]:
     }
 
 
-def _installed() -> dict[str, str]:
+def _installed(packages: Sequence[str]) -> dict[str, str]:
     found = {}
-    for name in _PACKAGES:
+    for name in (*_PACKAGES, *packages):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

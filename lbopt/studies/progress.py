@@ -1,4 +1,4 @@
-"""How a study says that it goes on, without knowing who listens."""
+"""How a study reports its progress, without knowing how that is shown."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Somebody who shows progress: a bar in a terminal, a log, or nobody."""
+    """Shows progress: a bar in a terminal, lines in a log, or nothing."""
 
     def begin(self, what: str, total: int) -> None:
-        """Say that a stage of `total` units begins."""
+        """Begin a stage of `total` units."""
 
     def advance(self, units: int = 1) -> None:
-        """Say that so many units of the present stage are done."""
+        """Count `units` more units of the present stage as done."""
 
 
 class Silent:
-    """Nobody listens."""
+    """Shows nothing."""
 
     def begin(self, what: str, total: int) -> None:
         """Do nothing."""

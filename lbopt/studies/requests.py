@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
 from lbopt.instances import Columns, families, open_trace
 from lbopt.model import Trace
 from lbopt.predictors.survival import LEAST_TRAINING
+from lbopt.studies.option import Option
 
 DRAWS = ("auto", "order", "resample")
 DEFAULT_COUNT = 10_000
@@ -40,16 +42,50 @@ class RequestSource:
         Other requests to learn from, in the same terms as `trace`.
     """
 
-    trace: str = "burstgpt-like"
-    count: int | None = None
-    draw: str = "auto"
-    format: str = "auto"
-    prompt_column: str | None = None
-    output_column: str | None = None
-    arrival_column: str | None = None
-    skip_malformed: bool = False
-    train_share: float | None = None
-    train_on: str | None = None
+    trace: Annotated[
+        str, Option("A trace file, a fetched trace, or a family: azure-like, burstgpt-like.", argument=True)
+    ] = "burstgpt-like"
+    count: Annotated[
+        int | None,
+        Option(
+            "How many requests.",
+            names=("--requests", "-n"),
+            key="requests",
+            panel="Requests",
+            first=True,
+            shown="all of a file, 10000 of a family",
+        ),
+    ] = None
+    draw: Annotated[
+        str,
+        Option(
+            "**order**: as they stand; **resample**: with replacement, by seed; **auto**: as fits.", panel="Requests"
+        ),
+    ] = "auto"
+    format: Annotated[str, Option("Trace format; auto tells it from the content.", panel="Requests")] = "auto"
+    prompt_column: Annotated[
+        str | None, Option("Column of prompt tokens, for a CSV of your own.", panel="Requests")
+    ] = None
+    output_column: Annotated[
+        str | None, Option("Column of output tokens, for a CSV of your own.", panel="Requests")
+    ] = None
+    arrival_column: Annotated[
+        str | None, Option("Column of arrival times, for a CSV of your own.", panel="Requests")
+    ] = None
+    skip_malformed: Annotated[
+        bool, Option("Leave malformed rows out, counted.", names=("--skip-malformed",), panel="Requests")
+    ] = False
+    train_share: Annotated[
+        float | None,
+        Option(
+            "First share of a file to train predictors on, not run.",
+            panel="Requests",
+            shown="0.2 where one learns in order",
+        ),
+    ] = None
+    train_on: Annotated[
+        str | None, Option("Other requests to train predictors on: a file or a family.", panel="Requests")
+    ] = None
 
     def __post_init__(self) -> None:
         if self.draw not in DRAWS:
@@ -160,6 +196,11 @@ class RequestSource:
     def describe(self) -> dict[str, Any]:
         """Return the source as plain data, for `run.json`."""
         return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> RequestSource:
+        """Rebuild a source from plain data; wrong names raise TypeError."""
+        return cls(**data)
 
 
 def _version(trace: str) -> tuple[str, int, int]:

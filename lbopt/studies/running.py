@@ -81,7 +81,7 @@ def run_stored(
     collect_only
         Whether to run nothing and take what the store, which must exist, has got. It is read only.
     progress
-        Told of one stage, called `what`, with a unit for each task.
+        Shows one stage, called `what`, with a unit for each task.
     retry_failures
         Whether tasks whose failure is stored are run again.
 
@@ -92,20 +92,20 @@ def run_stored(
     """
     everything = list({task.key: task for task in tasks}.values())
     chosen = make_engine(engine)  # before a store is made
-    told = progress or Silent()
+    progress = progress or Silent()
     if collect_only:
         if store is None:
             raise InputError("to collect without running needs the store that holds the results; give it with --store")
         with Store(store, read_only=True) as opened:
             found = collect(everything, opened)
-        told.begin(what, len(everything))
-        told.advance(len(everything) - len(found.missing))
+        progress.begin(what, len(everything))
+        progress.advance(len(everything) - len(found.missing))
         return _stored(found, _missing_said(found, store))
     interrupted = False
     with _store(store) as opened:
-        told.begin(what, len(everything))
+        progress.begin(what, len(everything))
         try:
-            run_tasks(everything, opened, engine=chosen, progress=_Advance(told), retry_failures=retry_failures)
+            run_tasks(everything, opened, engine=chosen, progress=_Advance(progress), retry_failures=retry_failures)
         except KeyboardInterrupt:
             interrupted = True
         found = collect(everything, opened)
@@ -125,11 +125,11 @@ def _store(path: Path | None) -> Iterator[Store]:
 class _Advance:
     """Moves the bar by what the store had already, and by each task that ends."""
 
-    def __init__(self, told: Progress) -> None:
-        self._told = told
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
 
     def __call__(self, summary: Summary, outcome: Outcome | None) -> None:
-        self._told.advance(summary.skipped if outcome is None else 1)
+        self._progress.advance(summary.skipped if outcome is None else 1)
 
 
 def _stored(found: Collection, notes: list[str], *, interrupted: bool = False) -> Stored:

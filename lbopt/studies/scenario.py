@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import PowerLaw, make_step_time
 from lbopt.model import Fleet
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes
+from lbopt.studies.option import Option
 from lbopt.studies.requests import RequestSource
 
 ARRIVALS = ("closed", "trace")
@@ -35,15 +37,32 @@ class Scenario:
     """
 
     requests: RequestSource = field(default_factory=RequestSource)
-    num_workers: int = 8
-    slots_per_worker: int = 72
-    kv_capacity: int | None = None
-    arrivals: str = "closed"
-    reveal_target: int | None = None
-    load: float | None = None
-    event_order: str = "paper"
-    step_time: str | None = None
-    power: str = "share"
+    num_workers: Annotated[
+        int, Option("Number of workers.", names=("--workers", "-G"), key="workers", panel="Fleet", first=True)
+    ] = 8
+    slots_per_worker: Annotated[
+        int, Option("Slots per worker.", names=("--slots", "-B"), key="slots", panel="Fleet", first=True)
+    ] = 72
+    kv_capacity: Annotated[
+        int | None, Option("KV tokens a worker can hold; exceeding it is reported.", panel="Fleet")
+    ] = None
+    arrivals: Annotated[
+        str, Option("**closed**: as fast as they are taken; **trace**: the trace's times.", panel="Fleet")
+    ] = "closed"
+    reveal_target: Annotated[
+        int | None, Option("Requests kept waiting in a closed loop.", panel="Fleet", shown="4·G")
+    ] = None
+    load: Annotated[
+        float | None, Option("Rescale the trace's times to this share of saturation, e.g. 0.95.", panel="Fleet")
+    ] = None
+    event_order: Annotated[str, Option("Where loads are read: **paper** or **theory**.", panel="Fleet")] = "paper"
+    step_time: Annotated[
+        str | None,
+        Option("Step-time law, e.g. `roofline:device=h800`.", panel="Fleet", shown="affine, constants of BF-IO"),
+    ] = None
+    power: Annotated[
+        str, Option("How power is read: **share**, **split**, **split-fixed-busy** or **mfu**.", panel="Fleet")
+    ] = "share"
 
     def __post_init__(self) -> None:
         if self.arrivals not in ARRIVALS:
@@ -79,6 +98,6 @@ class Scenario:
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"requests": self.requests.describe()}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Scenario:
+    def from_dict(cls, data: Mapping[str, Any]) -> Scenario:
         """Rebuild a scenario; wrong names raise TypeError, missing ones KeyError."""
-        return cls(**(data | {"requests": RequestSource(**data["requests"])}))
+        return cls(**({**data, "requests": RequestSource.of(data["requests"])}))

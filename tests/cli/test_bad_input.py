@@ -474,7 +474,7 @@ def test_folders_that_cannot_be_written(refused, verb, out, expected):
         ("file", "not an output folder"),
         ("foreign", "not an output folder"),
         ({"version": 99}, "version 99"),
-        ({"format": "other"}, "not written by lbopt gap"),
+        ({"format": "other"}, "not written by a study of lbopt"),
         ({"interrupted": True}, "interrupted study; run its command again: lbopt gap"),
         ({"configuration": {}}, "configuration"),
         ({"configuration": None}, "configuration"),

@@ -3,24 +3,24 @@
 import pytest
 import typer
 
-from lbopt.cli import app
+from lbopt.cli import VERBS
+from lbopt.cli.lazy import Verb
 from lbopt.cli.running import CollectOnly, Engine, StorePath
 from lbopt.runner import Task
 from lbopt.studies.running import run_stored
 
 
+def counting(engine: Engine = "serial", store: StorePath = None, collect_only: CollectOnly = False) -> None:
+    tasks = [Task("runner.jobs:double", {"x": x}, None) for x in range(3)]
+    done = run_stored(tasks, store=store, engine=engine, collect_only=collect_only)
+    for line in (len(done.answers), *done.notes):
+        typer.echo(line)
+
+
 @pytest.fixture
 def count(type_in, monkeypatch):
     """A function that types `lbopt count` and options."""
-    monkeypatch.setattr(app, "registered_commands", list(app.registered_commands))
-
-    @app.command()
-    def count(engine: Engine = "serial", store: StorePath = None, collect_only: CollectOnly = False) -> None:
-        tasks = [Task("runner.jobs:double", {"x": x}, None) for x in range(3)]
-        done = run_stored(tasks, store=store, engine=engine, collect_only=collect_only)
-        for line in (len(done.answers), *done.notes):
-            typer.echo(line)
-
+    monkeypatch.setitem(VERBS, "count", Verb(f"{__name__}:counting", "Count."))
     return lambda *words: type_in("count", *words)
 
 

@@ -100,7 +100,7 @@ def test_ctrl_c_keeps_what_is_done(type_in, here, monkeypatch, pressed_at):
     monkeypatch.setattr(study, "solve_state", pressed)
     code, shown, said = type_in("study", "misprediction", *SMALL, "--out", "out")
     assert code == 130
-    assert "interrupted: tables and folder cover what was done until then" in said
+    assert "interrupted: tables and report cover what was done until then" in said
     assert (here / "out").exists() == bool(pressed_at)
     assert ("gap over a window" in shown) == bool(pressed_at)
     if pressed_at:

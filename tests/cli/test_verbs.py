@@ -25,10 +25,10 @@ def problem(here):
 
 def example_of(verb):
     """The example in a verb's help, as one line."""
-    from lbopt.cli import app
+    from lbopt.cli import VERBS
+    from lbopt.cli.lazy import load
 
-    texts = {c.callback.__name__: c.callback.__doc__ for c in app.registered_commands}
-    found = re.search(r"Example: `(.*?)`", texts[verb], flags=re.DOTALL)
+    found = re.search(r"Example: `(.*?)`", load(verb, VERBS[verb].where).help, flags=re.DOTALL)
     assert found, f"the help of {verb} has no example"
     return " ".join(found.group(1).split())
 

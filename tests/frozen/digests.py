@@ -45,9 +45,9 @@ def _rounded(word: str) -> str:
         return word
 
 
-def digest(words: list[str]) -> list[str]:
+def digest(words: list[str]) -> str:
     """The exact digest and the rounded one."""
-    return [_hash(words), _hash(map(_rounded, words))]
+    return f"{_hash(words)} {_hash(map(_rounded, words))}"
 
 
 def flat(document: Any) -> list[str]:
@@ -61,10 +61,17 @@ def flat(document: Any) -> list[str]:
     return [repr(document)]
 
 
-def digest_of(document: Any) -> list[str]:
+def digest_of(document: Any) -> str:
     """The exact and the rounded digest of a JSON document."""
     leaves = flat(document)
-    return [_hash(leaves), _hash(f"{head}:{_rounded(last)}" for head, _, last in (x.rpartition(":") for x in leaves))]
+    parts = (leaf.rpartition(":") for leaf in leaves)
+    return f"{_hash(leaves)} {_hash(f'{head}:{_rounded(last)}' for head, _, last in parts)}"
+
+
+def same(kept: str | None, now: str, on: str) -> bool:
+    """Whether a digest is the kept one: exactly on a machine like the one that wrote it, elsewhere when rounded."""
+    at = 0 if on == machine() else 1
+    return kept is None or kept.split()[at] == now.split()[at]
 
 
 def keys(document: Any, before: str = "") -> set[str]:
@@ -76,7 +83,7 @@ def keys(document: Any, before: str = "") -> set[str]:
     return set()
 
 
-def tables(folder: Path) -> dict[str, dict[str, list[str]]]:
+def tables(folder: Path) -> dict[str, dict[str, str]]:
     """Every CSV file below a folder: its columns in their order, each with its digests."""
     found = {}
     for path in sorted(folder.rglob("*.csv")):
@@ -88,7 +95,7 @@ def tables(folder: Path) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def documents(folder: Path) -> dict[str, list[str]]:
+def documents(folder: Path) -> dict[str, str]:
     """Every JSON and JSONL file below a folder except run.json, with its digests."""
     found = {}
     for path in sorted([*folder.rglob("*.json"), *folder.rglob("*.jsonl")]):

@@ -19,15 +19,10 @@ from frozen import answers, command_line, digests, runs  # noqa: E402
 
 
 def write(name: str, document: Any) -> None:
-    """Write one file, with sorted keys where the order means nothing."""
-    text = json.dumps(document, indent=1, ensure_ascii=False)
-    (HERE / "data" / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-
-
-def read(name: str) -> Any:
-    """Read one file."""
+    """Write one file."""
     path = HERE / "data" / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def run_twice(name: str) -> dict[str, Any]:
@@ -50,7 +45,6 @@ def run_twice(name: str) -> dict[str, Any]:
 
 def main(chosen: list[str]) -> None:
     """Write all files, or only the named parts: options, exit-codes, answers, or names of runs."""
-    (HERE / "data").mkdir(exist_ok=True)
     if not chosen or "options" in chosen:
         write("options", command_line.all_options())
     with tempfile.TemporaryDirectory() as folder:
@@ -59,13 +53,9 @@ def main(chosen: list[str]) -> None:
         if not chosen or "answers" in chosen:
             found = {" ".join(case): answers.answer(*case) for case in answers.cases()}
             write("answers", {"machine": digests.machine(), "answers": found})
-    known = read("runs").get("runs", {})
-    names = [name for name in runs.RUNS if not chosen or name in chosen]
-    for name in names:
-        known[name] = run_twice(name)
-        write(
-            "runs", {"machine": digests.machine(), "runs": {name: known[name] for name in runs.RUNS if name in known}}
-        )
+    for name in runs.RUNS:
+        if not chosen or name in chosen:
+            write(f"runs/{runs.file_name(name)}", {"machine": digests.machine(), **run_twice(name)})
 
 
 if __name__ == "__main__":

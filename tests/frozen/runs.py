@@ -123,6 +123,15 @@ RUNS: dict[str, tuple[str, ...]] = {
 }
 
 
+#: Runs of more than ten seconds on an idle core.
+SLOW = ("study staggered",)
+
+
+def file_name(name: str) -> str:
+    """What the file of a run is called."""
+    return name.replace(",", "").replace(" ", "-")
+
+
 def frozen_of(name: str, folder: Path) -> dict[str, Any]:
     """Carry a run out in an empty folder and describe what it left."""
     codes = []

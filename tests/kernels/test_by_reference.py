@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.terms import Step
+from lbopt.kernels.search.state import Step
 
 
 @kernel

@@ -5,11 +5,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from lbopt.kernels.arrays import record
 from lbopt.kernels.search.assembled import best_three
 from lbopt.kernels.search.pattern import prefix_best, smallest_sums
 from lbopt.kernels.search.prices import evaluate
+from lbopt.kernels.search.state import EXACT, FACTS, GLANCE, NONE, QUICK, ROUGH, Step
 from lbopt.kernels.search.tables import one_more, tabulate_pairs
-from lbopt.kernels.search.terms import EXACT, GLANCE, NONE, QUICK, ROUGH, SCALE, Step
 from lbopt.solvers.exact.workspace import workspace
 
 
@@ -22,7 +23,8 @@ def random_step(rng: np.random.Generator, scale: int) -> Step:
     slots, load = np.sort(rng.integers(1, 5, W)), rng.integers(0, 40, W)
     sums = np.zeros(int(slots[-1]) + 1, dtype=np.int64)
     smallest_sums(v, n, sums)
-    facts = np.array([W, int(load.sum()), int(load.max()), scale, 0, 0])
+    facts = record(FACTS)
+    facts.workers, facts.total, facts.heaviest, facts.scale = W, load.sum(), load.max(), scale
     return Step(v=v, n=n, floor=np.zeros_like(v), load=load, slots=slots, rank=np.lexsort((-load, slots)), sums=sums,
                 facts=facts)  # fmt: skip
 
@@ -30,7 +32,7 @@ def random_step(rng: np.random.Generator, scale: int) -> Step:
 def naive_bound(step: Step, price: np.ndarray, M: int) -> int:
     """scale * bound, from the definition: every set of requests that a worker could take."""
     requests = [k for k, copies in enumerate(step.n.tolist()) for _ in range(copies)]
-    v, p = step.v.tolist(), (step.facts[SCALE] * step.v - price).tolist()
+    v, p = step.v.tolist(), (step.facts.scale * step.v - price).tolist()
     total = int((step.n * price).sum())
     for load, slots in zip(step.load.tolist(), step.slots.tolist(), strict=True):
         fitting = [

@@ -7,7 +7,7 @@ with bounds checks.
 from pathlib import Path
 
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.terms import EXACT, NONE
+from lbopt.kernels.search.state import EXACT, NONE
 from lbopt.model import StepProblem
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.windows import search_window

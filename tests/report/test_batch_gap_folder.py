@@ -11,10 +11,11 @@ import pytest
 from studies.small_batches import RULES, outcome
 
 from lbopt.report.batch_gap_figure import batch_gap_figure
-from lbopt.report.batch_gap_folder import read_batch_run, write_batch_gap_folder
 from lbopt.report.batch_gap_tables import batch_gap_tables, batches_csv
-from lbopt.report.gap_difference import first_difference
+from lbopt.report.difference import folder_difference
+from lbopt.report.study_report import read_config, write_study_folder
 from lbopt.studies.batches import BatchesOutcome
+from lbopt.studies.registry import find_study
 
 FILES = {"batches.csv", "gap.csv", "batches.jsonl", "gaps.png", "gaps.svg"}
 
@@ -26,8 +27,8 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 def test_folder(tmp_path: Path) -> None:
     found = outcome()
-    write_batch_gap_folder(found, tmp_path / "out", "lbopt gap --side prefill")
-    config, run = read_batch_run(tmp_path / "out")
+    write_study_folder("batches", found, tmp_path / "out", "lbopt gap --side prefill")
+    config, run = read_config(tmp_path / "out", "batches")
     assert config == found.config
     assert set(run["files"]) == FILES
     assert run["trace"]["requests"] == 400 and run["trace"]["rate_per_second"] > 0
@@ -37,20 +38,20 @@ def test_folder(tmp_path: Path) -> None:
     assert len(rows(tmp_path / "out" / "batches.csv")) == 12 * len(RULES) == len(batches_csv(found))
     lines = [json.loads(line) for line in (tmp_path / "out" / "batches.jsonl").read_text().splitlines()]
     assert [len(line["best_fill"]["unit"]) for line in lines] == [len(line["batch"]["length"]) for line in lines]
-    write_batch_gap_folder(found, tmp_path / "again", "lbopt gap --side prefill")
-    assert first_difference(tmp_path / "out", tmp_path / "again") is None
+    write_study_folder("batches", found, tmp_path / "again", "lbopt gap --side prefill")
+    assert folder_difference(find_study("batches"), tmp_path / "out", tmp_path / "again") is None
 
 
 @pytest.mark.parametrize("file", ["gap.csv", "batches.csv", "batches.jsonl"])
 def test_a_number_that_differs_is_named(tmp_path: Path, file: str) -> None:
     for name in ("old", "new"):
-        write_batch_gap_folder(outcome(), tmp_path / name, "lbopt gap --side prefill")
+        write_study_folder("batches", outcome(), tmp_path / name, "lbopt gap --side prefill")
     path = tmp_path / "new" / file
     text = path.read_text()
     path.write_text(
         text.replace('"turn": ', '"turn": 1') if file.endswith("jsonl") else text.replace("least-", "most-")
     )
-    assert str(first_difference(tmp_path / "old", tmp_path / "new")).startswith(f"{file} ")
+    assert str(folder_difference(find_study("batches"), tmp_path / "old", tmp_path / "new")).startswith(f"{file} ")
 
 
 def test_tables() -> None:
@@ -73,7 +74,7 @@ def test_open_batches_are_not_drawn_and_not_averaged(tmp_path: Path) -> None:
     nothing = dataclasses.replace(found, judged=judged)
     assert list(batch_gap_figure(nothing).axes[0].lines) == []
     assert {row[1] for table in batch_gap_tables(nothing) for row in table.rows} == {"–"}
-    write_batch_gap_folder(nothing, tmp_path / "out", "lbopt gap")
+    write_study_folder("batches", nothing, tmp_path / "out", "lbopt gap")
     assert {row["straggler_gap_mean_share"] for row in rows(tmp_path / "out" / "gap.csv")} == {""}
 
 

@@ -14,17 +14,18 @@ from studies.small_study import NAMES, seeds_outcome, small_config, small_outcom
 
 from lbopt import CertificateError, Result, verify
 from lbopt.exceptions import InputError
-from lbopt.report import gap_folder
-from lbopt.report.gap_difference import first_difference
-from lbopt.report.gap_folder import read_run, write_gap_folder
+from lbopt.report import gap_report
+from lbopt.report.difference import folder_difference
 from lbopt.report.gap_page import gap_pictures, lead, render_gap_page
 from lbopt.report.gap_tables import gap_csv, gap_tables, long_run_tables
 from lbopt.report.provenance import provenance
+from lbopt.report.study_report import read_config, write_study_folder
 from lbopt.solvers import solve
 from lbopt.studies.gap import GapOutcome, SolvedState, run_gap
 from lbopt.studies.gap.decisions import summarise
 from lbopt.studies.gap.long_runs import compare
 from lbopt.studies.gap.states import read_states
+from lbopt.studies.registry import find_study
 
 FILES = {
     "gap.csv",
@@ -43,7 +44,7 @@ VOID = {"meta", "img", "br", "link", "hr", "input"}
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("report") / "gap folder"
-    write_gap_folder(small_outcome(), place, "lbopt gap --out 'gap folder'")
+    write_study_folder("gap", small_outcome(), place, "lbopt gap --out 'gap folder'")
     return place
 
 
@@ -76,7 +77,7 @@ def test_gap_csv_is_the_summary(folder):
 
 def test_gap_csv_has_a_block_per_behaviour(tmp_path):
     """With two behaviours there are rows over all states and rows for each."""
-    write_gap_folder(seeds_outcome(), tmp_path / "out", "x")
+    write_study_folder("gap", seeds_outcome(), tmp_path / "out", "x")
     found = rows(tmp_path / "out" / "gap.csv")
     assert [(r["behaviour"], r["policy"]) for r in found] == [
         (b, p) for b in ("all", "fcfs", "br-0") for p in ("fcfs", "random", "br-0")
@@ -102,7 +103,7 @@ def test_long_runs_csv(folder):
 
 def test_differences_csv(tmp_path):
     """One row per policy and metric, equal to the paired comparison."""
-    write_gap_folder(seeds_outcome(), tmp_path / "out", "x")
+    write_study_folder("gap", seeds_outcome(), tmp_path / "out", "x")
     found = rows(tmp_path / "out" / "differences.csv")
     expected = compare(seeds_outcome().long_runs, "fcfs")
     assert [(r["policy"], r["metric"]) for r in found] == [(c.policy, c.metric) for c in expected]
@@ -141,7 +142,7 @@ def test_run_json_tells_how_it_came_about(folder, run):
     assert run["interrupted"] is False
     assert run["trace"]["requests"] == 300
     assert run["trace"]["digest"] == small_config().scenario.requests.draw_for(1).digest
-    assert read_run(folder)[0] == small_config()
+    assert read_config(folder, "gap")[0] == small_config()
 
 
 def test_run_json_holds_the_digest_of_every_other_file(folder, run):
@@ -235,7 +236,7 @@ def test_the_page_says_that_it_was_interrupted():
 def test_a_study_that_was_cut_short_has_a_report(tmp_path, solved):
     """With no state, or with states and no long run, the folder is written all the same."""
     outcome = GapOutcome(small_config(), small_outcome().trace, small_outcome().solved[:solved], interrupted=True)
-    write_gap_folder(outcome, tmp_path / "out", "x")
+    write_study_folder("gap", outcome, tmp_path / "out", "x")
     assert json.loads((tmp_path / "out" / "run.json").read_text())["interrupted"] is True
     Page((tmp_path / "out" / "report.html").read_text())
     assert len((tmp_path / "out" / "steps.jsonl").read_text().splitlines()) == solved
@@ -286,15 +287,15 @@ def test_pictures_of_a_single_worker_are_drawn_without_a_complaint(tmp_path, rec
 def test_a_failure_in_the_middle_keeps_the_old_folder(tmp_path, monkeypatch):
     """Where the page cannot be written, the earlier report stands untouched and nothing half-written lies about."""
     place = tmp_path / "out"
-    write_gap_folder(small_outcome(), place, "first")
+    write_study_folder("gap", small_outcome(), place, "first")
     before = {p.name: p.read_bytes() for p in place.iterdir()}
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(gap_folder, "render_gap_page", full)
+    monkeypatch.setattr(gap_report, "render_gap_page", full)
     with pytest.raises(InputError, match="No space left"):
-        write_gap_folder(small_outcome(), place, "second")
+        write_study_folder("gap", small_outcome(), place, "second")
     assert {p.name: p.read_bytes() for p in place.iterdir()} == before
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
@@ -303,7 +304,7 @@ def test_a_foreign_folder_is_refused(tmp_path):
     """A folder with somebody else's files is left alone."""
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(InputError, match=r"holds 'thesis\.tex', which no earlier run of this kind wrote"):
-        write_gap_folder(small_outcome(), tmp_path, "x")
+        write_study_folder("gap", small_outcome(), tmp_path, "x")
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -313,7 +314,7 @@ def test_a_foreign_folder_is_refused(tmp_path):
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
     place = tmp_path_factory.mktemp("template") / "out"
-    write_gap_folder(seeds_outcome(), place, "x")
+    write_study_folder("gap", seeds_outcome(), place, "x")
     return place
 
 
@@ -335,8 +336,8 @@ def plant(path, row, column, value):
 
 def test_equal_folders_do_not_differ(two):
     """Two writings of one outcome are the same."""
-    write_gap_folder(seeds_outcome(), two[1], "again")
-    assert first_difference(*two) is None
+    write_study_folder("gap", seeds_outcome(), two[1], "again")
+    assert folder_difference(find_study("gap"), *two) is None
 
 
 @pytest.mark.parametrize(
@@ -355,7 +356,7 @@ def test_a_planted_change_in_a_table_is_named(two, file, row, column):
     """File, row and column of one changed cell are in the sentence, with both values."""
     old, new = two
     plant(new / file, row, column, "12345.5")
-    sentence = first_difference(old, new)
+    sentence = folder_difference(find_study("gap"), old, new)
     assert sentence is not None
     for part in (file, f"row {row}", column, "12345.5 now"):
         assert part in sentence
@@ -365,7 +366,7 @@ def test_a_planted_change_in_a_table_is_named(two, file, row, column):
 def test_times_of_the_machine_are_no_difference(two, file):
     """The columns that measure this machine may change."""
     plant(two[1] / file, 2, {"gap.csv": "microseconds_per_decision", "long_runs.csv": "simulation_seconds"}[file], "9")
-    assert first_difference(*two) is None
+    assert folder_difference(find_study("gap"), *two) is None
 
 
 @pytest.mark.parametrize("file", ["gap.csv", "long_runs.csv", "differences.csv"])
@@ -373,9 +374,9 @@ def test_a_missing_row_or_file_is_named(two, file):
     """A table with a row less, or none at all, differs."""
     path = two[1] / file
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    assert file in first_difference(*two)
+    assert file in folder_difference(find_study("gap"), *two)
     path.unlink()
-    assert file in first_difference(*two)
+    assert file in folder_difference(find_study("gap"), *two)
 
 
 def bump(*path):
@@ -433,7 +434,7 @@ def test_a_planted_change_in_the_steps_is_named(two, change, named):
     change(record)
     lines[2] = json.dumps(record)
     path.write_text("\n".join(lines) + "\n")
-    sentence = first_difference(*two)
+    sentence = folder_difference(find_study("gap"), *two)
     assert sentence is not None
     assert "steps.jsonl line 3" in sentence
     assert named in sentence
@@ -445,7 +446,7 @@ def test_the_seconds_of_a_solve_are_no_difference(two):
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     lines[0]["result"]["seconds"] += 1
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert first_difference(*two) is None
+    assert folder_difference(find_study("gap"), *two) is None
 
 
 @pytest.mark.parametrize("picture", ["gap_distribution.png", "imbalance_course.png", "waiting_trade.png"])
@@ -453,10 +454,10 @@ def test_another_picture_is_named(two, picture):
     """One byte of a picture, or a picture that is not there, is a difference."""
     path = two[1] / picture
     path.write_bytes(path.read_bytes() + b"x")
-    assert first_difference(*two) == f"{picture}: another picture of the same numbers"
+    assert folder_difference(find_study("gap"), *two) == f"{picture}: another picture of the same numbers"
     path.unlink()
-    assert first_difference(*two) == f"{picture}: another picture of the same numbers"
-    assert first_difference(*two[::-1]) == f"{picture}: another picture of the same numbers"
+    assert folder_difference(find_study("gap"), *two) == f"{picture}: another picture of the same numbers"
+    assert folder_difference(find_study("gap"), *two[::-1]) == f"{picture}: another picture of the same numbers"
 
 
 # ---------------------------------------------------------------- tables
@@ -559,7 +560,7 @@ def account(**changes):
 def test_a_whole_account_is_read(tmp_path):
     """The account that the cases below break reads back."""
     (tmp_path / "run.json").write_text(account())
-    assert read_run(tmp_path)[0] == small_config()
+    assert read_config(tmp_path, "gap")[0] == small_config()
 
 
 @pytest.mark.parametrize(
@@ -567,12 +568,12 @@ def test_a_whole_account_is_read(tmp_path):
     [
         (None, "not an output folder"),
         ("{", "not valid JSON"),
-        ("[]", "was not written by lbopt gap"),
-        ('{"format": "lbopt-simulation", "version": 1}', "was not written by lbopt gap"),
+        ("[]", "was not written by the study gap of lbopt"),
+        ('{"format": "lbopt-simulation", "version": 1}', "was not written by the study gap of lbopt"),
         ('{"format": "lbopt-gap", "version": 99}', "has version 99"),
-        (account(configuration={"colour": 1}), "not a gap configuration"),
-        (account(configuration=None), "not a gap configuration"),
-        (account(configuration={}), "not a gap configuration"),
+        (account(configuration={"colour": 1}), "not a configuration of a gap study"),
+        (account(configuration=None), "not a configuration of a gap study"),
+        (account(configuration={}), "not a configuration of a gap study"),
         ('{"format": "lbopt-gap", "version": 1}', "lacks configuration, interrupted, trace, command, versions"),
         (account(trace=None), "lacks an account of its trace or versions"),
         (account(versions=[]), "lacks an account of its trace or versions"),
@@ -584,7 +585,7 @@ def test_folders_that_cannot_be_read(tmp_path, text, expected):
     if text is not None:
         (tmp_path / "run.json").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(InputError, match=expected):
-        read_run(tmp_path)
+        read_config(tmp_path, "gap")
 
 
 def test_solving_a_frozen_state_again_gives_its_value(folder):

@@ -16,7 +16,7 @@ from studies.locality_answers import made_up
 from lbopt.exceptions import InputError
 from lbopt.report.figures import png_of
 from lbopt.report.locality_figures import band_figure, cluster_figure, locality_figures, pool_figure, router_figure
-from lbopt.report.locality_folder import write_locality_folder
+from lbopt.report.study_report import write_study_folder
 from lbopt.studies.locality import ROUTERS, WIDTHS, PlannedRun, eldr_at
 
 PICTURES = ("band", "routers", "pool", "clusters")
@@ -30,7 +30,7 @@ def colours(path: Path) -> int:
 
 def test_a_whole_folder(tmp_path: Path) -> None:
     found = made_up()
-    write_locality_folder(found, tmp_path / "out", "lbopt study locality")
+    write_study_folder("locality", found, tmp_path / "out", "lbopt study locality")
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     tables = {f"{name}.csv" for name in ("claims", "runs", "signatures")}
     assert set(run["files"]) == tables | {f"{name}.{kind}" for name in PICTURES for kind in ("png", "svg")}
@@ -51,7 +51,7 @@ def test_a_whole_folder(tmp_path: Path) -> None:
 
 def test_equal_outcomes_give_equal_files(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        write_locality_folder(made_up("clusters"), tmp_path / name, name)
+        write_study_folder("locality", made_up("clusters"), tmp_path / name, name)
     for path in (tmp_path / "one").iterdir():
         if path.name != "run.json":
             assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
@@ -72,7 +72,7 @@ def test_equal_outcomes_give_equal_files(tmp_path: Path) -> None:
 def test_an_item_draws_its_own_picture(tmp_path: Path, item: str, pictures: tuple[str, ...], worlds: int) -> None:
     found = made_up(item, workloads=("task",), rates=(60.0,), worlds={"task": worlds})
     assert tuple(locality_figures(found)) == pictures
-    write_locality_folder(found, tmp_path / "out", "c")
+    write_study_folder("locality", found, tmp_path / "out", "c")
     files = set(json.loads((tmp_path / "out" / "run.json").read_text())["files"])
     assert ("claims.csv" in files) is (item not in ("barrier", "pool"))  # nothing is printed of the pool on task
     assert ("signatures.csv" in files) is (item == "signatures")
@@ -96,7 +96,7 @@ def test_a_folder_of_others_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match=r"holds 'mine.txt'"):
-        write_locality_folder(made_up("clusters"), tmp_path / "out", "c")
+        write_study_folder("locality", made_up("clusters"), tmp_path / "out", "c")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lbopt.report.placement_folder import write_placement_folder
 from lbopt.report.placement_tables import placement_csv, placement_tables
+from lbopt.report.study_report import write_study_folder
 from lbopt.studies.placement import PlacedLayer, PlacementConfig, PlacementOutcome
 
 
@@ -62,7 +62,7 @@ def test_csv_has_every_layer() -> None:
 
 
 def test_folder(tmp_path: Path) -> None:
-    write_placement_folder(outcome(), tmp_path / "out", "lbopt study placement")
+    write_study_folder("placement", outcome(), tmp_path / "out", "lbopt study placement")
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     assert set(run["files"]) == {"placement.csv", "gaps.png", "gaps.svg"}
     assert run["configuration"]["ranks"] == [4, 16]

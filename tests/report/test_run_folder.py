@@ -7,9 +7,10 @@ import numpy as np
 from lbopt.instances.families import generate
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
-from lbopt.report.run_folder import write_run_folder
 from lbopt.report.run_table import run_table
+from lbopt.report.study_report import write_study_folder
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
+from lbopt.studies.simulation import SimulationConfig, SimulationOutcome
 
 SETTING = SimulationSetting(Fleet(4, 8), ClosedLoop(24))
 
@@ -33,13 +34,17 @@ def test_the_caption_says_how_much_was_proved():
     assert "decisions solved" not in run_table(run_of("br-0"), run.metrics()).caption
 
 
+def outcome_of(run):
+    return SimulationOutcome(SimulationConfig(), run, run.metrics())
+
+
 def test_solved_decisions_have_a_table_of_their_own_without_times(tmp_path):
     run = run_of("bf-io:time_limit=none")
-    write_run_folder(run, run.metrics(), tmp_path / "run", "lbopt simulate", {})
+    write_study_folder("simulation", outcome_of(run), tmp_path / "run", "lbopt simulate")
     with (tmp_path / "run" / "decisions.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert list(rows[0]) == ["step", "imbalance", "bound", "standing"]
     assert len(rows) == run.decisions
     assert {row["standing"] for row in rows} == set(run.tally)
-    write_run_folder(run_of("br-0"), run.metrics(), tmp_path / "other", "lbopt simulate", {})
+    write_study_folder("simulation", outcome_of(run_of("br-0")), tmp_path / "other", "lbopt simulate")
     assert not (tmp_path / "other" / "decisions.csv").exists()

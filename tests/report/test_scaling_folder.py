@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from lbopt.report.scaling_folder import write_scaling_folder
 from lbopt.report.scaling_tables import exponents_csv, scaling_csv, scaling_tables
+from lbopt.report.study_report import write_study_folder
 from lbopt.studies.scaling import ScalingCell, ScalingConfig, ScalingOutcome
 from lbopt.studies.scaling.config import REPLETE
 from lbopt.studies.scaling.fleet import FleetTheory
@@ -83,7 +83,7 @@ def colours(path: Path) -> int:
 @pytest.mark.parametrize("zero", [REPLETE])
 def test_folder(tmp_path: Path, zero: str) -> None:
     found = outcome("fcfs", "bf-io:tie=oldest", REPLETE, zero=zero)
-    write_scaling_folder(found, tmp_path / "out", "lbopt study scaling")
+    write_study_folder("scaling", found, tmp_path / "out", "lbopt study scaling")
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     pictures = ["imbalance", *(f"{kind}-{rule}" for kind in ("law", "onset") for rule in ("bf-io-tie-oldest", REPLETE))]
     assert set(run["files"]) == {
@@ -115,5 +115,5 @@ def test_two_variants_of_a_rule_are_told_apart() -> None:
 def test_one_cell_alone_can_be_drawn(tmp_path: Path) -> None:
     config = ScalingConfig(workers=(2,), slots=(4,), p=0.3, s_max=5, policies=("fcfs", REPLETE))
     found = outcome("fcfs", REPLETE, workers=(2,))
-    write_scaling_folder(ScalingOutcome(config, found.cells[:2]), tmp_path / "out", "c")
+    write_study_folder("scaling", ScalingOutcome(config, found.cells[:2]), tmp_path / "out", "c")
     assert (tmp_path / "out" / f"onset-{REPLETE}.png").exists()

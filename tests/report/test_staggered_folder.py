@@ -23,9 +23,9 @@ from lbopt.report.staggered_figures import (
     staggered_figures,
     wait_figure,
 )
-from lbopt.report.staggered_folder import write_staggered_folder
 from lbopt.report.staggered_rows import item_rows, question_rows
 from lbopt.report.staggered_tables import staggered_tables
+from lbopt.report.study_report import write_study_folder
 from lbopt.studies.staggered import CONTENDERS, LATE, Rows, StaggeredConfig, StaggeredOutcome
 from lbopt.studies.staggered.items import fleet, law
 
@@ -47,7 +47,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 def test_a_whole_folder(tmp_path: Path) -> None:
     found = made_up()
-    write_staggered_folder(found, tmp_path / "out", "lbopt study staggered")
+    write_study_folder("staggered", found, tmp_path / "out", "lbopt study staggered")
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     pictures = {f"{name}.{kind}" for names in PICTURES.values() for name in names for kind in ("png", "svg")}
     assert set(run["files"]) == {"claims.csv"} | {f"{item}.csv" for item in KNOWN} | pictures
@@ -69,7 +69,7 @@ def test_a_whole_folder(tmp_path: Path) -> None:
 
 def test_equal_outcomes_give_equal_files(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        write_staggered_folder(made_up("limit", "law", seeds=2), tmp_path / name, name)
+        write_study_folder("staggered", made_up("limit", "law", seeds=2), tmp_path / name, name)
     for path in (tmp_path / "one").iterdir():
         if path.name != "run.json":
             assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
@@ -80,7 +80,7 @@ def test_equal_outcomes_give_equal_files(tmp_path: Path) -> None:
 def test_an_item_draws_its_own_picture(tmp_path: Path, item: str, seeds: int) -> None:
     found = made_up(item, seeds=seeds, places=("short-3k",))
     assert tuple(staggered_figures(found)) == PICTURES[item]
-    write_staggered_folder(found, tmp_path / "out", "c")
+    write_study_folder("staggered", found, tmp_path / "out", "c")
     files = set(json.loads((tmp_path / "out" / "run.json").read_text())["files"])
     assert ("claims.csv" in files) is (item in ("law", "load", "limit"))
     assert f"{item}.csv" in files
@@ -90,7 +90,7 @@ def test_a_folder_of_others_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match=r"holds 'mine.txt'"):
-        write_staggered_folder(made_up("split", seeds=1), tmp_path / "out", "c")
+        write_study_folder("staggered", made_up("split", seeds=1), tmp_path / "out", "c")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
@@ -101,7 +101,7 @@ def test_what_was_cut_off_is_shown_as_far_as_it_went(tmp_path: Path) -> None:
         kept = Rows()
         kept.add([row for row in by_seed[0] if row[0]["against"] == "random"])
         found.rows[item] = {0: kept}
-    write_staggered_folder(found, tmp_path / "out", "c")
+    write_study_folder("staggered", found, tmp_path / "out", "c")
     assert {row["against"] for row in read(tmp_path / "out" / "load.csv")} == {"random"}
     assert all("mean time to first token by" not in table.title for table in staggered_tables(found))
 
@@ -129,7 +129,7 @@ def test_rows_of_several_kinds_share_a_file(tmp_path: Path) -> None:
     rows = Rows()
     rows.add([({"window": 50}, {"settles": 3.5}), ({"window": 5, "fault": "mute"}, {"settles": None, "stall": 0.1})])
     found = StaggeredOutcome(StaggeredConfig(items=("split",)), {"split": {0: rows}})
-    write_staggered_folder(found, tmp_path / "out", "c")
+    write_study_folder("staggered", found, tmp_path / "out", "c")
     first, second = read(tmp_path / "out" / "split.csv")
     assert (first["window"], first["fault"], first["settles_mean"], first["settles_low"]) == ("50", "", "3.5", "")
     assert (first["stall_mean"], first["stall_seeds"]) == ("", "0")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from lbopt.report.theory_folder import write_theory_folder
+from lbopt.report.study_report import write_study_folder
 from lbopt.report.theory_page import render_theory_page, theory_markdown, with_formulas
 from lbopt.report.theory_tables import finding_table, ledger_table, verdict_lead, verdict_table
 from lbopt.studies.check import CheckConfig, CheckOutcome, ClaimOutcome
@@ -177,7 +177,7 @@ def test_folder(tmp_path: Any) -> None:
     outcome = CheckOutcome(
         config, [ClaimOutcome(config.chosen[0], FINDINGS), ClaimOutcome(config.chosen[1], (refuting,))]
     )
-    write_theory_folder(outcome, tmp_path / "out", "lbopt check")
+    write_study_folder("check", outcome, tmp_path / "out", "lbopt check")
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {*run["files"], "run.json"}

@@ -13,7 +13,7 @@ from lbopt.exceptions import BackendUnavailableError, InputError, LbOptError
 from lbopt.prefill import PassTime
 from lbopt.prefill.exact import PrefillBatch
 from lbopt.prefill.exact.gap import sent_by
-from lbopt.report.batch_gap_folder import batch_record
+from lbopt.report.batch_gap_report import batch_record
 from lbopt.report.batch_gap_tables import batches_csv
 from lbopt.solvers import backend
 from lbopt.studies.batches import BatchesConfig, judging, run_batches, study

@@ -13,7 +13,7 @@ from lbopt.exceptions import InputError
 from lbopt.model import barrier_total, check_assignment, objective
 from lbopt.policies import make_policy
 from lbopt.policies.decide import decide
-from lbopt.report.gap_folder import step_record
+from lbopt.report.gap_report import step_record
 from lbopt.simulator import simulate
 from lbopt.solvers import Result, solve
 from lbopt.studies.gap import GapConfig, SolvedState, optima, run_gap, study

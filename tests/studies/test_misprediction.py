@@ -15,13 +15,13 @@ from lbopt.model import objective
 from lbopt.policies import make_policy
 from lbopt.policies.decide import decide
 from lbopt.report.misprediction_curves import misprediction_figure
-from lbopt.report.misprediction_folder import write_misprediction_folder
 from lbopt.report.misprediction_tables import (
     lead,
     misprediction_csv,
     misprediction_long_run_csv,
     misprediction_tables,
 )
+from lbopt.report.study_report import write_study_folder
 from lbopt.simulator import FrozenView, simulate
 from lbopt.statistics import over_seeds
 from lbopt.studies.misprediction import MispredictionConfig, run_misprediction, study
@@ -259,7 +259,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, monkeypatch, place, states, runs):
     found = run_misprediction(config())
     assert found.interrupted
     assert (len(found.solved), len(found.long_runs)) == (states, runs)
-    write_misprediction_folder(found, tmp_path / "out", "lbopt study misprediction")
+    write_study_folder("misprediction", found, tmp_path / "out", "lbopt study misprediction")
     account = json.loads((tmp_path / "out" / "run.json").read_text())
     assert account["interrupted"] is True
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES - (set() if runs else {"long_runs.csv"})
@@ -321,7 +321,7 @@ def test_another_trace_that_is_not_there_is_refused_before_anything_long(monkeyp
 
 
 def test_the_folder_is_complete_and_pandas_reads_it(tmp_path):
-    write_misprediction_folder(outcome(), tmp_path / "out", "lbopt study misprediction")
+    write_study_folder("misprediction", outcome(), tmp_path / "out", "lbopt study misprediction")
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
     table = pd.read_csv(tmp_path / "out" / "misprediction.csv")
     assert list(table["forecast"]) == [case.forecast for case in cases_of(config())]
@@ -362,7 +362,7 @@ def test_tables_say_what_was_found():
 
 def test_equal_outcomes_give_equal_pictures(tmp_path):
     for name in ("a", "b"):
-        write_misprediction_folder(outcome(), tmp_path / name, "lbopt study misprediction")
+        write_study_folder("misprediction", outcome(), tmp_path / name, "lbopt study misprediction")
     for picture in ("misprediction.png", "misprediction.svg"):
         assert (tmp_path / "a" / picture).read_bytes() == (tmp_path / "b" / picture).read_bytes()
 

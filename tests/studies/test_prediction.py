@@ -12,8 +12,8 @@ from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.predictors import PREDICTORS
 from lbopt.report.prediction_curves import prediction_figure
-from lbopt.report.prediction_folder import write_prediction_folder
 from lbopt.report.prediction_tables import prediction_csv, prediction_tables
+from lbopt.report.study_report import write_study_folder
 from lbopt.studies.prediction import PredictionConfig, evaluation, resampling, run_prediction
 from lbopt.studies.prediction.metrics import (
     area_under_curve,
@@ -212,7 +212,7 @@ def test_one_kind_of_rows_is_no_crash(study, outputs, mean_error, tmp_path):
     table, _ = prediction_tables(outcome)
     assert [row[table.headers.index("AUC")] for row in table.rows] == ["n/a", "n/a"]
     assert [row[table.headers.index("|μ − r|")] for row in table.rows] == ["0.00" if mean_error == 0 else "n/a"] * 2
-    write_prediction_folder(outcome, tmp_path / "out", "lbopt predict")
+    write_study_folder("prediction", outcome, tmp_path / "out", "lbopt predict")
     with (tmp_path / "out" / "prediction.csv").open() as stream:
         assert [row["auc"] for row in csv.DictReader(stream)] == ["", ""]
 
@@ -221,7 +221,7 @@ def test_the_folder(study, tmp_path):
     outputs = (np.random.default_rng(3).integers(1, 300, 100)).tolist()
     outcome = study(outputs, horizon=40, predictors=("survival", "memorised:bins=2"), train_share=0.25)
     for folder in ("one", "two"):
-        write_prediction_folder(outcome, tmp_path / folder, "lbopt predict")
+        write_study_folder("prediction", outcome, tmp_path / folder, "lbopt predict")
     names = {"prediction.csv", "calibration.csv", "prediction.png", "prediction.svg", "run.json"}
     assert {path.name for path in (tmp_path / "one").iterdir()} == names
     for name in names:

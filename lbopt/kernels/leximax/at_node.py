@@ -5,7 +5,7 @@ import numpy as np
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.leximax.patterns import list_window
 from lbopt.kernels.leximax.sorting import sort_up
-from lbopt.kernels.leximax.terms import AT_A_NODE, BRANCHES, STEPS, Choice, Lists
+from lbopt.kernels.leximax.state import AT_A_NODE, BRANCHES, Choice, Lists
 
 
 @kernel
@@ -13,25 +13,37 @@ def list_here(lists: Lists, choice: Choice, depth: int, w: int, lo: int, hi: int
     """List the patterns of a worker at a node, those next to the load `target` first.
 
     Where lo..hi holds too many, a smaller window is listed, and the node counts as cut short.
+
+    Parameters
+    ----------
+    lists, choice
+        Lists of patterns, and the state of the search; rows, loads, losses and the stack change in place.
+    depth, w
+        Depth of the node; worker.
+    lo, hi, target
+        Least and largest load; load to begin with, tokens.
     """
     start, base, c = choice.rows[depth], lists.base[w], lists.slots[w]
-    need, reach, before = lists.bound[0, w] - choice.left[depth, 0], 0, -1
+    first = 0  # of several prices, the lists are made by the first
+    profit, need = lists.profit[first], lists.bound[first, w] - choice.left[depth, first]
+    reach, before = 0, -1
     while True:
         low, high = max(lo, target - reach), min(hi, target + reach)
         stop, branches, complete = list_window(
-            *(lists.v, choice.avail, lists.profit[0], c, low - base, high - base, need, AT_A_NODE, BRANCHES),
+            *(lists.v, choice.avail, profit, c, low - base, high - base, need, AT_A_NODE, BRANCHES),
             *(lists.items, start),
         )
-        choice.state[STEPS] += branches
+        choice.state.steps += branches
         if not complete:
             if before >= 0:  # the window before was listed in full, and is written over
                 low, high = max(lo, target - before), min(hi, target + before)
                 stop, _, _ = list_window(
-                    *(lists.v, choice.avail, lists.profit[0], c, low - base, high - base, need, AT_A_NODE, BRANCHES),
+                    *(lists.v, choice.avail, profit, c, low - base, high - base, need, AT_A_NODE, BRANCHES),
                     *(lists.items, start),
                 )
+            choice.short[depth] = 1
             for j in range(choice.best.size):
-                choice.bound[depth, j] = choice.box[3, j]
+                choice.bound[depth, j] = choice.loads[j]
             break
         if low == lo and high == hi:
             break

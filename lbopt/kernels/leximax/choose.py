@@ -18,7 +18,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.leximax.even_loads import compared
 from lbopt.kernels.leximax.node import settle_node
 from lbopt.kernels.leximax.sorting import sort_alone
-from lbopt.kernels.leximax.terms import CUT, DEPTH, DONE, GAINS, NEW, OPEN, STEPS, Choice, Lists
+from lbopt.kernels.leximax.state import DONE, OPEN, Choice, Lists
 
 
 @kernel
@@ -27,12 +27,12 @@ def choose_rows(lists: Lists, choice: Choice, limit: int) -> int:
     slots, items = lists.slots, lists.items
     state, avail, row, order, cursor = choice.state, choice.avail, choice.row, choice.order, choice.cursor
     W, prices = slots.size, lists.profit.shape[0]
-    stop = state[STEPS] + limit
-    depth, fresh = state[DEPTH], state[NEW] == 1
+    stop = state.steps + limit
+    depth, fresh = state.depth, state.fresh == 1
     while depth >= 0:
         if fresh:
-            if state[STEPS] >= stop:
-                state[DEPTH], state[NEW] = depth, 1
+            if state.steps >= stop:
+                state.depth, state.fresh = depth, 1
                 return OPEN
             chosen = -1
             if depth == W:
@@ -63,17 +63,17 @@ def choose_rows(lists: Lists, choice: Choice, limit: int) -> int:
             choice.need[depth + 1] = choice.need[depth] - lists.load[j]
             depth += 1
         else:
-            if choice.bound[depth, 0] >= 0 and compared(choice.bound[depth], choice.best) < 0:
-                state[CUT] += 1
+            if choice.short[depth] == 1 and compared(choice.bound[depth], choice.best) < 0:
+                state.cut += 1
             depth -= 1
-    state[DEPTH] = -1
+    state.depth = -1
     return DONE
 
 
 @kernel
 def _leaf(lists: Lists, choice: Choice) -> bool:
     """Keep a complete choice where it is better; return whether it is."""
-    loads, row = choice.box[3], choice.row
+    loads, row = choice.loads, choice.row
     for k in range(choice.avail.size):
         if lists.forced[k] == 1 and choice.avail[k] > 0:
             return False
@@ -83,7 +83,7 @@ def _leaf(lists: Lists, choice: Choice) -> bool:
     sort_alone(loads)
     if compared(loads, choice.best) >= 0:
         return False
-    choice.state[GAINS] += 1
+    choice.state.gains += 1
     for w in range(W):
         choice.best[w] = loads[W - 1 - w]
         for q in range(lists.slots[w]):

@@ -12,7 +12,17 @@ from lbopt.kernels.compile import kernel
 
 @kernel
 def water(lo: Ints, hi: Ints, total: int, out: Ints) -> bool:
-    """Fill out[:] with the most even loads in lo..hi of sum `total`; False where there are none."""
+    """Fill out[:] with the most even loads in lo..hi of sum `total`; False where there are none.
+
+    Parameters
+    ----------
+    lo, hi
+        int64 (W,): least and largest load, tokens.
+    total
+        Sum of the loads, tokens.
+    out
+        int64 (W,), written; not `lo` or `hi`.
+    """
     low, high, least, most = 1 << 62, -(1 << 62), 0, 0
     for w in range(lo.size):
         if lo[w] > hi[w]:

@@ -19,7 +19,14 @@ MOST_PAIRED = 6
 def even_out(v: Ints, slots: Ints, held: Ints, after: Ints, limit: int) -> int:
     """Exchange requests in place until nothing is gained or about `limit` steps are made; return the steps.
 
-    held[w, :slots[w]] are the classes of worker w in ascending order, v their sizes, after[w] its load with them.
+    Parameters
+    ----------
+    v, slots
+        int64 (K,) and (W,): sizes, tokens, ascending; slots.
+    held, after
+        int64 (W, Q) and (W,), changed in place: classes of each worker, ascending; loads with them, tokens.
+    limit
+        Steps after which to stop.
     """
     W = slots.size
     order = sorted_down(after)
@@ -69,7 +76,17 @@ def sorted_down(after: Ints) -> Ints:
 
 @kernel
 def _single(v: Ints, mine: Ints, theirs: Ints, high: int, low: int, best: int) -> tuple[int, tuple[int, int, int, int]]:
-    """Return the least larger load below `best` that one exchange leaves, and the exchange."""
+    """Return the least larger load below `best` that one exchange leaves, and the exchange.
+
+    Parameters
+    ----------
+    v
+        int64 (K,): sizes, tokens.
+    mine, theirs
+        int64 (c,): classes of the heavier and of the lighter worker, ascending.
+    high, low, best
+        Their loads; load to be undercut, tokens.
+    """
     found = (-1, -1, -1, -1)
     for x in range(mine.size):
         # the partner is wanted that is smaller by half the difference
@@ -93,7 +110,19 @@ def _single(v: Ints, mine: Ints, theirs: Ints, high: int, low: int, best: int) -
 def _double(
     v: Ints, mine: Ints, theirs: Ints, high: int, low: int, best: int, found: tuple[int, int, int, int]
 ) -> tuple[int, tuple[int, int, int, int]]:
-    """Return the same for two requests at once."""
+    """Return the same for two requests at once.
+
+    Parameters
+    ----------
+    v
+        int64 (K,): sizes, tokens.
+    mine, theirs
+        int64 (c,): classes of the heavier and of the lighter worker, ascending.
+    high, low, best
+        Their loads; load to be undercut, tokens.
+    found
+        The exchange that leaves `best`.
+    """
     for x in range(mine.size):
         for x2 in range(x):
             give = v[mine[x]] + v[mine[x2]]

@@ -2,18 +2,30 @@
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.leximax.terms import FAR, STEPS, Choice, Lists
+from lbopt.kernels.leximax.state import INFINITY, Choice, Lists
 
 
 @kernel
 def filtered(
     lists: Lists, choice: Choice, w: int, first: int, last: int, at: int, fresh: bool, lo: int, hi: int
 ) -> tuple[int, int, int]:
-    """Copy what is left of a worker's list to `at`; return its end, and the least and largest load in it."""
+    """Copy what is left of a worker's list to `at`; return its end, and the least and largest load in it.
+
+    Parameters
+    ----------
+    lists, choice
+        Lists of patterns, and the state of the search, whose stack and least losses change in place.
+    w, first, last, at
+        Worker; its part of the stack; where the copy begins.
+    fresh
+        Whether the requests of a pattern may have been taken since the last filtering.
+    lo, hi
+        Least and largest load, tokens.
+    """
     live, least, loss, avail = choice.live, choice.least[w], lists.loss, choice.avail
-    spare = choice.least[choice.row.size]
+    spare = choice.spare
     prices, c = lists.profit.shape[0], lists.slots[w]
-    low, high = FAR, -FAR
+    low, high = INFINITY, -INFINITY
     begin = at
     for r in range(first, last):
         j = live[r]
@@ -27,9 +39,9 @@ def filtered(
             live[at] = j
             at += 1
             low, high = min(low, size), max(high, size)
-    choice.state[STEPS] += last - first + 1
+    choice.state.steps += last - first + 1
     for i in range(prices):
-        cheapest = FAR
+        cheapest = INFINITY
         for r in range(begin, at):
             cheapest = min(cheapest, loss[live[r], i])
         least[i] = cheapest

@@ -11,7 +11,8 @@ def list_workers(
     n: Ints,
     base: Ints,
     slots: Ints,
-    window: Ints,
+    least: Ints,
+    largest: Ints,
     profit: Ints,
     need: Ints,
     room: int,
@@ -20,16 +21,29 @@ def list_workers(
     first: Ints,
     last: Ints,
 ) -> int:
-    """List the patterns of each worker w with a load in window[:, w] and a profit of at least need[w]; return the rows.
+    """List the patterns of each worker w with a load in its window and a profit of at least need[w]; return the rows.
 
     Rows first[w]..last[w] of `items` (R, Q) are those of worker w; first[w] = last[w] = -1 where there are more than
     `room`, or more than `most` branches to be looked at, or no rows left.
+
+    Parameters
+    ----------
+    v, n, profit
+        int64 (K,): sizes, tokens, ascending; requests (changed and put back); profits, 1/scale tokens.
+    base, slots, need
+        int64 (W,): loads before, tokens; slots; least profit, 1/scale tokens.
+    least, largest
+        int64 (W,): window of the load, tokens.
+    room, most
+        Most patterns of a worker; most branches looked at for them.
+    items, first, last
+        int64 (R, Q), (W,) and (W,), written: classes of each row; rows of each worker.
     """
     end = 0
     for w in range(slots.size):
         first[w] = last[w] = -1
         stop, _, complete = list_window(
-            *(v, n, profit, slots[w], window[0, w] - base[w], window[1, w] - base[w], need[w]),
+            *(v, n, profit, slots[w], least[w] - base[w], largest[w] - base[w], need[w]),
             *(room, most, items, end),
         )
         if complete:

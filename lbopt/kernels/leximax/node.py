@@ -6,7 +6,7 @@ from lbopt.kernels.leximax.at_node import list_here
 from lbopt.kernels.leximax.even_loads import compared, water
 from lbopt.kernels.leximax.filtering import filtered
 from lbopt.kernels.leximax.sorting import sort_alone
-from lbopt.kernels.leximax.terms import FAR, Choice, Lists
+from lbopt.kernels.leximax.state import INFINITY, Choice, Lists
 
 #: Times that the lists of a node are filtered.
 _ROUNDS = 3
@@ -16,10 +16,10 @@ _ROUNDS = 3
 def settle_node(lists: Lists, choice: Choice, depth: int) -> int:
     """Filter the lists at a node; return the worker to be decided, -1 where nothing better is below it."""
     row, begin, end = choice.row, choice.begin, choice.end
-    lo, hi, even, loads = choice.box[0], choice.box[1], choice.box[2], choice.box[3]
+    lo, hi, even, loads = choice.lo, choice.hi, choice.even, choice.loads
     W, prices = row.size, lists.profit.shape[0]
-    ceiling, need, spare, least = _ceiling(lists, choice, depth), choice.need[depth], choice.least[W], choice.least
-    choice.bound[depth, 0] = -1
+    ceiling, need, spare, least = _ceiling(lists, choice, depth), choice.need[depth], choice.spare, choice.least
+    choice.short[depth] = 0
     if not _suffice(lists, choice, need):
         return -1
     top = 0  # the lists of this node begin where those of its parent end
@@ -66,10 +66,10 @@ def settle_node(lists: Lists, choice: Choice, depth: int) -> int:
             if row[w] < 0:
                 low, high = lo[w], hi[w]
                 lo[w], hi[w] = max(low, need - (sum_hi - high)), min(high, need - (sum_lo - low))
-    rest, place, chosen, fewest = 0, 0, -1, FAR
+    rest, place, chosen, fewest = 0, 0, -1, INFINITY
     for w in range(W):
         if row[w] < 0:
-            count = end[depth + 1, w] - begin[depth + 1, w] if lists.listed[w] == 1 else FAR // 2 + lists.slots[w]
+            count = end[depth + 1, w] - begin[depth + 1, w] if lists.listed[w] == 1 else INFINITY // 2 + lists.slots[w]
             if count < fewest:
                 chosen, fewest = w, count
             even[rest], lo[rest], hi[rest] = w, lo[w], hi[w]
@@ -96,7 +96,7 @@ def settle_node(lists: Lists, choice: Choice, depth: int) -> int:
 @kernel
 def _ceiling(lists: Lists, choice: Choice, depth: int) -> int:
     """Sort the decided loads into loads[:depth], ascending; return what no other load may exceed."""
-    loads, count = choice.box[3], 0
+    loads, count = choice.loads, 0
     for w in range(choice.row.size):
         if choice.row[w] >= 0:
             loads[count] = lists.load[choice.row[w]]
@@ -137,9 +137,19 @@ def _suffice(lists: Lists, choice: Choice, need: int) -> bool:
 
 @kernel
 def _box(lists: Lists, avail: Ints, w: int, ceiling: int) -> tuple[int, int]:
-    """Return the least and the largest load of worker w with requests that are left, as far as that is needed."""
+    """Return the least and the largest load of worker w with requests that are left, as far as that is needed.
+
+    Parameters
+    ----------
+    lists
+        Lists of patterns.
+    avail
+        int64 (K,): requests left.
+    w, ceiling
+        Worker; what no load may exceed, tokens.
+    """
     if lists.listed[w] == 1:
-        return -FAR, ceiling
+        return -INFINITY, ceiling
     c, v = lists.slots[w], lists.v
     low = high = lists.base[w]
     count = 0

@@ -27,7 +27,16 @@ def list_window(
 ) -> tuple[int, int, bool]:
     """Write the patterns of c requests with lo <= total <= hi and profit >= need to rows start, start + 1, ...
 
-    v (K,) are the sizes, ascending, avail (K,) the requests left, p (K,) the profit of one.
+    Parameters
+    ----------
+    v, avail, p
+        int64 (K,): sizes, tokens, ascending; requests left (changed and put back); profits, 1/scale tokens.
+    c, lo, hi, need
+        Slots; least and largest total, tokens; least profit, 1/scale tokens.
+    room, most
+        Most rows; most branches.
+    items, start
+        int64 (R, Q), written from row `start` on: classes, largest first.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record, integers
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.leximax.even_loads import compared
 from lbopt.kernels.leximax.sorting import sort_alone
@@ -18,8 +18,8 @@ from lbopt.kernels.leximax.sorting import sort_alone
 #: How a search ends.
 DONE, OPEN = 1, 0
 
-# state: place, work done, improvements
-PLACE, STEPS, GAINS = 0, 1, 2
+#: State of a search. `place`: in hand; `steps`: work done; `gains`: improvements.
+EXHAUSTION = integers("place", "steps", "gains")
 
 
 class Window(NamedTuple):
@@ -32,13 +32,13 @@ class Window(NamedTuple):
     owner: Ints  # (P,) worker of each place
     alike: Ints  # (W,) whether a worker equals the one before
     closed: Ints  # (C, T) loads of workers without free slots
-    facts: Ints  # (1,) the cost that must not be exceeded
+    cost: int  # tokens, not to be exceeded
 
 
 class Exhaustion(NamedTuple):
     """The state of a search; changes in place."""
 
-    state: Ints  # (3,)
+    state: Record  # EXHAUSTION
     avail: Ints  # (K,) requests left
     chosen: Ints  # (P + 1,) class at each place; at the place in hand, the class tried last
     tied: Ints  # (P + 1,) whether the worker is equal so far to the one alike before it
@@ -53,13 +53,13 @@ def exhaust(window: Window, search: Exhaustion, limit: int) -> int:
     state, avail, chosen, tied, loads = search.state, search.avail, search.chosen, search.tied, search.loads
     begin, owner = window.begin, window.owner
     K, T, P = window.work.shape[0], window.work.shape[1], owner.size
-    stop = state[STEPS] + limit
-    p = state[PLACE]
+    stop = state.steps + limit
+    p = state.place
     while p >= 0:
-        if state[STEPS] >= stop:
-            state[PLACE] = p
+        if state.steps >= stop:
+            state.place = p
             return OPEN
-        state[STEPS] += 1
+        state.steps += 1
         if p == P:
             _leaf(window, search)
             p -= 1
@@ -91,13 +91,23 @@ def exhaust(window: Window, search: Exhaustion, limit: int) -> int:
         if p + 1 < begin[w + 1] or _promising(window, search, w + 1):
             p += 1
             chosen[p] = K
-    state[PLACE] = -1
+    state.place = -1
     return DONE
 
 
 @kernel
 def _still_tied(search: Exhaustion, begin: Ints, w: int, p: int) -> bool:
-    """Whether the worker has so far the same classes as the one alike before it."""
+    """Whether the worker has so far the same classes as the one alike before it.
+
+    Parameters
+    ----------
+    search
+        State of the search.
+    begin
+        int64 (W + 1,): first place of each worker.
+    w, p
+        Worker, and its place in hand.
+    """
     return search.tied[p - 1] == 1 and search.chosen[p - 1] == search.chosen[begin[w - 1] + p - 1 - begin[w]]
 
 
@@ -106,7 +116,7 @@ def _promising(window: Window, search: Exhaustion, done: int) -> bool:
     """Whether the first `done` workers leave a chance of something better."""
     loads, closed = search.loads, window.closed
     W, T = loads.shape
-    search.state[STEPS] += (W + closed.shape[0]) * T // 4
+    search.state.steps += (W + closed.shape[0]) * T // 4
     owed = 0
     for k in range(search.avail.size):
         owed += search.avail[k] * window.forced[k]
@@ -123,7 +133,7 @@ def _promising(window: Window, search: Exhaustion, done: int) -> bool:
             idle += top - closed[c, h]
         for w in range(done):
             idle += top - loads[w, h]
-    if idle > window.facts[0]:
+    if idle > window.cost:
         return False
     return compared(_sorted(search, closed), search.best) < (0 if done == W else 1)
 
@@ -148,7 +158,7 @@ def _leaf(window: Window, search: Exhaustion) -> None:
     """Keep an assignment that is better; its cost was looked at with its last worker."""
     everything = _sorted(search, window.closed)
     if compared(everything, search.best) < 0:
-        search.state[GAINS] += 1
+        search.state.gains += 1
         for j in range(everything.size):
             search.best[j] = everything[everything.size - 1 - j]
         for p in range(window.owner.size):

@@ -9,7 +9,7 @@ can do without the requests of the first, the pattern is best, else this finds n
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import best_pair, prefix_best
-from lbopt.kernels.search.terms import NONE
+from lbopt.kernels.search.state import NONE
 
 #: Joins of two pairs that are tried.
 _JOINS = 8
@@ -21,7 +21,18 @@ def best_three(
 ) -> int:
     """Write the best pattern of three requests within `margin` to out[:3]; return its profit, NONE where none fits.
 
-    No pattern is worth more than `ceiling`; pairs[r] bounds the profit of two requests of at most r tokens.
+    Parameters
+    ----------
+    margin, ceiling
+        Tokens that the pattern may take; upper bound on its profit, 1/scale tokens.
+    v, p, n
+        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests.
+    best
+        int64 (K,), from `prefix_best`.
+    pairs
+        int64 (margin + 1,) at least: pairs[r] bounds the profit of two requests of at most r tokens.
+    out, scratch
+        int64 (3,) and (2,) at least, written: the classes, largest first; a pair.
     """
     for turn in range(2):
         found = ceiling - 1 if turn == 0 else NONE  # first only for a pattern that reaches the ceiling
@@ -44,7 +55,18 @@ def join_pairs(
 ) -> bool:
     """Write a pattern of four requests of profit `ceiling`, the best join of two pairs, to out[:4], if one is found.
 
-    `scratch` (length of v) is overwritten.
+    Parameters
+    ----------
+    margin, ceiling
+        Tokens that the pattern may take; its profit, 1/scale tokens.
+    v, p, n
+        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests. `n` is changed and put back.
+    best
+        int64 (K,), from `prefix_best`.
+    pairs
+        int64 (margin + 1,) at least: pairs[r] bounds the profit of two requests of at most r tokens.
+    out, scratch
+        int64 (4,) and (K,) at least, written: the classes, largest first; best partners.
     """
     tries = 0
     last = v.size - 1

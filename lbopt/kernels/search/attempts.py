@@ -1,33 +1,11 @@
 """Descents at one envelope, one after the other: they raise its bound, meet it, or are left pending between slices."""
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.descent import (
-    ANY,
-    BOUNDED,
-    EXTRA,
-    LEFT,
-    ROWS,
-    START,
-    descend,
-    start_descent,
-)
+from lbopt.kernels.search.descent import descend, start_descent
 from lbopt.kernels.search.keeping import improve, recall
 from lbopt.kernels.search.near_optimal import list_all
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.terms import (
-    COST,
-    EXACT,
-    FIRST,
-    LB,
-    PRICES,
-    QUICK,
-    SCALE,
-    TOTAL,
-    WORK,
-    WORKERS,
-    Search,
-    Step,
-)
+from lbopt.kernels.search.state import EXACT, QUICK, Search, Step
 
 #: How a descent ends for the range that it is made for; one that is pending goes on before anything else.
 UNCHANGED, RAISED, PENDING = 0, 1, 2
@@ -41,12 +19,22 @@ CHUNK = 400
 
 @kernel
 def _price_descent(step: Step, search: Search, i: int, level: int) -> int:
-    """Take the best prices known for the envelope of range i, and return their bound."""
-    known, M = search.known, search.node[i, FIRST]
+    """Take the best prices known for the envelope of range i, and return their bound.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    i
+        Open range in search.ranges.
+    level
+        Level of the descent; below 0 bounds need not be exact.
+    """
+    known, M = search.known, search.ranges[i].first
     effort = EXACT if level >= 0 else QUICK
     scaled = 1 << 62
     which = last = 0
-    for j in range(min(known[PRICES], search.bank.shape[0])):
+    for j in range(min(known.prices, search.bank.shape[0])):
         if search.bank_at[j] == M:
             recall(step, search, j)
             last = j
@@ -66,38 +54,49 @@ def try_descent(step: Step, search: Search, i: int, most: int, nodes: int, level
     First for an assignment as cheap as the bound, then, as long as there is none, for dearer ones in doubling steps.
     Returns RAISED where that raised the range's bound or met it, UNCHANGED, or PENDING: it is to be called again with
     the same arguments.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    i
+        Open range in search.ranges; its bound and stage change in place.
+    most, nodes
+        Patterns listed for a worker; nodes of the descent.
+    level
+        Level of the descent; below 0 bounds need not be exact.
     """
-    facts, node, known, cut = step.facts, search.node, search.known, search.cut
-    G, total, scale = facts[WORKERS], facts[TOTAL], facts[SCALE]
-    M = node[i, FIRST]
-    resumed = cut[LEFT] > 0
+    facts, this, known, descent = step.facts, search.ranges[i], search.known, search.descent.state
+    G, total, scale = facts.workers, facts.total, facts.scale
+    M = this.first
+    resumed = descent.left > 0
     if not resumed:
-        cut[START], cut[BOUNDED], cut[EXTRA] = node[i, LB], _price_descent(step, search, i, level), 0
-        cut[ANY] = 0
-    lb, scaled = cut[START], cut[BOUNDED]
-    while lb + cut[EXTRA] < known[COST]:
-        target = G * M - total - lb - cut[EXTRA]
+        descent.start, descent.scaled, descent.extra = this.bound, _price_descent(step, search, i, level), 0
+        descent.raised = 0
+    lb, scaled = descent.start, descent.scaled
+    while lb + descent.extra < known.cost:
+        target = G * M - total - lb - descent.extra
         budget = scaled - scale * target
         state = 0
         if budget >= 0:  # else exact bounds alone show that there is none
             if not resumed:
-                cut[ROWS] = list_all(step, search, M, budget, most)
+                descent.rows = list_all(step, search, M, budget, most)
                 start_descent(step, search, budget)
-                cut[LEFT] = min(nodes, max(MOST_ROWS // (1 + cut[ROWS]), 1)) if level == 0 else nodes
+                descent.left = min(nodes, max(MOST_ROWS // (1 + descent.rows), 1)) if level == 0 else nodes
             resumed = False
-            some = min(cut[LEFT], CHUNK)
+            some = min(descent.left, CHUNK)
             state, top, unused = descend(step, search, M, target, some)
-            cut[LEFT] -= some - unused
-            known[WORK] += 10 + (some - unused) * (1 + cut[ROWS] // 500)
-            if state < 0 and unused == 0 and cut[LEFT] > 0:
+            descent.left -= some - unused
+            known.work += 10 + (some - unused) * (1 + descent.rows // 500)
+            if state < 0 and unused == 0 and descent.left > 0:
                 return PENDING
-            cut[LEFT] = 0
+            descent.left = 0
             if top >= 0:
                 improve(step, search, search.spare, M, top, 100)
         if state == 0:
-            node[i, LB] = lb + cut[EXTRA] + 1
-            cut[ANY] = 1
+            this.bound = lb + descent.extra + 1
+            descent.raised = 1
         else:
             break
-        cut[EXTRA] = min(2 * cut[EXTRA] + 1, max(cut[EXTRA] + 1, known[COST] - 1 - lb))
-    return RAISED if cut[ANY] == 1 or known[COST] <= lb else UNCHANGED
+        descent.extra = min(2 * descent.extra + 1, max(descent.extra + 1, known.cost - 1 - lb))
+    return RAISED if descent.raised == 1 or known.cost <= lb else UNCHANGED

@@ -8,13 +8,25 @@ column is worth beyond its prices; all but the last keep the prices up to date. 
 
 from lbopt.kernels.arrays import Floats
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.terms import Master
+from lbopt.kernels.search.state import Master
 
 
 @kernel
 def replace_column(m: Master, j: int, b: int, length: float, gain: float) -> None:
-    """Column j takes basic position b."""
-    size = m.counts[1]
+    """Column j takes basic position b.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    j, b
+        Column, and the basic position that it takes.
+    length
+        Step of the pivot.
+    gain
+        What the entering column is worth beyond its prices, tokens.
+    """
+    size = m.counts.tight
     inverse, step, dual = m.inverse, m.step, m.dual
     top = inverse[b]
     d = step[b]
@@ -34,7 +46,7 @@ def replace_column(m: Master, j: int, b: int, length: float, gain: float) -> Non
 @kernel
 def row_times_inverse(m: Master, k: int, out: Floats) -> None:
     """Set out[:size] to (coefficients of class row k in the basic columns) times the inverse."""
-    size = m.counts[1]
+    size = m.counts.tight
     items, basic, inverse = m.items, m.basic, m.inverse
     Q = items.shape[1]
     for p in range(size):
@@ -55,8 +67,22 @@ def row_times_inverse(m: Master, k: int, out: Floats) -> None:
 
 @kernel
 def grow(m: Master, j: int, k: int, length: float, gain: float, W: int) -> None:
-    """Column j enters and class row k becomes tight: border the inverse."""
-    size = m.counts[1]
+    """Column j enters and class row k becomes tight: border the inverse.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    j, k
+        Column that enters, and class whose row becomes tight.
+    length
+        Step of the pivot.
+    gain
+        What the entering column is worth beyond its prices, tokens.
+    W
+        Workers in the master.
+    """
+    size = m.counts.tight
     inverse, step, dual = m.inverse, m.step, m.dual
     alpha = m.rate[k]
     bottom = inverse[size]
@@ -78,13 +104,25 @@ def grow(m: Master, j: int, k: int, length: float, gain: float, W: int) -> None:
     m.basic[size] = j
     m.level[size] = length
     m.slack[k] = 0.0
-    m.counts[1] = size + 1
+    m.counts.tight = size + 1
 
 
 @kernel
 def shrink(m: Master, b: int, p: int, length: float, W: int) -> None:
-    """The column at basic position b leaves and the row at position p becomes slack: cut both out of the inverse."""
-    size = m.counts[1]
+    """The column at basic position b leaves and the row at position p becomes slack: cut both out of the inverse.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    b, p
+        Basic position of the column that leaves, and position of the row that becomes slack.
+    length
+        Step of the pivot.
+    W
+        Workers in the master.
+    """
+    size = m.counts.tight
     inverse, dual = m.inverse, m.dual
     pivot = inverse[b, p]
     top = inverse[b]
@@ -111,13 +149,25 @@ def shrink(m: Master, b: int, p: int, length: float, W: int) -> None:
         dual[p] = dual[last]
         m.row[p] = m.row[last]
         m.place[m.row[p]] = p
-    m.counts[1] = last
+    m.counts.tight = last
 
 
 @kernel
 def replace_row(m: Master, k: int, p: int, length: float, W: int) -> None:
-    """Class row k becomes tight where the row at position p becomes slack."""
-    size = m.counts[1]
+    """Class row k becomes tight where the row at position p becomes slack.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    k, p
+        Class whose row becomes tight, and position of the row that becomes slack.
+    length
+        Step of the pivot.
+    W
+        Workers in the master.
+    """
+    size = m.counts.tight
     inverse = m.inverse
     r = m.dual  # scratch: the prices have to be refreshed
     row_times_inverse(m, k, r)

@@ -4,57 +4,57 @@ Most evaluations ask the same prices about another envelope, and the list depend
 sizes, requests or prices differ from those that it was made for. Looking costs a tenth of making it.
 """
 
-from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import prefix_best, undominated
-from lbopt.kernels.search.terms import SCALE, Search, Step
-
-# rows of a list: class, size, profit, requests, and the class of most profit up to it (a place in the list)
-CLASS, SIZE, PROFIT, REQUESTS, BEST = 0, 1, 2, 3, 4
-
-# what is kept of a list: its length (-1 = not made), and the sum of the largest profits
-LENGTH, CEILING = 0, 1
-
-# and of the prices, in place of the list for no slots: classes, scale, what all requests cost, the lowest price; tokens
-# that the table of pairs reaches (-1 = not made), and the slots of the list that it was made from
-_CLASSES, _SCALE, _ALL, _LOWEST, REACH, WIDEST = 0, 1, 2, 3, 4, 5
+from lbopt.kernels.search.state import Search, Step
 
 
 @kernel
 def prepare(step: Step, search: Search) -> tuple[int, int]:
     """Forget the lists if they are of other prices; return what all requests cost together, and the lowest price."""
-    v, n, price = step.v, step.n, search.price
-    kept, asked, K = search.listed, search.asked, step.v.size
-    same = kept[0, _CLASSES] == K and kept[0, _SCALE] == step.facts[SCALE]
+    v, n, price, listed = step.v, step.n, search.price, search.listed
+    prices, counts, sizes = search.listed_price, search.listed_count, search.listed_size
+    K, scale = v.size, step.facts.scale
+    same = listed.classes == K and listed.scale == scale
     k = 0
     while same and k < K:
-        same = asked[0, k] == price[k] and asked[1, k] == n[k] and asked[2, k] == v[k]
+        same = prices[k] == price[k] and counts[k] == n[k] and sizes[k] == v[k]
         k += 1
     if not same:
         total = lowest = 0
         for k in range(K):
-            asked[0, k], asked[1, k], asked[2, k] = price[k], n[k], v[k]
+            prices[k], counts[k], sizes[k] = price[k], n[k], v[k]
             total += n[k] * price[k]
             lowest = min(lowest, price[k])
-        kept[0, _CLASSES], kept[0, _SCALE], kept[0, _ALL], kept[0, _LOWEST] = K, step.facts[SCALE], total, lowest
-        kept[0, REACH] = -1
-        for c in range(1, kept.shape[0]):
-            kept[c, LENGTH] = -1
-    return kept[0, _ALL], kept[0, _LOWEST]
+        listed.classes, listed.scale, listed.total, listed.lowest = K, scale, total, lowest
+        listed.reach = -1
+        for c in range(1, search.lists.size):
+            search.lists[c].length = -1
+    return listed.total, listed.lowest
 
 
 @kernel
-def choices(step: Step, search: Search, c: int) -> Ints:
-    """Return the list for c slots, (5, length); `prepare` was called before."""
-    kept, rows = search.listed[c], search.choices[c]
-    if kept[LENGTH] < 0:
-        v, n, price, p, tops = step.v, step.n, search.price, search.short[0], search.short[1]
-        scale = step.facts[SCALE]
+def make_list(step: Step, search: Search, c: int) -> int:
+    """Make the list for c slots where there is none, and return its length; `prepare` was called before.
+
+    What is in it are the first places of search.list_class[c], list_size[c], list_profit[c], list_count[c] and
+    list_best[c].
+    """
+    kept = search.lists[c]
+    if kept.length < 0:
+        v, n, price, p = step.v, step.n, search.price, search.profit
+        scale = step.facts.scale
         for k in range(v.size):
             p[k] = scale * v[k] - price[k]
-        kept[LENGTH], kept[CEILING] = undominated(c, p, n, rows[CLASS], tops)
-        for j in range(kept[LENGTH]):
-            k = rows[CLASS, j]
-            rows[SIZE, j], rows[PROFIT, j], rows[REQUESTS, j] = v[k], p[k], n[k]
-        prefix_best(kept[LENGTH], rows[PROFIT], rows[REQUESTS], rows[BEST])
-    return rows[:, : kept[LENGTH]]
+        classes, sizes, profits, counts = (
+            search.list_class[c],
+            search.list_size[c],
+            search.list_profit[c],
+            search.list_count[c],
+        )
+        kept.length, kept.ceiling = undominated(c, p, n, classes, search.tops)
+        for j in range(kept.length):
+            k = classes[j]
+            sizes[j], profits[j], counts[j] = v[k], p[k], n[k]
+        prefix_best(kept.length, profits, counts, search.list_best[c])
+    return kept.length

@@ -18,7 +18,7 @@ from lbopt.kernels.search.master import (
     refresh_duals,
 )
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.terms import EXACT, QUICK, SCALE, Master, Search, Step
+from lbopt.kernels.search.state import EXACT, QUICK, Master, Search, Step
 
 #: Pivots after which one restricted program is left as it is.
 PIVOTS = 5_000
@@ -29,7 +29,17 @@ REFRESH = 50
 
 @kernel
 def reoptimise(m: Master, W: int, K: int, priced: float, pivots: int) -> None:
-    """Pivot until no known column and no slack gains more than `priced`, at most `pivots` times."""
+    """Pivot until no known column and no slack gains more than `priced`, at most `pivots` times.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    W, K
+        Workers and size classes in the master.
+    priced, pivots
+        Gain that still counts, tokens; most pivots.
+    """
     for turn in range(pivots):
         if turn % REFRESH == 0:
             refresh_duals(m)
@@ -45,9 +55,21 @@ def reoptimise(m: Master, W: int, K: int, priced: float, pivots: int) -> None:
 
 @kernel
 def add_patterns(m: Master, step: Step, bonus: int, pattern: Ints) -> None:
-    """Add pattern[w, :slots[w]] of every worker as a column; forced requests are worth `bonus` more than their size."""
+    """Add pattern[w, :slots[w]] of every worker as a column; forced requests are worth `bonus` more than their size.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    step
+        The decision.
+    bonus
+        Tokens that a forced request is worth beyond its size.
+    pattern
+        int64 (W, Q) at least: classes of each worker; rows that begin with -1 are passed over.
+    """
     v, slots, floor = step.v, step.slots, step.floor
-    if m.counts[0] + slots.size > m.owner.size:
+    if m.counts.columns + slots.size > m.owner.size:
         drop_columns(m)
     for w in range(slots.size):
         if pattern[w, 0] < 0:
@@ -66,6 +88,17 @@ def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int,
     Starts from search.price and a master `m` that was reset or moved to M. Leaves the prices of the best bound in
     search.best_price and the best assignment that was filled in search.spare.
 
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    m
+        Master program; changes in place.
+    M
+        Envelope, tokens.
+    enough, rounds
+        Bound that suffices, tokens; most rounds.
+
     Returns
     -------
     scaled, converged, tokens
@@ -73,7 +106,7 @@ def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int,
     """
     v, n, slots, floor = step.v, step.n, step.slots, step.floor
     price, best_price, value, bound = search.price, search.best_price, search.value, search.bound
-    W, K, scale = slots.size, v.size, step.facts[SCALE]
+    W, K, scale = slots.size, v.size, step.facts.scale
     bonus = 0
     for k in range(K):
         bonus = max(bonus, -floor[k] // scale)
@@ -102,9 +135,9 @@ def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int,
                     for q in range(slots[w]):
                         search.spare[w, q] = search.leaf[w, q]
             add_patterns(m, step, bonus, search.leaf)
-        before = m.counts[2]
+        before = m.counts.pivots
         reoptimise(m, W, K, priced, PIVOTS)
-        if m.counts[2] == before:
+        if m.counts.pivots == before:
             if effort == EXACT or not loose:
                 return lowest, True, top
             effort = EXACT  # converged at bounds that are not exact: go on with exact ones

@@ -4,15 +4,25 @@ Requests come sorted by (size, whether they must be admitted, preference); `orde
 the first of a class first, to the lowest worker first: that, and nothing else, decides between equal requests.
 """
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import smallest_sums
-from lbopt.kernels.search.terms import FORCED, HEAVIEST, MOST, SCALE, TOTAL, WORKERS, Step
+from lbopt.kernels.search.state import Step
 
 
 @kernel
 def group_requests(sizes: Ints, must: Ints, order: Ints, v: Ints, n: Ints, forced: Ints) -> int:
-    """Fill the classes of the sorted requests; forced[k] says whether class k must be admitted. Return their number."""
+    """Fill the classes of the sorted requests; forced[k] says whether class k must be admitted. Return their number.
+
+    Parameters
+    ----------
+    sizes, must
+        int64 (N,): tokens; whether a request must be admitted, 0 or 1.
+    order
+        int64 (N,): requests in ascending order of size, then of `must`.
+    v, n, forced
+        int64 (N,), written up to the number of classes: size, requests, and whether they are forced.
+    """
     count = 0
     for i in order:
         if count > 0 and v[count - 1] == sizes[i] and forced[count - 1] == must[i]:
@@ -25,7 +35,17 @@ def group_requests(sizes: Ints, must: Ints, order: Ints, v: Ints, n: Ints, force
 
 @kernel
 def most_tokens(sizes: Ints, must: Ints, order: Ints, admitted: int) -> int:
-    """Return the most tokens that `admitted` requests can bring, the forced ones among them."""
+    """Return the most tokens that `admitted` requests can bring, the forced ones among them.
+
+    Parameters
+    ----------
+    sizes, must
+        int64 (N,): tokens; whether a request must be admitted, 0 or 1.
+    order
+        int64 (N,): requests in ascending order of size.
+    admitted
+        Number of requests to admit.
+    """
     total = 0
     for i in order:
         if must[i] == 1:
@@ -45,8 +65,22 @@ def most_tokens(sizes: Ints, must: Ints, order: Ints, admitted: int) -> int:
 def hand_out(step: Step, answer: Ints, order: Ints, workers: Ints, open_worker: Ints, assignment: Ints) -> bool:
     """Set assignment[i] to the worker of request i, -1 = waits, for the classes in answer[w, :slots[w]].
 
-    open_worker[g] is the number w of worker g among the open ones, -1 = closed; `workers` is scratch, (K,). Returns
-    whether every class of the answer exists.
+    Returns whether every class of the answer exists.
+
+    Parameters
+    ----------
+    step
+        The decision.
+    answer
+        int64 (W, Q) at least: classes that each open worker takes.
+    order
+        int64 (N,): requests in ascending order of size, class by class.
+    workers
+        int64 (K,), scratch.
+    open_worker
+        int64 (G,): number w of worker g among the open ones, -1 = closed.
+    assignment
+        int64 (N,), written.
     """
     n, slots = step.n, step.slots
     start = workers
@@ -74,7 +108,18 @@ def hand_out(step: Step, answer: Ints, order: Ints, workers: Ints, open_worker: 
 def longest_first(loads: Ints, slots: Ints, sizes: Ints, chosen: Ints, assignment: Ints, now: Ints, room: Ints) -> int:
     """Place the requests `chosen`, in this order, each on the lightest worker with a free slot; return the cost.
 
-    chosen is ended by its length; now, room are scratch (G,).
+    Parameters
+    ----------
+    loads, slots
+        int64 (G,): tokens; free slots.
+    sizes
+        int64 (N,), tokens.
+    chosen
+        int64 (A,): requests in the order of placing.
+    assignment
+        int64 (N,), written: worker of each request, -1 = waits.
+    now, room
+        int64 (G,), scratch.
     """
     G = loads.size
     total = 0
@@ -102,7 +147,18 @@ def longest_first(loads: Ints, slots: Ints, sizes: Ints, chosen: Ints, assignmen
 def choose(order: Ints, must: Ints, admitted: int, rule: int, flags: Ints, chosen: Ints) -> None:
     """Fill `chosen` with the requests to admit, largest first: the forced ones and some others.
 
-    The others are the oldest (rule 0), the largest (1) or the smallest (2). flags is scratch (N,).
+    The others are the oldest (rule 0), the largest (1) or the smallest (2).
+
+    Parameters
+    ----------
+    order, must
+        int64 (N,): requests in ascending order of size; whether one must be admitted, 0 or 1.
+    admitted, rule
+        Number of requests to admit; which of the others are taken: 0, 1 or 2.
+    flags
+        int64 (N,), scratch.
+    chosen
+        int64 (admitted,), written.
     """
     N = order.size
     left = admitted
@@ -124,13 +180,23 @@ def choose(order: Ints, must: Ints, admitted: int, rule: int, flags: Ints, chose
 
 
 @kernel
-def state_facts(loads: Ints, slots: Ints, scale: int, most: int, forced: int, facts: Ints) -> None:
-    """Fill the facts of a step."""
-    facts[WORKERS], facts[SCALE], facts[MOST], facts[FORCED] = loads.size, scale, most, forced
-    facts[TOTAL], facts[HEAVIEST] = 0, 0
+def state_facts(loads: Ints, scale: int, most: int, forced: int, facts: Record) -> None:
+    """Fill the facts of a step.
+
+    Parameters
+    ----------
+    loads
+        int64 (G,): loads before, tokens.
+    scale, most, forced
+        Units of a price in a token; most tokens that can be admitted; requests that must be.
+    facts
+        FACTS, written.
+    """
+    facts.workers, facts.scale, facts.most, facts.forced = loads.size, scale, most, forced
+    facts.total, facts.heaviest = 0, 0
     for load in loads:
-        facts[TOTAL] += load
-        facts[HEAVIEST] = max(facts[HEAVIEST], load)
+        facts.total += load
+        facts.heaviest = max(facts.heaviest, load)
 
 
 @kernel
@@ -143,7 +209,16 @@ def set_sums(v: Ints, n: Ints, sums: Ints) -> None:
 def hand_out_again(order: Ints, size: Ints, workers: Ints, assignment: Ints) -> None:
     """Give what each worker takes of every size to the first of that size in `order`, lowest worker first.
 
-    assignment (N,) is changed in place; `workers` is scratch, (N,).
+    Parameters
+    ----------
+    order
+        int64 (N,): requests in ascending order of size, the preferred first among equals.
+    size
+        int64 (N,), tokens.
+    workers
+        int64 (N,), scratch.
+    assignment
+        int64 (N,), changed in place: worker of each request, -1 = waits.
     """
     start = 0
     while start < order.size:

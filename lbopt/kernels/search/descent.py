@@ -11,14 +11,7 @@ A descent that has used up its nodes can be continued: everything it needs is in
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.fill import fill
-from lbopt.kernels.search.terms import Search, Step
-
-# search.cut: depth, whether the node at that depth is new, best leaf, whether every leaf could be settled
-DEPTH, NEW, TOP, SETTLED = 0, 1, 2, 3
-
-# and of the descents at one envelope: nodes left if one is pending, else 0; its range; the range's bound and that of
-# the prices when they began; tokens above that bound; whether any descent raised it; rows of the lists
-LEFT, RANGE, START, BOUNDED, EXTRA, ANY, ROWS = 4, 5, 6, 7, 8, 9, 10
+from lbopt.kernels.search.state import Search, Step
 
 _UNDECIDED, _UNLISTED = -1, -2
 
@@ -39,6 +32,21 @@ def _fewest(
     """Return the undecided listed worker with fewest viable patterns, and what the budget leaves beyond least losses.
 
     A worker of -1 means that all are decided; a negative spare means that the branch is dead.
+
+    Parameters
+    ----------
+    budget
+        What the undecided workers may lose, 1/scale tokens.
+    decided, slots
+        int64 (W,): row of a worker's pattern, -1 = undecided, -2 = not listed; slots.
+    first, last
+        int64 (W,): rows of each worker.
+    items, loss
+        int64 (R, Q) and (R,): classes of a row; what it loses, 1/scale tokens, ascending for each worker.
+    avail
+        int64 (K,): requests left.
+    least, viable
+        int64 (W,) and (R,), written: least loss of an undecided worker; whether a row is still possible.
     """
     spare = budget
     for w in range(slots.size):
@@ -74,7 +82,17 @@ def _fewest(
 
 @kernel
 def _free(items: Ints, j: int, c: int, avail: Ints) -> bool:
-    """Whether the requests of pattern j, one of c slots, are all left."""
+    """Whether the requests of pattern j, one of c slots, are all left.
+
+    Parameters
+    ----------
+    items, j
+        int64 (R, Q): classes of each row; the row.
+    c
+        Slots.
+    avail
+        int64 (K,): requests left.
+    """
     for q in range(c):
         k = items[j, q]
         if avail[k] < c:
@@ -90,13 +108,14 @@ def _free(items: Ints, j: int, c: int, avail: Ints) -> bool:
 @kernel
 def start_descent(step: Step, search: Search, budget: int) -> None:
     """Put all listed workers back to undecided; `budget` is what an assignment may lose in all (1/scale tokens)."""
-    decided, left, avail, cut = search.work[0], search.work[5], search.classes[0], search.cut
+    descent = search.descent
+    decided, left, avail, state = descent.decided, descent.left, descent.avail, descent.state
     for k in range(step.v.size):
         avail[k] = step.n[k]
     for w in range(step.load.size):
         decided[w] = _UNDECIDED if search.first[w] >= 0 else _UNLISTED
-    left[0] = budget
-    cut[DEPTH], cut[NEW], cut[TOP], cut[SETTLED] = 0, 1, -1, 1
+    state.depth, state.fresh, state.best, state.settled = 0, 1, -1, 1
+    left[state.depth] = budget
 
 
 @kernel
@@ -105,6 +124,15 @@ def descend(step: Step, search: Search, M: int, target: int, nodes: int) -> tupl
 
     Takes the lists of `list_all` and search.price. The best leaf is in search.spare[w, :slots[w]].
 
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    M
+        Envelope, tokens.
+    target, nodes
+        Tokens to be admitted; nodes that may be used.
+
     Returns
     -------
     state, tokens, nodes
@@ -112,31 +140,32 @@ def descend(step: Step, search: Search, M: int, target: int, nodes: int) -> tupl
         the most tokens of any leaf (-1 for none); nodes left.
     """
     slots, first, last, items, loss = step.slots, search.first, search.last, search.items, search.loss
-    work, avail, cut = search.work, search.classes[0], search.cut
-    decided, least, order, cursor, most, left = work[0], work[1], work[2], work[3], work[4], work[5]
+    descent = search.descent
+    avail, state, decided, least = descent.avail, descent.state, descent.decided, descent.least
+    order, cursor, most, left = descent.order, descent.cursor, descent.most, descent.left
     W = slots.size
     unlisted = False
     for w in range(W):
         unlisted = unlisted or decided[w] == _UNLISTED
-    depth, fresh = cut[DEPTH], cut[NEW] == 1
+    depth, fresh = state.depth, state.fresh == 1
     while depth >= 0:
         if fresh:
             if nodes == 0:
-                cut[DEPTH], cut[NEW] = depth, 1
-                return -1, cut[TOP], 0
+                state.depth, state.fresh = depth, 1
+                return -1, state.best, 0
             nodes -= 1
             w, spare = _fewest(left[depth], decided[:W], first, last, items, loss, slots, avail, least, search.viable)
             if w < 0:
                 tokens = fill(step, search, M, avail, decided, search.leaf)
-                if tokens > cut[TOP]:
-                    cut[TOP] = tokens
+                if tokens > state.best:
+                    state.best = tokens
                     for u in range(W):
                         for q in range(slots[u]):
                             search.spare[u, q] = search.leaf[u, q]
                     if tokens >= target:
                         return 1, tokens, nodes
                 if unlisted:
-                    cut[SETTLED] = 0
+                    state.settled = 0
             if w < 0 or spare < 0:
                 depth -= 1
                 fresh = False
@@ -161,4 +190,4 @@ def descend(step: Step, search: Search, M: int, target: int, nodes: int) -> tupl
             depth += 1
         else:
             depth -= 1
-    return 0 if cut[SETTLED] == 1 else -1, cut[TOP], nodes
+    return 0 if state.settled == 1 else -1, state.best, nodes

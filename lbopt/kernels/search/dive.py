@@ -16,7 +16,7 @@ from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.near_optimal import list_all
 from lbopt.kernels.search.pattern import smallest_sums
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.terms import EXACT, NONE, SCALE, Master, Search, Step
+from lbopt.kernels.search.state import EXACT, NONE, Master, Search, Step
 
 #: Levels from which a pattern counts as taken whole, and below which an artificial one counts as not taken.
 WHOLE, NOTHING = 0.999, 1e-6
@@ -32,12 +32,27 @@ def dive(
     `target` tokens and have `nodes` nodes and lists of at most `most` patterns. Less than `least` tokens are not worth
     the dive.
 
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    m
+        Master program; changes in place.
+    M
+        Envelope, tokens.
+    target, least
+        Tokens that the short descents look for; tokens below which the dive ends.
+    nodes, most
+        Nodes of a short descent; patterns listed for a worker.
+    answer
+        int64 (W, Q) at least, written: classes of each worker.
+
     Returns
     -------
     tokens, pivots
         Tokens admitted, -1 where the dive ended at a worker that cannot be served, or below `least`; pivots made.
     """
-    v, load, slots, rank, scale = step.v, step.load, step.slots, step.rank, step.facts[SCALE]
+    v, load, slots, rank, scale = step.v, step.load, step.slots, step.rank, step.facts.scale
     price, best_price, spare = search.price, search.best_price, search.spare
     W, K = load.size, v.size
     left = step.n.copy()
@@ -50,7 +65,7 @@ def dive(
     while True:
         # Settle what the master takes whole, or else its strongest pattern.
         strongest, top = -1, 0.0
-        for b in range(m.counts[1]):
+        for b in range(m.counts.tight):
             j = m.basic[b]
             if m.value[j] < 0.0:
                 if m.level[b] > NOTHING:
@@ -61,7 +76,7 @@ def dive(
             return -1, pivots
         for r in range(size):
             place[r] = r
-        for b in range(m.counts[1]):
+        for b in range(m.counts.tight):
             j = m.basic[b]
             if m.value[j] >= 0.0 and (j == strongest or m.level[b] > WHOLE):
                 r = m.owner[j]
@@ -93,7 +108,7 @@ def dive(
         sub = Step(v, left, step.floor, sub_load[:size], sub_slots[:size], sub_rank[:size], sums, step.facts)
         reset_master(m, left, size, 2.0 * M + 1.0)
         tokens, converged, found = generate_columns(sub, search, m, M, least - done - 1, 300)
-        pivots += m.counts[2]
+        pivots += m.counts.pivots
         if tokens == NONE or done + tokens // scale < least:
             return -1, pivots
         if done + found < target and done + tokens // scale >= target:

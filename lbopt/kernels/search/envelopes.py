@@ -19,7 +19,6 @@ and taken up again between any two of these steps.
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.attempts import CHUNK, PENDING, RAISED, UNCHANGED, try_descent
 from lbopt.kernels.search.column_generation import generate_columns
-from lbopt.kernels.search.descent import LEFT, RANGE
 from lbopt.kernels.search.dive import dive
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.keeping import improve, keep_prices, place_in_bank, recall
@@ -27,35 +26,7 @@ from lbopt.kernels.search.master import copy_master, drop_columns, move_envelope
 from lbopt.kernels.search.open_ranges import FRESH, cheapest, push, reached
 from lbopt.kernels.search.placement_tree import try_tree
 from lbopt.kernels.search.prices import evaluate, threshold_prices
-from lbopt.kernels.search.terms import (
-    AT,
-    BOUND,
-    COST,
-    FIRST,
-    GLANCE,
-    LAST,
-    LB,
-    LEFT_NODES,
-    NONE,
-    OPEN,
-    PATIENCE,
-    PRICES,
-    PROVED,
-    QUICK,
-    ROUGH,
-    SCALE,
-    STAGE,
-    STUCK,
-    TIMES,
-    TOTAL,
-    TRIED,
-    WARM,
-    WORK,
-    WORKERS,
-    Masters,
-    Search,
-    Step,
-)
+from lbopt.kernels.search.state import GLANCE, NONE, OPEN, PROVED, QUICK, ROUGH, STUCK, Masters, Search, Step
 
 # stages of a single envelope, beyond a fresh one; later ones count the descents
 _THRESHOLD, _MASTER = 1, 2
@@ -92,56 +63,65 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
     """Search until everything is closed or `budget` is spent (units of about 1 microsecond).
 
     Returns PROVED, OPEN (more budget may help) or STUCK (no method is left for the cheapest range).
+
+    Parameters
+    ----------
+    step, search, masters
+        The decision; the state of the search, the master programs and the trees, which change in place.
+    budget
+        Work after which to stop, about microseconds.
     """
-    facts, node, known = step.facts, search.node, search.known
-    G, total, scale, W = facts[WORKERS], facts[TOTAL], facts[SCALE], step.load.size
-    stop = known[WORK] + budget
+    facts, ranges, known, tree = step.facts, search.ranges, search.known, masters.tree.state
+    descent = search.descent.state
+    G, total, scale, W = facts.workers, facts.total, facts.scale, step.load.size
+    stop = known.work + budget
     sparse = step.v[step.v.size - 1] > SPARSE
     while True:
-        growing = masters.tree.state[LEFT_NODES] > 0
-        pending = growing or search.cut[LEFT] > 0
-        i = masters.tree.state[AT] if growing else search.cut[RANGE] if pending else cheapest(search)
+        growing = tree.left > 0
+        pending = growing or descent.left > 0
+        i = tree.range if growing else descent.range if pending else cheapest(search)
         if not pending:
-            if i < 0 or node[i, LB] >= known[COST]:
-                known[BOUND] = known[COST]
+            if i < 0 or ranges[i].bound >= known.cost:
+                known.bound = known.cost
                 return PROVED
-            known[BOUND] = node[i, LB]
-        if known[WORK] >= stop:
-            known[BOUND] = max(known[BOUND], min(node[cheapest(search), LB], known[COST]))
+            known.bound = ranges[i].bound
+        if known.work >= stop:
+            known.bound = max(known.bound, min(ranges[cheapest(search)].bound, known.cost))
             return OPEN
-        a, b, stage = node[i, FIRST], node[i, LAST], node[i, STAGE]
-        if not pending and node[i, TRIED] < known[PRICES] and (a < b or node[i, TIMES] <= known[PATIENCE]):
+        this = ranges[i]
+        a, b, stage = this.first, this.last, this.stage
+        if not pending and this.priced < known.prices and (a < b or this.times <= known.patience):
             # newest prices first: they were found nearest to where the search is now
-            recall(step, search, place_in_bank(search, known[PRICES] - 1))
-            node[i, TRIED] = known[PRICES]
-            node[i, TIMES] += 1
+            recall(step, search, place_in_bank(search, known.prices - 1))
+            this.priced = known.prices
+            this.times += 1
             tokens = evaluate(step, search, b, QUICK if a == b else ROUGH if b - a < 3 else GLANCE)
-            known[WORK] += 5 + W // 3
+            known.work += 5 + W // 3
             if tokens == NONE:
-                node[i, LB] = _CLOSED
+                this.bound = _CLOSED
             else:
-                node[i, LB] = max(node[i, LB], G * a - total - tokens // scale)
+                this.bound = max(this.bound, G * a - total - tokens // scale)
         elif sparse and stage == FRESH and reached(step, search, b) < b:
             # no worker can have a load of b: skip what nobody can reach
             b = reached(step, search, b)
-            known[WORK] += 5 + W // 3
-            node[i, LAST], node[i, TRIED] = b, 0
+            known.work += 5 + W // 3
+            this.last, this.priced = b, 0
             if b < a:
-                node[i, LB] = _CLOSED
+                this.bound = _CLOSED
         elif a < b:
-            known[WORK] += 1
+            known.work += 1
             middle = (a + b) // 2
-            lb, tried = node[i, LB], node[i, TRIED]
-            node[i, LAST], node[i, TRIED] = middle, 0
+            bound, priced = this.bound, this.priced
+            this.last, this.priced = middle, 0
             # the bound at b was a rough one; alone, it is worth a better one
-            if not push(search, lb, middle + 1, b, tried if middle + 1 < b else 0):
+            if not push(search, bound, middle + 1, b, priced if middle + 1 < b else 0):
                 return STUCK
         elif stage == FRESH:
-            node[i, STAGE] = _THRESHOLD
-            if known[PRICES] == 0:  # later on, prices from another envelope are a better start
+            this.stage = _THRESHOLD
+            if known.prices == 0:  # later on, prices from another envelope are a better start
                 _first_prices(step, search, i)
         elif stage == _THRESHOLD:
-            node[i, STAGE] = _MASTER
+            this.stage = _MASTER
             _best_prices(step, search, masters, i)
         else:
             level, turn = (stage - _MASTER) // 2, (stage - _MASTER) % 2
@@ -151,69 +131,77 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
                 deep = max(0, level - TREES)
                 ending = try_descent(step, search, i, min(LISTED << (2 * deep), LONGEST), BRIEF << (3 * deep), deep)
                 if ending == PENDING:
-                    search.cut[RANGE] = i
+                    descent.range = i
             elif turn == 0:
                 ending = UNCHANGED
             else:  # a tree goes on where it was left
                 ending = try_tree(step, search, masters, i, BRANCHED << level, level == 0)
             if ending == UNCHANGED or (ending == RAISED and turn == 1):
-                node[i, STAGE] = stage + 1
+                this.stage = stage + 1
 
 
 @kernel
 def _first_prices(step: Step, search: Search, i: int) -> None:
     """Price the envelope of range i by a threshold, fill at these prices, and descend a little."""
-    facts, node, known = step.facts, search.node, search.known
-    M, W = node[i, FIRST], step.load.size
+    facts, this, known = step.facts, search.ranges[i], search.known
+    M, W = this.first, step.load.size
     tokens = threshold_prices(step, search, M)
-    known[WORK] += 50 + 5 * W
+    known.work += 50 + 5 * W
     if tokens == NONE:
-        node[i, LB] = _CLOSED
+        this.bound = _CLOSED
         return
-    node[i, LB] = max(node[i, LB], facts[WORKERS] * M - facts[TOTAL] - tokens // facts[SCALE])
-    known[BOUND] = node[i, LB]
+    this.bound = max(this.bound, facts.workers * M - facts.total - tokens // facts.scale)
+    known.bound = this.bound
     keep_prices(step, search, M)
-    node[i, TRIED] = known[PRICES]
-    recall(step, search, place_in_bank(search, known[PRICES] - 1))
+    this.priced = known.prices
+    recall(step, search, place_in_bank(search, known.prices - 1))
     reached = fill(step, search, M, step.n, search.undecided, search.leaf)
     if reached >= 0:
         improve(step, search, search.leaf, M, reached, 40)
-    if node[i, LB] < known[COST]:
+    if this.bound < known.cost:
         try_descent(step, search, i, LISTED, min(W + 10, CHUNK), -1)
 
 
 @kernel
 def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> None:
-    """Solve the master program at the envelope of range i, then dive from its optimum."""
-    facts, node, known = step.facts, search.node, search.known
-    G, total, M, W = facts[WORKERS], facts[TOTAL], node[i, FIRST], step.load.size
+    """Solve the master program at the envelope of range i, then dive from its optimum.
+
+    Parameters
+    ----------
+    step, search, masters
+        The decision; the state of the search, the master programs and the trees, which change in place.
+    i
+        Open range, a single envelope, in search.ranges; its bound changes in place.
+    """
+    facts, this, known = step.facts, search.ranges[i], search.known
+    G, total, M, W = facts.workers, facts.total, this.first, step.load.size
     m = masters.whole
-    if known[WARM] == 0 or m.counts[2] > MOST_PIVOTS:
+    if known.warm == 0 or m.counts.pivots > MOST_PIVOTS:
         reset_master(m, step.n, W, 2.0 * M + 1.0)
-        known[WARM] = 1
+        known.warm = 1
     else:
-        if abs(M - search.bank_at[place_in_bank(search, known[PRICES] - 1)]) > NEAR:
+        if abs(M - search.bank_at[place_in_bank(search, known.prices - 1)]) > NEAR:
             drop_columns(m)  # most of them are in the way there
         move_envelope(m, step.load, M, 2.0 * M + 1.0)
-    before = m.counts[2]
-    recall(step, search, place_in_bank(search, known[PRICES] - 1))
-    scaled, converged, top = generate_columns(step, search, m, M, G * M - total - known[COST], 300)
-    work = 10 + (m.counts[2] - before) * (W + m.counts[1]) ** 2 // 1000
-    known[WORK] += work
-    known[PATIENCE] = (known[PATIENCE] + work // (4 * (5 + W // 3))) // 2
-    node[i, LB] = max(node[i, LB], G * M - total - scaled // facts[SCALE])
-    known[BOUND] = max(known[BOUND], min(node[i, LB], known[COST]))
+    before = m.counts.pivots
+    recall(step, search, place_in_bank(search, known.prices - 1))
+    scaled, converged, top = generate_columns(step, search, m, M, G * M - total - known.cost, 300)
+    work = 10 + (m.counts.pivots - before) * (W + m.counts.tight) ** 2 // 1000
+    known.work += work
+    known.patience = (known.patience + work // (4 * (5 + W // 3))) // 2
+    this.bound = max(this.bound, G * M - total - scaled // facts.scale)
+    known.bound = max(known.bound, min(this.bound, known.cost))
     keep_prices(step, search, M)
-    node[i, TRIED] = known[PRICES]
+    this.priced = known.prices
     if top >= 0:
         improve(step, search, search.spare, M, top, 100)
-    if converged and node[i, LB] < known[COST]:
-        recall(step, search, place_in_bank(search, known[PRICES] - 1))
+    if converged and this.bound < known.cost:
+        recall(step, search, place_in_bank(search, known.prices - 1))
         copy_master(m, masters.rest, W, step.v.size)
         base = G * M - total
         top, pivots = dive(
-            *(step, search, masters.rest, M, base - node[i, LB], base - known[COST] + 1, LISTED, LISTED, search.kept)
+            *(step, search, masters.rest, M, base - this.bound, base - known.cost + 1, LISTED, LISTED, search.kept)
         )
-        known[WORK] += pivots * (W + m.counts[1]) ** 2 // 1000
+        known.work += pivots * (W + m.counts.tight) ** 2 // 1000
         if top >= 0:
             improve(step, search, search.kept, M, top, 100)

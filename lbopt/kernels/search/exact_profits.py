@@ -13,9 +13,8 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.choices import PROFIT, REQUESTS, SIZE
+from lbopt.kernels.search.state import NONE, Search, Step
 from lbopt.kernels.search.tables import TABLE, joined
-from lbopt.kernels.search.terms import NONE, Search, Step
 
 #: Largest table of decisions, entries (bytes).
 LARGEST = 64_000_000
@@ -37,6 +36,17 @@ def exact_patterns(
     """Set value[j] and pattern[j, :c] to the best pattern for margins[j]; False where the table would be too large.
 
     A margin below 0 is passed over. Classes 0..length-1 ascend in size.
+
+    Parameters
+    ----------
+    c, length
+        Slots; classes.
+    margins
+        int64 (J,): tokens that each pattern may take.
+    v, p, n
+        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests.
+    value, pattern
+        int64 (J,) and (J, c), written: profit, 1/scale tokens; classes, largest first.
     """
     reach = -1
     for margin in margins:
@@ -82,18 +92,28 @@ def exact_patterns(
 
 
 @kernel
-def settle(step: Step, search: Search, M: int, c: int, first: int, last: int, listed: Ints) -> None:
+def settle(step: Step, search: Search, M: int, c: int, first: int, last: int) -> None:
     """Replace the loose bounds of workers first..last, all with c slots, by exact values, where memory allows.
 
-    `listed` is what `choices` gives for c slots; for five and six slots search.table holds their pairs and triples.
+    The list for c slots has been made; for five and six slots search.pairs and search.triples hold its pairs and
+    triples.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    M
+        Envelope, tokens.
+    c, first, last
+        Slots; workers first..last - 1.
     """
-    value, bound, load, table = search.value, search.bound, step.load, search.table
+    value, bound, load, pairs = search.value, search.bound, step.load, search.pairs
     margins = np.full(last - first, -1)
     for w in range(first, last):
         if value[w] < bound[w]:
             margins[w - first] = M - load[w]
-    v, p, n = listed[SIZE], listed[PROFIT], listed[REQUESTS]
-    length = v.size
+    length = search.lists[c].length
+    v, p, n = search.list_size[c, :length], search.list_profit[c, :length], search.list_count[c, :length]
     # Only classes that can be part of something better than what is known.
     classes = np.zeros(length, dtype=np.int64)
     kept = 0
@@ -104,9 +124,9 @@ def settle(step: Step, search: Search, M: int, c: int, first: int, last: int, li
             if rest < 0 or useful:
                 continue
             if c == 5 and margins[w - first] <= TABLE:
-                useful = p[k] + joined(rest, table[0], table[0]) > value[w]
+                useful = p[k] + joined(rest, pairs, pairs) > value[w]
             elif c == 6 and margins[w - first] <= TABLE:
-                useful = p[k] + joined(rest, table[0], table[1]) > value[w]
+                useful = p[k] + joined(rest, pairs, search.triples) > value[w]
             else:
                 useful = True
         if useful:

@@ -3,7 +3,7 @@
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, prefix_best, smallest_sums
-from lbopt.kernels.search.terms import FORCED, NONE, SCALE, Search, Step
+from lbopt.kernels.search.state import NONE, Search, Step
 
 
 @kernel
@@ -12,13 +12,24 @@ def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern
 
     Workers come in the order of step.rank, fewest slots and tightest margin first: they have the least choice.
     Profits are tilted by 1/scale a token, so that among equally good patterns the one with most tokens is taken.
-    Fills pattern[w, :slots[w]]; decided workers have row decided[w] of search.items. `avail` is what the decided ones
-    left.
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    M
+        Envelope, tokens.
+    avail
+        int64 (K,): requests that decided workers have left.
+    decided
+        int64 (W,): row of a worker's pattern in search.items, below 0 where it is to be filled.
+    pattern
+        int64 (W, 3 Q + 4), written: classes of each worker; scratch beyond 2 Q.
     """
     v, floor, load, slots, rank = step.v, step.floor, step.load, step.slots, step.rank
     items, price = search.items, search.price
-    p, best, sums, now = search.classes[1], search.classes[2], search.classes[3], search.classes[4]
-    scale = step.facts[SCALE] + 1
+    filling = search.filling
+    p, best, sums, now = filling.profit, filling.best, filling.sums, filling.left
+    scale = step.facts.scale + 1
     tokens = 0
     lowest = 0
     for k in range(v.size):
@@ -46,7 +57,7 @@ def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern
                 now[pattern[w, q]] -= 1
         for q in range(c):
             tokens += v[pattern[w, q]]
-    if step.facts[FORCED] > 0:
+    if step.facts.forced > 0:
         for k in range(v.size):
             if floor[k] < 0 and now[k] > 0:
                 return -1

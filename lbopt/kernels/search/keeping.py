@@ -3,26 +3,23 @@
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.rematch import rematch
-from lbopt.kernels.search.terms import (
-    BOUND,
-    COST,
-    FORCED,
-    HEAVIEST,
-    PRICES,
-    TOTAL,
-    WORK,
-    WORKERS,
-    Search,
-    Step,
-)
+from lbopt.kernels.search.state import Search, Step
 
 
 @kernel
 def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
-    """Keep an assignment if it is the best so far; its cost is taken at the load it really reaches."""
+    """Keep an assignment if it is the best so far; its cost is taken at the load it really reaches.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    pattern, tokens
+        int64 (W, Q) at least: classes of each worker; the total of their sizes.
+    """
     load, slots, v, facts = step.load, step.slots, step.v, step.facts
-    if facts[FORCED] > 0:
-        waiting = search.classes[5]
+    if facts.forced > 0:
+        waiting = search.waiting
         for k in range(v.size):
             waiting[k] = step.n[k]
         for w in range(load.size):
@@ -31,15 +28,15 @@ def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
         for k in range(v.size):
             if step.floor[k] < 0 and waiting[k] > 0:
                 return  # a request that must be admitted is not
-    M = facts[HEAVIEST]
+    M = facts.heaviest
     for w in range(load.size):
         after = load[w]
         for q in range(slots[w]):
             after += v[pattern[w, q]]
         M = max(M, after)
-    cost = facts[WORKERS] * M - facts[TOTAL] - tokens
-    if cost < search.known[COST]:
-        search.known[COST] = cost
+    cost = facts.workers * M - facts.total - tokens
+    if cost < search.known.cost:
+        search.known.cost = cost
         for w in range(load.size):
             for q in range(slots[w]):
                 search.answer[w, q] = pattern[w, q]
@@ -47,14 +44,26 @@ def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
 
 @kernel
 def improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, rounds: int) -> None:
-    """Offer an assignment and what `rematch` makes of it."""
+    """Offer an assignment and what `rematch` makes of it.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    pattern
+        int64 (W, Q) at least, changed in place: classes of each worker.
+    M
+        Envelope, tokens.
+    tokens, rounds
+        Total of its sizes; rounds of `rematch`.
+    """
     facts = step.facts
     offer(step, search, pattern, tokens)
-    target = facts[WORKERS] * M - facts[TOTAL] - search.known[BOUND]
-    if tokens < target and facts[FORCED] == 0:  # a rematch might drop a forced request
+    target = facts.workers * M - facts.total - search.known.bound
+    if tokens < target and facts.forced == 0:  # a rematch might drop a forced request
         tokens = rematch(step, search, M, target, rounds, pattern)
         offer(step, search, pattern, tokens)
-        search.known[WORK] += rounds * (5 + step.load.size // 5)
+        search.known.work += rounds * (5 + step.load.size // 5)
 
 
 @kernel
@@ -67,11 +76,11 @@ def place_in_bank(search: Search, count: int) -> int:
 @kernel
 def keep_prices(step: Step, search: Search, M: int) -> None:
     """Remember search.best_price, found at envelope M."""
-    at = place_in_bank(search, search.known[PRICES])
+    at = place_in_bank(search, search.known.prices)
     for k in range(step.v.size):
         search.bank[at, k] = search.best_price[k]
     search.bank_at[at] = M
-    search.known[PRICES] += 1
+    search.known.prices += 1
 
 
 @kernel

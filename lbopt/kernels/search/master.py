@@ -17,7 +17,7 @@ import numpy as np
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.basis import grow, replace_column, replace_row, shrink
-from lbopt.kernels.search.terms import Master
+from lbopt.kernels.search.state import Master
 
 #: Steps shorter than this are taken as zero; reduced costs below PRICED are as good as zero (tokens).
 TINY = 1e-9
@@ -26,8 +26,19 @@ PRICED = 1e-6
 
 @kernel
 def reset_master(m: Master, n: Ints, W: int, penalty: float) -> None:
-    """Start anew: the basis is one artificial column of value -penalty for each worker."""
-    m.counts[0], m.counts[1], m.counts[2] = W, W, 0
+    """Start anew: the basis is one artificial column of value -penalty for each worker.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    n
+        int64 (K,): requests.
+    W, penalty
+        Workers; tokens that an artificial column costs.
+    """
+    counts = m.counts
+    counts.columns, counts.artificial, counts.tight, counts.pivots = W, W, W, 0
     for r in range(W + n.size):
         m.place[r] = -1
     for k in range(n.size):
@@ -36,7 +47,8 @@ def reset_master(m: Master, n: Ints, W: int, penalty: float) -> None:
         m.slack[k] = m.limit[k]
     for w in range(W):
         m.owner[w], m.size[w], m.value[w], m.worth[w] = w, 0, -penalty, -penalty
-        m.items[w, 0] = -1
+        for q in range(m.items.shape[1]):
+            m.items[w, q] = -1
         m.row[w] = m.place[w] = m.basic[w] = w
         for u in range(W):
             m.inverse[w, u] = 1.0 if u == w else 0.0
@@ -49,17 +61,35 @@ def move_envelope(m: Master, load: Ints, M: int, penalty: float) -> None:
     """Go on at another envelope: columns that do not fit it are driven out like artificial ones.
 
     The rows do not depend on the envelope, so the basis stays feasible, and nearly optimal where M is near the last.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    load
+        int64 (W,): tokens before.
+    M, penalty
+        Envelope; tokens that a column costs which does not fit it.
     """
-    for j in range(m.counts[0]):
+    for j in range(m.counts.columns):
         m.value[j] = m.worth[j] if m.size[j] <= M - load[m.owner[j]] else -penalty
 
 
 @kernel
 def copy_master(source: Master, target: Master, W: int, K: int) -> None:
-    """Make `target` equal to `source`."""
-    C, R = source.counts[0], source.counts[1]
-    for i in range(3):
-        target.counts[i] = source.counts[i]
+    """Make `target` equal to `source`.
+
+    Parameters
+    ----------
+    source, target
+        Master programs; `target` changes in place.
+    W, K
+        Workers and size classes in the master.
+    """
+    have, copy = source.counts, target.counts
+    copy.columns, copy.artificial = have.columns, have.artificial
+    copy.tight, copy.pivots = have.tight, have.pivots
+    C, R = have.columns, have.tight
     target.owner[:C], target.size[:C] = source.owner[:C], source.size[:C]
     target.worth[:C], target.value[:C] = source.worth[:C], source.value[:C]
     target.items[:C] = source.items[:C]
@@ -74,7 +104,7 @@ def copy_master(source: Master, target: Master, W: int, K: int) -> None:
 @kernel
 def refresh_duals(m: Master) -> None:
     """Recompute the prices of the tight rows from the basis."""
-    size = m.counts[1]
+    size = m.counts.tight
     dual, inverse, value, basic = m.dual, m.inverse, m.value, m.basic
     for p in range(size):
         dual[p] = 0.0
@@ -88,14 +118,12 @@ def refresh_duals(m: Master) -> None:
 @kernel
 def drop_columns(m: Master) -> None:
     """Forget all columns that are neither basic nor artificial: the pricing finds again those that are needed."""
-    W = 0
-    while m.items[W, 0] < 0 and m.counts[0] > W:
-        W += 1
-    position = np.full(m.counts[0], -1)
-    for b in range(m.counts[1]):
+    W = m.counts.artificial
+    position = np.full(m.counts.columns, -1)
+    for b in range(m.counts.tight):
         position[m.basic[b]] = b
     kept = W
-    for j in range(W, m.counts[0]):
+    for j in range(W, m.counts.columns):
         if position[j] >= 0:
             m.owner[kept], m.value[kept] = m.owner[j], m.value[j]
             m.size[kept], m.worth[kept] = m.size[j], m.worth[j]
@@ -103,20 +131,30 @@ def drop_columns(m: Master) -> None:
                 m.items[kept, q] = m.items[j, q]
             m.basic[position[j]] = kept
             kept += 1
-    m.counts[0] = kept
+    m.counts.columns = kept
 
 
 @kernel
 def add_column(m: Master, worker: int, items: Ints, length: int, size: int, value: float) -> int:
-    """Append a column that fits and return its number, or -1 where the table is full."""
-    j = m.counts[0]
+    """Append a column that fits and return its number, or -1 where the table is full.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    worker, items, length
+        Worker; int64 (length,) at least: its classes; how many.
+    size, value
+        Total of its sizes; what it is worth, tokens.
+    """
+    j = m.counts.columns
     if j >= m.owner.size:
         return -1
     m.owner[j], m.size[j] = worker, size
     m.value[j] = m.worth[j] = value
     for q in range(m.items.shape[1]):
         m.items[j, q] = items[q] if q < length else -1
-    m.counts[0] = j + 1
+    m.counts.columns = j + 1
     return j
 
 
@@ -129,7 +167,7 @@ def best_column(m: Master, W: int, least: float) -> tuple[int, float]:
         p = place[W + k]
         price[k] = dual[p] if p >= 0 else 0.0
     top, column = least, -1
-    for j in range(m.counts[0]):
+    for j in range(m.counts.columns):
         gain = value[j] - dual[place[owner[j]]]
         for q in range(items.shape[1]):
             k = items[j, q]
@@ -146,7 +184,7 @@ def best_slack(m: Master, W: int, least: float) -> tuple[int, float]:
     """Return the position of the tight class row with the most negative price, and its gain; -1 for none."""
     row, dual = m.row, m.dual
     top, position = least, -1
-    for p in range(m.counts[1]):
+    for p in range(m.counts.tight):
         if row[p] >= W and -dual[p] > top:
             top, position = -dual[p], p
     return position, top
@@ -154,8 +192,18 @@ def best_slack(m: Master, W: int, least: float) -> tuple[int, float]:
 
 @kernel
 def enter_column(m: Master, j: int, gain: float, W: int, K: int) -> bool:
-    """Bring column j into the basis."""
-    size = m.counts[1]
+    """Bring column j into the basis.
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    j, gain
+        Column; what it is worth beyond its prices, tokens.
+    W, K
+        Workers and size classes in the master.
+    """
+    size = m.counts.tight
     step, rate, inverse, place, items = m.step, m.rate, m.inverse, m.place, m.items
     p = place[m.owner[j]]
     for b in range(size):
@@ -177,8 +225,18 @@ def enter_column(m: Master, j: int, gain: float, W: int, K: int) -> bool:
 
 @kernel
 def enter_slack(m: Master, p: int, W: int, K: int) -> bool:
-    """Let the tight row at position p become slack (its price is negative)."""
-    for b in range(m.counts[1]):
+    """Let the tight row at position p become slack (its price is negative).
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    p
+        Position of the row among the tight ones.
+    W, K
+        Workers and size classes in the master.
+    """
+    for b in range(m.counts.tight):
         m.step[b] = m.inverse[b, p]
     rate = m.rate
     for k in range(K):
@@ -188,8 +246,20 @@ def enter_slack(m: Master, p: int, W: int, K: int) -> bool:
 
 @kernel
 def _pivot(m: Master, j: int, p: int, gain: float, W: int, K: int) -> bool:
-    """Move along `step`: column j enters (p = -1), or the slack of the row at position p does (j = -1)."""
-    size = m.counts[1]
+    """Move along `step`: column j enters (p = -1), or the slack of the row at position p does (j = -1).
+
+    Parameters
+    ----------
+    m
+        Master program; changes in place.
+    j, p
+        Column that enters, or position of the row whose slack does; the other is -1.
+    gain
+        What enters is worth beyond the prices, tokens.
+    W, K
+        Workers and size classes in the master.
+    """
+    size = m.counts.tight
     step, rate, level, slack = m.step, m.rate, m.level, m.slack
     items, basic, place = m.items, m.basic, m.place
     Q = items.shape[1]
@@ -216,7 +286,7 @@ def _pivot(m: Master, j: int, p: int, gain: float, W: int, K: int) -> bool:
                 length, leaving, blocking, strength = min(t, length), -1, k, rate[k]
     if (leaving < 0 and blocking < 0) or (j >= 0 and blocking >= 0 and size >= m.row.size):
         return False  # rounding has spoilt the inverse
-    m.counts[2] += 1
+    m.counts.pivots += 1
     for b in range(size):
         level[b] -= length * step[b]
     for k in range(K):

@@ -10,7 +10,7 @@ import numpy as np
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import last_fitting, prefix_best
-from lbopt.kernels.search.terms import SCALE, Search, Step
+from lbopt.kernels.search.state import Search, Step
 
 #: Slots of the workers whose patterns are listed.
 MOST_LISTED = 6
@@ -39,6 +39,21 @@ def list_patterns(
     """Append the patterns of c <= MOST_LISTED requests within `margin` and of profit >= need from row `start` on.
 
     Returns the end of the list, or -1 where more than `room` patterns qualify or too many branches are to be looked at.
+
+    Parameters
+    ----------
+    margin, c
+        Tokens that a pattern may take; slots.
+    scale, need, lowest
+        Units of a price in a token; least profit and least price, 1/scale tokens.
+    v, p, n
+        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests. `n` is changed and put back.
+    best
+        int64 (K,), from `prefix_best`.
+    start, room
+        First row to write; most rows.
+    items, profit
+        int64 (R, MOST_LISTED) and (R,), written: classes, and profit in 1/scale tokens.
     """
     end = start
     if c == 1:
@@ -121,7 +136,23 @@ def _list_pairs(
     items: Ints,
     profit: Ints,
 ) -> int:
-    """Append the pairs of classes 0..last with profit >= need, written to columns at, at + 1."""
+    """Append the pairs of classes 0..last with profit >= need, written to columns at, at + 1.
+
+    Parameters
+    ----------
+    margin, last, at
+        Tokens that a pair may take; largest class; first column to write.
+    scale, need, lowest
+        Units of a price in a token; least profit and least price, 1/scale tokens.
+    v, p, n
+        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests.
+    best
+        int64 (K,), from `prefix_best`.
+    end, start, room
+        Next row to write; first row of the list; most rows.
+    items, profit
+        int64 (R, MOST_LISTED) and (R,), written: classes, and profit in 1/scale tokens.
+    """
     j = last
     for i in range(last + 1):
         if n[i] == 0:
@@ -151,11 +182,20 @@ def list_all(step: Step, search: Search, M: int, budget: int, most: int) -> int:
 
     Losses are measured at search.price against search.bound. first[w] = last[w] = -1 marks workers without a list:
     too many slots, or more than `most` such patterns.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    M
+        Envelope, tokens.
+    budget, most
+        Largest loss, 1/scale tokens; most patterns of a worker.
     """
     v, n, load, slots = step.v, step.n, step.load, step.slots
     price, bound, first, last = search.price, search.bound, search.first, search.last
-    items, loss, p, best = search.items, search.loss, search.short[0], search.short[1]
-    scale = step.facts[SCALE]
+    items, loss, p, best = search.items, search.loss, search.profit, search.best
+    scale = step.facts.scale
     lowest = 0
     for k in range(v.size):
         p[k] = scale * v[k] - price[k]
@@ -180,7 +220,15 @@ def list_all(step: Step, search: Search, M: int, budget: int, most: int) -> int:
 
 @kernel
 def _after(loss: Ints, items: Ints, j: int, key: int, row: Ints, c: int) -> bool:
-    """Whether row j belongs after the pattern `row` of loss `key`: larger loss, or else smaller classes."""
+    """Whether row j belongs after the pattern `row` of loss `key`: larger loss, or else smaller classes.
+
+    Parameters
+    ----------
+    loss, items, j
+        int64 (R,) and (R, MOST_LISTED): losses, 1/scale tokens, and classes; the row.
+    key, row, c
+        Loss, and int64 (c,) classes, of the pattern to compare with; slots.
+    """
     if loss[j] != key:
         return loss[j] > key
     for q in range(c):
@@ -191,7 +239,15 @@ def _after(loss: Ints, items: Ints, j: int, key: int, row: Ints, c: int) -> bool
 
 @kernel
 def _sort(items: Ints, loss: Ints, start: int, end: int, c: int) -> None:
-    """Shell sort of the rows start..end by loss, then by classes: no two rows are equal, so the order is unique."""
+    """Shell sort of the rows start..end by loss, then by classes: no two rows are equal, so the order is unique.
+
+    Parameters
+    ----------
+    items, loss
+        int64 (R, MOST_LISTED) and (R,), sorted in place: classes; losses, 1/scale tokens.
+    start, end, c
+        Rows start..end - 1; slots.
+    """
     row = np.zeros(MOST_LISTED, dtype=np.int64)
     gap = 1
     while gap < (end - start) // 3:

@@ -2,36 +2,33 @@
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, prefix_best
-from lbopt.kernels.search.terms import (
-    COST,
-    FIRST,
-    HEAVIEST,
-    LAST,
-    LB,
-    MOST,
-    NODES,
-    STAGE,
-    TIMES,
-    TOTAL,
-    TRIED,
-    WORKERS,
-    Search,
-    Step,
-)
+from lbopt.kernels.search.state import Search, Step
 
 #: The stage of a range that nothing has been done with.
 FRESH = 0
 
 
 @kernel
-def push(search: Search, lb: int, first: int, last: int, tried: int) -> bool:
-    """Add an open range; False where there is no room for it."""
-    count = search.known[NODES]
-    if count >= search.node.shape[0]:
+def push(search: Search, bound: int, first: int, last: int, priced: int) -> bool:
+    """Add an open range; False where there is no room for it.
+
+    Parameters
+    ----------
+    search
+        State of the search; its ranges change in place.
+    bound
+        Lower bound on the cost in this range, tokens.
+    first, last
+        Envelopes, tokens.
+    priced
+        Number of prices there were when the bound was evaluated.
+    """
+    count = search.known.ranges
+    if count >= search.ranges.size:
         return False
-    node = search.node[count]
-    node[LB], node[FIRST], node[LAST], node[STAGE], node[TRIED], node[TIMES] = lb, first, last, FRESH, tried, 0
-    search.known[NODES] = count + 1
+    new = search.ranges[count]
+    new.bound, new.first, new.last, new.stage, new.priced, new.times = bound, first, last, FRESH, priced, 0
+    search.known.ranges = count + 1
     return True
 
 
@@ -39,10 +36,10 @@ def push(search: Search, lb: int, first: int, last: int, tried: int) -> bool:
 def begin(step: Step, search: Search) -> None:
     """Open ranges from the least possible envelope to the last one that could beat the best assignment."""
     load, slots, sums, facts = step.load, step.slots, step.sums, step.facts
-    G, total, M, most = facts[WORKERS], facts[TOTAL], facts[HEAVIEST], facts[MOST]
+    G, total, M, most = facts.workers, facts.total, facts.heaviest, facts.most
     for w in range(load.size):
         M = max(M, load[w] + sums[slots[w]])
-    end = (search.known[COST] - 1 + total + most) // G
+    end = (search.known.cost - 1 + total + most) // G
     width = 1
     while end >= M:
         last = min(end, M + width - 1)
@@ -54,15 +51,12 @@ def begin(step: Step, search: Search) -> None:
 @kernel
 def cheapest(search: Search) -> int:
     """Return the open range with the least bound, the one that has come furthest among equals; -1 for none."""
-    node = search.node
-    best = -1
-    for j in range(search.known[NODES]):
-        if (
-            best < 0
-            or node[j, LB] < node[best, LB]
-            or (node[j, LB] == node[best, LB] and node[j, STAGE] > node[best, STAGE])
-        ):
-            best = j
+    ranges = search.ranges
+    best, lowest, furthest = -1, 0, 0
+    for j in range(search.known.ranges):
+        bound = ranges[j].bound
+        if best < 0 or bound < lowest or (bound == lowest and ranges[j].stage > furthest):
+            best, lowest, furthest = j, bound, ranges[j].stage
     return best
 
 
@@ -70,13 +64,13 @@ def cheapest(search: Search) -> int:
 def reached(step: Step, search: Search, M: int) -> int:
     """Return the largest load of at most M that some worker can have, M itself where that is not settled quickly."""
     v, n, load, slots = step.v, step.n, step.load, step.slots
-    best, out = search.short[0], search.leaf
+    best, out = search.best, search.leaf
     prefix_best(v.size, v, n, best)
-    top = step.facts[HEAVIEST]
+    top = step.facts.heaviest
     for w in range(load.size):
         margin = M - load[w]
         value, bound = best_pattern(
-            *(margin, slots[w], 1, margin, margin, BRANCHES, v, v, n, best, step.sums, out[w], search.short[1]),
+            *(margin, slots[w], 1, margin, margin, BRANCHES, v, v, n, best, step.sums, out[w], search.partner),
             *(0, best, best),
         )
         if bound >= 0:

@@ -15,7 +15,7 @@ Source: the pricing problem of the Dantzig-Wolfe reformulation of BF-IO (IO) at 
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.terms import NONE
+from lbopt.kernels.search.state import NONE
 
 #: Branches after which the search for a pattern of three or more gives up; its ceiling is then the bound. A scan for
 #: the best pair counts as SCAN of them.
@@ -25,7 +25,17 @@ SCAN = 10
 
 @kernel
 def prefix_best(num_classes: int, p: Ints, avail: Ints, best: Ints) -> None:
-    """Set best[k] to the class of most profit among 0..k with requests left (the largest such), -1 for none."""
+    """Set best[k] to the class of most profit among 0..k with requests left (the largest such), -1 for none.
+
+    Parameters
+    ----------
+    num_classes
+        Classes 0..num_classes - 1 count.
+    p, avail
+        int64 (K,): profits, 1/scale tokens; requests left.
+    best
+        int64 (K,), written.
+    """
     top = -1
     for k in range(num_classes):
         if avail[k] > 0 and (top < 0 or p[k] >= p[top]):
@@ -65,6 +75,21 @@ def best_pair(
     Only a pair of more than `least` counts, -2**62 where there is none; ends early once `ceiling` is reached. The
     larger class comes down from the top, its partner's limit goes up, until twice the best profit below is not enough:
     mostly at half the margin.
+
+    Parameters
+    ----------
+    margin
+        Tokens that the pair may take.
+    last, left
+        Largest class, and its requests left.
+    least, ceiling
+        Profits, 1/scale tokens: to be exceeded; at which the search ends.
+    v, p, avail
+        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests left.
+    best
+        int64 (K,), from `prefix_best`.
+    out, at
+        int64 (at + 2,) at least, written from place `at`.
     """
     found = least
     j = -1
@@ -110,6 +135,15 @@ def undominated(c: int, p: Ints, avail: Ints, keep: Ints, tops: Ints) -> tuple[i
 
     A class is not needed where smaller classes hold c requests of no less profit: a pattern has c - 1 others, so one
     of these c is free to take its place.
+
+    Parameters
+    ----------
+    c
+        Slots.
+    p, avail
+        int64 (K,): profits, 1/scale tokens; requests left.
+    keep, tops
+        int64 (K,) and (c,) at least, written: the list; the largest profits.
 
     Returns
     -------
@@ -229,6 +263,25 @@ def _best_of_many(
 
     Patterns of a profit below `least` do not count. out[:c] holds the branch while the search goes on at out[c:2c],
     which is where the best pattern is kept.
+
+    Parameters
+    ----------
+    margin, c, scale
+        Tokens that the pattern may take; slots; units of a price in a token.
+    full, ceiling
+        Upper bounds on the profit, 1/scale tokens.
+    fitting
+        Largest class that fits.
+    limit, least
+        Branches after which the search gives up; least profit that counts, 1/scale tokens.
+    v, p, avail
+        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests left (changed and put back).
+    best, sums
+        int64 (K,) and (c + 1,) at least, from `prefix_best` and `smallest_sums`.
+    out, pair
+        int64 (2 c,) and (2,) at least, written.
+    tables, pairs, triples
+        As in `best_pattern`.
     """
     found = least - 1
     branches = 0

@@ -11,14 +11,14 @@ alone: what does not agree with it is driven out like a column that does not fit
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import smallest_sums
-from lbopt.kernels.search.terms import CLASS, PARENT, PLACE, SIZE, TOKENS, WAITS, Master, Step, Tree
+from lbopt.kernels.search.state import WAITS, Master, Step, Tree
 
 _WAITING = 1 << 40
 
 
 @kernel
 def place(step: Step, tree: Tree, j: int) -> None:
-    """Follow the path to node j of the tree: sets what is left, tree.state[SIZE] workers, and the tokens placed."""
+    """Follow the path to node j of the tree: set what it leaves, how many workers, and the tokens placed."""
     v, load, slots, left = step.v, step.load, step.slots, tree.left
     W, K = load.size, v.size
     for k in range(K):
@@ -27,7 +27,8 @@ def place(step: Step, tree: Tree, j: int) -> None:
         tree.placed[w] = 0
     tokens = 0
     while j >= 0:
-        k, w = tree.node[j, CLASS], tree.node[j, PLACE]
+        here = tree.nodes[j]
+        k, w = here.size_class, here.place
         if w == WAITS:
             left[k] -= _WAITING
         elif w >= 0:
@@ -35,7 +36,7 @@ def place(step: Step, tree: Tree, j: int) -> None:
             tree.taken[w, tree.placed[w]] = k
             tree.placed[w] += 1
             tokens += v[k]
-        j = tree.node[j, PARENT]
+        j = here.parent
     for k in range(K):
         left[k] = max(left[k], 0)
     size = 0
@@ -66,7 +67,7 @@ def place(step: Step, tree: Tree, j: int) -> None:
             tree.rank[b] = r
             at += 1
     smallest_sums(v, left, tree.sums[: step.sums.size])
-    tree.state[SIZE], tree.state[TOKENS] = size, tokens
+    tree.state.workers, tree.state.tokens = size, tokens
 
 
 @kernel
@@ -79,7 +80,17 @@ def _before(tree: Tree, r: int, other: int) -> bool:
 
 @kernel
 def whole_pattern(tree: Tree, w: int, rest: Ints, length: int, out: Ints) -> int:
-    """Write what is placed on worker w and rest[:length] to `out`, largest class first; return how many they are."""
+    """Write what is placed on worker w and rest[:length] to `out`, largest class first; return how many they are.
+
+    Parameters
+    ----------
+    tree, w
+        Tree, with the path that `place` set; worker.
+    rest, length
+        int64 (length,) at least: classes that the worker takes besides.
+    out
+        int64 (Q,) at least, written.
+    """
     size = 0
     for i in range(tree.placed[w] + length):
         k = tree.taken[w, i] if i < tree.placed[w] else rest[i - tree.placed[w]]
@@ -97,12 +108,21 @@ def value_columns(m: Master, step: Step, tree: Tree, M: int, penalty: float) -> 
     """Let only columns count that fit envelope M and agree with the path.
 
     tree.number[w] becomes 1 for workers with such a column, else 0.
+
+    Parameters
+    ----------
+    m
+        Master program; the values of its columns change in place.
+    step, tree
+        The decision; the tree, with the path that `place` set; tree.number is overwritten.
+    M, penalty
+        Envelope; tokens that a column costs which does not agree.
     """
     for w in range(step.load.size):
         tree.number[w] = 0
-    for j in range(m.counts[0]):
+    for j in range(m.counts.columns):
         w = m.owner[j]
-        if m.items[j, 0] < 0:
+        if j < m.counts.artificial:
             m.value[j] = m.worth[j]
         elif m.size[j] <= M - step.load[w] and _agrees(m.items, j, step.slots[w], tree, w):
             m.value[j] = m.worth[j]
@@ -113,7 +133,15 @@ def value_columns(m: Master, step: Step, tree: Tree, M: int, penalty: float) -> 
 
 @kernel
 def _agrees(items: Ints, j: int, c: int, tree: Tree, w: int) -> bool:
-    """Whether column j holds what is placed on worker w, and beyond that only requests that are left."""
+    """Whether column j holds what is placed on worker w, and beyond that only requests that are left.
+
+    Parameters
+    ----------
+    items, j, c
+        int64 (C, Q): classes of each column; the column; slots of its worker.
+    tree, w
+        Tree, with the path that `place` set; worker.
+    """
     for q in range(c):
         k = items[j, q]
         if tree.left[k] >= c:

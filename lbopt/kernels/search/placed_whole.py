@@ -7,7 +7,7 @@ from lbopt.kernels.search.keeping import improve
 from lbopt.kernels.search.pattern import last_fitting
 from lbopt.kernels.search.placed import whole_pattern
 from lbopt.kernels.search.placement import WHOLE
-from lbopt.kernels.search.terms import FORCED, SIZE, Master, Search, Step, Tree
+from lbopt.kernels.search.state import Master, Search, Step, Tree
 
 
 @kernel
@@ -16,23 +16,30 @@ def take_whole(step: Step, search: Search, m: Master, tree: Tree, M: int) -> Non
 
     Their limits are nested, so a matching is optimal in which the tightest comes first and takes the largest request
     that fits it.
+
+    Parameters
+    ----------
+    step, search, m, tree
+        The decision; the state of the search, the master program and the tree, which change in place.
+    M
+        Envelope, tokens.
     """
     left, spare = step.n.copy(), search.spare
+    served = np.zeros(step.load.size, dtype=np.bool_)
     tokens = 0
-    for w in range(step.load.size):
-        spare[w, 0] = -1
-    for b in range(m.counts[1]):
+    for b in range(m.counts.tight):
         j = m.basic[b]
         w = m.owner[j]
-        single = step.slots[w] - tree.placed[w] == 1 and step.facts[FORCED] == 0
-        if m.level[b] > WHOLE and spare[w, 0] < 0 and not single:
+        single = step.slots[w] - tree.placed[w] == 1 and step.facts.forced == 0
+        if m.level[b] > WHOLE and not served[w] and not single:
+            served[w] = True
             tokens += m.size[j]
             for q in range(step.slots[w]):
                 spare[w, q] = m.items[j, q]
                 left[spare[w, q]] -= 1
     singles, size = np.zeros(step.load.size, dtype=np.int64), 0
-    for r in range(tree.state[SIZE]):
-        if tree.slots[r] > 1 or step.facts[FORCED] > 0:
+    for r in range(tree.state.workers):
+        if tree.slots[r] > 1 or step.facts.forced > 0:
             break
         at = size
         while at > 0 and tree.load[singles[at - 1]] < tree.load[r]:
@@ -54,9 +61,10 @@ def take_whole(step: Step, search: Search, m: Master, tree: Tree, M: int) -> Non
         left[k] -= 1
         choice[0] = k
         whole_pattern(tree, w, choice, 1, spare[w])
+        served[w] = True
         tokens += tree.load[r] - step.load[w] + step.v[k]
     for w in range(step.load.size):
-        if spare[w, 0] < 0:
+        if not served[w]:
             return
     if left.min() >= 0:
         improve(step, search, spare, M, tokens, 20)

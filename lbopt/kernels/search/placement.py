@@ -15,7 +15,7 @@ from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.placed_columns import what_is_left
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.terms import FORCED, NONE, QUICK, SCALE, SIZE, Master, Search, Step, Tree
+from lbopt.kernels.search.state import NONE, QUICK, Master, Search, Step, Tree
 
 #: Classes whose placement is tried out before the one with fewest ways is taken.
 CANDIDATES = 6
@@ -32,11 +32,18 @@ def fractional_classes(m: Master, step: Step, tree: Tree, classes: Ints) -> int:
 
     Workers with one slot left do not count, unless requests are forced: once the others are whole, serving them is a
     matching, which loses nothing. -1 where the optimum leaves somebody unserved.
+
+    Parameters
+    ----------
+    m, step, tree
+        Master program at its optimum; the decision; the tree, with the path that `place` set.
+    classes
+        int64 (K,), written.
     """
     W, K = step.slots.size, step.v.size
     items, level, basic, owner = m.items, m.level, m.basic, m.owner
-    head, link = np.full(W, -1), np.full(m.counts[1], -1)
-    for b in range(m.counts[1]):
+    head, link = np.full(W, -1), np.full(m.counts.tight, -1)
+    for b in range(m.counts.tight):
         if level[b] > WHOLE:
             if m.value[basic[b]] < 0.0:
                 return -1
@@ -44,7 +51,7 @@ def fractional_classes(m: Master, step: Step, tree: Tree, classes: Ints) -> int:
             head[owner[basic[b]]] = b
     part, split = np.zeros(K), np.zeros(K, dtype=np.int64)
     for w in range(W):
-        if step.slots[w] - tree.placed[w] <= 1 and step.facts[FORCED] == 0:
+        if step.slots[w] - tree.placed[w] <= 1 and step.facts.forced == 0:
             continue
         for sweep in range(3):  # add up, compare, clear
             b = head[w]
@@ -75,7 +82,7 @@ def parts(m: Master, k: int, part: Floats) -> None:
     items, level, basic, owner = m.items, m.level, m.basic, m.owner
     for w in range(part.size):
         part[w] = 0.0
-    for b in range(m.counts[1]):
+    for b in range(m.counts.tight):
         for q in range(items.shape[1]):
             if items[basic[b], q] < 0:
                 break
@@ -90,9 +97,18 @@ def losses(step: Step, search: Search, tree: Tree, M: int, k: int, lost: Ints) -
 
     Takes search.price, and in tree.bound the bounds of the workers at these prices; `search.bound` and its like are
     overwritten.
+
+    Parameters
+    ----------
+    step, search, tree
+        The decision; the state of the search and the tree, whose scratch changes in place.
+    M, k
+        Envelope; class.
+    lost
+        int64 (W,), written, 1/scale tokens.
     """
-    v, sums, scale = step.v, tree.sums, step.facts[SCALE]
-    size = tree.state[SIZE]
+    v, sums, scale = step.v, tree.sums, step.facts.scale
+    size = tree.state.workers
     profit = scale * v[k] - search.price[k]
     fewer = 0
     for r in range(size):

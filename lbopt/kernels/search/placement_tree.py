@@ -19,43 +19,7 @@ from lbopt.kernels.search.placed_columns import DONE, SPOILT, bound_node, what_i
 from lbopt.kernels.search.placed_whole import take_whole
 from lbopt.kernels.search.placement import CANDIDATES, fractional_classes, losses, parts
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.terms import (
-    AT,
-    BEFORE,
-    CHOSEN,
-    CLASS,
-    CLOSED,
-    COST,
-    CURRENT,
-    DEEP,
-    EXACT,
-    FIRST,
-    LB,
-    LEFT_NODES,
-    NONE,
-    PARENT,
-    PIVOTED,
-    PLACE,
-    PRICES,
-    REACH,
-    ROOT,
-    SCALE,
-    SIZE,
-    TOKENS,
-    TOTAL,
-    TREE,
-    TURN,
-    USED,
-    WAITS,
-    WARM,
-    WORK,
-    WORKERS,
-    Master,
-    Masters,
-    Search,
-    Step,
-    Tree,
-)
+from lbopt.kernels.search.state import EXACT, NONE, ROOT, WAITS, Master, Masters, Search, Step, Tree
 
 #: Microseconds, about, after which a node is left for a look at the clock.
 AT_ONCE = 8_000
@@ -68,7 +32,7 @@ MOST_PIVOTS = 20_000
 
 #: While the bound is further from the best assignment than this (tokens), of so many nodes so many are the newest
 #: instead of the best: they dive for assignments.
-FAR, PERIOD, DIVING = 30, 64, 32
+DISTANT, PERIOD, DIVING = 30, 64, 32
 
 #: What a root may reach before it is bounded.
 NEAR = 1 << 62
@@ -78,40 +42,49 @@ _SHUT = -(1 << 62)
 
 @kernel
 def _add_node(tree: Tree, i: int, parent: int, k: int, place: int, reach: int) -> None:
-    """Append an open node to the tree of range i; where there is no room for it, its parent is open again."""
-    at = tree.state[USED]
-    if at >= tree.node.shape[0]:
+    """Append an open node to the tree of range i; where there is no room for it, its parent is open again.
+
+    Parameters
+    ----------
+    tree
+        Changes in place.
+    i, parent
+        Range, and node above, -1 for none.
+    k, place
+        Class placed; worker, WAITS or ROOT.
+    reach
+        Tokens that are not ruled out.
+    """
+    at, nodes = tree.state.used, tree.nodes
+    if at >= nodes.size:
         if parent >= 0:
-            tree.node[parent, REACH] = max(tree.node[parent, REACH], reach)
+            nodes[parent].reach = max(nodes[parent].reach, reach)
         return
-    row = tree.node[at]
-    row[PARENT], row[CLASS], row[PLACE], row[REACH], row[TREE] = parent, k, place, reach, i
-    row[DEEP] = tree.node[parent, DEEP] + 1 if parent >= 0 else 0
-    tree.state[USED] = at + 1
+    new = nodes[at]
+    new.parent, new.size_class, new.place, new.reach, new.range = parent, k, place, reach, i
+    new.depth = nodes[parent].depth + 1 if parent >= 0 else 0
+    tree.state.used = at + 1
 
 
 @kernel
 def next_node(tree: Tree, i: int) -> int:
     """Return the open node of range i with the best bound, the deepest, then the newest of equals; -1 for none."""
-    node = tree.node
-    best = -1
-    for j in range(tree.state[USED]):
-        if node[j, REACH] == _SHUT or node[j, TREE] != i:
+    nodes = tree.nodes
+    best, furthest, deepest = -1, 0, 0
+    for j in range(tree.state.used):
+        reach = nodes[j].reach
+        if reach == _SHUT or nodes[j].range != i:
             continue
-        if (
-            best < 0
-            or node[j, REACH] > node[best, REACH]
-            or (node[j, REACH] == node[best, REACH] and node[j, DEEP] >= node[best, DEEP])
-        ):
-            best = j
+        if best < 0 or reach > furthest or (reach == furthest and nodes[j].depth >= deepest):
+            best, furthest, deepest = j, reach, nodes[j].depth
     return best
 
 
 @kernel
 def _newest(tree: Tree, i: int, target: int) -> int:
     """Return the newest node of range i that reaches `target`; -1 for none."""
-    for j in range(tree.state[USED] - 1, -1, -1):
-        if tree.node[j, REACH] >= target and tree.node[j, TREE] == i:
+    for j in range(tree.state.used - 1, -1, -1):
+        if tree.nodes[j].reach >= target and tree.nodes[j].range == i:
             return j
     return -1
 
@@ -119,48 +92,57 @@ def _newest(tree: Tree, i: int, target: int) -> int:
 @kernel
 def _target(step: Step, search: Search, M: int) -> int:
     """Return the fewest tokens of an assignment under envelope M that beats the best one."""
-    return step.facts[WORKERS] * M - step.facts[TOTAL] - search.known[COST] + 1
+    return step.facts.workers * M - step.facts.total - search.known.cost + 1
 
 
 @kernel
 def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
-    """Bound one node of the tree at the envelope of range i and branch on it; False where no open node is left."""
-    tree, m, node, known, state = masters.tree, masters.whole, search.node, search.known, masters.tree.state
-    M, scale = node[i, FIRST], step.facts[SCALE]
+    """Bound one node of the tree at the envelope of range i and branch on it; False where no open node is left.
+
+    Parameters
+    ----------
+    step, search, masters
+        The decision; the state of the search, the master programs and the trees, which change in place.
+    i
+        Open range, a single envelope, in search.ranges; its bound changes in place.
+    """
+    tree, m, this, known = masters.tree, masters.whole, search.ranges[i], search.known
+    state, nodes, facts = tree.state, tree.nodes, step.facts
+    M, scale = this.first, facts.scale
     target = _target(step, search, M)
-    state[CLOSED] = -1
+    state.closed = -1
     j = next_node(tree, i)
-    if j < 0 or tree.node[j, REACH] < target:
-        node[i, LB] = max(node[i, LB], known[COST])
+    if j < 0 or nodes[j].reach < target:
+        this.bound = max(this.bound, known.cost)
         return False
-    node[i, LB] = max(node[i, LB], step.facts[WORKERS] * M - step.facts[TOTAL] - tree.node[j, REACH])
-    if state[CURRENT] >= 0 and tree.node[state[CURRENT], REACH] >= target:
-        j = state[CURRENT]
+    this.bound = max(this.bound, facts.workers * M - facts.total - nodes[j].reach)
+    if state.current >= 0 and nodes[state.current].reach >= target:
+        j = state.current
     else:
-        state[PIVOTED] = 0
-        state[TURN] += 1
-        if tree.node[j, REACH] - target > FAR and state[TURN] % PERIOD >= PERIOD - DIVING:
+        state.pivots = 0
+        state.turn += 1
+        if nodes[j].reach - target > DISTANT and state.turn % PERIOD >= PERIOD - DIVING:
             j = _newest(tree, i, target)
-    anew = known[WARM] == 0 or m.counts[2] > MOST_PIVOTS
+    anew = known.warm == 0 or m.counts.pivots > MOST_PIVOTS
     if anew:
         reset_master(m, step.n, step.load.size, 2.0 * M + 1.0)
-        known[WARM] = 1
-        recall(step, search, place_in_bank(search, known[PRICES] - 1))
-    before = m.counts[2]
+        known.warm = 1
+        recall(step, search, place_in_bank(search, known.prices - 1))
+    before = m.counts.pivots
     place(step, tree, j)
     scaled, ending, work = bound_node(step, search, m, tree, M, target, anew, AT_ONCE)
-    known[WORK] += work
-    if ending != DONE and state[PIVOTED] < 2 * MOST_AT_ONE:  # go on with it when the clock has been looked at
-        state[PIVOTED] += m.counts[2] - before
-        if ending == SPOILT or state[PIVOTED] > MOST_AT_ONE:
-            known[WARM] = 0
-            state[PIVOTED] += MOST_AT_ONE
-        tree.node[j, REACH] = min(tree.node[j, REACH], scaled // scale)
-        state[CURRENT] = j
+    known.work += work
+    if ending != DONE and state.pivots < 2 * MOST_AT_ONE:  # go on with it when the clock has been looked at
+        state.pivots += m.counts.pivots - before
+        if ending == SPOILT or state.pivots > MOST_AT_ONE:
+            known.warm = 0
+            state.pivots += MOST_AT_ONE
+        nodes[j].reach = min(nodes[j].reach, scaled // scale)
+        state.current = j
         return True
-    state[CURRENT], state[CLOSED], state[CHOSEN] = -1, j, -1
-    reach = min(tree.node[j, REACH], scaled // scale) if scaled != NONE else _SHUT
-    tree.node[j, REACH] = _SHUT
+    state.current, state.closed, state.chosen = -1, j, -1
+    reach = min(nodes[j].reach, scaled // scale) if scaled != NONE else _SHUT
+    nodes[j].reach = _SHUT
     if reach >= _target(step, search, M):
         _branch(step, search, m, tree, j, M, reach)
     return True
@@ -168,9 +150,19 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
 
 @kernel
 def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int, above: int) -> None:
-    """Place a request of the class that has fewest ways left; add a node for each way. None reaches beyond `above`."""
-    W, K, scale = step.load.size, step.v.size, step.facts[SCALE]
-    size = tree.state[SIZE]
+    """Place a request of the class that has fewest ways left; add a node for each way. None reaches beyond `above`.
+
+    Parameters
+    ----------
+    step, search, m, tree
+        The decision; the state of the search, the master program and the tree, which change in place.
+    j, M
+        Node, whose path `place` set; envelope.
+    above
+        Tokens that no node below it exceeds.
+    """
+    W, K, scale = step.load.size, step.v.size, step.facts.scale
+    size = tree.state.workers
     classes = np.zeros(K, dtype=np.int64)
     count = fractional_classes(m, step, tree, classes)
     if count == 0:
@@ -178,7 +170,7 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int, a
     target = _target(step, search, M)
     for k in range(K):
         search.price[k] = search.best_price[k]
-    scaled = evaluate(what_is_left(step, tree), search, M, EXACT) + scale * tree.state[TOKENS]
+    scaled = evaluate(what_is_left(step, tree), search, M, EXACT) + scale * tree.state.tokens
     if scaled // scale < target:
         return
     if count <= 0:  # rounding has spoilt the master: any class leads on
@@ -201,7 +193,7 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int, a
             tree.lost[:size] = lost[:size]
     if chosen < 0:
         return  # nothing is left to be placed
-    tree.state[CHOSEN] = chosen
+    tree.state.chosen = chosen
     part = np.zeros(W)
     parts(m, chosen, part)
     # The way that the master takes most of is the newest node, and the next one among equals.
@@ -220,7 +212,7 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int, a
         done[least] = 1
         reach = min(above, (scaled - (tree.lost[least] if least < size else nobody)) // scale)
         if reach >= target:
-            _add_node(tree, tree.state[AT], j, chosen, tree.who[least] if least < size else WAITS, reach)
+            _add_node(tree, tree.state.range, j, chosen, tree.who[least] if least < size else WAITS, reach)
 
 
 @kernel
@@ -228,18 +220,27 @@ def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int, b
     """Grow the tree at the envelope of range i by `nodes` nodes; one of them a call, as long as it returns PENDING.
 
     Returns RAISED where that closed the range or raised its bound, UNCHANGED, or PENDING.
+
+    Parameters
+    ----------
+    step, search, masters
+        The decision; the state of the search, the master programs and the trees, which change in place.
+    i
+        Open range, a single envelope, in search.ranges; its bound changes in place.
+    nodes, begin
+        Nodes to bound; whether the tree needs a root.
     """
     tree, state = masters.tree, masters.tree.state
-    if state[LEFT_NODES] == 0:
+    if state.left == 0:
         if begin:
             _add_node(tree, i, -1, 0, ROOT, NEAR)
-        state[LEFT_NODES], state[BEFORE], state[AT], state[CURRENT] = nodes, search.node[i, LB], i, -1
-        if state[USED] == tree.node.shape[0]:
-            state[LEFT_NODES] = 0
+        state.left, state.before, state.range, state.current = nodes, search.ranges[i].bound, i, -1
+        if state.used == tree.nodes.size:
+            state.left = 0
             return UNCHANGED
     more = grow_tree(step, search, masters, i)
-    state[LEFT_NODES] -= 1
-    if more and state[LEFT_NODES] > 0 and state[USED] < tree.node.shape[0]:
+    state.left -= 1
+    if more and state.left > 0 and state.used < tree.nodes.size:
         return PENDING
-    state[LEFT_NODES] = 0
-    return RAISED if search.node[i, LB] > state[BEFORE] else UNCHANGED
+    state.left = 0
+    return RAISED if search.ranges[i].bound > state.before else UNCHANGED

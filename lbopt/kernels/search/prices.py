@@ -10,11 +10,11 @@ Source: Lagrangian bound of BF-IO (IO) at H = 0 with the rows "a request is admi
 """
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.choices import BEST, CEILING, CLASS, PROFIT, REQUESTS, SIZE, choices, prepare
+from lbopt.kernels.search.choices import make_list, prepare
 from lbopt.kernels.search.exact_profits import settle
 from lbopt.kernels.search.pattern import BRANCHES, SCAN, best_pattern, last_fitting
+from lbopt.kernels.search.state import EXACT, GLANCE, NONE, QUICK, ROUGH, Search, Step
 from lbopt.kernels.search.tables import relax
-from lbopt.kernels.search.terms import EXACT, GLANCE, NONE, QUICK, ROUGH, SCALE, Search, Step
 
 
 @kernel
@@ -24,9 +24,18 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
     Sets value[w], pattern[w, :slots[w]] (best pattern found) and bound[w] (what no pattern of worker w exceeds). An
     effort of GLANCE does not look for patterns of three and more requests, ROUGH looks briefly, QUICK leaves some of
     their bounds above their values; EXACT does not, as long as memory lasts.
+
+    Parameters
+    ----------
+    step, search
+        The decision; the state of the search, whose values, bounds, patterns and lists change in place.
+    M
+        Envelope, tokens.
+    effort
+        GLANCE, ROUGH, QUICK or EXACT.
     """
-    load, slots, sums, scale = step.load, step.slots, step.sums, step.facts[SCALE]
-    value, bound, pattern, scratch = search.value, search.bound, search.pattern, search.short[0]
+    load, slots, sums, scale = step.load, step.slots, step.sums, step.facts.scale
+    value, bound, pattern, scratch = search.value, search.bound, search.pattern, search.partner
     total, lowest = prepare(step, search)
     first = 0
     while first < load.size:  # a group of workers with equally many slots
@@ -34,14 +43,15 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
         last = first
         while last < load.size and slots[last] == c:
             last += 1
-        listed = choices(step, search, c)
-        v, p, n, best, ceiling = listed[SIZE], listed[PROFIT], listed[REQUESTS], listed[BEST], search.listed[c, CEILING]
+        length = make_list(step, search, c)
+        v, p, n = search.list_size[c, :length], search.list_profit[c, :length], search.list_count[c, :length]
+        classes, best, ceiling = search.list_class[c, :length], search.list_best[c, :length], search.lists[c].ceiling
         limit = SCAN * 8 if c <= 4 else SCAN * 60 if c <= 6 else BRANCHES
         loose = 0
         for w in range(first, last):
             margin = M - load[w]
             full = scale * margin - c * lowest
-            if c == 1 and 0 <= sums[1] <= margin:  # -1: nobody is left
+            if c == 1 and 0 <= sums[c] <= margin:  # -1: nobody is left
                 k = best[last_fitting(v, margin)]
                 value[w] = bound[w] = p[k]
                 pattern[w, 0] = k
@@ -58,12 +68,12 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
             if value[w] < bound[w]:
                 loose += 1
         if loose > 0 and effort >= QUICK:
-            loose = relax(step, search, M, lowest, c, first, last, listed, effort)
+            loose = relax(step, search, M, lowest, c, first, last, effort)
         if loose > 0 and effort == EXACT:
-            settle(step, search, M, c, first, last, listed)
+            settle(step, search, M, c, first, last)
         for w in range(first, last):
             for q in range(c):  # nothing may have been found before the search for it gave up
-                pattern[w, q] = listed[CLASS, pattern[w, q]] if value[w] > NONE else -1
+                pattern[w, q] = classes[pattern[w, q]] if value[w] > NONE else -1
             total += bound[w]
         first = last
     return total
@@ -78,7 +88,7 @@ def threshold_prices(step: Step, search: Search, M: int) -> int:
     """
     v, n, floor, slots = step.v, step.n, step.floor, step.slots
     price, best_price, pattern = search.price, search.best_price, search.pattern
-    scale = step.facts[SCALE]
+    scale = step.facts.scale
     low, high = 0, v.size
     lowest = 1 << 62
     while True:

@@ -10,7 +10,7 @@ the other takes its best pattern from what it has and what is left.
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, last_fitting, prefix_best, smallest_sums
-from lbopt.kernels.search.terms import Search, Step
+from lbopt.kernels.search.state import Search, Step
 
 #: Workers with more slots than this keep their patterns between rounds.
 MOST_SLOTS = 4
@@ -18,17 +18,24 @@ MOST_SLOTS = 4
 
 @kernel
 def rematch(step: Step, search: Search, M: int, target: int, rounds: int, pattern: Ints) -> int:
-    """Improve pattern[w, :slots[w]] in place; return the tokens admitted, at least `target` where that was reached."""
+    """Improve pattern[w, :slots[w]] in place; return the tokens admitted, at least `target` where that was reached.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    M, target
+        Envelope; tokens that suffice.
+    rounds
+        Most rounds.
+    pattern
+        int64 (W, Q) at least, changed in place: classes of each worker.
+    """
     v, load, slots = step.v, step.load, step.slots
     W, K = load.size, v.size
-    slack, opened, link = search.work[0], search.work[1], search.work[2]
-    head, avail, p, best, sums = (
-        search.classes[0],
-        search.classes[1],
-        search.classes[2],
-        search.classes[3],
-        search.classes[4],
-    )
+    scratch = search.rematching
+    slack, opened, link, head = scratch.slack, scratch.opened, scratch.link, scratch.head
+    avail, p, best, sums, other = scratch.avail, scratch.profit, scratch.best, scratch.sums, scratch.pattern
     tokens = 0
     for k in range(K):
         avail[k], p[k] = step.n[k], v[k]
@@ -39,7 +46,6 @@ def rematch(step: Step, search: Search, M: int, target: int, rounds: int, patter
             avail[k] -= 1
             slack[w] -= v[k]
             tokens += v[k]
-    other, scratch = search.work[3], search.work[4]
     state = 12345
     for turn in range(rounds):
         if tokens >= target:
@@ -81,7 +87,7 @@ def rematch(step: Step, search: Search, M: int, target: int, rounds: int, patter
             prefix_best(K, p, avail, best)
             full = slack[w] + before
             value, _ = best_pattern(
-                full, c, 1, full, full, BRANCHES, v, p, avail, best, sums, other, scratch, 0, best, best
+                full, c, 1, full, full, BRANCHES, v, p, avail, best, sums, other, scratch.pair, 0, best, best
             )
             if value > before:
                 for q in range(c):

@@ -8,9 +8,9 @@ they serve as ceilings at which the search for a pattern of three to six request
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.assembled import best_three, join_pairs
-from lbopt.kernels.search.choices import BEST, PROFIT, REACH, REQUESTS, SIZE, WIDEST, choices
+from lbopt.kernels.search.choices import make_list
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern
-from lbopt.kernels.search.terms import EXACT, SCALE, Search, Step
+from lbopt.kernels.search.state import EXACT, Search, Step
 
 #: Largest residual that is tabulated, tokens.
 TABLE = 1 << 15
@@ -23,7 +23,17 @@ _LESS = -(1 << 60)  # two of them still do not overflow
 
 @kernel
 def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, pairs: Ints) -> None:
-    """Set pairs[r] to the largest profit of two requests, total at most r <= reach, of `length` classes."""
+    """Set pairs[r] to the largest profit of two requests, total at most r <= reach, of `length` classes.
+
+    Parameters
+    ----------
+    length, reach
+        Classes; largest total, tokens.
+    v, p, n
+        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests.
+    pairs
+        int64 (reach + 1,) at least, written, 1/scale tokens.
+    """
     for r in range(reach + 1):
         pairs[r] = _LESS
     for i in range(length):
@@ -42,7 +52,17 @@ def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, pairs: In
 
 @kernel
 def tabulate_triples(length: int, reach: int, v: Ints, p: Ints, pairs: Ints, triples: Ints) -> None:
-    """Set triples[r] to an upper bound on the profit of three requests with total at most r <= reach."""
+    """Set triples[r] to an upper bound on the profit of three requests with total at most r <= reach.
+
+    Parameters
+    ----------
+    length, reach
+        Classes; largest total, tokens.
+    v, p
+        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens.
+    pairs, triples
+        int64 (reach + 1,) at least, 1/scale tokens: from `tabulate_pairs`; written.
+    """
     for r in range(reach + 1):
         triples[r] = _LESS
     for i in range(length):
@@ -66,7 +86,17 @@ def joined(margin: int, left: Ints, right: Ints) -> int:
 
 @kernel
 def one_more(margin: int, length: int, v: Ints, p: Ints, table: Ints) -> int:
-    """Return the largest profit of one request and a part from the table, within `margin`."""
+    """Return the largest profit of one request and a part from the table, within `margin`.
+
+    Parameters
+    ----------
+    margin, length
+        Tokens; classes.
+    v, p
+        int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens.
+    table
+        int64 (margin + 1,) at least: what a part of at most so many tokens is worth, 1/scale tokens.
+    """
     top = 2 * _LESS
     for k in range(length):
         if v[k] > margin:
@@ -83,32 +113,47 @@ def _make_pairs(step: Step, search: Search, c: int, reach: int) -> None:
 
     It is made from the longest list, which holds the shorter ones, and a little further than needed, because the next
     envelope is often a larger one.
+
+    Parameters
+    ----------
+    step, search
+        The decision; the state of the search, whose lists and table of pairs change in place.
+    c, reach
+        Slots; largest total, tokens.
     """
-    made = search.listed[0]
-    if made[REACH] < reach or made[WIDEST] < c:
+    made = search.listed
+    if made.reach < reach or made.widest < c:
         widest = max(c, step.slots[step.slots.size - 1])
-        made[REACH], made[WIDEST] = min(TABLE, reach + reach // 8 + 32), widest
-        all_of_them = choices(step, search, widest)
-        tabulate_pairs(
-            *(all_of_them.shape[1], made[REACH], all_of_them[SIZE], all_of_them[PROFIT], all_of_them[REQUESTS]),
-            search.table[0],
-        )
+        made.reach, made.widest = min(TABLE, reach + reach // 8 + 32), widest
+        length = make_list(step, search, widest)
+        v, p, n = search.list_size[widest], search.list_profit[widest], search.list_count[widest]
+        tabulate_pairs(length, made.reach, v, p, n, search.pairs)
 
 
 @kernel
-def relax(
-    step: Step, search: Search, M: int, lowest: int, c: int, first: int, last: int, listed: Ints, effort: int
-) -> int:
+def relax(step: Step, search: Search, M: int, lowest: int, c: int, first: int, last: int, effort: int) -> int:
     """Lower the bounds of workers first..last, all with c >= 3 slots; return how many stay above their values.
 
-    `listed` is what `choices` gives for c slots. The table of triples, which costs more than all else, is made for an
-    effort of EXACT alone.
+    The list for c slots has been made. The table of triples, which costs more than all else, is made for an effort of
+    EXACT alone.
+
+    Parameters
+    ----------
+    step, search
+        The decision; the state of the search, whose values, bounds, patterns and tables change in place.
+    M, lowest
+        Envelope, tokens; least price, 1/scale tokens.
+    c, first, last
+        Slots; workers first..last - 1.
+    effort
+        QUICK or EXACT.
     """
-    load, sums, scale = step.load, step.sums, step.facts[SCALE]
+    load, sums, scale = step.load, step.sums, step.facts.scale
     value, bound, pattern = search.value, search.bound, search.pattern
-    pairs, triples = search.table[0], search.table[1]
-    v, p, n, best, scratch = listed[SIZE], listed[PROFIT], listed[REQUESTS], listed[BEST], search.short[0]
-    length = v.size
+    pairs, triples, scratch = search.pairs, search.triples, search.partner
+    length = search.lists[c].length
+    v, p, n = search.list_size[c, :length], search.list_profit[c, :length], search.list_count[c, :length]
+    best = search.list_best[c, :length]
     reach = -1
     for w in range(first, last):
         if value[w] < bound[w] and M - load[w] <= TABLE:

@@ -21,8 +21,8 @@ from math import lgamma, log
 import numpy as np
 
 from lbopt.kernels.partition.few_workers import FOUND, MOST_REQUESTS, MOST_WORKERS, NONE, OPEN, fits
-from lbopt.kernels.search.terms import BOUND, COST, PRICES, PROVED, Search
-from lbopt.kernels.search.terms import OPEN as UNDECIDED
+from lbopt.kernels.search.state import OPEN as UNDECIDED
+from lbopt.kernels.search.state import PROVED, Search
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS, Balancing
@@ -180,12 +180,12 @@ def _search_prices(known: SearchState, budget: int, take: Callable[[IntArray], N
     assert search is not None, "it was started with the decision"
     state = UNDECIDED
     while budget > 0 and state == UNDECIDED and not known.done:
-        search.known[COST] = min(int(search.known[COST]), known.cost)
-        before = int(search.known[COST])
+        search.known.cost = min(int(search.known.cost), known.cost)
+        before = int(search.known.cost)
         state = decision.advance(search, _PRICE_SLICE)
-        if search.known[COST] < before:
+        if search.known.cost < before:
             take(decision.handed_out(search))
-        bound = int(min(search.known[BOUND], search.known[COST]))
+        bound = int(min(search.known.bound, search.known.cost))
         if bound > known.bound:
             known.bound, known.proof = bound, "certificate"
         budget -= _PRICE_SLICE
@@ -198,7 +198,7 @@ def kept_prices(known: SearchState) -> tuple[IntArray, IntArray, int] | None:
     """Return prices, the envelopes they were found at, and their scale, where prices were found."""
     if known.prices is None or known.decision is None:
         return None
-    kept = min(int(known.prices.known[PRICES]), known.prices.bank.shape[0])
+    kept = min(int(known.prices.known.prices), known.prices.bank.shape[0])
     K = known.decision.step.v.size
     return known.prices.bank[:kept, :K].copy(), known.prices.bank_at[:kept].copy(), known.decision.scale
 

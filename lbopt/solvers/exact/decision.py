@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbopt.kernels.arrays import record
 from lbopt.kernels.search.decision import (
     choose,
     group_requests,
@@ -19,7 +20,7 @@ from lbopt.kernels.search.decision import (
 )
 from lbopt.kernels.search.envelopes import advance
 from lbopt.kernels.search.open_ranges import begin
-from lbopt.kernels.search.terms import COST, Search, Step
+from lbopt.kernels.search.state import FACTS, Search, Step
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.workspace import workspace
@@ -62,7 +63,7 @@ class Decision:
         while self.scale > 0 and self.scale * magnitude > LARGEST:
             self.scale //= 2
         sums = np.zeros(int(slots.max()) + 1, dtype=np.int64)
-        facts = np.zeros(6, dtype=np.int64)
+        facts = record(FACTS)
         set_sums(v[:K], n[:K], sums)
         self.step = Step(
             v=v[:K],
@@ -75,7 +76,7 @@ class Decision:
             facts=facts,
         )
         most = most_tokens(self.sizes, self.must, self.order, self.admitted)
-        state_facts(self.loads, self.slots, self.scale, most, self.forced, facts)
+        state_facts(self.loads, self.scale, most, self.forced, facts)
 
     def first_assignment(self) -> tuple[IntArray, int]:
         """Return the best of three cheap assignments, and its cost."""
@@ -95,7 +96,7 @@ class Decision:
     def start(self, cost: int) -> Search:
         """Return a search for something cheaper than `cost`."""
         search, self.masters = workspace(self.step.load.size, self.step.v.size, int(self.step.slots[-1]))
-        search.known[COST] = cost
+        search.known.cost = cost
         begin(self.step, search)
         return search
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from lbopt.kernels.arrays import record
 from lbopt.kernels.leximax.choose import choose_rows
 from lbopt.kernels.leximax.lists import list_workers
-from lbopt.kernels.leximax.terms import AT_A_NODE, CUT, DONE, GAINS, STEPS, Choice, Lists
+from lbopt.kernels.leximax.state import AT_A_NODE, CHOICE, DONE, Choice, Lists
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.leximax_room import Room
 
@@ -35,13 +36,13 @@ def choose(room: Room, prices: Sequence[IntArray], limit: int, stop: Callable[[]
     try:
         while ending is None:
             if choose_rows(lists, choice, SLICE) == DONE:
-                ending = "done" if choice.state[CUT] == 0 else "stuck"
-            elif choice.state[STEPS] >= limit:
+                ending = "done" if choice.state.cut == 0 else "stuck"
+            elif choice.state.steps >= limit:
                 ending = "effort"
             else:
                 ending = stop()
     finally:
-        gains = int(choice.state[GAINS])
+        gains = int(choice.state.gains)
         if gains:
             room.take(choice.answer)
     return ending
@@ -62,7 +63,7 @@ def _prepared(room: Room, prices: Sequence[IntArray]) -> tuple[Lists, Choice | N
     first, last = np.zeros((2, W), dtype=np.int64)
     need = ceiling[0] - (worth[0] + ceiling[0].sum())
     rows = list_workers(
-        *(step.v, step.n, room.base, slots, room.window(), profit[0], need, _LISTED, _BRANCHES, items, first, last)
+        *(step.v, step.n, room.base, slots, *room.window(), profit[0], need, _LISTED, _BRANCHES, items, first, last)
     )
     listed = (first >= 0).astype(np.int64)
     first, last = np.maximum(first, 0), np.maximum(last, 0)
@@ -94,7 +95,7 @@ def _prepared(room: Room, prices: Sequence[IntArray]) -> tuple[Lists, Choice | N
     if deepest > _STACK:
         return lists, None
     choice = Choice(
-        state=np.array([0, 1, 0, 0, 0]),
+        state=record(CHOICE),
         avail=step.n.copy(),
         row=np.full(W, -1),
         order=_ints(W + 1),
@@ -104,13 +105,19 @@ def _prepared(room: Room, prices: Sequence[IntArray]) -> tuple[Lists, Choice | N
         begin=_ints(W + 2, W),
         end=_ints(W + 2, W),
         rows=np.full(W + 2, rows),
+        short=_ints(W + 1),
         bound=np.full((W + 1, W), -1),
         live=np.empty(rows + spare + deepest, dtype=np.int64),
         best=room.best,
         answer=room.held.copy(),
-        box=_ints(4, W),
-        least=_ints(W + 1, len(prices)),
+        lo=_ints(W),
+        hi=_ints(W),
+        even=_ints(W),
+        loads=_ints(W),
+        least=_ints(W, len(prices)),
+        spare=_ints(len(prices)),
     )
+    choice.state.fresh = 1
     choice.left[0] = worth + ceiling.sum(axis=1)
     choice.begin[0], choice.end[0] = first, last
     # of a worker's patterns those are tried first whose load is next to what would be most even

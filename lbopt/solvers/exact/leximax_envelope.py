@@ -11,22 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lbopt.kernels.search.terms import (
-    BOUND,
-    COST,
-    FIRST,
-    HEAVIEST,
-    LAST,
-    LB,
-    NODES,
-    OPEN,
-    PRICES,
-    PROVED,
-    SCALE,
-    TOTAL,
-    WORKERS,
-    Search,
-)
+from lbopt.kernels.search.state import OPEN, PROVED, Search
 from lbopt.model import StepProblem, loads_after, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.decision import LARGEST, Decision
@@ -78,10 +63,10 @@ def _asked(
         state = decision.advance(search, SLICE)
         if state == OPEN:
             ending = stop()
-    if search.known[COST] <= cost:
+    if search.known.cost <= cost:
         return "found"
-    bounds = search.node[: search.known[NODES], LB].tolist()
-    scale = int(decision.step.facts[SCALE])
+    bounds = search.ranges.bound[: search.known.ranges].tolist()
+    scale = int(decision.step.facts.scale)
     proved = state == PROVED and all(bound == _CLOSED or is_sound(bound - cost, scale) for bound in bounds)
     return ending or ("none" if proved else "stuck")
 
@@ -102,15 +87,15 @@ def hand_over(search: Search, answer: ExactAnswer) -> None:
     kept, K = answer.prices.shape
     search.bank[:kept, :K] = answer.prices
     search.bank_at[:kept] = answer.envelopes
-    search.known[PRICES] = kept
+    search.known.prices = kept
 
 
 def _least_possible(decision: Decision, cost: int) -> int:
     """Return an envelope below which there is nothing of this cost."""
     step, facts = decision.step, decision.step.facts
     least_tokens = int(np.sort(decision.sizes)[: decision.admitted].sum())
-    by_cost = -(-(cost + int(facts[TOTAL]) + least_tokens) // int(facts[WORKERS]))
-    return max(int(facts[HEAVIEST]), int((step.load + step.sums[step.slots]).max()), by_cost)
+    by_cost = -(-(cost + int(facts.total) + least_tokens) // int(facts.workers))
+    return max(int(facts.heaviest), int((step.load + step.sums[step.slots]).max()), by_cost)
 
 
 def _open_ranges(search: Search, floor: int, last: int, cost: int) -> None:
@@ -118,10 +103,10 @@ def _open_ranges(search: Search, floor: int, last: int, cost: int) -> None:
     count, width = 0, 1
     while last >= floor:
         first = max(floor, last - width + 1)
-        search.node[count] = 0
-        search.node[count, LB], search.node[count, FIRST], search.node[count, LAST] = 0, first, last
+        search.ranges[count].fill(0)
+        search.ranges[count].first, search.ranges[count].last = first, last
         last = first - 1
         width *= 2
         count += 1
-    search.known[COST], search.known[NODES], search.known[BOUND] = cost, count, 0
-    search.cut[:] = 0
+    search.known.cost, search.known.ranges, search.known.bound = cost, count, 0
+    search.descent.state.fill(0)

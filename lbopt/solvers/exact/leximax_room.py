@@ -11,7 +11,7 @@ import numpy as np
 from lbopt.kernels.leximax.even_loads import compared, water
 from lbopt.kernels.leximax.even_out import even_out
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.terms import EXACT, FORCED, MOST, NONE, PRICES, SCALE, TOTAL, WORKERS, Step
+from lbopt.kernels.search.state import EXACT, NONE, Step
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.leximax_envelope import hand_over
@@ -46,13 +46,13 @@ class Room:
         self.total = int(self.after.sum())
         self.tokens = self.total - int(self.base.sum())
         facts = whole.facts.copy()
-        facts[WORKERS], facts[TOTAL] = 1, -self.tokens
+        facts.workers, facts.total = 1, -self.tokens
         n, floor = whole.n.copy(), whole.floor.copy()
         self._kept = np.arange(whole.v.size)
-        if self.tokens == whole.facts[MOST]:
+        if self.tokens == whole.facts.most:
             n = used
             floor[:] = 0
-            facts[FORCED] = 0
+            facts.forced = 0
             self._kept = np.flatnonzero(used)
         new_number = np.zeros(whole.v.size, dtype=np.int64)
         new_number[self._kept] = np.arange(self._kept.size)
@@ -65,9 +65,9 @@ class Room:
         self.search = decision.start(0)
         self.masters = decision.masters
         hand_over(self.search, answer)
-        kept = min(int(self.search.known[PRICES]), self.search.bank.shape[0])
+        kept = min(int(self.search.known.prices), self.search.bank.shape[0])
         self._prices = [self.search.bank[j, self._kept].copy() for j in range(kept)]
-        self.search.known[PRICES] = 0
+        self.search.known.prices = 0
 
     @property
     def best(self) -> IntArray:
@@ -77,7 +77,7 @@ class Room:
     @property
     def scale(self) -> int:
         """Units of a price in a token."""
-        return int(self.step.facts[SCALE])
+        return int(self.step.facts.scale)
 
     def take(self, held: IntArray) -> None:
         """Keep another assignment, whose classes come in any order."""

@@ -17,24 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lbopt.kernels.search.envelopes import advance
-from lbopt.kernels.search.terms import (
-    COST,
-    FIRST,
-    FORCED,
-    HEAVIEST,
-    LAST,
-    LB,
-    NODES,
-    OPEN,
-    PRICES,
-    PROVED,
-    SCALE,
-    STAGE,
-    TOTAL,
-    WORK,
-    WORKERS,
-    Step,
-)
+from lbopt.kernels.search.state import OPEN, PROVED, Step
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.decision import LARGEST
 from lbopt.solvers.exact.leximax_envelope import is_sound
@@ -128,20 +111,21 @@ def _searched(
     else:
         search.bank[0, :L] = step.floor
     search.bank_at[0] = envelope
-    search.node[0] = 0
-    search.node[0, FIRST], search.node[0, LAST], search.node[0, STAGE] = envelope, envelope, _PRICED
-    search.known[COST], search.known[NODES], search.known[PRICES] = envelope + 1, 1, 1
+    alone, known = search.ranges[0], search.known
+    alone.fill(0)
+    alone.first, alone.last, alone.stage = envelope, envelope, _PRICED
+    known.cost, known.ranges, known.prices = envelope + 1, 1, 1
     state, ending = OPEN, None
     while state == OPEN and ending is None:
         state = advance(step, search, masters, SLICE)
         if state == OPEN:
-            ending = stop() or ("open" if search.known[WORK] >= work else None)
-    if search.known[COST] <= envelope:
+            ending = stop() or ("open" if known.work >= work else None)
+    if known.cost <= envelope:
         answer = search.answer[:W, : step.slots.max()]
         return "found", _without_tickets(answer, room.slots, K), True
-    if state == PROVED and not is_sound(int(search.node[0, LB]) - envelope, int(step.facts[SCALE])):
+    if state == PROVED and not is_sound(int(alone.bound) - envelope, int(step.facts.scale)):
         return "open", None, False
-    count, size = int(search.known[PRICES]) - 1, search.bank.shape[0]
+    count, size = int(known.prices) - 1, search.bank.shape[0]
     at = count if count < size else 1 + (count - 1) % (size - 1)  # the newest, see `keeping.place_in_bank`
     room.remember(search.bank[at, :K].copy())
     prices.update(requests=search.bank[at, :K].copy(), tickets=search.bank[at, K:L].copy(), limits=limits)
@@ -159,17 +143,17 @@ def _question(room: Room, j: int, more: int) -> Tickets | None:
     envelope = top + large
     facts = whole.facts.copy()
     floor = np.zeros(v.size, dtype=np.int64)
-    scale, bonus = int(facts[SCALE]), 0
+    scale, bonus = int(facts.scale), 0
     if n.sum() > slots.sum():  # there is a choice, in which tickets must not be forgotten
         must = np.concatenate([whole.floor < 0, np.ones(tickets.size, dtype=np.bool_)])
         bonus = 2 * (envelope + int(v[-1]))
         floor[must] = -bonus * scale
-        facts[FORCED] = n[must].sum()
+        facts.forced = n[must].sum()
     magnitude = int((v * n).sum()) + 2 * W * (envelope + int(slots.max()) * int(v[-1])) + 4 * bonus * int(slots.sum())
     if scale * magnitude > LARGEST:
         return None
-    facts[WORKERS], facts[HEAVIEST] = 1, envelope
-    facts[TOTAL] = -(room.tokens + int((tickets * copies).sum()))
+    facts.workers, facts.heaviest = 1, envelope
+    facts.total = -(room.tokens + int((tickets * copies).sum()))
     smallest = np.repeat(v, np.minimum(n, slots.max()))[: slots.max()]
     sums = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(smallest)])
     step = Step(v, n, floor, room.base, slots, np.lexsort((-room.base, slots)), sums, facts)

@@ -10,7 +10,8 @@ from functools import cache
 
 import numpy as np
 
-from lbopt.kernels.leximax.windows import DONE, GAINS, STEPS, Exhaustion, Window, exhaust
+from lbopt.kernels.arrays import record
+from lbopt.kernels.leximax.windows import DONE, EXHAUSTION, Exhaustion, Window, exhaust
 from lbopt.model import StepProblem, loads_after, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Clock
@@ -28,7 +29,7 @@ def most_even_window(problem: StepProblem, optimum: IntArray, remaining: Clock) 
     window, members, workers = _described(problem, objective(problem, optimum))
     W, P = workers.size, window.owner.size
     search = Exhaustion(
-        state=np.zeros(3, dtype=np.int64),
+        state=record(EXHAUSTION),
         avail=np.array([len(those) for those in members]),
         chosen=np.full(P + 1, len(members)),
         tied=np.zeros(P + 1, dtype=np.int64),
@@ -41,14 +42,14 @@ def most_even_window(problem: StepProblem, optimum: IntArray, remaining: Clock) 
         while ending is None:
             if exhaust(window, search, SLICE) == DONE:
                 ending = "done"
-            elif search.state[STEPS] >= LONGEST:
+            elif search.state.steps >= LONGEST:
                 ending = "stuck"
             else:
                 left = remaining()
                 ending = "time" if left is not None and left <= 0 else None
     except KeyboardInterrupt:
         ending = "interrupted"
-    if search.state[GAINS] == 0:
+    if search.state.gains == 0:
         return optimum, ending
     assignment = np.full(problem.num_requests, -1, dtype=np.int64)
     waiting = [iter(those) for those in members]
@@ -90,6 +91,6 @@ def _described(problem: StepProblem, cost: int) -> tuple[Window, list[list[int]]
         owner=np.repeat(np.arange(workers.size), seats),
         alike=same,
         closed=problem.base[slots == 0].copy(),
-        facts=np.array([cost]),
+        cost=cost,
     )
     return window, [kinds[kind] for kind in ordered], workers

@@ -18,32 +18,9 @@ from lbopt.kernels.search.envelopes import LONGEST, SPARSE
 from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.near_optimal import list_all
 from lbopt.kernels.search.open_ranges import reached
-from lbopt.kernels.search.placement_tree import NEAR, grow_tree
+from lbopt.kernels.search.placement_tree import grow_tree
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.terms import (
-    AT,
-    CHOSEN,
-    CLOSED,
-    COST,
-    CURRENT,
-    EXACT,
-    FIRST,
-    HEAVIEST,
-    LAST,
-    LB,
-    MOST,
-    NONE,
-    PARENT,
-    PLACE,
-    PRICES,
-    ROOT,
-    SCALE,
-    TOTAL,
-    USED,
-    WAITS,
-    WARM,
-    WORKERS,
-)
+from lbopt.kernels.search.state import EXACT, NONE, WAITS
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.certificates import Certificate, priced_envelopes
@@ -51,6 +28,7 @@ from lbopt.solvers.certificates.writer import NodeRow, placement, refuted
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.pattern_proof import PatternTree
 from lbopt.solvers.exact.search import ExactAnswer
+from lbopt.solvers.exact.workspace import plant_tree
 
 #: Prices tried for a range of envelopes, those found nearest to it first.
 _NEAREST = 6
@@ -89,12 +67,12 @@ class _Writer:
         self.found_at: dict[int, int] = dict(enumerate(answer.envelopes.tolist()))
         facts = self.step.facts
         self.evaluations = 0
-        self.G, self.total, self.scale = (int(facts[i]) for i in (WORKERS, TOTAL, SCALE))
+        self.G, self.total, self.scale = int(facts.workers), int(facts.total), int(facts.scale)
 
     def certificate(self) -> Certificate:
         facts, step = self.step.facts, self.step
-        first = max(int(facts[HEAVIEST]), int((step.load + step.sums[step.slots]).max()))
-        last = (self.bound - 1 + self.total + int(facts[MOST])) // self.G
+        first = max(int(facts.heaviest), int((step.load + step.sums[step.slots]).max()))
+        last = (self.bound - 1 + self.total + int(facts.most)) // self.G
         if not self.prices:
             self._solve(first)
         nodes: list[NodeRow] = []
@@ -214,27 +192,25 @@ class _Writer:
         search, step, masters = self.search, self.step, self.decision.masters
         tree, names = masters.tree, self.decision.workers.tolist()
         search.bank[0, : step.v.size] = self.prices[which]
-        search.known[COST], search.known[PRICES], search.known[WARM] = self.bound, 1, 0
-        search.node[0, [LB, FIRST, LAST]] = 0, M, M
-        tree.node[0] = -1, 0, ROOT, NEAR, 0, 0
-        tree.state[[USED, AT, CURRENT]] = 1, 0, -1
+        search.known.cost, search.known.prices, search.known.warm = self.bound, 1, 0
+        plant_tree(search, masters, M)
         closed: dict[int, tuple[dict[str, Any], list[int]]] = {}
         while grow_tree(step, search, masters, 0):
-            j, k = int(tree.state[CLOSED]), int(tree.state[CHOSEN])
+            j, k = int(tree.state.closed), int(tree.state.chosen)
             if j < 0:
                 continue
             if len(closed) == _PLACEMENTS:
                 raise CertificateError(f"the proof needs more than {_PLACEMENTS} placements; it is not written down")
             self.prices.append(search.best_price[: step.v.size].copy())
             prices = len(self.prices) - 1
-            below = np.flatnonzero(tree.node[: tree.state[USED], PARENT] == j).tolist()
-            below.sort(key=lambda i: int(tree.node[i, PLACE]))  # that all waits comes first
-            places = tree.node[below, PLACE].tolist()
+            below = np.flatnonzero(tree.nodes.parent[: tree.state.used] == j).tolist()
+            below.sort(key=lambda i: int(tree.nodes.place[i]))  # that all waits comes first
+            places = tree.nodes.place[below].tolist()
             workers = [names[w] for w in places if w != WAITS]
             record = refuted(prices) if k < 0 else placement(k, prices, WAITS in places, workers)
             closed[j] = record, below
-        if search.known[COST] < self.bound:
-            raise CertificateError(f"an assignment of cost {search.known[COST]} was found, below {self.bound}")
+        if search.known.cost < self.bound:
+            raise CertificateError(f"an assignment of cost {search.known.cost} was found, below {self.bound}")
         records, waiting = [], [0]
         while waiting:
             record, below = closed[waiting.pop()]

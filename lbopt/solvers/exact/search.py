@@ -8,7 +8,7 @@ import numpy as np
 
 from lbopt.kernels.routing.br_0 import br_0
 from lbopt.kernels.routing.state import parameters_of
-from lbopt.kernels.search.terms import BOUND, COST, OPEN, PRICES, PROVED, WORK
+from lbopt.kernels.search.state import OPEN, PROVED
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.bounds import elementary_bound
@@ -18,7 +18,7 @@ from lbopt.solvers.exact.balance import SLICE_MICROSECONDS
 from lbopt.solvers.exact.cold_start import balanced_start, is_cold
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.tie_orders import canonical
-from lbopt.solvers.exact.workspace import check_memory
+from lbopt.solvers.exact.workspace import check_memory, what_is_known
 
 #: Work between two looks at the clock, about microseconds.
 SLICE = 5_000
@@ -152,19 +152,20 @@ def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAn
     try:
         state = decision.advance(search, 0)  # no work, but a first bound
         while state == OPEN and stop is None:
-            stop = limits.reached(int(search.known[WORK]))
+            stop = limits.reached(int(search.known.work))
             if stop is None:
                 state = decision.advance(search, SLICE)
     except KeyboardInterrupt:
         stop = "interrupted"
     if stop is None:
         stop = "done" if state == PROVED else "stuck"
-    if search.known[COST] < cost:
-        assignment, cost = decision.handed_out(search), int(search.known[COST])
-    kept = min(int(search.known[PRICES]), search.bank.shape[0])
+    known = what_is_known(search)
+    if known.cost < cost:
+        assignment, cost = decision.handed_out(search), known.cost
+    kept = min(known.prices, search.bank.shape[0])
     return ExactAnswer(
         assignment=assignment,
-        bound=int(min(search.known[BOUND], cost)),
+        bound=min(known.bound, cost),
         stop=stop,
         cost=cost,
         prices=search.bank[:kept, : decision.step.v.size].copy(),

@@ -4,13 +4,34 @@ decisions take. Each thread has its own."""
 from __future__ import annotations
 
 import threading
+from typing import NamedTuple
 
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.kernels.arrays import Record, record, records
 from lbopt.kernels.search.near_optimal import MOST_LISTED
+from lbopt.kernels.search.placement_tree import NEAR
+from lbopt.kernels.search.rematch import MOST_SLOTS
+from lbopt.kernels.search.state import (
+    COUNTS,
+    DESCENT,
+    KNOWN,
+    LIST,
+    LISTED,
+    PLACEMENT,
+    RANGE,
+    ROOT,
+    TREE,
+    Descent,
+    Filling,
+    Master,
+    Masters,
+    Rematching,
+    Search,
+    Tree,
+)
 from lbopt.kernels.search.tables import TABLE
-from lbopt.kernels.search.terms import Master, Masters, Search, Tree
 from lbopt.model import StepProblem
 
 _NODES, _PRICES, _COLUMNS, _ROWS, _BRANCHES = 1 << 14, 64, 6000, 120_000, 1 << 16
@@ -47,16 +68,50 @@ def check_memory(problem: StepProblem) -> None:
 
 def workspace(num_open: int, num_classes: int, most_slots: int) -> tuple[Search, Masters]:
     """Return arrays for at least so many open workers, size classes and slots of a worker; `known` is zeroed."""
-    held: tuple[tuple[int, int, int], Search, Masters] | None = getattr(_ours, "held", None)
+    held: tuple[tuple[int, int, int], Search, Masters, list[np.ndarray]] | None = getattr(_ours, "held", None)
     wanted = (num_open, num_classes, most_slots)
     if held is None or any(have < want for have, want in zip(held[0], wanted, strict=True)):
         size = tuple(1 << (max(least, want) - 1).bit_length() for least, want in zip(_LEAST, wanted, strict=True))
-        held = ((size[0], size[1], size[2]), *_allocate(*size))
+        search, masters = _allocate(*size)
+        cleared = (search.known, search.descent.state, masters.tree.state)
+        held = ((size[0], size[1], size[2]), search, masters, [_words(state) for state in cleared])
         _ours.held = held
-    held[1].known[:] = 0
-    held[1].cut[:] = 0
-    held[2].tree.state[:] = 0
+    for words in held[3]:
+        words[:] = 0
     return held[1], held[2]
+
+
+class Known(NamedTuple):
+    """What is known of a search, in the order of `KNOWN`, as Python's own integers."""
+
+    cost: int
+    ranges: int
+    prices: int
+    work: int
+    bound: int
+    warm: int
+    patience: int
+
+
+def what_is_known(search: Search) -> Known:
+    """Read all that is known at once: to read a field of a record by itself takes 2 µs, some of a short search."""
+    return Known(*search.known.item())
+
+
+def _words(state: Record) -> np.ndarray:
+    """Return the integers of a record as an array of the same memory."""
+    return np.asarray(state.base).view(np.int64)
+
+
+def plant_tree(search: Search, masters: Masters, envelope: int) -> None:
+    """Leave one range open, a single envelope, and one node in its tree of placements, the root."""
+    alone, tree = search.ranges[0], masters.tree
+    alone.fill(0)
+    alone.first = alone.last = envelope
+    root = tree.nodes[0]
+    root.fill(0)
+    root.parent, root.place, root.reach = -1, ROOT, NEAR
+    tree.state.used, tree.state.range, tree.state.current = 1, 0, -1
 
 
 def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
@@ -70,13 +125,13 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
 
     def master() -> Master:
         return Master(
+            counts=record(COUNTS),
             owner=ints(columns),
             items=np.full((columns, Q), -1, dtype=np.int64),
             size=ints(columns),
             worth=np.zeros(columns),
             value=np.zeros(columns),
             limit=np.zeros(K),
-            counts=ints(3),
             row=ints(tight),
             place=np.full(W + K, -1, dtype=np.int64),
             basic=ints(tight),
@@ -89,8 +144,8 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
         )
 
     search = Search(
-        known=ints(7),
-        node=ints(_NODES, 6),
+        known=record(KNOWN),
+        ranges=records(_NODES, RANGE),
         bank=ints(_PRICES, K),
         bank_at=ints(_PRICES),
         answer=ints(W, Q),
@@ -102,24 +157,56 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
         leaf=ints(W, 3 * Q + 4),
         spare=ints(W, 3 * Q + 4),
         kept=ints(W, 3 * Q + 4),
-        asked=ints(3, K),
-        listed=ints(Q + 1, 6),
-        choices=ints(Q + 1, 5, wide),
-        short=ints(2, wide),
-        table=ints(2, TABLE + 1),
-        work=ints(6, W + 12),
-        classes=ints(6, wide),
+        listed=record(LISTED),
+        listed_price=ints(K),
+        listed_count=ints(K),
+        listed_size=ints(K),
+        lists=records(Q + 1, LIST),
+        list_class=ints(Q + 1, wide),
+        list_size=ints(Q + 1, wide),
+        list_profit=ints(Q + 1, wide),
+        list_count=ints(Q + 1, wide),
+        list_best=ints(Q + 1, wide),
+        profit=ints(wide),
+        best=ints(wide),
+        tops=ints(wide),
+        partner=ints(wide),
+        pairs=ints(TABLE + 1),
+        triples=ints(TABLE + 1),
+        waiting=ints(wide),
         first=ints(W),
         last=ints(W),
         items=ints(rows, MOST_LISTED),
         loss=ints(rows),
         viable=ints(rows),
         undecided=np.full(W, -1, dtype=np.int64),
-        cut=ints(12),
+        descent=Descent(
+            state=record(DESCENT),
+            avail=ints(K),
+            decided=ints(W),
+            least=ints(W),
+            order=ints(W),
+            cursor=ints(W),
+            most=ints(W),
+            left=ints(W + 1),
+        ),
+        filling=Filling(left=ints(K), profit=ints(K), best=ints(K), sums=ints(Q + 1)),
+        rematching=Rematching(
+            slack=ints(W),
+            opened=ints(W),
+            link=ints(W),
+            head=ints(K),
+            avail=ints(K),
+            profit=ints(K),
+            best=ints(K),
+            sums=ints(Q + 1),
+            pattern=ints(2 * MOST_SLOTS),
+            pair=ints(2),
+        ),
     )
     tree = Tree(
-        state=ints(11),
-        node=ints(_BRANCHES, 6),
+        state=record(TREE),
+        nodes=records(_BRANCHES, PLACEMENT),
         taken=ints(W, Q),
         placed=ints(W),
         left=ints(K),

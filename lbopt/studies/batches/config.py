@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
 from lbopt.prefill import PrefillSetting, make_allocation
 from lbopt.prefill.exact.gap import RULES
 from lbopt.solvers import check_solver
 from lbopt.solvers.backend import require
+from lbopt.studies.option import Option, Without
+from lbopt.studies.plain import from_plain
 from lbopt.studies.requests import RequestSource
 
 DEFAULT_BEHAVIOURS = ("pbaa", "round-robin")
@@ -46,16 +48,36 @@ class BatchesConfig:
         Seconds for each of the two optima of a batch; None = no limit.
     """
 
-    requests: RequestSource = field(default_factory=RequestSource)
-    behaviours: tuple[str, ...] = DEFAULT_BEHAVIOURS
-    rules: tuple[str, ...] = DEFAULT_RULES
-    states: int = 50
-    instances: int = 3
-    units: int = 8
-    chunk: int = 3072
-    load: float = DEFAULT_LOAD
-    seed: int = 0
-    time_limit: float | None = DEFAULT_TIME_LIMIT
+    requests: Annotated[RequestSource, Without.of("arrival_column", "train_share", "train_on")] = field(
+        default_factory=RequestSource
+    )
+    behaviours: Annotated[
+        tuple[str, ...],
+        Option("Allocation under which batches are sampled; may be given again.", key="behaviour", panel="Policies"),
+    ] = DEFAULT_BEHAVIOURS
+    rules: Annotated[
+        tuple[str, ...],
+        Option(
+            "Allocation to judge; may be given again.",
+            names=("--policy", "-p"),
+            key="policy",
+            panel="Policies",
+            first=True,
+        ),
+    ] = DEFAULT_RULES
+    states: Annotated[int, Option("Batches per behaviour.", first=True)] = 50
+    instances: Annotated[int, Option("Number of prefill instances.", panel="Prefill side")] = 3
+    units: Annotated[
+        int, Option("Units of an instance.", names=("--workers", "-G"), key="workers", panel="Fleet", first=True)
+    ] = 8
+    chunk: Annotated[int, Option("Most tokens of a unit in a pass.", panel="Prefill side")] = 3072
+    load: Annotated[
+        float, Option("Rate of random arrivals, as a share of that which fills every chunk.", panel="Fleet")
+    ] = DEFAULT_LOAD
+    seed: Annotated[int, Option("First seed.", first=True)] = 0
+    time_limit: Annotated[float | None, Option("Seconds for each of the two optima.", panel="Optimum", first=True)] = (
+        DEFAULT_TIME_LIMIT
+    )
 
     def __post_init__(self) -> None:
         for name in ("behaviours", "rules"):
@@ -91,13 +113,8 @@ class BatchesConfig:
     @classmethod
     def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> BatchesConfig:
         """Rebuild a configuration."""
-        try:
-            given = dict(data)
-            given["requests"] = RequestSource(**given["requests"])
-            given["behaviours"], given["rules"] = tuple(given["behaviours"]), tuple(given["rules"])
-            return cls(**given)
-        except (TypeError, KeyError, ValueError) as error:
-            raise InputError(f"{source} is not a configuration of prefill batches of this version: {error}") from None
+        parts = {"requests": RequestSource.of}
+        return from_plain(cls, data, what="prefill batches", source=source, parts=parts)
 
 
 def _named_once(what: str, specs: Iterable[str]) -> tuple[str, ...]:

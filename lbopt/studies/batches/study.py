@@ -10,12 +10,13 @@ from lbopt.studies.batches.outcome import BatchesOutcome
 from lbopt.studies.batches.sampling import SampledBatch, arrivals, sample_batches
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.race.warm_up import warm
+from lbopt.studies.study import Study
 
 
 def run_batches(config: BatchesConfig, progress: Progress | None = None) -> BatchesOutcome:
     """Run the fleet under each behaviour, sample its dispatches, solve them, and let every rule place them."""
     begin = time.perf_counter()
-    told = progress or Silent()
+    progress = progress or Silent()
     trace = config.requests.draw_for(config.seed)
     requests = arrivals(config, trace)
     described = {
@@ -28,19 +29,32 @@ def run_batches(config: BatchesConfig, progress: Progress | None = None) -> Batc
     }
     outcome = BatchesOutcome(config, described)
     try:
-        told.begin("sampling batches", len(config.behaviours))
+        progress.begin("sampling batches", len(config.behaviours))
         states: list[SampledBatch] = []
         for behaviour in config.behaviours:
             found, notes = sample_batches(config, requests, behaviour)
             states += found
             outcome.notes += notes
-            told.advance()
+            progress.advance()
         warm("exact", window=False)  # compiled within the time limit of the first batch, it would leave that one open
-        told.begin("solving and placing", len(states))
+        progress.begin("solving and placing", len(states))
         for state in states:
             outcome.judged.append(judge(state, config))
-            told.advance()
+            progress.advance()
     except KeyboardInterrupt:
         outcome.interrupted = True
     outcome.seconds = time.perf_counter() - begin
     return outcome
+
+
+STUDY = Study(
+    name="batches",
+    format="lbopt-batch-gap",
+    config=BatchesConfig,
+    run=run_batches,
+    tables=("batches", "gap"),
+    figures=("gaps",),
+    account=("trace", "interrupted", "notes", "seconds"),
+    has_results=lambda outcome: bool(outcome.judged),
+    timings=("seconds",),
+)

@@ -41,6 +41,13 @@ class Chosen:
                 raise InputError(f"claim '{name}': {option} is '{value}'; expected a finite number")
         return cls(claim, (regime,), (spec,))
 
+    @classmethod
+    def in_regimes(cls, name: str, regimes: Sequence[Regime], level: str) -> Chosen:
+        """Return a claim in these regimes; those of the level count as asked for by the name alone."""
+        claim = find_claim(name)
+        usual = all(regime in regimes for regime in claim.regimes(level))
+        return cls(claim, tuple(dict(regime) for regime in regimes), (name if usual else f"{name}:",))
+
     @property
     def own(self) -> bool:
         """Whether the user gave every regime."""
@@ -101,6 +108,16 @@ class CheckConfig:
         """Return plain values that JSON holds."""
         claims = [{"claim": one.claim.name, "regimes": [dict(r) for r in one.regimes]} for one in self.chosen]
         return {"level": self.level, "seed": self.seed, "claims": claims}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> CheckConfig:
+        """Rebuild a configuration; claims that the ledger no longer has are refused."""
+        try:
+            level, seed = data["level"], data["seed"]
+            chosen = [Chosen.in_regimes(one["claim"], one["regimes"], level) for one in data["claims"]]
+            return cls(tuple(chosen), str(level), int(seed))
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise InputError(f"{source} is not a configuration of a check of this version: {error}") from None
 
     def _seed(self, name: str, regime: Regime) -> int:
         """Return a seed of the regime's own, which no other regime moves."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from lbopt.studies.check.config import CheckConfig, Chosen
 from lbopt.theory.claim import Claim
@@ -73,3 +74,13 @@ class CheckOutcome:
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     seconds: float = 0.0
+
+    @property
+    def refuting(self) -> dict[str, dict[str, Any]]:
+        """The counterexamples, by the names of their files."""
+        return {
+            f"counterexample-{one.claim.name}-{place}.json": finding.counterexample
+            for one in self.claims
+            for place, finding in enumerate(one.findings)
+            if finding.counterexample is not None
+        }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 from lbopt.studies.check.config import CheckConfig
 from lbopt.studies.check.outcome import CheckOutcome, ClaimOutcome
 from lbopt.studies.progress import Progress
 from lbopt.studies.running import run_stored
+from lbopt.studies.study import Study
 from lbopt.theory.finding import Finding
 
 
@@ -39,3 +41,26 @@ def run_check(
         outcome.claims.append(ClaimOutcome(chosen, findings, len(each) - len(answers)))
     outcome.seconds = time.perf_counter() - begin
     return outcome
+
+
+def _facts(outcome: CheckOutcome) -> dict[str, Any]:
+    refuting = outcome.refuting.items()
+    return {
+        "verdicts": {one.claim.name: one.verdict.value for one in outcome.claims},
+        "counterexamples": {
+            name: {"says": found["says"], "assignment": found.get("assignment")} for name, found in refuting
+        },
+    }
+
+
+STUDY = Study(
+    name="check",
+    format="lbopt-check",
+    config=CheckConfig,
+    run=run_check,
+    tables=("findings",),
+    tasks=True,
+    facts=_facts,
+    account=("interrupted", "seconds"),
+    holds=lambda outcome: all(one.as_expected for one in outcome.claims),
+)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import make_step_time
 from lbopt.hardware.cards import device_card, model_card
 from lbopt.hardware.price import CHARGES
+from lbopt.studies.option import Option
+from lbopt.studies.plain import from_plain
 
 DEFAULT_DEVICES = ("ascend-910c", "h800")
 #: How experts of a mixture are held: each worker its share of them, or each worker all.
@@ -51,18 +53,37 @@ class CostConfig:
         Of these draws.
     """
 
-    devices: tuple[str, ...] = DEFAULT_DEVICES
-    model: str = "deepseek-v3"
-    devices_per_worker: int | None = None
-    experts: str = "parallel"
-    tokens_per_request: int = 1
-    step_time: str | None = None
-    charge: str = "wait-idle"
-    carbon: float | None = None
-    overhead: float = 1.0
-    rental: float | None = None
-    draws: int = 1000
-    seed: int = 0
+    devices: Annotated[
+        tuple[str, ...],
+        Option(
+            "Card, or path of one; may be given again.",
+            names=("--device", "-d"),
+            key="device",
+            panel="Devices",
+            first=True,
+        ),
+    ] = DEFAULT_DEVICES
+    model: Annotated[str, Option("Model that is served: a card, or path of one.", panel="Devices", first=True)] = (
+        "deepseek-v3"
+    )
+    devices_per_worker: Annotated[
+        int | None, Option("Devices of one worker.", panel="Devices", shown="the fewest that hold weights and tokens")
+    ] = None
+    experts: Annotated[
+        str, Option("Experts of a mixture: **parallel** over all workers, or **local** to each.", panel="Devices")
+    ] = "parallel"
+    tokens_per_request: Annotated[int, Option("Tokens a request makes in a step.", panel="Devices")] = 1
+    step_time: Annotated[
+        str | None, Option("A step-time law in place of the devices' rooflines; it has no interval.", panel="Devices")
+    ] = None
+    charge: Annotated[
+        str, Option("How the wait is charged: **wait-idle**, **split** or **share**.", panel="Prices")
+    ] = "wait-idle"
+    carbon: Annotated[float | None, Option("Carbon intensity, g CO₂ a kWh.", panel="Prices")] = None
+    overhead: Annotated[float, Option("Energy of the building for a joule of the devices (PUE).", panel="Prices")] = 1.0
+    rental: Annotated[float | None, Option("USD an hour and device.", panel="Prices", shown="the card's range")] = None
+    draws: Annotated[int, Option("Draws of the constants between their ends.", panel="Prices")] = 1000
+    seed: Annotated[int, Option("First seed.", panel="Prices")] = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "devices", tuple(dict.fromkeys(self.devices)))
@@ -103,3 +124,8 @@ class CostConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON holds."""
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"devices": list(self.devices)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> CostConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="a cost study", source=source)

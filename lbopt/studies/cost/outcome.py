@@ -55,9 +55,10 @@ class WhatIf:
 
 @dataclass(slots=True)
 class CostOutcome:
-    """Everything a cost study found."""
+    """Everything a cost study found; `source` says where the loads are from."""
 
     config: CostConfig
+    source: str = ""
     devices: list[DeviceCost] = field(default_factory=list)
     what_if: list[WhatIf] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

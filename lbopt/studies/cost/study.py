@@ -6,6 +6,7 @@ import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from lbopt.studies.cost.load_point import LEVEL, LoadPoint
 from lbopt.studies.cost.outcome import CostOutcome, DeviceCost, PointCost, WhatIf
 from lbopt.studies.cost.what_if import Rerun, by_order_statistics
 from lbopt.studies.progress import Progress, Silent
+from lbopt.studies.study import Study
 
 Values = NDArray[np.float64]
 
@@ -41,7 +43,7 @@ def run_cost(
     rerun
         How to run the routers again; without it other numbers of workers follow from order statistics.
     """
-    told = progress or Silent()
+    progress = progress or Silent()
     outcome = CostOutcome(config)
     outcome.devices, outcome.notes = cost_of_points(points, config)
     if what_if is None:
@@ -54,15 +56,15 @@ def run_cost(
             "what-if: requests come by the trace's own clock on every fleet, so a larger one has less to do a worker; "
             "for fleets that are as busy, simulate with --load"
         )
-    told.begin("other fleets", len(values) * (len(rerun.routers) * len(rerun.seeds) if rerun else 1))
+    progress.begin("other fleets", len(values) * (len(rerun.routers) * len(rerun.seeds) if rerun else 1))
     try:
         for value in values:
             if rerun is None:
                 moved = by_order_statistics(points[0], value)
                 others = [moved, moved.balanced(LEVEL)]
-                told.advance()
+                progress.advance()
             else:
-                others = rerun.on(name, value, told)
+                others = rerun.on(name, value, progress)
             devices, notes = cost_of_points(others, config)
             outcome.what_if.append(WhatIf(f"{name}={value}", devices))
             outcome.notes.extend(f"{name}={value}: {note}" for note in notes)
@@ -157,3 +159,20 @@ def _cost(point: LoadPoint, mine: dict[str, StepPrice], today: dict[str, StepPri
             name: Figure.of(1 - price.joules_per_token / today[name].joules_per_token) for name, price in mine.items()
         },
     )
+
+
+def _facts(outcome: CostOutcome) -> dict[str, Any]:
+    return {"source": outcome.source, "cards": {one.card.name: one.card.to_dict() for one in outcome.devices}}
+
+
+STUDY = Study(
+    name="cost",
+    format="lbopt-cost",
+    config=CostConfig,
+    run=run_cost,
+    tables=("cost",),
+    figures=("cost",),
+    facts=_facts,
+    account=("interrupted", "notes"),
+    timings=(),
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
 from lbopt.policies import Policy, look_ahead, make_policy
@@ -13,6 +13,9 @@ from lbopt.predictors.foresight import LONGEST_HORIZON
 from lbopt.simulator import NEW
 from lbopt.solvers import check_solver
 from lbopt.studies import training
+from lbopt.studies.gap.optima import Budget
+from lbopt.studies.option import Option
+from lbopt.studies.plain import from_plain
 from lbopt.studies.scenario import Scenario
 
 DEFAULT_POLICIES = (
@@ -65,19 +68,47 @@ class GapConfig:
     """
 
     scenario: Scenario = field(default_factory=Scenario)
-    behaviours: tuple[str, ...] = DEFAULT_BEHAVIOURS
-    policies: tuple[str, ...] = DEFAULT_POLICIES
-    baseline: str | None = None
-    states: int = 50
-    seed: int = 0
-    seeds: int = 1
-    solver: str = "exact"
-    time_limit: float | None = 10.0
-    problems: str | None = None
-    long_runs: bool = True
-    horizon: int = 0
-    new: str = "survives"
-    predictor: str | None = None
+    behaviours: Annotated[
+        tuple[str, ...],
+        Option("Policy under which states are sampled; may be given again.", key="behaviour", panel="Policies"),
+    ] = DEFAULT_BEHAVIOURS
+    policies: Annotated[
+        tuple[str, ...],
+        Option(
+            "Policy to judge, e.g. `br-0:age_bound=50`; may be given again.",
+            names=("--policy", "-p"),
+            key="policy",
+            panel="Policies",
+            first=True,
+            shown="all rules",
+        ),
+    ] = DEFAULT_POLICIES
+    baseline: Annotated[
+        str | None, Option("Policy that differences are taken to.", panel="Policies", shown="the first")
+    ] = None
+    states: Annotated[int, Option("States per behaviour.", first=True)] = 50
+    seed: Annotated[int, Option("First seed.", first=True)] = 0
+    seeds: Annotated[int, Option("Number of seeds of the long runs.")] = 1
+    solver: Annotated[str, Option("exact, auto, brute-force, cp-sat, highs or pulp.", panel="Optimum")] = "exact"
+    time_limit: Annotated[float | None, Option("Seconds per state.", panel="Optimum", first=True)] = 10.0
+    problems: Annotated[str | None, Option("Score frozen problems (steps.jsonl) instead of sampling.")] = None
+    long_runs: Annotated[bool, Option("Also run every policy over the requests.")] = True
+    horizon: Annotated[
+        int,
+        Option(
+            "Judge over a window of so many steps; rules look so far ahead.",
+            names=("--horizon", "-H"),
+            panel="Policies",
+            first=True,
+        ),
+    ] = 0
+    new: Annotated[str, Option("Waiting requests in that window: **survives** it, or **ends**.", panel="Optimum")] = (
+        "survives"
+    )
+    predictor: Annotated[
+        str | None,
+        Option("What rules that look ahead go by, where they do not say: survival, oracle, ...", panel="Policies"),
+    ] = None
 
     def __post_init__(self) -> None:
         for name in ("states", "seeds"):
@@ -102,6 +133,16 @@ class GapConfig:
         refuse_guided(policy)  # before states are sampled for it
         return policy
 
+    @property
+    def all_seeds(self) -> range:
+        """The seeds of the long runs."""
+        return range(self.seed, self.seed + self.seeds)
+
+    @property
+    def budget(self) -> Budget:
+        """By what each state is solved."""
+        return Budget(self.solver, self.time_limit, self.seed)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data."""
         data = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -114,14 +155,7 @@ class GapConfig:
     @classmethod
     def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> GapConfig:
         """Rebuild a configuration."""
-        try:
-            given: dict[str, Any] = dict(data)
-            given["scenario"] = Scenario.from_dict(given["scenario"])
-            given["policies"] = tuple(given["policies"])
-            given["behaviours"] = tuple(given["behaviours"])
-            return cls(**given)
-        except (TypeError, KeyError, ValueError) as error:
-            raise InputError(f"{source} is not a gap configuration of this version: {error}") from None
+        return from_plain(cls, data, what="a gap study", source=source, parts={"scenario": Scenario.from_dict})
 
 
 def with_training(config: GapConfig) -> GapConfig:

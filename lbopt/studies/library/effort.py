@@ -9,7 +9,7 @@ from lbopt.model import StepProblem
 
 def effort(problem: StepProblem, seconds: float) -> int | None:
     """Return the work until the proof of a problem without a window; None where there is none in time."""
-    from lbopt.kernels.search.terms import OPEN, PROVED, WORK
+    from lbopt.kernels.search.state import OPEN, PROVED
     from lbopt.solvers.exact.decision import Decision
     from lbopt.solvers.exact.search import SLICE
 
@@ -22,4 +22,4 @@ def effort(problem: StepProblem, seconds: float) -> int | None:
     state = OPEN
     while state == OPEN and time.perf_counter() < until:
         state = decision.advance(search, SLICE)
-    return int(search.known[WORK]) if state == PROVED else None
+    return int(search.known.work) if state == PROVED else None

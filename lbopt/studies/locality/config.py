@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 import lbopt
 from lbopt.exceptions import InputError
@@ -11,6 +11,8 @@ from lbopt.instances.families.experts import expert_workload
 from lbopt.runner import Task
 from lbopt.spec import unknown
 from lbopt.studies.locality.plan import ITEMS, PlannedRun, plan_of
+from lbopt.studies.option import Option
+from lbopt.studies.plain import from_plain
 
 WORKLOADS = ("task", "language")
 CELL = "lbopt.studies.locality.cell:measure"
@@ -42,15 +44,29 @@ class LocalityConfig:
         Worlds, each with its own gates and requests, and the first of them.
     """
 
-    items: tuple[str, ...] = ()
-    workloads: tuple[str, ...] = WORKLOADS
-    rates: tuple[float, ...] = (20.0, 40.0, 60.0, 80.0, 100.0)
-    seconds: float = 120.0
-    warm_up: float = 30.0
-    prompts: int = 1000
-    layers: int = 6
-    seeds: int = 20
-    seed: int = 0
+    items: Annotated[
+        tuple[str, ...], Option("signatures, routers, band, clusters, pool, barrier.", argument=True, shown="all")
+    ] = ()
+    workloads: Annotated[
+        tuple[str, ...], Option("**task** or **language**; may be given again.", key="workload", shown="both")
+    ] = WORKLOADS
+    rates: Annotated[tuple[float, ...], Option("Requests a second of routers and pool; may be given again.")] = (
+        20.0,
+        40.0,
+        60.0,
+        80.0,
+        100.0,
+    )
+    seconds: Annotated[
+        float, Option("Length of the arrivals. A request takes 5 to 15 s: shorter runs never fill up.")
+    ] = 120.0
+    warm_up: Annotated[float, Option("First seconds that are not counted.")] = 30.0
+    prompts: Annotated[int, Option("Prompts that requests repeat, and as many others that tables are fitted to.")] = (
+        1000
+    )
+    layers: Annotated[int, Option("Layers of the model that are drawn.")] = 6
+    seeds: Annotated[int, Option("Worlds, each with its own gates and requests; intervals need two.")] = 20
+    seed: Annotated[int, Option("First seed.", first=True)] = 0
 
     def __post_init__(self) -> None:
         for item in self.items:
@@ -111,3 +127,8 @@ class LocalityConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> LocalityConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="a locality study", source=source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
 from lbopt.instances import families
@@ -12,6 +12,8 @@ from lbopt.policies import foresight_of
 from lbopt.policies.bf_io import BfIo
 from lbopt.policies.br_h import BrH
 from lbopt.studies.gap import GapConfig
+from lbopt.studies.option import Option
+from lbopt.studies.plain import from_plain
 from lbopt.studies.scenario import Scenario
 from lbopt.studies.training import DEFAULT_SHARE
 
@@ -66,18 +68,40 @@ class MispredictionConfig:
     """
 
     scenario: Scenario = field(default_factory=Scenario)
-    policies: tuple[str, ...] = DEFAULT_POLICIES
-    horizon: int = 20
-    noise: tuple[float, ...] = DEFAULT_NOISE
-    bias: tuple[float, ...] = DEFAULT_BIAS
-    shuffled: tuple[float, ...] = DEFAULT_SHUFFLED
-    other_trace: str | None = None
-    behaviour: str = "br-0"
-    states: int = 50
-    new: str = "survives"
-    seed: int = 0
-    seeds: int = 3
-    time_limit: float | None = 2.0
+    policies: Annotated[
+        tuple[str, ...],
+        Option(
+            "Rule that looks ahead, without its predictor, e.g. `br-h:gamma=0.6`; may be given again.",
+            names=("--policy", "-p"),
+            key="policy",
+            panel="Policies",
+            first=True,
+        ),
+    ] = DEFAULT_POLICIES
+    horizon: Annotated[
+        int, Option("Steps that rules look ahead, at least 1.", names=("--horizon", "-H"), panel="Policies", first=True)
+    ] = 20
+    noise: Annotated[
+        tuple[float, ...], Option("Spread of the logarithm of believed outputs; may be given again.", panel="Forecasts")
+    ] = DEFAULT_NOISE
+    bias: Annotated[tuple[float, ...], Option("Factor on believed outputs; may be given again.", panel="Forecasts")] = (
+        DEFAULT_BIAS
+    )
+    shuffled: Annotated[
+        tuple[float, ...], Option("Share of outputs exchanged among requests; may be given again.", panel="Forecasts")
+    ] = DEFAULT_SHUFFLED
+    other_trace: Annotated[
+        str | None,
+        Option("File or family on which predictors are also trained.", panel="Forecasts", shown="the other family"),
+    ] = None
+    behaviour: Annotated[str, Option("Policy under which states are sampled.", panel="Policies")] = "br-0"
+    states: Annotated[int, Option("How many frozen states.", first=True)] = 50
+    new: Annotated[
+        str, Option("Waiting requests in the window of a state: **survives** it, or **ends**.", panel="Optimum")
+    ] = "survives"
+    seed: Annotated[int, Option("First seed.", first=True)] = 0
+    seeds: Annotated[int, Option("Number of seeds of the long runs.", first=True)] = 3
+    time_limit: Annotated[float | None, Option("Seconds per state.", panel="Optimum", first=True)] = 2.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.horizon <= LONGEST_HORIZON:
@@ -164,3 +188,8 @@ class MispredictionConfig:
         data = {f.name: getattr(self, f.name) for f in fields(self)}
         lists = {name: list(data[name]) for name in ("policies", "noise", "bias", "shuffled")}
         return data | lists | {"scenario": self.scenario.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> MispredictionConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="wrong forecasts", source=source, parts={"scenario": Scenario.from_dict})

@@ -14,12 +14,13 @@ from lbopt.studies.gap import SolvedState
 from lbopt.studies.gap.decisions import barrier_after
 from lbopt.studies.gap.long_runs import long_run
 from lbopt.studies.gap.optima import solve_state
-from lbopt.studies.gap.outcome import Decision
-from lbopt.studies.gap.states import gather_states
+from lbopt.studies.gap.outcome import TIMINGS, Decision
+from lbopt.studies.gap.states import gather_states, over_window
 from lbopt.studies.misprediction.config import MispredictionConfig
 from lbopt.studies.misprediction.forecasts import Case, cases_of
 from lbopt.studies.misprediction.outcome import MispredictionOutcome
 from lbopt.studies.progress import Progress, Silent
+from lbopt.studies.study import Study
 
 #: Seeds of the errors in frozen states lie apart by so much, and below the largest that an oracle takes.
 _SPREAD, _LARGEST_SEED = 1_000_003, 2**31
@@ -28,7 +29,7 @@ _SPREAD, _LARGEST_SEED = 1_000_003, 2**31
 def run_misprediction(config: MispredictionConfig, progress: Progress | None = None) -> MispredictionOutcome:
     """Run the study; Ctrl-C keeps the states that every case has decided, and the long runs that are done."""
     begin = time.perf_counter()
-    told = progress or Silent()
+    progress = progress or Silent()
     cases = cases_of(config)
     requests = _requests(config, config.seed)
     own, other = _training(config, config.seed)
@@ -49,25 +50,30 @@ def run_misprediction(config: MispredictionConfig, progress: Progress | None = N
         },
     )
     try:
-        states, notes = gather_states(config.gap, told)
+        gap, scenario = config.gap, config.scenario
+        behaviours = [gap.build(config.behaviour)]
+        states, notes = gather_states(behaviours, scenario, config.states, config.seed, config.seeds, progress)
+        states = over_window(states, config.horizon, config.new)
         outcome.notes.extend(notes)
         views = (FrozenView(own), FrozenView(other))
-        told.begin("solving and deciding", len(states))
+        progress.begin("solving and deciding", len(states))
         for state in states:
-            solved = solve_state(state, config.gap)
+            solved = solve_state(state, gap.budget)
             for case in cases:
                 _decide(solved, case, views, config.seed)
             outcome.solved.append(solved)
-            told.advance()
-        told.begin("long runs", config.seeds * len(cases))
+            progress.advance()
+        progress.begin("long runs", config.seeds * len(cases))
         for seed in range(config.seed, config.seed + config.seeds):
             requests = _requests(config, seed)
             own, other = _training(config, seed)
             for case in cases:
                 learnt = other if case.variant is not None and case.variant.other else own
-                run = long_run(case.build(seed), requests, learnt, config.gap, seed)
+                run = long_run(
+                    case.build(seed), requests, learnt, scenario.setting, seed, with_course=seed == config.seed
+                )
                 outcome.long_runs.append(replace(run, policy=case.name))
-                told.advance()
+                progress.advance()
     except KeyboardInterrupt:
         outcome.interrupted = True
     outcome.seconds = time.perf_counter() - begin
@@ -99,3 +105,24 @@ def _training(config: MispredictionConfig, seed: int) -> tuple[Trace, Trace]:
             f"predictors have nothing to learn from ({error}); take a larger file, or name other requests by --train-on"
         ) from None
     return own, elsewhere.training_for(seed)
+
+
+HELP = """Give rules that look ahead worse and worse forecasts, and measure what each costs.
+
+With --out, writes misprediction.csv, long_runs.csv, steps.jsonl, misprediction.png, misprediction.svg and run.json.
+
+Example: `lbopt study misprediction burstgpt-like --requests 4000 --states 20 --out my-study`
+"""
+
+STUDY = Study(
+    name="misprediction",
+    format="lbopt-misprediction",
+    config=MispredictionConfig,
+    help=HELP,
+    run=run_misprediction,
+    tables=("misprediction", "long_runs"),
+    figures=("misprediction",),
+    account=("trace", "interrupted", "notes", "seconds"),
+    has_results=lambda outcome: bool(outcome.solved or outcome.long_runs),
+    timings=TIMINGS,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -12,7 +12,9 @@ import lbopt
 from lbopt.exceptions import InputError
 from lbopt.runner import Task
 from lbopt.spec import unknown
+from lbopt.studies.option import Option
 from lbopt.studies.placement.layers import RANDOM, WORKLOADS
+from lbopt.studies.plain import from_plain
 
 KINDS = (*WORKLOADS, *RANDOM)
 DEFAULT_RANKS = (4, 8, 16)
@@ -48,19 +50,32 @@ class PlacementConfig:
         Of worlds and steps.
     """
 
-    ranks: tuple[int, ...] = DEFAULT_RANKS
-    kinds: tuple[str, ...] = KINDS
-    worlds: int = 5
-    clusters: int = 10
-    experts: int = 128
-    top_k: int = 8
-    layers: int = 4
-    requests: int = 600
-    batch: int = 64
-    draws: int = 200
-    resolution: float = 1e-4
-    time_limit: float = 2.0
-    seed: int = 0
+    ranks: Annotated[tuple[int, ...], Option("Number of ranks; may be given again.", names=("--ranks", "-R"))] = (
+        DEFAULT_RANKS
+    )
+    kinds: Annotated[
+        tuple[str, ...],
+        Option(
+            "Layers of the synthetic workloads **task** and **language**, or of independent random weights, "
+            "**uniform** and **exponential**; may be given again.",
+            names=("--kind", "-k"),
+            key="kind",
+            shown="all four",
+        ),
+    ] = KINDS
+    worlds: Annotated[int, Option("Worlds of each kind.")] = 5
+    clusters: Annotated[int, Option("Clusters of a world, each of which gives one layer.")] = 10
+    experts: Annotated[int, Option("Experts of a layer.", names=("--experts", "-E"))] = 128
+    top_k: Annotated[int, Option("Experts that a token chooses.", names=("--top-k",))] = 8
+    layers: Annotated[int, Option("Layers of the model.")] = 4
+    requests: Annotated[int, Option("Calibration requests of a world; as many others are met in service.")] = 600
+    batch: Annotated[int, Option("Requests of a decoder's batch.")] = 64
+    draws: Annotated[int, Option("Steps drawn for the busiest rank's active experts.")] = 200
+    resolution: Annotated[float, Option("By how much of an expert a proved largest load may exceed the least one.")] = (
+        1e-4
+    )
+    time_limit: Annotated[float, Option("Seconds a layer and rounding.")] = 2.0
+    seed: Annotated[int, Option("First seed.", first=True)] = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ranks", tuple(sorted(dict.fromkeys(self.ranks))))
@@ -110,3 +125,8 @@ class PlacementConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON holds."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> PlacementConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="a placement study", source=source)

@@ -9,6 +9,7 @@ from lbopt.studies.placement.config import PlacementConfig
 from lbopt.studies.placement.outcome import PlacementOutcome
 from lbopt.studies.progress import Progress
 from lbopt.studies.running import run_stored
+from lbopt.studies.study import Study
 
 
 def run_placement(
@@ -45,3 +46,23 @@ def run_placement(
             )
     outcome.seconds = time.perf_counter() - begin
     return outcome
+
+
+HELP = """Place the experts of random layers on ranks, greedily and exactly, and compare.
+
+With --out, writes placement.csv, gaps.png, gaps.svg and run.json.
+
+Example: `lbopt study placement -R 8 -R 16 --worlds 2 --out my-placements`
+"""
+
+STUDY = Study(
+    name="placement",
+    format="lbopt-placement",
+    config=PlacementConfig,
+    help=HELP,
+    run=run_placement,
+    tables=("placement",),
+    figures=("gaps",),
+    tasks=True,
+    has_results=lambda outcome: bool(outcome.layers),
+)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
 from lbopt.predictors import check_predictor
 from lbopt.predictors.foresight import LONGEST_HORIZON
+from lbopt.studies.option import Option, Without
+from lbopt.studies.plain import from_plain
 from lbopt.studies.requests import RequestSource
 
 DEFAULT_PREDICTORS = ("survival", "memorised", "memorised:bins=20", "learned")
@@ -33,12 +35,16 @@ class PredictionConfig:
         Draws the requests of a family.
     """
 
-    requests: RequestSource = field(default_factory=RequestSource)
-    horizon: int = 80
-    predictors: tuple[str, ...] = DEFAULT_PREDICTORS
-    train_share: float = 0.5
-    stride: int = 10
-    seed: int = 0
+    requests: Annotated[RequestSource, Without.of("draw", "train_share", "train_on")] = field(
+        default_factory=RequestSource
+    )
+    horizon: Annotated[int, Option("Steps that predictors look ahead.", names=("--horizon", "-H"))] = 80
+    predictors: Annotated[
+        tuple[str, ...], Option("Predictor to judge, e.g. `memorised:bins=20`; may be given again.", key="predictor")
+    ] = DEFAULT_PREDICTORS
+    train_share: Annotated[float, Option("Share of the requests, the first, to learn from.")] = 0.5
+    stride: Annotated[int, Option("Tokens between two ages at which a request is asked about.")] = 10
+    seed: Annotated[int, Option("First seed.", first=True)] = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.horizon <= LONGEST_HORIZON:
@@ -64,3 +70,8 @@ class PredictionConfig:
         """Return the configuration as plain data."""
         data = {f.name: getattr(self, f.name) for f in fields(self)}
         return data | {"requests": self.requests.describe(), "predictors": list(self.predictors)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> PredictionConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="a prediction study", source=source, parts={"requests": RequestSource.of})

@@ -50,7 +50,7 @@ class _Rows:
 def run_prediction(config: PredictionConfig, progress: Progress | None = None) -> PredictionOutcome:
     """Train and judge every predictor; Ctrl-C keeps those that are done."""
     begin = time.perf_counter()
-    told = progress or Silent()
+    progress = progress or Silent()
     trace = config.requests.draw_for(config.seed)
     training, test = split(trace, config.train_share)
     outcome = PredictionOutcome(
@@ -68,10 +68,12 @@ def run_prediction(config: PredictionConfig, progress: Progress | None = None) -
     rows = _Rows(requests, test.prompt[requests], ages, test.output[requests] - ages)
     try:
         for spec in config.predictors:
-            told.begin(spec, len(test))
-            outcome.scores.append(_score(spec, config.horizon, training, test, rows, told))
+            progress.begin(spec, len(test))
+            outcome.scores.append(_score(spec, config.horizon, training, test, rows, progress))
     except KeyboardInterrupt:
         outcome.interrupted = True
+        judged = f"{len(outcome.scores)} of {len(config.predictors)} predictors"
+        outcome.notes.append(f"interrupted: {judged} were judged until then")
     outcome.seconds = time.perf_counter() - begin
     return outcome
 
@@ -88,7 +90,7 @@ def split(trace: Trace, train_share: float) -> tuple[Trace, Trace]:
     return trace.first(count), rest
 
 
-def _score(spec: str, horizon: int, training: Trace, test: Trace, rows: _Rows, told: Progress) -> PredictorScore:
+def _score(spec: str, horizon: int, training: Trace, test: Trace, rows: _Rows, progress: Progress) -> PredictorScore:
     begin = time.perf_counter()
     predictor = make_predictor(spec, requests=test, training=training, horizon=horizon)
     training_seconds = time.perf_counter() - begin
@@ -104,7 +106,7 @@ def _score(spec: str, horizon: int, training: Trace, test: Trace, rows: _Rows, t
         seconds += time.perf_counter() - begin
         if isinstance(predictor, LearningPredictor):
             predictor.tell(test.prompt[first:last], test.output[first:last])
-        told.advance(last - first)
+        progress.advance(last - first)
     ends = rows.left <= horizon
     expected = (1 - p) * horizon + p * mu
     bins = calibration_bins(ends, p)

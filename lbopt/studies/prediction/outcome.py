@@ -95,8 +95,10 @@ class PredictionOutcome:
         Name, digest, and the numbers of training and of test requests.
     scores
         One per predictor that was judged, in the order asked for.
+    notes
+        Sentences for the user.
     interrupted
-        Whether somebody ended the study before the last predictor.
+        Whether Ctrl-C ended the study before the last predictor.
     seconds
         Time it took.
     """
@@ -104,5 +106,6 @@ class PredictionOutcome:
     config: PredictionConfig
     trace: dict[str, Any]
     scores: list[PredictorScore] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     interrupted: bool = False
     seconds: float = 0.0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, make_prefill_policy
 from lbopt.spec import unknown
+from lbopt.studies.option import Option, Without
+from lbopt.studies.plain import from_plain
 from lbopt.studies.requests import RequestSource
 
 ARRIVALS = ("poisson", "trace")
@@ -50,6 +53,69 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Instances:
+    """The prefill instances and their passes, as a user gives them.
+
+    Parameters
+    ----------
+    instances, units
+        N instances of D data-parallel units.
+    chunk
+        Most tokens of a unit in a pass; None = `DEFAULT_CHUNK`.
+    no_chunk
+        Whether a pass takes all that waits.
+    per_pass
+        Most requests of a unit in a pass; None = no limit.
+    base, per_token, per_longest, per_mean
+        The law of a pass, s and s a token, see `PassTime`.
+    latency
+        From the scheduler to an instance, s.
+    engine
+        "work-conserving" or "back-to-back".
+    queue_limit
+        A request is refused where so many have come and not begun; None = no limit.
+    """
+
+    instances: Annotated[
+        int, Option("Prefill instances.", names=("--instances", "-N"), panel="Instances", first=True)
+    ] = 3
+    units: Annotated[
+        int, Option("Data-parallel units of an instance.", names=("--units", "-D"), panel="Instances", first=True)
+    ] = 8
+    chunk: Annotated[int | None, Option("Most tokens of a unit in a pass.", panel="Instances", shown="3072")] = None
+    no_chunk: Annotated[bool, Option("Let a pass take all that waits.", names=("--no-chunk",), panel="Instances")] = (
+        False
+    )
+    per_pass: Annotated[int | None, Option("Most requests of a unit in a pass.", panel="Instances")] = None
+    base: Annotated[float, Option("Seconds of a pass that holds nothing.", panel="Pass time")] = 0.0943
+    per_token: Annotated[float, Option("Seconds of a pass a token of its fullest unit.", panel="Pass time")] = 80.1e-6
+    per_longest: Annotated[float, Option("Seconds of a pass a token of its longest chunk.", panel="Pass time")] = 0.0
+    per_mean: Annotated[float, Option("Seconds of a pass a token of its mean unit.", panel="Pass time")] = 0.0
+    latency: Annotated[float, Option("Seconds from the scheduler to an instance.", panel="Instances")] = 0.0
+    engine: Annotated[str, Option("**work-conserving** or **back-to-back**.", panel="Instances")] = "work-conserving"
+    queue_limit: Annotated[
+        int | None, Option("Refuse a request where so many have come and not begun.", panel="Instances")
+    ] = None
+
+    @property
+    def setting(self) -> PrefillSetting:
+        """The setting that they make."""
+        if self.no_chunk and self.chunk is not None:
+            raise InputError(f"a chunk of {self.chunk} tokens and --no-chunk are both given; expected one of them")
+        chunk = DEFAULT_CHUNK if self.chunk is None else self.chunk
+        return PrefillSetting(
+            self.instances,
+            self.units,
+            pass_time=PassTime(self.base, self.per_token, self.per_longest, self.per_mean),
+            chunk_tokens=None if self.no_chunk else chunk,
+            requests_per_pass=self.per_pass,
+            latency=self.latency,
+            engine=self.engine,  # type: ignore[arg-type]  # checked there, with a sentence
+            queue_limit=self.queue_limit,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PrefillConfig:
     """Configuration of a comparison.
 
@@ -72,15 +138,42 @@ class PrefillConfig:
         Of gaps, phases and chance.
     """
 
-    requests: RequestSource = field(default_factory=RequestSource)
-    rules: tuple[str, ...] = DEFAULT_RULES
-    arrivals: str = "poisson"
-    rate: float | None = None
-    load: float | None = None
+    requests: Annotated[RequestSource, Without.of("train_share", "train_on")] = field(default_factory=RequestSource)
+    rules: Annotated[
+        tuple[str, ...],
+        Option(
+            "Dispatch policy with its allocation behind a slash, e.g. `staggered:window=50/pbaa`; may be given again.",
+            names=("--policy", "-p"),
+            key="rule",
+            panel="Policies",
+            first=True,
+            shown="five",
+        ),
+    ] = DEFAULT_RULES
+    arrivals: Annotated[
+        str,
+        Option(
+            "**poisson**, or **trace**: its times, stretched where a rate or load is given.",
+            panel="Arrivals",
+            first=True,
+        ),
+    ] = "poisson"
+    rate: Annotated[
+        float | None, Option("Requests a second, of all instances together.", panel="Arrivals", first=True)
+    ] = None
+    load: Annotated[
+        float | None,
+        Option(
+            "The same as a share of what full passes can keep up with.",
+            panel="Arrivals",
+            first=True,
+            shown="0.7 if poisson",
+        ),
+    ] = None
     setting: PrefillSetting = field(
         default_factory=lambda: PrefillSetting(3, 8, pass_time=PassTime(), chunk_tokens=DEFAULT_CHUNK)
     )
-    seed: int = 0
+    seed: Annotated[int, Option("First seed.", first=True)] = 0
 
     def __post_init__(self) -> None:
         if not self.rules:
@@ -131,5 +224,20 @@ class PrefillConfig:
         setting = {name: value for name, value in self.setting.describe().items() if name not in _OF_RULES}
         return data | {"requests": asdict(self.requests), "rules": list(self.rules), "setting": setting}
 
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> PrefillConfig:
+        """Rebuild a configuration."""
+        parts = {"requests": RequestSource.of, "setting": _setting_of}
+        return from_plain(cls, data, what="prefill rules", source=source, parts=parts)
+
 
 _OF_RULES = ("policy", "allocation")
+
+
+def _setting_of(data: Mapping[str, Any]) -> PrefillSetting:
+    """Rebuild the setting from plain data."""
+    given = dict(data) | {"pass_time": PassTime(**data["pass_time"])}
+    given["topology"] = tuple((latency, int(count)) for latency, count in data["topology"])
+    if isinstance(data["phases"], list):
+        given["phases"] = tuple(data["phases"])
+    return PrefillSetting(**given)

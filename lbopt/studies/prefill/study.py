@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
 from lbopt.prefill import PrefillRun, simulate_prefill
 from lbopt.studies.prefill.config import PrefillConfig, Rule
 from lbopt.studies.prefill.outcome import PrefillOutcome, RuleRun
 from lbopt.studies.progress import Progress, Silent
+from lbopt.studies.study import Study
 
 #: Prompts not finished when the last one comes, as a share of all and beside those at half time, from which on a rule
 #: is said not to keep up.
@@ -16,10 +20,10 @@ BEHIND, GROWS = 0.05, 1.5
 
 def run_prefill(config: PrefillConfig, progress: Progress | None = None) -> PrefillOutcome:
     """Run the comparison."""
-    told = progress or Silent()
+    progress = progress or Silent()
     traffic = config.draw()
     outcome = PrefillOutcome(config, traffic, config.setting.saturating_rate(float(np.mean(traffic.length))))
-    told.begin("prefill", len(config.rules))
+    progress.begin("prefill", len(config.rules))
     try:
         for text in config.rules:
             rule = Rule.of(text)
@@ -27,7 +31,7 @@ def run_prefill(config: PrefillConfig, progress: Progress | None = None) -> Pref
             outcome.runs.append(RuleRun(rule, run, run.metrics()))
             if note := _falls_behind(rule, run):
                 outcome.notes.append(note)
-            told.advance()
+            progress.advance()
     except KeyboardInterrupt:
         outcome.interrupted = True
         outcome.notes.append(f"interrupted: {len(outcome.runs)} of {len(config.rules)} rules have ended")
@@ -56,3 +60,21 @@ def _unfinished(run: PrefillRun, share: float) -> int:
     came = max(1, int(share * len(run.traffic)))
     finished = run.requests["finished"][:came][run.served[:came]]
     return int((finished > run.traffic.arrival[came - 1]).sum())
+
+
+def _facts(outcome: PrefillOutcome) -> dict[str, Any]:
+    rate = outcome.rate if math.isfinite(outcome.rate) else None
+    return {"prompts": len(outcome.traffic), "requests_per_second": rate}
+
+
+STUDY = Study(
+    name="prefill",
+    format="lbopt-prefill",
+    config=PrefillConfig,
+    run=run_prefill,
+    tables=("rules", "requests", "passes"),
+    facts=_facts,
+    account=("interrupted", "notes"),
+    has_results=lambda outcome: bool(outcome.runs),
+    timings=(),
+)

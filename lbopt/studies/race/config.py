@@ -7,6 +7,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.solvers import check_solver
+from lbopt.studies.plain import from_plain
 
 DEFAULT_SOLVERS = ("exact", "highs", "cp-sat")
 
@@ -74,3 +75,8 @@ class RaceConfig:
         """Return the configuration as plain data."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> RaceConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="a race", source=source)

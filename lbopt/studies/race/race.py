@@ -30,19 +30,19 @@ def run_race(
     config: RaceConfig, instances: Sequence[RaceInstance], store: Path, progress: Progress | None = None
 ) -> RaceOutcome:
     """Run what the store at `store` does not hold yet. Ctrl-C ends it early and keeps what is done."""
-    told = progress or Silent()
+    progress = progress or Silent()
     tasks = _tasks(config, instances)
     interrupted = False
     with Store(store) as opened:
         try:
-            _compile(config, instances, tasks, opened, told)
-            told.begin("racing", len(instances) * len(config.solvers))
+            _compile(config, instances, tasks, opened, progress)
+            progress.begin("racing", len(instances) * len(config.solvers))
             for batch in _batches(config, instances):
                 run_tasks(
                     [tasks[entry] for entry in batch],
                     opened,
                     engine=Isolated(config.jobs, config.time_limit + GRACE_SECONDS, reuse=True),
-                    progress=_Advance(told),
+                    progress=_Advance(progress),
                     retry_failures=config.retry_failures,
                 )
         except KeyboardInterrupt:
@@ -93,7 +93,7 @@ def _compile(
     instances: Sequence[RaceInstance],
     tasks: dict[tuple[str, str], Task],
     store: Store,
-    told: Progress,
+    progress: Progress,
 ) -> None:
     """Compile lbopt's own search once, without the limit that runs are killed at, if any run will need it."""
     settled = store.statuses()
@@ -105,20 +105,20 @@ def _compile(
     }
     if not wanted:
         return
-    told.begin("compiling", len(wanted))
+    progress.begin("compiling", len(wanted))
     for solver, window in sorted(wanted):
         for _ in Isolated().run([Task(WARM_UP, {"solver": solver, "window": window}, None)]):
-            told.advance()
+            progress.advance()
 
 
 class _Advance:
     """Moves the bar by what a batch had already and by each run that ends."""
 
-    def __init__(self, told: Progress) -> None:
-        self._told = told
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
 
     def __call__(self, summary: Summary, outcome: Outcome | None) -> None:
-        self._told.advance(summary.skipped if outcome is None else 1)
+        self._progress.advance(summary.skipped if outcome is None else 1)
 
 
 def _notes(outcome: RaceOutcome) -> list[str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
 from lbopt.instances import families
 from lbopt.spec import unknown
+from lbopt.studies.option import Option
+from lbopt.studies.plain import from_plain
 from lbopt.studies.reproduction.drawn import pool_of
 
 #: The reproductions, and how many requests each runs on 8 workers where the user does not say; energy: in all.
@@ -42,13 +44,20 @@ class ReproductionConfig:
         How many, and the first.
     """
 
-    items: tuple[str, ...] = ()
-    burstgpt: str | None = None
-    azure: str | None = None
-    logs: str | None = None
-    requests: int | None = None
-    seeds: int = 10
-    seed: int = 0
+    items: Annotated[
+        tuple[str, ...], Option("energy, balance-route, dilution, scaling, kv-spread.", argument=True, shown="all")
+    ] = ()
+    burstgpt: Annotated[str | None, Option("BurstGPT trace.", shown="the family burstgpt-like in its place")] = None
+    azure: Annotated[str | None, Option("Azure conversation trace.", shown="the family azure-like in its place")] = None
+    logs: Annotated[str | None, Option("Folder of the decision logs of BF-IO's authors, for its rows of energy.")] = (
+        None
+    )
+    requests: Annotated[
+        int | None,
+        Option("Requests on 8 workers.", names=("--requests", "-n"), shown="as each item needs, 5000 to 100000"),
+    ] = None
+    seeds: Annotated[int, Option("Number of seeds; intervals need two.")] = 10
+    seed: Annotated[int, Option("First seed.", first=True)] = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", tuple(dict.fromkeys(self.items)) or ITEMS)
@@ -86,3 +95,8 @@ class ReproductionConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON holds."""
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"items": list(self.items)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> ReproductionConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="reproductions", source=source)

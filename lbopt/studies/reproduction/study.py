@@ -12,6 +12,7 @@ from lbopt.studies.reproduction.config import ReproductionConfig
 from lbopt.studies.reproduction.outcome import ReproductionOutcome
 from lbopt.studies.reproduction.question import Question
 from lbopt.studies.running import run_stored
+from lbopt.studies.study import Study
 
 QUESTIONS: dict[str, Callable[[ReproductionConfig], list[Question]]] = {
     "energy": energy.questions,
@@ -53,3 +54,24 @@ def run_reproduction(
         outcome.notes.append("energy: BF-IO's own rows replay its authors' decision logs; name their folder by --logs")
     outcome.seconds = time.perf_counter() - begin
     return outcome
+
+
+HELP = """Compare published tables of routers with runs of the same rules: do they agree, and if not, why?
+
+With --out, writes reproduction.csv, dilution.png, dilution.svg and run.json. Takes half a minute with
+`-n 2000 --seeds 2`, and 5 to 10 minutes in full with `--engine joblib:jobs=2`.
+
+Example: `lbopt study reproduction dilution scaling -n 2000 --seeds 2 --out my-reproduction`
+"""
+
+STUDY = Study(
+    name="reproduction",
+    format="lbopt-reproduction",
+    config=ReproductionConfig,
+    help=HELP,
+    run=run_reproduction,
+    tables=("reproduction",),
+    figures=("dilution",),
+    tasks=True,
+    has_results=lambda outcome: bool(outcome.rows),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -13,6 +13,8 @@ import lbopt
 from lbopt.exceptions import InputError
 from lbopt.policies import Policy, foresight_of, make_policy
 from lbopt.runner import Task
+from lbopt.studies.option import Option
+from lbopt.studies.plain import from_plain
 from lbopt.studies.scaling.fleet import FleetTheory
 from lbopt.theory.chains.batch_means import FEWEST_BATCHES, batch_steps, burn_in_steps
 from lbopt.theory.chains.memory import require_memory
@@ -59,16 +61,30 @@ class ScalingConfig:
         Of requests and rules; rules on the same fleet get the same requests.
     """
 
-    workers: tuple[int, ...] = DEFAULT_WORKERS
-    slots: tuple[int, ...] = DEFAULT_SLOTS
-    p: float = 0.1
-    ends: float | None = None
-    s_max: int = 10
-    policies: tuple[str, ...] = DEFAULT_POLICIES
-    pool: float = 3.0
-    batches: int = 20
-    time_limit: float = 0.02
-    seed: int = 0
+    workers: Annotated[tuple[int, ...], Option("Number of workers; may be given again.", names=("--workers", "-G"))] = (
+        DEFAULT_WORKERS
+    )
+    slots: Annotated[tuple[int, ...], Option("Slots per worker; may be given again.", names=("--slots", "-B"))] = (
+        DEFAULT_SLOTS
+    )
+    p: Annotated[float, Option("Probability that a request ends in a step.", names=("--p",))] = 0.1
+    ends: Annotated[float | None, Option("Take p = ends / B instead: so many ends a worker and step at every B.")] = (
+        None
+    )
+    s_max: Annotated[int, Option("Prompts are uniform on 1 to this many tokens.", names=("--s-max",))] = 10
+    policies: Annotated[
+        tuple[str, ...],
+        Option(
+            "Rule with one pool, or bf-io-replete; may be given again.",
+            names=("--policy", "-p"),
+            key="policy",
+            shown="fcfs, jsq, jsq-load, br-0, bf-io",
+        ),
+    ] = DEFAULT_POLICIES
+    pool: Annotated[float, Option("Requests kept waiting, in multiples of a step's mean ends.")] = 3.0
+    batches: Annotated[int, Option("Batches of 20/p steps, at least 20.")] = 20
+    time_limit: Annotated[float, Option("Seconds a decision of bf-io.")] = 0.02
+    seed: Annotated[int, Option("First seed.", first=True)] = 0
 
     def __post_init__(self) -> None:
         for name, least in (("workers", 2), ("slots", 1)):
@@ -130,6 +146,11 @@ class ScalingConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON holds."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> ScalingConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="a scaling study", source=source)
 
     def _require_pooled(self, name: str, policy: Policy) -> None:
         if policy.admission != "pooled":

@@ -10,6 +10,7 @@ from lbopt.studies.running import run_stored
 from lbopt.studies.scaling.config import ScalingConfig
 from lbopt.studies.scaling.fleet import FleetTheory
 from lbopt.studies.scaling.outcome import ScalingCell, ScalingOutcome
+from lbopt.studies.study import Study
 
 
 def run_scaling(
@@ -50,3 +51,23 @@ def run_scaling(
         )
     outcome.seconds = time.perf_counter() - begin
     return outcome
+
+
+HELP = """Run rules over a grid of fleets, and fit exponents of B and log G to their imbalance.
+
+With --out, writes scaling.csv, exponents.csv, pictures (png, svg) and run.json.
+
+Example: `lbopt study scaling -G 2 -G 8 -B 16 -B 64 --policy fcfs --policy bf-io-replete --out my-scaling`
+"""
+
+STUDY = Study(
+    name="scaling",
+    format="lbopt-scaling",
+    config=ScalingConfig,
+    help=HELP,
+    run=run_scaling,
+    tables=("scaling", "exponents"),
+    figures=("imbalance", "onset-*", "law-*"),
+    tasks=True,
+    has_results=lambda outcome: bool(outcome.cells),
+)

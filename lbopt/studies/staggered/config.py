@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 import lbopt
 from lbopt.exceptions import InputError
 from lbopt.runner import Task
 from lbopt.spec import unknown
+from lbopt.studies.option import Option
+from lbopt.studies.plain import from_plain
 from lbopt.studies.staggered.places import PLACES
 from lbopt.studies.staggered.plan import ITEMS
 
@@ -38,13 +40,23 @@ class StaggeredConfig:
         Draws of prompts, gaps and phases, and the first of them.
     """
 
-    items: tuple[str, ...] = ()
-    places: tuple[str, ...] = tuple(PLACES)
-    instances: int = 3
-    requests: int = 10_000
-    waits: int = 200_000
-    seeds: int = 10
-    seed: int = 0
+    items: Annotated[
+        tuple[str, ...],
+        Option(
+            "law, load, fleet, limit, latency, split, needs, adapting, watchdog, decode, cache.",
+            argument=True,
+            shown="all",
+        ),
+    ] = ()
+    places: Annotated[
+        tuple[str, ...],
+        Option("**short-3k**, **short-5k** or **long-16k**; may be given again.", key="place", shown="all"),
+    ] = tuple(PLACES)
+    instances: Annotated[int, Option("Prefill instances, where the item does not go through fleets.")] = 3
+    requests: Annotated[int, Option("Requests of an instance in a run.")] = 10_000
+    waits: Annotated[int, Option("Requests of a run of item law.")] = 200_000
+    seeds: Annotated[int, Option("Draws of prompts, gaps and phases; intervals need two.")] = 10
+    seed: Annotated[int, Option("First seed.", first=True)] = 0
 
     def __post_init__(self) -> None:
         for item in self.items:
@@ -76,3 +88,8 @@ class StaggeredConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> StaggeredConfig:
+        """Rebuild a configuration."""
+        return from_plain(cls, data, what="a staggering study", source=source)

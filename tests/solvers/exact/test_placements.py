@@ -11,27 +11,13 @@ from lbopt import StepProblem, solve
 from lbopt.exceptions import CertificateError
 from lbopt.instances.families import generate
 from lbopt.instances.steady import SteadyFleet
-from lbopt.kernels.search.placement_tree import NEAR, grow_tree
-from lbopt.kernels.search.terms import (
-    AT,
-    COST,
-    CURRENT,
-    FIRST,
-    HEAVIEST,
-    LAST,
-    LB,
-    MOST,
-    PRICES,
-    ROOT,
-    TOTAL,
-    USED,
-    WORKERS,
-)
+from lbopt.kernels.search.placement_tree import grow_tree
 from lbopt.model import objective
 from lbopt.solvers.certificates import Certificate, check
 from lbopt.solvers.exact import proof
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.search import ExactAnswer
+from lbopt.solvers.exact.workspace import plant_tree
 
 pytestmark = pytest.mark.jit
 
@@ -53,22 +39,20 @@ def least_cost(problem: StepProblem) -> int:
     _, cost = decision.first_assignment()
     search = decision.start(cost)
     step, masters = decision.step, decision.masters
-    facts, tree = step.facts, masters.tree
+    facts = step.facts
     search.bank[0, : step.v.size] = step.floor
-    search.known[PRICES] = 1
-    M = max(int(facts[HEAVIEST]), int((step.load + step.sums[step.slots]).max()))
-    while (M * facts[WORKERS] - facts[TOTAL] - facts[MOST]) < search.known[COST]:
-        search.node[0, [LB, FIRST, LAST]] = 0, M, M
-        tree.node[0] = -1, 0, ROOT, NEAR, 0, 0
-        tree.state[[USED, AT, CURRENT]] = 1, 0, -1
+    search.known.prices = 1
+    M = max(int(facts.heaviest), int((step.load + step.sums[step.slots]).max()))
+    while (M * facts.workers - facts.total - facts.most) < search.known.cost:
+        plant_tree(search, masters, M)
         nodes = 0
         while grow_tree(step, search, masters, 0):
             nodes += 1
             assert nodes < 5000
         M += 1
-    if search.known[COST] < cost:
-        assert objective(problem, decision.handed_out(search)) == search.known[COST]
-    return int(search.known[COST])
+    if search.known.cost < cost:
+        assert objective(problem, decision.handed_out(search)) == search.known.cost
+    return int(search.known.cost)
 
 
 @pytest.mark.parametrize("first", [0, 10**5])

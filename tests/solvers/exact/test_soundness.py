@@ -14,7 +14,7 @@ import pytest
 from solvers.small_problems import random_problem
 
 from lbopt import StepProblem, solve, verify
-from lbopt.kernels.search.terms import COST, OPEN
+from lbopt.kernels.search.state import OPEN
 from lbopt.model import check_assignment, objective
 from lbopt.model.formulation import formulate
 from lbopt.solvers import BACKENDS, is_available, recount
@@ -218,9 +218,9 @@ def test_an_idle_fleet_with_more_slots_than_requests():
     decision = Decision(problem)
     search = decision.start(decision.first_assignment()[1])
     for _ in range(100):
-        before = int(search.known[COST])
+        before = int(search.known.cost)
         state = decision.advance(search, 5_000)
-        if search.known[COST] < before:
+        if search.known.cost < before:
             answer = search.answer[:2, :4]
             assert answer.min() >= 0
             assert (np.bincount(answer.ravel(), minlength=decision.step.n.size) == decision.step.n).all()

@@ -1,0 +1,226 @@
+"""The state of the search: the decision that it works on, and all arrays that it works in, by name.
+
+Letters: W open workers (with free slots), ascending in slots; K size classes, ascending in size; Q the most slots of a
+worker; M the envelope, that is, the largest load allowed. A pattern is what one worker takes: classes[:slots], largest
+first. Prices and profits are in 1/scale tokens. Arrays of `Search` may be longer than the decision needs: they are
+reused from one decision to the next.
+"""
+
+from typing import NamedTuple
+
+from lbopt.kernels.arrays import Floats, Ints, Record, Records, integers
+from lbopt.kernels.by_reference import by_reference
+
+#: The profit of a pattern where nothing fits; far below every profit.
+NONE = -(1 << 62)
+
+#: Places of a request that is on no worker: all of its class that is left waits, or nothing is placed (the root).
+WAITS, ROOT = -1, -2
+
+#: Efforts of an evaluation, see `prices.evaluate`.
+GLANCE, ROUGH, QUICK, EXACT = -2, -1, 0, 1
+
+#: How `envelopes.advance` ends.
+STUCK, OPEN, PROVED = -1, 0, 1
+
+#: Numbers of a decision. `workers`: G, with those without free slots; `total`, `heaviest`: loads before, summed over
+#: these workers, and the largest of them, tokens; `scale`: units of a price in a token; `most`: the most tokens that
+#: can be admitted; `forced`: requests that must be admitted.
+FACTS = integers("workers", "total", "heaviest", "scale", "most", "forced")
+
+#: What is known of a search. `cost`: of the best assignment, tokens; `ranges`: open ranges in use; `prices`: found so
+#: far; `work`: done, about microseconds; `bound`: proved lower bound on the cost; `warm`: 1 where the master has been
+#: used for this decision; `patience`: evaluations of a single envelope at prices of others before it gets its own.
+KNOWN = integers("cost", "ranges", "prices", "work", "bound", "warm", "patience")
+
+#: An open range of envelopes. `bound`: on the cost, tokens; `first`, `last`: envelopes; `stage`: see `envelopes`;
+#: `priced`: number of prices there were when it was last evaluated; `times`: how often it was.
+RANGE = integers("bound", "first", "last", "stage", "priced", "times")
+
+#: Where a descent stands, and the descents at one envelope. `depth`; `fresh`: 1 where the node at that depth is new;
+#: `best`: tokens of the best leaf, -1 for none; `settled`: 1 as long as every leaf could be settled; `left`: nodes left
+#: of a descent that is pending, else 0; `range`: the range it is made for; `start`, `scaled`: the range's bound, and
+#: that of the prices, when the descents began; `extra`: tokens above that bound; `raised`: 1 where a descent raised it;
+#: `rows`: of the lists.
+DESCENT = integers("depth", "fresh", "best", "settled", "left", "range", "start", "scaled", "extra", "raised", "rows")
+
+#: What the lists of choices were made for. `classes`, `scale`: of the decision; `total`: what all requests cost;
+#: `lowest`: least price; `reach`: tokens that the table of pairs reaches, -1 = not made; `widest`: slots of the list
+#: that it was made from.
+LISTED = integers("classes", "scale", "total", "lowest", "reach", "widest")
+
+#: One list of choices. `length`: classes in it, -1 = not made; `ceiling`: sum of the largest profits.
+LIST = integers("length", "ceiling")
+
+#: Sizes of a master program. `columns`; `artificial`: how many of them, at the front, one for each worker; `tight`:
+#: rows; `pivots`: made so far.
+COUNTS = integers("columns", "artificial", "tight", "pivots")
+
+#: A node of a tree of placements. `parent`: -1 for none; `size_class`: class placed; `place`: worker, WAITS or ROOT;
+#: `reach`: tokens that are not ruled out, -2**62 = closed; `depth`: placements so far; `range`: whose tree it is of.
+PLACEMENT = integers("parent", "size_class", "place", "reach", "depth", "range")
+
+#: State of the trees. `used`: nodes; `workers`, `tokens`: that the path in use leaves, and places; `left`: nodes that
+#: may still be bounded, 0 = all trees rest; `range`: worked on; `before`: its bound when that began; `current`: node
+#: being bounded, -1 = none; `pivots`: made for it; `closed`: node closed last, -1 = none; `chosen`: class placed to
+#: close it, -1 where its bound sufficed; `turn`: nodes bounded so far.
+TREE = integers(
+    *("used", "workers", "tokens", "left", "range", "before", "current", "pivots", "closed", "chosen", "turn")
+)
+
+
+@by_reference
+class Step(NamedTuple):
+    """A decision at H = 0, every slot of which is filled by exactly one request."""
+
+    v: Ints  # (K,) sizes, tokens, ascending; a forced class after the unforced one of the same size
+    n: Ints  # (K,) requests
+    floor: Ints  # (K,) least price: 0, or far below for classes whose requests must be admitted
+    load: Ints  # (W,) tokens before; workers ascend in slots
+    slots: Ints  # (W,)
+    rank: Ints  # (W,) workers in the order of filling: fewest slots first, then the heaviest
+    sums: Ints  # (Q + 1,) totals of the smallest requests, tokens
+    facts: Record  # FACTS
+
+
+@by_reference
+class Master(NamedTuple):
+    """The restricted master program, its basis and its inverse; see `master`.
+
+    C columns, R tight rows at most.
+    """
+
+    counts: Record  # COUNTS
+    owner: Ints  # (C,) worker of each column
+    items: Ints  # (C, Q) its classes, -1 beyond its length
+    size: Ints  # (C,) total of its sizes
+    worth: Floats  # (C,) tokens it brings, with a bonus for forced requests; strongly negative if artificial
+    value: Floats  # (C,) the same, but strongly negative where it does not fit the present envelope
+    limit: Floats  # (K,) requests of each class
+    row: Ints  # (R,) tight rows
+    place: Ints  # (W + K,) position of a row among the tight ones, -1 = slack
+    basic: Ints  # (R,) column that is basic at each position
+    inverse: Floats  # (R, R) [basic position, tight position]
+    level: Floats  # (R,) value of each basic column
+    slack: Floats  # (K,) value of each slack variable
+    dual: Floats  # (R,) price of each tight row
+    step: Floats  # (R,) scratch: change of the basic columns
+    rate: Floats  # (K,) scratch: change of the slack variables
+
+
+@by_reference
+class Descent(NamedTuple):
+    """A depth-first search over listed patterns, see `descent`; it can be taken up again."""
+
+    state: Record  # DESCENT
+    avail: Ints  # (K,) requests that are left
+    decided: Ints  # (W,) row of each worker's pattern, -1 = undecided, -2 = not listed
+    least: Ints  # (W,) least loss of an undecided worker
+    order: Ints  # (W,) worker that is decided at each depth
+    cursor: Ints  # (W,) its next row
+    most: Ints  # (W,) the largest loss that it may have
+    left: Ints  # (W + 1,) budget left at each depth
+
+
+@by_reference
+class Filling(NamedTuple):
+    """Scratch of `fill.fill`, over classes."""
+
+    left: Ints  # (K,) requests that are left
+    profit: Ints  # (K,)
+    best: Ints  # (K,) class of most profit up to each class
+    sums: Ints  # (Q + 1,) totals of the smallest requests left
+
+
+@by_reference
+class Rematching(NamedTuple):
+    """Scratch of `rematch.rematch`."""
+
+    slack: Ints  # (W,) tokens free up to the envelope
+    opened: Ints  # (W,) the slot that is open
+    link: Ints  # (W,) next worker of the same bucket, -1 = none
+    head: Ints  # (K,) first worker of each bucket, -1 = none
+    avail: Ints  # (K,) requests that are left
+    profit: Ints  # (K,) sizes, as profits
+    best: Ints  # (K,) class of most profit up to each class
+    sums: Ints  # (Q + 1,) totals of the smallest requests left
+    pattern: Ints  # (2 MOST_SLOTS,) another pattern of one worker
+    pair: Ints  # (2,)
+
+
+@by_reference
+class Search(NamedTuple):
+    """The state of a search; changes in place, and the search can be taken up again."""
+
+    known: Record  # KNOWN
+    ranges: Records  # (.,) RANGE
+    bank: Ints  # (P, K) the newest P prices
+    bank_at: Ints  # (P,) the envelopes they were found at
+    answer: Ints  # (W, Q) the best assignment
+    price: Ints  # (K,) the prices in use
+    best_price: Ints  # (K,) the prices of the best bound at this envelope
+    value: Ints  # (W,) best profit found at the prices in use
+    bound: Ints  # (W,) what no profit exceeds
+    pattern: Ints  # (W, 3 Q + 4) the patterns of `value`
+    leaf: Ints  # (W, 3 Q + 4) an assignment in the making
+    spare: Ints  # (W, 3 Q + 4) the best assignment of a descent or of the columns
+    kept: Ints  # (W, 3 Q + 4) the assignment of a dive
+    # what workers of each number of slots choose from at the prices in use, see `choices`
+    listed: Record  # LISTED
+    listed_price: Ints  # (K,) prices, requests and sizes that the lists were made for
+    listed_count: Ints  # (K,)
+    listed_size: Ints  # (K,)
+    lists: Records  # (Q + 1,) LIST
+    list_class: Ints  # (Q + 1, K) class of each place of a list
+    list_size: Ints  # (Q + 1, K) its size, profit and requests
+    list_profit: Ints  # (Q + 1, K)
+    list_count: Ints  # (Q + 1, K)
+    list_best: Ints  # (Q + 1, K) place of most profit up to it
+    # scratch of evaluations
+    profit: Ints  # (K,) profit of each class
+    best: Ints  # (K,) class of most profit up to each class
+    tops: Ints  # (K,) largest profits
+    partner: Ints  # (K,) a pair, or the best partners of a class
+    pairs: Ints  # (TABLE + 1,) what two requests of at most so many tokens are worth
+    triples: Ints  # (TABLE + 1,) and three
+    waiting: Ints  # (K,) requests that an offered assignment leaves
+    # the patterns of each worker near the best, see `near_optimal`
+    first: Ints  # (W,) where the list of a worker's near-optimal patterns begins, -1 = not listed
+    last: Ints  # (W,) and where it ends
+    items: Ints  # (., MOST_LISTED) their classes
+    loss: Ints  # (.,) their losses
+    viable: Ints  # (.,) whether they are still possible
+    undecided: Ints  # (W,) minus one everywhere
+    descent: Descent
+    filling: Filling
+    rematching: Rematching
+
+
+@by_reference
+class Tree(NamedTuple):
+    """Trees of placements, see `placement_tree`, and what the path in use leaves of the decision."""
+
+    state: Record  # TREE
+    nodes: Records  # (.,) PLACEMENT
+    taken: Ints  # (W, Q) classes placed on each worker
+    placed: Ints  # (W,) how many
+    left: Ints  # (K,) requests that are left
+    who: Ints  # (W,) worker r of those with slots left, ascending in these
+    load: Ints  # (W,) of worker r, with what is placed on it
+    slots: Ints  # (W,) of worker r, those left
+    rank: Ints  # (W,) the order of filling
+    sums: Ints  # (Q + 1,) totals of the smallest requests left
+    number: Ints  # (W,) scratch
+    bound: Ints  # (W,) what no profit of worker r exceeds at the node's prices
+    lost: Ints  # (W,) what is lost where worker r takes a request of the class to be placed
+    load_then: Ints  # (W,) loads and slots of workers that have taken one
+    slots_then: Ints  # (W,)
+
+
+@by_reference
+class Masters(NamedTuple):
+    """The two master programs and the trees of a search; apart from it, as most kernels need none of their arrays."""
+
+    whole: Master  # of all workers; stays from one envelope to the next
+    rest: Master  # of the workers that a dive has left
+    tree: Tree

@@ -1,0 +1,179 @@
+"""How a study's outcome is shown: `StudyReport`, and the folder of every study, written and read in one way."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from lbopt.exceptions import InputError
+from lbopt.report.contents import Contents, Made, write_folder
+from lbopt.report.folder import MARK, check_target, write_whole
+from lbopt.report.provenance import provenance
+from lbopt.studies.registry import find_study, study_of_format
+from lbopt.studies.study import Study
+from lbopt.table import Table
+
+#: Name of a study -> module of its `StudyReport`, whose name in the module is ``REPORT``.
+REPORTS = {
+    "gap": "lbopt.report.gap_report",
+    "batches": "lbopt.report.batch_gap_report",
+    "simulation": "lbopt.report.simulation_report",
+    "misprediction": "lbopt.report.misprediction_report",
+    "prediction": "lbopt.report.prediction_report",
+    "prefill": "lbopt.report.prefill_report",
+    "scaling": "lbopt.report.scaling_report",
+    "staggered": "lbopt.report.staggered_report",
+    "locality": "lbopt.report.locality_report",
+    "placement": "lbopt.report.placement_report",
+    "reproduction": "lbopt.report.reproduction_report",
+    "cost": "lbopt.report.cost_report",
+    "check": "lbopt.report.check_report",
+    "race": "lbopt.report.race_report",
+}
+
+
+def _nothing(_outcome: Any) -> Sequence[str]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyReport:
+    """How the outcome of one study is shown.
+
+    Parameters
+    ----------
+    tables
+        The tables that a terminal shows.
+    contents
+        The files of the output folder.
+    heading, lead
+        Sentences above and below the tables.
+    warnings
+        Sentences after everything else that need attention.
+    written
+        What the last line calls the contents of the folder.
+    page
+        The file that the last line names; None for the folder itself.
+    packages
+        Packages whose versions are recorded besides the usual ones.
+    digests
+        Whether `run.json` holds the SHA-256 of every file.
+    """
+
+    tables: Callable[[Any], Sequence[Table]]
+    contents: Callable[[Any, Made], Contents]
+    heading: Callable[[Any], Sequence[str]] = _nothing
+    lead: Callable[[Any], Sequence[str]] = _nothing
+    warnings: Callable[[Any], Sequence[str]] = _nothing
+    written: str = "tables and pictures"
+    page: str | None = None
+    packages: tuple[str, ...] = ()
+    digests: bool = False
+
+
+def report_of(name: str) -> StudyReport:
+    """Return how the study of that name is shown."""
+    report: StudyReport = import_module(REPORTS[name]).REPORT
+    return report
+
+
+def write_study_folder(name: str, outcome: Any, folder: Path, command: str) -> None:
+    """Write the folder of an outcome of the study `name`, whole or not at all."""
+    study, report = find_study(name), report_of(name)
+    if study.store is not None and (folder / f"{study.store}-lock").exists():
+        raise InputError(f"'{folder / study.store}' is being written by another run; wait for that to end")
+    account = {study.config_key: outcome.config.to_dict(), **study.facts(outcome)}
+    account |= {key: getattr(outcome, key) for key in study.account}
+    write_folder(
+        folder,
+        study.format,
+        study.version,
+        command,
+        lambda made: report.contents(outcome, made),
+        account,
+        packages=report.packages,
+        digests=report.digests,
+        keep=None if study.store is None else lambda target: _keep_store(study, folder, target),
+    )
+
+
+def prepare_store(study: Study, config: Any, folder: Path, command: str) -> Path:
+    """Make the folder of a study that keeps its store there, if there is none, and return the path of the store.
+
+    The store has to be there while the study runs, and the rest appears whole when it has ended. So the folder is made
+    first, with an account that names the store's files as its own; at the end a folder with the store and the results
+    takes its place.
+    """
+    assert study.store is not None
+    check_target(folder, study.format)
+    if not folder.exists():
+        account = {
+            "version": study.version,
+            **provenance(command),
+            study.config_key: config.to_dict(),
+            "finished": False,
+            "files": list(_store_files(study.store)),
+        }
+        write_whole(folder, study.format, lambda _target: account)
+    return folder / study.store
+
+
+def read_account(folder: Path, name: str | None = None) -> tuple[Study, dict[str, Any]]:
+    """Return the study that wrote a folder, and its `run.json`.
+
+    Parameters
+    ----------
+    folder
+        The output folder.
+    name
+        The study that must have written it; None for any.
+
+    Raises
+    ------
+    InputError
+        If no such study wrote the folder, or in another version of the schema.
+    """
+    path = folder / MARK
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"'{folder}' is not an output folder of lbopt: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"'{path}' is not valid JSON: {error}") from None
+    study = study_of_format(data.get("format")) if isinstance(data, dict) else None
+    if study is None or name not in (None, study.name):
+        raise InputError(f"'{path}' was not written by {'a study' if name is None else f'the study {name}'} of lbopt")
+    if data.get("version") != study.version:
+        raise InputError(f"'{path}' has version {data.get('version')!r}; this lbopt reads version {study.version}")
+    kept = (key for key in ("interrupted", "trace") if key in study.account)
+    missing = [key for key in (study.config_key, *kept, "command", "versions") if key not in data]
+    if missing or not all(isinstance(data.get(key, {}), dict) for key in ("trace", "versions")):
+        raise InputError(f"'{path}' lacks {', '.join(missing) or 'an account of its trace or versions'}")
+    return study, data
+
+
+def read_config(folder: Path, name: str) -> tuple[Any, dict[str, Any]]:
+    """Return the configuration of a folder that the study `name` wrote, and its `run.json`."""
+    study, data = read_account(folder, name)
+    return study.config_of(data, str(folder / MARK)), data
+
+
+def _store_files(store: str) -> tuple[str, ...]:
+    """Return the store and what SQLite and the writer's lock may leave beside it."""
+    return (store, f"{store}-lock", f"{store}-journal")
+
+
+def _keep_store(study: Study, folder: Path, target: Path) -> Mapping[str, Any]:
+    """Give the store a second name in the new folder; where the file system has no links, copy it."""
+    assert study.store is not None
+    try:
+        os.link(folder / study.store, target / study.store)
+    except OSError:
+        shutil.copy2(folder / study.store, target / study.store)
+    return {"files": sorted({path.name for path in target.iterdir()} | set(_store_files(study.store)))}

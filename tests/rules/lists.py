@@ -1,0 +1,52 @@
+"""The lists of what does not follow a rule yet, and what the source says today."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from tests import house
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+PARAMETERS = HERE / "without_parameters.txt"
+INDICES = HERE / "literal_indices.txt"
+TWINS = HERE / "kernel_twins.toml"
+
+
+def listed_without_parameters() -> list[str]:
+    """Functions that may lack a Parameters section."""
+    return PARAMETERS.read_text(encoding="utf-8").split()
+
+
+def listed_indices() -> dict[str, tuple[int, int]]:
+    """Literal indices into state and index constants that a family of kernels may have."""
+    rows = (line.split() for line in INDICES.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+    return {family: (int(literals), int(constants)) for family, literals, constants in rows}
+
+
+def present_indices() -> dict[str, tuple[int, int]]:
+    """The same as the source has them."""
+    literals, constants = house.literal_indices(ROOT), house.index_constants(ROOT)
+    return {family: (literals[family], constants.get(family, 0)) for family in literals}
+
+
+def write_indices(counts: dict[str, tuple[int, int]]) -> None:
+    """Write the list of indices."""
+    head = "# family, literal indices into attributes, upper-case constants that index an array\n"
+    rows = [f"{family} {a} {b}\n" for family, (a, b) in sorted(counts.items()) if a or b]
+    INDICES.write_text(head + "".join(rows), encoding="utf-8")
+
+
+def listed_twins() -> dict[str, str]:
+    """The test of every module of kernels."""
+    return tomllib.loads(TWINS.read_text(encoding="utf-8"))["twins"]
+
+
+def kernel_modules() -> list[str]:
+    """Files of the package that hold compiled functions."""
+    return [
+        file
+        for file, tree in house.trees(ROOT).items()
+        if file.startswith("kernels/") and any(house.is_kernel(node) for _, node in house.functions(tree))
+    ]
