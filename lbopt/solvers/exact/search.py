@@ -10,8 +10,8 @@ from lbopt.kernels.routing.br_0 import br_0
 from lbopt.kernels.search.state import OPEN, PROVED
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
-from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.budget import Clock, Limits
+from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.all_admitted import SearchState, kept_prices, place_all
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS
 from lbopt.solvers.exact.cold_start import balanced_start, is_cold
@@ -90,13 +90,48 @@ def search_exactly(
     InputError
         Where the search would take too much memory.
     """
-    limits = Limits(remaining, effort)
-    if 0 < problem.num_requests == problem.num_admitted:
-        answer = _all_admitted(problem, best, limits)
-    elif is_cold(problem):
-        answer = _cold(problem, best, limits)
-    else:
-        answer = by_prices(problem, best, limits)
+    search = search_all_admitted if admits_all(problem) else search_some_waiting
+    return finished(problem, search(problem, best, Limits(remaining, effort)), best, tie, seed)
+
+
+def admits_all(problem: StepProblem) -> bool:
+    """Return whether there are requests and all are admitted: balanced number partitioning."""
+    return 0 < problem.num_requests == problem.num_admitted
+
+
+def search_some_waiting(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
+    """Answer a step in which some requests have to wait; parameters as in `search_exactly`.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    limits
+        When to stop.
+    """
+    return (_cold if is_cold(problem) else by_prices)(problem, best, limits)
+
+
+def finished(
+    problem: StepProblem,
+    answer: ExactAnswer,
+    best: int | None,
+    tie: str = "oldest",
+    seed: int | tuple[int, ...] = 0,
+) -> ExactAnswer:
+    """Return the answer with the placement that `tie` names. After a search that was cut off, a router may be better.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    answer
+        What the search ended with.
+    best, tie, seed
+        As in `search_exactly`.
+    """
     if answer.stop not in ("done", "refused"):
         answer = raised(_no_worse_than_a_router(problem, answer, best), elementary_bound(problem))
     if answer.assignment is None:
@@ -137,7 +172,17 @@ def raised(answer: ExactAnswer, bound: int) -> ExactAnswer:
 
 
 def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
-    """Answer by the search of `lbopt.kernels.search`, which serves every decision; arguments as above."""
+    """Answer by the search of `lbopt.kernels.search`, which serves every decision; arguments as above.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    limits
+        When to stop.
+    """
     check_memory(problem)
     decision = Decision(problem)
     if decision.scale == 0:
@@ -202,11 +247,23 @@ def _cold(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer
     if least == bound:
         return ExactAnswer(known, bound, "done", cost=least, proof="elementary-bound")
     answer = by_prices(problem, least, limits)
-    return answer if answer.assignment is not None else replace(answer, assignment=known, cost=least)
+    if answer.assignment is not None:
+        return answer
+    return replace(answer, assignment=known, cost=None if answer.stop == "refused" else least)
 
 
-def _all_admitted(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
-    """Answer a decision in which all waiting requests are admitted."""
+def search_all_admitted(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
+    """Answer a step in which all waiting requests are admitted; parameters as in `search_exactly`.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    limits
+        When to stop.
+    """
     known: SearchState | None = None
     stop = "stuck"
     try:
