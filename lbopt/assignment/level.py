@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lbopt.kernels.assignment.labelling import label_cheapest, total_cost
 from lbopt.kernels.assignment.moves import list_first
 from lbopt.kernels.assignment.paths import settle
-from lbopt.kernels.assignment.terms import DONE, OPEN, Centres, Moves, Points
+from lbopt.kernels.assignment.state import DONE, OPEN, Centres, Moves, Points
 from lbopt.model.integers import IntArray
 
 #: Steps between two looks at the keyboard, a fraction of a second.

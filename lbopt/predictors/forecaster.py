@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.kernels.forecast.state import Seen
 from lbopt.predictors.forecast import Forecast
 from lbopt.predictors.foresight import Foresight
 from lbopt.predictors.predictor import LearningPredictor, Predictor, SamplePredictor
@@ -32,7 +33,7 @@ class Forecaster:
         self.predictor = predictor
         self._period = foresight.refresh or predictor.refresh_period
         self._remaining = np.zeros(num_requests)
-        self._seen = np.full((num_requests, 3), -1, dtype=np.int64)
+        self._seen = Seen(*np.full((3, num_requests), -1, dtype=np.int64))
         self._learner = predictor if isinstance(predictor, LearningPredictor) else None
         self._sampler = predictor if isinstance(predictor, SamplePredictor) else None
         if self._learner is not None:
@@ -96,7 +97,7 @@ class Forecaster:
             samples=samples,
             active_buckets=None if buckets is None else buckets[:A],
             waiting_buckets=None if buckets is None else buckets[A:],
-            outlives=self._seen[requests, refresh.ANCHORED] == 1,
+            outlives=self._seen.anchored[requests] == 1,
             waiting_outlives=outlives,
         )
 
@@ -124,9 +125,9 @@ class Forecaster:
         from lbopt.kernels.forecast import refresh
 
         wanted, every = self.foresight, np.arange(p.size)
-        remaining, seen = np.empty(p.size), np.empty((p.size, self._seen.shape[1]), dtype=np.int64)
+        remaining, seen = np.empty(p.size), Seen(*np.empty((3, p.size), dtype=np.int64))
         refresh.accept(
             *(every, np.zeros_like(every), every, p, mu),
             *(wanted.horizon, wanted.gate, wanted.floor, remaining, seen),
         )
-        return remaining, seen[:, refresh.ANCHORED] == 1
+        return remaining, seen.anchored == 1

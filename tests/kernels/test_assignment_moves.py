@@ -6,20 +6,20 @@ from hypothesis import strategies as st
 
 from lbopt.assignment.level import Level, no_moves
 from lbopt.kernels.assignment.labelling import label_cheapest, total_cost
-from lbopt.kernels.assignment.moves import enter, list_again, list_first, strike
+from lbopt.kernels.assignment.moves import enter, leave, list_again, list_first
 from lbopt.kernels.assignment.paths import settle
 from lbopt.kernels.assignment.scaling import largest_size, scaled
-from lbopt.kernels.assignment.terms import DONE, FAR, OPEN, Moves, Points
+from lbopt.kernels.assignment.state import DONE, INFINITY, OPEN, Moves, Points
 
 
 def check_lists(points: Points, moves: Moves) -> None:
     """What is known is right, and what is not known is bounded rightly."""
     rows, centres = points.costs[points.rows], points.costs.shape[1]
     for k in range(centres):
-        assert moves.least[k, k] == FAR
+        assert moves.least[k, k] == INFINITY
         for j in set(range(centres)) - {k}:
             there = np.flatnonzero(points.labels == k)
-            least = min((rows[there, j] - rows[there, k]).tolist(), default=FAR)
+            least = min((rows[there, j] - rows[there, k]).tolist(), default=INFINITY)
             nearest = moves.nearest[k, j]
             if nearest >= 0:
                 assert points.labels[nearest] == k
@@ -48,7 +48,7 @@ def test_lists_stay_right_as_points_come_and_go(seed, length, slack, highest):
             list_again(points, moves, price, k)
         elif j != k:
             points.labels[p] = j
-            strike(points, moves, k, p)
+            leave(points, moves, k, p)
             enter(points, moves, j, p)
         check_lists(points, moves)
 

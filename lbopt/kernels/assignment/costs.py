@@ -31,8 +31,8 @@ def integer_costs(products: Floats, ahead: Floats, beside: Floats, times: float,
         float64 (n, K), of points and centres.
     ahead, beside
         float64 (n,) and (K,).
-    factor
-        A power of two.
+    times, factor
+        A number, and a power of two.
     out
         int64 (n, K), written; the products must lie elsewhere.
     """
@@ -47,6 +47,15 @@ def move_sums(rows: Floats, before: Ints, labels: Ints, sums: Floats) -> None:
     """Make `sums`, float64 (K, d), the sums of the rows of each cluster, which they are for the labels `before`.
 
     Only rows that have moved are looked at; -1 is a row that was nowhere.
+
+    Parameters
+    ----------
+    rows
+        float64 (n, d), points.
+    before, labels
+        (n,) int64, clusters before and now.
+    sums
+        float64 (K, d), changed in place.
     """
     for i in range(labels.size):
         old, new = before[i], labels[i]
@@ -62,7 +71,17 @@ def move_sums(rows: Floats, before: Ints, labels: Ints, sums: Floats) -> None:
 
 @kernel
 def squared_distances(rows: Floats, labels: Ints, centers: Floats, out: Floats) -> None:
-    """Write the squared distance of each row to the centre of its cluster, float64 (n,)."""
+    """Write the squared distance of each row to the centre of its cluster, float64 (n,).
+
+    Parameters
+    ----------
+    rows, centers
+        float64 (n, d) and (K, d), points and centres.
+    labels
+        (n,) int64, cluster of each row.
+    out
+        float64 (n,), written.
+    """
     for i in range(labels.size):
         row, center, total = rows[i], centers[labels[i]], 0.0
         for j in range(row.size):

@@ -3,7 +3,7 @@
 The arc from k to l is as long as the least of costs[i, l] - costs[i, k] over the points at k. Prices do not enter into
 this order, so it is worth keeping. Of each pair those points are listed, r at most, whose difference is less than a
 bound: the length at which the move would have the reduced length slack[k] at the prices of that day. So points far from
-the border between two centres are passed over with one comparison. A point that leaves is struck out only when it comes
+the border between two centres are passed over with one comparison. A point that leaves is dropped only when it comes
 to the head of a list, and one that arrives goes into the lists whose bound it undercuts.
 
 A list that is empty says that the arc is no shorter than its bound. If a shortest path should lead over it, the lists
@@ -12,7 +12,7 @@ look at all labels and at the costs of the points at k; as there are n / K of th
 """
 
 from lbopt.kernels.arrays import Ints
-from lbopt.kernels.assignment.terms import FAR, UNREACHED, Moves, Points
+from lbopt.kernels.assignment.state import INFINITY, UNREACHED, Moves, Points
 from lbopt.kernels.compile import kernel
 
 #: No difference of costs comes near this.
@@ -36,7 +36,17 @@ def list_first(points: Points, moves: Moves, price: Ints) -> None:
 
 @kernel
 def list_again(points: Points, moves: Moves, price: Ints, k: int) -> None:
-    """Make the lists of centre k anew, with twice the slack."""
+    """Make the lists of centre k anew, with twice the slack.
+
+    Parameters
+    ----------
+    points
+        The points of the level.
+    moves
+        Changed in place.
+    price, k
+        (K,) int64 at least, price of each centre, in units of the costs; the centre.
+    """
     costs, rows, labels = points.costs, points.rows, points.labels
     moves.slack[k] = min(2 * moves.slack[k] + 1, UNREACHED)
     _clear(moves, price, k)
@@ -58,13 +68,23 @@ def _clear(moves: Moves, price: Ints, k: int) -> None:
         first[j] = stop[j] = 0
         bound[j] = price[k] - price[j] + slack
         if bound[j] >= _ABOVE_ALL:
-            bound[j] = FAR
-    bound[k] = -FAR  # nothing is listed for staying
+            bound[j] = INFINITY
+    bound[k] = -INFINITY  # nothing is listed for staying
 
 
 @kernel
 def _list_point(moves: Moves, row: Ints, k: int, p: int) -> None:
-    """Put a point at k, whose costs are `row`, into the lists whose bounds it undercuts."""
+    """Put a point at k, whose costs are `row`, into the lists whose bounds it undercuts.
+
+    Parameters
+    ----------
+    moves
+        Changed in place.
+    row
+        (K,) int64, costs of the point.
+    k, p
+        The centre and the point.
+    """
     bound, own = moves.bound[k], row[k]
     for j in range(bound.size):
         if row[j] - own < bound[j]:
@@ -74,17 +94,28 @@ def _list_point(moves: Moves, row: Ints, k: int, p: int) -> None:
 @kernel
 def _head(moves: Moves, k: int) -> None:
     """Set the nearest point of every list of centre k."""
+    head = 0
     for j in range(moves.bound.shape[1]):
         if moves.stop[k, j] > 0:
-            moves.nearest[k, j], moves.least[k, j] = moves.point[k, j, 0], moves.difference[k, j, 0]
+            moves.nearest[k, j], moves.least[k, j] = moves.point[k, j, head], moves.difference[k, j, head]
         else:
             moves.nearest[k, j], moves.least[k, j] = -1, moves.bound[k, j]
-    moves.least[k, k] = FAR
+    moves.least[k, k] = INFINITY
 
 
 @kernel
 def _insert(moves: Moves, k: int, j: int, difference: int, p: int) -> None:
-    """Put a point into the list of a pair, whose bound it undercuts; a full list loses its last point for it."""
+    """Put a point into the list of a pair, whose bound it undercuts; a full list loses its last point for it.
+
+    Parameters
+    ----------
+    moves
+        Changed in place.
+    k, j
+        The pair of centres.
+    difference, p
+        What the move costs, in units of the costs, and the point.
+    """
     listed, value = moves.point[k, j], moves.difference[k, j]
     first, stop = moves.first[k, j], moves.stop[k, j]
     if stop == listed.size:
@@ -107,8 +138,18 @@ def _insert(moves: Moves, k: int, j: int, difference: int, p: int) -> None:
 
 
 @kernel
-def strike(points: Points, moves: Moves, k: int, p: int) -> None:
-    """Take note that point p has left centre k; its label has changed already."""
+def leave(points: Points, moves: Moves, k: int, p: int) -> None:
+    """Take note that point p has left centre k; its label has changed already.
+
+    Parameters
+    ----------
+    points
+        The points of the level.
+    moves
+        Changed in place.
+    k, p
+        The centre and the point.
+    """
     nearest = moves.nearest[k]
     for j in range(nearest.size):
         if nearest[j] != p:
@@ -125,7 +166,17 @@ def strike(points: Points, moves: Moves, k: int, p: int) -> None:
 
 @kernel
 def enter(points: Points, moves: Moves, k: int, p: int) -> None:
-    """Take note that point p has come to centre k."""
+    """Take note that point p has come to centre k.
+
+    Parameters
+    ----------
+    points
+        The points of the level.
+    moves
+        Changed in place.
+    k, p
+        The centre and the point.
+    """
     moves.margin[p] = 0
     row = points.costs[points.rows[p]]
     bound, own = moves.bound[k], row[k]

@@ -9,14 +9,33 @@ least distance is searched among all.
 """
 
 from lbopt.kernels.arrays import Ints
-from lbopt.kernels.assignment.moves import enter, list_again, strike
-from lbopt.kernels.assignment.terms import AGAIN, DONE, FAR, NOWHERE, OPEN, STUCK, UNREACHED, Centres, Moves, Points
+from lbopt.kernels.assignment.moves import enter, leave, list_again
+from lbopt.kernels.assignment.state import (
+    AGAIN,
+    DONE,
+    INFINITY,
+    NOWHERE,
+    OPEN,
+    STUCK,
+    UNREACHED,
+    Centres,
+    Moves,
+    Points,
+)
 from lbopt.kernels.compile import kernel
 
 
 @kernel
 def settle(points: Points, centres: Centres, moves: Moves, limit: int) -> int:
-    """Go on for about `limit` steps; DONE where no node has an excess, STUCK where one cannot be carried off."""
+    """Go on for about `limit` steps; DONE where no node has an excess, STUCK where one cannot be carried off.
+
+    Parameters
+    ----------
+    points, centres, moves
+        The state; changed in place.
+    limit
+        Steps, about.
+    """
     excess = centres.excess
     for source in range(excess.size):
         while excess[source] > 0:
@@ -36,12 +55,21 @@ def _nearest_lack(points: Points, centres: Centres, moves: Moves, source: int) -
     """Return the nearest node of negative excess and the scans made; prices rise.
 
     Where the way leads over an arc of which only a bound is known, the answer is AGAIN, and it is known better then.
+
+    Parameters
+    ----------
+    points
+        The points of the level.
+    centres, moves
+        Changed in place.
+    source
+        The node that the path starts at.
     """
     price, distance, before, ahead = centres.price, centres.distance, centres.before, centres.ahead
     scanned, settled = centres.scanned, centres.settled
     pool = centres.flow.size
     for k in range(pool + 1):
-        distance[k] = FAR
+        distance[k] = INFINITY
         ahead[k] = price[k]
     at, reached, scans = source, 0, 0
     while centres.excess[at] >= 0:
@@ -78,6 +106,17 @@ def _scan(least: Ints, distance: Ints, before: Ints, ahead: Ints, at: int, base:
 
     A node whose distance is final is so far ahead that nothing is lowered: no comparison is left but one, and the loop
     becomes vector code.
+
+    Parameters
+    ----------
+    least
+        (K,) int64, lengths of the arcs from `at`.
+    distance, before
+        (K + 1,) int64, lowered in place, and the node before.
+    ahead
+        (K + 1,) int64, prices, see `Centres`.
+    at, base
+        The node, and its distance less its price.
     """
     for k in range(least.size):
         length = base + least[k] + ahead[k]
@@ -88,7 +127,17 @@ def _scan(least: Ints, distance: Ints, before: Ints, ahead: Ints, at: int, base:
 
 @kernel
 def _reach(k: int, distance: Ints, before: Ints, ahead: Ints, at: int, base: int) -> None:
-    """Lower the distance of one node over an arc of length zero."""
+    """Lower the distance of one node over an arc of length zero.
+
+    Parameters
+    ----------
+    k, at, base
+        The node reached, the one before, and the distance of that less its price.
+    distance, before
+        (K + 1,) int64, lowered in place, and the node before.
+    ahead
+        (K + 1,) int64, prices, see `Centres`.
+    """
     if base + ahead[k] < distance[k]:
         distance[k] = base + ahead[k]
         before[k] = at
@@ -97,7 +146,7 @@ def _reach(k: int, distance: Ints, before: Ints, ahead: Ints, at: int, base: int
 @kernel
 def _nearest(distance: Ints) -> tuple[int, int]:
     """Return the least distance and the last node that has it: two loops, since each of them becomes vector code."""
-    least = FAR
+    least = INFINITY
     for k in range(distance.size):
         least = min(least, distance[k])
     at = 0
@@ -108,7 +157,15 @@ def _nearest(distance: Ints) -> tuple[int, int]:
 
 @kernel
 def _carry(points: Points, centres: Centres, moves: Moves, source: int, target: int) -> None:
-    """Carry one unit along the path that was found, from its end back."""
+    """Carry one unit along the path that was found, from its end back.
+
+    Parameters
+    ----------
+    points, centres, moves
+        The state; changed in place.
+    source, target
+        Both ends of the path.
+    """
     pool, at = centres.flow.size, target
     while at != source:
         last = centres.before[at]
@@ -119,7 +176,7 @@ def _carry(points: Points, centres: Centres, moves: Moves, source: int, target: 
         else:
             p = moves.nearest[last, at]
             points.labels[p] = at
-            strike(points, moves, last, p)
+            leave(points, moves, last, p)
             enter(points, moves, at, p)
         at = last
     centres.excess[source] -= 1

@@ -15,7 +15,15 @@ from lbopt.kernels.forecast.samples import Samples
 
 @kernel
 def first_beyond(outputs: Ints, begin: int, end: int, age: int) -> int:
-    """First place in the ascending outputs[begin:end] with more than `age` steps; `end` where there is none."""
+    """First place in the ascending outputs[begin:end] with more than `age` steps; `end` where there is none.
+
+    Parameters
+    ----------
+    outputs
+        int64 (S,), decode steps, ascending from `begin` to `end`.
+    begin, end, age
+        The part that is searched, and decode steps.
+    """
     low, high = begin, end
     while low < high:
         middle = (low + high) // 2
@@ -28,7 +36,15 @@ def first_beyond(outputs: Ints, begin: int, end: int, age: int) -> int:
 
 @kernel
 def bucket_in_use(outputs: Ints, starts: Ints, bucket: int, age: int) -> int:
-    """`bucket`, or 0 where no sample of it is longer than `age`."""
+    """`bucket`, or 0 where no sample of it is longer than `age`.
+
+    Parameters
+    ----------
+    outputs, starts
+        See `Samples`.
+    bucket, age
+        The bucket, and decode steps.
+    """
     end = starts[bucket + 1]
     return bucket if end > starts[bucket] and outputs[end - 1] > age else 0
 
@@ -38,6 +54,17 @@ def ends_within(samples: Samples, buckets: Ints, generated: Ints, horizon: int, 
     """Write for each request the chance to end within `horizon` more steps, and the mean of them if it does.
 
     `buckets` and `generated` are int64 (n,), `p` and `mu` float64 (n,), written.
+
+    Parameters
+    ----------
+    samples
+        The samples in their buckets.
+    buckets, generated
+        int64 (n,), bucket of each request, and the tokens that it has generated.
+    horizon
+        Decode steps.
+    p, mu
+        float64 (n,), written.
     """
     outputs, starts, sums = samples.outputs, samples.starts, samples.sums
     for i in range(buckets.size):

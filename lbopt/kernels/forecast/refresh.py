@@ -7,32 +7,38 @@ tokens made; one that stands at the anchor H ("outlives the window") falls too, 
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
-
-# columns of `seen`
-AT_LAST = 0  # tokens generated when the request was last seen; -1 = never
-AT_REFRESH = 1  # tokens generated at its last refresh
-ANCHORED = 2  # 1 where that refresh said that it outlives the window
+from lbopt.kernels.forecast.state import Seen
 
 
 @kernel
 def age(
-    requests: Ints, generated: Ints, period: int, hold: bool, floor: float, remaining: Floats, seen: Ints, due: Ints
+    requests: Ints, generated: Ints, period: int, hold: bool, floor: float, remaining: Floats, seen: Seen, due: Ints
 ) -> int:
     """Let every forecast fall; write the positions of those due for a refresh into `due` and return how many.
 
-    `requests` and `generated` are int64 (A,); `remaining` float64 (N,) and `seen` int64 (N, 3), indexed by request
-    number, are changed in place.
+    Parameters
+    ----------
+    requests, generated
+        int64 (A,), numbers of the running requests, and their tokens so far.
+    period, hold, floor
+        Tokens between refreshes; whether a forecast of H is held; least forecast, tokens.
+    remaining
+        float64 (N,), forecast of each request, tokens; changed in place.
+    seen
+        Arrays of N; changed in place.
+    due
+        int64 (A,), written.
     """
     count = 0
     for position in range(requests.size):
         i = requests[position]
         made = generated[position]
-        last = seen[i, AT_LAST]
-        seen[i, AT_LAST] = made
+        last = seen.at_last[i]
+        seen.at_last[i] = made
         if last >= 0:
-            if not (hold and seen[i, ANCHORED]):
+            if not (hold and seen.anchored[i]):
                 remaining[i] -= made - last
-            if made - seen[i, AT_REFRESH] < period and remaining[i] >= floor:
+            if made - seen.at_refresh[i] < period and remaining[i] >= floor:
                 continue
         due[count] = position
         count += 1
@@ -50,12 +56,27 @@ def accept(
     gate: float,
     floor: float,
     remaining: Floats,
-    seen: Ints,
+    seen: Seen,
 ) -> None:
     """Set the forecasts of the requests at positions `due` from their p and mu, both float64 (due.size,).
 
     (1 - p) H + p mu, held between 0 and H, where p reaches the gate; else H, the anchor. Never below `floor`. Where H
     comes from p = 1 and mu = H it is no anchor: the request is to end with the last step of the window.
+
+    Parameters
+    ----------
+    requests, generated
+        int64 (A,), numbers of the running requests, and their tokens so far.
+    due
+        int64, positions among them.
+    p, mu
+        float64 (due.size,), chance to end within the window, and the mean steps until then.
+    horizon, gate, floor
+        Steps of the window; a chance; least forecast, tokens.
+    remaining
+        float64 (N,), forecast of each request, tokens; changed in place.
+    seen
+        Arrays of N; changed in place.
     """
     for d in range(due.size):
         position = due[d]
@@ -63,6 +84,6 @@ def accept(
         value = float(horizon)
         if p[d] >= gate:
             value = min(max((1.0 - p[d]) * horizon + p[d] * mu[d], 0.0), float(horizon))
-        seen[i, ANCHORED] = 1 if p[d] < gate or p[d] == 0 else 0
-        seen[i, AT_REFRESH] = generated[position]
+        seen.anchored[i] = 1 if p[d] < gate or p[d] == 0 else 0
+        seen.at_refresh[i] = generated[position]
         remaining[i] = max(value, floor)

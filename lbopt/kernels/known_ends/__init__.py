@@ -1,1 +1,5 @@
-"""Windows in which requests end: any work vectors, any number of waiting requests, proved by prices and branching."""
+"""Windows with departures: requests may end inside the window, so any work vectors and any number of waiting requests.
+
+Bounds come from prices, and a tree on chain counts closes what is left. `windows` covers the faster case in which every
+new request outlives the window.
+"""

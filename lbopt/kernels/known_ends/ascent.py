@@ -8,13 +8,10 @@ step, and no positive price of a class that may wait. Steps shrink geometrically
 
 import numpy as np
 
-from lbopt.kernels.arrays import Floats
+from lbopt.kernels.arrays import Floats, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.copying import mix_row, mix_rows
-from lbopt.kernels.known_ends.terms import CONSTANT, SCALE, WORKERS, Prices, Window
-
-# numbers of an ascent
-BEST, STEP, SHRINK, STARTED = range(4)
+from lbopt.kernels.known_ends.state import Prices, Window
 
 #: Share of the newest patterns in the averages.
 _NEW = 0.3
@@ -22,7 +19,17 @@ _NEW = 0.3
 
 @kernel
 def cheapest_patterns(window: Window, pi: Floats, mu: Floats, loads: Floats, used: Floats) -> float:
-    """Return the bound of these prices in tokens, with the loads and the use of classes of the patterns behind it."""
+    """Return the bound of these prices in tokens, with the loads and the use of classes of the patterns behind it.
+
+    Parameters
+    ----------
+    window
+        The decision.
+    pi, mu
+        (W + 1, T) and (K,) float64, prices of the loads and of the classes, per token.
+    loads, used
+        (W + 1, T) float64, tokens, and (K,) float64, requests; set in place.
+    """
     v, total, n = window.v, window.total, window.n
     W, T = window.peak.shape
     K = n.size
@@ -63,12 +70,12 @@ def cheapest_patterns(window: Window, pi: Floats, mu: Floats, loads: Floats, use
             used[k] += 1.0
             for h in range(T):
                 loads[w, h] += v[k, h]
-    return window.facts[CONSTANT] + value
+    return window.constant + value
 
 
 @kernel
-def put_on_shares(column: Floats, sum_wanted: float) -> None:
-    """Replace a column by the nearest one without negative entries that adds up to `sum_wanted` (Michelot, 1986)."""
+def put_on_shares(column: Floats, target_sum: float) -> None:
+    """Replace a column by the nearest one without negative entries that adds up to `target_sum` (Michelot, 1986)."""
     top = column[0]
     for i in range(column.size):
         top = max(top, column[i])
@@ -79,7 +86,7 @@ def put_on_shares(column: Floats, sum_wanted: float) -> None:
             if column[i] - top > level:
                 total += column[i] - top
                 kept += 1
-        level = (total - sum_wanted) / max(1, kept)
+        level = (total - target_sum) / max(1, kept)
         if level <= before:
             break
     for i in range(column.size):
@@ -89,7 +96,7 @@ def put_on_shares(column: Floats, sum_wanted: float) -> None:
 @kernel
 def first_prices(window: Window, pi: Floats, mu: Floats) -> None:
     """Charge the heaviest worker before for all loads, and each class for what it brings above the last admitted."""
-    G, n, total = window.facts[WORKERS], window.n, window.total
+    G, n, total = window.workers, window.n, window.total
     for h in range(pi.shape[1]):
         for w in range(pi.shape[0]):
             pi[w, h] = 0.0
@@ -109,7 +116,7 @@ def first_prices(window: Window, pi: Floats, mu: Floats) -> None:
 def ascend(
     window: Window,
     goal: float,
-    numbers: Floats,
+    numbers: Record,
     pi: Floats,
     mu: Floats,
     best_pi: Floats,
@@ -118,9 +125,23 @@ def ascend(
     mean_used: Floats,
     steps: int,
 ) -> None:
-    """Take steps from the prices (pi, mu) towards `goal` tokens; the best prices so far are kept."""
+    """Take steps from the prices (pi, mu) towards `goal` tokens; the best prices so far are kept.
+
+    Parameters
+    ----------
+    window, goal
+        The decision, and the cost of an assignment, tokens.
+    numbers
+        ASCENT, changed in place.
+    pi, mu, best_pi, best_mu
+        (W + 1, T) and (K,) float64, the prices at hand and the best ones; changed in place.
+    mean_loads, mean_used
+        (W + 1, T) and (K,) float64, averages over recent patterns; changed in place.
+    steps
+        Steps to take.
+    """
     W, T = window.peak.shape
-    K, G = window.n.size, window.facts[WORKERS]
+    K, G = window.n.size, window.workers
     loads, used, column = np.empty((W + 1, T)), np.empty(K), np.empty(W + 1)
     unit = 0.0
     for k in range(K):
@@ -128,18 +149,18 @@ def ascend(
     unit = max(1.0, unit / (K * float(T) ** 0.5))
     for _ in range(steps):
         found = cheapest_patterns(window, pi, mu, loads, used)
-        if numbers[STARTED] == 0.0:
+        if numbers.started == 0.0:
             mix_rows(mean_loads, loads, 1.0)
             mix_row(mean_used, used, 1.0)
-            numbers[BEST] = found - 1.0
-            numbers[STARTED] = 1.0
+            numbers.best = found - 1.0
+            numbers.started = 1.0
         mix_rows(mean_loads, loads, _NEW)
         mix_row(mean_used, used, _NEW)
-        if found > numbers[BEST]:
-            numbers[BEST] = found
+        if found > numbers.best:
+            numbers.best = found
             mix_rows(best_pi, pi, 1.0)
             mix_row(best_mu, mu, 1.0)
-        numbers[STEP] *= numbers[SHRINK]
+        numbers.step *= numbers.shrink
         length = 0.0
         for h in range(T):
             mean = 0.0
@@ -154,7 +175,7 @@ def ascend(
                 length += (over * unit) ** 2
         if length < 1e-9:
             return
-        step = numbers[STEP] * max(1.0, goal - found) / length
+        step = numbers.step * max(1.0, goal - found) / length
         for k in range(K):
             mu[k] += step * unit * unit * (window.n[k] - mean_used[k])
             if window.must[k] == 0:
@@ -169,9 +190,19 @@ def ascend(
 
 @kernel
 def round_ascent(window: Window, pi: Floats, mu: Floats, prices: Prices) -> None:
-    """Set integer prices."""
+    """Set integer prices.
+
+    Parameters
+    ----------
+    window
+        The decision.
+    pi, mu
+        (W + 1, T) and (K,) float64, prices.
+    prices
+        The same in units of 1/scale; set in place.
+    """
     W, T = window.peak.shape
-    scale, G = window.facts[SCALE], window.facts[WORKERS]
+    scale, G = window.scale, window.workers
     for h in range(T):
         owed, largest = G * scale, 0
         for w in range(W + 1):

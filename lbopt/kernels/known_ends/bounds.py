@@ -10,7 +10,7 @@ an envelope is no less than any weighted mean of loads, the second since no clas
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.known_ends.terms import CONSTANT, FAR, SCALE, Box, Prices, Window
+from lbopt.kernels.known_ends.state import INFINITY, Box, Prices, Window
 
 #: Sums of prices stay below it.
 _LARGEST = float(1 << 60)
@@ -18,8 +18,20 @@ _LARGEST = float(1 << 60)
 
 @kernel
 def price_requests(window: Window, pi: Ints, mu: Ints, w: int, value: Ints) -> None:
-    """Set value[k] to what a request of class k costs worker w, in units of 1/scale."""
-    v, total, scale = window.v, window.total, window.facts[SCALE]
+    """Set value[k] to what a request of class k costs worker w, in units of 1/scale.
+
+    Parameters
+    ----------
+    window
+        The decision.
+    pi, mu
+        (W + 1, T) and (K,) int64, prices in units of 1/scale.
+    w
+        The worker.
+    value
+        (K,) int64; set in place.
+    """
+    v, total, scale = window.v, window.total, window.scale
     K, T = v.shape
     for k in range(K):
         value[k] = -scale * total[k] - mu[k]
@@ -32,11 +44,23 @@ def price_requests(window: Window, pi: Ints, mu: Ints, w: int, value: Ints) -> N
 
 @kernel
 def cheapest_pattern(window: Window, box: Box, w: int, value: Ints, best: Ints) -> int:
-    """Return the least sum of values of slots[w] requests that the box allows; FAR where there are none."""
+    """Return the least sum of values of slots[w] requests that the box allows; INFINITY where there are none.
+
+    Parameters
+    ----------
+    window, box
+        The decision and the node at hand.
+    w
+        The worker.
+    value
+        (K,) int64, of each class, in units of 1/scale.
+    best
+        (Q + 1,) int64, scratch.
+    """
     n, c = window.n, window.slots[w]
     K = n.size
     for count in range(c + 1):
-        best[count] = FAR
+        best[count] = INFINITY
     best[0] = 0
     for k in range(K - 1, -1, -1):
         if box.allowed[w, k] == 1:
@@ -44,11 +68,11 @@ def cheapest_pattern(window: Window, box: Box, w: int, value: Ints, best: Ints) 
             # downwards, so that best[count - m] still speaks of the classes above k
             for count in range(c, 0, -1):
                 for m in range(1, min(copies, count) + 1):
-                    if best[count - m] < FAR:
+                    if best[count - m] < INFINITY:
                         best[count] = min(best[count], best[count - m] + m * value[k])
         for count in range(c + 1):
             if count < box.least[w, k] or count > box.most[w, k]:
-                best[count] = FAR
+                best[count] = INFINITY
     return best[c]
 
 
@@ -66,13 +90,13 @@ def within_range(window: Window, mu: Ints) -> bool:
 
 @kernel
 def exact_bound(window: Window, prices: Prices, box: Box) -> int:
-    """Return a number of tokens that nothing in the box is below; FAR where a worker is left without a pattern.
+    """Return a number of tokens that nothing in the box is below; INFINITY where a worker is left without a pattern.
 
-    Prices that are too large to be added up prove nothing: -FAR.
+    Prices that are too large to be added up prove nothing: -INFINITY.
     """
     if not within_range(window, prices.mu):
-        return -FAR
-    scale = window.facts[SCALE]
+        return -INFINITY
+    scale = window.scale
     W, T = window.peak.shape
     value = 0
     for w in range(W):
@@ -83,7 +107,7 @@ def exact_bound(window: Window, prices: Prices, box: Box) -> int:
     for w in range(W):
         price_requests(window, prices.pi, prices.mu, w, prices.value)
         least = cheapest_pattern(window, box, w, prices.value, prices.best)
-        if least >= FAR:
-            return FAR
+        if least >= INFINITY:
+            return INFINITY
         value += least
-    return window.facts[CONSTANT] - (-value) // scale
+    return window.constant - (-value) // scale

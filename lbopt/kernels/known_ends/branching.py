@@ -2,30 +2,25 @@
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.bounds import exact_bound
 from lbopt.kernels.known_ends.copying import fill_row, fill_rows
 from lbopt.kernels.known_ends.placing import add_loads, cost_of
-from lbopt.kernels.known_ends.terms import (
-    AT_CLASS,
-    AT_LIMIT,
-    AT_WORKER,
-    FAR,
-    SCALE,
-    UP_FIRST,
-    WORKERS,
-    Box,
-    Draft,
-    Prices,
-    Program,
-    Window,
-)
+from lbopt.kernels.known_ends.state import INFINITY, Box, Draft, Prices, Program, Window
 
 
 @kernel
-def choose_branch(window: Window, program: Program, prices: Prices, box: Box, at: Ints) -> bool:
-    """Choose worker, class and limit of the chain count to split on; return False where the solution is whole."""
+def choose_branch(window: Window, program: Program, prices: Prices, box: Box, branch: Record) -> bool:
+    """Choose worker, class and limit of the chain count to split on; return False where the solution is whole.
+
+    Parameters
+    ----------
+    window, program, prices, box
+        The decision, the solved program of the node at hand, its prices and its box.
+    branch
+        BRANCH, set in place.
+    """
     W, K = window.slots.size, window.n.size
     amount = np.zeros((W, K))
     for x in range(program.klass.size):
@@ -48,30 +43,39 @@ def choose_branch(window: Window, program: Program, prices: Prices, box: Box, at
                     j = above
                     while j > k + 1 and program.weight[j - 1] >= middle:
                         j -= 1
-                    at[AT_WORKER], at[AT_CLASS], at[AT_LIMIT] = w, j, int(count)
-                    at[UP_FIRST] = 1 if part > 0.5 else 0
+                    branch.worker, branch.klass, branch.limit = w, j, int(count)
+                    branch.up_first = 1 if part > 0.5 else 0
             above = k
             count += amount[w, k]
     return best > 0.0
 
 
 @kernel
-def split_anyhow(window: Window, box: Box, at: Ints) -> bool:
+def split_anyhow(window: Window, box: Box, branch: Record) -> bool:
     """Choose a chain count that is not settled; return False where all are."""
     for w in range(window.slots.size):
         for j in range(1, window.n.size):
             if box.least[w, j] < box.most[w, j]:
-                at[AT_WORKER], at[AT_CLASS], at[AT_LIMIT] = w, j, box.least[w, j]
-                at[UP_FIRST] = 0
+                branch.worker, branch.klass, branch.limit = w, j, box.least[w, j]
+                branch.up_first = 0
                 return True
     return False
 
 
 @kernel
 def take_settled(window: Window, box: Box, prices: Prices, draft: Draft, cost: int) -> int:
-    """Price the one assignment that the box holds, all chain counts being settled; return its cost, FAR for none.
+    """Price the one assignment that the box holds, all chain counts being settled; return its cost, INFINITY for none.
 
     The prices prove that cost, or, where the classes are too small for it, more than `cost`.
+
+    Parameters
+    ----------
+    window, box
+        The decision and the node at hand.
+    prices, draft
+        Set in place.
+    cost
+        Tokens.
     """
     W, T = window.peak.shape
     for w in range(W):
@@ -83,7 +87,7 @@ def take_settled(window: Window, box: Box, prices: Prices, draft: Draft, cost: i
                     draft.pattern[w, q] = k
                     q += 1
         if q < window.slots[w]:
-            return FAR
+            return INFINITY
     add_loads(window, draft)
     fill_rows(prices.pi, 0)
     fill_row(prices.mu, 0)
@@ -92,11 +96,11 @@ def take_settled(window: Window, box: Box, prices: Prices, draft: Draft, cost: i
         for w in range(W):
             if draft.loads[w, h] > load:
                 top, load = w, draft.loads[w, h]
-        prices.pi[top, h] = window.facts[WORKERS] * window.facts[SCALE]
+        prices.pi[top, h] = window.workers * window.scale
     missing = 1 + max(0, cost - exact_bound(window, prices, box))
     for k in range(window.n.size):
         if draft.left[k] < 0 or (window.must[k] == 1 and draft.left[k] > 0):
             # one price of a class that is short, or left over, shows it
-            prices.mu[k] = missing * window.facts[SCALE] * (-1 if draft.left[k] < 0 else 1)
-            return FAR
+            prices.mu[k] = missing * window.scale * (-1 if draft.left[k] < 0 else 1)
+            return INFINITY
     return cost_of(window, draft.loads)

@@ -8,9 +8,9 @@ settle the line at hand are flipped to their other bound and passed by.
 
 import numpy as np
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.known_ends.terms import AT_NODE, LINES, PIVOTS, WORK, Program
+from lbopt.kernels.known_ends.state import Program
 
 #: Lines are kept to this, in units of the program.
 TOLERANCE = 1e-9
@@ -28,9 +28,9 @@ SOLVED, IMPOSSIBLE, DEAR, PAUSED = range(4)
 
 
 @kernel
-def settle_values(known: Ints, program: Program) -> None:
+def settle_values(progress: Record, program: Program) -> None:
     """Put the nonbasic variables at the bound that their reduced cost asks for, and follow with the basic ones."""
-    n, m = program.nonbasic.size, known[LINES]
+    n, m = program.nonbasic.size, progress.lines
     lower, upper, value, reduced = program.lower, program.upper, program.value, program.reduced
     for j in range(n):
         x = program.nonbasic[j]
@@ -53,7 +53,7 @@ def settle_values(known: Ints, program: Program) -> None:
 @kernel
 def objective_value(program: Program) -> float:
     """Return the objective of the program at its values: a lower bound as long as reduced costs have their signs."""
-    total = program.number[1]
+    total = program.numbers.offset
     for j in range(program.nonbasic.size):
         total += program.reduced[j] * program.value[program.nonbasic[j]]
     return total
@@ -61,7 +61,15 @@ def objective_value(program: Program) -> float:
 
 @kernel
 def pivot(m: int, program: Program, i: int, e: int) -> None:
-    """Let the variable at place e enter, and that of line i leave."""
+    """Let the variable at place e enter, and that of line i leave.
+
+    Parameters
+    ----------
+    m, i, e
+        Lines in use, the line and the place.
+    program
+        Changed in place.
+    """
     n, table, rest, reduced = program.nonbasic.size, program.table, program.rest, program.reduced
     line = table[i]
     inverse = 1.0 / line[e]
@@ -82,7 +90,7 @@ def pivot(m: int, program: Program, i: int, e: int) -> None:
         reduced[e] = 0.0
         for j in range(n):
             reduced[j] += factor * line[j]
-        program.number[1] += factor * rest[i]
+        program.numbers.offset += factor * rest[i]
     out = program.basis[i]
     into = program.nonbasic[e]
     program.basis[i], program.nonbasic[e] = into, out
@@ -113,7 +121,15 @@ def _furthest_line(m: int, program: Program) -> int:
 
 @kernel
 def _sift(places: Ints, keys: Floats, at: int, count: int) -> None:
-    """Let an entry of a heap sink to where it belongs; the least key is on top."""
+    """Let an entry of a heap sink to where it belongs; the least key is on top.
+
+    Parameters
+    ----------
+    places, keys
+        int64 and float64, the heap and its keys; changed in place.
+    at, count
+        The entry, and the size of the heap.
+    """
     while True:
         below = 2 * at + 1
         if below >= count:
@@ -133,6 +149,13 @@ def _entering(program: Program, i: int, sign: float, need: float) -> tuple[int, 
 
     Places are passed in the order of their ratios, of equal ones that with the largest factor first, until what they
     can give is enough.
+
+    Parameters
+    ----------
+    program
+        Its `ratio` is overwritten.
+    i, sign, need
+        The line, the direction in which its variable has to go, and how far, in units of the program.
     """
     n = program.nonbasic.size
     line, ratio, reduced = program.table[i], program.ratio, program.reduced
@@ -166,16 +189,16 @@ def _entering(program: Program, i: int, sign: float, need: float) -> tuple[int, 
 
 
 @kernel
-def run(known: Ints, program: Program, end: int) -> tuple[int, int, float, float]:
-    """Pivot until the program is solved, dear enough, impossible, or known[WORK] is at `end`; at least once.
+def run(progress: Record, program: Program, end: int) -> tuple[int, int, float, float]:
+    """Pivot until the program is solved, dear enough, impossible, or progress.work is at `end`; at least once.
 
     Returns how it ended; where it is impossible also the line that shows it, with the direction in which the line would
     have to go and how much is missing.
     """
     n, value = program.nonbasic.size, program.value
     while True:
-        m = known[LINES]
-        if objective_value(program) > program.number[3]:
+        m = progress.lines
+        if objective_value(program) > program.numbers.dear:
             return DEAR, -1, 0.0, 0.0
         i = _furthest_line(m, program)
         if i < 0:
@@ -186,9 +209,9 @@ def run(known: Ints, program: Program, end: int) -> tuple[int, int, float, float
         e, missing = _entering(program, i, sign, need)
         if e < 0:
             return IMPOSSIBLE, i, sign, missing
-        known[PIVOTS] += 1
-        known[WORK] += 1 + (m * n >> 10)
-        known[AT_NODE] += 1
+        progress.pivots += 1
+        progress.work += 1 + (m * n >> 10)
+        progress.node_pivots += 1
         for j in range(n):
             if program.ratio[j] == -1.0:
                 y = program.nonbasic[j]
@@ -203,7 +226,7 @@ def run(known: Ints, program: Program, end: int) -> tuple[int, int, float, float
         value[program.nonbasic[e]] += step
         value[x] = goal
         pivot(m, program, i, e)
-        if known[WORK] >= end:
+        if progress.work >= end:
             return PAUSED, -1, 0.0, 0.0
 
 
@@ -218,7 +241,15 @@ def clear_line(program: Program, i: int) -> None:
 
 @kernel
 def add_variable(program: Program, i: int, x: int, factor: float) -> None:
-    """Add factor * variable x to line i."""
+    """Add factor * variable x to line i.
+
+    Parameters
+    ----------
+    program
+        Changed in place.
+    i, x, factor
+        The line, the variable and the factor.
+    """
     at = program.where[x]
     if at >= 0:
         program.table[i, at] += factor
@@ -230,9 +261,9 @@ def add_variable(program: Program, i: int, x: int, factor: float) -> None:
 
 
 @kernel
-def drop_line(known: Ints, program: Program, i: int) -> None:
+def drop_line(progress: Record, program: Program, i: int) -> None:
     """Take line i away; its variable is a slack that binds nothing."""
-    last = known[LINES] - 1
+    last = progress.lines - 1
     program.where[program.basis[i]] = -(1 << 40)
     if i != last:
         for j in range(program.nonbasic.size):
@@ -240,4 +271,4 @@ def drop_line(known: Ints, program: Program, i: int) -> None:
         program.rest[i] = program.rest[last]
         program.basis[i] = program.basis[last]
         program.where[program.basis[i]] = -1 - i
-    known[LINES] = last
+    progress.lines = last

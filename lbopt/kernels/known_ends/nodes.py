@@ -1,25 +1,22 @@
 """The nodes of the tree: what they say, in which order they are visited."""
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.copying import fill_row, fill_rows
-from lbopt.kernels.known_ends.terms import (
-    AT_CLASS,
-    AT_LIMIT,
-    AT_WORKER,
-    NODES,
-    OPEN_NODES,
-    ORDERED,
-    PLUNGE,
-    Box,
-    Nodes,
-    Window,
-)
+from lbopt.kernels.known_ends.state import Box, Nodes, Window
 
 
 @kernel
 def enter(window: Window, nodes: Nodes, box: Box, node: int) -> None:
-    """Set the chain counts of the box to what the node and those above it say."""
+    """Set the chain counts of the box to what the node and those above it say.
+
+    Parameters
+    ----------
+    window, nodes, node
+        The decision, the nodes, and the number of one.
+    box
+        Set in place.
+    """
     fill_rows(box.least, 0)
     for w in range(window.slots.size):
         fill_row(box.most[w], window.slots[w])
@@ -38,26 +35,34 @@ def enter(window: Window, nodes: Nodes, box: Box, node: int) -> None:
 
 
 @kernel
-def push(known: Ints, nodes: Nodes, parent: int, at: Ints, sense: int, bound: int) -> None:
-    """Open a child."""
-    i = known[NODES]
+def push(progress: Record, nodes: Nodes, parent: int, branch: Record, sense: int, bound: int) -> None:
+    """Open a child.
+
+    Parameters
+    ----------
+    progress, nodes
+        The list of nodes; one more, in place.
+    parent, branch, sense, bound
+        The number of its parent; the chain count (BRANCH); 1 for "at most" and -1 for "at least"; its bound, tokens.
+    """
+    i = progress.nodes
     nodes.parent[i], nodes.sense[i], nodes.bound[i] = parent, sense, bound
-    nodes.worker[i], nodes.klass[i], nodes.limit[i] = at[AT_WORKER], at[AT_CLASS], at[AT_LIMIT]
-    nodes.open[known[OPEN_NODES]] = i
-    known[NODES] += 1
-    known[OPEN_NODES] += 1
+    nodes.worker[i], nodes.klass[i], nodes.limit[i] = branch.worker, branch.klass, branch.limit
+    nodes.open[progress.open_nodes] = i
+    progress.nodes += 1
+    progress.open_nodes += 1
 
 
 @kernel
-def take_node(known: Ints, nodes: Nodes) -> int:
+def take_node(progress: Record, nodes: Nodes) -> int:
     """Take the node to visit next out of the open ones: the one just opened, or the one of least bound."""
-    count = known[OPEN_NODES]
+    count = progress.open_nodes
     at = count - 1
-    if known[PLUNGE] == 0 and known[ORDERED] == 0:
+    if progress.plunge == 0 and progress.ordered == 0:
         for i in range(count):
             if nodes.bound[nodes.open[i]] < nodes.bound[nodes.open[at]]:
                 at = i
     node = nodes.open[at]
     nodes.open[at] = nodes.open[count - 1]
-    known[OPEN_NODES] = count - 1
+    progress.open_nodes = count - 1
     return node

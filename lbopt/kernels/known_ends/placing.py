@@ -1,11 +1,11 @@
-"""First assignments: the rules of `lbopt.solvers.greedy`, here compiled; and the costs that all assignments share."""
+"""First assignments: the rules of `lbopt.solvers.elementary`, compiled; and the costs that all assignments share."""
 
 import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.copying import copy_row
-from lbopt.kernels.known_ends.terms import CONSTANT, FAR, WORKERS, Draft, Window
+from lbopt.kernels.known_ends.state import INFINITY, Draft, Window
 
 
 @kernel
@@ -19,7 +19,7 @@ def cost_of(window: Window, loads: Ints) -> int:
             top = max(top, loads[w, h])
             sums += loads[w, h] - window.peak[w, h]
         peaks += top
-    return window.facts[CONSTANT] + window.facts[WORKERS] * peaks - sums
+    return window.constant + window.workers * peaks - sums
 
 
 @kernel
@@ -42,6 +42,17 @@ def place_in_order(window: Window, order: Ints, count: int, by_envelope: int, fi
     """Place order[:count] (classes) one after the other where it hurts least; `filler` takes the slots left over.
 
     By load: the worker with the least load over the window. By envelope: the one that raises the envelopes least.
+
+    Parameters
+    ----------
+    window
+        The decision.
+    order, count
+        (N,) int64, classes, and how many of them are placed.
+    by_envelope, filler
+        1 or 0; a class.
+    draft
+        Set in place.
     """
     pattern, loads, tops = draft.pattern, draft.loads, draft.tops
     W, T = window.peak.shape
@@ -51,10 +62,10 @@ def place_in_order(window: Window, order: Ints, count: int, by_envelope: int, fi
         for h in range(T):
             loads[w, h] = window.peak[w, h]
     for h in range(T):
-        tops[h, 0] = 0
+        tops.load[h] = 0
     for i in range(count):
         k = order[i]
-        best, least_raise, least_area = -1, FAR, FAR
+        best, least_raise, least_area = -1, INFINITY, INFINITY
         for w in range(W):
             if room[w] == 0:
                 continue
@@ -62,15 +73,15 @@ def place_in_order(window: Window, order: Ints, count: int, by_envelope: int, fi
             for h in range(T):
                 after = loads[w, h] + window.v[k, h]
                 area += after
-                if by_envelope == 1 and after > tops[h, 0]:
-                    raised += after - tops[h, 0]
+                if by_envelope == 1 and after > tops.load[h]:
+                    raised += after - tops.load[h]
             if raised < least_raise or (raised == least_raise and area < least_area):
                 best, least_raise, least_area = w, raised, area
         room[best] -= 1
         pattern[best, room[best]] = k
         for h in range(T):
             loads[best, h] += window.v[k, h]
-            tops[h, 0] = max(tops[h, 0], loads[best, h])
+            tops.load[h] = max(tops.load[h], loads[best, h])
     for w in range(W):
         for q in range(room[w]):
             pattern[w, q] = filler

@@ -7,12 +7,12 @@ fills an empty slot are classes like others, so moving a request into an empty s
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.placing import cost_of
-from lbopt.kernels.known_ends.terms import WORKERS, Draft, Window
+from lbopt.kernels.known_ends.state import Draft, Tops, Window
 
 
 @kernel
-def note_tops(loads: Ints, tops: Ints) -> None:
-    """Set tops[h] to the heaviest load, its worker, the second, its worker, the third; -1 is the heaviest before."""
+def note_tops(loads: Ints, tops: Tops) -> None:
+    """Note the heaviest loads of each step, and whose they are, in `tops`."""
     W, T = loads.shape
     for h in range(T):
         a, b, c = 0, -(1 << 60), -(1 << 60)
@@ -25,22 +25,40 @@ def note_tops(loads: Ints, tops: Ints) -> None:
                 c, b, wb = b, load, w
             elif load > c:
                 c = load
-        tops[h, 0], tops[h, 1], tops[h, 2], tops[h, 3], tops[h, 4] = a, wa, b, wb, c
+        tops.load[h], tops.worker[h] = a, wa
+        tops.second_load[h], tops.second_worker[h] = b, wb
+        tops.third_load[h] = c
 
 
 @kernel
-def heaviest_beside(tops: Ints, h: int, w: int, u: int) -> int:
-    """Return the heaviest load at step h without those of w and u."""
-    if tops[h, 1] != w and tops[h, 1] != u:
-        return tops[h, 0]
-    if tops[h, 3] != w and tops[h, 3] != u:
-        return tops[h, 2]
-    return tops[h, 4]
+def heaviest_beside(tops: Tops, h: int, w: int, u: int) -> int:
+    """Return the heaviest load at step h without those of w and u.
+
+    Parameters
+    ----------
+    tops
+        The heaviest loads of each step.
+    h, w, u
+        The step and the two workers.
+    """
+    if tops.worker[h] != w and tops.worker[h] != u:
+        return tops.load[h]
+    if tops.second_worker[h] != w and tops.second_worker[h] != u:
+        return tops.second_load[h]
+    return tops.third_load[h]
 
 
 @kernel
 def _shift(window: Window, draft: Draft, w: int, q: int, k: int) -> None:
-    """Give slot q of worker w a request of class k."""
+    """Give slot q of worker w a request of class k.
+
+    Parameters
+    ----------
+    window, w, q, k
+        The decision, the worker, its slot and the class.
+    draft
+        Its pattern and loads are changed in place.
+    """
     old = draft.pattern[w, q]
     draft.pattern[w, q] = k
     for h in range(window.v.shape[1]):
@@ -49,8 +67,18 @@ def _shift(window: Window, draft: Draft, w: int, q: int, k: int) -> None:
 
 @kernel
 def _with_pool(window: Window, draft: Draft, w: int, rest: Ints) -> int:
-    """Exchange single requests of worker w with the pool while that helps; return the change of the cost."""
-    v, total, must, G = window.v, window.total, window.must, window.facts[WORKERS]
+    """Exchange single requests of worker w with the pool while that helps; return the change of the cost.
+
+    Parameters
+    ----------
+    window, w
+        The decision and the worker.
+    draft
+        Its pattern, loads and left are changed in place; tops are those of its loads before.
+    rest
+        (T,) int64, scratch.
+    """
+    v, total, must, G = window.v, window.total, window.must, window.workers
     loads, left, pattern, tops = draft.loads, draft.left, draft.pattern, draft.tops
     K, T = v.shape
     change = 0
@@ -83,8 +111,18 @@ def _with_pool(window: Window, draft: Draft, w: int, rest: Ints) -> int:
 
 @kernel
 def _between(window: Window, draft: Draft, w: int, u: int, rest: Ints) -> int:
-    """Make the best exchange of two requests between w and u, if one helps; return the change of the cost."""
-    v, G = window.v, window.facts[WORKERS]
+    """Make the best exchange of two requests between w and u, if one helps; return the change of the cost.
+
+    Parameters
+    ----------
+    window, w, u
+        The decision and the workers.
+    draft
+        Its pattern and loads are changed in place; tops are those of its loads before.
+    rest
+        (T,) int64, scratch.
+    """
+    v, G = window.v, window.workers
     loads, pattern, tops = draft.loads, draft.pattern, draft.tops
     T = v.shape[1]
     now, touched = 0, False
@@ -122,7 +160,19 @@ def _between(window: Window, draft: Draft, w: int, u: int, rest: Ints) -> int:
 
 @kernel
 def polish(window: Window, draft: Draft, rounds: int, rest: Ints) -> int:
-    """Improve draft in place, its loads and what is left being known; return its cost."""
+    """Improve draft in place, its loads and what is left being known; return its cost.
+
+    Parameters
+    ----------
+    window
+        The decision.
+    draft
+        Changed in place.
+    rounds
+        Rounds at most; it ends after one that changes nothing.
+    rest
+        (T,) int64, scratch.
+    """
     W = window.slots.size
     cost = cost_of(window, draft.loads)
     note_tops(draft.loads, draft.tops)

@@ -12,24 +12,11 @@ values are prices; rounded to integers they give the bound of `bounds.py`, which
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.copying import fill_row, fill_rows
 from lbopt.kernels.known_ends.dictionary import add_variable, clear_line, drop_line
-from lbopt.kernels.known_ends.terms import (
-    CHAIN,
-    CLASS,
-    ENVELOPE,
-    LINES,
-    SCALE,
-    WORK,
-    WORKER,
-    WORKERS,
-    Box,
-    Prices,
-    Program,
-    Window,
-)
+from lbopt.kernels.known_ends.state import CHAIN, CLASS, ENVELOPE, WORKER, Box, Prices, Program, Window
 
 #: Broken rows of one kind that are added at a time, for each step or worker.
 _AT_A_TIME = 2
@@ -41,10 +28,20 @@ _BEYOND = 1e18
 
 
 @kernel
-def add_row(window: Window, known: Ints, program: Program, kind: int, first: int, second: int) -> int:
-    """Add a row and return the variable of its slack, whose bounds are free; -1 where there is no room."""
+def add_row(window: Window, progress: Record, program: Program, kind: int, first: int, second: int) -> int:
+    """Add a row and return the variable of its slack, whose bounds are free; -1 where there is no room.
+
+    Parameters
+    ----------
+    window
+        The decision.
+    progress, program
+        Lines and work are counted, and the row is added, in place.
+    kind, first, second
+        Kind of the row; its worker or class; its step or class.
+    """
     n, R = program.nonbasic.size, program.kind.size
-    X, i = program.klass.size, known[LINES]
+    X, i = program.klass.size, progress.lines
     if i >= program.table.shape[0]:
         return -1
     row = -1
@@ -74,16 +71,16 @@ def add_row(window: Window, known: Ints, program: Program, kind: int, first: int
     for j in range(n):
         total += program.table[i, j] * program.value[program.nonbasic[j]]
     program.value[slack] = total
-    known[LINES] = i + 1
-    known[WORK] += 1 + (i * n >> 11)
+    progress.lines = i + 1
+    progress.work += 1 + (i * n >> 11)
     return slack
 
 
 @kernel
-def begin_program(window: Window, known: Ints, program: Program) -> None:
+def begin_program(window: Window, progress: Record, program: Program) -> None:
     """Start with all columns and envelopes nonbasic, and the rows of the workers."""
     X, n = program.klass.size, program.nonbasic.size
-    known[LINES] = 0
+    progress.lines = 0
     fill_row(program.kind, -1)
     for x in range(n):
         program.nonbasic[x] = program.where[x] = x
@@ -94,17 +91,25 @@ def begin_program(window: Window, known: Ints, program: Program) -> None:
             program.value[x] = program.upper[x]
         else:
             program.lower[x], program.upper[x] = 0.0, _FREE
-            program.reduced[x] = window.facts[WORKERS]
+            program.reduced[x] = window.workers
             program.value[x] = 0.0
-    program.number[1] = 0.0
+    program.numbers.offset = 0.0
     for w in range(window.slots.size):
-        slack = add_row(window, known, program, WORKER, w, 0)
+        slack = add_row(window, progress, program, WORKER, w, 0)
         program.lower[slack] = program.upper[slack] = window.slots[w]
 
 
 @kernel
 def row_of(program: Program, kind: int, first: int, second: int) -> int:
-    """Return the slack of a row that is there, or -1."""
+    """Return the slack of a row that is there, or -1.
+
+    Parameters
+    ----------
+    program
+        The linear program.
+    kind, first, second
+        Kind of the row; its worker or class; its step or class.
+    """
     for r in range(program.kind.size):
         if program.kind[r] == kind and program.first[r] == first and program.second[r] == second:
             return program.nonbasic.size + r
@@ -112,19 +117,27 @@ def row_of(program: Program, kind: int, first: int, second: int) -> int:
 
 
 @kernel
-def drop_loose_rows(known: Ints, program: Program) -> None:
+def drop_loose_rows(progress: Record, program: Program) -> None:
     """Drop the rows, other than the workers', whose slack is basic: they bind nothing."""
     n = program.nonbasic.size
-    for i in range(known[LINES] - 1, -1, -1):
+    for i in range(progress.lines - 1, -1, -1):
         x = program.basis[i]
         if x >= n and program.kind[x - n] != WORKER:
             program.kind[x - n] = -1
-            drop_line(known, program, i)
+            drop_line(progress, program, i)
 
 
 @kernel
-def set_bounds(window: Window, known: Ints, program: Program, box: Box) -> bool:
-    """Give the program the bounds of the box; return False where a chain has no room (the bound is weaker then)."""
+def set_bounds(window: Window, progress: Record, program: Program, box: Box) -> bool:
+    """Give the program the bounds of the box; return False where a chain has no room (the bound is weaker then).
+
+    Parameters
+    ----------
+    window, box
+        The decision and the node at hand.
+    progress, program
+        Changed in place.
+    """
     n, X = program.nonbasic.size, program.klass.size
     K = window.n.size
     for r in range(program.kind.size):
@@ -150,7 +163,7 @@ def set_bounds(window: Window, known: Ints, program: Program, box: Box) -> bool:
             after = box.least[w, k + 1] if k + 1 < K else 0
             cut = box.least[w, k] > after or box.most[w, k] < box.most[w, k - 1]
             if cut and row_of(program, CHAIN, w, k) < 0:
-                slack = add_row(window, known, program, CHAIN, w, k)
+                slack = add_row(window, progress, program, CHAIN, w, k)
                 if slack < 0:
                     complete = False
                 else:
@@ -159,8 +172,18 @@ def set_bounds(window: Window, known: Ints, program: Program, box: Box) -> bool:
 
 
 @kernel
-def add_broken_rows(window: Window, known: Ints, program: Program, end: int) -> int:
-    """Add rows that the values of the program break, until known[WORK] is at `end`; return how many."""
+def add_broken_rows(window: Window, progress: Record, program: Program, end: int) -> int:
+    """Add rows that the values of the program break, until progress.work is at `end`; return how many.
+
+    Parameters
+    ----------
+    window
+        The decision.
+    progress, program
+        Changed in place.
+    end
+        Work, about microseconds.
+    """
     W, T = window.peak.shape
     K, X = window.n.size, program.klass.size
     added = 0
@@ -175,19 +198,19 @@ def add_broken_rows(window: Window, known: Ints, program: Program, end: int) -> 
             taken[k] += amount
             for h in range(T):
                 load[w, h] += amount * program.size[k, h]
-    tolerance = program.number[2]
+    tolerance = program.numbers.tolerance
     for k in range(K):
         exactly = window.must[k] == 1 and taken[k] < window.n[k] - 1e-7
         if taken[k] > window.n[k] + 1e-7 or exactly:
             slack = row_of(program, CLASS, k, 0)
             if slack < 0:
-                slack = add_row(window, known, program, CLASS, k, 0)
+                slack = add_row(window, progress, program, CLASS, k, 0)
                 if slack < 0:
                     return added
                 program.upper[slack] = window.n[k]
                 program.lower[slack] = window.n[k] if window.must[k] == 1 else 0.0
                 added += 1
-                if known[WORK] >= end:
+                if progress.work >= end:
                     return added
     for h in range(T):
         envelope = program.value[X + h]
@@ -201,21 +224,31 @@ def add_broken_rows(window: Window, known: Ints, program: Program, end: int) -> 
             load[w, h] = -_FREE
             slack = row_of(program, ENVELOPE, w, h)
             if slack < 0:
-                slack = add_row(window, known, program, ENVELOPE, w, h)
+                slack = add_row(window, progress, program, ENVELOPE, w, h)
                 if slack < 0:
                     return added
                 program.lower[slack] = 0.0
                 added += 1
-                if known[WORK] >= end:
+                if progress.work >= end:
                     return added
     return added
 
 
 @kernel
-def round_prices(window: Window, known: Ints, program: Program, line: int, factor: float, prices: Prices) -> None:
-    """Set integer prices from the reduced costs, less `factor` times `line` where that is not -1."""
+def round_prices(window: Window, progress: Record, program: Program, line: int, factor: float, prices: Prices) -> None:
+    """Set integer prices from the reduced costs, less `factor` times `line` where that is not -1.
+
+    Parameters
+    ----------
+    window, progress, program
+        The decision and its linear program.
+    line, factor
+        A line of the dictionary, and a factor.
+    prices
+        Set in place.
+    """
     n, W, T = program.nonbasic.size, window.slots.size, window.v.shape[1]
-    scale = window.facts[SCALE]
+    scale = window.scale
     pi, mu = prices.pi, prices.mu
     fill_rows(pi, 0)
     fill_row(mu, 0)
@@ -232,12 +265,12 @@ def round_prices(window: Window, known: Ints, program: Program, line: int, facto
             continue
         r = x - n
         if program.kind[r] == ENVELOPE:
-            pi[program.first[r], program.second[r]] = max(0, round(min(amount, float(window.facts[WORKERS])) * scale))
+            pi[program.first[r], program.second[r]] = max(0, round(min(amount, float(window.workers)) * scale))
         elif program.kind[r] == CLASS:
-            price = round(max(-_BEYOND, min(_BEYOND, amount * program.number[0] * scale)))
+            price = round(max(-_BEYOND, min(_BEYOND, amount * program.numbers.unit * scale)))
             mu[program.first[r]] = price if window.must[program.first[r]] == 1 else min(0, price)
     for h in range(T):
-        owed, largest = window.facts[WORKERS] * scale, 0
+        owed, largest = window.workers * scale, 0
         for w in range(W):
             owed -= pi[w, h]
             if pi[w, h] > pi[largest, h]:

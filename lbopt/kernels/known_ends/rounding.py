@@ -7,12 +7,22 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.copying import copy_row
 from lbopt.kernels.known_ends.placing import add_loads
 from lbopt.kernels.known_ends.polish import polish
-from lbopt.kernels.known_ends.terms import FAR, Draft, Program, Window
+from lbopt.kernels.known_ends.state import INFINITY, Draft, Program, Window
 
 
 @kernel
 def round_solution(window: Window, program: Program, draft: Draft, rest: Ints) -> int:
-    """Make an assignment of the program's values, the largest ones first, and polish it; return its cost or FAR."""
+    """Make an assignment of the program's values, the largest ones first, and polish it; return its cost or INFINITY.
+
+    Parameters
+    ----------
+    window, program
+        The decision and its solved program.
+    draft
+        Set in place.
+    rest
+        (T,) int64, scratch.
+    """
     W, K = window.slots.size, window.n.size
     X = program.klass.size
     largest, below = 1e300, 0
@@ -38,7 +48,7 @@ def round_solution(window: Window, program: Program, draft: Draft, rest: Ints) -
     k = 0
     for w in range(W):
         while room[w] > 0:
-            best, near = -1, FAR
+            best, near = -1, INFINITY
             goal = 0.0
             for h in range(window.v.shape[1]):
                 goal += program.value[X + h] - program.start[w, h]
@@ -46,11 +56,11 @@ def round_solution(window: Window, program: Program, draft: Draft, rest: Ints) -
                 goal -= program.weight[draft.pattern[w, q]]
             for k in range(K):
                 if draft.left[k] > 0:
-                    away = int(abs(goal / room[w] - program.weight[k]) * program.number[0])
+                    away = int(abs(goal / room[w] - program.weight[k]) * program.numbers.unit)
                     if away < near:
                         best, near = k, away
             if best < 0:
-                return FAR
+                return INFINITY
             room[w] -= 1
             draft.left[best] -= 1
             draft.pattern[w, room[w]] = best

@@ -8,7 +8,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.copying import copy_rows
 from lbopt.kernels.known_ends.placing import add_loads
 from lbopt.kernels.known_ends.polish import note_tops
-from lbopt.kernels.known_ends.terms import Draft, Window
+from lbopt.kernels.known_ends.state import Draft, Window
 
 
 @kernel
@@ -20,12 +20,24 @@ def draw(chance: Ints, below: int) -> int:
 
 @kernel
 def shake(window: Window, draft: Draft, pattern: Ints, moves: int, chance: Ints) -> None:
-    """Set draft to `pattern` with about `moves` requests exchanged, most of them of a heaviest worker."""
+    """Set draft to `pattern` with about `moves` requests exchanged, most of them of a heaviest worker.
+
+    Parameters
+    ----------
+    window
+        The decision.
+    draft
+        Set in place.
+    pattern, moves
+        (W, Q) int64, classes, and how many exchanges are made.
+    chance
+        (1,) int64, the state of the draws; changed in place.
+    """
     W, T = window.peak.shape
     copy_rows(draft.pattern, pattern)
     add_loads(window, draft)
     note_tops(draft.loads, draft.tops)
-    heavy = draft.tops[draw(chance, T), 1]
+    heavy = draft.tops.worker[draw(chance, T)]
     if heavy < 0:
         heavy = draw(chance, W)
     for _ in range(moves):

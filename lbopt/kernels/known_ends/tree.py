@@ -7,7 +7,7 @@ differ most. The search plunges into one child and comes back to the open node o
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.bounds import exact_bound
 from lbopt.kernels.known_ends.branching import choose_branch, split_anyhow, take_settled
@@ -22,36 +22,7 @@ from lbopt.kernels.known_ends.relaxation import (
     set_bounds,
 )
 from lbopt.kernels.known_ends.rounding import round_solution
-from lbopt.kernels.known_ends.terms import (
-    AT_NODE,
-    BOUND,
-    CONSTANT,
-    COST,
-    CURRENT,
-    DONE,
-    FAR,
-    FRESH,
-    INSIDE,
-    LINES,
-    NODES,
-    OPEN,
-    OPEN_NODES,
-    ORDERED,
-    OUTCOME,
-    PLUNGE,
-    STALE,
-    STARTED,
-    STUCK,
-    UP_FIRST,
-    VISITED,
-    WORK,
-    Box,
-    Draft,
-    Nodes,
-    Prices,
-    Program,
-    Window,
-)
+from lbopt.kernels.known_ends.state import DONE, INFINITY, OPEN, STUCK, Box, Draft, Nodes, Prices, Program, Window
 
 #: Pivots at one node, beyond which its prices are taken as they are.
 _PIVOTS = 20_000
@@ -64,99 +35,135 @@ REFUTED, BRANCHED, SETTLED = range(3)
 
 
 @kernel
-def begin_node(window: Window, known: Ints, program: Program, box: Box) -> None:
-    """Give the program the bounds of the box."""
-    drop_loose_rows(known, program)
-    set_bounds(window, known, program, box)
-    settle_values(known, program)
-    program.number[3] = _dear(window, known, program)
-    known[AT_NODE] = known[FRESH] = 0
+def begin_node(window: Window, progress: Record, program: Program, box: Box) -> None:
+    """Give the program the bounds of the box.
+
+    Parameters
+    ----------
+    window, box
+        The decision and the node at hand.
+    progress, program
+        Changed in place.
+    """
+    drop_loose_rows(progress, program)
+    set_bounds(window, progress, program, box)
+    settle_values(progress, program)
+    program.numbers.dear = _dear(window, progress, program)
+    progress.node_pivots = progress.fresh = 0
 
 
 @kernel
-def _dear(window: Window, known: Ints, program: Program) -> float:
+def _dear(window: Window, progress: Record, program: Program) -> float:
     """Return the objective from which on a node is not worth solving further."""
-    cutoff = (known[COST] - window.facts[CONSTANT]) / program.number[0]
-    return cutoff + 1e-9 * abs(cutoff) + 0.5 / program.number[0]
+    cutoff = (progress.cost - window.constant) / program.numbers.unit
+    return cutoff + 1e-9 * abs(cutoff) + 0.5 / program.numbers.unit
 
 
 @kernel
-def solve_node(window: Window, known: Ints, program: Program, prices: Prices, box: Box, end: int) -> tuple[bool, int]:
+def solve_node(
+    window: Window, progress: Record, program: Program, prices: Prices, box: Box, end: int
+) -> tuple[bool, int]:
     """Go on with the program of the box; return whether it is done, and the bound that its prices prove.
 
     The values of the program are its solution where the bound is below the best cost. Where the exact bound falls short
     of the program's objective, the dictionary has gathered errors of rounding, and is made anew.
+
+    Parameters
+    ----------
+    window, box
+        The decision and the node at hand.
+    progress, program, prices
+        Changed in place.
+    end
+        Work, about microseconds, at which it pauses.
     """
-    cost = known[COST]
+    cost = progress.cost
     while True:
-        ended, line, sign, missing = run(known, program, end)
+        ended, line, sign, missing = run(progress, program, end)
         objective = objective_value(program)
         if ended == IMPOSSIBLE:
-            needed = program.number[3] - objective
-            round_prices(window, known, program, line, sign * 2.0 * max(1.0, needed) / missing, prices)
+            needed = program.numbers.dear - objective
+            round_prices(window, progress, program, line, sign * 2.0 * max(1.0, needed) / missing, prices)
             bound = exact_bound(window, prices, box)
-            if bound >= cost or known[FRESH] == 1:
+            if bound >= cost or progress.fresh == 1:
                 return True, bound
-            _renew(window, known, program, box)
+            _renew(window, progress, program, box)
         elif (
             ended == DEAR
-            or known[AT_NODE] > _PIVOTS
-            or (ended == SOLVED and add_broken_rows(window, known, program, end) == 0)
+            or progress.node_pivots > _PIVOTS
+            or (ended == SOLVED and add_broken_rows(window, progress, program, end) == 0)
         ):
-            round_prices(window, known, program, -1, 0.0, prices)
+            round_prices(window, progress, program, -1, 0.0, prices)
             bound = exact_bound(window, prices, box)
             if bound >= cost:
                 return True, bound
-            promised = window.facts[CONSTANT] + objective * program.number[0]
-            if bound < promised - 1.0 - 1e-7 * abs(promised) and known[FRESH] == 0:
-                _renew(window, known, program, box)
+            promised = window.constant + objective * program.numbers.unit
+            if bound < promised - 1.0 - 1e-7 * abs(promised) and progress.fresh == 0:
+                _renew(window, progress, program, box)
             elif ended == DEAR:
-                program.number[3] = objective + 10.0 / program.number[0] + 1e-6 * abs(objective)
+                program.numbers.dear = objective + 10.0 / program.numbers.unit + 1e-6 * abs(objective)
             else:
                 return True, bound
-        if known[WORK] >= end:
-            return False, -FAR
+        if progress.work >= end:
+            return False, -INFINITY
 
 
 @kernel
-def _renew(window: Window, known: Ints, program: Program, box: Box) -> None:
-    """Begin the program anew, once for a node."""
-    begin_program(window, known, program)
-    begin_node(window, known, program, box)
-    known[FRESH] = 1
+def _renew(window: Window, progress: Record, program: Program, box: Box) -> None:
+    """Begin the program anew, once for a node.
+
+    Parameters
+    ----------
+    window, box
+        The decision and the node at hand.
+    progress, program
+        Changed in place.
+    """
+    begin_program(window, progress, program)
+    begin_node(window, progress, program, box)
+    progress.fresh = 1
 
 
 @kernel
 def conclude(
     window: Window,
-    known: Ints,
+    progress: Record,
     program: Program,
     prices: Prices,
     box: Box,
     draft: Draft,
     answer: Ints,
-    at: Ints,
+    branch: Record,
     bound: int,
 ) -> tuple[int, int]:
     """Say what comes of a node whose program gave `bound`, and which bound it has.
 
-    A branch is told in `at`; a better assignment is kept.
+    Parameters
+    ----------
+    window, program, box, bound
+        The decision, the solved program of the node, its box and its bound, tokens.
+    progress, answer
+        A better assignment is kept: its cost, and its classes (W, Q) int64, in place.
+    prices, draft
+        Overwritten where all chain counts are settled; `draft` also by an assignment rounded from the program.
+    branch
+        BRANCH, set where there are children.
     """
-    if bound >= known[COST]:
+    if bound >= progress.cost:
         return REFUTED, bound
-    whole = not choose_branch(window, program, prices, box, at)
-    cost = FAR
-    if whole or known[VISITED] < _EVERY_NODE or known[VISITED] % _EVERY == 0:
+    whole = not choose_branch(window, program, prices, box, branch)
+    cost = INFINITY
+    if whole or progress.visited < _EVERY_NODE or progress.visited % _EVERY == 0:
         cost = round_solution(window, program, draft, np.empty(window.v.shape[1], np.int64))
-    if cost < known[COST]:
-        known[COST] = cost
+    if cost < progress.cost:
+        progress.cost = cost
         copy_rows(answer, draft.pattern)
         if bound >= cost:
             return REFUTED, bound
-    if whole and not split_anyhow(window, box, at):
-        cost = take_settled(window, box, prices, draft, known[COST])
-        if cost < known[COST]:
-            known[COST] = cost
+    if whole and not split_anyhow(window, box, branch):
+        cost = take_settled(window, box, prices, draft, progress.cost)
+        if cost < progress.cost:
+            progress.cost = cost
             copy_rows(answer, draft.pattern)
         return SETTLED, max(bound, exact_bound(window, prices, box))
     return BRANCHED, bound
@@ -165,65 +172,81 @@ def conclude(
 @kernel
 def advance(
     window: Window,
-    known: Ints,
+    progress: Record,
     program: Program,
     prices: Prices,
     box: Box,
     draft: Draft,
     nodes: Nodes,
     answer: Ints,
-    at: Ints,
+    branch: Record,
     work: int,
 ) -> int:
     """Go on for about `work` units; return STUCK, OPEN or DONE. A node may be left in its midst.
 
-    With known[ORDERED] it returns after each node, and goes on with what "at most" leaves, then with "at least".
+    With progress.ordered it returns after each node, and goes on with what "at most" leaves, then with "at least".
+
+    Parameters
+    ----------
+    window
+        The decision.
+    progress, program, prices, box, draft, nodes
+        The state of the search; changed in place.
+    answer
+        (W, Q) int64, classes of the best assignment; set in place.
+    branch
+        BRANCH of the last node, set in place.
+    work
+        About microseconds.
     """
-    if known[STARTED] == 0:
-        known[STARTED] = 1
-        begin_program(window, known, program)
-        nodes.parent[0], nodes.bound[0], nodes.open[0] = -1, known[BOUND], 0
-        known[NODES] = known[OPEN_NODES] = 1
-    end = known[WORK] + work
+    if progress.started == 0:
+        progress.started = 1
+        begin_program(window, progress, program)
+        root = 0
+        nodes.parent[root], nodes.bound[root], nodes.open[root] = -1, progress.bound, root
+        progress.nodes = progress.open_nodes = 1
+    end = progress.work + work
     while True:
-        if known[INSIDE] == 0:
-            if known[OPEN_NODES] == 0:
-                known[BOUND] = known[COST]
+        if progress.inside == 0:
+            if progress.open_nodes == 0:
+                progress.bound = progress.cost
                 return DONE
-            if known[NODES] + 2 > nodes.parent.size:
+            if progress.nodes + 2 > nodes.parent.size:
                 return STUCK
-            node = take_node(known, nodes)
-            if nodes.bound[node] >= known[COST]:
-                known[PLUNGE] = 0
+            node = take_node(progress, nodes)
+            if nodes.bound[node] >= progress.cost:
+                progress.plunge = 0
                 continue
-            known[CURRENT], known[INSIDE] = node, 1
-            if known[STALE] == 1:  # the program has fewer columns from here on
-                begin_program(window, known, program)
-                known[STALE] = 0
+            progress.current, progress.inside = node, 1
+            if progress.stale == 1:  # the program has fewer columns from here on
+                begin_program(window, progress, program)
+                progress.stale = 0
             enter(window, nodes, box, node)
-            begin_node(window, known, program, box)
-            known[WORK] += 20 + (known[LINES] * program.nonbasic.size >> 9)
-        done, bound = solve_node(window, known, program, prices, box, end)
+            begin_node(window, progress, program, box)
+            progress.work += 20 + (progress.lines * program.nonbasic.size >> 9)
+        done, bound = solve_node(window, progress, program, prices, box, end)
         if not done:
             return OPEN
-        node = known[CURRENT]
-        known[INSIDE] = known[PLUNGE] = 0
-        known[VISITED] += 1
-        outcome, bound = conclude(window, known, program, prices, box, draft, answer, at, bound)
+        node = progress.current
+        progress.inside = progress.plunge = 0
+        progress.visited += 1
+        outcome, bound = conclude(window, progress, program, prices, box, draft, answer, branch, bound)
         bound = max(bound, nodes.bound[node])
         if outcome == BRANCHED:
-            up = at[UP_FIRST] == 1 and known[ORDERED] == 0
-            push(known, nodes, node, at, 1 if up else -1, bound)
-            push(known, nodes, node, at, -1 if up else 1, bound)
-            known[PLUNGE] = 1
-        elif outcome == SETTLED and bound < known[COST]:
+            up = branch.up_first == 1 and progress.ordered == 0
+            push(progress, nodes, node, branch, 1 if up else -1, bound)
+            push(progress, nodes, node, branch, -1 if up else 1, bound)
+            progress.plunge = 1
+        elif outcome == SETTLED and bound < progress.cost:
             return STUCK
-        known[OUTCOME] = outcome if outcome == BRANCHED else REFUTED
-        if known[ORDERED] == 1:
-            return OPEN if known[OPEN_NODES] > 0 else DONE
-        least = known[COST]
-        for i in range(known[OPEN_NODES]):
+        progress.outcome = outcome if outcome == BRANCHED else REFUTED
+        if progress.ordered == 1:
+            return OPEN if progress.open_nodes > 0 else DONE
+        least = progress.cost
+        for i in range(progress.open_nodes):
             least = min(least, nodes.bound[nodes.open[i]])
-        known[BOUND] = max(known[BOUND], least)
-        if known[OPEN_NODES] > 0 and (known[WORK] >= end or known[VISITED] == 1):  # after the root, classes are struck
+        progress.bound = max(progress.bound, least)
+        if progress.open_nodes > 0 and (
+            progress.work >= end or progress.visited == 1
+        ):  # after the root, classes are ruled out
             return OPEN

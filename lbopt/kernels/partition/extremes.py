@@ -33,6 +33,21 @@ def take_middle(
 
     The end is chosen so that the mean of what it lacks stays in the middle of the pool. Positions with taken[p] != 0
     are left out; those picked are marked there (2) and listed in `picked`. At least `slots` positions must be free.
+
+    Parameters
+    ----------
+    value, n
+        (N,) int64, sizes of the pool, ascending in the first n, tokens.
+    lack
+        What the worker still lacks, tokens.
+    slots, keep
+        Its slots, and those that are left to another search.
+    zone
+        Positions from which one is drawn.
+    dice
+        (1,) int64, state of the draws; changed in place.
+    taken, picked
+        (N,) and (slots,) int64, marks and positions; written.
     """
     for k in range(slots - keep):
         upper = lack // (slots - k) >= value[n // 2]
@@ -51,6 +66,21 @@ def take_far(
     """Pick as `take_middle` does, but from one end, as long as the other can make up for it; then near the mean lacked.
 
     So the last `keep` requests, too, are far from the middle of the pool.
+
+    Parameters
+    ----------
+    value, n
+        (N,) int64, sizes of the pool, ascending in the first n, tokens.
+    lack
+        What the worker still lacks, tokens.
+    slots, keep
+        Its slots, and those that are left to another search.
+    zone
+        Positions from which one is drawn.
+    dice
+        (1,) int64, state of the draws; changed in place.
+    taken, picked
+        (N,) and (slots,) int64, marks and positions; written.
     """
     upper = _side(value, n, dice)
     far = True
@@ -92,6 +122,21 @@ def take_outer(
     as then are lacked: from the other end if `slots` is even, but for 2 + 3 requests, say, from a third of the way.
     The last position picked brings q candidates, q // 2 of them from the end, to what is lacked in the mean.
     `candidate` (m,) is written; else as `take_middle`.
+
+    Parameters
+    ----------
+    value, n
+        (N,) int64, sizes of the pool, ascending in the first n, tokens.
+    lack
+        What the worker still lacks, tokens.
+    slots, q
+        Its slots, and those that candidates are for.
+    zone
+        Positions from which one is drawn.
+    dice
+        (1,) int64, state of the draws; changed in place.
+    taken, picked, candidate
+        (N,), (slots,) and (m,) int64, marks and positions; written.
     """
     m = candidate.size
     upper = _side(value, n, dice)
@@ -130,8 +175,8 @@ def take_outer(
         for j in range(half, m):
             taken[candidate[j]] = 3
             total += value[candidate[j]]
-        wanted = lack - of_end - of_rest * (total // (m - half))
-        p = locate(value, n, wanted) + draw(dice, 16) - 8
+        target = lack - of_end - of_rest * (total // (m - half))
+        p = locate(value, n, target) + draw(dice, 16) - 8
         p = _free_from(taken, n, min(max(p, 0), n - 1), 1)
         taken[p] = 2
         picked[slots - q - 1] = p
@@ -166,7 +211,17 @@ def farthest(value: Ints, n: int, rank: int) -> int:
 
 @kernel
 def _affordable(lack: int, slots: int, at_end: int, end: int, other: int, upper: int) -> int:
-    """How many of `slots`, at most `at_end`, can take `end` so that the mean of the others is not beyond `other`."""
+    """How many of `slots`, at most `at_end`, can take `end` so that the mean of the others is not beyond `other`.
+
+    Parameters
+    ----------
+    lack
+        What the worker still lacks, tokens.
+    slots, at_end
+        Its slots, and how many of them may take `end`.
+    end, other, upper
+        Sizes at this end and at the other, tokens; 1 where this is the upper end.
+    """
     while at_end > 0:
         mean = (lack - at_end * end) // (slots - at_end)
         if mean >= other if upper else mean <= other:
@@ -177,7 +232,17 @@ def _affordable(lack: int, slots: int, at_end: int, end: int, other: int, upper:
 
 @kernel
 def nearest(n: int, p: int, taken: Ints, near: Ints, begin: int) -> None:
-    """Write the free positions round p to near[begin:]; so many must be free."""
+    """Write the free positions round p to near[begin:]; so many must be free.
+
+    Parameters
+    ----------
+    n, p
+        Positions of the pool, and the one in the middle.
+    taken
+        (N,) int64, not 0 where a position is not free.
+    near, begin
+        (m,) int64, written from `begin` on.
+    """
     left, right = p - 1, p
     for j in range(begin, near.size):
         while left >= 0 and taken[left]:
@@ -194,7 +259,15 @@ def nearest(n: int, p: int, taken: Ints, near: Ints, begin: int) -> None:
 
 @kernel
 def _free_from(taken: Ints, n: int, p: int, step: int) -> int:
-    """Find the first free position from p on in direction `step`, else in the other one."""
+    """Find the first free position from p on in direction `step`, else in the other one.
+
+    Parameters
+    ----------
+    taken
+        (N,) int64, not 0 where a position is not free.
+    n, p, step
+        Positions of the pool, the first one to look at, and 1 or -1.
+    """
     at = p
     while 0 <= at < n and taken[at]:
         at += step

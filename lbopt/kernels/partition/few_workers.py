@@ -15,7 +15,7 @@ found, and then asks for less and less, so the windows of the last, complete enu
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record, integers
 from lbopt.kernels.compile import kernel
 
 MOST_REQUESTS = 44  # two lists of 2^22 subsets, written twice, are 0.25 GB
@@ -23,18 +23,27 @@ MOST_WORKERS = 8
 
 FOUND, NONE, OPEN = 1, 0, -1
 
-# places in `state`
-WORK = 0  # steps taken
-LIMIT = 1  # steps allowed
-PLACES = 2
+#: Steps taken and steps allowed, one record.
+BUDGET = integers("work", "limit")
 
 
 @kernel
-def fits(size: Ints, lack: Ints, slots: Ints, state: Ints, masks: Ints) -> int:
+def fits(size: Ints, lack: Ints, slots: Ints, budget: Record, masks: Ints) -> int:
     """Tell whether requests of `size` (n,), largest first, fit workers with room `lack` (J,) and `slots` (J,).
 
     Twins have to stand side by side. Returns FOUND, with the mask of each worker in `masks` (J,), or NONE, or OPEN
-    when state[WORK] exceeds state[LIMIT]. n <= 62; all sums below 2^61.
+    when budget.work exceeds budget.limit. n <= 62; all sums below 2^61.
+
+    Parameters
+    ----------
+    size
+        (n,) int64, sizes, descending, tokens.
+    lack, slots
+        (J,) int64, room of each worker in tokens, and its slots.
+    budget
+        BUDGET; its work is counted in place.
+    masks
+        (J,) int64, written where the answer is FOUND.
     """
     J, n = lack.size, size.size
     total = 0
@@ -58,10 +67,10 @@ def fits(size: Ints, lack: Ints, slots: Ints, state: Ints, masks: Ints) -> int:
     tried = np.zeros(J, np.int64)
     left = np.zeros(J, np.int64)
     left[0] = every
-    offered[0] = _windows(size, left[0], 0, lack, slots, room, places, state)
+    offered[0] = _windows(size, left[0], 0, lack, slots, room, places, budget)
     j = 0
     while j >= 0:
-        if state[WORK] > state[LIMIT]:
+        if budget.work > budget.limit:
             return OPEN
         if tried[j] == offered[j].size:
             j -= 1
@@ -75,13 +84,27 @@ def fits(size: Ints, lack: Ints, slots: Ints, state: Ints, masks: Ints) -> int:
         j += 1
         left[j] = rest
         tried[j] = 0
-        offered[j] = _windows(size, rest, j, lack, slots, room, places, state)
+        offered[j] = _windows(size, rest, j, lack, slots, room, places, budget)
     return NONE
 
 
 @kernel
-def _windows(size: Ints, left: int, j: int, lack: Ints, slots: Ints, room: Ints, places: Ints, state: Ints) -> Ints:
-    """List the subsets of `left` that worker j can take so that what remains has room on the workers after it."""
+def _windows(size: Ints, left: int, j: int, lack: Ints, slots: Ints, room: Ints, places: Ints, budget: Record) -> Ints:
+    """List the subsets of `left` that worker j can take so that what remains has room on the workers after it.
+
+    Parameters
+    ----------
+    size
+        (n,) int64, sizes, descending, tokens.
+    left, j
+        Mask of the requests left, and the worker.
+    lack, slots
+        (J,) int64, room of each worker in tokens, and its slots.
+    room, places
+        (J + 1,) int64, room and slots of each worker and those after it.
+    budget
+        BUDGET; its work is counted in place.
+    """
     n = 0
     total = 0
     position = np.empty(size.size, np.int64)
@@ -107,7 +130,7 @@ def _windows(size: Ints, left: int, j: int, lack: Ints, slots: Ints, room: Ints,
     half = n // 2
     sums, masks = _subsets(size, position[:half])
     other_sums, other_masks = _subsets(size, position[half:n])
-    state[WORK] += sums.size + other_sums.size
+    budget.work += sums.size + other_sums.size
     found = np.empty(16, np.int64)
     count = 0
     begin = other_sums.size  # other_sums[begin:] are at least low - sums[i]
@@ -127,8 +150,8 @@ def _windows(size: Ints, left: int, j: int, lack: Ints, slots: Ints, room: Ints,
                     found = grown
                 found[count] = mask | fixed
                 count += 1
-        state[WORK] += 1 + max(0, end - begin)
-        if state[WORK] > state[LIMIT]:
+        budget.work += 1 + max(0, end - begin)
+        if budget.work > budget.limit:
             break
     return found[:count]
 

@@ -20,6 +20,7 @@ from lbopt.kernels.partition.plan import (
     expected_hits,
     list_entries,
 )
+from lbopt.kernels.partition.state import Lists
 from lbopt.kernels.partition.subset_sums import find_subsets
 
 ALL = 0  # every filling was looked for
@@ -39,8 +40,7 @@ def all_fillings(
     thorough: int,
     middle: float,
     dice: Ints,
-    room: Ints,
-    table: Ints,
+    lists: Lists,
     picks: Ints,
     merits: Floats,
 ) -> tuple[int, int, int]:
@@ -48,9 +48,28 @@ def all_fillings(
 
     Returns (how many, ALL or RARE, work): none, and RARE, if there are too many subsets to list. `value` (n,)
     ascending, n >= slots >= 1; a filling's sum is at most `lack`, and at least lack - `slack`. If `fixed` is not
-    negative, all go through that position. `room` and `table` are the scratch of `find_subsets`.
+    negative, all go through that position. `lists` is the scratch of `find_subsets`.
 
     If not `thorough`, only a part is looked for, which is cheaper for each filling that is found.
+
+    Parameters
+    ----------
+    value, n
+        (N,) int64, sizes of the pool, ascending in the first n, tokens.
+    slots, lack, slack
+        Slots of the worker; the largest sum, and how much it may fall short, tokens.
+    fixed
+        A position that all fillings contain, or -1.
+    thorough
+        1 where all are looked for, else 0.
+    middle
+        The size from which merits are measured, tokens.
+    dice
+        (1,) int64, state of the draws; changed in place.
+    lists
+        Scratch.
+    picks, merits
+        (cap, slots) int64 and (cap,) float64; written.
     """
     m = n - 1 if fixed >= 0 else n
     q = slots - (n - m)
@@ -70,7 +89,7 @@ def all_fillings(
     if (thorough and not whole and expected > RICH) or list_entries(m, q, whole, spread) > MOST_ENTRIES:
         return 0, RARE, n
     short = _window(expected, slack)
-    count, work = find_subsets(number, merit, m, q, rest - short, rest, whole, spread, room, table, picks, merits)
+    count, work = find_subsets(number, merit, m, q, rest - short, rest, whole, spread, lists, picks, merits)
     for h in range(count):
         for k in range(q):
             picks[h, k] = candidate[picks[h, k]]
@@ -90,12 +109,29 @@ def outer_fillings(
     outer_only: int,
     middle: float,
     dice: Ints,
-    room: Ints,
-    table: Ints,
+    lists: Lists,
     picks: Ints,
     merits: Floats,
 ) -> tuple[int, int, int]:
-    """Fillings as above, through requests drawn from the ends of the pool."""
+    """Fillings as above, through requests drawn from the ends of the pool.
+
+    Parameters
+    ----------
+    value, n
+        (N,) int64, sizes of the pool, ascending in the first n, tokens.
+    slots, lack, slack
+        Slots of the worker; the largest sum, and how much it may fall short, tokens.
+    outer_only
+        1 where requests must come from the ends, else 0.
+    middle
+        The size from which merits are measured, tokens.
+    dice
+        (1,) int64, state of the draws; changed in place.
+    lists
+        Scratch.
+    picks, merits
+        (cap, slots) int64 and (cap,) float64; written.
+    """
     q, m, outer, rich = choose_search(value, n, slots, outer_only)
     taken = np.zeros(n, np.int64)
     picked = np.empty(slots, np.int64)
@@ -112,7 +148,7 @@ def outer_fillings(
     _look_up(value, candidate, middle, number, merit)
     short = _window(expected_hits(number, m, q, rest, rest), slack)
     whole = 1 if q <= LARGEST_WHOLE else 0
-    count, work = find_subsets(number, merit, m, q, rest - short, rest, whole, 0, room, table, picks, merits)
+    count, work = find_subsets(number, merit, m, q, rest - short, rest, whole, 0, lists, picks, merits)
     for h in range(count):
         for k in range(q):
             picks[h, k] = candidate[picks[h, k]]
@@ -131,6 +167,17 @@ def _shuffle(candidate: Ints, dice: Ints) -> None:
 
 @kernel
 def _look_up(value: Ints, candidate: Ints, middle: float, number: Ints, merit: Floats) -> None:
+    """Set sizes and merits of the candidates.
+
+    Parameters
+    ----------
+    value, candidate
+        (N,) and (m,) int64, sizes in tokens, and positions.
+    middle
+        The size from which merits are measured, tokens.
+    number, merit
+        (m,) int64 and float64; written.
+    """
     for j in range(candidate.size):
         number[j] = value[candidate[j]]
         merit[j] = (number[j] - middle) ** 2

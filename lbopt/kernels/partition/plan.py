@@ -22,8 +22,8 @@ RICH = 4.0  # hits expected where there is a choice
 MOST_ENTRIES = 1 << 18  # of both lists together
 LARGEST_WHOLE = 6  # beyond, halves have fewer entries
 
-# searches (q, m) by the entries of their lists
-SEARCHES = np.array(
+# searches: q of m numbers, by the entries of their lists
+_SEARCHES = np.array(
     [
         (4, 40),  # 780
         (2, 500),  # 1,000
@@ -57,6 +57,7 @@ SEARCHES = np.array(
     ],
     dtype=np.int64,
 )
+SUBSETS_OF, OUT_OF = np.ascontiguousarray(_SEARCHES.T)
 
 
 @kernel
@@ -70,7 +71,15 @@ def choose(m: int, k: int) -> float:
 
 @kernel
 def expected_hits(value: Ints, m: int, q: int, low: int, high: int) -> float:
-    """Estimate how many q-subsets of the numbers value[:m] have their sum in [low, high]."""
+    """Estimate how many q-subsets of the numbers value[:m] have their sum in [low, high].
+
+    Parameters
+    ----------
+    value, m, q
+        (m,) int64, numbers, and how many of them make a subset.
+    low, high
+        Sums, in the unit of the numbers.
+    """
     mean = 0.0
     for p in range(m):
         mean += value[p]
@@ -88,7 +97,15 @@ def expected_hits(value: Ints, m: int, q: int, low: int, high: int) -> float:
 
 @kernel
 def list_entries(m: int, q: int, whole: int, spread: int) -> float:
-    """Count the entries that `find_subsets` joins."""
+    """Count the entries that `find_subsets` joins.
+
+    Parameters
+    ----------
+    m, q
+        How many numbers there are, and how many of them make a subset.
+    whole, spread
+        1 where both lists are over all numbers; else how uneven a split between the halves may be.
+    """
     if whole:
         return choose(m, q // 2) + choose(m, q - q // 2)
     half = m // 2
@@ -104,15 +121,22 @@ def choose_search(value: Ints, n: int, slots: int, outer_only: int) -> tuple[int
 
     The first search that expects RICH hits for one sum, first among the m requests at both ends of the pool
     (outer = 1), else among those in its middle (0); if none does, the one with most hits for its cost.
+
+    Parameters
+    ----------
+    value, n
+        (N,) int64, sizes of the pool, ascending in the first n, tokens.
+    slots, outer_only
+        Slots of the worker; 1 where requests must come from the ends, else 0.
     """
     q_best, m_best, outer_best, ratio = min(slots, 2), min(n, 500), 0, 0.0
     for outer in (1, 0):
         if outer_only and not outer:
             break
-        for s in range(SEARCHES.shape[0]):
-            q = min(SEARCHES[s, 0], slots)
-            m = min(SEARCHES[s, 1], n - (slots - q))
-            if (SEARCHES[s, 0] > slots and slots > 3) or (q > slots - 2 and outer):
+        for s in range(SUBSETS_OF.size):
+            q = min(SUBSETS_OF[s], slots)
+            m = min(OUT_OF[s], n - (slots - q))
+            if (SUBSETS_OF[s] > slots and slots > 3) or (q > slots - 2 and outer):
                 continue  # one request is to be the very end, one to make up for it
             hits = _richness(value, n, q, m, outer)
             if hits >= RICH:
@@ -125,7 +149,15 @@ def choose_search(value: Ints, n: int, slots: int, outer_only: int) -> tuple[int
 
 @kernel
 def _richness(value: Ints, n: int, q: int, m: int, outer: int) -> float:
-    """Hits that a search for one sum amid all expects, q // 2 numbers of one half of the m, the others of the rest."""
+    """Hits that a search for one sum amid all expects, q // 2 numbers of one half of the m, the others of the rest.
+
+    Parameters
+    ----------
+    value, n
+        (N,) int64, sizes of the pool, ascending in the first n, tokens.
+    q, m, outer
+        The search: q of m numbers, of the ends (1) or of the middle (0).
+    """
     half = m // 2
     spread = 0.1
     if outer:

@@ -12,16 +12,10 @@ halves   (large q) subsets of the first and of the second half of the numbers, f
 Each number has a merit, and where there are more subsets than are kept, those of the greatest merit are.
 """
 
-import numpy as np
-
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.partition.state import Lists
 
-# rows of the scratch `room` (ROWS, L): an entry's sum, the entry that it grew from, its last and its first number,
-# its merit (as a float), and where layers begin
-SUM, PARENT, LAST, FIRST, MERIT, START = 0, 1, 2, 3, 4, 5
-ROWS = 6
-SECOND = 64  # where the layers of the second list begin in room[START]
 MOST_HITS = 4000  # after which no more are looked for
 
 
@@ -35,15 +29,27 @@ def find_subsets(
     high: int,
     whole: int,
     spread: int,
-    room: Ints,
-    table: Ints,
+    lists: Lists,
     found: Ints,
     found_merit: Floats,
 ) -> tuple[int, int]:
     """Write the positions of each subset as a row of `found` (cap, >= q), its merit to `found_merit` (cap,).
 
-    Returns (how many, work). `value` (m,) and `merit` (m,) are the numbers, 1 <= q <= m, q < 60; `room` (ROWS, L)
-    and `table` (T,) are scratch: L must suffice for both lists, T for five times the longest layer.
+    Returns (how many, work). `value` (m,) and `merit` (m,) are the numbers, 1 <= q <= m, q < 60; `lists` is
+    scratch that must suffice for both lists.
+
+    Parameters
+    ----------
+    value, merit, m
+        (m,) int64 and float64, the numbers and their merits.
+    q, low, high
+        Numbers of a subset, and the sums looked for.
+    whole, spread
+        1 where both lists are over all numbers; else how uneven a split between the halves may be.
+    lists
+        Scratch.
+    found, found_merit
+        (cap, >= q) int64 and (cap,) float64; written.
     """
     first_end = m if whole else m // 2
     second_begin = 0 if whole else first_end
@@ -52,19 +58,19 @@ def find_subsets(
     else:
         fewest = max(0, q - (m - second_begin), q // 2 - spread)
         most = min(q, first_end, (q + 1) // 2 + spread)
-    start = room[START]
-    end = _grow(value, merit, 0, first_end, most, 0, room, 0)
-    end = _grow(value, merit, second_begin, m, q - fewest, end, room, SECOND)
+    start, second_start = lists.start, lists.second_start
+    end = _grow(value, merit, 0, first_end, most, 0, lists, start)
+    end = _grow(value, merit, second_begin, m, q - fewest, end, lists, second_start)
     work = 2 * end
     count = hits = 0
     for u in range(fewest, most + 1):
         a, a_end = start[u], start[u + 1]
-        b, b_end = start[SECOND + q - u], start[SECOND + q - u + 1]
+        b, b_end = second_start[q - u], second_start[q - u + 1]
         short, short_end, long, long_end, order = a, a_end, b, b_end, whole
         if a_end - a > b_end - b:
             short, short_end, long, long_end, order = b, b_end, a, a_end, -whole
         count, hits, done = _join(
-            room, table, short, short_end, long, long_end, low, high, order, found, found_merit, count, hits
+            lists, short, short_end, long, long_end, low, high, order, found, found_merit, count, hits
         )
         work += done
         if hits >= MOST_HITS:
@@ -73,23 +79,33 @@ def find_subsets(
 
 
 @kernel
-def _grow(value: Ints, merit: Floats, begin: int, end: int, most: int, at: int, room: Ints, layer: int) -> int:
+def _grow(value: Ints, merit: Floats, begin: int, end: int, most: int, at: int, lists: Lists, start: Ints) -> int:
     """List the subsets of value[begin:end] with at most `most` members, fewest first; returns the end of the list.
 
-    Those of u members stand from start[layer + u] to start[layer + u + 1]. Each grows from the one without its last.
+    Those of u members stand from start[u] to start[u + 1]. Each grows from the one without its last.
+
+    Parameters
+    ----------
+    value, merit
+        (m,) int64 and float64, the numbers and their merits.
+    begin, end, most
+        The numbers that are used, and how many at most.
+    at
+        First free entry.
+    lists, start
+        The entries, and (64,) int64, where layers begin; written.
     """
-    total, parent, last, first, start = room[SUM], room[PARENT], room[LAST], room[FIRST], room[START]
-    merits = room[MERIT].view(np.float64)
+    total, parent, last, first, merits = lists.total, lists.parent, lists.last, lists.first, lists.merit
     total[at] = 0
     merits[at] = 0.0
     last[at] = begin - 1
     first[at] = end
     parent[at] = -1
-    start[layer] = at
-    start[layer + 1] = at + 1
+    start[0] = at
+    start[1] = at + 1
     n = at + 1
     for u in range(1, most + 1):
-        for e in range(start[layer + u - 1], start[layer + u]):
+        for e in range(start[u - 1], start[u]):
             for i in range(last[e] + 1, end):
                 total[n] = total[e] + value[i]
                 merits[n] = merits[e] + merit[i]
@@ -97,14 +113,13 @@ def _grow(value: Ints, merit: Floats, begin: int, end: int, most: int, at: int, 
                 last[n] = i
                 first[n] = i if u == 1 else first[e]
                 n += 1
-        start[layer + u + 1] = n
+        start[u + 1] = n
     return n
 
 
 @kernel
 def _join(
-    room: Ints,
-    table: Ints,
+    lists: Lists,
     a: int,
     a_end: int,
     b: int,
@@ -120,11 +135,23 @@ def _join(
     """Pairs of entries whose sum lies in [low, high]; a:a_end is thrown into buckets. Returns (kept, found, work).
 
     `order` = 1: all numbers of the entry from a:a_end must come first; -1: all of that from b:b_end; 0: no matter.
+
+    Parameters
+    ----------
+    lists
+        The entries; its table is overwritten.
+    a, a_end, b, b_end
+        The entries of both sides.
+    low, high, order
+        The sums looked for; see above.
+    found, found_merit
+        (cap, >= q) int64 and (cap,) float64; changed in place.
+    n, hits
+        Rows that are kept, and pairs found, so far.
     """
     if a == a_end or b == b_end:
         return n, hits, 0
-    total, last, first = room[SUM], room[LAST], room[FIRST]
-    merits = room[MERIT].view(np.float64)
+    total, last, first, merits, table = lists.total, lists.last, lists.first, lists.merit, lists.table
     least = greatest = total[a]
     for e in range(a + 1, a_end):
         least = min(least, total[e])
@@ -174,17 +201,25 @@ def _join(
                     if merit <= found_merit[row]:
                         continue
                 found_merit[row] = merit
-                _write(room, e, found[row], _write(room, f, found[row], 0))
+                _write(lists, e, found[row], _write(lists, f, found[row], 0))
         if hits >= MOST_HITS:
             break
     return n, hits, looked + 2 * buckets + b_end - b
 
 
 @kernel
-def _write(room: Ints, entry: int, positions: Ints, at: int) -> int:
-    """Write the positions of an entry's numbers from positions[at] on; returns where they end."""
-    while room[PARENT, entry] >= 0:
-        positions[at] = room[LAST, entry]
+def _write(lists: Lists, entry: int, positions: Ints, at: int) -> int:
+    """Write the positions of an entry's numbers from positions[at] on; returns where they end.
+
+    Parameters
+    ----------
+    lists, entry
+        The entries, and one of them.
+    positions, at
+        (q,) int64, written from `at` on.
+    """
+    while lists.parent[entry] >= 0:
+        positions[at] = lists.last[entry]
         at += 1
-        entry = room[PARENT, entry]
+        entry = lists.parent[entry]
     return at

@@ -3,10 +3,10 @@
 A worker's requests are kept sorted, so the best swap between two workers is one walk down both lists. With `excess`
 what the heavy worker has above the target and `room` what the light one lacks, a transfer d in [excess, room] settles
 the heavy worker; where there is none, the largest transfer d <= min(excess, room) lessens the sum of all excesses, and
-nobody else comes to lie above the target: hence the walk ends. A light worker with a free slot may give nothing.
+no other worker comes to lie above the target: hence the walk ends. A light worker with a free slot may give nothing.
 
 Sizes of real requests are dense near their median: 72 requests a worker have 5,184 differences, so a transfer of the
-few tokens wanted is nearly always there, and longest-first plus swaps alone reach the mean.
+few tokens needed is nearly always there, and longest-first plus swaps alone reach the mean.
 """
 
 import numpy as np
@@ -23,6 +23,17 @@ def swap_down(slots: Ints, sizes: Ints, order: Ints, target: int, work_limit: in
     """Swap until every load is at most `target`, or the heaviest worker finds no swap. Returns work done.
 
     `order` (N,) lists the requests largest first; `load` (G,) and `assignment` (N,) are changed in place.
+
+    Parameters
+    ----------
+    slots
+        (G,) int64, free slots.
+    sizes, order
+        (N,) int64, sizes in tokens, and the requests, largest first.
+    target, work_limit
+        A load in tokens, and the work after which it ends.
+    load, assignment
+        (G,) int64, tokens, and (N,) int64, workers; changed in place.
     """
     G = load.size
     count = np.zeros(G, np.int64)
@@ -88,8 +99,17 @@ def _best_swap(
 ) -> tuple[int, int, int]:
     """Ranks (of heavy, of light) and transfer of the best swap; transfer 0 if there is none.
 
-    Wanted: exactly `excess`; else exactly `gap`, if that is more; else any between; else the largest below both.
+    The target is exactly `excess`; else exactly `gap`, if that is more; else any between; else the largest below both.
     The rank `count[light]` means that nothing is given back.
+
+    Parameters
+    ----------
+    sizes, held
+        (N,) int64, sizes in tokens, and the requests of all workers, one worker after the other.
+    start, count, room
+        (G,) int64, where those of a worker begin, how many there are, and how many there may be.
+    heavy, light, excess, gap
+        The workers, and tokens that one has above the target and the other lacks.
     """
     most = min(excess, gap)
     ends = count[light] + (1 if count[light] < room[light] else 0)
@@ -122,7 +142,15 @@ def _best_swap(
 
 @kernel
 def _take(held: Ints, start: Ints, count: Ints, g: int, rank: int) -> int:
-    """Remove and return the request of that rank."""
+    """Remove and return the request of that rank.
+
+    Parameters
+    ----------
+    held, start, count
+        (N,), (G,) and (G,) int64, requests of the workers; changed in place, see `_best_swap`.
+    g, rank
+        The worker, and the place among its requests.
+    """
     i = held[start[g] + rank]
     count[g] -= 1
     for r in range(rank, count[g]):
@@ -132,7 +160,17 @@ def _take(held: Ints, start: Ints, count: Ints, g: int, rank: int) -> int:
 
 @kernel
 def _put(sizes: Ints, held: Ints, start: Ints, count: Ints, g: int, i: int) -> None:
-    """Insert a request among those of worker g, largest first."""
+    """Insert a request among those of worker g, largest first.
+
+    Parameters
+    ----------
+    sizes
+        (N,) int64, tokens.
+    held, start, count
+        (N,), (G,) and (G,) int64, requests of the workers; changed in place, see `_best_swap`.
+    g, i
+        The worker and the request.
+    """
     r = count[g]
     while r > 0 and sizes[held[start[g] + r - 1]] < sizes[i]:
         held[start[g] + r] = held[start[g] + r - 1]

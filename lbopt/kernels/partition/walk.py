@@ -16,22 +16,21 @@ slack of s in the pool S(b) grows by about C(s + b - 1, b - 1).
 
 import numpy as np
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats, Ints, Record, integers
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.partition.draw import draw
 from lbopt.kernels.partition.extremes import farthest
 from lbopt.kernels.partition.fillings import RARE, all_fillings, outer_fillings
+from lbopt.kernels.partition.state import Lists
 
 KEPT = 64  # fillings kept of one search
 TRIED = 8  # pools that one exchange may lead to
 PATIENCE = 2  # tries for each filled worker before one is emptied
 
-# places in `state`
-UNFILLED = 0  # workers; they stand first in `order`
-SLACK = 1  # their room less the sum of the pool
-FAILED = 2  # tries since the last success
-KNOWN = 3  # pools remembered
-PLACES = 4
+#: How far the walk is, one record: unfilled workers, which stand first in `order`; their room less the sum of the pool,
+#: in units of the sizes; tries since the last success; pools that are remembered.
+WALK = integers("unfilled", "slack", "failed", "remembered")
+
 MODULUS = (1 << 61) - 1
 
 
@@ -42,13 +41,12 @@ def walk(
     slots: Ints,
     holder: Ints,
     order: Ints,
-    state: Ints,
+    state: Record,
     code: Ints,
     known: Ints,
     work_limit: int,
     dice: Ints,
-    room: Ints,
-    table: Ints,
+    lists: Lists,
     picks: Ints,
     merits: Floats,
 ) -> tuple[int, int]:
@@ -58,6 +56,21 @@ def walk(
     -1 in the pool; `order` (J,) lists the workers, unfilled first; they and `state` are changed in place, and the walk
     can be taken up again. `code` (n,) are random numbers below 2^61, whose sums name the pools in the hash table
     `known`, which starts as 0. Where 1 is returned, no request is in the pool. The rest is scratch, see `fillings`.
+
+    Parameters
+    ----------
+    value, lack, slots
+        (n,), (J,) and (J,) int64: sizes, ascending, and room of each worker, tokens; its slots.
+    holder, order, state
+        (n,) and (J,) int64, and WALK; changed in place.
+    code, known
+        (n,) int64, and the hash table, int64, changed in place.
+    work_limit
+        Work after which it pauses.
+    dice
+        (1,) int64, state of the draws; changed in place.
+    lists, picks, merits
+        Scratch, see `fillings`.
     """
     J, n = slots.size, value.size
     place = np.empty(n, np.int64)
@@ -65,40 +78,40 @@ def walk(
     own = np.empty((TRIED, picks.shape[1]), np.int64)
     work = 0
     while work < work_limit:
-        b = state[UNFILLED]
+        b = state.unfilled
         if b <= 1:
             for p in range(n):
                 if holder[p] < 0:
                     holder[p] = order[0]
-            state[UNFILLED] = 0
+            state.unfilled = 0
             return 1, work
-        if state[FAILED] == 0 or b == J:  # nobody is left to lend
-            state[FAILED] = 1
+        if state.failed == 0 or b == J:  # no filled worker is left
+            state.failed = 1
             done, filled = _fill_one(
-                value, lack, slots, holder, order, state, code, known, dice, room, table, picks, merits, place, number
+                value, lack, slots, holder, order, state, code, known, dice, lists, picks, merits, place, number
             )
             work += done
             if filled or b == J:
-                state[FAILED] = 0
+                state.failed = 0
                 continue
         k = b + draw(dice, J - b)
         j = order[k]
-        if state[FAILED] > PATIENCE * (J - b):
+        if state.failed > PATIENCE * (J - b):
             _empty(value, lack, holder, state, j)
             order[k], order[b] = order[b], order[k]
-            state[UNFILLED] += 1
-            state[FAILED] = 1
+            state.unfilled += 1
+            state.failed = 1
             continue
         # fill a filled worker otherwise
-        state[FAILED] += 1
+        state.failed += 1
         size = _gather(value, holder, j, place, number)
-        slack = state[SLACK] + lack[j]
+        slack = state.slack + lack[j]
         for p in range(size):
             if holder[place[p]] == j:
                 slack -= number[p]
         short = (2 * slack + b) // (b + 1)
         hits, done = _search(
-            number, size, slots[j], lack[j], short, -1, 0, float(value[n // 2]), dice, room, table, picks, merits
+            number, size, slots[j], lack[j], short, -1, 0, float(value[n // 2]), dice, lists, picks, merits
         )
         work += done
         others = 0  # pools that were not there before
@@ -113,27 +126,35 @@ def walk(
             _empty(value, lack, holder, state, j)
             for s in range(slots[j]):
                 holder[own[h, s]] = j
-                state[SLACK] += value[own[h, s]]
-            state[SLACK] -= lack[j]
-            state[FAILED] = 1
+                state.slack += value[own[h, s]]
+            state.slack -= lack[j]
+            state.failed = 1
             done, filled = _fill_one(
-                value, lack, slots, holder, order, state, code, known, dice, room, table, picks, merits, place, number
+                value, lack, slots, holder, order, state, code, known, dice, lists, picks, merits, place, number
             )
             work += done
             if filled:
-                state[FAILED] = 0
+                state.failed = 0
                 break
     return 0, work
 
 
 @kernel
-def _empty(value: Ints, lack: Ints, holder: Ints, state: Ints, j: int) -> None:
-    """Throw the requests of worker j into the pool."""
+def _empty(value: Ints, lack: Ints, holder: Ints, state: Record, j: int) -> None:
+    """Throw the requests of worker j into the pool.
+
+    Parameters
+    ----------
+    value, lack
+        (n,) and (J,) int64, sizes and room of each worker, tokens.
+    holder, state, j
+        (n,) int64 and WALK, changed in place; the worker.
+    """
     for p in range(value.size):
         if holder[p] == j:
             holder[p] = -1
-            state[SLACK] -= value[p]
-    state[SLACK] += lack[j]
+            state.slack -= value[p]
+    state.slack += lack[j]
 
 
 @kernel
@@ -143,25 +164,38 @@ def _fill_one(
     slots: Ints,
     holder: Ints,
     order: Ints,
-    state: Ints,
+    state: Record,
     code: Ints,
     known: Ints,
     dice: Ints,
-    room: Ints,
-    table: Ints,
+    lists: Lists,
     picks: Ints,
     merits: Floats,
     place: Ints,
     number: Ints,
 ) -> tuple[int, bool]:
-    """Fill one of the unfilled workers from the pool, if that can be done; returns (work, whether it was)."""
-    b = state[UNFILLED]
+    """Fill one of the unfilled workers from the pool, if that can be done; returns (work, whether it was).
+
+    Parameters
+    ----------
+    value, lack, slots
+        (n,), (J,) and (J,) int64: sizes, ascending, and room of each worker, tokens; its slots.
+    holder, order, state
+        (n,) and (J,) int64, and WALK; changed in place.
+    code, known
+        (n,) int64, and the hash table, int64, changed in place.
+    dice
+        (1,) int64, state of the draws; changed in place.
+    lists, picks, merits, place, number
+        Scratch, see `fillings` and `_gather`.
+    """
+    b = state.unfilled
     size = _gather(value, holder, -1, place, number)
     twins = True
     for i in range(1, b):
         g, h = order[i], order[0]
         twins = twins and lack[g] == lack[h] and slots[g] == slots[h]
-    short = state[SLACK] if b == 2 else (2 * state[SLACK] + b - 1) // b
+    short = state.slack if b == 2 else (2 * state.slack + b - 1) // b
     middle = float(value[value.size // 2])
     first = draw(dice, b)
     work = 0
@@ -169,16 +203,16 @@ def _fill_one(
         k = (first + i) % b
         j = order[k]
         fixed = farthest(number, size, 0) if twins and slots[j] > 1 else -1
-        hits, done = _search(number, size, slots[j], lack[j], short, fixed, 1, middle, dice, room, table, picks, merits)
+        hits, done = _search(number, size, slots[j], lack[j], short, fixed, 1, middle, dice, lists, picks, merits)
         work += done
         h = _new_pool(place, size, picks, merits, hits, slots[j], code, known, state, dice)
         if h >= 0:
             for s in range(slots[j]):
                 holder[place[picks[h, s]]] = j
-                state[SLACK] += number[picks[h, s]]
-            state[SLACK] -= lack[j]
+                state.slack += number[picks[h, s]]
+            state.slack -= lack[j]
             order[k], order[b - 1] = order[b - 1], order[k]
-            state[UNFILLED] -= 1
+            state.unfilled -= 1
             return work, True
     return work, False
 
@@ -193,10 +227,24 @@ def _new_pool(
     slots: int,
     code: Ints,
     known: Ints,
-    state: Ints,
+    state: Record,
     dice: Ints,
 ) -> int:
-    """Choose one of the fillings that leave a pool not seen before, or -1; of two the one of greater merit."""
+    """Choose one of the fillings that leave a pool not seen before, or -1; of two the one of greater merit.
+
+    Parameters
+    ----------
+    place, size
+        (n,) int64, positions of what may be used, and how many there are.
+    picks, merits, hits
+        The fillings, see `fillings`, and how many there are.
+    slots
+        Requests of a filling.
+    code, known, state
+        (n,) int64; the hash table, int64, and WALK, changed in place.
+    dice
+        (1,) int64, state of the draws; changed in place.
+    """
     if hits == 0:
         return -1
     name = 0
@@ -217,18 +265,18 @@ def _new_pool(
 
 
 @kernel
-def _is_new(name: int, known: Ints, state: Ints) -> bool:
+def _is_new(name: int, known: Ints, state: Record) -> bool:
     """Put a name into the hash table; tell whether it was not there."""
-    if 2 * state[KNOWN] > known.size:
+    if 2 * state.remembered > known.size:
         known[:] = 0
-        state[KNOWN] = 0
+        state.remembered = 0
     at = name % known.size
     while known[at] != 0:
         if known[at] == name:
             return False
         at = (at + 1) % known.size
     known[at] = name
-    state[KNOWN] += 1
+    state.remembered += 1
     return True
 
 
@@ -243,23 +291,44 @@ def _search(
     thorough: int,
     middle: float,
     dice: Ints,
-    room: Ints,
-    table: Ints,
+    lists: Lists,
     picks: Ints,
     merits: Floats,
 ) -> tuple[int, int]:
-    """Fillings, by whichever way; returns (how many, work)."""
+    """Fillings, by whichever way; returns (how many, work).
+
+    Parameters
+    ----------
+    number, size
+        (n,) int64, sizes in tokens, ascending, of which `size` may be used.
+    slots, lack, short
+        Slots of the worker; the largest sum, and how much it may fall short, tokens.
+    fixed, thorough, middle
+        See `all_fillings`.
+    dice
+        (1,) int64, state of the draws; changed in place.
+    lists, picks, merits
+        Scratch and the fillings, see `fillings`.
+    """
     hits, kind, work = all_fillings(
-        number, size, slots, lack, short, fixed, thorough, middle, dice, room, table, picks, merits
+        number, size, slots, lack, short, fixed, thorough, middle, dice, lists, picks, merits
     )
     if kind == RARE:
-        hits, _, work = outer_fillings(number, size, slots, lack, short, 0, middle, dice, room, table, picks, merits)
+        hits, _, work = outer_fillings(number, size, slots, lack, short, 0, middle, dice, lists, picks, merits)
     return hits, work + 50
 
 
 @kernel
 def _gather(value: Ints, holder: Ints, j: int, place: Ints, number: Ints) -> int:
-    """Write positions and sizes of what is in the pool or with worker j; returns how many."""
+    """Write positions and sizes of what is in the pool or with worker j; returns how many.
+
+    Parameters
+    ----------
+    value, holder, j
+        (n,) int64, sizes in tokens, and the worker of each request; the worker.
+    place, number
+        (n,) int64; written.
+    """
     size = 0
     for p in range(value.size):
         if holder[p] < 0 or holder[p] == j:

@@ -13,7 +13,7 @@ from lbopt.kernels.windows.state import CUTS, Box, Cuts, Pool, Program, Scratch
 
 
 @kernel
-def limit_of(pool: Pool, slots: Ints, box: Box, inside: Ints, sense: int, wanted: Ints) -> int:
+def limit_of(pool: Pool, slots: Ints, box: Box, inside: Ints, sense: int, demand: Ints) -> int:
     """Return what the workers `inside` hold at most (sense 1) or at least (-1); -1 where they cannot be filled.
 
     Parameters
@@ -24,7 +24,7 @@ def limit_of(pool: Pool, slots: Ints, box: Box, inside: Ints, sense: int, wanted
         (W,) int64, 1 for these workers, else 0.
     sense
         1 or -1.
-    wanted
+    demand
         (K + 1,) int64, scratch.
     """
     v, avail, most = pool.v, box.avail, box.most
@@ -33,7 +33,7 @@ def limit_of(pool: Pool, slots: Ints, box: Box, inside: Ints, sense: int, wanted
     top = sense > 0
     total = 0
     for k in range(K):
-        wanted[k] = 0
+        demand[k] = 0
     for w in range(W):
         if inside[w] == 0:
             continue
@@ -43,12 +43,12 @@ def limit_of(pool: Pool, slots: Ints, box: Box, inside: Ints, sense: int, wanted
             continue
         places += q
         if top:
-            wanted[most[w]] += q
+            demand[most[w]] += q
         else:
-            wanted[box.least[w]] += 1
+            demand[box.least[w]] += 1
             if q > 1:
                 share = box.low[w] - box.held[w] - (q - 1) * v[most[w]]
-                wanted[last_fitting(v, share - 1) + 1] += q - 1
+                demand[last_fitting(v, share - 1) + 1] += q - 1
     with_forced = 0
     if pool.forced > 0:
         with_forced = _with_forced(pool, slots, box, inside, top)
@@ -57,8 +57,8 @@ def limit_of(pool: Pool, slots: Ints, box: Box, inside: Ints, sense: int, wanted
     waiting = 0
     for turn in range(K):
         k = K - 1 - turn if top else turn
-        if wanted[k] > 0:
-            waiting += wanted[k]
+        if demand[k] > 0:
+            waiting += demand[k]
         if waiting > 0 and avail[k] > 0:
             served = min(waiting, avail[k])
             total += served * v[k]
@@ -125,7 +125,7 @@ def _with_forced(pool: Pool, slots: Ints, box: Box, inside: Ints, top: bool) -> 
 
 
 @kernel
-def refresh(pool: Pool, slots: Ints, box: Box, cuts: Cuts, count: int, right: Ints, wanted: Ints) -> bool:
+def refresh(pool: Pool, slots: Ints, box: Box, cuts: Cuts, count: int, right: Ints, demand: Ints) -> bool:
     """Set the right sides of the box and of all cuts at the node at hand; False where a cut shows that it is empty.
 
     Parameters
@@ -136,7 +136,7 @@ def refresh(pool: Pool, slots: Ints, box: Box, cuts: Cuts, count: int, right: In
         The cuts, and how many of them there are; their limits are set in place.
     right
         (rows,) int64, right sides of the linear program, tokens; those of boxes and cuts are set in place.
-    wanted
+    demand
         (K + 1,) int64, scratch.
     """
     W = slots.size
@@ -147,7 +147,7 @@ def refresh(pool: Pool, slots: Ints, box: Box, cuts: Cuts, count: int, right: In
         sense = cuts.sense[c]
         if sense == 0:
             continue
-        limit = limit_of(pool, slots, box, cuts.inside[c], sense, wanted)
+        limit = limit_of(pool, slots, box, cuts.inside[c], sense, demand)
         cuts.limit[c] = limit
         if limit < 0:
             return False
@@ -205,7 +205,7 @@ def separate(
             total += point[w]
             if i == 0 and slots[w] == 1:
                 continue  # its box says as much
-            limits[i] = limit_of(pool, slots, box, candidate, sense, scratch.wanted)
+            limits[i] = limit_of(pool, slots, box, candidate, sense, scratch.demand)
             gap = sense * (total - limits[i])
             if limits[i] >= 0 and gap > depth:
                 depth, deepest = gap, i

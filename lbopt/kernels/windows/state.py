@@ -182,7 +182,7 @@ class Scratch(NamedTuple):
     goal: Ints  # (W,) a copy of the goals
     gaps: Ints  # (T,) what a worker may hold before it is the heaviest at a step, ascending
     inside: Ints  # (W,) workers of a cut that may be added
-    wanted: Ints  # (K + 1,) slots that ask for each class
+    demand: Ints  # (K + 1,) slots that ask for each class
     limits: Ints  # (W,) right sides of such cuts
     order: Ints  # (W,) workers by what they hold a slot
     in_basis: Ints  # (CUTS,) 1 where the cut is in the basis

@@ -139,7 +139,7 @@ def visit(window: Window, search: Search, lb: int) -> int:
     progress.visited += 1
     if not snap(pool, slots, box):
         return NO_BOX
-    if not refresh(pool, slots, box, search.cuts, progress.cuts, search.program.right, search.scratch.wanted):
+    if not refresh(pool, slots, box, search.cuts, progress.cuts, search.program.right, search.scratch.demand):
         return NO_CUT
     state, lb = _relax(window, search, lb)
     if lb >= progress.cost:

@@ -20,7 +20,8 @@ from math import lgamma, log
 
 import numpy as np
 
-from lbopt.kernels.partition.few_workers import FOUND, MOST_REQUESTS, MOST_WORKERS, NONE, OPEN, fits
+from lbopt.kernels.arrays import record
+from lbopt.kernels.partition.few_workers import BUDGET, FOUND, MOST_REQUESTS, MOST_WORKERS, NONE, OPEN, fits
 from lbopt.kernels.search.state import OPEN as UNDECIDED
 from lbopt.kernels.search.state import PROVED, Search
 from lbopt.model import StepProblem, objective
@@ -227,7 +228,7 @@ class _FewWorkers:
 
     @property
     def done(self) -> bool:
-        """Whether nobody can stay below what was reached."""
+        """Whether no assignment has a smaller largest load than the one found."""
         return self.bound == self.reached
 
     def search(self, budget: int) -> Generator[None, None, bool]:
@@ -235,10 +236,11 @@ class _FewWorkers:
         masks = np.zeros(self.workers.size, np.int64)
         while budget > 0 and not self.done:
             target = self.reached - 1 if self.found_any else min(self.reached - 1, self.bound + self.step - 1)
-            state = np.array([0, min(self.limit, _LONGEST_CALL)])
-            answer = fits(self.size, target - self.base, self.slots, state, masks)
-            budget -= int(state[0]) + 1
-            self.work += int(state[0])
+            spent = record(BUDGET)
+            spent.limit = min(self.limit, _LONGEST_CALL)
+            answer = fits(self.size, target - self.base, self.slots, spent, masks)
+            budget -= int(spent.work) + 1
+            self.work += int(spent.work)
             if answer == FOUND:
                 self._keep(masks)
             elif answer == NONE:

@@ -17,12 +17,13 @@ from math import isqrt
 
 import numpy as np
 
+from lbopt.kernels.arrays import record
 from lbopt.kernels.partition.draw import MODULUS, draw, new_dice
 from lbopt.kernels.partition.longest_first import longest_first
-from lbopt.kernels.partition.peel import LEFT, PLACES, SLACK, WORK, peel
-from lbopt.kernels.partition.subset_sums import ROWS
+from lbopt.kernels.partition.peel import PEELING, peel
+from lbopt.kernels.partition.state import Lists
 from lbopt.kernels.partition.swaps import swap_down
-from lbopt.kernels.partition.walk import KEPT, walk
+from lbopt.kernels.partition.walk import KEPT, WALK, walk
 from lbopt.model.integers import IntArray
 
 #: Work between two looks at the clock, and about how long that takes.
@@ -48,6 +49,15 @@ def mean_bound(base: IntArray, slots: IntArray, descending: IntArray) -> int:
     - base_g plus the least that g must take, because the slots elsewhere do not suffice;
     - the least M with sum_g min(M, base_g + the slots_g largest sizes) >= the sum of all: a worker with few slots
       cannot get its share, so others have to carry more than the mean.
+
+    Parameters
+    ----------
+    base
+        int64 (G,), loads before, tokens.
+    slots
+        int64 (G,), free slots.
+    descending
+        int64 (N,), sizes of all requests, largest first, tokens.
     """
     N = descending.size
     slots = np.minimum(slots, N)
@@ -88,7 +98,16 @@ class Balancing:
         self.max_load = np.iinfo(np.int64).max
         self.work = 0
         self._dice = new_dice(seed)
-        self._room, self._table = np.empty((ROWS, 1 << 19), np.int64), np.empty(1 << 21, np.int64)
+        entries, layers = 1 << 19, 64
+        total, parent, last, first = np.empty((4, entries), np.int64)
+        start, second_start = np.empty((2, layers), np.int64)
+        self._lists = Lists(
+            *(total, parent, last, first),
+            merit=np.empty(entries),
+            start=start,
+            second_start=second_start,
+            table=np.empty(1 << 21, np.int64),
+        )
 
     @property
     def done(self) -> bool:
@@ -186,23 +205,22 @@ class Balancing:
         """Fill all but the last; returns the slack left, and whether work was left to do it."""
         pool = np.flatnonzero(assignment < 0)
         pool = pool[np.argsort(self.sizes[pool], kind="stable")]
-        state = np.zeros(PLACES, np.int64)
-        state[LEFT], state[SLACK] = pool.size, slack
+        state = record(PEELING)
+        state.left, state.slack = pool.size, slack
         value, item, taken = self.sizes[pool].copy(), pool.copy(), np.zeros(pool.size, np.int64)
         picks, merits = np.empty((KEPT, int(count.max())), np.int64), np.empty(KEPT)
-        room, table = self._room, self._table
         done = False
         while not done:
-            before = int(state[WORK])
+            before = int(state.work)
             done = peel(
                 *(value, item, taken, state, lack, count, workers, last, SLICE, self._dice),
-                *(room, table, picks, merits, assignment),
+                *(self._lists, picks, merits, assignment),
             )
-            self.work += int(state[WORK]) - before
+            self.work += int(state.work) - before
             yield
             if self.work > limit:
-                return int(state[SLACK]), False
-        return int(state[SLACK]), True
+                return int(state.slack), False
+        return int(state.slack), True
 
     def _finish(
         self,
@@ -217,7 +235,8 @@ class Balancing:
         """Fill `workers` with the requests `left`, and complete the assignment."""
         value, lack, slots = self.sizes[left], lack[workers], count[workers]
         holder, order = np.full(value.size, -1), np.arange(slots.size)
-        state = np.array([slots.size, slack, 0, 0])
+        state = record(WALK)
+        state.unfilled, state.slack = slots.size, slack
         dice = self._dice
         code = np.array([draw(dice, MODULUS) << 30 | draw(dice, 1 << 30) for _ in range(value.size)])
         known = np.zeros(1 << 18, np.int64)
@@ -225,7 +244,7 @@ class Balancing:
         while self.work < limit:
             found, work = walk(
                 *(value, lack, slots, holder, order, state, code, known, SLICE, dice),
-                *(self._room, self._table, picks, merits),
+                *(self._lists, picks, merits),
             )
             if found:
                 assignment[left] = workers[holder]

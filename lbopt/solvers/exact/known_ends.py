@@ -1,4 +1,4 @@
-"""A window in which requests end, or slots stay empty, in the terms of its search (`lbopt.kernels.known_ends`).
+"""A window with departures, or with slots that stay empty, in the terms of its search (`lbopt.kernels.known_ends`).
 
 Any work vectors will do; windows that all new requests outlive are answered faster by `windows.py`.
 """
@@ -9,15 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from lbopt.kernels.arrays import record
 from lbopt.kernels.known_ends.placing import place_in_order
 from lbopt.kernels.known_ends.polish import polish
-from lbopt.kernels.known_ends.terms import (
-    Box,
-    Draft,
-    Prices,
-    Program,
-    Window,
-)
+from lbopt.kernels.known_ends.state import NUMBERS, Box, Draft, Prices, Program, Tops, Window
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 
@@ -31,7 +26,10 @@ _LARGEST_TABLE = 1 << 22
 
 
 class KnownEnds:
-    """A step problem in the terms of the search; `fits` is False where its numbers are too large, or nobody starts."""
+    """A step problem in the terms of the search.
+
+    `fits` is False where its numbers are too large, or no request can be admitted.
+    """
 
     def __init__(self, problem: StepProblem) -> None:
         self.problem = problem
@@ -76,7 +74,9 @@ class KnownEnds:
             total=classes[:, 0].copy(),
             n=n.astype(np.int64),
             must=np.ones(n.size, dtype=np.int64) if admits_all else classes[:, -1].copy(),
-            facts=np.array([G, int(G * shift.sum() - base.sum()), scale, int(admits_all)], dtype=np.int64),
+            workers=G,
+            constant=int(G * shift.sum() - base.sum()),
+            scale=scale,
         )
 
     # ------------------------------------------------------------------ assignments
@@ -84,7 +84,8 @@ class KnownEnds:
     def draft(self) -> Draft:
         """Return room for an assignment."""
         (W, T), K = self.window.peak.shape, self.window.n.size
-        return Draft(_ints(W, int(self.window.slots.max())), _ints(W, T), _ints(K), _ints(T, 5))
+        tops = Tops(*(_ints(T) for _ in Tops._fields))
+        return Draft(_ints(W, int(self.window.slots.max())), _ints(W, T), _ints(K), tops)
 
     def placements(self, draft: Draft) -> Iterator[int]:
         """Yield the cost of one cheap placement after the other, each in `draft`: those of `greedy_assignment`."""
@@ -139,6 +140,8 @@ class KnownEnds:
         if n * R > _LARGEST_TABLE:
             return None
         unit = float(max(1, self.window.v.max()))
+        numbers = record(NUMBERS)
+        numbers.unit, numbers.tolerance = unit, 1e-8
         return Program(
             klass=klass,
             worker=worker,
@@ -158,7 +161,7 @@ class KnownEnds:
             size=self.window.v / unit,
             weight=self.window.total / unit,
             start=self.window.peak / unit,
-            number=np.array([unit, 0.0, 1e-8, 0.0]),
+            numbers=numbers,
         )
 
 

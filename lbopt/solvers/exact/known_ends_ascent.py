@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbopt.kernels.known_ends.ascent import BEST, SHRINK, STARTED, STEP, ascend, first_prices, round_ascent
+from lbopt.kernels.arrays import record
+from lbopt.kernels.known_ends.ascent import ascend, first_prices, round_ascent
 from lbopt.kernels.known_ends.bounds import exact_bound
-from lbopt.kernels.known_ends.terms import Prices
+from lbopt.kernels.known_ends.state import ASCENT, Prices
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.known_ends import KnownEnds
 
@@ -27,13 +28,14 @@ class Ascent:
         first_prices(decision.window, self._pi, self._mu)
         self._best_pi, self._best_mu = self._pi.copy(), self._mu.copy()
         self._mean_loads, self._mean_used = np.zeros((W + 1, T)), np.zeros(K)
-        self._numbers = np.array([0.0, _FIRST, _SHRINK, 0.0])
+        self._numbers = record(ASCENT)
+        self._numbers.step, self._numbers.shrink = _FIRST, _SHRINK
         self.prices = decision.prices()
 
     @property
     def value(self) -> float:
         """The bound of the best prices before rounding, tokens."""
-        return float(self._numbers[BEST])
+        return float(self._numbers.best)
 
     def advance(self, goal: int, steps: int) -> None:
         """Take steps towards `goal`, the cost of an assignment in tokens."""
@@ -52,10 +54,10 @@ class Ascent:
 
     def again(self) -> None:
         """Go on from the best prices, in steps of middling length; nothing changes before the first step."""
-        if self._numbers[STARTED] == 0.0:
+        if self._numbers.started == 0.0:
             return
         self._pi[:], self._mu[:] = self._best_pi, self._best_mu
-        self._numbers[STEP], self._numbers[SHRINK] = _AGAIN, _SHRINK
+        self._numbers.step, self._numbers.shrink = _AGAIN, _SHRINK
 
     def proved(self) -> int:
         """Round the best prices; return the bound that they prove, tokens."""

@@ -12,19 +12,7 @@ import numpy as np
 
 from lbopt.exceptions import CertificateError
 from lbopt.kernels.known_ends.bounds import exact_bound
-from lbopt.kernels.known_ends.terms import (
-    AT_CLASS,
-    AT_LIMIT,
-    AT_WORKER,
-    INSIDE,
-    OPEN,
-    ORDERED,
-    OUTCOME,
-    SCALE,
-    STARTED,
-    STUCK,
-    Prices,
-)
+from lbopt.kernels.known_ends.state import OPEN, STUCK, Prices
 from lbopt.kernels.known_ends.tree import BRANCHED
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
@@ -45,6 +33,15 @@ def written_known_ends_proof(problem: StepProblem, bound: int, prices: IntArray 
 
     `prices` are those of an ascent, as `ExactAnswer` keeps them: where they prove the bound, there is no tree.
 
+    Parameters
+    ----------
+    problem
+        The step problem.
+    bound
+        The bound to prove, tokens.
+    prices
+        Prices to start from, as `ExactAnswer` has them; None for none.
+
     Raises
     ------
     CertificateError
@@ -52,32 +49,32 @@ def written_known_ends_proof(problem: StepProblem, bound: int, prices: IntArray 
     """
     writer = _Writer(problem, bound, prices)
     tree = writer.records() if bound > 0 else []
-    body = {"scale": writer.scale, "strikes": writer.strikes(), "tree": tree}
+    body = {"scale": writer.scale, "strikes": writer.fixings(), "tree": tree}
     return Certificate(problem_digest=problem.digest, kind="window-prices", bound=int(bound), body=body)
 
 
 class _Writer:
     def __init__(self, problem: StepProblem, bound: int, prices: IntArray | None) -> None:
         self.decision = KnownEnds(problem)
-        self.scale = int(self.decision.window.facts[SCALE])
+        self.scale = int(self.decision.window.scale)
         self.bound = bound
         self.kept = [] if prices is None else [unpacked(self.decision, row) for row in prices]
         self.tree = Tree(self.decision, bound, self.decision.draft().pattern, prices=self.kept)
         self.names: list[int] = self.decision.workers.tolist()
 
-    def strikes(self) -> list[dict[str, Any]]:
+    def fixings(self) -> list[dict[str, Any]]:
         """Return the prices that rule classes out at the root."""
-        return [self._priced(prices) for prices in self.tree.strikes]
+        return [self._priced(prices) for prices in self.tree.fixed_by]
 
     def records(self) -> list[dict[str, Any]]:
         """Return the records of the tree, in preorder."""
         tree = self.tree
         for prices in self.kept:
             if exact_bound(self.decision.window, prices, self.decision.box()) >= self.bound:
-                tree.strikes.clear()
+                tree.fixed_by.clear()
                 return [self._priced(prices)]
         records: list[dict[str, Any]] = []
-        tree.known[ORDERED] = 1
+        tree.progress.ordered = 1
         state = OPEN
         while state == OPEN:
             if len(records) >= _RECORDS:
@@ -85,12 +82,12 @@ class _Writer:
             state = tree.advance(_NODE)
             if state == STUCK:
                 raise CertificateError("the tree cannot be grown to its end; the proof is not written")
-            if tree.known[INSIDE]:
+            if tree.progress.inside:
                 raise CertificateError("a node of the proof takes too long; it is not written")
-            if tree.known[STARTED] == 0:  # the root is visited again with fewer classes
+            if tree.progress.started == 0:  # the root is visited again with fewer classes
                 continue
-            if tree.known[OUTCOME] == BRANCHED:
-                g, j, limit = self.names[int(tree.at[AT_WORKER])], int(tree.at[AT_CLASS]), int(tree.at[AT_LIMIT])
+            if tree.progress.outcome == BRANCHED:
+                g, j, limit = self.names[int(tree.branch.worker)], int(tree.branch.klass), int(tree.branch.limit)
                 records.append({"worker": g, "class": j, "at_most": limit})
             else:
                 records.append(self._priced(tree.prices))

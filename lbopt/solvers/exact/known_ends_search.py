@@ -16,11 +16,11 @@ import numpy as np
 from lbopt.kernels.known_ends.placing import add_loads
 from lbopt.kernels.known_ends.polish import polish
 from lbopt.kernels.known_ends.shaking import shake
-from lbopt.kernels.known_ends.terms import BOUND, COST, FAR, OPEN, STUCK, WORK
+from lbopt.kernels.known_ends.state import INFINITY, OPEN, STUCK
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.budget import Clock, Limits, without
+from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.known_ends import KnownEnds
 from lbopt.solvers.exact.known_ends_ascent import Ascent
 from lbopt.solvers.exact.known_ends_tree import Tree
@@ -49,9 +49,18 @@ def search_known_ends(
 ) -> ExactAnswer:
     """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
 
-    `remaining` says how many seconds are left, None is without limit; `effort` limits the work of the tree of linear
-    programs, about microseconds, alike on every machine. Where the numbers are too large, or nobody can be
-    admitted, the answer is "refused".
+    The answer is "refused" where the numbers are too large, or no request can be admitted.
+
+    Parameters
+    ----------
+    problem
+        A step problem with any window.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    remaining
+        Returns the seconds that are left; None is without limit.
+    effort
+        Limit on the work of the tree of linear programs, about microseconds, the same on every machine.
     """
     decision = KnownEnds(problem)
     if not decision.fits:
@@ -59,7 +68,7 @@ def search_known_ends(
     begun = time.perf_counter()
     _load_kernels()
     remaining = without(remaining, time.perf_counter() - begun)
-    run = _Run(decision, FAR if best is None else best, Limits(remaining, effort))
+    run = _Run(decision, INFINITY if best is None else best, Limits(remaining, effort))
     try:
         stop = run.place() or run.grow()
     except KeyboardInterrupt:
@@ -85,7 +94,7 @@ def search_known_ends(
 def _load_kernels() -> None:
     """Use every kernel once: loading them, or compiling them for the first time ever, is no decision's fault."""
     tiny = StepProblem.known_ends([100, 0, 40], [1, 2, 1], [10, 30, 50, 70, 90], [1, 3, 2, 9, 1], 2, active=[3, 1, 2])
-    run = _Run(KnownEnds(tiny), FAR, Limits(lambda: None))
+    run = _Run(KnownEnds(tiny), INFINITY, Limits(lambda: None))
     run.place()
     run._ascend(1)
     run._shake(1)
@@ -136,11 +145,11 @@ class _Run:
     def _by_tree(self, tree: Tree) -> str:
         while True:
             state = tree.advance(_SLICE)
-            self._keep(int(tree.known[COST]), tree.answer)
-            self.bound = max(self.bound, int(tree.known[BOUND]))
+            self._keep(int(tree.progress.cost), tree.answer)
+            self.bound = max(self.bound, int(tree.progress.bound))
             if state != OPEN:
                 return "stuck" if state == STUCK else "done"
-            reached = self.limits.reached(int(tree.known[WORK]))
+            reached = self.limits.reached(int(tree.progress.work))
             if reached is not None:
                 return reached
 
@@ -177,7 +186,7 @@ class _Run:
             return None
         for turn in range(times):
             shake(window, draft, self.pattern, 2 + turn % 4, self._chance)
-            reached = self._polish(FAR, _SHAKEN_ROUNDS)
+            reached = self._polish(INFINITY, _SHAKEN_ROUNDS)
             if reached is not None or self.bound >= self.cost:
                 return reached
         return None

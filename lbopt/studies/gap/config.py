@@ -13,6 +13,7 @@ from lbopt.predictors.foresight import LONGEST_HORIZON
 from lbopt.simulator import NEW
 from lbopt.solvers import check_solver
 from lbopt.studies import training
+from lbopt.studies.gap.optima import Budget
 from lbopt.studies.option import Option
 from lbopt.studies.plain import from_plain
 from lbopt.studies.scenario import Scenario
@@ -131,6 +132,16 @@ class GapConfig:
         policy = make_policy(spec, look_ahead(self.horizon or None, self.predictor))
         refuse_guided(policy)  # before states are sampled for it
         return policy
+
+    @property
+    def all_seeds(self) -> range:
+        """The seeds of the long runs."""
+        return range(self.seed, self.seed + self.seeds)
+
+    @property
+    def budget(self) -> Budget:
+        """By what each state is solved."""
+        return Budget(self.solver, self.time_limit, self.seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data."""

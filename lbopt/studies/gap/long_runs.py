@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from lbopt.model import Trace
 from lbopt.policies import Policy
-from lbopt.simulator import Run, simulate
+from lbopt.simulator import Run, SimulationSetting, simulate
 from lbopt.statistics import over_seeds
-from lbopt.studies.gap.config import GapConfig
 from lbopt.studies.gap.outcome import Comparison, LongRun
 
 _COURSE_POINTS = 400
@@ -38,9 +37,31 @@ COMPARED = (
 )
 
 
-def long_run(policy: Policy, requests: Trace, training: Trace | None, config: GapConfig, seed: int) -> LongRun:
-    """Run one policy over the requests of one seed; `training` is what its predictor learns from."""
-    run = simulate(requests, policy, config.scenario.setting, seed=seed, training=training)
+def long_run(
+    policy: Policy,
+    requests: Trace,
+    training: Trace | None,
+    setting: SimulationSetting,
+    seed: int,
+    *,
+    with_course: bool = False,
+) -> LongRun:
+    """Run one policy over the requests of one seed.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    requests, training
+        The requests, and those that its predictor learns from; None where there are none.
+    setting
+        Fleet, arrivals and laws.
+    seed
+        Of the run.
+    with_course
+        Whether to keep the course of the imbalance, for the picture.
+    """
+    run = simulate(requests, policy, setting, seed=seed, training=training)
     return LongRun(
         policy=policy.name,
         admission=policy.admission,
@@ -49,7 +70,7 @@ def long_run(policy: Policy, requests: Trace, training: Trace | None, config: Ga
         seconds=run.seconds,
         metrics=run.metrics(),
         tally=run.tally,
-        imbalance_course=_course(run, config) if seed == config.seed else None,
+        imbalance_course=_course(run, setting.fleet.num_workers) if with_course else None,
     )
 
 
@@ -72,8 +93,8 @@ def compare(runs: Sequence[LongRun], baseline: str) -> list[Comparison]:
     return rows
 
 
-def _course(run: Run, config: GapConfig) -> NDArray[np.float64]:
+def _course(run: Run, num_workers: int) -> NDArray[np.float64]:
     rows = run.window.rows
-    imbalance = config.scenario.num_workers * run.steps["read_max"][rows] - run.steps["read_sum"][rows]
+    imbalance = num_workers * run.steps["read_max"][rows] - run.steps["read_sum"][rows]
     stretches = np.array_split(imbalance, min(_COURSE_POINTS, imbalance.size))
     return np.array([stretch.mean() for stretch in stretches])

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from lbopt.simulator import SampledState
 from lbopt.solvers import solve
-from lbopt.studies.gap.config import GapConfig
 from lbopt.studies.gap.outcome import SolvedState
 
 
-def solve_state(state: SampledState, config: GapConfig) -> SolvedState:
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """By which solver each state is solved, in how many seconds (None = no limit), and with which seed."""
+
+    solver: str
+    time_limit: float | None
+    seed: int
+
+
+def solve_state(state: SampledState, budget: Budget) -> SolvedState:
     """Return the state with its optimum, or with the best known value and bound at the time limit."""
-    result = solve(state.problem, solver=config.solver, time_limit=config.time_limit, seed=config.seed)
-    if result.stop_reason == "interrupted":  # the solver has caught Ctrl-C; the study has to hear of it
+    result = solve(state.problem, solver=budget.solver, time_limit=budget.time_limit, seed=budget.seed)
+    if result.stop_reason == "interrupted":  # the solver has caught Ctrl-C; the study has to end, too
         raise KeyboardInterrupt
     return SolvedState(state, result)

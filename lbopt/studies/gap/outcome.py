@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,9 @@ from lbopt.model import barrier_total
 from lbopt.simulator import Metrics, SampledState
 from lbopt.solvers import Result
 from lbopt.statistics import MeanOverSeeds
-from lbopt.studies.gap.config import GapConfig
+
+if TYPE_CHECKING:
+    from lbopt.studies.gap.config import GapConfig
 
 #: Columns and fields of a gap study that measure the machine and the moment.
 TIMINGS = ("microseconds_per_decision", "simulation_seconds", "seconds")

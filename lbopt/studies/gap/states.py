@@ -3,33 +3,51 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from lbopt.exceptions import InputError
+from lbopt.policies import Policy
 from lbopt.simulator import SampledState, sample_states
-from lbopt.studies.gap.config import GapConfig
 from lbopt.studies.progress import Progress
+from lbopt.studies.scenario import Scenario
 from lbopt.studies.training import training_for
 
 
-def gather_states(config: GapConfig, progress: Progress) -> tuple[list[SampledState], list[str]]:
-    """Return the states, and remarks about what could not be had."""
-    if config.problems is not None:
-        return _judged(read_states(Path(config.problems)), config), []
+def gather_states(
+    behaviours: Sequence[Policy], scenario: Scenario, count: int, seed: int, num_seeds: int, progress: Progress
+) -> tuple[list[SampledState], list[str]]:
+    """Return states sampled under each behaviour, and remarks about what could not be had.
+
+    Parameters
+    ----------
+    behaviours
+        Policies that are run over the requests.
+    scenario
+        Requests, fleet and arrivals.
+    count
+        States per behaviour.
+    seed, num_seeds
+        Seed of the requests and of the sample, and number of seeds of the study, which decides how a file is drawn.
+    progress
+        Shows one stage, a unit for each behaviour.
+
+    Raises
+    ------
+    InputError
+        If no behaviour makes a decision with a real choice.
+    """
     states: list[SampledState] = []
     notes: list[str] = []
-    progress.begin("sampling states", len(config.behaviours))
-    requests = config.scenario.requests.draw_for(config.seed, num_seeds=config.seeds)
-    for spec in config.behaviours:
-        policy = config.build(spec)
-        training = training_for(config.scenario, [policy], config.seed, num_seeds=config.seeds)
-        found, run = sample_states(
-            requests, policy, config.scenario.setting, config.states, seed=config.seed, training=training
-        )
+    progress.begin("sampling states", len(behaviours))
+    requests, setting = scenario.requests.draw_for(seed, num_seeds=num_seeds), scenario.setting
+    for policy in behaviours:
+        training = training_for(scenario, [policy], seed, num_seeds=num_seeds)
+        found, run = sample_states(requests, policy, setting, count, seed=seed, training=training)
         metrics = run.metrics()
-        if len(found) < config.states:
+        if len(found) < count:
             notes.append(
-                f"behaviour {policy.name}: {len(found)} states instead of {config.states}; its run has no more "
+                f"behaviour {policy.name}: {len(found)} states instead of {count}; its run has no more "
                 f"decisions with a real choice between warm-up and cool-down (requests are admitted "
                 f"until step {run.window.last}; "
                 f"{metrics.real_choice_share:.1%} real choices, occupancy {metrics.occupancy:.1%})"
@@ -41,12 +59,12 @@ def gather_states(config: GapConfig, progress: Progress) -> tuple[list[SampledSt
             "no decision between warm-up and cool-down of these runs has a real choice, so every policy ties; "
             "use more requests, more than one worker, or requests that differ in size"
         )
-    return _judged(states, config), notes
+    return states, notes
 
 
-def _judged(states: list[SampledState], config: GapConfig) -> list[SampledState]:
-    """Return the states with the problems that they are judged by."""
-    return [state.over_window(config.horizon, config.new) for state in states] if config.horizon else states
+def over_window(states: Sequence[SampledState], horizon: int, new: str) -> list[SampledState]:
+    """Return the states with the problems by which they are judged: over a window of `horizon` steps, 0 for none."""
+    return [state.over_window(horizon, new) for state in states] if horizon else list(states)
 
 
 def read_states(path: Path) -> list[SampledState]:

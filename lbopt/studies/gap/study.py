@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
@@ -14,10 +16,12 @@ from lbopt.studies.gap.config import GapConfig
 from lbopt.studies.gap.decisions import AS_RUN, decide_state, judged_step_by_step, score_as_run
 from lbopt.studies.gap.long_runs import long_run
 from lbopt.studies.gap.optima import solve_state
-from lbopt.studies.gap.outcome import TIMINGS, GapOutcome
-from lbopt.studies.gap.states import gather_states
+from lbopt.studies.gap.outcome import TIMINGS, GapOutcome, LongRun
+from lbopt.studies.gap.states import gather_states, over_window, read_states
 from lbopt.studies.logs import refuse_logs_of_other_requests
 from lbopt.studies.progress import Progress, Silent
+from lbopt.studies.requests import RequestSource
+from lbopt.studies.scenario import Scenario
 from lbopt.studies.study import Study
 from lbopt.studies.training import said_of_training, training_for
 
@@ -26,45 +30,42 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
     """Sample or read states, solve them, let every policy decide them, and run every policy over the requests."""
     begin = time.perf_counter()
     progress = progress or Silent()
+    scenario, seed, num_seeds, problems = config.scenario, config.seed, config.seeds, config.problems
+    policies, behaviours = _policies(config), [config.build(spec) for spec in config.behaviours]
+    _refuse_foreign_logs(scenario.requests, policies, behaviours, num_seeds, sampled=problems is None)
+    described = {}
+    if problems is None or config.long_runs:
+        described = _describe(scenario.requests.draw_for(seed, num_seeds=num_seeds))
+    outcome = GapOutcome(config, described)
     held_back: Counter[str] = Counter()
-    policies = _policies(config)
-    wants_requests = config.problems is None or config.long_runs
-    outcome = GapOutcome(config, _describe(_requests(config, config.seed)) if wants_requests else {})
-    if config.problems is None:
-        outcome.notes.extend(said_of_training(config.scenario, policies))
     try:
-        states, notes = gather_states(config, progress)
-        outcome.notes.extend(notes)
-        decided = {p.name for p in map(config.build, config.behaviours) if _decides_alike(p)}
-        outcome.notes.extend(
-            f"policy {policy.name} cannot decide a frozen state; it is judged in its long run alone"
-            for policy in policies
-            if not judged_step_by_step(policy)
-        )
+        if problems is None:
+            outcome.notes += said_of_training(scenario, policies)
+            states, notes = gather_states(behaviours, scenario, config.states, seed, num_seeds, progress)
+            outcome.notes += notes
+        else:
+            states = read_states(Path(problems))
+        states = over_window(states, config.horizon, config.new)
+        outcome.notes += _not_judged(policies)
+        training = training_for(scenario, policies, seed, num_seeds=num_seeds)
+        if problems is not None and training is not None:
+            outcome.notes.append(_trained_elsewhere(training, problems))
+        decided = {policy.name for policy in behaviours if _decides_alike(policy)}
+        view, budget = FrozenView(training), config.budget
         progress.begin("solving and deciding", len(states))
-        training = training_for(config.scenario, policies, config.seed, num_seeds=config.seeds)
-        if config.problems is not None and training is not None:
-            outcome.notes.append(
-                f"predictors learned from {len(training)} requests of '{training.name}'; where the problems in "
-                f"'{config.problems}' come from others, name those as the trace or by --train-on"
-            )
-        view = FrozenView(training)
         for state in states:
-            solved = solve_state(state, config)
-            held_back.update(decide_state(solved, policies, view, seed=config.seed))
+            solved = solve_state(state, budget)
+            held_back.update(decide_state(solved, policies, view, seed=seed))
             if state.behaviour not in decided and not score_as_run(solved):
                 held_back[f"{state.behaviour}{AS_RUN}"] += 1
             outcome.solved.append(solved)
             progress.advance()
         if config.long_runs:
-            progress.begin("long runs", config.seeds * len(policies))
-            for seed in range(config.seed, config.seed + config.seeds):
-                requests = _requests(config, seed)
-                training = training_for(config.scenario, policies, seed, num_seeds=config.seeds)
-                for spec in config.policies:
-                    outcome.long_runs.append(long_run(config.build(spec), requests, training, config, seed))
-                    progress.advance()
-            outcome.notes.extend(_capacity_notes(outcome, config))
+            progress.begin("long runs", num_seeds * len(policies))
+            for run in _long_runs(scenario, policies, config.policies, config.build, config.all_seeds):
+                outcome.long_runs.append(run)
+                progress.advance()
+            outcome.notes += _capacity_notes(outcome.long_runs, scenario.kv_capacity)
     except KeyboardInterrupt:
         outcome.interrupted = True
     outcome.notes.extend(
@@ -76,16 +77,54 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
     return outcome
 
 
+def _long_runs(
+    scenario: Scenario, policies: Sequence[Policy], specs: Sequence[str], build: Callable[[str], Policy], seeds: range
+) -> Iterator[LongRun]:
+    """Yield the run of every policy with every seed; a policy is built anew of its text for each, since it may learn.
+
+    Parameters
+    ----------
+    scenario
+        Requests, fleet and arrivals.
+    policies, specs
+        The policies, and the texts that name them.
+    build
+        Makes a policy of its text.
+    seeds
+        The first one's runs keep the course of their imbalance.
+    """
+    setting = scenario.setting
+    for seed in seeds:
+        requests = scenario.requests.draw_for(seed, num_seeds=len(seeds))
+        training = training_for(scenario, policies, seed, num_seeds=len(seeds))
+        for spec in specs:
+            yield long_run(build(spec), requests, training, setting, seed, with_course=seed == seeds[0])
+
+
+def _not_judged(policies: Sequence[Policy]) -> list[str]:
+    return [
+        f"policy {policy.name} cannot decide a frozen state; it is judged in its long run alone"
+        for policy in policies
+        if not judged_step_by_step(policy)
+    ]
+
+
+def _trained_elsewhere(training: Trace, problems: str) -> str:
+    return (
+        f"predictors learned from {len(training)} requests of '{training.name}'; where the problems in "
+        f"'{problems}' come from others, name those as the trace or by --train-on"
+    )
+
+
 def _decides_alike(behaviour: Policy) -> bool:
     """Return whether what a behaviour did in its own state is what it would decide there again."""
     return isinstance(behaviour, CompiledPolicy) and behaviour.admission == "pooled" and not behaviour.draws
 
 
-def _capacity_notes(outcome: GapOutcome, config: GapConfig) -> list[str]:
+def _capacity_notes(runs: Sequence[LongRun], capacity: int | None) -> list[str]:
     """Name the policies under which a worker held more tokens than it has room for."""
-    capacity = config.scenario.kv_capacity
     worst: dict[str, float] = {}
-    for run in outcome.long_runs:
+    for run in runs:
         worst[run.policy] = max(worst.get(run.policy, 0.0), run.metrics.over_capacity_share)
     return [
         f"policy {policy}: {share:.2%} of all worker-steps exceed the KV capacity of {capacity} tokens"
@@ -106,18 +145,18 @@ def _policies(config: GapConfig) -> list[Policy]:
     doubled = {name for name in names if names.count(name) > 1}
     if doubled:
         raise InputError(f"policy '{doubled.pop()}' is named twice")
-    sampled = [config.build(spec) for spec in config.behaviours]
-    if config.problems is None:
-        source = config.scenario.requests
-        refuse_logs_of_other_requests(source, policies, num_seeds=config.seeds)
-        refuse_logs_of_other_requests(source, sampled, num_seeds=1 if source.is_family else config.seeds)
     if baseline_of(config) not in names:
         raise InputError(f"baseline '{config.baseline}' is not among the policies: {', '.join(names)}")
     return policies
 
 
-def _requests(config: GapConfig, seed: int) -> Trace:
-    return config.scenario.requests.draw_for(seed, num_seeds=config.seeds)
+def _refuse_foreign_logs(
+    source: RequestSource, policies: Sequence[Policy], behaviours: Sequence[Policy], num_seeds: int, *, sampled: bool
+) -> None:
+    """Refuse logs of other requests than those that are run; frozen problems need none."""
+    if sampled:
+        refuse_logs_of_other_requests(source, policies, num_seeds=num_seeds)
+        refuse_logs_of_other_requests(source, behaviours, num_seeds=1 if source.is_family else num_seeds)
 
 
 def _describe(requests: Trace) -> dict[str, Any]:

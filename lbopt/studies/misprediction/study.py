@@ -15,7 +15,7 @@ from lbopt.studies.gap.decisions import barrier_after
 from lbopt.studies.gap.long_runs import long_run
 from lbopt.studies.gap.optima import solve_state
 from lbopt.studies.gap.outcome import TIMINGS, Decision
-from lbopt.studies.gap.states import gather_states
+from lbopt.studies.gap.states import gather_states, over_window
 from lbopt.studies.misprediction.config import MispredictionConfig
 from lbopt.studies.misprediction.forecasts import Case, cases_of
 from lbopt.studies.misprediction.outcome import MispredictionOutcome
@@ -50,12 +50,15 @@ def run_misprediction(config: MispredictionConfig, progress: Progress | None = N
         },
     )
     try:
-        states, notes = gather_states(config.gap, progress)
+        gap, scenario = config.gap, config.scenario
+        behaviours = [gap.build(config.behaviour)]
+        states, notes = gather_states(behaviours, scenario, config.states, config.seed, config.seeds, progress)
+        states = over_window(states, config.horizon, config.new)
         outcome.notes.extend(notes)
         views = (FrozenView(own), FrozenView(other))
         progress.begin("solving and deciding", len(states))
         for state in states:
-            solved = solve_state(state, config.gap)
+            solved = solve_state(state, gap.budget)
             for case in cases:
                 _decide(solved, case, views, config.seed)
             outcome.solved.append(solved)
@@ -66,7 +69,9 @@ def run_misprediction(config: MispredictionConfig, progress: Progress | None = N
             own, other = _training(config, seed)
             for case in cases:
                 learnt = other if case.variant is not None and case.variant.other else own
-                run = long_run(case.build(seed), requests, learnt, config.gap, seed)
+                run = long_run(
+                    case.build(seed), requests, learnt, scenario.setting, seed, with_course=seed == config.seed
+                )
                 outcome.long_runs.append(replace(run, policy=case.name))
                 progress.advance()
     except KeyboardInterrupt:

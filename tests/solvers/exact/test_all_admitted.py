@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from lbopt import InputError, StepProblem, solve, verify
 from lbopt.instances.families import generate
-from lbopt.kernels.partition.few_workers import FOUND, NONE, fits
+from lbopt.kernels.arrays import record
+from lbopt.kernels.partition.few_workers import BUDGET, FOUND, NONE, fits
 from lbopt.model import check_assignment, objective
-from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.certificates.few_workers import refuted
+from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.balance import Balancing, mean_bound
 from lbopt.solvers.exact.search import by_prices
 from lbopt.solvers.recount import Numbers
@@ -86,7 +87,9 @@ def test_two_enumerations_agree(placement, offset):
     rank = sorted((g for g, c in enumerate(slots) if c), key=lambda g: (base[g], slots[g]))
     lack, free = np.array([target - base[g] for g in rank]), np.array([slots[g] for g in rank])
     masks = np.zeros(len(rank), np.int64)
-    answer = fits(size, lack, free, np.array([0, 10**9]), masks)
+    budget = record(BUDGET)
+    budget.limit = 10**9
+    answer = fits(size, lack, free, budget, masks)
     assert answer == (NONE if offset < 0 else FOUND)
     if answer == FOUND:
         members = [[p for p in range(size.size) if mask >> p & 1] for mask in masks.tolist()]

@@ -14,12 +14,12 @@ from lbopt.kernels.known_ends.bounds import cheapest_pattern, exact_bound
 from lbopt.kernels.known_ends.placing import add_loads
 from lbopt.kernels.known_ends.polish import polish
 from lbopt.kernels.known_ends.shaking import shake
-from lbopt.kernels.known_ends.terms import BOUND, CONSTANT, COST, FAR, SCALE, WORKERS
+from lbopt.kernels.known_ends.state import INFINITY
 from lbopt.model import check_assignment, objective
+from lbopt.solvers.elementary import greedy_assignment
 from lbopt.solvers.exact.known_ends import KnownEnds
 from lbopt.solvers.exact.known_ends_ascent import Ascent
 from lbopt.solvers.exact.known_ends_tree import Tree
-from lbopt.solvers.greedy import greedy_assignment
 
 pytestmark = pytest.mark.jit
 
@@ -55,10 +55,10 @@ def test_the_cheapest_pattern_is_found_under_all_counts():
             box.least[w, j] = rng.randint(0, 1)
             box.most[w, j] = max(box.least[w, j], rng.randint(0, int(window.slots[w])))
             value = np.array([rng.randint(-50, 50) for _ in range(window.n.size)])
-            expected = min((int(value[list(one)].sum()) for one in patterns(decision, box, w)), default=FAR)
+            expected = min((int(value[list(one)].sum()) for one in patterns(decision, box, w)), default=INFINITY)
             found = cheapest_pattern(window, box, w, value, np.zeros(int(window.slots[w]) + 1, dtype=np.int64))
             assert found == expected
-            seen_empty += expected == FAR
+            seen_empty += expected == INFINITY
     assert seen_empty > 0
 
 
@@ -66,7 +66,7 @@ def test_no_prices_prove_more_than_the_optimum():
     for decision, rng in decisions(2, 60):
         window, prices = decision.window, decision.prices()
         best = solve(decision.problem, "brute-force").objective
-        scale, G = int(window.facts[SCALE]), int(window.facts[WORKERS])
+        scale, G = int(window.scale), int(window.workers)
         for _ in range(10):
             shares = np.array([[rng.random() for _ in range(prices.pi.shape[1])] for _ in range(prices.pi.shape[0])])
             if (window.owner < window.slots.size).any():
@@ -82,9 +82,9 @@ def test_no_prices_prove_more_than_the_optimum():
 def test_prices_beyond_the_range_prove_nothing():
     decision, _ = next(decisions(3, 1))
     ascent = Ascent(decision)
-    assert ascent.proved() > -FAR
+    assert ascent.proved() > -INFINITY
     ascent.prices.mu[0] = -(1 << 61)
-    assert exact_bound(decision.window, ascent.prices, decision.box()) == -FAR
+    assert exact_bound(decision.window, ascent.prices, decision.box()) == -INFINITY
 
 
 def linear_program(decision):
@@ -92,7 +92,7 @@ def linear_program(decision):
     window = decision.window
     (W, T), K = window.peak.shape, window.n.size
     columns = W * K
-    total = np.concatenate([np.tile(-window.total, W), np.full(T, window.facts[WORKERS])]).astype(float)
+    total = np.concatenate([np.tile(-window.total, W), np.full(T, window.workers)]).astype(float)
     envelopes = np.zeros((W * T, columns + T))
     for w in range(W):
         envelopes[w * T : (w + 1) * T, w * K : (w + 1) * K] = window.v.T
@@ -110,18 +110,18 @@ def linear_program(decision):
         A_eq=np.concatenate([slots, classes[forced]]),
         b_eq=np.concatenate([window.slots, window.n[forced]]),
     )
-    return answer.fun + int(window.facts[CONSTANT])
+    return answer.fun + int(window.constant)
 
 
 def test_the_root_is_the_linear_program_and_ascents_stay_below_it():
     reached = []
     for decision, _ in decisions(4, 60, workers=5, requests=12, horizon=6, slots=3, top=1000):
         exact = linear_program(decision)
-        tree = Tree(decision, FAR >> 4, decision.draft().pattern)
-        while tree.known[BOUND] == 0 and tree.advance(1_000_000) == 0 and tree.known[BOUND] == 0:
+        tree = Tree(decision, INFINITY >> 4, decision.draft().pattern)
+        while tree.progress.bound == 0 and tree.advance(1_000_000) == 0 and tree.progress.bound == 0:
             pass
-        assert tree.known[BOUND] <= np.ceil(exact - 1e-3) or tree.known[BOUND] == tree.known[COST]
-        assert tree.known[BOUND] >= np.ceil(exact - 1e-3) - 1
+        assert tree.progress.bound <= np.ceil(exact - 1e-3) or tree.progress.bound == tree.progress.cost
+        assert tree.progress.bound >= np.ceil(exact - 1e-3) - 1
         ascent = Ascent(decision)
         for _ in range(5):
             ascent.advance(int(exact) + 1, 100)

@@ -126,7 +126,7 @@ def test_a_cut_loses_no_assignment():
             continue
         inside = np.array([rng.randint(0, 1) for _ in range(W)], dtype=np.int64)
         for sense in (1, -1):
-            limit = limit_of(window.pool, window.slots, box, inside, sense, search.scratch.wanted)
+            limit = limit_of(window.pool, window.slots, box, inside, sense, search.scratch.demand)
             true = most_together(decision, search, inside, problem, sense)
             assert true is None or (limit >= 0 and sense * true <= sense * limit)
 
@@ -159,7 +159,7 @@ def test_the_relaxation_is_solved_and_its_exact_bound_is_below_it():
         window, box = decision.window, search.box
         pool, profile, slots = window.pool, window.profile, window.slots
         args = (search.program, box, search.cuts, search.progress)
-        refresh(pool, slots, box, search.cuts, 0, search.program.right, search.scratch.wanted)
+        refresh(pool, slots, box, search.cuts, 0, search.program.right, search.scratch.demand)
         first_basis(profile, search.program, window.low)
         for _ in range(4):
             state, value, _ = optimise(profile, *args, 1e300, 10_000)

@@ -1,4 +1,4 @@
-"""The words of balanced assignment, and the state that it works in.
+"""The state of balanced assignment.
 
 Letters: n points of a level, K centres, r places in a list. Node K of the network is the pool, behind all centres:
 `flow[k]` says how many points centre k may count as served, between lower[k] and upper[k], and all flows together are
@@ -17,7 +17,7 @@ from lbopt.kernels.by_reference import by_reference
 ShortInts = NDArray[np.int32]
 
 #: No arc; above every distance.
-FAR = 1 << 62
+INFINITY = 1 << 62
 
 #: Above every distance between nodes that are connected, and every price and difference of prices.
 UNREACHED = 1 << 60
@@ -47,7 +47,9 @@ class Centres(NamedTuple):
     flow: Ints  # (K,)
     excess: Ints  # (K + 1,)
     price: Ints  # (K + 1,)
-    distance: Ints  # (K + 1,) from the node that the present path starts at; FAR = none yet, UNREACHED = it is final
+    distance: (
+        Ints  # (K + 1,) from the node that the present path starts at; INFINITY = none yet, UNREACHED = it is final
+    )
     before: Ints  # (K + 1,) the node before on the shortest path
     ahead: Ints  # (K + 1,) its price, or twice UNREACHED where the distance is final
     scanned: Ints  # (K + 1,) nodes whose distance is final, in order
@@ -63,7 +65,7 @@ class Moves(NamedTuple):
 
     nearest: ShortInts  # (K, K) the first point of the list that is still there, -1 = none
     least: Ints  # (K, K) its difference; where there is none, the bound
-    bound: Ints  # (K, K) FAR = every point is listed
+    bound: Ints  # (K, K) INFINITY = every point is listed
     first: ShortInts  # (K, K) where in the list it is
     stop: ShortInts  # (K, K) end of the list
     point: ShortInts  # (K, K, r)

@@ -1,19 +1,30 @@
-"""Columns that prices rule out at the root: classes that are too dear for a worker, whatever else is done."""
+"""Reduced-cost fixing at the root: columns (class on a worker) that prices show to be in nothing below a known cost."""
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.known_ends.bounds import cheapest_pattern, price_requests, within_range
-from lbopt.kernels.known_ends.terms import CONSTANT, FAR, SCALE, Box, Prices, Window
+from lbopt.kernels.known_ends.state import INFINITY, Box, Prices, Window
 
 
 @kernel
-def strike(window: Window, prices: Prices, box: Box, cost: int) -> int:
+def fix_by_reduced_costs(window: Window, prices: Prices, box: Box, cost: int) -> int:
     """Rule out classes on workers where these prices say that nothing below `cost` takes them; return how many.
 
     Only at the root, where no chain is limited. A request that is not among the cheapest takes the place of the dearest
     of them, at least.
+
+    Parameters
+    ----------
+    window
+        The decision.
+    prices
+        Their scratch is overwritten.
+    box
+        The root; its `allowed` is changed in place.
+    cost
+        Tokens.
     """
-    scale, W, K = window.facts[SCALE], window.slots.size, window.n.size
+    scale, W, K = window.scale, window.slots.size, window.n.size
     T = window.v.shape[1]
     if not within_range(window, prices.mu):
         return 0
@@ -26,22 +37,34 @@ def strike(window: Window, prices: Prices, box: Box, cost: int) -> int:
     for w in range(W):
         price_requests(window, prices.pi, prices.mu, w, prices.value)
         base += cheapest_pattern(window, box, w, prices.value, prices.best)
-    struck = 0
+    fixed = 0
     for w in range(W):
         price_requests(window, prices.pi, prices.mu, w, prices.value)
         dearest = dearest_chosen(window, box, w, prices.value, prices.best)
         for k in range(K):
             if box.allowed[w, k] == 1 and prices.value[k] > dearest:
                 raised = base + prices.value[k] - dearest
-                if window.facts[CONSTANT] - (-raised) // scale >= cost:
+                if window.constant - (-raised) // scale >= cost:
                     box.allowed[w, k] = 0
-                    struck += 1
-    return struck
+                    fixed += 1
+    return fixed
 
 
 @kernel
 def dearest_chosen(window: Window, box: Box, w: int, value: Ints, best: Ints) -> int:
-    """Return the slots[w]-th least value of the requests that are allowed, copies counted; FAR where they are fewer."""
+    """Return the slots[w]-th least value of the requests allowed, copies counted; INFINITY for fewer requests.
+
+    Parameters
+    ----------
+    window, box
+        The decision and the node at hand.
+    w
+        The worker.
+    value
+        (K,) int64, of each class, in units of 1/scale.
+    best
+        (Q + 1,) int64, scratch.
+    """
     c, held = window.slots[w], 0
     for k in range(value.size):
         if box.allowed[w, k] == 0:
@@ -55,4 +78,4 @@ def dearest_chosen(window: Window, box: Box, w: int, value: Ints, best: Ints) ->
                 at -= 1
             best[at] = value[k]
             held = min(c, held + 1)
-    return best[c - 1] if held == c else FAR
+    return best[c - 1] if held == c else INFINITY

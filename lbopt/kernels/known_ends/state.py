@@ -1,4 +1,4 @@
-"""The words of the search over windows in which requests end, and the state that it works in.
+"""The state of the search over windows with departures: the decision in its terms, and what the search works on.
 
 Requests with equal work over the window form a class. Where fewer requests wait than there are slots, requests that
 bring nothing fill the others, so every open worker w takes a *pattern*: exactly slots[w] requests. With the loads of
@@ -16,19 +16,45 @@ them: they split many requests that are nearly alike where one class after the o
 
 from typing import NamedTuple
 
-from lbopt.kernels.arrays import Floats, Ints
+import numpy as np
 
-# facts of a window
-WORKERS, CONSTANT, SCALE, ADMITS_ALL = range(4)
+from lbopt.kernels.arrays import Floats, Ints, Record, integers
 
-# what is known of a search
-COST, BOUND, OPEN_NODES, NODES, WORK, STARTED, CURRENT, LINES = range(8)
-PIVOTS, PLUNGE, INSIDE, AT_NODE, VISITED, ORDERED, OUTCOME, FRESH = range(8, 16)
-STALE = 16
-KNOWN = 17
+#: How far a search is, one record: cost of the best assignment and proved bound, tokens; open nodes and all nodes; work
+#: done, about microseconds; 1 once it has begun; the node at hand; lines of the dictionary; pivots; 1 where a child of
+#: the last node is next; 1 inside a node; pivots at this node; nodes visited; 1 where nodes are visited in the order of
+#: a proof; how the last node ended; 1 where the program was made anew at this node; 1 where columns are gone since.
+PROGRESS = integers(
+    "cost",
+    "bound",
+    "open_nodes",
+    "nodes",
+    "work",
+    "started",
+    "current",
+    "lines",
+    "pivots",
+    "plunge",
+    "inside",
+    "node_pivots",
+    "visited",
+    "ordered",
+    "outcome",
+    "fresh",
+    "stale",
+)
 
-# what a node tells of its branch
-AT_WORKER, AT_CLASS, AT_LIMIT, UP_FIRST = range(4)
+#: The chain count that a node is split on, one record: its worker, its least class, the limit a of the child "at most
+#: a" (the other is "at least a + 1"), and 1 where the latter is visited first.
+BRANCH = integers("worker", "klass", "limit", "up_first")
+
+#: Numbers of a linear program, one record: tokens per unit, objective at the nonbasic values, tolerance, and the
+#: objective from which on the node is too dear.
+NUMBERS = np.dtype((np.record, [(name, np.float64) for name in ("unit", "offset", "tolerance", "dear")]))
+
+#: Numbers of an ascent, one record: the best bound so far in tokens, the length of a step, the factor by which steps
+#: shrink, and 1 once it has begun.
+ASCENT = np.dtype((np.record, [(name, np.float64) for name in ("best", "step", "shrink", "started")]))
 
 # how `advance` ends
 STUCK, OPEN, DONE = -1, 0, 1
@@ -40,7 +66,7 @@ ENVELOPE, WORKER, CLASS, CHAIN = range(4)
 CLOSED = 1 << 62
 
 #: Stands for a count without a limit, and for a value that nothing reaches.
-FAR = 1 << 61
+INFINITY = 1 << 61
 
 
 class Window(NamedTuple):
@@ -53,7 +79,9 @@ class Window(NamedTuple):
     total: Ints  # (K,) the same over the window, ascending
     n: Ints  # (K,) requests
     must: Ints  # (K,) 1 where all of them are admitted in every decision
-    facts: Ints  # (4,) workers G, closed ones included; constant of the cost; units of price per token; 1 if all start
+    workers: int  # G, closed ones included
+    constant: int  # of the cost, tokens
+    scale: int  # units of price per token
 
 
 class Prices(NamedTuple):
@@ -73,13 +101,23 @@ class Box(NamedTuple):
     most: Ints  # (W, K)
 
 
+class Tops(NamedTuple):
+    """The heaviest workers of each step; a worker of -1 stands for the heaviest load before."""
+
+    load: Ints  # (T,) of the heaviest worker
+    worker: Ints  # (T,)
+    second_load: Ints  # (T,)
+    second_worker: Ints  # (T,)
+    third_load: Ints  # (T,)
+
+
 class Draft(NamedTuple):
     """An assignment in the making."""
 
     pattern: Ints  # (W, Q) classes
     loads: Ints  # (W, T)
     left: Ints  # (K,) requests that wait
-    tops: Ints  # (T, 5) heaviest load and its worker, second load and its worker, third load
+    tops: Tops
 
 
 class Program(NamedTuple):
@@ -106,7 +144,7 @@ class Program(NamedTuple):
     size: Floats  # (K, T) work in units of the program
     weight: Floats  # (K,) total work in these units
     start: Floats  # (W, T) loads before in these units
-    number: Floats  # (4,) tokens per unit, objective at the nonbasic values, tolerance, cost that is dear enough
+    numbers: Record  # NUMBERS
 
 
 class Nodes(NamedTuple):
