@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lbopt.kernels.routing.br_0 import br_0
+from lbopt.kernels.routing.state import parameters_of
 from lbopt.kernels.search.state import OPEN, PROVED
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
@@ -26,8 +27,8 @@ SLICE = 5_000
 #: tried at all before everything else.
 BRIEF, MODERATE_SLOTS = 50_000, 16
 
-#: Stage switch, window, largest first, lexicographic key, no age bound: the defaults of policy "br-0".
-_ROUTER = (7, 4, 0, 0, -1, 0, 0, 0)
+#: The defaults of policy "br-0": largest first, lexicographic key, no age bound.
+_ROUTER = parameters_of(stage_switch=7, window_size=4, age_bound=-1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,7 +163,7 @@ def routed(problem: StepProblem) -> IntArray | None:
     choice = np.full(count, -1, dtype=np.int64)
     pool = np.arange(count)
     loads, free = problem.base[:, 0].copy(), problem.slots.copy()
-    br_0(np.array(_ROUTER), loads, free, pool, problem.work[:, 0], np.zeros(count, dtype=np.int64), 0, choice)
+    br_0(_ROUTER, loads, free, pool, problem.work[:, 0], np.zeros(count, dtype=np.int64), 0, choice)
     return choice
 
 
