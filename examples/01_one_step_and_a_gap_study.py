@@ -53,8 +53,8 @@ assert imbalance(oldest_four) == (400, [1050, 1080, 710])
 assert imbalance(another) == (280, [980, 970, 710])
 
 # %% [markdown]
-# The first placement drives worker 1 up to 1,080 tokens. The second leaves the request of 260 out, and nobody exceeds
-# 980. Which requests are admitted matters as much as where they go.
+# The first placement drives worker 1 up to 1,080 tokens. The second leaves the request of 260 waiting, and no
+# load exceeds 980. Which requests are admitted matters as much as where they go.
 #
 # Is 280 the least? There are few placements here, so we try them all: every request goes to a worker or waits, no
 # worker gets more than its slots, exactly four are admitted.
@@ -104,7 +104,7 @@ print(greedy, objective(problem, greedy), "against", result.assignment, result.o
 assert objective(problem, greedy) > result.objective
 
 # %% [markdown]
-# What do rules that people use make of it? `max-min` takes the oldest requests that fit into the slots, largest first,
+# What do known rules do in this step? `max-min` takes the oldest requests that fit into the slots, largest first,
 # each to the lightest worker. `br-0` serves the worker with most free slots first and scores subsets of a window of
 # waiting requests by how much they lower the imbalance. `fcfs` fills worker after worker in order of arrival.
 
@@ -157,8 +157,8 @@ gaps = gaps[["proved", "claimed", "open", "gap_mean_tokens", "gap_max_tokens", "
 gaps.sort_values("gap_mean_tokens").round(3)
 
 # %% [markdown]
-# The second table is about time. Here every policy lives with its own decisions. Read the longest wait beside the
-# imbalance: a rule may look balanced because it never starts the largest requests.
+# The second table is about time. Here every policy makes all decisions of its run. Compare the imbalance together
+# with the longest wait: a rule can have a low imbalance because it never starts the largest requests.
 
 # %%
 columns = ["admission", "imbalance_tokens", "idle_share", "throughput_tokens_per_second", "waiting_max_steps"]
@@ -178,7 +178,7 @@ Image(data=picture.data, width=700)
 # ## Reading the result
 #
 # * A gap compares one decision with the best decision *for that step*. It says nothing about the next step.
-# * The gap of a rule with an age bound contains the price of the bound: the best placement may let anybody wait.
+# * The gap of a rule with an age bound includes the cost of the bound: the best placement may delay any request.
 # * In the one-step table all rules decide in pooled form, seeing every waiting request. In the long runs each admits as
 #   its source does; `jsq` binds a request when it arrives.
 # * The gap is not a share of the optimum, because the optimum is often close to zero. Tokens can be averaged, and so

@@ -66,8 +66,8 @@ table
 
 # %% [markdown]
 # Compare a rule with itself without a window: what is left of the difference to `br-0` then is not lookahead. Here the
-# tuned `br-h` gains nothing by the truth, and a long window with the truth is worse than none: nobody who arrives
-# during the window is in it. The exact rule that sees the present alone is better than all of them, and a short,
+# tuned `br-h` gains nothing by the truth, and a long window with the truth is worse than none: the window contains no
+# arrivals. The exact rule that sees the present alone is better than all of them, and a short,
 # discounted window makes it a little better still. Fleets and requests differ in this: the manual's results have a
 # fleet of 16 on which the truth halves the imbalance.
 
@@ -96,7 +96,7 @@ for state in states:
     judged = state.over_window(H)
     best = solve(judged.problem, time_limit=2)
     if not best.proved:
-        continue  # nobody knows the optimum
+        continue  # the optimum is not known
     for name in gaps:
         policy = make_policy(RULES[name])
         seen = view.observe(state, policy)
@@ -105,7 +105,7 @@ pd.DataFrame({name: {"states": len(g), "mean gap (tokens)": np.mean(g)} for name
 
 # %% [markdown]
 # The rules that know the truth are nearest to the optimum of the window, and `br-h` with the truth is the worse one in
-# the long run all the same: the window is only as good as its assumption that nobody arrives. That is why both tables
+# the long run all the same: the window assumes that no request arrives. Therefore both tables
 # are needed.
 
 # %% [markdown]

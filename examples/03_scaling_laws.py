@@ -44,8 +44,8 @@ plt.rcParams.update({"figure.figsize": (6.4, 3.6), "axes.grid": True, "grid.alph
 # %% [markdown]
 # ## One fleet under FCFS
 #
-# Eight workers, 64 slots, outputs of ten tokens on average. The imbalance jumps about, so it takes a law, or
-# patience.
+# Eight workers, 64 slots, outputs of ten tokens on average. The imbalance fluctuates strongly, so it takes a law or
+# a long simulation.
 #
 # The law: a request that FCFS admits was not chosen for its size. So all slots are independent and alike, the load
 # of a worker is a sum of `B` slots, and the expected maximum of `G` independent loads follows from their
@@ -202,7 +202,7 @@ practice.round(3)
 # ## Below the onset there is another law
 #
 # Far below `B*` the exact rule cannot level loads. It can only decide who gets small prompts: the worker in front,
-# which sets the pace. All others get large ones. So the leader drifts back against everybody else by
+# which sets the pace. All others get large ones. So the leader drifts towards all others by
 # `p B (s_max - 1)` tokens a step, while ends shake every load with the variance `p B (2-p)/p^2`. Random walks of
 # which the leading one alone has a drift are a known model (Atlas); in the long run they are apart by
 #

@@ -48,8 +48,8 @@ assert loads == {(2, 20, 20), (11, 11, 20)}
 #
 # ## The same with `lbopt`
 #
-# `solve` finds the least imbalance and says on whose word. All requests are admitted, so the sum of loads is fixed,
-# and the least imbalance and the least maximum are the same thing.
+# `solve` finds the least imbalance and states whether it is proved. All requests are admitted, so the sum of
+# loads is fixed, and the least imbalance and the least maximum are the same thing.
 
 # %%
 import numpy as np
@@ -117,7 +117,7 @@ assert shrunk == [[1, 1, 3, 3, 3, 3]] * 4
 # *Proof.* Take the leximax assignment and suppose that `g` has at least `s_max` tokens more than `h`. Both hold `B`
 # requests, so some request `i` of `g` is larger than some request `j` of `h`. Exchange them: `g` falls, `h` rises,
 # both by `s_i - s_j`, which is at least 1 and at most `s_max - 1`, so less than their distance. Both loads end
-# strictly below the old load of `g`, and nobody else moves. The sorted loads have become lexicographically smaller:
+# strictly below the old load of `g`, and no other load changes. The sorted loads have become lexicographically smaller:
 # a contradiction. This argument does not care who else has the maximum.
 #
 # So the leximax assignment has gaps of at most `s_max - 1`, and its imbalance, the sum of the distances to the
@@ -172,7 +172,7 @@ assert objective(step.problem(), all_ones) == 1000  # the gap that there was bef
 assert objective(step.problem(), ones_and_tens) == solve(step.problem()).objective == 955
 
 # %% [markdown]
-# The printed proof minimises the *maximum*. Then five ones for everybody are as good as anything: 1005 is the least
+# The printed proof minimises the *maximum*. Then five ones for every worker are optimal: 1005 is the least
 # maximum. Heavy and light worker hold the same size, an exchange changes nothing, and the gap stays at 1000. So the
 # step is separated only weakly, and weakly is worth nothing: `theta (c - c)` is 0.
 #
@@ -204,7 +204,7 @@ assert step.is_overloaded and step.loads(only).max() - step.loads(only).min() ==
 # %% [markdown]
 # Both heavy workers would need a small request. There are only 1 and 5: with these the maximum is 5 above what it
 # was, not 8. That gains 3 tokens on the light worker and loses 4 on the heavy one that got the 1, since what matters
-# is the distance of *everybody* to the maximum. With 5 and 7 it is the same. Eights for all are best, and the gap
+# is the distance of *all* workers to the maximum. With 5 and 7 it is the same. Eights for all are best, and the gap
 # stays as it is.
 #
 # ## What is true of Lemma 2

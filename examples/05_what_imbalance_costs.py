@@ -76,8 +76,8 @@ pd.DataFrame(
 ).T
 
 # %% [markdown]
-# `br-0` has nine times less imbalance, and half a per cent more tokens a second. The price of it stands in the last
-# column: somebody waits ten times as long.
+# `br-0` has nine times less imbalance, and half a per cent more tokens a second. The cost is in the last
+# column: the longest wait is ten times as long.
 #
 # The requests of a closed loop appear as fast as they are taken, so a router decides the same on both devices: the
 # clock is not asked.
@@ -304,8 +304,8 @@ assert told["prop-g4"] == set() and told["prop-g8"] == told["azure-g8"] == {"con
 assert "linear" in told["prop-g16"]
 
 # %% [markdown]
-# In three groups of four the line cannot be told from the logarithm. That matters, because they part where no row is:
-# towards perfect balance.
+# In three groups of four the line cannot be distinguished from the logarithm. That matters, because they differ
+# where no row is: towards perfect balance.
 
 # %%
 group = next(one for one in calibration.groups if one.observed.group == "prop-g8")
@@ -327,7 +327,7 @@ print("at 1,000 tokens:", {name: round(value, 1) for name, value in near.items()
 assert near["linear"] - near["logarithmic"] > 8
 
 # %% [markdown]
-# The line says that balance is done at 78 ms; the logarithm promises another 8 ms, which nobody has seen.
+# The line says that balance is done at 78 ms; the logarithm predicts another 8 ms, which was not observed.
 #
 # Nine rows are few. If the truth were the line with the scatter of these rows, how often would the line be named, with
 # nine rows and with four times as many?

@@ -81,13 +81,13 @@ unions.round(1)
 
 # %% [markdown]
 # A batch of one domain uses fewer experts than a mixed one; 17 to 21 % fewer was published, and the workload was
-# calibrated to it. That is what there is to gain. Nobody labels requests by domain, so the prompt has to tell.
+# calibrated to it. This is the possible gain. Requests have no label of their domain, so the prompt has to reveal it.
 #
 # ## Signatures
 #
-# Count how many prompt tokens chose each expert, weigh down experts that everybody uses (IDF), keep the layers that
-# foretell decode best, and scale to length one. The quality of a signature, rho, is a rank correlation over pairs of
-# requests: are those of near signatures also near in what they use in decode?
+# Count how many prompt tokens chose each expert, reduce the weight of experts that every request uses (IDF), keep the
+# layers that predict decode best, and scale to length one. The quality of a signature, rho, is a rank correlation
+# over pairs of requests: are those of near signatures also near in what they use in decode?
 
 # %%
 G = 16
@@ -140,9 +140,9 @@ print(rho.mean().round(3).to_dict())
 assert rho.mean().idxmax() == "count-idf" and rho.mean().idxmin() == "gate-prob"
 
 # %% [markdown]
-# IDF leads, as published: experts that everybody uses have counts that swing from prompt to prompt and say nothing of
-# decode. The published order has both sums of the gate below all counts. Here that holds of its probabilities, and
-# not of its raw scores, in which the same swing weighs less than in a softmax.
+# IDF leads, as published: experts that every request uses have counts that vary from prompt to prompt and do not
+# predict decode. The published order has both sums of the gate below all counts. Here that holds of its probabilities,
+# and not of its raw scores, in which the same swing weighs less than in a softmax.
 
 # %% [markdown]
 # ## Clusters of bounded size

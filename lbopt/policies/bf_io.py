@@ -24,7 +24,7 @@ from lbopt.policies.policy import LARGEST_OPTION, Admission, check_age_bound
 from lbopt.policies.projection import Projection
 from lbopt.predictors import Foresight, check_predictor
 from lbopt.solvers import check_solver, solve
-from lbopt.solvers.tie_orders import check_tie_order
+from lbopt.solvers.arguments import check_tie_order
 
 #: Weights of a discounted window are whole multiples of 1/16; steps that weigh less than half of it are left out.
 WEIGHT_UNIT = 16
@@ -172,13 +172,10 @@ class BfIo:
         if self.solver != "exact" or problem.num_admitted == 0:
             return None
         from lbopt.solvers.budget import countdown
-        from lbopt.solvers.exact import search_any_window, search_exactly
+        from lbopt.solvers.exact import search_problem
 
-        clock = countdown(self.time_limit)
-        if self.horizon == 0:
-            answer = search_exactly(problem, None, clock, effort=self.effort, tie=self.tie, seed=(self.seed, step))
-        else:
-            answer, _ = search_any_window(problem, None, clock, effort=self.effort)
+        clock, seed = countdown(self.time_limit), (self.seed, step)
+        answer = search_problem(problem, None, clock, effort=self.effort, tie=self.tie, seed=seed)
         if answer.stop == "interrupted":  # the search has caught Ctrl-C; the run has to hear of it
             raise KeyboardInterrupt
         return None if answer.assignment is None else (answer.assignment, answer.bound, None)

@@ -63,10 +63,10 @@ def br_0(
         admission="pooled",
         code=codes.BR_0,
         parameters={
-            codes.BR_STAGE_SWITCH: stage_switch,
-            codes.BR_WINDOW_SIZE: window,
-            codes.BR_WINDOW_BY_ARRIVAL: int(window_order == "arrival"),
-            codes.BR_KEY_PRODUCT: int(key == "product"),
-            codes.BR_AGE_BOUND: -1 if age_bound is None else age_bound,
+            "stage_switch": stage_switch,
+            "window_size": window,
+            "window_by_arrival": int(window_order == "arrival"),
+            "key_product": int(key == "product"),
+            "age_bound": -1 if age_bound is None else age_bound,
         },
     )

@@ -39,7 +39,7 @@ def br_0_bypass(overbooking: int | None = _DEFAULT_OVERBOOKING, ties: str = "loa
         admission="immediate",
         code=codes.BR_0_BYPASS,
         parameters={
-            codes.BYPASS_OVERBOOKING: -1 if overbooking is None else overbooking,
-            codes.BYPASS_TIES_BY_NUMBER: int(ties == "index"),
+            "overbooking": -1 if overbooking is None else overbooking,
+            "ties_by_number": int(ties == "index"),
         },
     )

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.kernels.arrays import Record
 from lbopt.kernels.routing import codes
+from lbopt.kernels.routing.state import parameters_of
 from lbopt.policies.naming import named
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import LARGEST_OPTION, Admission, check_age_bound
@@ -129,28 +131,25 @@ class BrH:
         if self.update == "profile":
             from lbopt.kernels.routing.br_h_profile import br_h_profile
 
-            br_h_profile(projected, free, profiles, sizes, waited, rewards, penalties, self._options(), choice)
+            br_h_profile(projected, free, profiles, sizes, waited, rewards, penalties, self._parameters(), choice)
         else:
             from lbopt.kernels.routing.br_h import br_h
 
-            br_h(projected, free, sizes, waited, int(rewards.sum()), penalties, self._options(), choice)
+            br_h(projected, free, sizes, waited, int(rewards.sum()), penalties, self._parameters(), choice)
         return choice
 
     @property
     def _projection(self) -> Projection:
         return Projection("br-h", self.horizon, self.growth, self.departures, self.boundary)
 
-    def _options(self) -> NDArray[np.int64]:
-        return np.array(
-            [
-                self.stage_switch,
-                self.window,
-                self.window_order == "arrival",
-                self.key == "product",
-                -1 if self.age_bound is None else self.age_bound,
-                SUBSETS.index(self.subset),
-            ],
-            dtype=np.int64,
+    def _parameters(self) -> Record:
+        return parameters_of(
+            stage_switch=self.stage_switch,
+            window_size=self.window,
+            window_by_arrival=self.window_order == "arrival",
+            key_product=self.key == "product",
+            age_bound=-1 if self.age_bound is None else self.age_bound,
+            subset=SUBSETS.index(self.subset),
         )
 
 

@@ -9,17 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.routing.codes import NUM_PARAMETERS
+from lbopt.kernels.routing.state import parameters_of, turn_of
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import CompiledPolicy, DecidingPolicy, LookingAhead, Policy
-
-
-def parameter_array(policy: CompiledPolicy) -> NDArray[np.int64]:
-    """Return the rule's parameters by place, int64 (NUM_PARAMETERS,)."""
-    values = np.zeros(NUM_PARAMETERS, dtype=np.int64)
-    for place, value in policy.parameters.items():
-        values[place] = value
-    return values
 
 
 def decide(policy: Policy, observation: Observation, *, seed: int = 0, round_robin_at: int = 0) -> NDArray[np.int64]:
@@ -81,7 +73,7 @@ def _compiled_arguments(
     draws = np.random.default_rng(seed).random((count, 2)) if policy.draws else np.zeros((0, 2))
     return (
         policy.code,
-        parameter_array(policy),
+        parameters_of(**policy.parameters),
         observation.loads.copy(),
         observation.free_slots.copy(),
         observation.running.copy(),
@@ -90,7 +82,7 @@ def _compiled_arguments(
         -observation.waited,  # revealed that many steps before "step 0"
         0,
         draws,
-        np.array([round_robin_at % observation.loads.size], dtype=np.int64),
+        turn_of(round_robin_at % observation.loads.size),
         np.full(count, -1, dtype=np.int64),
     )
 

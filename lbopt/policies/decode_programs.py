@@ -23,8 +23,8 @@ from lbopt.policies.naming import named
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import LARGEST_OPTION, Admission
 from lbopt.solvers import check_solver
-from lbopt.solvers.backend import require
 from lbopt.solvers.decode import DecodeBatch, DecodePlacement, barrier_time, count_then_load, level_then_load
+from lbopt.solvers.registry import require
 
 #: ns per request and step: 2 * 37e9 FLOP of a token through the active parameters of DeepSeek-V3 at
 #: 660 TFLOP/s. The source gives none; where weights, not arithmetic, bound the step it is less.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BAND_WIDTH
+from lbopt.kernels.routing.codes import BAND, BAND_UNIT
 from lbopt.model import Trace
 from lbopt.policies.known_experts import experts_of
 from lbopt.policies.policy import CompiledPolicy
@@ -29,7 +29,7 @@ def domain(blocks: int = 5) -> CompiledPolicy:
         name="domain" if blocks == 5 else f"domain:blocks={blocks}",
         admission="immediate",
         code=BAND,
-        parameters={BAND_WIDTH: round(0.5 / BAND_UNIT)},  # between a worker of the block and all others
+        parameters={"width": round(0.5 / BAND_UNIT)},  # between a worker of the block and all others
         guide=DomainGuide(blocks),
     )
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BAND_WIDTH
+from lbopt.kernels.routing.codes import BAND, BAND_UNIT
 from lbopt.model import Trace
 from lbopt.policies.known_experts import calibration, experts_of, measured
 from lbopt.policies.policy import CompiledPolicy, Guide
@@ -83,7 +83,7 @@ def _check_width(tau: float) -> None:
 
 
 def _in_band(name: str, tau: float, guide: Guide) -> CompiledPolicy:
-    width = {BAND_WIDTH: math.floor(tau / BAND_UNIT + 0.5)}
+    width = {"width": math.floor(tau / BAND_UNIT + 0.5)}
     return CompiledPolicy(name=name, admission="immediate", code=BAND, parameters=width, guide=guide)
 
 

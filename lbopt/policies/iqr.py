@@ -47,5 +47,5 @@ def iqr(multiplier: float = 1.5, percentile: str = "linear", admission: str = "p
         name="iqr" + (f":{','.join(changed)}" if changed else ""),
         admission=binds,
         code=codes.IQR,
-        parameters={codes.IQR_THOUSANDTHS: thousandths, codes.IQR_PERCENTILE: PERCENTILES[percentile]},
+        parameters={"thousandths": thousandths, "percentile": PERCENTILES[percentile]},
     )

@@ -17,5 +17,5 @@ def max_min(scope: str = "oldest") -> CompiledPolicy:
         name="max-min" if scope == "oldest" else f"max-min:scope={scope}",
         admission="pooled",
         code=codes.MAX_MIN,
-        parameters={codes.MAX_MIN_WHOLE_POOL: int(scope == "pool")},
+        parameters={"whole_pool": int(scope == "pool")},
     )

@@ -83,7 +83,7 @@ class CompiledPolicy:
     code
         Its number in `lbopt.kernels.routing.codes`.
     parameters
-        Its parameters by place, see the same file.
+        Its parameters by name, see `lbopt.kernels.routing.state.PARAMETERS`.
     draws
         Whether it needs random numbers.
     guide
@@ -93,7 +93,7 @@ class CompiledPolicy:
     name: str
     admission: Admission
     code: int
-    parameters: dict[int, int] = field(default_factory=dict)
+    parameters: dict[str, int] = field(default_factory=dict)
     draws: bool = False
     guide: Guide | None = None
 

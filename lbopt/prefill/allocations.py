@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lbopt.exceptions import InputError
+from lbopt.kernels.arrays import Record, record
 from lbopt.kernels.prefill import codes
+from lbopt.kernels.prefill.state import PARAMETERS
 from lbopt.spec import options_of, unknown
 
 
@@ -24,25 +23,27 @@ class Allocation:
     ----------
     name
         What to call it in tables.
-    code, parameters
+    code
         See `kernels.prefill.codes`.
+    parameters
+        By name, see `kernels.prefill.state.PARAMETERS`.
     """
 
     name: str
     code: int
-    parameters: dict[int, int] = field(default_factory=dict)
+    parameters: dict[str, int] = field(default_factory=dict)
 
     @property
     def chooses(self) -> bool:
         """Whether the rule is shown the whole queue and may keep or refuse."""
         return self.code == codes.PBAA
 
-    def parameter_array(self) -> NDArray[np.int64]:
-        """Return the parameters, int64 (NUM_PARAMETERS,)."""
-        array = np.zeros(codes.NUM_PARAMETERS, dtype=np.int64)
-        for place, value in self.parameters.items():
-            array[place] = value
-        return array
+    def parameter_record(self) -> Record:
+        """Return the parameters, `kernels.prefill.state.PARAMETERS`."""
+        parameters = record(PARAMETERS)
+        for name, value in self.parameters.items():
+            setattr(parameters, name, value)
+        return parameters
 
 
 def round_robin() -> Allocation:
@@ -89,10 +90,10 @@ def pbaa_rule(
         ":".join(["pbaa", *([",".join(changed)] if changed else [])]),
         codes.PBAA,
         {
-            codes.PBAA_PRINTED: int(printed),
-            codes.PBAA_CACHE: int(cache),
-            codes.PBAA_LIMIT: -1 if n_limit is None else n_limit,
-            codes.PBAA_WHOLE: int(whole),
+            "printed": int(printed),
+            "cache": int(cache),
+            "limit": -1 if n_limit is None else n_limit,
+            "whole": int(whole),
         },
     )
 

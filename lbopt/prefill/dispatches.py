@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.prefill import codes, tables
+from lbopt.kernels.prefill import codes
+from lbopt.kernels.prefill.state import State
 from lbopt.prefill.exact.batch import PrefillBatch
 from lbopt.prefill.requests import PrefillRequests
 from lbopt.prefill.setting import PrefillSetting
@@ -52,27 +53,24 @@ def dispatches(requests: PrefillRequests, setting: PrefillSetting, *, seed: int)
     _check(setting)
     simulation = Simulation(requests, setting, seed)
     state = simulation.state
-    counters, clock = state.counters, state.clock
+    progress = state.progress
     ended = False
     while not ended:
-        waited = state.waiting[counters[tables.QUEUE_HEAD] : counters[tables.QUEUE_TAIL]].copy()
-        arrived, last = int(counters[tables.COMING]), float(clock[tables.LAST_DISPATCH])
+        waited = state.waiting[progress.queue_head : progress.queue_tail].copy()
+        arrived, last = int(progress.coming), float(progress.last_dispatch)
         ended = simulation.run(1)
-        if clock[tables.LAST_DISPATCH] > last:
-            queue = np.concatenate([waited, np.arange(arrived, counters[tables.COMING])])
+        if progress.last_dispatch > last:
+            queue = np.concatenate([waited, np.arange(arrived, progress.coming)])
             yield _undone(queue, requests, setting, state)
 
 
-def _undone(
-    queue: NDArray[np.int64], requests: PrefillRequests, setting: PrefillSetting, state: tables.State
-) -> Dispatch:
-    now, g = float(state.clock[tables.LAST_DISPATCH]), int(state.counters[tables.TARGET]) - 1
-    records = state.records[queue]
-    sent = state.times[queue, tables.DISPATCHED] == now
-    unit = np.where(sent, records[:, tables.UNIT], -1)
-    deferred = records[:, tables.DEFERRED].copy()
+def _undone(queue: NDArray[np.int64], requests: PrefillRequests, setting: PrefillSetting, state: State) -> Dispatch:
+    now, g = float(state.progress.last_dispatch), int(state.progress.target) - 1
+    sent = state.status.dispatched[queue] == now
+    unit = np.where(sent, state.status.unit[queue], -1)
+    deferred = state.deferred[queue]
     if setting.rule.chooses:  # it was shown all of them; who was refused was not counted once more
-        still = state.waiting[state.counters[tables.QUEUE_HEAD] : state.counters[tables.QUEUE_TAIL]]
+        still = state.waiting[state.progress.queue_head : state.progress.queue_tail]
         deferred[np.isin(queue, still)] -= 1
     hits = None if requests.hits is None else requests.hits[queue, g]
     cost = requests.length[queue]
@@ -81,7 +79,7 @@ def _undone(
     load = state.backlog[g].copy()
     np.subtract.at(load, unit[sent], cost[sent])
     batch = PrefillBatch(load, requests.length[queue], hits, setting.chunk_tokens or codes.NO_LIMIT, deferred > 0)
-    return Dispatch(now, g, int(state.instances[g, tables.PLACED_IN_TURN]) - int(sent.sum()), queue, batch, unit)
+    return Dispatch(now, g, int(state.instances[g].placed_in_turn) - int(sent.sum()), queue, batch, unit)
 
 
 def _check(setting: PrefillSetting) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.prefill import tables
 from lbopt.model.integers import boolean_array, integer_array
 from lbopt.prefill.allocations import pbaa_rule
 from lbopt.prefill.requests import MOST_TOKENS
@@ -58,15 +57,15 @@ def pbaa(
     if whole and chunk is None:
         raise InputError("whole=True needs the chunk, by which an empty unit is known; expected chunk=TOKENS")
     cached = np.zeros((0, 0, 0), dtype=np.int64) if hits is None else checked_hits(hits, prompts, D)[:, None, :].copy()
-    records = np.zeros((n, tables.NUM_FIELDS), dtype=np.int64)
+    deferred = np.zeros(n, dtype=np.int64)
     if pending is not None:
-        records[:, tables.DEFERRED] = boolean_array("pending", pending, n)
+        deferred[:] = boolean_array("pending", pending, n)
     from lbopt.kernels.prefill.pbaa import pbaa as compiled
 
     full = chunk or 0
     unit, key = np.empty((2, n), dtype=np.int64)
-    parameters = pbaa_rule(printed=printed, cache=hits is not None, whole=whole).parameter_array()
-    compiled(parameters, prompts.copy(), cached, records, np.arange(n), 0, full, full - room, key, unit)
+    parameters = pbaa_rule(printed=printed, cache=hits is not None, whole=whole).parameter_record()
+    compiled(parameters, prompts.copy(), cached, deferred, np.arange(n), 0, full, full - room, key, unit)
     return unit
 
 

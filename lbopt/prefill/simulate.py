@@ -12,14 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError, LbOptError
-from lbopt.kernels.prefill import codes, tables
+from lbopt.kernels.arrays import record, records
+from lbopt.kernels.prefill import codes
+from lbopt.kernels.prefill.state import (
+    FINISHED,
+    INSTANCE,
+    PASS,
+    PAUSED,
+    PROGRESS,
+    QUEUE,
+    STATUS,
+    STUCK,
+    Passes,
+    Requests,
+    Setting,
+    State,
+)
 from lbopt.model import Trace
 from lbopt.prefill.requests import PrefillRequests
 from lbopt.prefill.run import PrefillRun
 from lbopt.prefill.setting import ENGINES, PrefillSetting
 
 ROWS_PER_CHUNK = 65_536
-_COUNTS = ("instance", "tokens", "fullest", "longest", "requests")  # the columns of `tables.Passes.counts`
 
 
 def simulate_prefill(
@@ -62,69 +76,68 @@ class Simulation:
         """Run on for so many moments (negative: to the end); returns whether the end was reached."""
         from lbopt.kernels.prefill.loop import run
 
-        counters = self.state.counters
-        counters[tables.MOMENTS_LEFT] = moments
+        progress = self.state.progress
+        progress.moments_left = moments
         while True:
             why = run(self._truth, self._rules, self.state, self._rows)
-            if why == tables.PAUSED:
+            if why == PAUSED:
                 return False
             self._keep_rows()
-            if why == tables.FINISHED:
+            if why == FINISHED:
                 return True
-            if why == tables.STUCK:
+            if why == STUCK:
                 raise LbOptError(
                     f"policy '{self._setting.dispatch.name}' with allocation '{self._setting.allocation}' leaves "
-                    f"{counters[tables.UNFINISHED]} requests waiting although nothing more will happen"
+                    f"{progress.unfinished} requests waiting although nothing more will happen"
                 )
 
     def result(self, seconds: float) -> PrefillRun:
         """Return what happened."""
         state = self.state
         passes = {name: np.concatenate([chunk[name] for chunk in self._chunks]) for name in self._chunks[0]}
-        record = dict(enumerate(state.records.T.copy()))
-        served = record[tables.LAST_PASS] >= 0
+        status = {name: state.status[name].copy() for name in STATUS.names or ()}
+        served = status["last_pass"] >= 0
         finished = np.full(len(self._requests), np.nan)
-        finished[served] = passes["end"][record[tables.LAST_PASS][served]]
+        finished[served] = passes["end"][status["last_pass"][served]]
         columns = {
             "arrival": self._requests.arrival,
-            "dispatched": state.times[:, tables.DISPATCHED].copy(),
-            "began": state.times[:, tables.BEGAN].copy(),
+            "dispatched": status["dispatched"],
+            "began": status["began"],
             "finished": finished,
-            "instance": record[tables.INSTANCE],
-            "unit": record[tables.UNIT],
-            "passes": record[tables.SERVED_BY],
-            "deferred": record[tables.DEFERRED],
+            "instance": status["instance"],
+            "unit": status["unit"],
+            "passes": status["served_by"],
+            "deferred": state.deferred.copy(),
         }
         return PrefillRun(self._requests, self._setting, self._seed, columns, passes, seconds)
 
     def _keep_rows(self) -> None:
-        counters = self.state.counters
-        used = int(counters[tables.ROW])
-        chunk = {name: self._rows.counts[:used, column].copy() for column, name in enumerate(_COUNTS)}
-        chunk["start"], chunk["end"] = self._rows.times[:used].T.copy()
+        progress = self.state.progress
+        used = int(progress.row)
+        chunk = {name: self._rows.rows[name][:used].copy() for name in PASS.names or ()}
         if self._keep_units:
             chunk["of_unit"] = self._rows.of_unit[:used].copy()
         self._chunks.append(chunk)
-        counters[tables.PASSES] += used
-        counters[tables.ROW] = 0
+        progress.passes += used
+        progress.row = 0
 
 
-def _requests_of(requests: PrefillRequests, setting: PrefillSetting, seed: int) -> tables.Requests:
+def _requests_of(requests: PrefillRequests, setting: PrefillSetting, seed: int) -> Requests:
     N, D = setting.num_instances, setting.units_per_instance
     hits = np.zeros((0, 0, 0), dtype=np.int64) if requests.hits is None else requests.hits.copy()
     if requests.hits is not None and hits.shape[1:] != (N, D):
         raise InputError(f"hits are for {hits.shape[1]} instances of {hits.shape[2]} units; the setting has {N} of {D}")
     draws = setting.dispatch.code == codes.RANDOM
     uniforms = np.random.default_rng([seed, 1]).random(len(requests)) if draws else np.zeros(0)
-    return tables.Requests(requests.arrival.copy(), requests.length.copy(), hits, uniforms)
+    return Requests(requests.arrival.copy(), requests.length.copy(), hits, uniforms)
 
 
-def _rules_of(setting: PrefillSetting) -> tables.Setting:
+def _rules_of(setting: PrefillSetting) -> Setting:
     policy, law, rule = setting.dispatch, setting.pass_time, setting.rule
-    return tables.Setting(
+    return Setting(
         policy=policy.code,
         allocation=rule.code,
-        parameters=rule.parameter_array(),
+        parameters=rule.parameter_record(),
         engine=ENGINES[setting.engine],
         idle_bypass=policy.idle_bypass,
         by_freedom=policy.by_freedom,
@@ -143,50 +156,47 @@ def _rules_of(setting: PrefillSetting) -> tables.Setting:
     )
 
 
-def _fresh_state(n: int, setting: PrefillSetting, seed: int) -> tables.State:
+def _fresh_state(n: int, setting: PrefillSetting, seed: int) -> State:
     N, D, policy = setting.num_instances, setting.units_per_instance, setting.dispatch
 
     def ints(*shape: int, fill: int = 0) -> NDArray[np.int64]:
         return np.full(shape, fill, dtype=np.int64)
 
     phases = setting.initial_phases(seed)
-    counters, clock = ints(tables.NUM_COUNTERS), np.zeros(tables.NUM_CLOCKS)
-    counters[tables.UNFINISHED] = n
-    counters[tables.HEALTHY] = N
+    progress = record(PROGRESS)
+    progress.unfinished = n
+    progress.healthy = N
     mean_pass = setting.pass_time.base if policy.default_pass is None else policy.default_pass
-    clock[tables.NEXT_END] = phases[0]
-    clock[[tables.NEXT_REACH, tables.TIMER]] = np.inf
-    clock[tables.NEXT_CHANGE] = setting.topology[0][0] if setting.topology else np.inf
-    clock[tables.LAST_DISPATCH] = -np.inf
-    clock[tables.MEAN_PASS] = mean_pass
-    clock[tables.INTERVAL] = (mean_pass + setting.latency) / N if policy.interval is None else policy.interval
+    progress.next_end = phases[0]
+    progress.next_reach = progress.timer = np.inf
+    progress.next_change = setting.topology[0][0] if setting.topology else np.inf
+    progress.last_dispatch = -np.inf
+    progress.mean_pass = mean_pass
+    progress.interval = (mean_pass + setting.latency) / N if policy.interval is None else policy.interval
     pooled = n if not policy.immediate else 0
-    records, queues, instances = ints(n, tables.NUM_FIELDS), ints(N * D, 3), ints(N, tables.NUM_COLUMNS)
-    for column in (tables.INSTANCE, tables.UNIT, tables.FOLLOWING, tables.LAST_PASS):
-        records[:, column] = -1
-    queues[:, (tables.FIRST, tables.LAST)] = -1
-    instances[:, tables.RUNNING] = -1
-    clocks = np.zeros((N, 3))
-    clocks[:, tables.ENDS] = phases
-    return tables.State(
-        records=records,
-        times=np.full((n, 2), np.nan),
+    status, queues, instances = records(n, STATUS), records(N * D, QUEUE), records(N, INSTANCE)
+    status.instance = status.unit = status.following = status.last_pass = -1
+    status.dispatched = status.began = np.nan
+    queues.first = queues.last = -1
+    instances.running = -1
+    return State(
+        status=status,
+        deferred=ints(n),
         waiting=ints(pooled),
         on_the_way=ints(n if setting.latency > 0 else 0),
         queues=queues,
         backlog=ints(N, D),
         instances=instances,
-        clocks=clocks,
+        ends=phases.copy(),
         touched=ints(N),
         batch=ints(pooled),
         key=ints(pooled),
         chosen=ints(pooled),
         window=np.zeros(policy.window),
-        counters=counters,
-        clock=clock,
+        progress=progress,
     )
 
 
-def _fresh_rows(count: int, D: int, keep_units: bool) -> tables.Passes:
+def _fresh_rows(count: int, D: int, keep_units: bool) -> Passes:
     of_unit = np.zeros((count if keep_units else 0, D), dtype=np.int64)
-    return tables.Passes(np.zeros((count, 2)), np.zeros((count, tables.NUM_COUNTS), dtype=np.int64), of_unit)
+    return Passes(records(count, PASS), of_unit)

@@ -10,6 +10,7 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
 
 from lbopt.statistics import MeanOverSeeds
 
@@ -27,6 +28,21 @@ def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Axes]:
         axes = figure.add_subplot()
     axes.grid(visible=True, alpha=0.25)
     return figure, axes
+
+
+def legend_below(axes: Axes, columns: int = 2, title: str | None = None) -> None:
+    """Put the legend under the axes, where it leaves them the width of a narrow screen."""
+    inches = ScaledTranslation(0, -0.6, axes.figure.dpi_scale_trans)
+    axes.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=axes.transAxes + inches,
+        ncols=columns,
+        frameon=False,
+        fontsize=8,
+        title=title,
+        title_fontsize=8,
+    )
 
 
 def png_of(figure: Figure) -> bytes:

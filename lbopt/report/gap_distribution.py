@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from lbopt.report.figures import COLOURS
+from lbopt.report.figures import COLOURS, legend_below
 from lbopt.studies.gap import GapOutcome
 
 
@@ -29,5 +29,5 @@ def draw_gap_distribution(outcome: GapOutcome, axes: Axes) -> None:
     axes.set_xscale("symlog", linthresh=100)
     axes.set_xlim(left=-5)
     axes.margins(x=0.05)
-    axes.set_xlabel("imbalance above the optimum (tokens; linear up to 100, then logarithmic)")
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    axes.set_xlabel("imbalance above the optimum\n(tokens, logarithmic above 100)")
+    legend_below(axes, columns=3)

@@ -2,60 +2,57 @@
 
 from __future__ import annotations
 
-import base64
 import math
-from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
-import jinja2
-from matplotlib.figure import Figure
-
 from lbopt.report import numbers
-from lbopt.report.figures import new_figure, png_of
+from lbopt.report.figures import new_figure
 from lbopt.report.gap_distribution import draw_gap_distribution
 from lbopt.report.gap_tables import gap_rows, gap_tables, long_run_tables
 from lbopt.report.imbalance_course import draw_imbalance_course
+from lbopt.report.page import Picture, render_page
 from lbopt.report.waiting_trade import draw_waiting_trade
 from lbopt.studies.gap import GapOutcome, PolicyGap
 from lbopt.studies.gap.decisions import ALL, AS_RUN
 
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A finished figure: file name, title, caption and PNG bytes."""
-
-    file: str
-    title: str
-    caption: str
-    data: bytes
-
-    @property
-    def png(self) -> str:
-        """The bytes as text, for a page that needs nothing else."""
-        return base64.b64encode(self.data).decode("ascii")
+#: Inches: a figure of this width is readable on a phone.
+_WIDTH = 5.2
 
 
 def gap_pictures(outcome: GapOutcome) -> list[Picture]:
-    """Draw every picture that the outcome has data for."""
+    """Draw every picture that shows a difference; `left_out` says why others are missing."""
     pictures = []
-    if any(s.standing != "open" and s.decisions for s in outcome.solved):
+    if _differ(_gaps(outcome)):
         rows = {name for solved in outcome.solved for name in solved.decisions}
-        figure, axes = new_figure(height=0.42 * len(rows) + 1.4)
+        figure, axes = new_figure(_WIDTH, height=0.36 * len(rows) + 1.5)
         draw_gap_distribution(outcome, axes)
-        pictures.append(
-            _picture(figure, "gap_distribution.png", "One step: gaps of all states", "Each dot is one decision.")
-        )
-    if outcome.long_runs:
-        figure, axes = new_figure(width=9.5)
+        caption = "Each dot is one decision."
+        pictures.append(Picture.of(figure, "gap_distribution", "One step: gaps of all states", caption))
+    lines = len(outcome.config.policies)
+    if _unbalanced(outcome):
+        figure, axes = new_figure(_WIDTH, height=3.2 + 0.1 * lines)
         draw_imbalance_course(outcome, axes)
         caption = "First seed; each line averages neighbouring steps. Logarithmic."
-        pictures.append(_picture(figure, "imbalance_course.png", "Long run: imbalance over time", caption))
-        figure, axes = new_figure(width=9.5)
+        pictures.append(Picture.of(figure, "imbalance_course", "Long run: imbalance over time", caption))
+    if _waiting(outcome):
+        figure, axes = new_figure(_WIDTH, height=3.2 + 0.1 * lines)
         draw_waiting_trade(outcome, axes)
-        caption = "First seed. Down and left is better: balanced without starving any request."
-        pictures.append(_picture(figure, "waiting_trade.png", "Long run: balance against waiting", caption))
+        caption = "First seed. Down and left is better: less imbalance without long waits."
+        pictures.append(Picture.of(figure, "waiting_trade", "Long run: imbalance against the longest wait", caption))
     return pictures
+
+
+def left_out(outcome: GapOutcome) -> list[str]:
+    """Return a sentence for every picture that would show nothing."""
+    sentences = []
+    gaps = _gaps(outcome)
+    if gaps and not _differ(gaps):
+        sentences.append("No figure of the gaps: all decisions have the same gap.")
+    if outcome.long_runs and not _unbalanced(outcome):
+        sentences.append("No figure of the imbalance over time: the imbalance of every long run is zero.")
+    if outcome.long_runs and not _waiting(outcome):
+        sentences.append("No figure of imbalance against waiting: no request waited in any long run.")
+    return sentences
 
 
 def render_gap_page(outcome: GapOutcome, pictures: list[Picture], provenance: dict[str, Any], folder: str) -> str:
@@ -72,9 +69,8 @@ def render_gap_page(outcome: GapOutcome, pictures: list[Picture], provenance: di
     folder
         Name of the folder, as the page shows it.
     """
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string(files("lbopt.report").joinpath("gap_page.html.jinja").read_text("utf-8"))
-    return template.render(
+    return render_page(
+        "gap_page.html.jinja",
         version=provenance["versions"]["lbopt"],
         trace_name=outcome.trace.get("name", "frozen problems"),
         trace_line=_trace_line(outcome),
@@ -84,6 +80,7 @@ def render_gap_page(outcome: GapOutcome, pictures: list[Picture], provenance: di
         notes=outcome.notes,
         tables=gap_tables(outcome) + long_run_tables(outcome),
         figures=pictures,
+        left_out=left_out(outcome),
         command=provenance["command"],
         folder=folder,
         versions=", ".join(f"{name} {version}" for name, version in provenance["versions"].items()),
@@ -91,30 +88,58 @@ def render_gap_page(outcome: GapOutcome, pictures: list[Picture], provenance: di
 
 
 def lead(outcome: GapOutcome) -> str:
-    """Return the answer in three sentences."""
+    """Return the answer in a few sentences."""
     if not outcome.solved:
         return "No step problem was solved."
     parts = [
-        f"{len(outcome.solved)} step problems: {outcome.count('proved')} solved to proven optimality, "
-        f"{outcome.count('claimed')} optimal by a solver's own word, {outcome.count('open')} open."
+        f"{len(outcome.solved)} step problems: {outcome.count('proved')} with a proved optimum, "
+        f"{outcome.count('claimed')} with an optimum claimed by a solver, {outcome.count('open')} open."
     ]
     rows = [
         row
         for row in gap_rows(outcome)
         if row.behaviour == ALL and not row.policy.endswith(AS_RUN) and not math.isnan(row.gap_mean_tokens)
     ]
-    if rows:
-        best = min(rows, key=lambda row: row.gap_mean_tokens)
-        worst = max(rows, key=lambda row: row.gap_mean_tokens)
-        parts.append(f"Nearest to the optimum is {best.policy}, {_distance(best)}.")
-        parts.append(f"Farthest is {worst.policy}, {_distance(worst)}.")
+    means = [row.gap_mean_tokens for row in rows]
+    nearest = [row for row in rows if row.gap_mean_tokens == min(means)]
+    farthest = [row for row in rows if row.gap_mean_tokens == max(means)]
+    if len(rows) == 1:
+        parts.append(f"{rows[0].policy} is {_distance(rows[0])}.")
+    elif len(nearest) == len(rows) > 1:
+        parts.append(f"All {len(rows)} policies have the same mean gap; {rows[0].policy} is {_distance(rows[0])}.")
+    elif rows:
+        parts.append(f"{_are('Nearest to the optimum', nearest)}, {_distance(nearest[0])}.")
+        parts.append(f"{_are('Farthest', farthest)}, {_distance(farthest[0])}.")
     return " ".join(parts)
+
+
+def _are(place: str, rows: list[PolicyGap]) -> str:
+    names = [row.policy for row in rows]
+    return f"{place} {'is' if len(names) == 1 else 'are'} {' and '.join(names)}"
+
+
+def _gaps(outcome: GapOutcome) -> list[int]:
+    """Return all gaps of closed states, tokens."""
+    closed = [solved for solved in outcome.solved if solved.standing != "open"]
+    return [decision.objective - solved.best for solved in closed for decision in solved.decisions.values()]
+
+
+def _differ(gaps: list[int]) -> bool:
+    return len(set(gaps)) > 1
+
+
+def _unbalanced(outcome: GapOutcome) -> bool:
+    return any(run.metrics.imbalance_tokens > 0 for run in outcome.long_runs)
+
+
+def _waiting(outcome: GapOutcome) -> bool:
+    return any(run.metrics.waiting_max_steps > 0 for run in outcome.long_runs)
 
 
 def _distance(row: PolicyGap) -> str:
     mean, median = numbers.tokens(row.gap_mean_tokens), numbers.tokens(row.gap_median_tokens)
     barrier = numbers.share(row.gap_mean_share)
-    return f"{mean} tokens above it on average ({barrier} of the barrier), {median} in the median"
+    return f"{mean} tokens above the optimum on average ({barrier} of the barrier), {median} in the median"
 
 
 def _trace_line(outcome: GapOutcome) -> str:
@@ -123,7 +148,3 @@ def _trace_line(outcome: GapOutcome) -> str:
         return "frozen problems"
     left_out = "".join(f", {count:,} left out ({why})" for why, count in trace["left_out"].items())
     return f"{trace['name']}, {trace['requests']:,} requests{left_out}"
-
-
-def _picture(figure: Figure, file: str, title: str, caption: str) -> Picture:
-    return Picture(file, title, caption, png_of(figure))

@@ -17,6 +17,7 @@ def gap_contents(outcome: GapOutcome, made: Made) -> Contents:
     """Return gap.csv, long_runs.csv, differences.csv, steps.jsonl, the pictures and report.html."""
     runs = outcome.long_runs
     pictures = gap_pictures(outcome)
+    files = {name: data for picture in pictures for name, data in picture.files.items()}
     page = render_gap_page(outcome, pictures, made.how, str(made.folder))
     return Contents(
         tables={
@@ -25,7 +26,7 @@ def gap_contents(outcome: GapOutcome, made: Made) -> Contents:
             "differences": comparison_csv(compare(runs, baseline_of(outcome.config))) if runs else None,
         },
         records={"steps": map(step_record, outcome.solved)},
-        others={picture.file: picture.data for picture in pictures} | {"report.html": page},
+        others=files | {"report.html": page},
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from lbopt.report.figures import line_style
+from lbopt.report.figures import legend_below, line_style
 from lbopt.studies.gap import GapOutcome, LongRun
 
 
@@ -27,4 +27,4 @@ def draw_imbalance_course(outcome: GapOutcome, axes: Axes) -> None:
         axes.set_yscale("log")
     axes.set_xlabel("decode step")
     axes.set_ylabel("imbalance (tokens)")
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, title="worst first")
+    legend_below(axes, title="worst first")

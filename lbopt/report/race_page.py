@@ -3,46 +3,46 @@
 from __future__ import annotations
 
 import math
-from importlib.resources import files
 from typing import Any
 
-import jinja2
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from lbopt.report.figures import new_figure, png_of, svg_of
-from lbopt.report.gap_page import Picture
+from lbopt.report.figures import legend_below, new_figure
+from lbopt.report.page import Picture, render_page
 from lbopt.report.race_numbers import ratio_bracket
 from lbopt.report.race_profile import draw_profile
 from lbopt.report.race_ratios import draw_ratios, ratio_rows
 from lbopt.report.race_tables import race_tables
 from lbopt.studies.race import RaceOutcome
 
+#: Inches: a figure of this width is readable on a phone.
+_WIDTH = 5.2
 #: More panels than this are too small to read.
 _MOST_PANELS = 12
 
 
-def race_pictures(outcome: RaceOutcome) -> list[tuple[Picture, bytes]]:
-    """Return each picture as PNG, and the same as SVG."""
+def race_pictures(outcome: RaceOutcome) -> list[Picture]:
+    """Draw every picture that the outcome has data for."""
     if all(record.status == "missing" for record in outcome.records):
         return []
-    figure, axes = new_figure(width=9.5)
+    figure, axes = new_figure(_WIDTH, height=3.6 + 0.1 * len(outcome.config.solvers))
     draw_profile(outcome, axes)
     axes.set_xlabel("wall time of the solver proper (s)")
     axes.set_ylabel("share of instances closed")
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=9)
+    legend_below(axes)
     caption = (
         "Share of all instances closed within a time. Full lines: proved; dashed: a solver's own claims counted too."
     )
-    pictures = [_drawn(figure, "profile", "Performance profile", caption)]
+    pictures = [Picture.of(figure, "profile", "Performance profile", caption)]
     if 1 < len(outcome.groups) <= _MOST_PANELS:
         pictures.append(_panels(outcome))
     if ratio_rows(outcome):
-        figure, axes = new_figure(width=9.5, height=0.34 * len(ratio_rows(outcome)) + 1.1)
+        figure, axes = new_figure(_WIDTH, height=0.34 * len(ratio_rows(outcome)) + 1.3)
         draw_ratios(outcome, axes)
         title = f"How many times longer than {outcome.config.base}"
         caption = "A dot is an instance that both closed, a triangle one that only one of them closed within the limit."
-        pictures.append(_drawn(figure, "ratios", title, caption))
+        pictures.append(Picture.of(figure, "ratios", title, caption))
     return pictures
 
 
@@ -60,9 +60,8 @@ def render_race_page(outcome: RaceOutcome, pictures: list[Picture], provenance: 
     command
         The command line.
     """
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string(files("lbopt.report").joinpath("race_page.html.jinja").read_text("utf-8"))
-    return template.render(
+    return render_page(
+        "race_page.html.jinja",
         version=provenance["versions"]["lbopt"],
         machine=f"{provenance['processor']}, {provenance['cpu_count']} cores",
         interrupted=outcome.interrupted,
@@ -98,26 +97,23 @@ def lead(outcome: RaceOutcome) -> str:
     return " ".join(parts)
 
 
-def _panels(outcome: RaceOutcome) -> tuple[Picture, bytes]:
+def _panels(outcome: RaceOutcome) -> Picture:
     groups = outcome.groups
-    across = min(3, len(groups))
+    across = 2
     down = -(-len(groups) // across)
-    with rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(4.2 * across, 2.9 * down), layout="constrained")
+    with rc_context({"font.size": 8, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(_WIDTH, 2.1 * down + 0.6), layout="constrained")
         panels = figure.subplots(down, across, squeeze=False, sharey=True).ravel().tolist()
     for axes, group in zip(panels, groups, strict=False):
         draw_profile(outcome, axes, group)
         axes.grid(visible=True, alpha=0.25)
-        axes.set_title(group, fontsize=10)
+        axes.set_title(group, fontsize=8)
     for axes in panels[len(groups) :]:
         axes.set_axis_off()
     lines = {line.get_label(): line for axes in panels for line in axes.get_legend_handles_labels()[0]}
-    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=2 * across, frameon=False, fontsize=8)
+    figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=2, frameon=False, fontsize=8)
     figure.supxlabel("wall time of the solver proper (s)", fontsize=9)
     figure.supylabel("share of instances closed", fontsize=9)
-    return _drawn(figure, "profile_by_group", "Performance profile, group by group", "The same, for each group alone.")
-
-
-def _drawn(figure: Figure, stem: str, title: str, caption: str) -> tuple[Picture, bytes]:
-    """Return the figure as PNG and SVG without date and version, so that equal data give equal bytes."""
-    return Picture(f"{stem}.png", title, caption, png_of(figure)), svg_of(figure, stem)
+    return Picture.of(
+        figure, "profile_by_group", "Performance profile, group by group", "The same, for each group alone."
+    )

@@ -11,15 +11,14 @@ from lbopt.studies.race import RaceOutcome
 
 def race_contents(outcome: RaceOutcome, made: Made) -> Contents:
     """Return results.csv, summary.json, the pictures and report.html."""
-    drawn = race_pictures(outcome)
-    pictures = {picture.file: picture.data for picture, _ in drawn}
-    page = render_race_page(outcome, [picture for picture, _ in drawn], made.how, made.command)
+    pictures = race_pictures(outcome)
+    files = {name: data for picture in pictures for name, data in picture.files.items()}
+    page = render_race_page(outcome, pictures, made.how, made.command)
     return Contents(
         tables={"results": race_csv(outcome)},
         others={
             "summary.json": outcome.to_dict() | made.how,
-            **pictures,
-            **{picture.file.removesuffix(".png") + ".svg": svg for picture, svg in drawn},
+            **files,
             "report.html": page,
         },
     )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
-import jinja2
 from latex2mathml.converter import convert
 from markupsafe import Markup, escape
 
+from lbopt.report.page import render_page
 from lbopt.report.theory_tables import finding_table, verdict_lead, verdict_table
 from lbopt.studies.check import CheckOutcome, ClaimOutcome
 from lbopt.table import Table
@@ -27,9 +26,8 @@ _FORMULA = re.compile(r"\$([^$]+)\$")
 
 def render_theory_page(outcome: CheckOutcome, provenance: dict[str, Any], command: str) -> str:
     """Return the page as HTML; formulas are MathML."""
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string(files("lbopt.report").joinpath("theory_page.html.jinja").read_text("utf-8"))
-    return template.render(
+    return render_page(
+        "theory_page.html.jinja",
         version=provenance["versions"]["lbopt"],
         machine=f"{provenance['processor']}, {provenance['cpu_count']} cores",
         lead=verdict_lead(outcome),
@@ -57,7 +55,7 @@ def theory_markdown(outcome: CheckOutcome, provenance: dict[str, Any], command: 
         "# The theory, checked",
         f"{verdict_lead(outcome)} Made by `{command}` in {outcome.seconds:.0f} s with lbopt "
         f"{provenance['versions']['lbopt']}; {provenance['processor']}, {provenance['cpu_count']} cores.",
-        *(["Interrupted. This report covers what was done until then."] if outcome.interrupted else []),
+        *(["Interrupted. This report covers the part that was finished."] if outcome.interrupted else []),
         *(f"Note: {_plain(note)}" for note in outcome.notes),
         "## Verdicts",
         _verdicts(outcome),
@@ -71,7 +69,7 @@ def theory_markdown(outcome: CheckOutcome, provenance: dict[str, Any], command: 
             f"*Refuted by:* {one.claim.refuted_by}",
             *([f"*Remark:* {one.claim.remark}"] if one.claim.remark else []),
             _markdown_table(table),
-            f"Again: `{again(one, outcome)}`",
+            f"Command: `{again(one, outcome)}`",
         ]
     return "\n\n".join(parts) + "\n"
 
@@ -100,7 +98,7 @@ def _verdicts(outcome: CheckOutcome) -> str:
         ]
         for row, one in zip(table.rows, outcome.claims, strict=True)
     ]
-    return _piped([table.headers[0], table.headers[-1], "statement", *table.headers[1:-1], "again"], rows)
+    return _piped([table.headers[0], table.headers[-1], "statement", *table.headers[1:-1], "command"], rows)
 
 
 def _markdown_table(table: Table) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lbopt.report import numbers
+from lbopt.report.unicode_formula import readable
 from lbopt.studies.check import CheckOutcome, ClaimOutcome
 from lbopt.table import Table
 from lbopt.theory.finding import Finding
@@ -14,11 +15,11 @@ _SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
 
 def ledger_table() -> Table:
     """Return all claims of the ledger."""
-    rows = [(one.name, one.title, one.source, one.expected.value) for one in CLAIMS.values()]
+    rows = [(one.name, readable(one.title), readable(one.source), one.expected.value) for one in CLAIMS.values()]
     return Table(
         "The ledger",
         "Check one by its name: lbopt check NAME. A regime of your own: lbopt check NAME:parameter=value.",
-        ("claim", "says", "source", "found"),
+        ("claim", "statement", "source", "verdict"),
         rows,
     )
 
@@ -37,8 +38,8 @@ def verdict_table(outcome: CheckOutcome) -> Table:
 def finding_table(one: ClaimOutcome) -> Table:
     """Return a row per finding of a claim."""
     return Table(
-        f"{one.claim.name}: {one.claim.title}",
-        one.claim.remark or one.claim.refuted_by,
+        f"{one.claim.name}: {readable(one.claim.title)}",
+        f"Claim: {readable(one.claim.statement)}\n{_beside(one)}",
         ("regime", "quantity", "measured", "interval", "claimed", "trials", "verdict", "note"),
         [_finding_row(one, finding) for finding in one.findings],
     )
@@ -58,6 +59,12 @@ def finding_rows(outcome: CheckOutcome) -> list[dict[str, object]]:
     return rows
 
 
+def _beside(one: ClaimOutcome) -> str:
+    """Return the remark on a claim, or else what would refute it."""
+    claim = one.claim
+    return readable(f"Remark: {claim.remark}" if claim.remark else f"Refuted by: {claim.refuted_by}")
+
+
 def verdict_lead(outcome: CheckOutcome) -> str:
     """Return the answer in a sentence or two."""
     counts = {verdict: sum(one.verdict is verdict for one in outcome.claims) for verdict in Verdict}
@@ -66,7 +73,7 @@ def verdict_lead(outcome: CheckOutcome) -> str:
     text = f"{len(outcome.claims)} claim{'s' * (len(outcome.claims) != 1)}: {said}."
     for one in other:
         text += f" {one.claim.name}: {one.verdict.value}, where the ledger has '{one.claim.expected.value}'."
-    return text if other else f"{text} Every verdict is the ledger's."
+    return text if other else f"{text} All verdicts are the expected ones."
 
 
 def number(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
-from lbopt.report.figures import COLOURS
+from lbopt.report.figures import COLOURS, legend_below
 from lbopt.studies.gap import GapOutcome, LongRun
 
 
@@ -21,11 +21,13 @@ def draw_waiting_trade(outcome: GapOutcome, axes: Axes) -> None:
         axes.annotate(str(index), (imbalance, wait), textcoords="offset points", xytext=(6, 4), fontsize=9)
         names = " = ".join(f"{run.policy}" for run in runs)
         axes.plot([], [], linestyle="none", marker=marker, color=colour, label=f"{index}  {names}")
-    if any(imbalance > 0 for imbalance, _ in alike):
+    if all(imbalance > 0 for imbalance, _ in alike):
+        axes.set_xscale("log")
+    elif any(imbalance > 0 for imbalance, _ in alike):
         axes.set_xscale("symlog", linthresh=100)
     axes.set_yscale("symlog", linthresh=1)
-    axes.set_xlim(left=0)
+    axes.margins(0.12)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("mean imbalance (tokens)")
     axes.set_ylabel("longest wait (steps)")
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, title="round: pooled, square: immediate")
+    legend_below(axes, title="round: pooled, square: immediate")

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.kernels.arrays import record
 from lbopt.kernels.routing.codes import BAND, JSQ, JSQ_LOAD, POWER_OF_TWO, RANDOM, ROUND_ROBIN, VLLM
+from lbopt.kernels.routing.state import TURN
 from lbopt.model import Trace
 from lbopt.policies import CompiledPolicy, Policy
 from lbopt.simulator.setting import ClosedLoop, SimulationSetting
@@ -116,7 +118,7 @@ def simulate_decoders(
     form = setting.form_for(trace)
     if form.per_mean_token or form.of_active.any():
         raise InputError(f"step time '{setting.law.name}' has a part that all workers do together; expected none")
-    from lbopt.kernels.simulation.decoders import Decoders, run_decoders
+    from lbopt.kernels.simulation.decoders import WINDOW, Decoders, run_decoders
 
     requests = requests_of(trace, policy, setting, seed, training)
     N, G = len(trace), setting.fleet.num_workers
@@ -130,5 +132,18 @@ def simulate_decoders(
         experts=np.zeros(G),
         request_seconds=np.zeros(G),
     )
-    run_decoders(requests, setting_of(policy, setting, trace), G, edges, out)
-    return DecoderRun(out.worker, requests.arrival, out.start, out.finish, np.array(trace.output), *out[3:])
+    counted = record(WINDOW)
+    counted.begin, counted.end = window
+    run_decoders(requests, setting_of(policy, setting, trace), record(TURN), counted, out)
+    return DecoderRun(
+        worker=out.worker,
+        arrival=requests.arrival,
+        start=out.start,
+        finish=out.finish,
+        output=np.array(trace.output),
+        steps=out.steps,
+        seconds=out.seconds,
+        running=out.running,
+        experts=out.experts,
+        request_seconds=out.request_seconds,
+    )

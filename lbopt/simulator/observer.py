@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.kernels.simulation import tables
-from lbopt.kernels.simulation.tables import Requests, Setting, State
+from lbopt.kernels.simulation.state import Requests, Setting, State
 from lbopt.policies import ActiveRequests, Observation
 from lbopt.predictors import Forecaster
 
@@ -28,6 +27,8 @@ class Observer:
         self._requests = requests
         self._setting = setting
         self._state = state
+        # read at every decision: a column of records costs more to look up than to filter
+        self._worker_of_ending, self._request_of_ending = state.endings.worker, state.endings.request
         self._forecaster = forecaster
         self._untold = np.empty(0, dtype=np.int64)  # known requests that had not ended when the predictor last heard
         self._untold_from = 0
@@ -35,13 +36,13 @@ class Observer:
     @property
     def step(self) -> int:
         """Steps taken so far."""
-        return int(self._state.counters[tables.STEP])
+        return int(self._state.progress.step)
 
     @property
     def pool(self) -> Ints:
         """int64: the requests that wait in the pool, in order of revelation."""
-        counters = self._state.counters
-        return self._state.pool[counters[tables.POOL_HEAD] : counters[tables.POOL_TAIL]]
+        progress = self._state.progress
+        return self._state.pool[progress.pool_head : progress.pool_tail]
 
     @property
     def next_to_bind(self) -> Ints:
@@ -52,13 +53,13 @@ class Observer:
         """Return what a pooled router would see at the decision that comes next: all that wait, bound or not."""
         from lbopt.kernels.simulation import loop
 
-        counters = self._state.counters
+        progress = self._state.progress
         waiting = self.pool
         if self._setting.immediate:  # bound in order of revelation, so those in the pool are younger
             bound = np.flatnonzero((self._state.worker >= 0) & (self._state.start_step < 0))
             waiting = np.concatenate((bound, waiting))
         count = int(loop.num_waiting(self._requests, self._setting, self._state))
-        first = int(counters[tables.UNDISCOVERED])
+        first = int(progress.undiscovered)
         return self._seen(np.concatenate((waiting, np.arange(first, first + count - waiting.size))), self._active())
 
     def observe(self, waiting: Ints) -> Observation:
@@ -66,8 +67,9 @@ class Observer:
         return self._seen(waiting, None if self._forecaster is None else self._active(), self._forecaster)
 
     def _seen(self, waiting: Ints, active: ActiveRequests | None, forecaster: Forecaster | None = None) -> Observation:
-        state, sizes = self._state, self._requests.prompt[waiting]
-        known = np.where(state.reveal_step[waiting] < 0, self.step, state.reveal_step[waiting])
+        state, sizes, step = self._state, self._requests.prompt[waiting], self.step
+        revealed = state.reveal_step[waiting]
+        known = np.where(revealed < 0, step, revealed)
         forecast = None
         if forecaster is not None and active is not None:
             if forecaster.learns:
@@ -75,15 +77,15 @@ class Observer:
                 forecaster.tell(self._requests.prompt[ended], self._requests.output[ended])
             forecast = forecaster.forecast(active.requests, active.prompt, active.generated, waiting, sizes)
         return Observation(
-            step=self.step,
-            clock=float(state.clock[0]),
+            step=step,
+            clock=float(state.progress.clock),
             loads=state.load,
             free_slots=self._setting.slots_per_worker - state.running,
             running=state.running,
             queued=state.queued,
             queued_tokens=state.queued_tokens,
             sizes=sizes,
-            waited=self.step - known,
+            waited=step - known,
             requests=waiting,
             active=active,
             forecast=forecast,
@@ -91,7 +93,7 @@ class Observer:
 
     def _newly_ended(self) -> Ints:
         """Return the requests that have ended since the last time, in the order in which they did."""
-        known = int(self._state.counters[tables.UNDISCOVERED])
+        known = int(self._state.progress.undiscovered)
         candidates = np.concatenate([self._untold, np.arange(self._untold_from, known)])
         start = self._state.start_step[candidates]
         finish = start + self._requests.output[candidates]
@@ -101,11 +103,10 @@ class Observer:
         return ended
 
     def _active(self) -> ActiveRequests:
-        records = self._state.records
-        used = records[records[:, tables.ON_WORKER] >= 0]
-        numbers = used[:, tables.REQUEST]
+        used = np.flatnonzero(self._worker_of_ending >= 0)
+        numbers = self._request_of_ending[used]
         return ActiveRequests(
-            worker=used[:, tables.ON_WORKER],
+            worker=self._worker_of_ending[used],
             requests=numbers,
             prompt=self._requests.prompt[numbers],
             generated=self.step - self._state.start_step[numbers],

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lbopt.hardware import StepTime
 from lbopt.hardware.step_time import ExplainedStepTime, kinds_of
-from lbopt.kernels.simulation.tables import Rows
+from lbopt.kernels.simulation.state import Rows
 from lbopt.simulator.setting import SimulationSetting
 
 #: Columns of `Run.steps`, with units. "read" = at the reading point of the event order.

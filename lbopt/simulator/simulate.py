@@ -16,8 +16,17 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.hardware.step_time import ExplainedStepTime
-from lbopt.kernels.simulation import tables
-from lbopt.kernels.simulation.tables import Requests, Rows, Setting, State
+from lbopt.kernels.simulation.state import (
+    FINISHED,
+    NEEDS_DECISION,
+    NEEDS_WORKER,
+    PAUSED,
+    STUCK,
+    Requests,
+    Rows,
+    Setting,
+    State,
+)
 from lbopt.model import Trace
 from lbopt.policies import DecidingPolicy, Observation, Policy, foresight_of
 from lbopt.policies.ledger import Ledger
@@ -92,7 +101,7 @@ def simulate(
     loop.pause_from(pauses)
     while True:
         why = loop.go()
-        if why == tables.PAUSED:
+        if why == PAUSED:
             assert look is not None
             while pauses and pauses[0] < loop.step:
                 pauses.popleft()  # nothing was to be decided there
@@ -103,7 +112,7 @@ def simulate(
             continue
         loop.hand_rows_to(recorder)
         loop.tell()
-        if why == tables.FINISHED:
+        if why == FINISHED:
             break
     return Run(
         trace=trace,
@@ -113,8 +122,8 @@ def simulate(
         seed=seed,
         requests=_request_columns(requests, state, recorder),
         steps=recorder.columns(),
-        decisions=int(state.counters[tables.DECISIONS]),
-        real_choices=int(state.counters[tables.REAL_CHOICES]),
+        decisions=int(state.progress.decisions),
+        real_choices=int(state.progress.real_choices),
         seconds=time.perf_counter() - begin,
         tally=dict(ledger.tally(noted_before)),
         solved=ledger.columns(noted_before),
@@ -159,12 +168,12 @@ class _Loop:
         """Run until rows are full, a pause, or the end, answering questions on the way."""
         while True:
             why = int(self._loop.run(self._requests, self._setting, self._state, self._rows))
-            if why == tables.NEEDS_DECISION:
+            if why == NEEDS_DECISION:
                 self._decide()
                 self.tell()  # decisions in Python can take a while, and rows fill slowly
-            elif why == tables.NEEDS_WORKER:
+            elif why == NEEDS_WORKER:
                 self._bind()
-            elif why == tables.STUCK:
+            elif why == STUCK:
                 raise InfeasibleDecisionError(
                     f"policy '{self._policy.name}' admits nothing in step {self.step} although nothing is running "
                     f"and {self._observer.pool.size} requests wait"
@@ -180,22 +189,22 @@ class _Loop:
     @property
     def num_ended(self) -> int:
         """Requests that have ended: known, and neither running nor waiting in pool or queue."""
-        at = self._state.counters
-        waiting = at[tables.POOL_TAIL] - at[tables.POOL_HEAD] + at[tables.QUEUED]
-        return int(at[tables.UNDISCOVERED] - waiting - at[tables.ACTIVE])
+        at = self._state.progress
+        waiting = at.pool_tail - at.pool_head + at.queued
+        return int(at.undiscovered - waiting - at.active)
 
     def pause_from(self, steps: deque[int]) -> None:
         """Stop at the first decision that has something to decide, from the first of `steps` on."""
-        self._state.counters[tables.PAUSE_AT] = steps[0] if steps else -1
+        self._state.progress.pause_at = steps[0] if steps else -1
 
     def hand_rows_to(self, recorder: Recorder) -> None:
-        recorder.take(self._rows, int(self._state.counters[tables.ROW]))
-        self._state.counters[tables.ROW] = 0
+        recorder.take(self._rows, int(self._state.progress.row))
+        self._state.progress.row = 0
 
     @property
     def step(self) -> int:
         """Steps taken so far."""
-        return int(self._state.counters[tables.STEP])
+        return int(self._state.progress.step)
 
     def _decide(self) -> None:
         observation = self._observer.observe(self._observer.pool)

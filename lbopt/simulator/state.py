@@ -6,20 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.kernels.arrays import Records, record, records
 from lbopt.kernels.routing.codes import EXTERNAL
-from lbopt.kernels.simulation.tables import (
-    NEXT,
-    NUM_COUNTERS,
-    NUM_FIELDS,
-    PAUSE_AT,
-    Requests,
-    Rows,
-    Setting,
-    State,
-)
+from lbopt.kernels.routing.state import TURN, parameters_of
+from lbopt.kernels.simulation.state import ENDING, PROGRESS, Requests, Rows, Setting, State
 from lbopt.model import Fleet, Trace
 from lbopt.model.integers import LARGEST_TOTAL
-from lbopt.policies.decide import parameter_array
 from lbopt.policies.policy import CompiledPolicy, Policy
 from lbopt.simulator.expert_use import preference_of, unused_logs
 from lbopt.simulator.saturation import arrival_times
@@ -87,7 +79,7 @@ def setting_of(policy: Policy, setting: SimulationSetting, trace: Trace) -> Sett
         expert_layers=0 if trace.experts is None else trace.experts.shape[0],
         kv_capacity=-1 if setting.fleet.kv_capacity is None else setting.fleet.kv_capacity,
         code=compiled.code,
-        parameters=parameter_array(compiled),
+        parameters=parameters_of(**compiled.parameters),
     )
 
 
@@ -102,8 +94,8 @@ def fresh_state(fleet: Fleet, requests: Requests) -> State:
     def per_request() -> NDArray[np.int64]:
         return np.full(N, -1, dtype=np.int64)
 
-    counters = np.zeros(NUM_COUNTERS, dtype=np.int64)
-    counters[PAUSE_AT] = -1
+    progress = record(PROGRESS)
+    progress.pause_at = -1
     return State(
         load=per_worker(),
         running=per_worker(),
@@ -113,15 +105,15 @@ def fresh_state(fleet: Fleet, requests: Requests) -> State:
         queue_tail=per_worker(),
         next_in_queue=per_request(),
         calendar=np.full(int(requests.output.max()) + 1, -1, dtype=np.int64),
-        records=_unused_records(min(N, num_workers * slots_per_worker)),
+        endings=_unused_endings(min(N, num_workers * slots_per_worker)),
         pool=per_request(),
         worker=per_request(),
         start_step=per_request(),
         reveal_step=per_request(),
         start_clock=np.full(N, np.nan),
         reveal_clock=np.full(N, np.nan),
-        counters=counters,
-        clock=np.zeros(1),
+        progress=progress,
+        round_robin=record(TURN),
         choice=per_request(),
         scratch_load=per_worker(),
         scratch_free=per_worker(),
@@ -132,10 +124,11 @@ def fresh_state(fleet: Fleet, requests: Requests) -> State:
     )
 
 
-def _unused_records(count: int) -> NDArray[np.int64]:
-    records = np.full((count, NUM_FIELDS), -1, dtype=np.int64)
-    records[:, NEXT] = np.arange(1, count + 1)  # the chain of unused ones starts at record 0
-    return records
+def _unused_endings(count: int) -> Records:
+    endings = records(count, ENDING)
+    endings.following = np.arange(1, count + 1)  # the chain of unused ones starts at the first
+    endings.worker = endings.tokens = endings.request = -1
+    return endings
 
 
 def fresh_rows(num_workers: int, count: int, with_running: bool = False) -> Rows:

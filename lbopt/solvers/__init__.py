@@ -1,11 +1,11 @@
 """Exact answers: `solve` finds and `verify` checks; solver packages are imported only when one of them runs."""
 
-from lbopt.solvers.backend import BACKENDS, Capabilities, is_available
-from lbopt.solvers.bounds import elementary_bound
+from lbopt.solvers.arguments import check_solver
 from lbopt.solvers.certificate import VerificationReport, verify
-from lbopt.solvers.greedy import greedy_assignment
+from lbopt.solvers.elementary import elementary_bound, greedy_assignment
+from lbopt.solvers.registry import BACKENDS, Capabilities, is_available
 from lbopt.solvers.result import PROVED_BY, STOP_REASONS, Result
-from lbopt.solvers.solve import check_solver, solve
+from lbopt.solvers.solve import solve
 
 __all__ = [
     "BACKENDS",

@@ -16,6 +16,7 @@ from lbopt.exceptions import InputError
 from lbopt.model.formulation import Program
 from lbopt.solvers.backend import RawAnswer, Task
 from lbopt.solvers.leximax import sorted_loads
+from lbopt.solvers.program_engine import ProgramEngine
 
 LEAF_LIMIT = 5_000_000
 
@@ -52,6 +53,17 @@ def leaf_estimate(program: Program) -> int:
     else:
         by_request = workers**size
     return min(by_class, by_worker, by_request)
+
+
+class Exhaustion(ProgramEngine):
+    """The engine; it refuses searches that would take too long."""
+
+    def refusal(self) -> str | None:
+        """Return why the problem cannot be exhausted, a key of `REFUSALS`; None where it can."""
+        why_not = super().refusal()
+        if why_not is None and leaf_estimate(self.question.program) > LEAF_LIMIT:
+            return "leaves"
+        return why_not
 
 
 def minimise(task: Task) -> RawAnswer:

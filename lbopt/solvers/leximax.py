@@ -14,15 +14,22 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from lbopt.model import StepProblem
 from lbopt.model.formulation import Program, Row
 from lbopt.solvers.backend import RawAnswer, Task
+from lbopt.solvers.budget import Clock
+from lbopt.solvers.registry import AUTO_ORDER, is_available
 from lbopt.solvers.rounding import repaired, rounded_up
 
 #: Each stage adds n + 1 columns and n + 2 rows, so the last program grows with n squared.
 LARGEST_NUMBER_OF_LOADS = 48
 
 Minimise = Callable[[Task], RawAnswer]
-Clock = Callable[[], float | None]
+
+
+def has_stages(problem: StepProblem) -> bool:
+    """Return whether the stages can be used: for few loads, and where a solver package is installed."""
+    return problem.base.size <= LARGEST_NUMBER_OF_LOADS and any(is_available(name) for name in AUTO_ORDER)
 
 
 def sorted_loads(program: Program, values: Sequence[int]) -> list[int]:
@@ -42,6 +49,19 @@ def break_ties(
 
     `values` are core columns of an optimum; `remaining` tells the seconds that are left, None for no limit. Where a
     stage is not closed the best values so far come back: they are optimal, but perhaps not leximax.
+
+    Parameters
+    ----------
+    minimise
+        The function of the solver.
+    program
+        The program without stages.
+    values
+        Core columns of an optimum.
+    remaining
+        Returns the seconds that are left; None is without limit.
+    seed
+        Seed of the solver.
     """
     count = program.problem.num_workers * (program.problem.horizon + 1)
     if count > LARGEST_NUMBER_OF_LOADS:

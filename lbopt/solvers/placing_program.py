@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError, LbOptError
 from lbopt.model.integers import IntArray
-from lbopt.solvers.backend import require
 from lbopt.solvers.interruptible import run_interruptible
+from lbopt.solvers.registry import require
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from lbopt.instances import generate, read_trace
-from lbopt.kernels.simulation.tables import ROW
 from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
@@ -79,7 +78,7 @@ def microseconds_per_step(
         observer = Observer(requests, rules, state, None)
         _Loop(chosen, requests, rules, state, fresh_rows(num_workers, 3 * slots), observer).go()
         loop = _Loop(chosen, requests, rules, state, fresh_rows(num_workers, steps), observer)
-        state.counters[ROW] = 0  # the new rows are empty
+        state.progress.row = 0  # the new rows are empty
         begin = time.perf_counter()
         loop.go()
         best = min(best, (time.perf_counter() - begin) / steps)

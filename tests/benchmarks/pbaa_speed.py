@@ -12,8 +12,10 @@ import time
 
 import numpy as np
 
-from lbopt.kernels.prefill import codes, tables
+from lbopt.kernels.arrays import record
+from lbopt.kernels.prefill import codes
 from lbopt.kernels.prefill.pbaa import in_order, pbaa
+from lbopt.kernels.prefill.state import PARAMETERS
 
 #: What is asked for, in microseconds: the floor, for REQUESTS on UNITS.
 FLOOR = 50.0
@@ -26,20 +28,20 @@ def microseconds(rule, requests=REQUESTS, units=UNITS, repeats=300):
     rng = np.random.default_rng(0)
     length = rng.integers(1, 3073, requests)
     hits = rng.integers(0, length[:, None, None] + 1, (requests, 1, units))
-    records = np.zeros((requests, tables.NUM_FIELDS), dtype=np.int64)
-    batch, parameters = np.arange(requests), np.zeros(codes.NUM_PARAMETERS, dtype=np.int64)
+    deferred = np.zeros(requests, dtype=np.int64)
+    batch, parameters = np.arange(requests), record(PARAMETERS)
     unit, key = np.empty((2, requests), dtype=np.int64)
-    parameters[codes.PBAA_LIMIT] = -1
+    parameters.limit = -1
     if rule is not None:
-        parameters[codes.PBAA_PRINTED], parameters[codes.PBAA_CACHE] = RULES[rule]
+        parameters.printed, parameters.cache = RULES[rule]
     best = np.inf
     for _ in range(repeats):
         load = np.zeros(units, dtype=np.int64)
         begin = time.perf_counter()
         if rule is None:
-            in_order(length, records, batch, key)
+            in_order(length, deferred, batch, key)
         else:
-            pbaa(parameters, length, hits, records, batch, 0, codes.NO_LIMIT, load, key, unit)
+            pbaa(parameters, length, hits, deferred, batch, 0, codes.NO_LIMIT, load, key, unit)
         best = min(best, time.perf_counter() - begin)
     return 1e6 * best
 

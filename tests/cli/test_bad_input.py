@@ -187,9 +187,9 @@ def test_solve_options_that_cannot_be(refused, options, expected):
 
 def test_an_absent_solver_says_how_to_get_it(refused, monkeypatch):
     """A backend whose package is not installed names the command that brings it."""
-    from lbopt.solvers import backend
+    from lbopt.solvers import registry
 
-    monkeypatch.setattr(backend, "find_spec", lambda name: None)
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
     refused("pip install", "solve", "p.json", "--solver", "cp-sat")
     refused('pip install "lbopt[highs]"', "gap", *TINY, "--states", 1, "--solver", "highs", "-o", "out")
 

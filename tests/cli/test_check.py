@@ -51,7 +51,7 @@ def test_one_claim(check, here):
     code, shown, _ = check("lemma-8")
     assert code == 0
     assert "lemma-8: A slot spreads at least as its prompt does" in shown
-    assert "1 claim: 1 holds. Every verdict is the ledger's." in shown
+    assert "1 claim: 1 holds. All verdicts are the expected ones." in shown
     assert list(here.iterdir()) == []
 
 
@@ -60,7 +60,7 @@ def test_a_regime_of_ones_own(check, here):
     code, shown, _ = check("fcfs-exact:G=4,p=0.3", "--seed", 1, "-o", "out")
     assert code == 0
     assert "G=4, B=64, p=0.3, s<=8" in shown
-    assert "Again: `lbopt check fcfs-exact:G=4,p=0.3 --quick --seed 1`" in (here / "out" / "theory.md").read_text()
+    assert "Command: `lbopt check fcfs-exact:G=4,p=0.3 --quick --seed 1`" in (here / "out" / "theory.md").read_text()
     run = json.loads((here / "out" / "run.json").read_text())
     regimes = [{"claim": "fcfs-exact", "regimes": [{"G": 4, "p": 0.3}]}]
     assert run["configuration"] == {"level": "quick", "seed": 1, "claims": regimes}
@@ -119,7 +119,7 @@ def test_a_handful_with_a_folder_on_two_engines(check, here):
     assert check(*HANDFUL, "--seed", 3, "-o", "one")[0] == 0
     code, shown, _ = check(*HANDFUL, "--seed", 3, "-o", "two", "--engine", "joblib:jobs=2")
     assert code == 0
-    assert "5 claims: 2 refuted, 3 holds. Every verdict is the ledger's." in shown
+    assert "5 claims: 2 refuted, 3 holds. All verdicts are the expected ones." in shown
     one, two = ({path.name: unless_timed(path) for path in (here / name).iterdir()} for name in ("one", "two"))
     assert one == two
     page = (here / "one" / "report.html").read_text()

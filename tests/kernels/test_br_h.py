@@ -13,6 +13,7 @@ from naive import imbalance
 from lbopt.kernels.routing import br_h as rounds
 from lbopt.kernels.routing import horizon_score, horizon_subset, projection
 from lbopt.kernels.routing.br_h_profile import br_h_profile
+from lbopt.kernels.routing.state import parameters_of
 from lbopt.kernels.routing.weighted_projection import project_weighted
 from lbopt.policies import make_policy
 from lbopt.policies.br_h import weights
@@ -56,25 +57,22 @@ def random_weights(rng, horizon):
 
 def compiled_round(case, rewards, penalties, subset=horizon_subset.ENUMERATE, profiles=None):
     n = len(case["sizes"])
-    options = np.array(
-        [
-            case["stage_switch"],
-            case["window_size"],
-            case["window_order"] == "arrival",
-            case["key"] == "product",
-            -1 if case["age_bound"] is None else case["age_bound"],
-            subset,
-        ],
-        dtype=np.int64,
+    parameters = parameters_of(
+        stage_switch=case["stage_switch"],
+        window_size=case["window_size"],
+        window_by_arrival=case["window_order"] == "arrival",
+        key_product=case["key"] == "product",
+        age_bound=-1 if case["age_bound"] is None else case["age_bound"],
+        subset=subset,
     )
     projected = np.array(case["projected"], dtype=np.int64)
     free, choice = np.array(case["free"], dtype=np.int64), np.zeros(n, dtype=np.int64)
     sizes, waited = (np.array(case[name], dtype=np.int64) for name in ("sizes", "waited"))
     if profiles is None:
-        rounds.br_h(projected, free, sizes, waited, int(rewards.sum()), penalties, options, choice)
+        rounds.br_h(projected, free, sizes, waited, int(rewards.sum()), penalties, parameters, choice)
     else:
         work = np.array(profiles, dtype=np.int64).reshape(n, penalties.size)
-        br_h_profile(projected, free, work, sizes, waited, rewards, penalties, options, choice)
+        br_h_profile(projected, free, work, sizes, waited, rewards, penalties, parameters, choice)
     return choice.tolist()
 
 

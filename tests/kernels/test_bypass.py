@@ -9,8 +9,9 @@ from naive import HELD, bind, place
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.routing import bypass, codes, fifo
+from lbopt.kernels.routing.state import parameters_of, turn_of
 from lbopt.policies import make_policy
-from lbopt.policies.decide import decide, parameter_array
+from lbopt.policies.decide import decide
 
 
 def random_workers(rng):
@@ -23,7 +24,7 @@ def random_workers(rng):
 
 
 def bound(spec, slots_per_worker, load, running, queued, tokens, size):
-    parameters = parameter_array(make_policy(spec))
+    parameters = parameters_of(**make_policy(spec).parameters)
     return int(bypass.bind_bypassing(parameters, slots_per_worker, size, load, running, queued, tokens))
 
 
@@ -44,11 +45,11 @@ def test_it_binds_as_its_twin():
 def test_without_a_cap_it_is_jsq_load():
     """For one request F does not fall as the margin grows: the lightest worker attains the largest."""
     rng = random.Random("bypass jsq-load")
-    no_draws, counter = np.zeros((0, 2)), np.zeros(1, dtype=np.int64)
+    no_draws, turn = np.zeros((0, 2)), turn_of(0)
     for _ in range(many(20_000, 1500)):
         load, running, queued, tokens, size = random_workers(rng)
         chosen = bound("br-0-bypass:overbooking=none,ties=load", 1, load, running, queued, tokens, size)
-        assert chosen == fifo.bind(codes.JSQ_LOAD, 0, load, running, queued, tokens, no_draws, counter)
+        assert chosen == fifo.bind(codes.JSQ_LOAD, 0, load, running, queued, tokens, no_draws, turn)
 
 
 def test_the_pooled_form_decides_as_its_twin_and_as_jsq_load():

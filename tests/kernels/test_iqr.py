@@ -14,15 +14,18 @@ from naive import bind, iqr_threshold, place
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.routing import iqr as kernel
+from lbopt.kernels.routing.state import parameters_of
 from lbopt.policies import Observation, make_policy
-from lbopt.policies.decide import decide, parameter_array
+from lbopt.policies.decide import decide
 from lbopt.policies.iqr import PERCENTILES
 
 LOADS = st.lists(st.integers(0, 10**6) | st.integers(0, 4), min_size=1, max_size=24)
 
 
 def heaviest_safe(loads, spec="iqr"):
-    return int(kernel.heaviest_safe(parameter_array(make_policy(spec)), np.sort(np.array(loads, dtype=np.int64))))
+    return int(
+        kernel.heaviest_safe(parameters_of(**make_policy(spec).parameters), np.sort(np.array(loads, dtype=np.int64)))
+    )
 
 
 def masked(loads, spec="iqr"):
@@ -216,7 +219,7 @@ def test_the_immediate_form_binds_as_its_twin():
         load[rng.randrange(G)] *= rng.choice([1, 5])
         spec, name, options = random_iqr(rng)
         expected, _ = bind(name, running.tolist(), queued.tolist(), (load + tokens).tolist(), None, 0, options=options)
-        assert kernel.bind_iqr(parameter_array(make_policy(spec)), load, running, queued, tokens) == expected
+        assert kernel.bind_iqr(parameters_of(**make_policy(spec).parameters), load, running, queued, tokens) == expected
 
 
 def test_renumbering_the_workers_renumbers_the_decision():

@@ -8,6 +8,7 @@ from kernels.rules import BY_SIGNAL, POOLED, many, random_br_0, random_observati
 from naive import bind, br_0_trace, imbalance, place
 
 from lbopt.kernels.routing import fifo, subset
+from lbopt.kernels.routing.state import turn_of
 from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide
 
@@ -65,9 +66,9 @@ def test_immediate_rules_bind_as_their_twins(spec, name, options):
         counter = rng.randrange(G)
         i = rng.randrange(3)
         expected = bind(name, running.tolist(), queued.tolist(), (load + tokens).tolist(), tuple(uniforms[i]), counter)
-        position = np.array([counter])
-        worker = fifo.bind(code, i, load, running, queued, tokens, uniforms, position)
-        assert (worker, int(position[0])) == expected
+        turn = turn_of(counter)
+        worker = fifo.bind(code, i, load, running, queued, tokens, uniforms, turn)
+        assert (worker, int(turn.next_worker)) == expected
 
 
 def test_round_robin_goes_on_where_the_last_decision_stopped():

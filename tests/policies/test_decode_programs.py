@@ -14,7 +14,7 @@ from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide
 from lbopt.policies.ledger import STANDINGS
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
-from lbopt.solvers import backend
+from lbopt.solvers import registry
 
 #: What each of them minimises, of the counts and the loads of the workers afterwards.
 MEASURES = {
@@ -121,7 +121,7 @@ def test_names_tell_the_options():
 
 
 def test_without_cp_sat_two_are_left(monkeypatch):
-    monkeypatch.setattr(backend, "find_spec", lambda name: None)
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
     with pytest.raises(BackendUnavailableError, match="solver 'cp-sat' needs the package ortools, which is absent"):
         make_policy("level-then-load")
     seen = Observation.of_problem(StepProblem.now([5, 0], [1, 2], [3, 3]), running=[1, 1])

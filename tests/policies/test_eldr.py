@@ -8,7 +8,7 @@ from simulator.expert_traces import expert_trace
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime
-from lbopt.kernels.routing.codes import BAND_UNIT, BAND_WIDTH
+from lbopt.kernels.routing.codes import BAND_UNIT
 from lbopt.locality.artifact import write_table
 from lbopt.locality.fit import fit_routing
 from lbopt.model import Fleet, StepProblem, Trace
@@ -41,7 +41,7 @@ def test_width_nothing_is_the_nearest_centroid():
 
 @pytest.mark.parametrize("tau", [0.0, 0.05, 0.1, 0.3, 1.0])
 def test_the_width_is_that_of_the_name(tau):
-    assert make_policy(f"eldr:tau={tau}").parameters[BAND_WIDTH] * BAND_UNIT == pytest.approx(tau, abs=1e-15)
+    assert make_policy(f"eldr:tau={tau}").parameters["width"] * BAND_UNIT == pytest.approx(tau, abs=1e-15)
     similar = fit_routing(calibration(TRAINING.experts), 3).table.similarities(TRACE.experts.chosen)
     chosen = similar[TRACE.experts.profile, workers(f"eldr:tau={tau}")]
     gaps = similar.max(axis=1)[TRACE.experts.profile] - chosen

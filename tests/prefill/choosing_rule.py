@@ -8,13 +8,12 @@ import sys
 import numpy as np
 
 from lbopt.kernels.prefill import scheduler
-from lbopt.kernels.prefill import tables as t
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, Simulation
 
 CALLS = []
 
 
-def allocate(code, parameters, length, hits, records, batch, g, turn, chunk, load, key, unit):
+def allocate(code, parameters, length, hits, deferred, batch, g, turn, chunk, load, key, unit):
     CALLS.append((batch.tolist(), load.tolist()))
     for k in sorted(range(batch.size), key=lambda k: -length[batch[k]]):
         d = int(np.argmin(load))
@@ -22,7 +21,7 @@ def allocate(code, parameters, length, hits, records, batch, g, turn, chunk, loa
             unit[k] = d
             load[d] += length[batch[k]]
         else:
-            unit[k] = -2 if records[batch[k], t.DEFERRED] >= 2 else -1
+            unit[k] = -2 if deferred[batch[k]] >= 2 else -1
 
 
 def main():
@@ -38,14 +37,14 @@ def main():
         simulation = Simulation(requests, setting, seed)
         simulation.run()
         found = simulation.result(0.0)
-        records, counters = simulation.state.records, simulation.state.counters
-        assert counters[t.REFUSED] == (~found.served).sum()
+        status, progress = simulation.state.status, simulation.state.progress
+        assert progress.refused == (~found.served).sum()
         assert (found.requests["deferred"][~found.served] == 2).all()
-        assert (records[found.served, t.LEFT] == 0).all()
-        assert counters[t.NOT_BEGUN] == counters[t.UNFINISHED] == 0
+        assert (status.left[found.served] == 0).all()
+        assert progress.not_begun == progress.unfinished == 0
         assert found.passes["tokens"].sum() == requests.length[found.served].sum()
         assert (simulation.state.backlog == 0).all()
-        refused += int(counters[t.REFUSED])
+        refused += int(progress.refused)
         kept += int(found.requests["deferred"].sum())
     assert all(batch == sorted(batch) for batch, _ in CALLS), "the queue stays in order of arrival"
     assert refused > 20 and kept > 100, (refused, kept)

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbopt.exceptions import InputError
-from lbopt.kernels.prefill import tables
 from lbopt.prefill import AdaptiveInterval, PassTime, PrefillRequests, PrefillSetting, Simulation, simulate_prefill
 
 
@@ -52,12 +51,12 @@ def test_the_loop_follows_it(seed, window, timer):
     rows = zip(passes["start"], passes["end"], passes["instance"], strict=True)
     events = [(end, 0, g, end - start) for start, end, g in rows]
     events += [(at, 1, 0, healthy) for at, healthy in changes]
-    now = simulation.state.clock[tables.NOW]
+    now = simulation.state.progress.now
     for at, kind, _, value in sorted(events):
         if at <= now:
             rule.on_end_forward(value) if kind == 0 else rule.on_topology_change(value)
-    assert simulation.state.clock[tables.INTERVAL] == pytest.approx(rule.interval, rel=1e-12)
-    assert simulation.state.clock[tables.MEAN_PASS] == pytest.approx(rule.mean_pass, rel=1e-12)
+    assert simulation.state.progress.interval == pytest.approx(rule.interval, rel=1e-12)
+    assert simulation.state.progress.mean_pass == pytest.approx(rule.mean_pass, rel=1e-12)
 
 
 def test_an_interval_that_adapts_finds_the_pass_time():

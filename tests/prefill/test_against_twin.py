@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import given, settings
 from prefill.cases import prefill_cases
 
-from lbopt.kernels.prefill import tables as t
 from lbopt.prefill import Simulation, simulate_prefill
 
 
@@ -37,24 +36,24 @@ def test_tokens_and_requests_are_conserved_at_every_moment(case):
     while not ended:
         before = state.instances.copy()
         ended = simulation.run(1)
-        over = (before[:, t.RUNNING] >= 0) & (before[:, t.RUNNING] != state.instances[:, t.RUNNING])
-        computed += np.where(over, before[:, t.COMPUTES], 0)
-        record = state.records
-        sent = np.flatnonzero(record[:, t.INSTANCE] >= 0)
-        g, d = record[sent, t.INSTANCE], record[sent, t.UNIT]
+        over = (before.running >= 0) & (before.running != state.instances.running)
+        computed += np.where(over, before.computes, 0)
+        record = state.status
+        sent = np.flatnonzero(record.instance >= 0)
+        g, d = record.instance[sent], record.unit[sent]
         cost = length[sent] - (0 if hits is None else hits[sent, g, d])
         for instance in range(case.setting.num_instances):
             bound = cost[g == instance].sum()
-            assert bound == computed[instance] + state.instances[instance, t.TOKENS], "sent = computed + backlog"
-        assert (state.backlog.sum(axis=1) == state.instances[:, t.TOKENS]).all()
-        waiting = state.waiting[state.counters[t.QUEUE_HEAD] : state.counters[t.QUEUE_TAIL]]
-        on_the_way = state.counters[t.WAY_TAIL] - state.counters[t.WAY_HEAD]
-        running = state.instances[:, t.RUNNING] >= 0
-        in_last_pass = state.instances[running, t.COMPLETES].sum()
-        queued = state.instances[:, t.ON_DEVICE].sum()
-        unfinished = state.counters[t.UNFINISHED] - (n - state.counters[t.COMING])
+            assert bound == computed[instance] + state.instances.tokens[instance], "sent = computed + backlog"
+        assert (state.backlog.sum(axis=1) == state.instances.tokens).all()
+        waiting = state.waiting[state.progress.queue_head : state.progress.queue_tail]
+        on_the_way = state.progress.way_tail - state.progress.way_head
+        running = state.instances.running >= 0
+        in_last_pass = state.instances.completes[running].sum()
+        queued = state.instances.on_device.sum()
+        unfinished = state.progress.unfinished - (n - state.progress.coming)
         assert unfinished == waiting.size + on_the_way + queued + in_last_pass
         assert not np.isin(waiting, sent).any() and np.unique(waiting).size == waiting.size
-    served = record[:, t.INSTANCE] >= 0
-    assert (record[served, t.LEFT] == 0).all() and (record[served, t.LAST_PASS] >= 0).all()
-    assert served.sum() + state.counters[t.REFUSED] == n
+    served = record.instance >= 0
+    assert (record.left[served] == 0).all() and (record.last_pass[served] >= 0).all()
+    assert served.sum() + state.progress.refused == n

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from prefill.law_points import PASS
 
-from lbopt.kernels.prefill import tables
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, Simulation, simulate, simulate_prefill
 
 N = 10
@@ -46,7 +45,7 @@ def test_a_run_recorded_in_pieces_is_the_same(monkeypatch):
     while not simulation.run(7):
         pass
     pieces = simulation.result(0.0)
-    assert simulation.state.counters[tables.PASSES] == whole.passes["start"].size > 1000
+    assert simulation.state.progress.passes == whole.passes["start"].size > 1000
     for found, expected in ((pieces.requests, whole.requests), (pieces.passes, whole.passes)):
         for name, column in expected.items():
             np.testing.assert_array_equal(found[name], column, name)

@@ -16,7 +16,7 @@ from lbopt import CertificateError, Result, verify
 from lbopt.exceptions import InputError
 from lbopt.report import gap_report
 from lbopt.report.difference import folder_difference
-from lbopt.report.gap_page import gap_pictures, lead, render_gap_page
+from lbopt.report.gap_page import gap_pictures, lead, left_out, render_gap_page
 from lbopt.report.gap_tables import gap_csv, gap_tables, long_run_tables
 from lbopt.report.provenance import provenance
 from lbopt.report.study_report import read_config, write_study_folder
@@ -35,8 +35,11 @@ FILES = {
     "report.html",
     "run.json",
     "gap_distribution.png",
+    "gap_distribution.svg",
     "imbalance_course.png",
+    "imbalance_course.svg",
     "waiting_trade.png",
+    "waiting_trade.svg",
 }
 VOID = {"meta", "img", "br", "link", "hr", "input"}
 
@@ -196,12 +199,13 @@ def test_the_page_is_valid_and_needs_nothing_else(folder):
     text = (folder / "report.html").read_text()
     page = Page(text)
     assert page.sources
-    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    assert all(source.startswith("#") for source in page.sources)
     assert "http://" not in text
     assert "https://" not in text
     assert "script" not in page.tags
     assert "link" not in page.tags
-    assert page.tags.count("img") == 3
+    assert "img" not in page.tags
+    assert page.tags.count("svg") == page.tags.count("figure") == 3
     assert page.tags.count("html") == page.tags.count("body") == page.tags.count("title") == 1
 
 
@@ -213,7 +217,7 @@ def test_the_page_names_every_policy_and_the_answer(folder):
     assert lead(small_outcome()) in page.text
     assert "lbopt gap --out 'gap folder'" in page.text
     assert "5 step problems" in lead(small_outcome())
-    assert "bf-io, 0 tokens above it" in lead(small_outcome())
+    assert "bf-io, 0 tokens above the optimum" in lead(small_outcome())
 
 
 def test_the_page_escapes_what_users_write():
@@ -264,6 +268,55 @@ def test_equal_data_give_equal_bytes(folder):
         assert picture.data == (folder / picture.file).read_bytes()
 
 
+def test_the_figures_of_a_page_take_its_colours():
+    """A figure in the page has no background and no black of its own, and is as wide as its place."""
+    for picture in gap_pictures(small_outcome()):
+        assert picture.svg.startswith(b"<?xml")
+        inline = str(picture.inline)
+        assert inline.startswith("<svg")
+        assert "viewBox" in inline[:400]
+        assert 'width="' not in inline[: inline.index(">")]
+        assert "currentColor" in inline
+        assert not re.search("#000000|fill: #ffffff|<metadata", inline)
+
+
+def test_figures_that_show_nothing_are_left_out():
+    """Where nobody waits and all gaps are equal, a sentence stands in place of a figure."""
+    outcome = small_outcome()
+    calm = [
+        dataclasses.replace(run, metrics=dataclasses.replace(run.metrics, waiting_max_steps=0))
+        for run in outcome.long_runs
+    ]
+    page = dataclasses.replace(outcome, long_runs=calm)
+    assert "waiting_trade.png" not in [picture.file for picture in gap_pictures(page)]
+    assert left_out(page) == ["No figure of imbalance against waiting: no request waited in any long run."]
+    assert left_out(page)[0] in Page(render_gap_page(page, [], provenance("x"), "out")).text
+    assert left_out(outcome) == []
+
+
+def test_the_lead_of_one_policy_and_of_ties():
+    """One policy is neither nearest nor farthest, and policies that tie are named together."""
+    outcome = small_outcome()
+    name = "fcfs"
+    alone = [dataclasses.replace(s, decisions={name: s.decisions[name]}) for s in outcome.solved]
+    one = lead(dataclasses.replace(outcome, solved=alone))
+    assert "fcfs is " in one
+    assert "Nearest" not in one
+    tied = [
+        dataclasses.replace(s, decisions={name: s.decisions[name], "twin": s.decisions[name]}) for s in outcome.solved
+    ]
+    both = lead(dataclasses.replace(outcome, solved=tied))
+    assert "All 2 policies have the same mean gap" in both
+    assert "Nearest" not in both
+    third = [
+        dataclasses.replace(
+            s, decisions={"bf-io": s.decisions["bf-io"], "a": s.decisions[name], "b": s.decisions[name]}
+        )
+        for s in outcome.solved
+    ]
+    assert "Farthest are a and b, " in lead(dataclasses.replace(outcome, solved=third))
+
+
 def test_pictures_of_a_single_worker_are_drawn_without_a_complaint(tmp_path, recwarn):
     """One worker has no imbalance; the logarithmic axes must not choke on zeros."""
     from lbopt import StepProblem
@@ -277,7 +330,7 @@ def test_pictures_of_a_single_worker_are_drawn_without_a_complaint(tmp_path, rec
     outcome = run_gap(small_config(problems=str(file), **alone))
     assert [d.objective - s.best for s in outcome.solved for d in s.decisions.values()] == [0, 0, 0, 0]
     assert [run.metrics.imbalance_tokens for run in outcome.long_runs] == [0, 0]
-    assert len(gap_pictures(outcome)) == 3
+    assert [picture.file for picture in gap_pictures(outcome)] == ["waiting_trade.png"]
     assert [str(w.message) for w in recwarn if "log-scaled" in str(w.message)] == []
 
 

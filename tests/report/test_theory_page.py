@@ -141,8 +141,8 @@ def test_again_is_a_command_that_can_be_pasted() -> None:
     config = CheckConfig.of(["fcfs-drift:G=4,growth=0+1+3", "lemma-8", "lemma-8:p=0.4"], seed=7, level="full")
     outcome = CheckOutcome(config, [ClaimOutcome(one, FINDINGS) for one in config.chosen])
     text = theory_markdown(outcome, HOW, "c")
-    assert "Again: `lbopt check fcfs-drift:G=4,growth=0+1+3 --full --seed 7`" in text
-    assert "Again: `lbopt check lemma-8 lemma-8:p=0.4 --full --seed 7`" in text
+    assert "Command: `lbopt check fcfs-drift:G=4,growth=0+1+3 --full --seed 7`" in text
+    assert "Command: `lbopt check lemma-8 lemma-8:p=0.4 --full --seed 7`" in text
 
 
 def test_tables_are_even_in_every_state() -> None:
@@ -165,7 +165,7 @@ def test_numbers_as_a_reader_meets_them() -> None:
 def test_the_lead_says_what_differs() -> None:
     config = CheckConfig.of(["lemma-8"])
     good = CheckOutcome(config, [ClaimOutcome(config.chosen[0], (finding(kind="computed", predicted=-1234567.25),))])
-    assert verdict_lead(good) == "1 claim: 1 holds. Every verdict is the ledger's."
+    assert verdict_lead(good) == "1 claim: 1 holds. All verdicts are the expected ones."
     bad = CheckOutcome(config, [ClaimOutcome(config.chosen[0], (finding(kind="computed"),))])
     assert verdict_lead(bad) == "1 claim: 1 refuted. lemma-8: refuted, where the ledger has 'holds'."
 
@@ -200,7 +200,7 @@ def test_both_reports_say_what_is_missing() -> None:
     outcome.interrupted = True
     page, text = render_theory_page(outcome, HOW, "c"), theory_markdown(outcome, HOW, "c")
     for found in (page, text):
-        assert "This report covers what was done until then." in found
+        assert "This report covers the part that was finished." in found
     assert "5 of 5 are *missing*" in page
     assert "Note: 5 of 5 are \\*missing\\*" in text
     assert "Interrupted" not in theory_markdown(everything(), HOW, "c")

@@ -15,10 +15,7 @@ from solvers.small_problems import enumerate_all, naive_optimum, step_problems
 from lbopt.exceptions import BackendUnavailableError, CertificateError, InfeasibleDecisionError, InputError
 from lbopt.model import StepProblem, objective
 from lbopt.solvers import BACKENDS, Result, elementary_bound, greedy_assignment, is_available, solve, verify
-from lbopt.solvers import solve as solve_function
 from lbopt.solvers.backend import RawAnswer
-
-front_door = sys.modules[solve_function.__module__]
 
 # Elementary reasoning does not close this one: the mean says 16, the truth is 20.
 OPEN = StepProblem.now([0, 0], [2, 2], [10, 10, 10, 1])
@@ -96,7 +93,7 @@ def test_conformance(name):
 
 def test_an_absent_package_is_named_with_its_cure(monkeypatch):
     real = importlib.util.find_spec
-    monkeypatch.setattr("lbopt.solvers.backend.find_spec", lambda name: None if name == "pulp" else real(name))
+    monkeypatch.setattr("lbopt.solvers.registry.find_spec", lambda name: None if name == "pulp" else real(name))
     assert not is_available("pulp")
     with pytest.raises(BackendUnavailableError, match=r'pip install "lbopt\[pulp\]"'):
         solve(OPEN, "pulp")
@@ -112,7 +109,7 @@ def test_too_many_leaves_are_refused():
 
 def _pretend(monkeypatch, answer):
     backend = types.SimpleNamespace(minimise=lambda task: answer)
-    monkeypatch.setattr(front_door, "load", lambda name: backend)
+    monkeypatch.setattr("lbopt.solvers.program_engine.load", lambda name: backend)
 
 
 def test_a_bound_above_a_known_solution_is_dropped(monkeypatch, caplog):

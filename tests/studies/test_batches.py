@@ -15,7 +15,7 @@ from lbopt.prefill.exact import PrefillBatch
 from lbopt.prefill.exact.gap import sent_by
 from lbopt.report.batch_gap_report import batch_record
 from lbopt.report.batch_gap_tables import batches_csv
-from lbopt.solvers import backend
+from lbopt.solvers import registry
 from lbopt.studies.batches import BatchesConfig, judging, run_batches, study
 from lbopt.studies.batches.outcome import seconds_until_done
 from lbopt.studies.requests import RequestSource
@@ -192,7 +192,7 @@ def test_one_request_gives_no_batch():
 
 
 def test_without_cp_sat_it_says_so(monkeypatch):
-    monkeypatch.setattr(backend, "find_spec", lambda name: None)
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
     with pytest.raises(BackendUnavailableError, match="solver 'cp-sat' needs the package ortools"):
         config()
 

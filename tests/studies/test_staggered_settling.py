@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbopt.kernels.prefill import tables
 from lbopt.prefill import PassTime, PrefillRequests, PrefillRun, PrefillSetting, Simulation
 from lbopt.studies.staggered.settling import NEAR, intervals, settling, straight_passes
 
@@ -20,7 +19,7 @@ def test_the_interval_is_the_one_that_the_simulator_had(topology):
     simulation = Simulation(traffic, setting, seed=3)
     seen = []
     while not simulation.run(moments=9):
-        seen.append(tuple(simulation.state.clock[[tables.NOW, tables.INTERVAL]]))
+        seen.append((simulation.state.progress.now, simulation.state.progress.interval))
     times, values, ended = intervals(simulation.result(0.0), 7)
     assert len(seen) > 20
     for now, interval in seen:

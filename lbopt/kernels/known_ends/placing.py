@@ -1,4 +1,4 @@
-"""First assignments: the rules of `lbopt.solvers.greedy`, here compiled; and the costs that all assignments share."""
+"""First assignments: the rules of `lbopt.solvers.elementary`, compiled; and the costs that all assignments share."""
 
 import numpy as np
 

@@ -101,7 +101,21 @@ def route(measured: Ints, kind: int, band: Band, load: Ints, tau: float) -> int:
 
 @kernel
 def members(measured: Ints, kind: int, band: Band, tau: float, found: Ints) -> int:
-    """Write the workers in the band to `found`, int64 (K,), ascending; returns how many, or NEGATIVE or NOT_FINITE."""
+    """Write the workers in the band to `found`, int64 (K,), ascending; returns how many, or NEGATIVE or NOT_FINITE.
+
+    Parameters
+    ----------
+    measured
+        int64, the signature as it was measured.
+    kind
+        How it is read: WEIGHED, SIGNED, ROOT or PRESENT.
+    band
+        The centroids; its scratch is changed.
+    tau
+        Width of the band, in cosines.
+    found
+        int64 (K,), written.
+    """
     inverse = _read(measured, kind, band)
     if inverse < 0.0:
         return int(inverse)

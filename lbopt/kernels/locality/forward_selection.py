@@ -142,7 +142,13 @@ def invert_lengths(square: Floats, more_square: Floats, inverse: Floats) -> None
 def distances_of(
     product: Floats, more_product: Floats, first: Places, second: Places, inverse: Floats, values: Floats
 ) -> None:
-    """Write the distances of some pairs; parameters are those of `distances`, cut to these pairs."""
+    """Write the distances of some pairs.
+
+    Parameters
+    ----------
+    product, more_product, first, second, inverse, values
+        As of `distances`, cut to these pairs.
+    """
     for p in range(values.size):
         cosine = (product[p] + more_product[p]) * (inverse[first[p]] * inverse[second[p]])
         values[p] = np.rint((1.0 - cosine) * UNITS)

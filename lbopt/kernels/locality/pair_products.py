@@ -41,7 +41,19 @@ def pair_products(cells: Floats, weights: Floats, pairs: Ints, products: Floats,
 
 @kernel
 def _products(rows: Floats, first: Ints, second: Ints, lanes: Floats, out: Floats) -> None:
-    """Write the products of rows; the lanes of many are added up together, else each would wait for its own sums."""
+    """Write the products of rows; the lanes of many are added up together, else each would wait for its own sums.
+
+    Parameters
+    ----------
+    rows
+        float64 (N, multiple of 128).
+    first, second
+        int64 (P,), rows of each pair.
+    lanes
+        float64 (TOGETHER, LANES), scratch.
+    out
+        float64 (P,), written.
+    """
     for start in range(0, out.size, TOGETHER):
         number = min(TOGETHER, out.size - start)
         for p in range(number):

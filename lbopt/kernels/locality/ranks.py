@@ -53,7 +53,15 @@ def bracket(
 
 @kernel
 def count(values: Floats, packed: Ints, low: float, scale: float, tally: Ints, places: Places) -> None:
-    """Add values to the tally of their bins; parameters are those of `bracket`."""
+    """Add values to the tally of their bins.
+
+    Parameters
+    ----------
+    values, packed, low, scale, places
+        As of `bracket`.
+    tally
+        int64 (bins,), added to.
+    """
     top = tally.size - 1.0
     for p in range(values.size):  # apart from the next loop, because this one runs in vector registers
         places[p] = np.int32(min(max((values[p] - low) * scale, 0.0), top))
@@ -105,8 +113,20 @@ def correlation(
 ) -> float:
     """Return the rank correlation of `values` with `fixed`; 0 where all values are equal.
 
-    Parameters are those of `bracket`, with values that are whole, from 0 to 2^45, and at most 2^17 of them; `starts`
-    int64 (bins + 1,) is scratch. `keys` int64 (P,) is left with value * 2^17 + place in ascending order.
+    Parameters
+    ----------
+    values
+        float64 (P,), whole, from 0 to 2^45, and at most 2^17 of them.
+    fixed
+        float64 (P,), the fixed ranks.
+    fixed_squares, low, scale
+        As of `bracket`.
+    starts
+        int64 (bins + 1,), scratch.
+    places
+        int32 (P,), scratch.
+    keys
+        int64 (P,), left with value * 2^17 + place in ascending order.
     """
     P, bins = values.size, starts.size - 1
     starts[:] = 0

@@ -7,7 +7,7 @@ is not cached on the unit costs.
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.codes import IN_TURN, LONGEST_FIRST, PBAA
 from lbopt.kernels.prefill.pbaa import pbaa
@@ -15,13 +15,27 @@ from lbopt.kernels.prefill.pbaa import pbaa
 
 @kernel
 def cost(length: Ints, hits: Ints, i: int, g: int, d: int) -> int:
-    """Return the tokens that request i costs on unit d of instance g."""
+    """Return the tokens that request i costs on unit d of instance g.
+
+    Parameters
+    ----------
+    length, hits
+        int64 (n,), (n, N, D), tokens: see `state.Requests`.
+    i, g, d
+        Request, instance, unit.
+    """
     return length[i] if hits.size == 0 else length[i] - hits[i, g, d]
 
 
 @kernel
 def least_cost(length: Ints, hits: Ints, i: int, g: int) -> int:
-    """Return the tokens that request i costs where most of it is cached, on instance g."""
+    """Return the tokens that request i costs where most of it is cached, on instance g.
+
+    Parameters
+    ----------
+    length, hits, i, g
+        As of `cost`.
+    """
     if hits.size == 0:
         return length[i]
     most = 0
@@ -39,10 +53,10 @@ def chooses(code: int) -> bool:
 @kernel
 def allocate(
     code: int,
-    parameters: Ints,
+    parameters: Record,
     length: Ints,
     hits: Ints,
-    records: Ints,
+    deferred: Ints,
     batch: Ints,
     g: int,
     turn: int,
@@ -56,11 +70,11 @@ def allocate(
     Parameters
     ----------
     code, parameters
-        int64 and int64 (P,): the rule and its parameters, see `codes`.
+        The rule, see `codes`, and its parameters, `state.PARAMETERS`.
     length, hits
-        int64 (n,), (n, N, D): see `tables.Requests`.
-    records
-        int64 (n, NUM_FIELDS): see `tables.State`; DEFERRED is how often the request was kept.
+        int64 (n,), (n, N, D): see `state.Requests`.
+    deferred
+        int64 (n,): how often each request was kept.
     batch
         int64 (m,): request numbers, the oldest first.
     turn
@@ -76,7 +90,7 @@ def allocate(
     """
     m = batch.size
     if code == PBAA:
-        pbaa(parameters, length, hits, records, batch, g, chunk, load, key, unit)
+        pbaa(parameters, length, hits, deferred, batch, g, chunk, load, key, unit)
     elif code == LONGEST_FIRST and m > 1:
         for k in range(m):
             key[k] = -length[batch[k]]

@@ -21,15 +21,6 @@ PBAA = 3  # Algorithm 2 of SBS, which chooses from the whole queue
 KEEP = -1  # it waits at the scheduler for the next dispatch
 REFUSE = -2
 
-#: Every rule gets a parameter array of this length; what the entries mean is the rule's own affair.
-NUM_PARAMETERS = 4
-
-# parameters of PBAA
-PBAA_PRINTED = 0  # 1: the printed rule, 0: the mended one; they differ only with a cache
-PBAA_CACHE = 1  # 1: a request costs what is not cached
-PBAA_LIMIT = 2  # kept more often than this, a request is refused; -1: never
-PBAA_WHOLE = 3  # 1: keep what would exceed the chunk of a unit that is not empty
-
 # engines
 WORK_CONSERVING = 0  # an idle instance starts when somebody is there
 BACK_TO_BACK = 1  # a pass starts when one ends, even with nobody in it

@@ -6,63 +6,64 @@ mean is what the setting says. A new interval counts at once under spacing, and 
 
 import numpy as np
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.prefill.tables import (
-    HEALTHY,
-    INTERVAL,
-    MEAN_PASS,
-    MEASURED,
-    TICK_ANCHOR,
-    TICK_INDEX,
-    Setting,
-    State,
-)
+from lbopt.kernels.prefill.state import Setting, State
 
 
 @kernel
 def measure_pass(seconds: float, now: float, setting: Setting, state: State) -> None:
-    """Take a pass time into the window, and set the interval anew."""
-    window, counters = state.window, state.counters
-    window[counters[MEASURED] % window.size] = seconds
-    counters[MEASURED] += 1
-    held = min(window.size, counters[MEASURED])
+    """Take a pass time into the window, and set the interval anew.
+
+    Parameters
+    ----------
+    seconds, now
+        What the pass took, and the time, in s.
+    setting
+        Of the run.
+    state
+        Changed in place.
+    """
+    window, progress = state.window, state.progress
+    window[progress.measured % window.size] = seconds
+    progress.measured += 1
+    held = min(window.size, progress.measured)
     total = 0.0
     for k in range(held):
         total += window[k]
-    state.clock[MEAN_PASS] = total / held
-    recompute(now, setting, counters, state.clock)
+    progress.mean_pass = total / held
+    recompute(now, setting, progress)
 
 
 @kernel
-def recompute(now: float, setting: Setting, counters: Ints, clock: Floats) -> None:
+def recompute(now: float, setting: Setting, progress: Record) -> None:
     """Set the interval from mean pass and healthy instances; without any of these it stays as it is."""
-    healthy = counters[HEALTHY]
+    healthy = progress.healthy
     if setting.fixed_interval >= 0 or healthy == 0:
         return
-    interval = (clock[MEAN_PASS] + setting.latency) / healthy
-    if interval != clock[INTERVAL]:
-        pass_ticks(now, counters, clock)
-        clock[TICK_ANCHOR] = next_tick(counters, clock)
-        counters[TICK_INDEX] = 0
-        clock[INTERVAL] = interval
+    interval = (progress.mean_pass + setting.latency) / healthy
+    if interval != progress.interval:
+        pass_ticks(now, progress)
+        progress.tick_anchor = next_tick(progress)
+        progress.tick_index = 0
+        progress.interval = interval
 
 
 @kernel
-def next_tick(counters: Ints, clock: Floats) -> float:
+def next_tick(progress: Record) -> float:
     """Return the time of the first tick that has not passed."""
-    return clock[TICK_ANCHOR] + counters[TICK_INDEX] * clock[INTERVAL]
+    return progress.tick_anchor + progress.tick_index * progress.interval
 
 
 @kernel
-def pass_ticks(now: float, counters: Ints, clock: Floats) -> None:
+def pass_ticks(now: float, progress: Record) -> None:
     """Let all ticks before `now` pass."""
-    if next_tick(counters, clock) >= now:
+    if next_tick(progress) >= now:
         return
-    anchor, interval = clock[TICK_ANCHOR], clock[INTERVAL]
+    anchor, interval = progress.tick_anchor, progress.interval
     k = int(np.ceil((now - anchor) / interval))
     while anchor + k * interval < now:  # rounding may put the quotient one off, either way
         k += 1
     while anchor + (k - 1) * interval >= now:
         k -= 1
-    counters[TICK_INDEX] = k
+    progress.tick_index = k

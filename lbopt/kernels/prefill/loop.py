@@ -13,89 +13,71 @@ from lbopt.kernels.prefill.instances import end_pass, start_pass
 from lbopt.kernels.prefill.interval import measure_pass, recompute
 from lbopt.kernels.prefill.scheduler import bind, dispatch
 from lbopt.kernels.prefill.sending import deliver
-from lbopt.kernels.prefill.tables import (
-    CHANGE,
-    COMING,
-    ENDS,
-    FINISHED,
-    HEALTHY,
-    IDLE,
-    IS_TOUCHED,
-    MOMENTS_LEFT,
-    NEXT_CHANGE,
-    NEXT_END,
-    NEXT_REACH,
-    NOT_BEGUN,
-    NOW,
-    PAUSED,
-    QUEUE_HEAD,
-    QUEUE_TAIL,
-    REFUSED,
-    ROW,
-    ROWS_FULL,
-    STUCK,
-    TIMER,
-    TOUCHED,
-    UNFINISHED,
-    Passes,
-    Requests,
-    Setting,
-    State,
-)
+from lbopt.kernels.prefill.state import FINISHED, PAUSED, ROWS_FULL, STUCK, Passes, Requests, Setting, State
 
 
 @kernel
 def run(requests: Requests, setting: Setting, state: State, passes: Passes) -> int:
     """Run until all requests are finished or refused; returns why it came back (FINISHED, ROWS_FULL, PAUSED, STUCK).
 
-    Called again it goes on where it was; the caller empties the rows (ROW, PASSES) in between.
+    Called again it goes on where it was.
+
+    Parameters
+    ----------
+    requests, setting
+        Of the run.
+    state
+        Changed in place.
+    passes
+        Rows from ``state.progress.row`` on are written; the caller empties them in between, by setting it to 0 and
+        adding what it took to ``state.progress.passes``.
     """
-    counters, clock, instances, touched = state.counters, state.clock, state.instances, state.touched
+    progress, instances, touched = state.progress, state.instances, state.touched
     arrival, waiting, queue_limit = requests.arrival, state.waiting, setting.queue_limit
-    N, n, rows = instances.shape[0], arrival.size, passes.times.shape[0]
+    N, n, rows = instances.size, arrival.size, passes.rows.size
     latency, by_tick, immediate = setting.latency, setting.policy == TICK, setting.policy <= LAST_IMMEDIATE
     looks = by_tick or setting.while_left_over  # although no instance is idle
-    while counters[UNFINISHED] > 0:
-        if counters[ROW] + N > rows:
+    while progress.unfinished > 0:
+        if progress.row + N > rows:
             return ROWS_FULL
-        if counters[MOMENTS_LEFT] == 0:
+        if progress.moments_left == 0:
             return PAUSED
-        counters[MOMENTS_LEFT] -= 1
-        now = min(min(clock[NEXT_END], clock[NEXT_REACH]), min(clock[NEXT_CHANGE], clock[TIMER]))
-        if counters[COMING] < n:
-            now = min(now, arrival[counters[COMING]])
+        progress.moments_left -= 1
+        now = min(min(progress.next_end, progress.next_reach), min(progress.next_change, progress.timer))
+        if progress.coming < n:
+            now = min(now, arrival[progress.coming])
         if now == np.inf:
             return STUCK
-        clock[NOW] = now
-        counters[TOUCHED] = 0
-        if clock[NEXT_END] <= now:
+        progress.now = now
+        progress.touched = 0
+        if progress.next_end <= now:
             _end_passes(now, setting, state)
-        if clock[NEXT_CHANGE] <= now:
+        if progress.next_change <= now:
             _change_fleet(now, setting, state)
-        if clock[NEXT_REACH] <= now:
+        if progress.next_reach <= now:
             deliver(now, latency, state)
         arrived = False
-        while counters[COMING] < n and arrival[counters[COMING]] <= now:
-            i = counters[COMING]
-            counters[COMING] += 1
-            if counters[NOT_BEGUN] >= queue_limit:
-                counters[REFUSED] += 1
-                counters[UNFINISHED] -= 1
+        while progress.coming < n and arrival[progress.coming] <= now:
+            i = progress.coming
+            progress.coming += 1
+            if progress.not_begun >= queue_limit:
+                progress.refused += 1
+                progress.unfinished -= 1
                 continue
-            counters[NOT_BEGUN] += 1
+            progress.not_begun += 1
             if immediate:
                 bind(i, now, requests, setting, state)
             else:
-                waiting[counters[QUEUE_TAIL]] = i
-                counters[QUEUE_TAIL] += 1
+                waiting[progress.queue_tail] = i
+                progress.queue_tail += 1
                 arrived = True
-        if counters[QUEUE_HEAD] < counters[QUEUE_TAIL]:
-            if counters[IDLE] > 0 or looks:
+        if progress.queue_head < progress.queue_tail:
+            if progress.idle > 0 or looks:
                 dispatch(now, arrived, requests, setting, state)
             else:
-                clock[TIMER] = np.inf  # the next end of a pass brings the next look
-        for k in range(counters[TOUCHED]):
-            instances[touched[k], IS_TOUCHED] = 0
+                progress.timer = np.inf  # the next end of a pass brings the next look
+        for k in range(progress.touched):
+            instances[touched[k]].is_touched = 0
             start_pass(touched[k], now, setting, state, passes)
     return FINISHED
 
@@ -103,25 +85,25 @@ def run(requests: Requests, setting: Setting, state: State, passes: Passes) -> i
 @kernel
 def _end_passes(now: float, setting: Setting, state: State) -> None:
     """End all passes that end now, in the order of the instances."""
-    clocks = state.clocks
+    ends = state.ends
     measured = state.window.size > 0
     nearest = np.inf
-    for g in range(clocks.shape[0]):
-        if clocks[g, ENDS] <= now:
+    for g in range(ends.size):
+        if ends[g] <= now:
             seconds = end_pass(g, now, state)
             if measured and seconds >= 0:
                 measure_pass(seconds, now, setting, state)
         else:
-            nearest = min(nearest, clocks[g, ENDS])
-    state.clock[NEXT_END] = nearest
+            nearest = min(nearest, ends[g])
+    state.progress.next_end = nearest
 
 
 @kernel
 def _change_fleet(now: float, setting: Setting, state: State) -> None:
     """Change the number of healthy instances, and the interval with it."""
-    counters, clock, change_at = state.counters, state.clock, setting.change_at
-    while clock[NEXT_CHANGE] <= now:
-        counters[HEALTHY] = setting.change_to[counters[CHANGE]]
-        counters[CHANGE] += 1
-        clock[NEXT_CHANGE] = change_at[counters[CHANGE]] if counters[CHANGE] < change_at.size else np.inf
-        recompute(now, setting, counters, clock)
+    progress, change_at = state.progress, setting.change_at
+    while progress.next_change <= now:
+        progress.healthy = setting.change_to[progress.change]
+        progress.change += 1
+        progress.next_change = change_at[progress.change] if progress.change < change_at.size else np.inf
+        recompute(now, setting, progress)

@@ -13,10 +13,9 @@ one integer, of which only the top ever changes. With it each request looks at a
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.prefill.codes import KEEP, PBAA_CACHE, PBAA_LIMIT, PBAA_PRINTED, PBAA_WHOLE, REFUSE
-from lbopt.kernels.prefill.tables import DEFERRED
+from lbopt.kernels.prefill.codes import KEEP, REFUSE
 
 #: Longest and number in one integer: lengths from 2**61 / (batch) on are sorted the slow way.
 _LARGEST_KEY = 2**61
@@ -26,10 +25,10 @@ _NEVER = 2**62
 
 @kernel
 def pbaa(
-    parameters: Ints,
+    parameters: Record,
     length: Ints,
     hits: Ints,
-    records: Ints,
+    deferred: Ints,
     batch: Ints,
     g: int,
     chunk: int,
@@ -37,32 +36,48 @@ def pbaa(
     key: Ints,
     unit: Ints,
 ) -> None:
-    """Write a unit, KEEP or REFUSE for each position of `batch` into `unit`; arguments as of `allocation.allocate`.
+    """Write a unit, KEEP or REFUSE for each position of `batch` into `unit`.
 
-    `load` grows by what the requests cost on their units, of which the rule without the cache knows only the length.
+    Parameters
+    ----------
+    parameters, length, hits, deferred, batch, g, chunk, key, unit
+        As of `allocation.allocate`.
+    load
+        int64 (D,), tokens: grows by what the requests cost on their units, of which the rule without the cache knows
+        only the length.
     """
     m = batch.size
-    whole = parameters[PBAA_WHOLE] != 0
-    cached = parameters[PBAA_CACHE] != 0 and hits.size > 0
-    in_order(length, records, batch, key)
+    whole = parameters.whole != 0
+    cached = parameters.cache != 0 and hits.size > 0
+    in_order(length, deferred, batch, key)
     if cached:
-        _by_cache(parameters[PBAA_PRINTED] != 0, whole, length, hits, batch, g, chunk, load, key, unit)
+        _by_cache(parameters.printed != 0, whole, length, hits, batch, g, chunk, load, key, unit)
     else:
         _by_length(whole, length, batch, chunk, load, key, unit)
         for k in range(m):
             if unit[k] >= 0:
                 i = batch[k]
                 load[unit[k]] += length[i] if hits.size == 0 else length[i] - hits[i, g, unit[k]]
-    limit = parameters[PBAA_LIMIT]
+    limit = parameters.limit
     if limit >= 0:
         for k in range(m):
-            if unit[k] == KEEP and records[batch[k], DEFERRED] + 1 > limit:
+            if unit[k] == KEEP and deferred[batch[k]] + 1 > limit:
                 unit[k] = REFUSE
 
 
 @kernel
-def in_order(length: Ints, records: Ints, batch: Ints, key: Ints) -> None:
-    """Write the positions of `batch` into `key`: left over before new, then the longest first, then the oldest."""
+def in_order(length: Ints, deferred: Ints, batch: Ints, key: Ints) -> None:
+    """Write the positions of `batch` into `key`: left over before new, then the longest first, then the oldest.
+
+    Parameters
+    ----------
+    length, deferred
+        int64 (n,), tokens, and how often each request was kept.
+    batch
+        int64 (m,), request numbers, the oldest first.
+    key
+        int64 (>= m,), written.
+    """
     m = batch.size
     bits = 1
     while m >> bits > 0:
@@ -77,7 +92,7 @@ def in_order(length: Ints, records: Ints, batch: Ints, key: Ints) -> None:
             positions = np.empty(m, dtype=np.int64)
             size = 0
             for k in range(m):
-                if (records[batch[k], DEFERRED] == 0) == (late == 1):
+                if (deferred[batch[k]] == 0) == (late == 1):
                     positions[size] = k
                     size += 1
             for k in np.argsort(-length[batch[positions[:size]]], kind="mergesort"):
@@ -86,7 +101,7 @@ def in_order(length: Ints, records: Ints, batch: Ints, key: Ints) -> None:
         return
     for k in range(m):
         i = batch[k]
-        rank = longest - length[i] + (new if records[i, DEFERRED] == 0 else 0)
+        rank = longest - length[i] + (new if deferred[i] == 0 else 0)
         key[k] = (rank << bits) + k
     key[:m].sort()
     mask = (1 << bits) - 1
@@ -96,7 +111,19 @@ def in_order(length: Ints, records: Ints, batch: Ints, key: Ints) -> None:
 
 @kernel
 def _by_length(whole: bool, length: Ints, batch: Ints, chunk: int, load: Ints, order: Ints, unit: Ints) -> None:
-    """Give each request the least loaded unit; loads of this call are by length, `load` stays as it is."""
+    """Give each request the least loaded unit; loads of this call are by length.
+
+    Parameters
+    ----------
+    whole
+        Whether to keep what would exceed the chunk of a unit that is not empty.
+    length, batch, chunk, unit
+        As of `allocation.allocate`.
+    load
+        int64 (D,), tokens; read only.
+    order
+        int64 (m,), the positions of `batch` in the order in which they are served.
+    """
     m, D = batch.size, load.size
     bits = 1
     while D >> bits > 0:
@@ -145,7 +172,17 @@ def _by_cache(
     order: Ints,
     unit: Ints,
 ) -> None:
-    """Give each request the unit with the least load after what it costs there; `load` is changed in place."""
+    """Give each request the unit with the least load after what it costs there.
+
+    Parameters
+    ----------
+    printed, whole
+        See `state.PARAMETERS`.
+    length, hits, batch, g, chunk, load, unit
+        As of `allocation.allocate`.
+    order
+        int64 (m,), the positions of `batch` in the order in which they are served.
+    """
     D = load.size
     looks_ahead = whole and not printed
     offered = load.copy()
@@ -175,5 +212,13 @@ def _by_cache(
 
 @kernel
 def _admits(whole: bool, load: int, cost: int, chunk: int) -> bool:
-    """Tell whether a unit takes a request; if it must fit as a whole, then what fits nowhere goes to an empty unit."""
+    """Tell whether a unit takes a request; if it must fit as a whole, then what fits nowhere goes to an empty unit.
+
+    Parameters
+    ----------
+    whole
+        Whether it must fit.
+    load, cost, chunk
+        Tokens that the unit has, that the request costs there, and most of a pass.
+    """
     return load < chunk and (not whole or load <= max(0, chunk - cost))

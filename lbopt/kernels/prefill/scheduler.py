@@ -18,61 +18,47 @@ chunk, and is carried over).
 
 import numpy as np
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats, Record, Records
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.allocation import allocate, chooses, cost, least_cost, place
 from lbopt.kernels.prefill.codes import JSQ, KEEP, POOLED, RANDOM, REFUSE, ROUND_ROBIN, TICK
 from lbopt.kernels.prefill.interval import next_tick, pass_ticks
 from lbopt.kernels.prefill.sending import send
-from lbopt.kernels.prefill.tables import (
-    BATCH,
-    COMPUTES,
-    DEFERRED,
-    ENDS,
-    FREE_SINCE,
-    HEALTHY,
-    IDLE,
-    INTERVAL,
-    LAST_DISPATCH,
-    NOT_BEGUN,
-    ON_DEVICE,
-    OUTSTANDING,
-    PLACED_IN_TURN,
-    QUEUE_HEAD,
-    QUEUE_TAIL,
-    REFUSED,
-    TARGET,
-    TICK_INDEX,
-    TICKS_WAITING,
-    TIMER,
-    TOKENS,
-    TURN,
-    UNFINISHED,
-    WAS_SENT,
-    Requests,
-    Setting,
-    State,
-)
+from lbopt.kernels.prefill.state import Requests, Room, Setting, State
 
 
 @kernel
 def bind(i: int, now: float, requests: Requests, setting: Setting, state: State) -> None:
-    """Bind request i, which arrives now, to an instance and a unit of it, and send it there."""
+    """Bind request i, which arrives now, to an instance and a unit of it, and send it there.
+
+    Parameters
+    ----------
+    i, now
+        Request, and the time in s.
+    requests, setting
+        Of the run.
+    state
+        Changed in place.
+    """
     instances, backlog, length, hits = state.instances, state.backlog, requests.length, requests.hits
     policy = setting.policy
-    N = instances.shape[0]
+    N = instances.size
     if policy == RANDOM:
         g = int(requests.uniforms[i] * N)
     elif policy == ROUND_ROBIN:
-        g = state.counters[TURN] % N
-        state.counters[TURN] += 1
+        g = state.progress.turn % N
+        state.progress.turn += 1
     else:
-        column = OUTSTANDING if policy == JSQ else TOKENS
         g = 0
+        by_requests = policy == JSQ
         for other in range(1, N):
-            if instances[other, column] < instances[g, column]:
+            if by_requests:
+                fewer = instances[other].outstanding < instances[g].outstanding
+            else:
+                fewer = instances[other].tokens < instances[g].tokens
+            if fewer:
                 g = other
-    d = place(setting.allocation, instances[g, PLACED_IN_TURN], backlog[g])
+    d = place(setting.allocation, instances[g].placed_in_turn, backlog[g])
     tokens = cost(length, hits, i, g, d)
     backlog[g, d] += tokens
     send(i, g, d, tokens, now, setting.latency, state)
@@ -80,32 +66,40 @@ def bind(i: int, now: float, requests: Requests, setting: Setting, state: State)
 
 @kernel
 def dispatch(now: float, arrived: bool, requests: Requests, setting: Setting, state: State) -> None:
-    """Hand batches to instances as long as the policy allows it, and set the timer for the next look."""
-    counters, clock = state.counters, state.clock
+    """Hand batches to instances as long as the policy allows it, and set the timer for the next look.
+
+    Parameters
+    ----------
+    now, arrived
+        Time in s, and whether a request arrived now.
+    requests, setting
+        Of the run.
+    state
+        Changed in place.
+    """
+    progress = state.progress
     pooled = setting.policy == POOLED
     D = state.backlog.shape[1]
-    limits = (D * setting.chunk, D * setting.capacity, int(setting.while_left_over))
+    room = Room(D * setting.chunk, D * setting.capacity, int(setting.while_left_over))
     bypass = setting.idle_bypass and arrived
-    while counters[QUEUE_HEAD] < counters[QUEUE_TAIL]:
-        clock[TIMER] = np.inf
+    while progress.queue_head < progress.queue_tail:
+        progress.timer = np.inf
         if pooled:
-            g = _free_longest(limits, counters, state.clocks, state.instances)
+            g = _free_longest(room, progress, state.ends, state.instances)
         else:
             by_tick = setting.policy == TICK
-            g = _next_in_time(
-                now, bypass, by_tick, setting.by_freedom, limits, counters, clock, state.clocks, state.instances
-            )
+            g = _next_in_time(now, bypass, by_tick, setting.by_freedom, room, progress, state.ends, state.instances)
         bypass = False
         if g < 0:
             return
-        clock[LAST_DISPATCH] = now
-        counters[TICKS_WAITING] = 0
-        counters[TARGET] = g + 1
+        progress.last_dispatch = now
+        progress.ticks_waiting = 0
+        progress.target = g + 1
         if _send_batch(g, now, requests, setting, state) == 0:
             if not pooled:
-                clock[TIMER] = now + clock[INTERVAL]
+                progress.timer = now + progress.interval
             return
-    clock[TIMER] = np.inf
+    progress.timer = np.inf
 
 
 @kernel
@@ -114,70 +108,96 @@ def _next_in_time(
     bypass: bool,
     by_tick: bool,
     by_freedom: bool,
-    limits: tuple[int, int, int],
-    counters: Ints,
-    clock: Floats,
-    clocks: Floats,
-    instances: Ints,
+    room: Room,
+    progress: Record,
+    ends: Floats,
+    instances: Records,
 ) -> int:
-    """Return the instance that gets the next batch of a staggered policy now, or -1; sets the timer."""
-    interval = clock[INTERVAL]
+    """Return the instance that gets the next batch of a staggered policy now, or -1; sets the timer.
+
+    Parameters
+    ----------
+    now, bypass
+        Time in s, and whether an arrival may be dispatched at once.
+    by_tick, by_freedom
+        Which timer, and whether the instance that has been free the longest goes first.
+    room
+        See `Room`.
+    progress
+        As in `State`; changed in place.
+    ends, instances
+        As in `State`; read only.
+    """
+    interval = progress.interval
     if by_tick:
-        pass_ticks(now, counters, clock)
-        if next_tick(counters, clock) == now:
-            counters[TICKS_WAITING] += 1
-            counters[TICK_INDEX] += 1
-        clock[TIMER] = next_tick(counters, clock)
-        allowed, patience_over = counters[TICKS_WAITING] >= 1, counters[TICKS_WAITING] >= 2
+        pass_ticks(now, progress)
+        if next_tick(progress) == now:
+            progress.ticks_waiting += 1
+            progress.tick_index += 1
+        progress.timer = next_tick(progress)
+        allowed, patience_over = progress.ticks_waiting >= 1, progress.ticks_waiting >= 2
     else:
-        due = clock[LAST_DISPATCH] + interval
+        due = progress.last_dispatch + interval
         allowed, patience_over = now >= due, now >= due + interval
         if not allowed:
-            clock[TIMER] = due
+            progress.timer = due
         elif not patience_over:
-            clock[TIMER] = due + interval
-    if (counters[IDLE] == 0 and limits[2] == 0) or counters[HEALTHY] == 0:
+            progress.timer = due + interval
+    if (progress.idle == 0 and room.while_left_over == 0) or progress.healthy == 0:
         return -1
     if bypass:
-        g = _first_ready(True, limits, counters, clocks, instances)
+        g = _first_ready(True, room, progress, ends, instances)
         if g >= 0:
             return g
     if not allowed:
         return -1
     if by_freedom:
-        return _free_longest(limits, counters, clocks, instances)
+        return _free_longest(room, progress, ends, instances)
     if patience_over:
-        return _first_ready(False, limits, counters, clocks, instances)
-    g = counters[TARGET] % counters[HEALTHY]
-    return g if _is_ready(g, limits, clocks, instances) else -1
+        return _first_ready(False, room, progress, ends, instances)
+    g = progress.target % progress.healthy
+    return g if _is_ready(g, room, ends, instances) else -1
 
 
 @kernel
-def _is_ready(g: int, limits: tuple[int, int, int], clocks: Floats, instances: Ints) -> bool:
-    """Tell whether a healthy instance, which is full with so many tokens or requests, is ready.
+def _is_ready(g: int, room: Room, ends: Floats, instances: Records) -> bool:
+    """Tell whether a healthy instance is ready; a pass without requests has no tokens.
 
-    The third of `limits` is whether it may run what was left over; a pass in which nobody is has no tokens.
+    Parameters
+    ----------
+    g, room
+        Instance, and how much it may hold.
+    ends, instances
+        As in `State`; read only.
     """
-    runs = clocks[g, ENDS] < np.inf
-    if limits[2] != 0:
-        free = instances[g, BATCH] == 0 and (not runs or instances[g, COMPUTES] > 0)
+    runs = ends[g] < np.inf
+    if room.while_left_over != 0:
+        free = instances[g].batch == 0 and (not runs or instances[g].computes > 0)
     else:
-        free = instances[g, WAS_SENT] == 0 and not runs
-    return free and instances[g, TOKENS] < limits[0] and instances[g, ON_DEVICE] < limits[1]
+        free = instances[g].was_sent == 0 and not runs
+    return free and instances[g].tokens < room.tokens and instances[g].on_device < room.requests
 
 
 @kernel
-def _free_longest(limits: tuple[int, int, int], counters: Ints, clocks: Floats, instances: Ints) -> int:
-    """Return the ready instance that became free first, who runs nothing before all others; -1 if there is none."""
+def _free_longest(room: Room, progress: Record, ends: Floats, instances: Records) -> int:
+    """Return the ready instance that became free first, which runs nothing before all others; -1 if there is none.
+
+    Parameters
+    ----------
+    room
+        See `Room`.
+    progress, ends, instances
+        As in `State`; read only.
+    """
     chosen = -1
-    if counters[IDLE] > 0 or limits[2] != 0:
-        for g in range(counters[HEALTHY]):
-            if _is_ready(g, limits, clocks, instances) and (
+    if progress.idle > 0 or room.while_left_over != 0:
+        for g in range(progress.healthy):
+            if _is_ready(g, room, ends, instances) and (
                 chosen < 0
-                or (clocks[g, ENDS] == np.inf) > (clocks[chosen, ENDS] == np.inf)
+                or (ends[g] == np.inf) > (ends[chosen] == np.inf)
                 or (
-                    (clocks[g, ENDS] == np.inf) == (clocks[chosen, ENDS] == np.inf)
-                    and clocks[g, FREE_SINCE] < clocks[chosen, FREE_SINCE]
+                    (ends[g] == np.inf) == (ends[chosen] == np.inf)
+                    and instances[g].free_since < instances[chosen].free_since
                 )
             ):
                 chosen = g
@@ -185,49 +205,70 @@ def _free_longest(limits: tuple[int, int, int], counters: Ints, clocks: Floats, 
 
 
 @kernel
-def _first_ready(empty: bool, limits: tuple[int, int, int], counters: Ints, clocks: Floats, instances: Ints) -> int:
-    """Return the first ready instance in ring order, if `empty` one with nothing on it; -1 if there is none."""
-    healthy = counters[HEALTHY]
+def _first_ready(empty: bool, room: Room, progress: Record, ends: Floats, instances: Records) -> int:
+    """Return the first ready instance in ring order, or -1 if there is none.
+
+    Parameters
+    ----------
+    empty
+        Whether it must have nothing on it.
+    room
+        See `Room`.
+    progress, ends, instances
+        As in `State`; read only.
+    """
+    healthy = progress.healthy
     for step in range(healthy):
-        g = (counters[TARGET] + step) % healthy
-        nobody = instances[g, ON_DEVICE] == 0 and clocks[g, ENDS] == np.inf
-        if _is_ready(g, limits, clocks, instances) and (nobody or not empty):
+        g = (progress.target + step) % healthy
+        nobody = instances[g].on_device == 0 and ends[g] == np.inf
+        if _is_ready(g, room, ends, instances) and (nobody or not empty):
             return g
     return -1
 
 
 @kernel
 def _send_batch(g: int, now: float, requests: Requests, setting: Setting, state: State) -> int:
-    """Take a batch from the queue, allocate and send it; returns how many left the queue, which stays in order."""
-    counters, waiting, batch, chosen, records = state.counters, state.waiting, state.batch, state.chosen, state.records
-    length, hits, instances, latency = requests.length, requests.hits, state.instances, setting.latency
+    """Take a batch from the queue, allocate and send it; returns how many left the queue, which stays in order.
+
+    Parameters
+    ----------
+    g, now
+        Instance, and the time in s.
+    requests, setting
+        Of the run.
+    state
+        Changed in place.
+    """
+    progress, deferred = state.progress, state.deferred
+    waiting, batch, chosen = state.waiting, state.batch, state.chosen
+    length, hits, instance, latency = requests.length, requests.hits, state.instances[g], setting.latency
     rule, chunk = setting.allocation, setting.chunk
-    head, tail = counters[QUEUE_HEAD], counters[QUEUE_TAIL]
+    head, tail = progress.queue_head, progress.queue_tail
     D = state.backlog.shape[1]
-    room = D * chunk - instances[g, TOKENS]
-    places = D * setting.capacity - instances[g, ON_DEVICE]
+    left = D * chunk - instance.tokens
+    places = D * setting.capacity - instance.on_device
     whole = chooses(rule)
     size = 0
-    while head + size < tail and (whole or (room > 0 and size < places)):
+    while head + size < tail and (whole or (left > 0 and size < places)):
         i = waiting[head + size]
         batch[size] = i
-        room -= least_cost(length, hits, i, g)
+        left -= least_cost(length, hits, i, g)
         size += 1
-    turn, load = instances[g, PLACED_IN_TURN], state.backlog[g]
-    allocate(rule, setting.parameters, length, hits, records, batch[:size], g, turn, chunk, load, state.key, chosen)
+    turn, load = instance.placed_in_turn, state.backlog[g]
+    allocate(rule, setting.parameters, length, hits, deferred, batch[:size], g, turn, chunk, load, state.key, chosen)
     first_kept = head + size
     for k in range(size - 1, -1, -1):
         if chosen[k] == KEEP:
-            records[batch[k], DEFERRED] += 1
+            deferred[batch[k]] += 1
             first_kept -= 1
             waiting[first_kept] = batch[k]
-    counters[QUEUE_HEAD] = first_kept
+    progress.queue_head = first_kept
     for k in range(size):
         i = batch[k]
         if chosen[k] >= 0:
             send(i, g, chosen[k], cost(length, hits, i, g, chosen[k]), now, latency, state)
         elif chosen[k] == REFUSE:
-            counters[REFUSED] += 1
-            counters[UNFINISHED] -= 1
-            counters[NOT_BEGUN] -= 1
+            progress.refused += 1
+            progress.unfinished -= 1
+            progress.not_begun -= 1
     return first_kept - head

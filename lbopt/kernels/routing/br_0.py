@@ -15,14 +15,9 @@ F, because F does not fall as the margin grows.
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.codes import (
-    BR_AGE_BOUND,
-    BR_KEY_PRODUCT,
-    BR_STAGE_SWITCH,
-    BR_WINDOW_BY_ARRIVAL,
-    BR_WINDOW_SIZE,
     LARGEST_WINDOW,
 )
 from lbopt.kernels.routing.f_score import f_score
@@ -40,18 +35,35 @@ from lbopt.kernels.routing.two_stage import (
 
 @kernel
 def br_0(
-    parameters: Ints, load: Ints, free: Ints, pool: Ints, prompt: Ints, reveal_step: Ints, step: int, choice: Ints
+    parameters: Record, load: Ints, free: Ints, pool: Ints, prompt: Ints, reveal_step: Ints, step: int, choice: Ints
 ) -> int:
     """Run one scheduling round; returns positions filled (the whole pool).
 
     `load` (G,) tokens and `free` (G,) are changed in place.
+
+    Parameters
+    ----------
+    parameters
+        `state.PARAMETERS`.
+    load, free
+        int64 (G,), tokens and free slots of each worker; changed in place.
+    pool
+        int64 (n,), request numbers in order of revelation.
+    prompt
+        int64 (N,), tokens, by request number.
+    reveal_step
+        int64 (N,), the step in which each request joined the pool.
+    step
+        Now.
+    choice
+        int64 (>= n,), written: the worker of each pool position, or -1.
     """
     G = load.size
     choice[: pool.size] = -1
     slots = 0
     for g in range(G):
         slots += free[g]
-    slots -= _place_overdue(parameters[BR_AGE_BOUND], slots, load, free, pool, prompt, reveal_step, step, choice)
+    slots -= _place_overdue(parameters.age_bound, slots, load, free, pool, prompt, reveal_step, step, choice)
 
     size = np.empty(pool.size, np.int64)
     for position in range(pool.size):
@@ -64,7 +76,7 @@ def br_0(
     for g in range(G):
         envelope = max(envelope, load[g])
 
-    while slots > parameters[BR_STAGE_SWITCH] and rest > 0:
+    while slots > parameters.stage_switch and rest > 0:
         g = roomiest(load, free)
         r = _best_ranked(G, ranked_size, rest, envelope - load[g])
         choice[ranked[r]] = g
@@ -77,10 +89,10 @@ def br_0(
     window = np.empty(LARGEST_WINDOW, np.int64)
     window_rank = np.empty(LARGEST_WINDOW, np.int64)
     while slots > 0 and rest > 0:
-        g = _largest_key(parameters[BR_KEY_PRODUCT], load, free, envelope)
+        g = _largest_key(parameters.key_product, load, free, envelope)
         margin = envelope - load[g]
-        length = min(parameters[BR_WINDOW_SIZE], rest)
-        fill_window(parameters[BR_WINDOW_BY_ARRIVAL], ranked, rest, length, window_rank)
+        length = min(parameters.window_size, rest)
+        fill_window(parameters.window_by_arrival, ranked, rest, length, window_rank)
         for j in range(length):
             window[j] = ranked_size[window_rank[j]]
         mask = best_subset(G, window, length, min(free[g], length), margin)
@@ -113,7 +125,27 @@ def _place_overdue(
     step: int,
     choice: Ints,
 ) -> int:
-    """Place requests that have waited `age_bound` steps, oldest first; returns how many."""
+    """Place requests that have waited `age_bound` steps, oldest first; returns how many.
+
+    Parameters
+    ----------
+    age_bound
+        Steps; negative = never.
+    slots
+        Free slots of all workers.
+    load, free
+        int64 (G,), tokens and free slots of each worker; changed in place.
+    pool
+        int64 (n,), request numbers in order of revelation.
+    prompt
+        int64 (N,), tokens, by request number.
+    reveal_step
+        int64 (N,), the step in which each request joined the pool.
+    step
+        Now.
+    choice
+        int64 (>= n,), written: the worker of each pool position, or -1.
+    """
     placed = 0
     if age_bound < 0:
         return placed
@@ -131,7 +163,19 @@ def _place_overdue(
 
 @kernel
 def _best_ranked(G: int, ranked_size: Ints, rest: int, margin: int) -> int:
-    """Rank of the single request with the largest F; ties: larger, then earlier in the pool."""
+    """Rank of the single request with the largest F; ties: larger, then earlier in the pool.
+
+    Parameters
+    ----------
+    G
+        Workers.
+    ranked_size
+        int64 (>= rest,), tokens, descending.
+    rest
+        How many of them are left.
+    margin
+        Tokens, of the worker.
+    """
     if G == 1:
         return 0  # F is flat beyond the margin: all tie with the largest
     below = first_at_most(ranked_size, rest, margin)
@@ -146,7 +190,17 @@ def _best_ranked(G: int, ranked_size: Ints, rest: int, margin: int) -> int:
 
 @kernel
 def _largest_key(product: int, load: Ints, free: Ints, envelope: int) -> int:
-    """Worker with a free slot and the largest stage-2 key; ties: lower number."""
+    """Worker with a free slot and the largest stage-2 key; ties: lower number.
+
+    Parameters
+    ----------
+    product
+        1: slots * margin, 0: lexicographic.
+    load, free
+        int64 (G,), tokens and free slots.
+    envelope
+        Largest load, tokens.
+    """
     best = -1
     for g in range(load.size):
         if free[g] == 0:

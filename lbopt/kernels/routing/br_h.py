@@ -13,7 +13,7 @@ admitted request counts as a constant over the window, in the score and in the p
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.horizon_score import falls_beyond, horizon_score, least_margin, margins_of
 from lbopt.kernels.routing.horizon_subset import best_horizon_single, best_horizon_subset
@@ -26,21 +26,19 @@ from lbopt.kernels.routing.two_stage import (
     roomiest,
 )
 
-# places in the options
-STAGE_SWITCH = 0  # stage 1 runs while more than this many slots are free
-WINDOW_SIZE = 1  # R_max
-WINDOW_BY_ARRIVAL = 2  # 0: largest first, 1: in order of revelation
-KEY_PRODUCT = 3  # 0: lexicographic (slots, margin), 1: slots * margin
-AGE_BOUND = 4  # steps; -1 = never
-SUBSET = 5  # how stage 2 chooses, see horizon_subset
-NUM_OPTIONS = 6
-
 
 @kernel
 def br_h(
-    projected: Ints, free: Ints, sizes: Ints, waited: Ints, reward: int, penalties: Ints, options: Ints, choice: Ints
+    projected: Ints,
+    free: Ints,
+    sizes: Ints,
+    waited: Ints,
+    reward: int,
+    penalties: Ints,
+    parameters: Record,
+    choice: Ints,
 ) -> None:
-    """Run one scheduling round and write the worker of each waiting request, or -1, into `choice`, int64 (n,).
+    """Run one scheduling round of BR-H.
 
     Parameters
     ----------
@@ -52,8 +50,10 @@ def br_h(
         int64 (n,): prompt tokens and steps waited, in order of revelation.
     reward, penalties
         Weights of the score, penalties int64 (H+1,), see `horizon_score`.
-    options
-        int64 (NUM_OPTIONS,), by place.
+    parameters
+        `state.PARAMETERS`.
+    choice
+        int64 (n,), written: the worker of each waiting request, or -1.
     """
     width = penalties.size
     choice[:] = -1
@@ -62,13 +62,13 @@ def br_h(
     for h in range(width):
         envelope[h] = projected[:, h].max()
     margins = np.empty(width, np.int64)
-    slots -= _place_overdue(projected, envelope, free, sizes, waited, reward, penalties, options, margins, choice)
+    slots -= _place_overdue(projected, envelope, free, sizes, waited, reward, penalties, parameters, margins, choice)
 
     ranked = np.empty(sizes.size, np.int64)
     ranked_size = np.empty(sizes.size, np.int64)
     rest = rank_waiting(sizes, choice, ranked, ranked_size)
     now = projected[:, 0].copy()
-    while slots > options[STAGE_SWITCH] and rest > 0:
+    while slots > parameters.stage_switch and rest > 0:
         g = roomiest(now, free)
         margins_of(projected, envelope, g, margins)
         r = best_ranked(reward, penalties, margins, ranked_size, rest)
@@ -79,17 +79,17 @@ def br_h(
         slots -= 1
         rest = remove_rank(ranked, ranked_size, rest, r)
 
-    window = np.empty(options[WINDOW_SIZE], np.int64)
-    window_rank = np.empty(options[WINDOW_SIZE], np.int64)
+    window = np.empty(parameters.window_size, np.int64)
+    window_rank = np.empty(parameters.window_size, np.int64)
     while slots > 0 and rest > 0:
-        g = largest_key(options[KEY_PRODUCT], projected, envelope, free)
+        g = largest_key(parameters.key_product, projected, envelope, free)
         margins_of(projected, envelope, g, margins)
-        length = min(options[WINDOW_SIZE], rest)
-        fill_window(options[WINDOW_BY_ARRIVAL], ranked, rest, length, window_rank)
+        length = min(parameters.window_size, rest)
+        fill_window(parameters.window_by_arrival, ranked, rest, length, window_rank)
         for j in range(length):
             window[j] = ranked_size[window_rank[j]]
         most = min(free[g], length)
-        mask = best_horizon_subset(options[SUBSET], reward, penalties, margins, window, length, most)
+        mask = best_horizon_subset(parameters.subset, reward, penalties, margins, window, length, most)
         total = _total_of(mask, window, length)
         if horizon_score(reward, penalties, margins, total) <= 0:
             mask = 1 << best_horizon_single(reward, penalties, margins, window, length)
@@ -105,7 +105,19 @@ def br_h(
 
 @kernel
 def best_ranked(reward: int, penalties: Ints, margins: Ints, ranked_size: Ints, rest: int) -> int:
-    """Rank of the request with the largest F in the descending ranked_size[:rest]; ties: larger, then earlier."""
+    """Rank of the request with the largest F in the descending ranked_size[:rest]; ties: larger, then earlier.
+
+    Parameters
+    ----------
+    reward, penalties
+        Weights of the score, penalties int64 (H+1,), see `horizon_score`.
+    margins
+        int64 (H+1,), tokens, of the worker.
+    ranked_size
+        int64 (>= rest,), tokens, descending.
+    rest
+        How many of them are left, >= 1.
+    """
     low, high = 0, rest  # F falls beyond the sizes of ranks below `low`, and not beyond those from `high` on
     while low < high:
         middle = (low + high) // 2
@@ -125,7 +137,15 @@ def best_ranked(reward: int, penalties: Ints, margins: Ints, ranked_size: Ints, 
 
 @kernel
 def admit_constant(projected: Ints, envelope: Ints, g: int, tokens: int) -> None:
-    """Add `tokens` to worker g at every step of the window, and let the envelope follow."""
+    """Add `tokens` to worker g at every step of the window, and let the envelope follow.
+
+    Parameters
+    ----------
+    projected, envelope
+        int64 (G, H+1) and (H+1,), projected loads and the largest of each step, tokens; changed in place.
+    g, tokens
+        Worker, and what it gets.
+    """
     for h in range(envelope.size):
         projected[g, h] += tokens
         envelope[h] = max(envelope[h], projected[g, h])
@@ -133,7 +153,17 @@ def admit_constant(projected: Ints, envelope: Ints, g: int, tokens: int) -> None
 
 @kernel
 def largest_key(product: int, projected: Ints, envelope: Ints, free: Ints) -> int:
-    """Worker with a free slot and the largest stage-2 key; ties: lower number."""
+    """Worker with a free slot and the largest stage-2 key; ties: lower number.
+
+    Parameters
+    ----------
+    product
+        1: slots * margin, 0: lexicographic.
+    projected, envelope
+        int64 (G, H+1) and (H+1,), projected loads and the largest of each step, tokens.
+    free
+        int64 (G,), free slots.
+    """
     most = free.max()
     best = -1
     best_key = 0
@@ -166,17 +196,35 @@ def _place_overdue(
     waited: Ints,
     reward: int,
     penalties: Ints,
-    options: Ints,
+    parameters: Record,
     margins: Ints,
     choice: Ints,
 ) -> int:
-    """Place requests that have waited `age_bound` steps, oldest first; returns how many."""
+    """Place requests that have waited `age_bound` steps, oldest first; returns how many.
+
+    Parameters
+    ----------
+    projected, envelope
+        int64 (G, H+1) and (H+1,), projected loads and the largest of each step, tokens; changed in place.
+    free
+        int64 (G,), free slots; changed in place.
+    sizes, waited
+        int64 (n,), tokens and steps waited, in order of revelation.
+    reward, penalties
+        Weights of the score, penalties int64 (H+1,), see `horizon_score`.
+    parameters
+        `state.PARAMETERS`.
+    margins
+        int64 (H+1,), scratch.
+    choice
+        int64 (n,), written for those that are placed.
+    """
     placed = 0
-    if options[AGE_BOUND] < 0:
+    if parameters.age_bound < 0:
         return placed
     slots = free.sum()
     for position in range(sizes.size):
-        if placed == slots or waited[position] < options[AGE_BOUND]:
+        if placed == slots or waited[position] < parameters.age_bound:
             break  # order of revelation is order of age: all later ones are younger
         best = -1
         best_f = 0

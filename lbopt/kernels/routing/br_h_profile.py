@@ -9,14 +9,9 @@ which is no function of the batch's size any more. So stage 1 scores every waiti
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.br_h import (
-    AGE_BOUND,
-    KEY_PRODUCT,
-    STAGE_SWITCH,
-    WINDOW_BY_ARRIVAL,
-    WINDOW_SIZE,
     largest_key,
 )
 from lbopt.kernels.routing.horizon_score import margins_of
@@ -33,13 +28,25 @@ def br_h_profile(
     waited: Ints,
     rewards: Ints,
     penalties: Ints,
-    options: Ints,
+    parameters: Record,
     choice: Ints,
 ) -> None:
-    """Run one scheduling round and write the worker of each waiting request, or -1, into `choice`, int64 (n,).
+    """Run one scheduling round, with admitted requests counted by their profiles.
 
-    `profiles` is int64 (n, H+1): tokens of each waiting request over the window; `rewards` and `penalties` int64
-    (H+1,); the others as in `br_h`.
+    Parameters
+    ----------
+    projected, free
+        int64 (G, H+1) and (G,), projected loads, tokens, and free slots; changed in place.
+    profiles
+        int64 (n, H+1), tokens of each waiting request over the window.
+    sizes, waited
+        int64 (n,), tokens and steps waited, in order of revelation.
+    rewards, penalties
+        int64 (H+1,), R_h and P_h.
+    parameters
+        `state.PARAMETERS`.
+    choice
+        int64 (n,), written: the worker of each waiting request, or -1.
     """
     width = penalties.size
     choice[:] = -1
@@ -49,9 +56,9 @@ def br_h_profile(
         envelope[h] = projected[:, h].max()
     margins = np.empty(width, np.int64)
 
-    if options[AGE_BOUND] >= 0:
+    if parameters.age_bound >= 0:
         for position in range(sizes.size):
-            if slots == 0 or waited[position] < options[AGE_BOUND]:
+            if slots == 0 or waited[position] < parameters.age_bound:
                 break
             g = _best_worker(projected, envelope, free, profiles[position], rewards, penalties, margins)
             choice[position] = g
@@ -63,7 +70,7 @@ def br_h_profile(
     ranked_size = np.empty(sizes.size, np.int64)
     rest = rank_waiting(sizes, choice, ranked, ranked_size)
     now = projected[:, 0].copy()
-    while slots > options[STAGE_SWITCH] and rest > 0:
+    while slots > parameters.stage_switch and rest > 0:
         g = roomiest(now, free)
         margins_of(projected, envelope, g, margins)
         r = _best_of(profiles, ranked, rest, rewards, penalties, margins)
@@ -74,14 +81,14 @@ def br_h_profile(
         slots -= 1
         rest = remove_rank(ranked, ranked_size, rest, r)
 
-    window_rank = np.empty(options[WINDOW_SIZE], np.int64)
-    window = np.empty(options[WINDOW_SIZE], np.int64)  # positions in the pool
+    window_rank = np.empty(parameters.window_size, np.int64)
+    window = np.empty(parameters.window_size, np.int64)  # positions in the pool
     added = np.empty(width, np.int64)
     while slots > 0 and rest > 0:
-        g = largest_key(options[KEY_PRODUCT], projected, envelope, free)
+        g = largest_key(parameters.key_product, projected, envelope, free)
         margins_of(projected, envelope, g, margins)
-        length = min(options[WINDOW_SIZE], rest)
-        fill_window(options[WINDOW_BY_ARRIVAL], ranked, rest, length, window_rank)
+        length = min(parameters.window_size, rest)
+        fill_window(parameters.window_by_arrival, ranked, rest, length, window_rank)
         for j in range(length):
             window[j] = ranked[window_rank[j]]
         mask, f = _best_subset(
@@ -100,6 +107,17 @@ def br_h_profile(
 
 @kernel
 def _score(added: Ints, rewards: Ints, penalties: Ints, margins: Ints) -> int:
+    """Return F of a batch.
+
+    Parameters
+    ----------
+    added
+        int64 (H+1,), tokens of the batch.
+    rewards, penalties
+        int64 (H+1,), R_h and P_h.
+    margins
+        int64 (H+1,), tokens, of the worker.
+    """
     f = 0
     for h in range(margins.size):
         f += rewards[h] * added[h] - penalties[h] * max(0, added[h] - margins[h])
@@ -108,6 +126,17 @@ def _score(added: Ints, rewards: Ints, penalties: Ints, margins: Ints) -> int:
 
 @kernel
 def _admit(projected: Ints, envelope: Ints, g: int, profile: Ints) -> None:
+    """Add a profile to worker g, and let the envelope follow.
+
+    Parameters
+    ----------
+    projected, envelope
+        int64 (G, H+1) and (H+1,), projected loads and the largest of each step, tokens; changed in place.
+    g
+        Worker.
+    profile
+        int64 (H+1,), tokens.
+    """
     for h in range(envelope.size):
         projected[g, h] += profile[h]
         envelope[h] = max(envelope[h], projected[g, h])
@@ -117,7 +146,21 @@ def _admit(projected: Ints, envelope: Ints, g: int, profile: Ints) -> None:
 def _best_worker(
     projected: Ints, envelope: Ints, free: Ints, profile: Ints, rewards: Ints, penalties: Ints, margins: Ints
 ) -> int:
-    """Worker with a free slot and the largest F for one request; ties: lighter now, then lower number."""
+    """Worker with a free slot and the largest F for one request; ties: lighter now, then lower number.
+
+    Parameters
+    ----------
+    projected, envelope
+        int64 (G, H+1) and (H+1,), projected loads and the largest of each step, tokens.
+    free
+        int64 (G,), free slots.
+    profile
+        int64 (H+1,), tokens of the request.
+    rewards, penalties
+        int64 (H+1,), R_h and P_h.
+    margins
+        int64 (H+1,), scratch.
+    """
     best = -1
     best_f = 0
     for g in range(free.size):
@@ -132,7 +175,21 @@ def _best_worker(
 
 @kernel
 def _best_of(profiles: Ints, ranked: Ints, rest: int, rewards: Ints, penalties: Ints, margins: Ints) -> int:
-    """Rank of the largest F; ties: the first rank, which is the larger, then the earlier request."""
+    """Rank of the largest F; ties: the first rank, which is the larger, then the earlier request.
+
+    Parameters
+    ----------
+    profiles
+        int64 (n, H+1), tokens of each waiting request over the window.
+    ranked
+        int64 (>= rest,), position in the pool of each rank.
+    rest
+        How many ranks there are, >= 1.
+    rewards, penalties
+        int64 (H+1,), R_h and P_h.
+    margins
+        int64 (H+1,), tokens, of the worker.
+    """
     best = 0
     best_f = _score(profiles[ranked[0]], rewards, penalties, margins)
     for r in range(1, rest):
@@ -146,7 +203,23 @@ def _best_of(profiles: Ints, ranked: Ints, rest: int, rewards: Ints, penalties: 
 def _best_single(
     profiles: Ints, sizes: Ints, window: Ints, length: int, rewards: Ints, penalties: Ints, margins: Ints
 ) -> int:
-    """Window position of the largest F; ties: larger, then earlier position."""
+    """Window position of the largest F; ties: larger, then earlier position.
+
+    Parameters
+    ----------
+    profiles
+        int64 (n, H+1), tokens of each waiting request over the window.
+    sizes
+        int64 (n,), tokens.
+    window
+        int64 (>= length,), positions in the pool.
+    length
+        Requests in the window, >= 1.
+    rewards, penalties
+        int64 (H+1,), R_h and P_h.
+    margins
+        int64 (H+1,), tokens, of the worker.
+    """
     best = 0
     best_f = _score(profiles[window[0]], rewards, penalties, margins)
     for j in range(1, length):
@@ -168,7 +241,25 @@ def _best_subset(
     margins: Ints,
     added: Ints,
 ) -> tuple[int, int]:
-    """Best non-empty subset and its F; ties as in `horizon_subset`."""
+    """Best non-empty subset and its F; ties as in `horizon_subset`.
+
+    Parameters
+    ----------
+    profiles
+        int64 (n, H+1), tokens of each waiting request over the window.
+    sizes
+        int64 (n,), tokens.
+    window
+        int64 (>= length,), positions in the pool.
+    length, most
+        Requests in the window, and most members of a subset.
+    rewards, penalties
+        int64 (H+1,), R_h and P_h.
+    margins
+        int64 (H+1,), tokens, of the worker.
+    added
+        int64 (H+1,), scratch.
+    """
     best_mask = 0
     best_f = 0
     best_total = 0

@@ -11,15 +11,14 @@ the first of them takes it.
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.routing.codes import BYPASS_OVERBOOKING, BYPASS_TIES_BY_NUMBER
 from lbopt.kernels.routing.f_score import f_score
 
 
 @kernel
 def bind_bypassing(
-    parameters: Ints,
+    parameters: Record,
     slots_per_worker: int,
     size: int,
     load: Ints,
@@ -27,23 +26,48 @@ def bind_bypassing(
     queued: Ints,
     queued_tokens: Ints,
 ) -> int:
-    """Return the worker to which a request of `size` tokens is bound, or -1 where all are at the cap."""
+    """Return the worker to which a request of `size` tokens is bound, or -1 where all are at the cap.
+
+    Parameters
+    ----------
+    parameters
+        `state.PARAMETERS`.
+    slots_per_worker
+        B.
+    size
+        Tokens of the request.
+    load, running, queued, queued_tokens
+        int64 (G,), resident tokens, running requests, and requests and tokens queued at each worker.
+    """
     G = load.size
-    overbooking = parameters[BYPASS_OVERBOOKING]
+    overbooking = parameters.overbooking
     virtual_load = np.empty(G, np.int64)
     room = np.empty(G, np.int64)
     for g in range(G):
         virtual_load[g] = load[g] + queued_tokens[g]
         room[g] = 1 if overbooking < 0 else slots_per_worker + overbooking - running[g] - queued[g]
-    return _largest_f(parameters[BYPASS_TIES_BY_NUMBER], size, virtual_load, room)
+    return _largest_f(parameters.ties_by_number, size, virtual_load, room)
 
 
 @kernel
-def place_bypassing(parameters: Ints, load: Ints, free: Ints, pool: Ints, prompt: Ints, choice: Ints) -> int:
+def place_bypassing(parameters: Record, load: Ints, free: Ints, pool: Ints, prompt: Ints, choice: Ints) -> int:
     """Send each request in turn, in order of revelation, to a worker with a free slot; returns positions filled.
 
     This is the rule in pooled form, for single decisions: nobody queues at a worker, so there is nothing to overbook.
     `load` (G,) tokens and `free` (G,) are changed in place.
+
+    Parameters
+    ----------
+    parameters
+        `state.PARAMETERS`.
+    load, free
+        int64 (G,), tokens and free slots of each worker; changed in place.
+    pool
+        int64 (n,), request numbers in order of revelation.
+    prompt
+        int64 (N,), tokens, by request number.
+    choice
+        int64 (>= n,), written: the worker of each pool position, or -1.
     """
     slots = 0
     for g in range(free.size):
@@ -51,7 +75,7 @@ def place_bypassing(parameters: Ints, load: Ints, free: Ints, pool: Ints, prompt
     reach = min(slots, pool.size)
     for position in range(reach):
         size = prompt[pool[position]]
-        w = _largest_f(parameters[BYPASS_TIES_BY_NUMBER], size, load, free)
+        w = _largest_f(parameters.ties_by_number, size, load, free)
         choice[position] = w
         load[w] += size
         free[w] -= 1
@@ -60,7 +84,17 @@ def place_bypassing(parameters: Ints, load: Ints, free: Ints, pool: Ints, prompt
 
 @kernel
 def _largest_f(ties_by_number: int, size: int, load: Ints, room: Ints) -> int:
-    """Worker with room and the largest F for this size; ties: lighter (unless by number), then lower number; or -1."""
+    """Worker with room and the largest F for this size; ties: lighter (unless by number), then lower number; or -1.
+
+    Parameters
+    ----------
+    ties_by_number
+        1: equal F goes to the lower number.
+    size
+        Tokens of the request.
+    load, room
+        int64 (G,), tokens, and whether there is room (> 0).
+    """
     G = load.size
     envelope = 0
     for g in range(G):

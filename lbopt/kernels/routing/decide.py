@@ -1,10 +1,10 @@
 """One door to all compiled rules in pooled form: `decide`, by the rule's number."""
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.br_0 import br_0
 from lbopt.kernels.routing.bypass import place_bypassing
-from lbopt.kernels.routing.codes import BR_0, BR_0_BYPASS, FCFS, IQR, MAX_MIN, MAX_MIN_WHOLE_POOL
+from lbopt.kernels.routing.codes import BR_0, BR_0_BYPASS, FCFS, IQR, MAX_MIN
 from lbopt.kernels.routing.fifo import fill_in_order, one_by_one
 from lbopt.kernels.routing.iqr import iqr
 from lbopt.kernels.routing.max_min import max_min
@@ -13,7 +13,7 @@ from lbopt.kernels.routing.max_min import max_min
 @kernel
 def decide(
     code: int,
-    parameters: Ints,
+    parameters: Record,
     load: Ints,
     free: Ints,
     running: Ints,
@@ -22,7 +22,7 @@ def decide(
     reveal_step: Ints,
     step: int,
     uniforms: Floats,
-    counter: Ints,
+    turn: Record,
     choice: Ints,
 ) -> int:
     """Write the worker of each pool position (or -1) into `choice`; returns positions filled.
@@ -30,7 +30,7 @@ def decide(
     Parameters
     ----------
     code, parameters
-        int64 and int64 (NUM_PARAMETERS,): the rule and its parameters, see `codes`.
+        The rule, see `codes`, and its parameters, `state.PARAMETERS`.
     load, free, running
         int64 (G,): tokens, free slots and running requests; changed in place.
     pool
@@ -41,19 +41,19 @@ def decide(
         int64: now.
     uniforms
         float64 (., 2) in [0, 1), indexed by request number; may be empty for rules that draw nothing.
-    counter
-        int64 (1,): round-robin's position; changed in place.
+    turn
+        `state.TURN`, where round-robin stands; changed in place.
     choice
         int64 (>= n,): output.
     """
     if code == FCFS:
         return fill_in_order(free, pool.size, choice)
     if code == MAX_MIN:
-        return max_min(parameters[MAX_MIN_WHOLE_POOL], load, free, pool, prompt, choice)
+        return max_min(parameters.whole_pool, load, free, pool, prompt, choice)
     if code == BR_0:
         return br_0(parameters, load, free, pool, prompt, reveal_step, step, choice)
     if code == IQR:
         return iqr(parameters, load, free, running, pool, prompt, choice)
     if code == BR_0_BYPASS:
         return place_bypassing(parameters, load, free, pool, prompt, choice)
-    return one_by_one(code, load, free, running, pool, prompt, uniforms, counter, choice)
+    return one_by_one(code, load, free, running, pool, prompt, uniforms, turn, choice)

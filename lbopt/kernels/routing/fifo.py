@@ -2,7 +2,7 @@
 
 * `fill_in_order` (fcfs): worker 0 takes as many from the head as it has free slots, then worker 1, ... (BF-IO,
   algorithm 2, and the authors' simulator).
-* `one_by_one`: each request in turn goes to one worker with a free slot, picked by the rule's signal: a counter
+* `one_by_one`: each request in turn goes to one worker with a free slot, picked by the rule's signal: a turn
   (round-robin), a uniform number (random, power-of-two), running requests (jsq, vllm) or resident tokens (jsq-load).
 * `bind`: the same signals when requests are bound on arrival to any worker, with or without a free slot.
 
@@ -10,7 +10,7 @@ Sources: the baselines of the BalanceRoute evaluation (arXiv 2605.06113) and BF-
 4 * waiting + running of vLLM's data-parallel balancer (vllm/v1/engine/core_client.py).
 """
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.codes import JSQ, JSQ_LOAD, POWER_OF_TWO, RANDOM, ROUND_ROBIN, VLLM
 
@@ -37,13 +37,30 @@ def one_by_one(
     pool: Ints,
     prompt: Ints,
     uniforms: Floats,
-    counter: Ints,
+    turn: Record,
     choice: Ints,
 ) -> int:
     """Send each request in turn to a worker with a free slot; returns positions filled.
 
-    `load` (G,) tokens, `free` (G,), `running` (G,) and `counter` (1,) are changed in place; `uniforms` (., 2) is
+    `load` (G,) tokens, `free` (G,), `running` (G,) and `turn` are changed in place; `uniforms` (., 2) is
     indexed by request number.
+
+    Parameters
+    ----------
+    code
+        The rule, see `codes`.
+    load, free, running
+        int64 (G,), tokens, free slots and running requests of each worker; changed in place.
+    pool
+        int64 (n,), request numbers in order of revelation.
+    prompt
+        int64 (N,), tokens, by request number.
+    choice
+        int64 (>= n,), written: the worker of each pool position, or -1.
+    uniforms
+        float64 (N, 2) in [0, 1), by request number; may be empty for rules that draw nothing.
+    turn
+        `state.TURN`; changed in place.
     """
     G = load.size
     slots = 0
@@ -56,10 +73,10 @@ def one_by_one(
     for position in range(reach):
         i = pool[position]
         if code == ROUND_ROBIN:
-            w = counter[0]
+            w = turn.next_worker
             while free[w] == 0:
                 w = (w + 1) % G
-            counter[0] = (w + 1) % G
+            turn.next_worker = (w + 1) % G
         elif code == RANDOM:
             w = _nth_open(free, int(uniforms[i, 0] * open_workers))
         elif code == POWER_OF_TWO:
@@ -101,13 +118,25 @@ def _nth_open(free: Ints, n: int) -> int:
 
 @kernel
 def bind(
-    code: int, i: int, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints, uniforms: Floats, counter: Ints
+    code: int, i: int, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints, uniforms: Floats, turn: Record
 ) -> int:
-    """Return the worker to which request `i` is bound on arrival; `counter` (1,) is changed in place."""
+    """Return the worker to which request `i` is bound on arrival; `turn` is changed in place.
+
+    Parameters
+    ----------
+    code, i
+        The rule, see `codes`, and the request.
+    load, running, queued, queued_tokens
+        int64 (G,), resident tokens, running requests, and requests and tokens queued at each worker.
+    uniforms
+        float64 (N, 2) in [0, 1), by request number; may be empty for rules that draw nothing.
+    turn
+        `state.TURN`; changed in place.
+    """
     G = load.size
     if code == ROUND_ROBIN:
-        w = counter[0]
-        counter[0] = (w + 1) % G
+        w = turn.next_worker
+        turn.next_worker = (w + 1) % G
         return w
     if code == RANDOM:
         return int(uniforms[i, 0] * G)
@@ -133,6 +162,15 @@ def bind(
 
 @kernel
 def _score(code: int, g: int, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints) -> int:
+    """Return the signal of worker g, of which the least is chosen.
+
+    Parameters
+    ----------
+    code, g
+        The rule, see `codes`, and the worker.
+    load, running, queued, queued_tokens
+        int64 (G,), resident tokens, running requests, and requests and tokens queued at each worker.
+    """
     if code == VLLM:
         return 4 * queued[g] + running[g]
     if code == JSQ:

@@ -20,7 +20,19 @@ NEVER = 1 << 62
 
 @kernel
 def horizon_score(reward: int, penalties: Ints, margins: Ints, delta: int) -> int:
-    """Return F of a batch of `delta` tokens; `penalties` and `margins` are int64 (H+1,)."""
+    """Return F of a batch of `delta` tokens; `penalties` and `margins` are int64 (H+1,).
+
+    Parameters
+    ----------
+    reward
+        R, in units of 2^-shift.
+    penalties
+        int64 (H+1,), P_h, in the same units.
+    margins
+        int64 (H+1,), tokens, of the worker.
+    delta
+        Tokens of the batch.
+    """
     price = 0
     for h in range(margins.size):
         price += penalties[h] * max(0, delta - margins[h])
@@ -29,7 +41,13 @@ def horizon_score(reward: int, penalties: Ints, margins: Ints, delta: int) -> in
 
 @kernel
 def falls_beyond(reward: int, penalties: Ints, margins: Ints, delta: int) -> bool:
-    """Return whether F falls to the right of `delta`."""
+    """Return whether F falls to the right of `delta`.
+
+    Parameters
+    ----------
+    reward, penalties, margins, delta
+        As of `horizon_score`.
+    """
     price = 0
     for h in range(margins.size):
         price += penalties[h] if margins[h] <= delta else 0
@@ -48,7 +66,19 @@ def peak(reward: int, penalties: Ints, margins: Ints) -> int:
 
 @kernel
 def margins_of(projected: Ints, envelope: Ints, g: int, margins: Ints) -> None:
-    """Write worker g's margins over the window, envelope minus projected loads, int64 (H+1,)."""
+    """Write worker g's margins over the window, envelope minus projected loads, int64 (H+1,).
+
+    Parameters
+    ----------
+    projected
+        int64 (G, H+1), tokens.
+    envelope
+        int64 (H+1,), largest projected load, tokens.
+    g
+        Worker.
+    margins
+        int64 (H+1,), written, tokens.
+    """
     for h in range(envelope.size):
         margins[h] = envelope[h] - projected[g, h]
 

@@ -24,7 +24,21 @@ ALL_SUMS = 2
 def best_horizon_subset(
     method: int, reward: int, penalties: Ints, margins: Ints, window: Ints, length: int, most: int
 ) -> int:
-    """Return the bit mask of the best subset of window[:length] with at most `most` members."""
+    """Return the bit mask of the best subset of window[:length] with at most `most` members.
+
+    Parameters
+    ----------
+    method
+        ENUMERATE, BIT_SET or ALL_SUMS.
+    reward, penalties
+        Weights of the score, penalties int64 (H+1,), see `horizon_score`.
+    margins
+        int64 (H+1,), tokens, of the worker.
+    window
+        int64 (>= length,), tokens.
+    length, most
+        Requests in the window, and most members of a subset.
+    """
     if method == ENUMERATE:
         return _by_enumeration(reward, penalties, margins, window, length, most)
     return _by_sums(method, reward, penalties, margins, window, length, most)
@@ -32,6 +46,19 @@ def best_horizon_subset(
 
 @kernel
 def _by_enumeration(reward: int, penalties: Ints, margins: Ints, window: Ints, length: int, most: int) -> int:
+    """Return the bit mask of the best subset, with all of them scored.
+
+    Parameters
+    ----------
+    reward, penalties
+        Weights of the score, penalties int64 (H+1,), see `horizon_score`.
+    margins
+        int64 (H+1,), tokens, of the worker.
+    window
+        int64 (>= length,), tokens.
+    length, most
+        Requests in the window, and most members of a subset.
+    """
     best_mask = 0
     best_f = 0
     best_total = 0
@@ -53,7 +80,21 @@ def _by_enumeration(reward: int, penalties: Ints, margins: Ints, window: Ints, l
 
 @kernel
 def _by_sums(method: int, reward: int, penalties: Ints, margins: Ints, window: Ints, length: int, most: int) -> int:
-    """Reachable sums, and the subset behind the best of them."""
+    """Reachable sums, and the subset behind the best of them.
+
+    Parameters
+    ----------
+    method
+        BIT_SET or ALL_SUMS.
+    reward, penalties
+        Weights of the score, penalties int64 (H+1,), see `horizon_score`.
+    margins
+        int64 (H+1,), tokens, of the worker.
+    window
+        int64 (>= length,), tokens.
+    length, most
+        Requests in the window, and most members of a subset.
+    """
     total = 0
     for j in range(length):
         total += window[j]
@@ -144,7 +185,19 @@ def _first_from(bits: Ints, x: int, last: int) -> int:
 
 @kernel
 def best_horizon_single(reward: int, penalties: Ints, margins: Ints, window: Ints, length: int) -> int:
-    """Return the window position of the best single request; ties: larger, then earlier position."""
+    """Return the window position of the best single request; ties: larger, then earlier position.
+
+    Parameters
+    ----------
+    reward, penalties
+        Weights of the score, penalties int64 (H+1,), see `horizon_score`.
+    margins
+        int64 (H+1,), tokens, of the worker.
+    window
+        int64 (>= length,), tokens.
+    length
+        Requests in the window, >= 1.
+    """
     best = 0
     best_f = horizon_score(reward, penalties, margins, window[0])
     for j in range(1, length):

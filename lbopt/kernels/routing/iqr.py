@@ -15,11 +15,9 @@ are offered lie at quarters between two loads, and k comes in thousandths.
 
 import numpy as np
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.codes import (
-    IQR_PERCENTILE,
-    IQR_THOUSANDTHS,
     PERCENTILE_HIGHER,
     PERCENTILE_LOWER,
     PERCENTILE_NEAREST,
@@ -30,10 +28,23 @@ _LARGEST = 2**62
 
 
 @kernel
-def iqr(parameters: Ints, load: Ints, free: Ints, running: Ints, pool: Ints, prompt: Ints, choice: Ints) -> int:
+def iqr(parameters: Record, load: Ints, free: Ints, running: Ints, pool: Ints, prompt: Ints, choice: Ints) -> int:
     """Place the oldest U of the pool, longest first; returns positions filled.
 
     `load` (G,) tokens, `free` (G,) and `running` (G,) are changed in place.
+
+    Parameters
+    ----------
+    parameters
+        `state.PARAMETERS`.
+    load, free, running
+        int64 (G,), tokens, free slots and running requests of each worker; changed in place.
+    pool
+        int64 (n,), request numbers in order of revelation.
+    prompt
+        int64 (N,), tokens, by request number.
+    choice
+        int64 (>= n,), written: the worker of each pool position, or -1.
     """
     slots = 0
     for g in range(free.size):
@@ -58,19 +69,27 @@ def iqr(parameters: Ints, load: Ints, free: Ints, running: Ints, pool: Ints, pro
 
 
 @kernel
-def bind_iqr(parameters: Ints, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints) -> int:
-    """Return the worker to which one request is bound, of all; what is queued there counts in batch and load."""
+def bind_iqr(parameters: Record, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints) -> int:
+    """Return the worker to which one request is bound, of all; what is queued there counts in batch and load.
+
+    Parameters
+    ----------
+    parameters
+        `state.PARAMETERS`.
+    load, running, queued, queued_tokens
+        int64 (G,), resident tokens, running requests, and requests and tokens queued at each worker.
+    """
     virtual_load = load + queued_tokens
     limit = heaviest_safe(parameters, np.sort(virtual_load))
     return _least(limit, virtual_load, running + queued, np.ones(load.size, np.int64))
 
 
 @kernel
-def heaviest_safe(parameters: Ints, ascending: Ints) -> int:
+def heaviest_safe(parameters: Record, ascending: Ints) -> int:
     """Return the largest whole load that is not masked, floor(Q3 + k (Q3 - Q1)), for loads below 2**60 tokens."""
-    thousandths = parameters[IQR_THOUSANDTHS]
-    upper = quadruple_quartile(parameters[IQR_PERCENTILE], 3, ascending)
-    spread = upper - quadruple_quartile(parameters[IQR_PERCENTILE], 1, ascending)
+    thousandths = parameters.thousandths
+    upper = quadruple_quartile(parameters.percentile, 3, ascending)
+    spread = upper - quadruple_quartile(parameters.percentile, 1, ascending)
     if thousandths > 0 and spread // 1000 >= _LARGEST // thousandths:
         return ascending[-1]  # the product would leave int64, and is above every load
     # 4 load <= upper + k spread for whole loads, where the right side may be rounded down
@@ -100,7 +119,15 @@ def quadruple_quartile(method: int, quarters: int, ascending: Ints) -> int:
 
 @kernel
 def _least(limit: int, load: Ints, batch: Ints, room: Ints) -> int:
-    """Worker with room, a load of at most `limit` and the least (batch, load, number), or -1."""
+    """Worker with room, a load of at most `limit` and the least (batch, load, number), or -1.
+
+    Parameters
+    ----------
+    limit
+        Tokens.
+    load, batch, room
+        int64 (G,), tokens, requests, and whether there is room (> 0).
+    """
     w = -1
     for g in range(load.size):
         if room[g] <= 0 or load[g] > limit:

@@ -14,6 +14,19 @@ def max_min(whole_pool: int, load: Ints, free: Ints, pool: Ints, prompt: Ints, c
     """Place the chosen U requests, largest first; returns positions filled.
 
     `load` (G,) tokens and `free` (G,) are changed in place.
+
+    Parameters
+    ----------
+    whole_pool
+        1: the U largest of the pool; 0: the oldest U.
+    load, free
+        int64 (G,), tokens and free slots of each worker; changed in place.
+    pool
+        int64 (n,), request numbers in order of revelation.
+    prompt
+        int64 (N,), tokens, by request number.
+    choice
+        int64 (>= n,), written: the worker of each pool position, or -1.
     """
     slots = 0
     for g in range(free.size):

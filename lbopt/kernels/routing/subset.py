@@ -10,6 +10,17 @@ def best_subset(G: int, window: Ints, length: int, most: int, margin: int) -> in
     """Return the bit mask of the subset of window[:length] with at most `most` members and the largest F.
 
     Ties: larger total, then fewer requests, then lexicographically first in window positions.
+
+    Parameters
+    ----------
+    G
+        Workers.
+    window
+        int64 (>= length,), tokens.
+    length, most
+        Requests in the window, and most members of a subset.
+    margin
+        Tokens, of the worker.
     """
     best_mask = 0
     best_f = 0
@@ -37,6 +48,13 @@ def comes_first(
     """Return whether a subset beats the best so far (mask 0 = none): larger F, then larger total, then fewer requests.
 
     Then the one that is lexicographically first in window positions.
+
+    Parameters
+    ----------
+    f, total, count, mask
+        Score, tokens, number and bit mask of the requests of a subset.
+    best_f, best_total, best_count, best_mask
+        The same of the best so far.
     """
     if best_mask == 0:
         return True
@@ -53,7 +71,19 @@ def comes_first(
 
 @kernel
 def best_single(G: int, window: Ints, length: int, margin: int) -> int:
-    """Return the window position of the single request with the largest F; ties: larger, then earlier position."""
+    """Return the window position of the single request with the largest F; ties: larger, then earlier position.
+
+    Parameters
+    ----------
+    G
+        Workers.
+    window
+        int64 (>= length,), tokens.
+    length
+        Requests in the window, >= 1.
+    margin
+        Tokens, of the worker.
+    """
     best = 0
     best_f = f_score(G, window[0], margin)
     for j in range(1, length):

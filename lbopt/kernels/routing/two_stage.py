@@ -20,7 +20,12 @@ def roomiest(load: Ints, free: Ints) -> int:
 def rank_waiting(sizes: Ints, choice: Ints, ranked: Ints, ranked_size: Ints) -> int:
     """Rank the positions without a worker by size, largest first, ties in order of revelation; returns how many.
 
-    `sizes` and `choice` are int64 (n,), `ranked` and `ranked_size` at least as long, written.
+    Parameters
+    ----------
+    sizes, choice
+        int64 (n,), tokens, and the worker of each position or -1.
+    ranked, ranked_size
+        int64 (>= n,), written: position and tokens of each rank.
     """
     rest = 0
     for position in range(sizes.size):
@@ -53,7 +58,19 @@ def first_at_most(ranked_size: Ints, rest: int, bound: int) -> int:
 
 @kernel
 def fill_window(by_arrival: int, ranked: Ints, rest: int, length: int, window_rank: Ints) -> None:
-    """Write the ranks of the first `length` waiting requests in window order."""
+    """Write the ranks of the first `length` waiting requests in window order.
+
+    Parameters
+    ----------
+    by_arrival
+        0: largest first, 1: in order of revelation.
+    ranked
+        int64 (>= rest,), position in the pool of each rank.
+    rest, length
+        How many ranks wait, and how many of them the window takes.
+    window_rank
+        int64 (>= length,), written.
+    """
     if not by_arrival:
         for j in range(length):
             window_rank[j] = j
@@ -72,7 +89,15 @@ def fill_window(by_arrival: int, ranked: Ints, rest: int, length: int, window_ra
 
 @kernel
 def remove_rank(ranked: Ints, ranked_size: Ints, rest: int, r: int) -> int:
-    """Remove rank `r`; returns how many remain."""
+    """Remove rank `r`; returns how many remain.
+
+    Parameters
+    ----------
+    ranked, ranked_size
+        int64 (>= rest,), position in the pool and tokens of each rank, the largest first; changed in place.
+    rest, r
+        How many ranks there are, and the one to remove.
+    """
     for q in range(r, rest - 1):
         ranked[q] = ranked[q + 1]
         ranked_size[q] = ranked_size[q + 1]
@@ -81,7 +106,17 @@ def remove_rank(ranked: Ints, ranked_size: Ints, rest: int, r: int) -> int:
 
 @kernel
 def remove_placed(ranked: Ints, ranked_size: Ints, rest: int, choice: Ints) -> int:
-    """Remove the ranks that have a worker by now; returns how many remain."""
+    """Remove the ranks that have a worker by now; returns how many remain.
+
+    Parameters
+    ----------
+    ranked, ranked_size
+        int64 (>= rest,), position in the pool and tokens of each rank, the largest first; changed in place.
+    rest
+        How many ranks there are.
+    choice
+        int64 (n,), the worker of each position, or -1.
+    """
     kept = 0
     for r in range(rest):
         if choice[ranked[r]] < 0:

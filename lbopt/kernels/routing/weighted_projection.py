@@ -25,7 +25,16 @@ def project_weighted(
 ) -> None:
     """Write the expected loads, int64 (G, H+1), tokens, into `projected`.
 
-    `worker`, `size` (tokens), `generated` (tokens) and `buckets` are int64 (A,), one entry per running request.
+    Parameters
+    ----------
+    worker, size, generated, buckets
+        int64 (A,), one entry per running request: worker, tokens held, tokens made, and bucket of samples.
+    samples
+        Lengths to compare with, see `forecast.samples`.
+    growth
+        Tokens that a running request gains a step.
+    projected
+        int64 (G, H+1), written, tokens.
     """
     G, width = projected.shape
     outputs, starts = samples.outputs, samples.starts

@@ -56,6 +56,13 @@ def prompt(drawn: np.uint64, value: Ints, threshold: Ints, other: Ints) -> int:
     """Return the length that `drawn` names in a table of aliases, each (n,) with thresholds 0 .. 2^32.
 
     Loops that draw one every few nanoseconds write these lines out: counting references to the arrays takes longer.
+
+    Parameters
+    ----------
+    drawn
+        uint64.
+    value, threshold, other
+        int64 (n,), the prompt law's table of aliases; values in tokens.
     """
     i = column(drawn, value.size)
     return value[i] if height(drawn) < threshold[i] else value[other[i]]

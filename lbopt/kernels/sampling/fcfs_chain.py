@@ -29,9 +29,19 @@ def begin_slots(
 ) -> None:
     """Fill all slots in step 0.
 
-    `stream` (G, B) uint64 are the starts of the slots' streams; `value`, `threshold`, `other` is the prompt law's table
-    of aliases. Written: `next_end` (G, B), the step in which the request ends, `offset` (G, B), its prompt in 1/`unit`
-    tokens, and `ends` (G, B), the lifetimes drawn so far.
+    Parameters
+    ----------
+    stream
+        uint64 (G, B), where the stream of each slot begins.
+    log_keep
+        log(1 - p), p the probability that a slot ends in a step.
+    value, threshold, other
+        int64 (n,), the prompt law's table of aliases; values in tokens.
+    unit
+        Parts of a token in which offsets count.
+    next_end, offset, ends
+        int64 (G, B), step in which the request of each slot ends, its offset in 1/`unit` tokens, and lifetimes
+        drawn so far; written.
     """
     G, B = next_end.shape
     for g in range(G):
@@ -59,9 +69,27 @@ def run_slots(
 ) -> None:
     """Go through steps `first` .. `first` + K - 1.
 
-    `growth` (K,) is D at these steps, in 1/`unit` tokens. State as in `begin_slots`, changed in place. Written: `peak`
-    (K,) and `total` (K,), the largest and the sum over workers of the offsets, after admission; the imbalance in
-    1/`unit` tokens is G peak - total.
+    The imbalance in 1/`unit` tokens is G peak - total.
+
+    Parameters
+    ----------
+    stream
+        uint64 (G, B), where the stream of each slot begins.
+    log_keep
+        log(1 - p), p the probability that a slot ends in a step.
+    value, threshold, other
+        int64 (n,), the prompt law's table of aliases; values in tokens.
+    unit
+        Parts of a token in which offsets count.
+    growth
+        int64 (K,), D at these steps, in 1/`unit` tokens.
+    first
+        Step of the first of them.
+    next_end, offset, ends
+        int64 (G, B), step in which the request of each slot ends, its offset in 1/`unit` tokens, and lifetimes
+        drawn so far; changed in place.
+    peak, total
+        int64 (K,), written: largest and sum over workers of the offsets, after admission, in 1/`unit` tokens.
     """
     G, B = next_end.shape
     K = growth.size
@@ -105,7 +133,21 @@ def run_slots(
 def slot_ages(
     stream: Words, log_keep: float, value: Ints, threshold: Ints, other: Ints, step: int, age: Ints, came: Ints
 ) -> None:
-    """Follow each slot to step `step` and write the age of its request and the prompt it came with, each (n,)."""
+    """Follow each slot to step `step` and write the age of its request and the prompt it came with, each (n,).
+
+    Parameters
+    ----------
+    stream
+        uint64 (n,), where the stream of each slot begins.
+    log_keep
+        log(1 - p), p the probability that a slot ends in a step.
+    value, threshold, other
+        int64 (n,), the prompt law's table of aliases; values in tokens.
+    step
+        The step to which each slot is followed.
+    age, came
+        int64 (n,), written: steps since the request came, and its prompt, tokens.
+    """
     for i in range(stream.size):
         k = lifetime(word(stream[i], 0), log_keep)
         since = 0

@@ -76,8 +76,19 @@ def level_replete(
 
 @kernel
 def rungs_of_slot(j: int, slots: int, total: int, rungs: int, extreme: bool) -> int:
-    """Return how many rungs above the smallest size request `j` of a worker gets, so that its `slots` requests sum to
-    `total` rungs: evenly (they differ by 1 at most), or with as many of the largest size as fit, then one between."""
+    """Return how many rungs above the smallest size a request of a worker gets.
+
+    Evenly (they differ by 1 at most), or with as many of the largest size as fit, then one between.
+
+    Parameters
+    ----------
+    j, slots
+        The request, and how many the worker gets.
+    total, rungs
+        Rungs of all of them together, and of the largest size.
+    extreme
+        Whether as many as fit get the largest size.
+    """
     if extreme:
         return min(rungs, max(0, total - j * rungs))
     return total // slots + (1 if j < total % slots else 0)

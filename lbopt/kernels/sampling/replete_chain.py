@@ -11,14 +11,23 @@ all sums together where that costs nothing (`raised`): what depends on neither m
 
 import numpy as np
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats, Ints, Records, integers
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.sampling.draw import Words, lifetime, word
 from lbopt.kernels.sampling.replete import level_replete, rungs_of_slot
 
-#: Columns of the record.
-GAP_BEFORE, GAP_PRE, GAP, FEWEST, MOST, IMBALANCE, LARGEST, ADMITTED, ADMITTED_TOKENS = range(9)
-COLUMNS = 9
+#: What is kept of a step; in tokens unless said otherwise.
+STEP = integers(
+    "gap_before",  # largest less smallest load, of the step before
+    "gap_pre",  # the same before admission
+    "gap",
+    "fewest",  # free slots of a worker, a number
+    "most",  # the same
+    "imbalance",
+    "envelope",  # largest size in a slot after growth
+    "admitted",  # requests, a number
+    "admitted_tokens",
+)
 
 
 @kernel
@@ -32,10 +41,10 @@ def replete_chain(
     extreme: bool,
     raised: bool,
     burn_in: int,
-    record: Ints,
+    steps: Records,
     square: Floats,
 ) -> None:
-    """Run `burn_in` steps unseen, then one step for each row of `record`.
+    """Run `burn_in` steps unseen, then one step for each record of `steps`.
 
     Parameters
     ----------
@@ -51,12 +60,10 @@ def replete_chain(
         See `rungs_of_slot`.
     burn_in
         Steps, at least 1.
-    record
-        int64 (steps, 9), written; columns in tokens unless said otherwise: gap of the step before, gap before
-        admission, gap, fewest and most free slots of a worker, imbalance, largest size in a slot after growth,
-        requests admitted (a number), sum of their sizes.
+    steps
+        STEP (n,), written.
     square
-        float64 (steps,), written: mean square of the sizes after growth and before ends, tokens squared.
+        float64 (n,), written: mean square of the sizes after growth and before ends, tokens squared.
     """
     G, B = streams.shape
     size = np.zeros((G, B), np.int64)
@@ -65,7 +72,7 @@ def replete_chain(
     opened = np.empty((G, B), np.int64)
     before, free, load = np.zeros(G, np.int64), np.zeros(G, np.int64), np.zeros(G, np.int64)
     rising = np.zeros(rung, np.int64)
-    for k in range(burn_in + record.shape[0]):
+    for k in range(burn_in + steps.size):
         gap_before = load.max() - load.min()
         grown = growth[k % growth.size]
         largest, squares = 0, 0.0
@@ -96,14 +103,14 @@ def replete_chain(
                 left[g, b] = lifetime(word(streams[g, b], 2 * drawn[g, b]), log_keep)
                 drawn[g, b] += 1
         if k >= burn_in:
-            row = record[k - burn_in]
-            row[GAP_BEFORE] = gap_before
-            row[GAP_PRE] = before.max() - before.min()
-            row[GAP] = load.max() - load.min()
-            row[FEWEST] = free.min()
-            row[MOST] = free.max()
-            row[IMBALANCE] = imbalance
-            row[LARGEST] = largest
-            row[ADMITTED] = free.sum()
-            row[ADMITTED_TOKENS] = tokens
+            kept = steps[k - burn_in]
+            kept.gap_before = gap_before
+            kept.gap_pre = before.max() - before.min()
+            kept.gap = load.max() - load.min()
+            kept.fewest = free.min()
+            kept.most = free.max()
+            kept.imbalance = imbalance
+            kept.envelope = largest
+            kept.admitted = free.sum()
+            kept.admitted_tokens = tokens
             square[k - burn_in] = squares / (G * B)

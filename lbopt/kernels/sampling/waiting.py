@@ -104,7 +104,24 @@ def _start_passes(
     following: Ints,
     wait: Floats,
 ) -> int:
-    """Start the passes of instance g that begin before `now` and serve somebody; returns how many."""
+    """Start the passes of instance g that begin before `now` and serve somebody; returns how many.
+
+    Parameters
+    ----------
+    g, now
+        Instance, and the time in s.
+    arrival, phases, pass_time, capacity, back_to_back
+        As of `bound`.
+    free
+        float64 (N,), s, when each instance becomes free; changed in place.
+    first, queued, serving, number
+        int64 (N,), first request that waits, how many wait, how many the last pass took, and the number of the next
+        pass; changed in place.
+    following
+        int64 (n,), the request behind each in its queue.
+    wait
+        float64 (n,), s, written for those that are served.
+    """
     passes = 0
     while queued[g] > 0:
         came = arrival[first[g]]
@@ -139,7 +156,20 @@ def pooled(
 ) -> int:
     """Write the wait of every request into `wait` (n,); returns the number of passes.
 
-    `arrival` (n,) ascending; `phases` (N,) ascending and within one pass time of each other: when each becomes free.
+    Parameters
+    ----------
+    arrival
+        float64 (n,), s, ascending.
+    phases
+        float64 (N,), s, ascending and within one pass time of each other: when each instance becomes free.
+    pass_time, capacity
+        Seconds and most requests of a pass.
+    interval
+        Least seconds between dispatches.
+    idle_bypass
+        Whether an arrival that finds a free instance is dispatched at once.
+    wait
+        float64 (n,), s, written.
     """
     n, N = arrival.size, phases.size
     free = phases.copy()
@@ -173,7 +203,16 @@ def pooled(
 def clocked(arrival: Floats, phases: Floats, pass_time: float, capacity: int, wait: Floats) -> int:
     """Write the wait of every request into `wait` (n,); returns the number of passes that serve somebody.
 
-    `arrival` (n,) ascending; `phases` (N,) ascending, the first start of each instance, below `pass_time`.
+    Parameters
+    ----------
+    arrival
+        float64 (n,), s, ascending.
+    phases
+        float64 (N,), s, ascending, below `pass_time`: the first start of each instance.
+    pass_time, capacity
+        Seconds and most requests of a pass.
+    wait
+        float64 (n,), s, written.
     """
     n, N = arrival.size, phases.size
     head = 0

@@ -3,37 +3,21 @@
 Everybody who becomes known joins the pool. A pooled decision starts some of it; immediate admission binds it from its
 head on, in order, so that it is empty again unless the rule holds the head back: then nobody overtakes it.
 
-The innermost functions take bare arrays: taking an array out of a named tuple counts a reference, and doing that once
-per request costs more than the work itself.
+The innermost functions take bare arrays and records: taking them out of a group once per request costs more than the
+work itself.
 """
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats, Ints, Record, Records
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.band import bind_in_band
 from lbopt.kernels.routing.bypass import bind_bypassing
-from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BAND_WIDTH, BR_0_BYPASS, IQR
+from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BR_0_BYPASS, IQR
 from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.routing.iqr import bind_iqr
 from lbopt.kernels.simulation.experts import join_experts
 from lbopt.kernels.simulation.real_choice import loads_differ
-from lbopt.kernels.simulation.tables import (
-    ACTIVE,
-    ADMITTED,
-    DECISIONS,
-    NEXT,
-    ON_WORKER,
-    PHASE,
-    POOL_HEAD,
-    POOL_TAIL,
-    QUEUED,
-    REAL_CHOICES,
-    REQUEST,
-    ROUND_ROBIN_AT,
-    STEP,
+from lbopt.kernels.simulation.state import (
     TAKE_STEP,
-    TOKENS,
-    UNDISCOVERED,
-    UNUSED_RECORD,
     Requests,
     Setting,
     State,
@@ -49,54 +33,100 @@ def enter(
     output: Ints,
     load: Ints,
     running: Ints,
-    records: Ints,
+    endings: Records,
     calendar: Ints,
-    counters: Ints,
+    progress: Record,
 ) -> None:
-    """Let request i start on worker w at decision k: it holds its prompt, and a record says where it will end."""
+    """Let request i start on worker w at decision k: it holds its prompt, and the calendar says when it ends.
+
+    Parameters
+    ----------
+    i, w, k
+        Request, worker, and the steps taken so far.
+    prompt, output
+        int64 (N,), tokens and steps of each request.
+    load, running
+        int64 (G,), tokens and requests of each worker; changed in place.
+    endings, calendar, progress
+        As in `State`; changed in place.
+    """
     load[w] += prompt[i]
     running[w] += 1
-    record = counters[UNUSED_RECORD]
-    counters[UNUSED_RECORD] = records[record, NEXT]
+    e = progress.unused_ending
+    ending = endings[e]
+    progress.unused_ending = ending.following
     bucket = (k + output[i]) % calendar.size
-    records[record, NEXT] = calendar[bucket]
-    records[record, ON_WORKER] = w
-    records[record, TOKENS] = prompt[i] + output[i]
-    records[record, REQUEST] = i
-    calendar[bucket] = record
+    ending.following = calendar[bucket]
+    ending.worker = w
+    ending.tokens = prompt[i] + output[i]
+    ending.request = i
+    calendar[bucket] = e
 
 
 @kernel
 def start(i: int, w: int, requests: Requests, state: State) -> None:
-    """Start the single request i on worker w now."""
-    counters = state.counters
-    k = counters[STEP]
+    """Start the single request i on worker w now.
+
+    Parameters
+    ----------
+    i, w
+        Request and worker.
+    requests
+        Of the run.
+    state
+        Changed in place.
+    """
+    progress = state.progress
+    k = progress.step
     state.worker[i] = w
     state.start_step[i] = k
-    state.start_clock[i] = state.clock[0]
-    enter(i, w, k, requests.prompt, requests.output, state.load, state.running, state.records, state.calendar, counters)
-    counters[ACTIVE] += 1
-    counters[ADMITTED] += 1
+    state.start_clock[i] = progress.clock
+    enter(i, w, k, requests.prompt, requests.output, state.load, state.running, state.endings, state.calendar, progress)
+    progress.active += 1
+    progress.admitted += 1
 
 
 @kernel
 def _use_experts(i: int, w: int, requests: Requests, state: State) -> None:
+    """Count the experts of request i on worker w from now on.
+
+    Parameters
+    ----------
+    i, w
+        Request and worker.
+    requests
+        Of the run.
+    state
+        Changed in place.
+    """
     join_experts(requests.unused[requests.profile[i]], w, state.unused, state.experts_changed)
 
 
 @kernel
-def num_known(counters: Ints) -> int:
+def num_known(progress: Record) -> int:
     """Requests known before the decision of this step that have not started: in the pool, or queued at a worker."""
-    return counters[POOL_TAIL] - counters[POOL_HEAD] + counters[QUEUED]
+    return progress.pool_tail - progress.pool_head + progress.queued
 
 
 @kernel
-def known_until(num_requests: int, arrival: Floats, reveal_target: int, counters: Ints, clock: Floats) -> int:
-    """First request that stays undiscovered in the decision of this step."""
-    first = counters[UNDISCOVERED]
+def known_until(num_requests: int, arrival: Floats, reveal_target: int, progress: Record) -> int:
+    """Return the first request that stays undiscovered in the decision of this step.
+
+    Parameters
+    ----------
+    num_requests
+        N, of the whole run.
+    arrival
+        float64 (N,), s, ascending; not read in a closed loop.
+    reveal_target
+        Requests kept waiting in a closed loop; negative = requests become known at their arrival.
+    progress
+        As in `State`.
+    """
+    first = progress.undiscovered
     if reveal_target >= 0:
-        return min(num_requests, first + max(0, reveal_target - num_known(counters)))
-    now = clock[0]
+        return min(num_requests, first + max(0, reveal_target - num_known(progress)))
+    now = progress.clock
     while first < num_requests and arrival[first] <= now:
         first += 1
     return first
@@ -108,18 +138,18 @@ def reveal_to_pool(requests: Requests, setting: Setting, state: State) -> None:
 
     They became known at their arrival, or now in a closed loop.
     """
-    counters, pool, arrival = state.counters, state.pool, requests.arrival
+    progress, pool, arrival = state.progress, state.pool, requests.arrival
     reveal_step, reveal_clock = state.reveal_step, state.reveal_clock
-    k, now = counters[STEP], state.clock[0]
-    first, tail = counters[UNDISCOVERED], counters[POOL_TAIL]
-    until = known_until(requests.prompt.size, arrival, setting.reveal_target, counters, state.clock)
+    k, now = progress.step, progress.clock
+    first, tail = progress.undiscovered, progress.pool_tail
+    until = known_until(requests.prompt.size, arrival, setting.reveal_target, progress)
     for i in range(first, until):
         reveal_step[i] = k
         reveal_clock[i] = arrival[i] if arrival.size > 0 else now
         pool[tail] = i
         tail += 1
-    counters[POOL_TAIL] = tail
-    counters[UNDISCOVERED] = until
+    progress.pool_tail = tail
+    progress.undiscovered = until
 
 
 @kernel
@@ -128,12 +158,12 @@ def admit(reach: int, requests: Requests, state: State) -> None:
 
     Survivors in front of the last admitted one move up, so the cost is `reach`, not the length of the pool.
     """
-    counters, pool, choice = state.counters, state.pool, state.choice
+    progress, pool, choice = state.progress, state.pool, state.choice
     prompt, output = requests.prompt, requests.output
-    load, running, records, calendar = state.load, state.running, state.records, state.calendar
+    load, running, endings, calendar = state.load, state.running, state.endings, state.calendar
     worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
-    k, now = counters[STEP], state.clock[0]
-    head = counters[POOL_HEAD]
+    k, now = progress.step, progress.clock
+    head = progress.pool_head
     keep = head + reach
     if requests.unused.size > 0:
         for position in range(reach):
@@ -150,18 +180,18 @@ def admit(reach: int, requests: Requests, state: State) -> None:
             worker[i] = w
             start_step[i] = k
             start_clock[i] = now
-            enter(i, w, k, prompt, output, load, running, records, calendar, counters)
+            enter(i, w, k, prompt, output, load, running, endings, calendar, progress)
             admitted += 1
-    counters[POOL_HEAD] = keep
-    counters[ACTIVE] += admitted
-    counters[ADMITTED] += admitted
+    progress.pool_head = keep
+    progress.active += admitted
+    progress.admitted += admitted
 
 
 @kernel
 def drain_queues(requests: Requests, setting: Setting, state: State) -> None:
     """Immediate admission: every worker takes from the head of its own queue while it has a free slot."""
-    counters, queued, running = state.counters, state.queued, state.running
-    if counters[QUEUED] == 0:
+    progress, queued, running = state.progress, state.queued, state.running
+    if progress.queued == 0:
         return
     head, before = state.scratch_load, state.scratch_running
     head[:] = state.queue_head
@@ -172,7 +202,7 @@ def drain_queues(requests: Requests, setting: Setting, state: State) -> None:
             state.queue_head[w] = state.next_in_queue[i]
             queued[w] -= 1
             state.queued_tokens[w] -= requests.prompt[i]
-            counters[QUEUED] -= 1
+            progress.queued -= 1
             start(i, w, requests, state)
     if requests.unused.size > 0:  # apart, as in `bind_pool`
         for w in range(queued.size):
@@ -186,23 +216,30 @@ def drain_queues(requests: Requests, setting: Setting, state: State) -> None:
 def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> None:
     """Immediate admission: bind the head of the pool to worker w, where it starts at once if a slot is free.
 
-    -1 holds it back, and everybody behind it, until the next step.
+    Parameters
+    ----------
+    w
+        Worker; -1 holds the request back, and all behind it, until the next step.
+    requests, setting
+        Of the run.
+    state
+        Changed in place.
     """
-    counters = state.counters
+    progress = state.progress
     if w < 0:
-        counters[PHASE] = TAKE_STEP
+        progress.phase = TAKE_STEP
         return
-    i = state.pool[counters[POOL_HEAD]]
-    counters[POOL_HEAD] += 1
-    counters[DECISIONS] += 1
-    counters[REAL_CHOICES] += loads_differ(state.load, state.queued_tokens)
+    i = state.pool[progress.pool_head]
+    progress.pool_head += 1
+    progress.decisions += 1
+    progress.real_choices += loads_differ(state.load, state.queued_tokens)
     if state.running[w] < setting.slots_per_worker:
         start(i, w, requests, state)
         if requests.unused.size > 0:
             _use_experts(i, w, requests, state)
     else:
         state.worker[i] = w
-        counters[QUEUED] += 1
+        progress.queued += 1
         join_queue(
             i,
             w,
@@ -226,7 +263,21 @@ def join_queue(
     queue_tail: Ints,
     next_in_queue: Ints,
 ) -> None:
-    """Put request i at the end of worker w's own queue."""
+    """Put request i at the end of worker w's own queue.
+
+    Parameters
+    ----------
+    i, w
+        Request and worker.
+    prompt
+        int64 (N,), tokens.
+    queued, queued_tokens
+        int64 (G,), requests and tokens in each queue; changed in place.
+    queue_head, queue_tail
+        int64 (G,), first and last request of each queue; changed in place.
+    next_in_queue
+        int64 (N,), the request behind each; changed in place.
+    """
     next_in_queue[i] = -1
     if queued[w] == 0:
         queue_head[w] = i
@@ -240,17 +291,17 @@ def join_queue(
 @kernel
 def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     """Immediate admission by a compiled rule: `bind_next` from the head of the pool, until it is empty or held."""
-    counters, pool = state.counters, state.pool
+    progress, pool = state.progress, state.pool
     prompt, output, uniforms = requests.prompt, requests.output, requests.uniforms
-    load, running, records, calendar = state.load, state.running, state.records, state.calendar
+    load, running, endings, calendar = state.load, state.running, state.endings, state.calendar
     queued, queued_tokens = state.queued, state.queued_tokens
     queue_head, queue_tail, next_in_queue = state.queue_head, state.queue_tail, state.next_in_queue
     worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
     code, parameters, slots_per_worker = setting.code, setting.parameters, setting.slots_per_worker
-    round_robin_at = counters[ROUND_ROBIN_AT : ROUND_ROBIN_AT + 1]
+    round_robin = state.round_robin
     preference, profile = requests.preference, requests.profile
-    k, now = counters[STEP], state.clock[0]
-    head, tail = counters[POOL_HEAD], counters[POOL_TAIL]
+    k, now = progress.step, progress.clock
+    head, tail = progress.pool_head, progress.pool_tail
     bound = 0
     started = 0
     real_choices = 0
@@ -261,9 +312,9 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
         elif code == IQR:
             w = bind_iqr(parameters, load, running, queued, queued_tokens)
         elif code == BAND:
-            w = bind_in_band(BAND_UNIT * parameters[BAND_WIDTH], preference, profile[i], running, queued)
+            w = bind_in_band(BAND_UNIT * parameters.width, preference, profile[i], running, queued)
         else:
-            w = bind(code, i, load, running, queued, queued_tokens, uniforms, round_robin_at)
+            w = bind(code, i, load, running, queued, queued_tokens, uniforms, round_robin)
         if w < 0:
             break
         bound += 1
@@ -272,7 +323,7 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
         if running[w] < slots_per_worker:
             start_step[i] = k
             start_clock[i] = now
-            enter(i, w, k, prompt, output, load, running, records, calendar, counters)
+            enter(i, w, k, prompt, output, load, running, endings, calendar, progress)
             started += 1
         else:
             join_queue(i, w, prompt, queued, queued_tokens, queue_head, queue_tail, next_in_queue)
@@ -280,9 +331,9 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
         for position in range(head, head + bound):
             if start_step[pool[position]] == k:
                 _use_experts(pool[position], worker[pool[position]], requests, state)
-    counters[POOL_HEAD] = head + bound
-    counters[DECISIONS] += bound
-    counters[REAL_CHOICES] += real_choices
-    counters[QUEUED] += bound - started
-    counters[ACTIVE] += started
-    counters[ADMITTED] += started
+    progress.pool_head = head + bound
+    progress.decisions += bound
+    progress.real_choices += real_choices
+    progress.queued += bound - started
+    progress.active += started
+    progress.admitted += started

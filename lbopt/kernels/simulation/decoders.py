@@ -8,14 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.band import bind_in_band
-from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BAND_WIDTH
+from lbopt.kernels.routing.codes import BAND, BAND_UNIT
 from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.simulation.admission import join_queue
 from lbopt.kernels.simulation.experts import count_experts, join_experts, leave_experts
-from lbopt.kernels.simulation.tables import Requests, Setting
+from lbopt.kernels.simulation.state import Requests, Setting
+
+#: The seconds from and to which steps are counted.
+WINDOW = np.dtype([("begin", np.float64), ("end", np.float64)])
 
 
 class Decoders(NamedTuple):
@@ -34,35 +37,40 @@ class Decoders(NamedTuple):
 class _Workers(NamedTuple):
     """Everything that changes."""
 
-    load: Ints
-    running: Ints
-    queued: Ints
-    queued_tokens: Ints
-    queue_head: Ints
-    queue_tail: Ints
-    next_in_queue: Ints
-    own_step: Ints  # steps that the worker has begun
-    ends: Floats  # when its step ends; infinite while it is idle
-    last: Ints  # (G, longest output + 1), first of the requests that end with step = column mod length
-    next_to_end: Ints  # (N,)
-    unused: Floats
-    changed: Ints
-    experts: Floats
+    load: Ints  # int64 (G,), resident tokens
+    running: Ints  # int64 (G,)
+    queued: Ints  # int64 (G,), requests bound to the worker but not started
+    queued_tokens: Ints  # int64 (G,)
+    queue_head: Ints  # int64 (G,), request at the head of the worker's queue
+    queue_tail: Ints  # int64 (G,)
+    next_in_queue: Ints  # int64 (N,)
+    own_step: Ints  # int64 (G,), steps that the worker has begun
+    ends: Floats  # float64 (G,), s, when its step ends; infinite while it is idle
+    last: Ints  # int64 (G, longest output + 1), first of the requests that end with step = column mod length
+    next_to_end: Ints  # int64 (N,)
+    unused: Floats  # float64 (G, L * E), see `experts`
+    changed: Ints  # int64 (G,), see `experts`
+    experts: Floats  # float64 (G,), see `experts`
 
 
 @kernel
-def run_decoders(requests: Requests, setting: Setting, num_workers: int, window: Floats, out: Decoders) -> None:
+def run_decoders(requests: Requests, setting: Setting, round_robin: Record, window: Record, out: Decoders) -> None:
     """Run until all requests have ended.
 
     Parameters
     ----------
+    requests, setting
+        Of the run.
+    round_robin
+        `routing.state.ROUND_ROBIN`; changed in place.
     window
-        float64 (2,), s: steps that begin in it, the end left out, are counted in `out`.
+        WINDOW: steps that begin in it, the end left out, are counted in `out`.
+    out
+        Written.
     """
     prompt, arrival = requests.prompt, requests.arrival
-    N = prompt.size
+    N, num_workers = prompt.size, out.steps.size
     w = _idle_workers(num_workers, N, int(requests.output.max()) + 1, requests.unused.shape[1])
-    round_robin_at = np.zeros(1, dtype=np.int64)
     i = 0
     left = N
     while left > 0:
@@ -71,7 +79,7 @@ def run_decoders(requests: Requests, setting: Setting, num_workers: int, window:
             if w.ends[g] < w.ends[first]:
                 first = g
         if i < N and arrival[i] < w.ends[first]:
-            g = _bind(i, requests, setting, w, round_robin_at)
+            g = _bind(i, requests, setting, w, round_robin)
             out.worker[i] = g
             join_queue(i, g, prompt, w.queued, w.queued_tokens, w.queue_head, w.queue_tail, w.next_in_queue)
             if w.ends[g] == np.inf:
@@ -85,37 +93,69 @@ def run_decoders(requests: Requests, setting: Setting, num_workers: int, window:
 
 @kernel
 def _idle_workers(G: int, N: int, longest: int, cells: int) -> _Workers:
+    """Return idle workers.
+
+    Parameters
+    ----------
+    G, N
+        Workers and requests.
+    longest
+        One more than the steps of any request.
+    cells
+        L * E, experts of all layers; 0 where unknown.
+    """
     return _Workers(
-        np.zeros(G, np.int64),
-        np.zeros(G, np.int64),
-        np.zeros(G, np.int64),
-        np.zeros(G, np.int64),
-        np.full(G, -1, np.int64),
-        np.full(G, -1, np.int64),
-        np.full(N, -1, np.int64),
-        np.zeros(G, np.int64),
-        np.full(G, np.inf),
-        np.full((G, longest), -1, np.int64),
-        np.full(N, -1, np.int64),
-        np.zeros((G, cells)),
-        np.zeros(G, np.int64),
-        np.zeros(G),
+        load=np.zeros(G, np.int64),
+        running=np.zeros(G, np.int64),
+        queued=np.zeros(G, np.int64),
+        queued_tokens=np.zeros(G, np.int64),
+        queue_head=np.full(G, -1, np.int64),
+        queue_tail=np.full(G, -1, np.int64),
+        next_in_queue=np.full(N, -1, np.int64),
+        own_step=np.zeros(G, np.int64),
+        ends=np.full(G, np.inf),
+        last=np.full((G, longest), -1, np.int64),
+        next_to_end=np.full(N, -1, np.int64),
+        unused=np.zeros((G, cells)),
+        changed=np.zeros(G, np.int64),
+        experts=np.zeros(G),
     )
 
 
 @kernel
-def _bind(i: int, requests: Requests, setting: Setting, w: _Workers, round_robin_at: Ints) -> int:
+def _bind(i: int, requests: Requests, setting: Setting, w: _Workers, round_robin: Record) -> int:
+    """Return the worker to which request i is bound.
+
+    Parameters
+    ----------
+    i
+        Request.
+    requests, setting, round_robin
+        As of `run_decoders`.
+    w
+        Read only.
+    """
     if setting.code == BAND:
-        width = BAND_UNIT * setting.parameters[BAND_WIDTH]
+        width = BAND_UNIT * setting.parameters.width
         return bind_in_band(width, requests.preference, requests.profile[i], w.running, w.queued)
-    return bind(setting.code, i, w.load, w.running, w.queued, w.queued_tokens, requests.uniforms, round_robin_at)
+    return bind(setting.code, i, w.load, w.running, w.queued, w.queued_tokens, requests.uniforms, round_robin)
 
 
 @kernel
 def _begin_step(
-    g: int, now: float, requests: Requests, setting: Setting, w: _Workers, window: Floats, out: Decoders
+    g: int, now: float, requests: Requests, setting: Setting, w: _Workers, window: Record, out: Decoders
 ) -> None:
-    """Admit from the queue of worker g while it has a free slot, and begin a step if it has anything to run."""
+    """Admit from the queue of worker g while it has a free slot, and begin a step if it has anything to run.
+
+    Parameters
+    ----------
+    g, now
+        Worker, and the time in s.
+    requests, setting, window
+        As of `run_decoders`.
+    w, out
+        Changed in place.
+    """
     while w.queued[g] > 0 and w.running[g] < setting.slots_per_worker:
         i = w.queue_head[g]
         w.queue_head[g] = w.next_in_queue[i]
@@ -139,7 +179,7 @@ def _begin_step(
         seconds += setting.seconds_of_running[w.running[g]]
     w.ends[g] = now + seconds
     w.own_step[g] += 1
-    if window[0] <= now < window[1]:
+    if window.begin <= now < window.end:
         out.steps[g] += 1
         out.seconds[g] += seconds
         out.running[g] += w.running[g]
@@ -149,7 +189,17 @@ def _begin_step(
 
 @kernel
 def _end_step(g: int, now: float, requests: Requests, w: _Workers, out: Decoders) -> int:
-    """Let all requests of worker g grow by a token, and those end that are complete; returns how many."""
+    """Let all requests of worker g grow by a token, and those end that are complete; returns how many.
+
+    Parameters
+    ----------
+    g, now
+        Worker, and the time in s.
+    requests
+        Of the run.
+    w, out
+        Changed in place.
+    """
     w.load[g] += w.running[g]
     column = w.own_step[g] % w.last.shape[1]
     i = w.last[g, column]

@@ -16,7 +16,19 @@ from lbopt.kernels.compile import kernel
 
 @kernel
 def has_real_choice(load: Ints, running: Ints, slots_per_worker: int, pool: Ints, prompt: Ints) -> int:
-    """Return 1 where the pooled decision has a real choice, else 0."""
+    """Return 1 where the pooled decision has a real choice, else 0.
+
+    Parameters
+    ----------
+    load, running
+        int64 (G,), tokens and requests of each worker.
+    slots_per_worker
+        B.
+    pool
+        int64 (n,), the numbers of the requests that wait.
+    prompt
+        int64 (N,), tokens, by request number.
+    """
     n = pool.size
     if n == 0 or load.size == 1:
         return 0  # a single worker waits for nobody, whatever it holds

@@ -7,38 +7,36 @@ prompt s and output o takes s + o tokens with it, so no request is touched betwe
 
 import math
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record, Records
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.simulation.experts import count_experts, leave_experts
-from lbopt.kernels.simulation.step_time import seconds_of_step
-from lbopt.kernels.simulation.tables import (
-    ACTIVE,
-    ADMITTED,
-    FREE_SLOTS,
-    NEXT,
-    ON_WORKER,
-    REAL_CHOICE,
-    REQUEST,
-    ROW,
-    STEP,
-    TOKENS,
-    UNUSED_RECORD,
-    WAITING,
+from lbopt.kernels.simulation.state import (
     Requests,
     Rows,
     Setting,
     State,
 )
+from lbopt.kernels.simulation.step_time import seconds_of_step
 
 
 @kernel
 def take_step(requests: Requests, setting: Setting, state: State, rows: Rows) -> None:
-    """Advance by one step and write its row. Cost: G + completions, and L * E a change where experts are counted."""
-    counters = state.counters
+    """Advance by one step and write its row. Cost: G + completions, and L * E a change where experts are counted.
+
+    Parameters
+    ----------
+    requests, setting
+        Of the run.
+    state
+        Changed in place.
+    rows
+        Row ``state.progress.row`` is written.
+    """
+    progress = state.progress
     load, running = state.load, state.running
     barrier_loads, post_loads = rows.barrier_loads, rows.post_loads
     G = load.size
-    r = counters[ROW]
+    r = progress.row
 
     heaviest = 0
     over = 0
@@ -55,50 +53,59 @@ def take_step(requests: Requests, setting: Setting, state: State, rows: Rows) ->
         rows.experts[r] = _mean_of_busy(state)
     else:
         rows.experts[r] = math.nan
-    seconds = seconds_of_step(setting, load, running, state.experts, heaviest, counters[ACTIVE])
-    state.clock[0] += seconds
-    rows.active[r] = counters[ACTIVE]
+    seconds = seconds_of_step(setting, load, running, state.experts, heaviest, progress.active)
+    progress.clock += seconds
+    rows.active[r] = progress.active
     rows.seconds[r] = seconds
-    rows.clock[r] = state.clock[0]
+    rows.clock[r] = progress.clock
     rows.over_capacity[r] = over
-    rows.admitted[r] = counters[ADMITTED]
-    rows.waiting[r] = counters[WAITING]
-    rows.free_slots[r] = counters[FREE_SLOTS]
-    rows.real_choice[r] = counters[REAL_CHOICE]
-    counters[ADMITTED] = 0
+    rows.admitted[r] = progress.admitted
+    rows.waiting[r] = progress.waiting
+    rows.free_slots[r] = progress.free_slots
+    rows.real_choice[r] = progress.real_choice
+    progress.admitted = 0
 
-    counters[STEP] += 1
+    progress.step += 1
     for g in range(G):
         load[g] += running[g]
     if setting.expert_layers > 0:
         _take_experts_along(requests, state)
-    completed = _complete(counters, load, running, state.records, state.calendar)
-    counters[ACTIVE] -= completed
+    completed = _complete(progress, load, running, state.endings, state.calendar)
+    progress.active -= completed
     rows.completed[r] = completed
     for g in range(G):
         post_loads[r, g] = load[g]
-    counters[ROW] = r + 1
+    progress.row = r + 1
 
 
 @kernel
-def _complete(counters: Ints, load: Ints, running: Ints, records: Ints, calendar: Ints) -> int:
-    """Remove the requests that end with this step; returns how many."""
-    bucket = counters[STEP] % calendar.size
-    unused = counters[UNUSED_RECORD]
-    record = calendar[bucket]
+def _complete(progress: Record, load: Ints, running: Ints, endings: Records, calendar: Ints) -> int:
+    """Remove the requests that end with this step; returns how many.
+
+    Parameters
+    ----------
+    load, running
+        int64 (G,), tokens and requests of each worker; changed in place.
+    progress, endings, calendar
+        As in `State`; changed in place.
+    """
+    bucket = progress.step % calendar.size
+    unused = progress.unused_ending
+    e = calendar[bucket]
     calendar[bucket] = -1
     completed = 0
-    while record >= 0:
-        w = records[record, ON_WORKER]
-        load[w] -= records[record, TOKENS]
+    while e >= 0:
+        ending = endings[e]
+        w = ending.worker
+        load[w] -= ending.tokens
         running[w] -= 1
         completed += 1
-        following = records[record, NEXT]
-        records[record, NEXT] = unused
-        records[record, ON_WORKER] = -1
-        unused = record
-        record = following
-    counters[UNUSED_RECORD] = unused
+        following = ending.following
+        ending.following = unused
+        ending.worker = -1
+        unused = e
+        e = following
+    progress.unused_ending = unused
     return completed
 
 
@@ -116,12 +123,13 @@ def _mean_of_busy(state: State) -> float:
 @kernel
 def _take_experts_along(requests: Requests, state: State) -> None:
     """Let the requests that end with this step give up their experts; `_complete` removes them."""
-    record = state.calendar[state.counters[STEP] % state.calendar.size]
+    e = state.calendar[state.progress.step % state.calendar.size]
     ended = state.scratch_running
     ended[:] = 0
-    while record >= 0:
-        w = state.records[record, ON_WORKER]
+    while e >= 0:
+        ending = state.endings[e]
+        w = ending.worker
         ended[w] += 1
-        row = requests.unused[requests.profile[state.records[record, REQUEST]]]
+        row = requests.unused[requests.profile[ending.request]]
         leave_experts(row, w, state.running[w] - ended[w], state.unused, state.experts_changed)
-        record = state.records[record, NEXT]
+        e = ending.following

@@ -2,12 +2,24 @@
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.simulation.tables import Setting
+from lbopt.kernels.simulation.state import Setting
 
 
 @kernel
 def seconds_of_step(setting: Setting, load: Ints, running: Ints, experts: Floats, heaviest: int, active: int) -> float:
-    """Return the seconds of a step whose heaviest worker holds `heaviest` tokens."""
+    """Return the seconds of a step.
+
+    Parameters
+    ----------
+    setting
+        Of the run.
+    load, running
+        int64 (G,), tokens and requests of each worker.
+    experts
+        float64 (G,), different experts of a layer that each worker uses.
+    heaviest, active
+        Largest load, tokens, and running requests of all workers.
+    """
     if setting.seconds_per_expert > 0:
         alone = _slowest_by_experts(
             setting.seconds_per_token, setting.seconds_of_running, setting.seconds_per_expert, load, running, experts
@@ -29,7 +41,17 @@ def seconds_of_step(setting: Setting, load: Ints, running: Ints, experts: Floats
 
 @kernel
 def _slowest(per_token: float, of_running: Floats, load: Ints, running: Ints) -> float:
-    """Return what the slowest worker needs by itself: it need not be the heaviest."""
+    """Return what the slowest worker needs by itself, s: it need not be the heaviest.
+
+    Parameters
+    ----------
+    per_token
+        s per token of the worker.
+    of_running
+        float64 (B + 1,), s by the worker's running requests.
+    load, running
+        int64 (G,), tokens and requests of each worker.
+    """
     slowest = 0.0
     for g in range(load.size):
         slowest = max(slowest, per_token * load[g] + of_running[running[g]])
@@ -40,6 +62,17 @@ def _slowest(per_token: float, of_running: Floats, load: Ints, running: Ints) ->
 def _slowest_by_experts(
     per_token: float, of_running: Floats, per_expert: float, load: Ints, running: Ints, experts: Floats
 ) -> float:
+    """Return what the slowest worker needs by itself, s, where experts cost time.
+
+    Parameters
+    ----------
+    per_token, of_running, load, running
+        As in `_slowest`.
+    per_expert
+        s per different expert of a layer in use.
+    experts
+        float64 (G,), different experts of a layer that each worker uses.
+    """
     slowest = 0.0
     for g in range(load.size):
         slowest = max(slowest, per_token * load[g] + of_running[running[g]] + per_expert * experts[g])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.kernels.prefill import codes, tables
+from lbopt.kernels.prefill import codes
 from lbopt.prefill.allocations import make_allocation
 from lbopt.prefill.exact.batch import PrefillBatch
 from lbopt.prefill.exact.fill import best_fill
@@ -103,12 +103,10 @@ def place_by(batch: PrefillBatch, rule: str, chunk: int, first: int, turn: int =
 
     chosen, n = make_allocation(rule), batch.num_requests
     hits = np.zeros((0, 0, 0), dtype=np.int64) if batch.hits is None else batch.hits[:, None, :].copy()
-    records = np.zeros((n, tables.NUM_FIELDS), dtype=np.int64)
-    records[:, tables.DEFERRED] = batch.pending
     unit, key = np.full((2, n), -1, dtype=np.int64)
     allocate(
-        chosen.code, chosen.parameter_array(), batch.length.copy(), hits, records, np.arange(first), 0, turn, chunk,
-        batch.load.copy(), key, unit,
+        chosen.code, chosen.parameter_record(), batch.length.copy(), hits, batch.pending.astype(np.int64),
+        np.arange(first), 0, turn, chunk, batch.load.copy(), key, unit,
     )  # fmt: skip
     return np.maximum(unit, -1)
 

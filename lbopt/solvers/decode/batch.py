@@ -65,7 +65,17 @@ class DecodeBatch:
         return loads
 
     def barrier_after(self, unit: Any, alpha: int, beta: int) -> int:
-        """Return the largest alpha * count + beta * load of a unit."""
+        """Return the largest alpha * count + beta * load of a unit.
+
+        Parameters
+        ----------
+        unit
+            int64 (n,), the unit of each request.
+        alpha
+            Time per request, in whole units such as nanoseconds, >= 0.
+        beta
+            Time per token, in the same units, >= 0.
+        """
         pairs = zip(self.counts_after(unit), self.loads_after(unit), strict=True)
         return max(alpha * count + beta * load for count, load in pairs)
 

@@ -31,7 +31,17 @@ MOST_WEIGHT = 2**31
 
 
 def count_then_load(batch: DecodeBatch, time_limit: float | None = None, seed: int = 0) -> DecodePlacement:
-    """Return a placement of the least largest load among those with the least largest count (D1)."""
+    """Return a placement of the least largest load among those with the least largest count (D1).
+
+    Parameters
+    ----------
+    batch
+        The requests to place, and the load of each unit.
+    time_limit
+        Seconds; None for no limit.
+    seed
+        Seed of the solver.
+    """
     slots = np.minimum(batch.room, np.maximum(least_largest_count(batch) - batch.count, 0))
     return _as_step_problem(batch.load, slots, batch.length, time_limit, seed)
 
@@ -43,6 +53,19 @@ def barrier_time(
 
     `alpha` and `beta` are the times per request and per token in whole units of the caller's choice, such as
     nanoseconds, >= 0.
+
+    Parameters
+    ----------
+    batch
+        The requests to place, and the load of each unit.
+    alpha
+        Time per request, in whole units such as nanoseconds, >= 0.
+    beta
+        Time per token, in the same units, >= 0.
+    time_limit
+        Seconds; None for no limit.
+    seed
+        Seed of the solver.
     """
     for name, value in (("alpha", alpha), ("beta", beta)):
         if value is None or not 0 <= value < MOST_WEIGHT:
@@ -55,7 +78,17 @@ def barrier_time(
 
 
 def level_then_load(batch: DecodeBatch, time_limit: float | None = None, seed: int = 0) -> DecodePlacement:
-    """Return a placement of the least largest load among those with counts as level as possible (D2)."""
+    """Return a placement of the least largest load among those with counts as level as possible (D2).
+
+    Parameters
+    ----------
+    batch
+        The requests to place, and the load of each unit.
+    time_limit
+        Seconds; None for no limit.
+    seed
+        Seed of the solver.
+    """
     w, left = water_level(batch)
     top = batch.count + batch.room
     least = np.clip(w, batch.count, top) - batch.count

@@ -3,7 +3,7 @@
 Importing it imports Numba, so it is imported on use.
 """
 
-from lbopt.solvers.exact.any_window import search_any_window
+from lbopt.solvers.exact.engines import search_problem
 from lbopt.solvers.exact.known_ends_proof import written_known_ends_proof
 from lbopt.solvers.exact.known_ends_search import search_known_ends
 from lbopt.solvers.exact.leximax import most_even
@@ -17,9 +17,9 @@ __all__ = [
     "ExactAnswer",
     "most_even",
     "most_even_window",
-    "search_any_window",
     "search_exactly",
     "search_known_ends",
+    "search_problem",
     "search_window",
     "written_known_ends_proof",
     "written_proof",

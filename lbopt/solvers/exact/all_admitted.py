@@ -228,7 +228,7 @@ class _FewWorkers:
 
     @property
     def done(self) -> bool:
-        """Whether nobody can stay below what was reached."""
+        """Whether no assignment has a smaller largest load than the one found."""
         return self.bound == self.reached
 
     def search(self, budget: int) -> Generator[None, None, bool]:

@@ -49,6 +49,15 @@ def mean_bound(base: IntArray, slots: IntArray, descending: IntArray) -> int:
     - base_g plus the least that g must take, because the slots elsewhere do not suffice;
     - the least M with sum_g min(M, base_g + the slots_g largest sizes) >= the sum of all: a worker with few slots
       cannot get its share, so others have to carry more than the mean.
+
+    Parameters
+    ----------
+    base
+        int64 (G,), loads before, tokens.
+    slots
+        int64 (G,), free slots.
+    descending
+        int64 (N,), sizes of all requests, largest first, tokens.
     """
     N = descending.size
     slots = np.minimum(slots, N)

@@ -26,7 +26,10 @@ _LARGEST_TABLE = 1 << 22
 
 
 class KnownEnds:
-    """A step problem in the terms of the search; `fits` is False for too large numbers, or where no request starts."""
+    """A step problem in the terms of the search.
+
+    `fits` is False where its numbers are too large, or no request can be admitted.
+    """
 
     def __init__(self, problem: StepProblem) -> None:
         self.problem = problem

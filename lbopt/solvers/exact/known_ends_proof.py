@@ -33,6 +33,15 @@ def written_known_ends_proof(problem: StepProblem, bound: int, prices: IntArray 
 
     `prices` are those of an ascent, as `ExactAnswer` keeps them: where they prove the bound, there is no tree.
 
+    Parameters
+    ----------
+    problem
+        The step problem.
+    bound
+        The bound to prove, tokens.
+    prices
+        Prices to start from, as `ExactAnswer` has them; None for none.
+
     Raises
     ------
     CertificateError

@@ -19,8 +19,8 @@ from lbopt.kernels.known_ends.shaking import shake
 from lbopt.kernels.known_ends.state import INFINITY, OPEN, STUCK
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.budget import Clock, Limits, without
+from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.known_ends import KnownEnds
 from lbopt.solvers.exact.known_ends_ascent import Ascent
 from lbopt.solvers.exact.known_ends_tree import Tree
@@ -49,9 +49,18 @@ def search_known_ends(
 ) -> ExactAnswer:
     """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
 
-    `remaining` says how many seconds are left, None is without limit; `effort` limits the work of the tree of linear
-    programs, about microseconds, alike on every machine. Where the numbers are too large, or no request can be
-    admitted, the answer is "refused".
+    The answer is "refused" where the numbers are too large, or no request can be admitted.
+
+    Parameters
+    ----------
+    problem
+        A step problem with any window.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    remaining
+        Returns the seconds that are left; None is without limit.
+    effort
+        Limit on the work of the tree of linear programs, about microseconds, the same on every machine.
     """
     decision = KnownEnds(problem)
     if not decision.fits:

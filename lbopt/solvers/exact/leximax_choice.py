@@ -28,6 +28,17 @@ def choose(room: Room, prices: Sequence[IntArray], limit: int, stop: Callable[[]
 
     `prices` (K,) are any, the first those by which the lists are made; `limit` is in steps. Returns "done" where
     nothing more even is left, "effort" at the limit, "stuck" where lists had to be cut short, or what `stop` says.
+
+    Parameters
+    ----------
+    room
+        The decision and the best assignment; a more even one is kept there.
+    prices
+        int64 (K,) each, in 1/scale tokens; the lists are made by the first.
+    limit
+        Steps of the search.
+    stop
+        Returns why to stop, None to go on.
     """
     lists, choice = _prepared(room, prices)
     if choice is None:

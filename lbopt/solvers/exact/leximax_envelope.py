@@ -27,7 +27,21 @@ _CLOSED = 1 << 62
 def least_envelope(
     problem: StepProblem, decision: Decision, answer: ExactAnswer, optimum: IntArray, stop: Callable[[], str | None]
 ) -> tuple[IntArray, str]:
-    """Return an assignment of the cost of `optimum` with the least largest load, and "done" where that is proved."""
+    """Return an assignment of the cost of `optimum` with the least largest load, and "done" where that is proved.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    decision
+        The same in the terms of the search.
+    answer
+        How the search for the optimum ended.
+    optimum
+        int64 (N,), an assignment of proved cost.
+    stop
+        Returns why to stop, None to go on.
+    """
     if problem.num_admitted == problem.num_requests:  # T is fixed, and M with it
         return optimum, "done"
     cost = objective(problem, optimum)

@@ -4,9 +4,9 @@ Let b_0 >= b_1 >= ... be the loads at hand. They are leximax where for every j n
 most b_0, a second one of at most b_1, and so on, and a (j+1)-th one below b_j. To ask that whoever the j heaviest are,
 every worker gets one slot more and takes one ticket in it: there is one ticket for each of b_0, ..., b_{j-1}, and W - j
 tickets for b_j - 1. A ticket for the limit b is a request of B + b_0 - b tokens, where B is more than any worker has
-room for, and everybody's margin grows by B. So nobody can take two, and whoever takes the ticket for b has room for b.
-Can all tickets be handed out, and the tokens admitted? That is what the exact search answers for one envelope: with an
-assignment, which is more even than the one at hand, or with the proof that there is none.
+room for, and the margin of every worker grows by B. So no worker can take two, and the one that takes the ticket for b
+has room for b. Can all tickets be handed out, and the tokens admitted? That is what the exact search answers for one
+envelope: with an assignment, which is more even than the one at hand, or with the proof that there is none.
 """
 
 from __future__ import annotations

@@ -25,6 +25,15 @@ def most_even_window(problem: StepProblem, optimum: IntArray, remaining: Clock) 
 
     Other endings are "time", "interrupted", and "stuck" where there is too much to be exhausted. The assignment is then
     of the same cost, and its sorted loads are no greater.
+
+    Parameters
+    ----------
+    problem
+        A step problem with a window.
+    optimum
+        int64 (N,), an assignment of proved cost.
+    remaining
+        Returns the seconds that are left; None is without limit.
     """
     window, members, workers = _described(problem, objective(problem, optimum))
     W, P = workers.size, window.owner.size

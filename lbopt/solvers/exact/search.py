@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lbopt.kernels.routing.br_0 import br_0
+from lbopt.kernels.routing.state import parameters_of
 from lbopt.kernels.search.state import OPEN, PROVED
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
-from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.budget import Clock, Limits
+from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.all_admitted import SearchState, kept_prices, place_all
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS
 from lbopt.solvers.exact.cold_start import balanced_start, is_cold
@@ -26,8 +27,8 @@ SLICE = 5_000
 #: tried at all before everything else.
 BRIEF, MODERATE_SLOTS = 50_000, 16
 
-#: Stage switch, window, largest first, lexicographic key, no age bound: the defaults of policy "br-0".
-_ROUTER = (7, 4, 0, 0, -1, 0, 0, 0)
+#: The defaults of policy "br-0": largest first, lexicographic key, no age bound.
+_ROUTER = parameters_of(stage_switch=7, window_size=4, age_bound=-1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,13 +91,48 @@ def search_exactly(
     InputError
         Where the search would take too much memory.
     """
-    limits = Limits(remaining, effort)
-    if 0 < problem.num_requests == problem.num_admitted:
-        answer = _all_admitted(problem, best, limits)
-    elif is_cold(problem):
-        answer = _cold(problem, best, limits)
-    else:
-        answer = by_prices(problem, best, limits)
+    search = search_all_admitted if admits_all(problem) else search_some_waiting
+    return finished(problem, search(problem, best, Limits(remaining, effort)), best, tie, seed)
+
+
+def admits_all(problem: StepProblem) -> bool:
+    """Return whether there are requests and all are admitted: balanced number partitioning."""
+    return 0 < problem.num_requests == problem.num_admitted
+
+
+def search_some_waiting(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
+    """Answer a step in which some requests have to wait; parameters as in `search_exactly`.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    limits
+        When to stop.
+    """
+    return (_cold if is_cold(problem) else by_prices)(problem, best, limits)
+
+
+def finished(
+    problem: StepProblem,
+    answer: ExactAnswer,
+    best: int | None,
+    tie: str = "oldest",
+    seed: int | tuple[int, ...] = 0,
+) -> ExactAnswer:
+    """Return the answer with the placement that `tie` names. After a search that was cut off, a router may be better.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    answer
+        What the search ended with.
+    best, tie, seed
+        As in `search_exactly`.
+    """
     if answer.stop not in ("done", "refused"):
         answer = raised(_no_worse_than_a_router(problem, answer, best), elementary_bound(problem))
     if answer.assignment is None:
@@ -127,7 +163,7 @@ def routed(problem: StepProblem) -> IntArray | None:
     choice = np.full(count, -1, dtype=np.int64)
     pool = np.arange(count)
     loads, free = problem.base[:, 0].copy(), problem.slots.copy()
-    br_0(np.array(_ROUTER), loads, free, pool, problem.work[:, 0], np.zeros(count, dtype=np.int64), 0, choice)
+    br_0(_ROUTER, loads, free, pool, problem.work[:, 0], np.zeros(count, dtype=np.int64), 0, choice)
     return choice
 
 
@@ -137,7 +173,17 @@ def raised(answer: ExactAnswer, bound: int) -> ExactAnswer:
 
 
 def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
-    """Answer by the search of `lbopt.kernels.search`, which serves every decision; arguments as above."""
+    """Answer by the search of `lbopt.kernels.search`, which serves every decision; arguments as above.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    limits
+        When to stop.
+    """
     check_memory(problem)
     decision = Decision(problem)
     if decision.scale == 0:
@@ -202,11 +248,23 @@ def _cold(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer
     if least == bound:
         return ExactAnswer(known, bound, "done", cost=least, proof="elementary-bound")
     answer = by_prices(problem, least, limits)
-    return answer if answer.assignment is not None else replace(answer, assignment=known, cost=least)
+    if answer.assignment is not None:
+        return answer
+    return replace(answer, assignment=known, cost=None if answer.stop == "refused" else least)
 
 
-def _all_admitted(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
-    """Answer a decision in which all waiting requests are admitted."""
+def search_all_admitted(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
+    """Answer a step in which all waiting requests are admitted; parameters as in `search_exactly`.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    limits
+        When to stop.
+    """
     known: SearchState | None = None
     stop = "stuck"
     try:

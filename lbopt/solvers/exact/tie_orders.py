@@ -21,7 +21,7 @@ import numpy as np
 from lbopt.kernels.search.decision import hand_out_again
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.tie_orders import check_tie_order
+from lbopt.solvers.arguments import check_tie_order
 
 
 def canonical(
@@ -30,6 +30,17 @@ def canonical(
     """Return the assignment that `tie` names among those that differ from `assignment` by equals; int64 (N,).
 
     The cost is the same. `seed` feeds "random" alone.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    assignment
+        int64 (N,); it is not changed.
+    tie
+        A name of `TIE_ORDERS`.
+    seed
+        Seed of "random".
     """
     check_tie_order(tie, "the exact search")
     sizes, must = problem.work[:, 0], problem.must_admit

@@ -1,6 +1,6 @@
 """Run the exact search over a window that every new request outlives: in slices, so that clock and Ctrl-C are heard.
 
-Such a window is told from its numbers: all requests follow one profile, work[i, h] - work[i, 0] is the same for all i.
+Such a window is recognised by its numbers: all requests have one profile, work[i, h] - work[i, 0] is the same for all.
 Then what a worker receives enters its loads by one number, see `lbopt.kernels.windows`.
 """
 
@@ -30,8 +30,8 @@ from lbopt.kernels.windows.sums import tabulate
 from lbopt.kernels.windows.tree import advance
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.budget import Clock
+from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.search import ExactAnswer, raised
 
 #: Largest sum of magnitudes for which prices are still a thousandth of a token fine.
@@ -63,6 +63,14 @@ _SMALL = 4000
 _loaded: set[str] = set()
 
 
+def has_one_profile(problem: StepProblem) -> bool:
+    """Return whether all requests, and the slots that stay empty, grow alike over the window."""
+    work = problem.work
+    profile = work[0] - work[0, 0]
+    slots_stay_empty = problem.num_free_slots > problem.num_requests
+    return bool((work - work[:, :1] == profile).all()) and not (slots_stay_empty and profile.any())
+
+
 class WindowDecision:
     """A step problem in the terms of the window search; `fits` is False where it is of another kind, or too large."""
 
@@ -70,16 +78,12 @@ class WindowDecision:
         self.problem = problem
         self.fits = False
         work, base = problem.work, problem.base
-        if problem.num_admitted == 0:
+        if problem.num_admitted == 0 or not has_one_profile(problem):
             return
         profile = work[0] - work[0, 0]
-        if not (work - work[:, :1] == profile).all():
-            return
         sizes, must = work[:, 0], problem.must_admit
         missing = problem.num_free_slots - problem.num_requests
         if missing > 0:
-            if profile.any():  # an empty slot grows differently
-                return
             sizes = np.concatenate([sizes, np.zeros(missing, dtype=np.int64)])
             must = np.concatenate([must, np.zeros(missing, dtype=np.bool_)])
         self.order = np.lexsort((~must, sizes))
@@ -258,9 +262,19 @@ def search_window(
 ) -> ExactAnswer:
     """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
 
-    `remaining` says how many seconds are left, None is without limit; `effort` limits the work of the search, about
-    microseconds, alike on every machine. Where the problem is of another kind, the numbers
-    are too large, or nothing was found within the limit and there is no `best`, the answer is "refused".
+    The answer is "refused" where the problem is of another kind, the numbers are too large, or nothing was found
+    within the limit and there is no `best`.
+
+    Parameters
+    ----------
+    problem
+        A step problem with a window.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    remaining
+        Returns the seconds that are left; None is without limit.
+    effort
+        Limit on the work of the search, about microseconds, the same on every machine.
     """
     if _loaded:
         remaining()  # the clock counts from when it is first asked
@@ -300,6 +314,7 @@ def search_window(
         assignment=decision.handed_out(search) if found < cost else None,
         bound=int(min(search.progress.bound, found)),
         stop=stop,
+        cost=found,
     )
     if stop == "done" or (stop in ("time", "effort") and problem.base.size + problem.work.size > _SMALL):
         return answer

@@ -67,7 +67,17 @@ def check_memory(problem: StepProblem) -> None:
 
 
 def workspace(num_open: int, num_classes: int, most_slots: int) -> tuple[Search, Masters]:
-    """Return arrays for at least so many open workers, size classes and slots of a worker; `known` is zeroed."""
+    """Return arrays for at least so many open workers, size classes and slots of a worker; `known` is zeroed.
+
+    Parameters
+    ----------
+    num_open
+        Workers with free slots.
+    num_classes
+        Distinct sizes.
+    most_slots
+        Largest number of free slots of a worker.
+    """
     held: tuple[tuple[int, int, int], Search, Masters, list[np.ndarray]] | None = getattr(_ours, "held", None)
     wanted = (num_open, num_classes, most_slots)
     if held is None or any(have < want for have, want in zip(held[0], wanted, strict=True)):

@@ -11,7 +11,7 @@ from lbopt.exceptions import InputError
 from lbopt.prefill import PrefillSetting, make_allocation
 from lbopt.prefill.exact.gap import RULES
 from lbopt.solvers import check_solver
-from lbopt.solvers.backend import require
+from lbopt.solvers.registry import require
 from lbopt.studies.option import Option, Without
 from lbopt.studies.plain import from_plain
 from lbopt.studies.requests import RequestSource

@@ -20,7 +20,8 @@ from lbopt.model import StepProblem, barrier_total, objective
 from lbopt.model.formulation import Program, formulate
 from lbopt.model.integers import IntArray
 from lbopt.solvers import elementary_bound, greedy_assignment, solve
-from lbopt.solvers.backend import OWN, Capabilities, RawAnswer, Task, capabilities, load
+from lbopt.solvers.backend import RawAnswer, Task, load
+from lbopt.solvers.registry import OWN, Capabilities, capabilities
 from lbopt.solvers.rounding import placement, rounded_up
 from lbopt.studies.race.warm_up import refresh
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lbopt.runner import Isolated, Outcome, Store, Summary, Task, run_tasks
-from lbopt.solvers.backend import OWN
+from lbopt.solvers.registry import OWN
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.race.config import RaceConfig
 from lbopt.studies.race.contradictions import find_contradictions

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import lbopt
-from lbopt.solvers.backend import OWN, capabilities
+from lbopt.solvers.registry import OWN, capabilities
 
 #: The rooms whose code makes lbopt's own answers.
 _ROOMS = ("kernels", "model", "solvers")

@@ -14,7 +14,7 @@ import numpy as np
 
 from lbopt.model import StepProblem
 from lbopt.solvers import solve
-from lbopt.solvers.backend import OWN
+from lbopt.solvers.registry import OWN
 
 #: Seconds for each of the problems below; compiling is not cut short by it.
 _LIMIT = 0.5

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.kernels.arrays import records
 from lbopt.theory.chains.batch_means import burn_in_steps
 from lbopt.theory.chains.memory import require_memory
 from lbopt.theory.chains.streams import slot_streams
@@ -148,7 +149,7 @@ def run_replete(
     peak
         "lowest" of the optimal loads, or "raised": all loads higher while that costs nothing.
     """
-    from lbopt.kernels.sampling.replete_chain import COLUMNS, replete_chain
+    from lbopt.kernels.sampling.replete_chain import STEP, replete_chain
 
     growth = np.array([delta] if isinstance(delta, int) else delta, np.int64)
     if not 0 < p < 1:
@@ -162,23 +163,22 @@ def run_replete(
     extreme, raised = _chosen("composition", composition, COMPOSITIONS), _chosen("peak", peak, PEAKS)
     require_memory(G * B * _BYTES_PER_SLOT, f"a chain of G = {G} workers with B = {B} slots")
     require_memory(steps * _BYTES_PER_STEP, f"a chain of {steps:,} steps", "fewer steps or batches, or a larger p")
-    record, square = np.empty((steps, COLUMNS), np.int64), np.empty(steps, np.float64)
+    kept, square = records(steps, STEP), np.empty(steps, np.float64)
     streams = slot_streams(seed, G, B)
-    replete_chain(streams, math.log1p(-p), growth, v, d, m, extreme, raised, before, record, square)
-    gap_before, gap_pre, gap, fewest, most, imbalance, envelope, admitted, tokens = record.T
+    replete_chain(streams, math.log1p(-p), growth, v, d, m, extreme, raised, before, kept, square)
     return RepleteRun(
         G=G,
         B=B,
         p=p,
-        gap_before=gap_before,
-        gap_pre=gap_pre,
-        gap=gap,
-        fewest=fewest,
-        most=most,
-        imbalance=imbalance,
-        envelope=envelope,
-        admitted=admitted,
-        admitted_tokens=tokens,
+        gap_before=kept.gap_before,
+        gap_pre=kept.gap_pre,
+        gap=kept.gap,
+        fewest=kept.fewest,
+        most=kept.most,
+        imbalance=kept.imbalance,
+        envelope=kept.envelope,
+        admitted=kept.admitted,
+        admitted_tokens=kept.admitted_tokens,
         mean_square=square,
     )
 

@@ -14,9 +14,9 @@ from lbopt.instances.families import generate
 from lbopt.kernels.arrays import record
 from lbopt.kernels.partition.few_workers import BUDGET, FOUND, NONE, fits
 from lbopt.model import check_assignment, objective
-from lbopt.solvers.bounds import elementary_bound
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.certificates.few_workers import refuted
+from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.balance import Balancing, mean_bound
 from lbopt.solvers.exact.search import by_prices
 from lbopt.solvers.recount import Numbers

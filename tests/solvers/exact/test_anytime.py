@@ -21,8 +21,7 @@ from lbopt.instances import library
 from lbopt.model import check_assignment, objective
 from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import decide
-from lbopt.solvers.bounds import elementary_bound
-from lbopt.solvers.greedy import greedy_assignment
+from lbopt.solvers.elementary import elementary_bound, greedy_assignment
 
 pytestmark = pytest.mark.jit
 

@@ -16,10 +16,10 @@ from lbopt.kernels.known_ends.polish import polish
 from lbopt.kernels.known_ends.shaking import shake
 from lbopt.kernels.known_ends.state import INFINITY
 from lbopt.model import check_assignment, objective
+from lbopt.solvers.elementary import greedy_assignment
 from lbopt.solvers.exact.known_ends import KnownEnds
 from lbopt.solvers.exact.known_ends_ascent import Ascent
 from lbopt.solvers.exact.known_ends_tree import Tree
-from lbopt.solvers.greedy import greedy_assignment
 
 pytestmark = pytest.mark.jit
 

@@ -13,9 +13,8 @@ from lbopt.instances.families import generate
 from lbopt.instances.steady import SteadyFleet
 from lbopt.model import check_assignment, objective
 from lbopt.solvers import is_available
-from lbopt.solvers.bounds import elementary_bound
+from lbopt.solvers.elementary import elementary_bound, greedy_assignment
 from lbopt.solvers.exact import search_known_ends
-from lbopt.solvers.greedy import greedy_assignment
 
 pytestmark = pytest.mark.jit
 

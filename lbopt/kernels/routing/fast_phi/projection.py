@@ -99,7 +99,17 @@ def _by_worker(worker: Ints, G: int) -> tuple[Ints, Ints]:
 
 @kernel
 def _add_every_step(counts: Floats, size: int, rate: int, row: Floats) -> None:
-    """Add one entry's expected load at 0, 1, ... to `row`; `counts` begin at its age."""
+    """Add one entry's expected load at 0, 1, ... to `row`; `counts` begin at its age.
+
+    Parameters
+    ----------
+    counts
+        float64, how many samples are longer than each age, from the entry's age on.
+    size, rate
+        Tokens now, and tokens gained a step.
+    row
+        float64 (K,), tokens; changed in place.
+    """
     row[0] += size
     share = 1 / counts[0]
     for h in range(1, min(row.size, counts.size)):
@@ -118,7 +128,17 @@ def _add_by_search(
     bucket: int,
     row: Floats,
 ) -> None:
-    """Add one entry's expected load at each node to `row`."""
+    """Add one entry's expected load at each node to `row`.
+
+    Parameters
+    ----------
+    outputs, starts, nodes, stays
+        As of `project`.
+    size, rate, age, bucket
+        Of the entry: tokens now, tokens gained a step, tokens made, and bucket of samples.
+    row
+        float64 (K,), tokens; changed in place.
+    """
     K = nodes.size
     b = bucket_in_use(outputs, starts, bucket, age)
     end = starts[b + 1]

@@ -25,6 +25,17 @@ def percentile_nodes(outputs: Ints, percentile: float, num_steps: int, nodes: In
     """Write 0 and the K - 1 quantiles (inverse CDF) up to `percentile` of the ascending outputs; returns how many.
 
     Nodes lie in 0..num_steps-1 and are distinct, so there may be fewer than nodes.size = K of them.
+
+    Parameters
+    ----------
+    outputs
+        int64, ascending, steps.
+    percentile
+        Up to 100.
+    num_steps
+        Nodes are below it.
+    nodes
+        int64 (K,), written.
     """
     nodes[0] = 0
     used = 1

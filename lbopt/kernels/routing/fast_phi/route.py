@@ -69,7 +69,16 @@ def overflow_costs(
 def cheapest(cost: Floats, tokens: Ints, free: Ints, by_load: bool) -> int:
     """Worker of least cost among those with a free slot, or -1; ties: fewest tokens where `by_load`, lowest number.
 
-    `free` may be empty: every worker will do.
+    Parameters
+    ----------
+    cost
+        float64 (G,), tokens times steps.
+    tokens
+        int64 (G,), held by each worker.
+    free
+        int64 (G,), free slots; empty: every worker will do.
+    by_load
+        Whether ties go to the fewest tokens.
     """
     best = -1
     for g in range(cost.size):
@@ -99,8 +108,22 @@ def route(
 ) -> int:
     """Place one request where it costs least and return that worker, or -1 where no slot is free.
 
-    `load`, `peak`, `tokens` and `requests` (G,) held by each worker, and `free`, are changed as the placement changes
-    them; `alive` (K,) is the survival of the request at the nodes. For the others see `overflow_costs`.
+    Parameters
+    ----------
+    load, peak
+        As of `overflow_costs`; changed as the placement changes them.
+    nodes, coefficient, drift, by_mean, growth, size
+        As of `overflow_costs`.
+    alive
+        float64 (K,), survival of the request at the nodes.
+    by_load
+        Whether ties go to the fewest tokens.
+    free
+        int64 (G,), free slots, or empty; changed in place.
+    tokens, requests
+        int64 (G,), held by each worker; changed in place.
+    cost
+        float64 (G,), scratch.
     """
     overflow_costs(load, peak, nodes, coefficient, drift, by_mean, growth, size, cost)
     g = cheapest(cost, tokens, free, by_load)
@@ -127,7 +150,19 @@ def still_as_placed(
     queued: Ints,
     generated: Ints,
 ) -> bool:
-    """Whether the workers hold what the placements so far have given them, and nobody has aged."""
+    """Whether the workers hold what the placements so far have given them, and nobody has aged.
+
+    Parameters
+    ----------
+    tokens, requests
+        int64 (G,), held by each worker by the placements so far.
+    total_age
+        Tokens made by all running requests at the last placement.
+    loads, queued_tokens, running, queued
+        int64 (G,), what the workers hold now.
+    generated
+        int64 (A,), tokens made by each running request.
+    """
     for g in range(tokens.size):
         if tokens[g] != loads[g] + queued_tokens[g] or requests[g] != running[g] + queued[g]:
             return False

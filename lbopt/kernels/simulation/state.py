@@ -1,4 +1,4 @@
-"""The arrays that the compiled loop works on, as named tuples.
+"""The state of the compiled loop: groups of arrays and records.
 
 `Requests` is the truth, `Setting` the rules of the run, `State` everything that changes, `Rows` the next few thousand
 steps of output. Requests are numbered by arrival; -1 means "none" throughout.
@@ -11,9 +11,44 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats, Ints, Record, Records, integers
+from lbopt.kernels.by_reference import by_reference
+
+#: One running request. Unused ones are chained, and reused last out, first in, so that those in use stay together in
+#: the cache.
+ENDING = integers(
+    "following",  # ending in the same step, or the next unused one
+    "worker",  # -1 in an unused one
+    "tokens",  # that the request frees when it ends
+    "request",
+)
+
+#: Where the run stands: `State.progress`.
+PROGRESS = np.dtype(
+    [
+        ("clock", np.float64),  # s
+        ("step", np.int64),  # steps taken so far
+        ("undiscovered", np.int64),  # first request not yet revealed
+        ("pool_head", np.int64),
+        ("pool_tail", np.int64),
+        ("active", np.int64),  # requests running
+        ("queued", np.int64),  # requests in all workers' queues
+        ("phase", np.int64),  # BEGIN_DECISION, DECIDE, BIND or TAKE_STEP
+        ("row", np.int64),  # rows written since the caller emptied them
+        ("admitted", np.int64),  # of the present decision, as the next three: for the row of the step that follows
+        ("waiting", np.int64),
+        ("free_slots", np.int64),
+        ("real_choice", np.int64),
+        ("pause_at", np.int64),  # stop before the first decision from this step on that has a choice; -1 = never
+        ("decisions", np.int64),  # pooled: those that admitted or could have admitted something; immediate: bindings
+        ("real_choices", np.int64),
+        ("unused_ending", np.int64),  # first of the chain in `State.endings`
+    ],
+    align=True,
+)
 
 
+@by_reference
 class Requests(NamedTuple):
     """What is true of the requests; read only."""
 
@@ -26,6 +61,7 @@ class Requests(NamedTuple):
     preference: Floats  # float64 (M, G), of a profile for each worker; empty where the rule has none
 
 
+@by_reference
 class Setting(NamedTuple):
     """Rules of the run; scalars."""
 
@@ -41,9 +77,10 @@ class Setting(NamedTuple):
     expert_layers: int  # layers in `Requests.unused`
     kv_capacity: int  # tokens a worker can hold; -1 = unlimited
     code: int  # the rule, see routing.codes
-    parameters: Ints  # int64 (NUM_PARAMETERS,)
+    parameters: Record  # routing.state.PARAMETERS
 
 
+@by_reference
 class State(NamedTuple):
     """Everything that changes while the loop runs."""
 
@@ -54,16 +91,16 @@ class State(NamedTuple):
     queue_head: Ints  # int64 (G,), request at the head of the worker's queue
     queue_tail: Ints  # int64 (G,)
     next_in_queue: Ints  # int64 (N,)
-    calendar: Ints  # int64 (longest output + 1,), first record of those that end at step = index mod length
-    records: Ints  # int64 (most that can run at once, 4), one per running request; unused ones are chained
-    pool: Ints  # int64 (N,), request numbers; pool[POOL_HEAD:POOL_TAIL] wait unbound, in order of revelation
+    calendar: Ints  # int64 (longest output + 1,), first of the endings at step = index mod length
+    endings: Records  # ENDING (most that can run at once,), one per running request; unused ones are chained
+    pool: Ints  # int64 (N,), request numbers; pool[pool_head:pool_tail] wait unbound, in order of revelation
     worker: Ints  # int64 (N,), output: where the request ran
     start_step: Ints  # int64 (N,), output
     reveal_step: Ints  # int64 (N,), output
     start_clock: Floats  # float64 (N,), output, seconds
     reveal_clock: Floats  # float64 (N,), output, seconds: arrival, or revelation in a closed loop
-    counters: Ints  # int64 (NUM_COUNTERS,)
-    clock: Floats  # float64 (1,), seconds
+    progress: Record  # PROGRESS
+    round_robin: Record  # routing.state.ROUND_ROBIN
     choice: Ints  # int64 (N,), scratch: worker of each pool position
     scratch_load: Ints  # int64 (G,)
     scratch_free: Ints  # int64 (G,)
@@ -73,6 +110,7 @@ class State(NamedTuple):
     experts: Floats  # float64 (G,), different experts of a layer in use, mean over layers
 
 
+@by_reference
 class Rows(NamedTuple):
     """One row a step; row r of a run is step r + 1 and the decision before it."""
 
@@ -90,33 +128,6 @@ class Rows(NamedTuple):
     experts: Floats  # float64 (K,), `State.experts`, mean over workers that run something; NaN where unknown
     over_capacity: Ints  # int64 (K,), workers whose barrier load exceeds kv_capacity
 
-
-# columns of State.records. Records are reused last out, first in, so those in use stay together in the cache.
-NEXT = 0  # record that ends with the same step, or next unused record
-ON_WORKER = 1  # -1 in an unused record
-TOKENS = 2  # that the request takes along when it ends
-REQUEST = 3
-NUM_FIELDS = 4
-
-# places in State.counters
-STEP = 0  # steps taken so far
-UNDISCOVERED = 1  # first request not yet revealed
-POOL_HEAD = 2
-POOL_TAIL = 3
-ACTIVE = 4
-QUEUED = 5  # over all workers' queues
-PHASE = 6
-ROUND_ROBIN_AT = 7
-ROW = 8  # rows written since the caller emptied them
-ADMITTED = 9  # of the present decision: for the row of the step that follows
-WAITING = 10
-FREE_SLOTS = 11
-REAL_CHOICE = 12
-PAUSE_AT = 13  # stop before the first decision from this step on that has something to decide; -1 = never
-DECISIONS = 14  # pooled: those that admitted or could have admitted something; immediate: bindings
-REAL_CHOICES = 15
-UNUSED_RECORD = 16  # first of the chain
-NUM_COUNTERS = 17
 
 # phases of a step, so that the loop can stop for the outside and go on
 BEGIN_DECISION = 0

@@ -1,0 +1,40 @@
+"""The records that compiled rules take: their parameters, and whose turn it is."""
+
+from functools import lru_cache
+
+from lbopt.kernels.arrays import Record, integers, record
+
+#: Parameters of all rules; each reads its own. There is one type for all of them, so that one loop is compiled.
+PARAMETERS = integers(
+    "whole_pool",  # max-min. 1: the U largest of the pool; 0: the oldest U
+    "stage_switch",  # br-0 and br-h. Stage 1 runs while more than this many slots are free
+    "window_size",  # R_max
+    "window_by_arrival",  # 0: largest first, 1: in order of revelation
+    "key_product",  # 0: lexicographic (slots, margin), 1: slots * margin
+    "age_bound",  # steps after which a request is placed before the stages; -1 = never
+    "subset",  # br-h. How stage 2 chooses, see `horizon_subset`
+    "thousandths",  # iqr. The multiplier k, in thousandths
+    "percentile",  # one of the codes PERCENTILE_LINEAR, ...
+    "overbooking",  # br-0-bypass. Requests that a worker may hold beyond its slots; -1 = any number
+    "ties_by_number",  # 0: equal F goes to the lighter worker, 1: to the lower number
+    "width",  # band. In units of BAND_UNIT
+)
+
+#: Where round-robin stands.
+TURN = integers("next_worker")
+
+
+@lru_cache(maxsize=256)
+def parameters_of(**values: int) -> Record:
+    """Return PARAMETERS with these values, and zeros elsewhere; kept and shared, so it is not to be changed."""
+    parameters = record(PARAMETERS)
+    for name, value in values.items():
+        setattr(parameters, name, value)
+    return parameters
+
+
+def turn_of(next_worker: int) -> Record:
+    """Return a TURN that begins with this worker."""
+    turn = record(TURN)
+    turn.next_worker = next_worker
+    return turn

@@ -1,0 +1,157 @@
+"""What is known before any search: a greedy placement, and a lower bound by elementary reasoning.
+
+Greedy: admit a set, then place it largest first where it hurts least; the best one wins. Three sets are tried (the
+oldest U requests, the largest U, the smallest U; `must_admit` belongs to each) with two rules of placement (the worker
+with the least load; the worker whose load raises the envelope least). `solve` never returns anything worse.
+
+Bound: exact integers, each with its one-line proof. All are evaluated on the reduced loads of `reduced_loads` (columns
+shifted by their least base load, which leaves G max - sum unchanged; everything divided by its gcd), where rounding up
+gains most, at the envelope floors m_h <= M_h of `floors.envelope_floors`. Every bound is non-decreasing in M_h, so m_h
+may stand for M_h.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+
+from lbopt.model import WAITS, StepProblem, objective
+from lbopt.model.floors import admitted_total, envelope_floors
+from lbopt.model.integers import IntArray
+from lbopt.model.reduced_loads import ReducedLoads, reduce_loads
+from lbopt.solvers.budget import Budget
+from lbopt.solvers.engine import Answer, Knowledge, Question
+from lbopt.solvers.registry import Capabilities
+
+
+class Elementary:
+    """The engine that every solver but lbopt's own search starts from.
+
+    Parameters
+    ----------
+    capabilities
+        Its entry in the registry.
+    question
+        What is asked.
+    """
+
+    breaks_ties = True
+
+    def __init__(self, capabilities: Capabilities, question: Question) -> None:
+        self.name, self.solver = capabilities.name, capabilities.solver
+        self.question = question
+        self._answer: Answer | None = None
+
+    def refusal(self) -> str | None:
+        """Return None: every problem has a greedy placement and an elementary bound."""
+        return None
+
+    def run(self, known: Knowledge, budget: Budget) -> None:
+        """Place greedily, unless the hint is as good; it is the last word where bound and placement meet."""
+        problem, tie = self.question.problem, self.question.tie
+        best, given = greedy_assignment(problem), known.assignment
+        if given is not None and objective(problem, given) <= objective(problem, best):
+            best = given
+        bound = elementary_bound(problem)
+        only_one = problem.num_admitted == 0  # where no request is admitted there is one assignment
+        self._answer = Answer(
+            assignment=best,
+            bound=bound,
+            proof="elementary-bound",
+            stop="done",
+            tie=tie if only_one else "any",
+            final=only_one or (tie == "any" and objective(problem, best) == bound),
+        )
+
+    def answer(self) -> Answer:
+        """Return the greedy placement or the hint, and the elementary bound."""
+        assert self._answer is not None, "it ran"
+        return self._answer
+
+    def break_ties(self, known: Knowledge, budget: Budget) -> Knowledge:
+        """Return `known`: there are no ties without a choice, and else another engine breaks them."""
+        return known
+
+
+def greedy_assignment(problem: StepProblem) -> IntArray:
+    """Return the best of the greedy assignments, int64 (N,); ties go to the one tried first."""
+    if problem.num_admitted == 0:
+        return np.full(problem.num_requests, WAITS, dtype=np.int64)
+    candidates = [
+        _place(problem, admitted, by_envelope=rule) for admitted in _admitted_sets(problem) for rule in (False, True)
+    ]
+    return min(candidates, key=lambda assignment: objective(problem, assignment))
+
+
+def _admitted_sets(problem: StepProblem) -> list[list[int]]:
+    size = [sum(row) for row in problem.work.tolist()]
+    forced = np.flatnonzero(problem.must_admit).tolist()
+    free = np.flatnonzero(~problem.must_admit).tolist()
+    count = problem.num_admitted - len(forced)
+    orders = (
+        [free]
+        if count == len(free)
+        else [free, sorted(free, key=lambda i: -size[i]), sorted(free, key=lambda i: size[i])]
+    )
+    return [sorted(forced + order[:count], key=lambda i: (-size[i], i)) for order in orders]
+
+
+def _place(problem: StepProblem, admitted: list[int], *, by_envelope: bool) -> IntArray:
+    assignment = np.full(problem.num_requests, WAITS, dtype=np.int64)
+    loads = problem.base.copy()
+    room = problem.slots.copy()
+    for i in admitted:
+        candidates = np.flatnonzero(room)
+        after = loads[candidates] + problem.work[i]
+        if by_envelope:
+            # Raise of sum_h M_h first, then the least area: a lexicographic choice, stable towards low workers.
+            raised = np.maximum(after - loads.max(axis=0), 0).sum(axis=1)
+            best = np.lexsort((after.sum(axis=1), raised))[0]
+        else:
+            best = int(after.sum(axis=1).argmin())
+        g = int(candidates[best])
+        assignment[i], loads[g] = g, after[best]
+        room[g] -= 1
+    return assignment
+
+
+def elementary_bound(problem: StepProblem) -> int:
+    """Return the best of the bounds below, in tokens.
+
+    With Z_h the imbalance at h, Z = sum_h Z_h, and `part` a set of columns taken together:
+
+    * mean: Z(part) = G sum M_h - sum base - (work admitted in part) >= G sum m_h - sum base - (the most work that U
+      requests, `must_admit` among them, bring to the part).
+    * worker by worker: Z(part) = sum_g sum_h (M_h - L_g(h)), and each term is at least
+      max(0, sum_h (m_h - base[g,h]) - (the most work that slots_g requests bring to the part)).
+
+    The parts are each single column (their bounds add up) and the whole window (one set of requests has to serve all
+    columns, which single columns do not know).
+    """
+    loads = reduce_loads(problem)
+    floors = envelope_floors(problem, loads)
+    columns = range(problem.horizon + 1)
+    apart = sum(
+        max(_mean(problem, loads, floors, (h,)), _worker_by_worker(problem, loads, floors, (h,))) for h in columns
+    )
+    whole = tuple(columns)
+    joint = max(_mean(problem, loads, floors, whole), _worker_by_worker(problem, loads, floors, whole))
+    return loads.scale * max(apart, joint)
+
+
+def _mean(problem: StepProblem, loads: ReducedLoads, floors: list[int], part: tuple[int, ...]) -> int:
+    base = sum(row[h] for row in loads.base for h in part)
+    work = [sum(row[h] for h in part) for row in loads.work]
+    most = admitted_total(work, problem.must_admit.tolist(), problem.num_admitted, largest=True)
+    return problem.num_workers * sum(floors[h] for h in part) - base - most
+
+
+def _worker_by_worker(problem: StepProblem, loads: ReducedLoads, floors: list[int], part: tuple[int, ...]) -> int:
+    heaviest = sorted((sum(row[h] for h in part) for row in loads.work), reverse=True)
+    most = list(accumulate(heaviest, initial=0))
+    idle = 0
+    for row, slots in zip(loads.base, problem.slots.tolist(), strict=True):
+        least = sum(floors[h] - row[h] for h in part) - most[min(slots, problem.num_requests)]
+        idle += max(0, least)
+    return idle

@@ -1,0 +1,199 @@
+"""lbopt's own searches as engines: steps in which requests wait, steps that admit all, windows, and departures.
+
+Each breaks ties in its run, and has a certificate of its own kind. `search_problem` is the same without the formalities
+of `solve`, for policies that decide every few milliseconds.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from lbopt.model import StepProblem
+from lbopt.model.integers import IntArray
+from lbopt.solvers.budget import Budget, Clock, Limits
+from lbopt.solvers.certificates import Certificate
+from lbopt.solvers.engine import Answer, Knowledge, Question
+from lbopt.solvers.exact.known_ends_proof import written_known_ends_proof
+from lbopt.solvers.exact.known_ends_search import search_known_ends
+from lbopt.solvers.exact.leximax import load_kernels, most_even
+from lbopt.solvers.exact.leximax_windows import load_window_kernel, most_even_window
+from lbopt.solvers.exact.proof import written_proof
+from lbopt.solvers.exact.search import (
+    ExactAnswer,
+    admits_all,
+    finished,
+    search_all_admitted,
+    search_exactly,
+    search_some_waiting,
+)
+from lbopt.solvers.exact.window_proof import written_window_proof
+from lbopt.solvers.exact.windows import has_one_profile, search_window
+from lbopt.solvers.leximax import has_stages
+from lbopt.solvers.registry import Capabilities
+
+_REFUSED = Answer(assignment=None, bound=None, proof=None, stop="refused", final=False)
+
+
+def search_problem(
+    problem: StepProblem,
+    best: int | None,
+    remaining: Clock,
+    *,
+    effort: int | None = None,
+    tie: str = "oldest",
+    seed: int | tuple[int, ...] = 0,
+) -> ExactAnswer:
+    """Look for an assignment of cost below `best`, and for the proof that there is none, by the search that applies.
+
+    Parameters
+    ----------
+    problem
+        Any step problem.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    remaining
+        Returns the seconds that are left; None is without limit.
+    effort
+        Units of work, about a microsecond each, after which the search stops; None is without limit.
+    tie, seed
+        Without a window: which of the assignments that differ by equals alone, see `tie_orders`.
+    """
+    if problem.horizon == 0:
+        return search_exactly(problem, best, remaining, effort=effort, tie=tie, seed=seed)
+    answer = search_window(problem, best, remaining, effort=effort)
+    if answer.stop != "refused":
+        return answer
+    return search_known_ends(problem, best, remaining, effort=effort)
+
+
+class _OwnEngine:
+    """What the four engines share: a search, then tie-breaking from the optimum that it proved."""
+
+    breaks_ties = True
+
+    def __init__(self, capabilities: Capabilities, question: Question) -> None:
+        self.name, self.solver = capabilities.name, capabilities.solver
+        self.problem, self.question = question.problem, question
+        self._answer = _REFUSED
+
+    def run(self, known: Knowledge, budget: Budget) -> None:
+        """Search from the hint; loading kernels does not count."""
+        leximax = self.question.tie == "leximax"
+        if leximax:
+            self._load_tie_kernels()
+        clock = budget.after_loading
+        found = self._search(known.value, clock)
+        if found.stop == "refused":
+            return
+        assignment = known.assignment if found.assignment is None else found.assignment
+        ending = "any"
+        if leximax and found.stop == "done" and assignment is not None:
+            assignment, ending = self._most_even(found, assignment, clock)
+            if ending == "left to others":
+                return
+        self._answer = Answer(
+            assignment=assignment,
+            bound=found.bound,
+            proof=found.proof,
+            stop="interrupted" if ending == "interrupted" else found.stop,
+            tie="leximax" if ending == "done" else "any",
+            evidence=partial(self._certificate, found) if found.proof == "certificate" else None,
+        )
+
+    def answer(self) -> Answer:
+        """Return what the search proved; the stop is "refused" where its numbers are too large."""
+        return self._answer
+
+    def break_ties(self, known: Knowledge, budget: Budget) -> Knowledge:
+        """Return `known`: the run has broken ties."""
+        return known
+
+    def _load_tie_kernels(self) -> None:
+        raise NotImplementedError
+
+    def _search(self, best: int | None, clock: Clock) -> ExactAnswer:
+        raise NotImplementedError
+
+    def _most_even(self, found: ExactAnswer, optimum: IntArray, clock: Clock) -> tuple[IntArray, str]:
+        raise NotImplementedError
+
+    def _certificate(self, found: ExactAnswer) -> Certificate:
+        raise NotImplementedError
+
+
+class Steps(_OwnEngine):
+    """Steps in which some requests have to wait, or none is there."""
+
+    def refusal(self) -> str | None:
+        """Refuse windows, and steps that admit all requests."""
+        if self.problem.horizon > 0:
+            return "window"
+        return _nothing_to_do(self.problem) or ("all admitted" if admits_all(self.problem) else None)
+
+    def _load_tie_kernels(self) -> None:
+        load_kernels()
+
+    def _search(self, best: int | None, clock: Clock) -> ExactAnswer:
+        return finished(self.problem, search_some_waiting(self.problem, best, Limits(clock)), best)
+
+    def _most_even(self, found: ExactAnswer, optimum: IntArray, clock: Clock) -> tuple[IntArray, str]:
+        return most_even(self.problem, found, optimum, clock)
+
+    def _certificate(self, found: ExactAnswer) -> Certificate:
+        return written_proof(self.problem, found)
+
+
+class AllAdmitted(Steps):
+    """Steps that admit all requests: balanced number partitioning."""
+
+    def refusal(self) -> str | None:
+        """Refuse windows, and steps in which requests wait."""
+        if self.problem.horizon > 0:
+            return "window"
+        return _nothing_to_do(self.problem) or (None if admits_all(self.problem) else "some wait")
+
+    def _search(self, best: int | None, clock: Clock) -> ExactAnswer:
+        return finished(self.problem, search_all_admitted(self.problem, best, Limits(clock)), best)
+
+
+class Windows(_OwnEngine):
+    """Windows that every new request outlives: all requests follow one profile."""
+
+    def refusal(self) -> str | None:
+        """Refuse single steps, and windows in which requests end."""
+        if self.problem.horizon == 0:
+            return "no window"
+        return _nothing_to_do(self.problem) or (None if has_one_profile(self.problem) else "departures")
+
+    def _load_tie_kernels(self) -> None:
+        load_window_kernel()
+
+    def _search(self, best: int | None, clock: Clock) -> ExactAnswer:
+        return search_window(self.problem, best, clock)
+
+    def _most_even(self, found: ExactAnswer, optimum: IntArray, clock: Clock) -> tuple[IntArray, str]:
+        """Exhaust; what is too large for that is left to the stages of other solvers where these can be used."""
+        assignment, ending = most_even_window(self.problem, optimum, clock)
+        return assignment, "left to others" if ending == "stuck" and has_stages(self.problem) else ending
+
+    def _certificate(self, found: ExactAnswer) -> Certificate:
+        return written_window_proof(self.problem, found.bound)
+
+
+class Departures(Windows):
+    """Windows in which requests end or slots stay empty; slower than `Windows` where both apply."""
+
+    def refusal(self) -> str | None:
+        """Refuse single steps."""
+        return "no window" if self.problem.horizon == 0 else _nothing_to_do(self.problem)
+
+    def _search(self, best: int | None, clock: Clock) -> ExactAnswer:
+        clock()  # from here it counts: the search itself leaves out the time in which its kernels are loaded
+        return search_known_ends(self.problem, best, clock)
+
+    def _certificate(self, found: ExactAnswer) -> Certificate:
+        return written_known_ends_proof(self.problem, found.bound, found.prices)
+
+
+def _nothing_to_do(problem: StepProblem) -> str | None:
+    return "no requests" if problem.num_admitted == 0 else None

@@ -1,0 +1,101 @@
+"""The engine for all solvers of integer programs: exhaustion, and the solver packages.
+
+A solver's module has one function, `minimise`. Here its values are rounded to the nearest integers and checked, and its
+claimed bound is rounded up. It is started only with numbers that it can handle, and its claims are used only in the
+range in which they were found to hold; `lbopt.solvers.registry` has both ranges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from lbopt.solvers.backend import Task, load
+from lbopt.solvers.budget import Budget
+from lbopt.solvers.engine import Answer, Knowledge, Question
+from lbopt.solvers.leximax import break_ties
+from lbopt.solvers.registry import Capabilities, is_available
+from lbopt.solvers.rounding import placement, rounded_up
+
+
+class ProgramEngine:
+    """A solver on the integer program of a question.
+
+    Parameters
+    ----------
+    capabilities
+        The entry of the solver in the registry.
+    question
+        What is asked.
+    """
+
+    def __init__(self, capabilities: Capabilities, question: Question) -> None:
+        self.name, self.solver = capabilities.name, capabilities.solver
+        self.breaks_ties = capabilities.breaks_ties
+        self.question = question
+        self._capabilities = capabilities
+        self._answer = _not_started("refused")
+
+    def refusal(self) -> str | None:
+        """Return why the solver cannot answer, a key of `REFUSALS`; None where it can."""
+        if self.question.problem.num_admitted == 0:
+            return "no requests"
+        if not is_available(self.name):
+            return "package"
+        largest = self._capabilities.largest_total
+        return "numbers" if largest is not None and self.question.program.total > largest else None
+
+    def run(self, known: Knowledge, budget: Budget) -> None:
+        """Start the solver from the assignment of `known`."""
+        program = self.question.program
+        left = budget.remaining()
+        if left is not None and left <= 0:
+            self._answer = _not_started("time")
+            return
+        if self.refusal() == "numbers":
+            self._answer = _not_started("refused")
+            return
+        assert known.assignment is not None, "elementary reasoning comes first"
+        start = program.encode(known.assignment.tolist())
+        task = Task(program=program, hint=start, time_limit=left, seed=budget.seed, tie=self.question.tie)
+        raw = load(self.name).minimise(task)
+        found, claim = placement(program, raw.values), rounded_up(raw.bound)
+        self._answer = Answer(
+            assignment=found,
+            bound=None if claim is None else program.tokens(claim),
+            proof="exhaustion" if self._capabilities.exhaustive else f"claimed:{self.solver}",
+            stop=raw.stop,
+            tie=raw.tie,
+            claimed=True,
+            trusted=self._capabilities.trusts(program.total),
+            broken=raw.values is not None and found is None,
+            as_written=(raw.native_status, raw.bound),
+        )
+
+    def answer(self) -> Answer:
+        """Return what the solver said, rounded."""
+        return self._answer
+
+    def break_ties(self, known: Knowledge, budget: Budget) -> Knowledge:
+        """Break ties among optima by stages; they add up loads in tokens, so these have to be in the safe range too."""
+        if self.breaks_ties or not known.closed:
+            return known
+        program, problem = self.question.program, self.question.problem
+        tokens = program.scale * program.total + problem.num_workers * sum(program.loads.shift)
+        if not self._capabilities.trusts(tokens):
+            return known
+        assert known.assignment is not None, "it is closed"
+        start = program.encode(known.assignment.tolist())
+        minimise = load(self.name).minimise
+        values, ending = break_ties(minimise, program, start, remaining=budget.remaining, seed=budget.seed)
+        return replace(
+            known,
+            assignment=np.array(program.decode(values), dtype=np.int64),
+            reason="interrupted" if ending == "interrupted" else known.reason,
+            tie="leximax" if ending == "done" else "any",
+        )
+
+
+def _not_started(stop: str) -> Answer:
+    return Answer(assignment=None, bound=None, proof=None, stop=stop)
