@@ -153,7 +153,7 @@ def _values(kind: type[Any], given: Mapping[str, Any], leave_out: frozenset[str]
                 values[field.name] = annotation(**_values(annotation, given, without))
             continue
         value = given.get(option.key or field.name)
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):
             value = tuple(value) or None
         if value is not None or (field.default is None or field.default is MISSING):
             values[field.name] = value

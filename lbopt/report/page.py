@@ -26,7 +26,17 @@ class Picture:
 
     @classmethod
     def of(cls, figure: Figure, stem: str, title: str, caption: str) -> Picture:
-        """Draw the figure in both formats; equal data give equal bytes."""
+        """Draw the figure in both formats; equal data give equal bytes.
+
+        Parameters
+        ----------
+        figure
+            What is drawn.
+        stem
+            Names of both files without their endings.
+        title, caption
+            The words above and below the picture on a page.
+        """
         return cls(f"{stem}.png", title, caption, png_of(figure), svg_of(figure, stem))
 
     @property

@@ -249,11 +249,11 @@ def test_a_file_keeps_its_first_fifth_for_learning(tmp_path):
 def test_ctrl_c_keeps_what_is_done(tmp_path, monkeypatch, place, states, runs):
     real, calls = getattr(study, place), []
 
-    def pressed(*given):
+    def pressed(*given, **options):
         calls.append(given)
         if len(calls) > 2:
             raise KeyboardInterrupt
-        return real(*given)
+        return real(*given, **options)
 
     monkeypatch.setattr(study, place, pressed)
     found = run_misprediction(config())
