@@ -136,7 +136,7 @@ def studies():
     return {
         "batches": lbopt.study("batches", requests=100, states=2, rules=["pbaa"], time_limit=1.0),
         "check": lbopt.check("lemma-1"),
-        "cost": lbopt.cost(mean_load=85_000, imbalance=200_000, workers=8, running=35, devices=["h800"], draws=50),
+        "cost": lbopt.cost(mean_load=85_000, imbalance=200_000, workers=8, running=35, devices=["h800"], draws=100),
         "misprediction": lbopt.study(
             "misprediction", **fleet, states=2, seeds=1, noise=[1.0], bias=[2.0], shuffled=[0.5], time_limit=1.0
         ),
