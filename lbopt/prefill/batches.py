@@ -28,7 +28,17 @@ def batch_mean(numerator: Floats, denominator: Floats, confidence: float) -> Mea
 
 
 def slice_mean(numerator: Floats, denominator: Floats, confidence: float, *, enough: bool) -> Mean:
-    """Return sum(numerator) / sum(denominator) over slices of time, each its own batch."""
+    """Return sum(numerator) / sum(denominator) over slices of time, each its own batch.
+
+    Parameters
+    ----------
+    numerator, denominator
+        float64, (slices,).
+    confidence
+        Level of the interval, such as 0.95.
+    enough
+        Whether there are enough slices for an interval.
+    """
     if denominator.sum() == 0:
         return float("nan"), None
     centre = float(numerator.sum() / denominator.sum())

@@ -100,7 +100,19 @@ def router_figure(outcome: LocalityOutcome) -> Figure:
 
 
 def draw_routers(outcome: LocalityOutcome, axes: Axes, workload: str, of: str) -> None:
-    """Draw the change of one latency against the rate on one workload, a line for each router."""
+    """Draw the change of one latency against the rate on one workload, a line for each router.
+
+    Parameters
+    ----------
+    outcome
+        The study.
+    axes
+        Where to draw.
+    workload
+        Name of the workload.
+    of
+        The latency, "p50" or "p99".
+    """
     rates = outcome.config.rates
     for index, rule in enumerate(rule for rule in ROUTERS if rule != BASE):
         runs = [PlannedRun("decoders", WORKERS, rate, rule) for rate in rates]

@@ -14,7 +14,19 @@ FORMAT_VERSION = 1
 
 
 def write_measure_folder(found: Measurement, card: str | None, folder: Path, command: str) -> None:
-    """Write the folder whole or not at all; `card` is the card's text, None where none could be made."""
+    """Write the folder whole or not at all; `card` is the card's text, None where none could be made.
+
+    Parameters
+    ----------
+    found
+        The measurement.
+    card
+        Text of the card; None where none could be made.
+    folder
+        The output folder.
+    command
+        The command line.
+    """
     fitted = any(one.law is not None for one in found.attention)
     contents = Contents(
         tables={"samples": measure_csv(found)},

@@ -42,7 +42,17 @@ def split_tables(outcome: StaggeredOutcome) -> list[Table]:
 
 
 def worth(outcome: StaggeredOutcome, place: Key, before: Way, after: Way) -> MeanOverSeeds | None:
-    """Return the change of the mean time to first token in %, paired by seeds."""
+    """Return the change of the mean time to first token in %, paired by seeds.
+
+    Parameters
+    ----------
+    outcome
+        The study.
+    place
+        Name of the place.
+    before, after
+        Binding and allocation that are compared.
+    """
 
     def change(rows: Rows) -> float | None:
         old, new = (rows.value("ttft", **_keys(place, way)) for way in (before, after))

@@ -19,7 +19,21 @@ def law_tables(outcome: StaggeredOutcome) -> list[Table]:
 
 
 def scaled_wait(outcome: StaggeredOutcome, instances: Key, capacity: Key, load: float, policy: str) -> MeanOverSeeds:
-    """Return N times the mean wait, in passes; NaN where no seed has it."""
+    """Return N times the mean wait, in passes; NaN where no seed has it.
+
+    Parameters
+    ----------
+    outcome
+        The study.
+    instances
+        Number of prefill instances.
+    capacity
+        Most requests of a pass.
+    load
+        Requests of an instance in a pass.
+    policy
+        Name of the rule.
+    """
     keys: dict[str, Key] = {"instances": instances, "capacity": capacity, "load": load, "policy": policy}
     N, found = float(instances), mean_of(outcome, "law", "wait", keys)
     if found is None:

@@ -41,14 +41,40 @@ def interval_said(outcome: StaggeredOutcome, item: str) -> str:
 
 
 def mean_of(outcome: StaggeredOutcome, item: str, quantity: str, keys: dict[str, Key]) -> MeanOverSeeds | None:
-    """Return a quantity of the row with these keys, over seeds."""
+    """Return a quantity of the row with these keys, over seeds.
+
+    Parameters
+    ----------
+    outcome
+        The study.
+    item
+        The item.
+    quantity
+        Name of the value.
+    keys
+        Values of the columns that select the row.
+    """
     return outcome.mean(item, lambda rows: rows.value(quantity, **keys))
 
 
 def change_of(
     outcome: StaggeredOutcome, item: str, quantity: str, base: str, keys: dict[str, Key]
 ) -> MeanOverSeeds | None:
-    """Return the change in % against the contender `base`, paired by seeds."""
+    """Return the change in % against the contender `base`, paired by seeds.
+
+    Parameters
+    ----------
+    outcome
+        The study.
+    item
+        The item.
+    quantity
+        Name of the value.
+    base
+        The contender that it is compared with.
+    keys
+        Values of the columns that select the row.
+    """
     return outcome.mean(item, lambda rows: rows.change(quantity, base, **keys))
 
 

@@ -84,7 +84,19 @@ def report_of(name: str) -> StudyReport:
 
 
 def write_study_folder(name: str, outcome: Any, folder: Path, command: str) -> None:
-    """Write the folder of an outcome of the study `name`, whole or not at all."""
+    """Write the folder of an outcome of the study `name`, whole or not at all.
+
+    Parameters
+    ----------
+    name
+        Name of the study.
+    outcome
+        Its outcome.
+    folder
+        The output folder.
+    command
+        The command line.
+    """
     study, report = find_study(name), report_of(name)
     if study.store is not None and (folder / f"{study.store}-lock").exists():
         raise InputError(f"'{folder / study.store}' is being written by another run; wait for that to end")
@@ -109,6 +121,17 @@ def prepare_store(study: Study, config: Any, folder: Path, command: str) -> Path
     The store has to be there while the study runs, and the rest appears whole when it has ended. So the folder is made
     first, with an account that names the store's files as its own; at the end a folder with the store and the results
     takes its place.
+
+    Parameters
+    ----------
+    study
+        The study.
+    config
+        What is asked.
+    folder
+        The output folder.
+    command
+        The command line.
     """
     assert study.store is not None
     check_target(folder, study.format)

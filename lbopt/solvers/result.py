@@ -121,7 +121,29 @@ class Result(Displayed):
         tie: str = "any",
         evidence: Certificate | Callable[[], Certificate] | None = None,
     ) -> Result:
-        """Check and re-score `assignment` and derive everything that follows from it and the bound."""
+        """Check and re-score `assignment` and derive everything that follows from it and the bound.
+
+        Parameters
+        ----------
+        problem
+            The step problem.
+        assignment
+            int, (N,): worker of each request, -1 where it keeps waiting.
+        bound
+            Lower bound on the objective, tokens.
+        proof
+            Where the bound comes from.
+        stop_reason
+            One of `STOP_REASONS`.
+        solver
+            Name of the engine that answered.
+        seconds
+            Wall-clock time of the solve.
+        tie
+            The tie-breaking that was completed.
+        evidence
+            The certificate, or what writes it.
+        """
         workers = check_assignment(problem, assignment)
         workers.flags.writeable = False
         loads = loads_after(problem, workers)

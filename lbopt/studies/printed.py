@@ -99,7 +99,21 @@ class Printed:
 def printed_range(
     low: float, high: float, *, source: str, place: str, text: str, unit: str = "", calibrated: bool = False
 ) -> Printed:
-    """Return a figure of which the source prints the ends; an infinite end is open."""
+    """Return a figure of which the source prints the ends; an infinite end is open.
+
+    Parameters
+    ----------
+    low, high
+        Both ends; an infinite one is open.
+    source, place
+        The paper, and where the figure is in it.
+    text
+        The words of the source.
+    unit
+        Unit of the ends.
+    calibrated
+        Whether our model was fitted to this figure.
+    """
     return Printed(
         source=source,
         place=place,
@@ -125,7 +139,27 @@ def printed_number(
     calibrated: bool = False,
     single_run: bool = False,
 ) -> Printed:
-    """Return a figure of which the source prints one number; `text` is that number where it is left out."""
+    """Return a figure of which the source prints one number; `text` is that number where it is left out.
+
+    Parameters
+    ----------
+    value
+        The number.
+    tolerance
+        How far ours may be from it.
+    source, place
+        The paper, and where the figure is in it.
+    text
+        The words of the source; empty takes the number.
+    unit
+        Unit of the number.
+    nothing
+        The value that stands for no effect; None where there is none.
+    calibrated
+        Whether our model was fitted to this figure.
+    single_run
+        Whether the source ran it once.
+    """
     low, high = tolerance.ends(value)
     return Printed(
         source=source,

@@ -58,6 +58,11 @@ def _frame(rows: Callable[[Any], Sequence[dict[str, Any]]]) -> Callable[[Any], p
     return lambda outcome: pd.DataFrame(rows(outcome))
 
 
+def _item_frame(item: str) -> Callable[[StaggeredOutcome], pd.DataFrame]:
+    """Return the function that makes a data frame of the rows of one item."""
+    return lambda outcome: pd.DataFrame(item_rows(outcome, item))
+
+
 def gaps(outcome: GapOutcome) -> pd.DataFrame:
     """Return one row per policy and behaviour: one-step gaps to the optimum, smallest mean gap first."""
     frame = pd.DataFrame(gap_csv(outcome))
@@ -162,7 +167,7 @@ VIEWS: dict[str, View[Any]] = {
     "StaggeredOutcome": View(
         tables={
             "claims": _frame(staggered_question_rows),
-            **{item: _frame(lambda one, item=item: item_rows(one, item)) for item in ITEMS},
+            **{item: _item_frame(item) for item in ITEMS},
         },
         draw=draw_first_place,
     ),

@@ -29,7 +29,19 @@ def best_profits(table: BestProfits, places: set[Place]) -> dict[Place, int]:
 def refined(
     table: BestProfits, workers: dict[int, Place], best: dict[Place, int], fixed: int
 ) -> tuple[dict[Place, int], int]:
-    """Return the best profits, and fixed + their sum over all workers; where that is not negative, as low as can be."""
+    """Return the best profits, and fixed + their sum over all workers; where that is not negative, as low as can be.
+
+    Parameters
+    ----------
+    table
+        The table of best profits.
+    workers
+        Workers by number.
+    best
+        Best profit of each place; changed in place.
+    fixed
+        The part of the bound that does not depend on workers.
+    """
     spare = fixed + sum(best[place] for place in workers.values())
     if spare >= 0 and not table.exact:
         for place, number in Counter(workers.values()).items():

@@ -124,7 +124,17 @@ class Certificate:
 
 
 def whole(value: Any, what: str, *, least: int = -LARGEST_NUMBER, below: int = LARGEST_NUMBER + 1) -> int:
-    """Return `value` if it is an integer (not a truth value) in least..below - 1."""
+    """Return `value` if it is an integer (not a truth value) in least..below - 1.
+
+    Parameters
+    ----------
+    value
+        The value.
+    what
+        Its name in error messages.
+    least, below
+        The range least..below - 1.
+    """
     if type(value) is not int:
         raise CertificateError(f"{what} is {shown(value)}; expected a whole number")
     if not least <= value < below:
@@ -140,7 +150,17 @@ def items(value: Any, what: str) -> list[Any]:
 
 
 def fields(value: Any, what: str, needed: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return `value` if it is an object with the needed fields and no others than these and the optional ones."""
+    """Return `value` if it is an object with the needed fields and no others than these and the optional ones.
+
+    Parameters
+    ----------
+    value
+        The value.
+    what
+        Its name in error messages.
+    needed, optional
+        Names of fields.
+    """
     if type(value) is not dict:
         raise CertificateError(f"{what} is {shown(value)}; expected an object with {', '.join(needed)}")
     missing = [name for name in needed if name not in value]

@@ -47,7 +47,17 @@ class WindowBox:
         return child
 
     def within_sizes(self, g: int, position: int, least: int, most: int) -> WindowBox:
-        """Return the part of the box in which that request of worker g has a size of least..most."""
+        """Return the part of the box in which that request of worker g has a size of least..most.
+
+        Parameters
+        ----------
+        g
+            Number of the worker.
+        position
+            Place of the request among those of the worker.
+        least, most
+            Range of sizes, tokens.
+        """
         first, last = bisect_left(self.pool.sizes, least), bisect_right(self.pool.sizes, most) - 1
         own = list(self.classes[g])
         own[position] = (max(first, own[position][0]), min(last, own[position][1]))

@@ -54,7 +54,19 @@ def dead(workers: Iterable[int]) -> dict[str, Any]:
 
 
 def placement(kind: int, prices: int, waits: bool, workers: Iterable[int]) -> dict[str, Any]:
-    """Return the record of a placement; the subtrees have to follow, the case that all waits first."""
+    """Return the record of a placement; the subtrees have to follow, the case that all waits first.
+
+    Parameters
+    ----------
+    kind
+        Size class that is placed.
+    prices
+        Row of `prices` at which the subtrees are bounded.
+    waits
+        Whether the case that all requests of the class wait is among the children.
+    workers
+        Workers that may take one.
+    """
     return {"class": int(kind), "prices": int(prices), "waits": bool(waits), "workers": [int(g) for g in workers]}
 
 

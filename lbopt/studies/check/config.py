@@ -79,7 +79,19 @@ class CheckConfig:
 
     @classmethod
     def of(cls, specs: Sequence[str], *, everything: bool = False, level: str = "quick", seed: int = 0) -> CheckConfig:
-        """Read the claims that a user names; `everything` takes the whole ledger."""
+        """Read the claims that a user names; `everything` takes the whole ledger.
+
+        Parameters
+        ----------
+        specs
+            Claims by name, each with a regime of its own where one follows the name.
+        everything
+            Whether the whole ledger is checked.
+        level
+            "quick" or "full".
+        seed
+            Seed from which that of every regime is derived.
+        """
         if seed < 0:
             raise InputError(f"seed is {seed}; expected 0 or more")
         if everything and specs:

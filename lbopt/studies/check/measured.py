@@ -8,5 +8,17 @@ from lbopt.theory.ledger import find_claim
 
 
 def measured(*, claim: str, regime: dict[str, Any], version: str, seed: int) -> list[dict[str, Any]]:
-    """Return the findings as plain values; `version` is there for the key alone."""
+    """Return the findings as plain values; `version` is there for the key alone.
+
+    Parameters
+    ----------
+    claim
+        Name of the claim.
+    regime
+        Parameters of the regime.
+    version
+        Version of the code; it is part of the key of the task and not used otherwise.
+    seed
+        Seed of the draws.
+    """
     return [finding.to_dict() for finding in find_claim(claim).measure(**regime, seed=seed)]

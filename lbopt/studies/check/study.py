@@ -22,7 +22,21 @@ def run_check(
     engine: str = "serial",
     collect_only: bool = False,
 ) -> CheckOutcome:
-    """Measure all regimes of all claims. Ctrl-C keeps what has ended; the rest is missing in the outcome."""
+    """Measure all regimes of all claims. Ctrl-C keeps what has ended; the rest is missing in the outcome.
+
+    Parameters
+    ----------
+    config
+        What is asked.
+    progress
+        Shows progress; None shows nothing.
+    store
+        File that keeps the answers of tasks; None keeps none after the run.
+    engine
+        Where tasks run, such as "joblib:jobs=2".
+    collect_only
+        Whether to run nothing and to read what the store holds.
+    """
     begin = time.perf_counter()
     tasks = [config.tasks(chosen) for chosen in config.chosen]
     stored = run_stored(

@@ -179,7 +179,19 @@ class LoadPoint:
     def of_means(
         cls, mean_load: float, imbalance: float, workers: int, running: float, slots: int | None = None
     ) -> LoadPoint:
-        """Return the point of a mean load and a mean imbalance G * max L - sum L, both in tokens."""
+        """Return the point of a mean load and a mean imbalance G * max L - sum L, both in tokens.
+
+        Parameters
+        ----------
+        mean_load, imbalance
+            Mean load of a worker and imbalance of the fleet, tokens.
+        workers
+            Number of workers.
+        running
+            Running requests of a worker.
+        slots
+            Slots of a worker; None where that is not known.
+        """
         if imbalance < 0 or not math.isfinite(imbalance):
             raise InputError(f"imbalance is {imbalance:g}; expected tokens of zero or more")
         if workers < 1:

@@ -36,6 +36,17 @@ def decide_state(solved: SolvedState, policies: Sequence[Policy], view: FrozenVi
 
     Returns the names of the policies whose decision keeps back a request that has to be admitted: it is legal for a
     router, but its imbalance is not comparable with the optimum over full placements, and is left out.
+
+    Parameters
+    ----------
+    solved
+        The state and its optimum; decisions are added to it.
+    policies
+        Rules that decide.
+    view
+        Shows the state to a rule.
+    seed
+        Seed of rules that draw.
     """
     problem = solved.state.problem
     held_back = []

@@ -46,6 +46,19 @@ def attempt(
 ) -> Attempt:
     """Solve an entry and compare; the known assignment helps only where it is handed over as `hint`.
 
+    Parameters
+    ----------
+    entry
+        The entry of the library.
+    solver
+        Name of the solver.
+    time_limit
+        Seconds; None for no limit.
+    seed
+        Seed of the solver.
+    hint
+        Assignment to start from; None for none.
+
     Raises
     ------
     KeyboardInterrupt

@@ -60,7 +60,29 @@ def measure(
     version: str,
     seed: int,
 ) -> dict[str, Any]:
-    """Return what each run was like, by its key, and what the signatures are like."""
+    """Return what each run was like, by its key, and what the signatures are like.
+
+    Parameters
+    ----------
+    workload
+        Name of the workload.
+    law
+        Parameters of the gate.
+    runs
+        Keys of the runs.
+    signatures
+        Whether signatures are judged too.
+    seconds, warm_up
+        Length of a run and of its beginning that is left out, seconds.
+    prompts
+        Different prompts.
+    layers
+        Number of layers.
+    version
+        Version of the code; it is part of the key of the task and not used otherwise.
+    seed
+        Seed of the draws.
+    """
     family = expert_workload(f"moe-{workload}")
     drawn = replace(family, shape=replace(family.shape, num_layers=layers), law=GateLaw(**law))
     planned = [PlannedRun.of_key(key) for key in runs]

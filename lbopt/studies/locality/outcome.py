@@ -52,7 +52,19 @@ class LocalityOutcome(Displayed):
         return over_seeds([answer["runs"][run.key][of] for answer in answers])
 
     def change(self, workload: str, run: PlannedRun, of: str, base: str = "round-robin") -> MeanOverSeeds | None:
-        """Return by how many percent a run's `of` exceeds that of another rule in the same world, over worlds."""
+        """Return by how many percent a run's `of` exceeds that of another rule in the same world, over worlds.
+
+        Parameters
+        ----------
+        workload
+            Name of the workload.
+        run
+            The run.
+        of
+            The quantity.
+        base
+            The rule that it is compared with.
+        """
         values = [change(answer, run, of, base) for answer in self.answers.get(workload, [])]
         told = [value for value in values if value is not None]
         return over_seeds(told) if told else None

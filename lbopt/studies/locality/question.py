@@ -47,7 +47,19 @@ class Question:
 
 
 def change(answer: Answer, run: PlannedRun, of: str, base: str = "round-robin") -> float | None:
-    """Return by how many percent a run's `of` exceeds that of the rule `base` in the same place."""
+    """Return by how many percent a run's `of` exceeds that of the rule `base` in the same place.
+
+    Parameters
+    ----------
+    answer
+        Answer of one world.
+    run
+        The run.
+    of
+        The quantity.
+    base
+        The rule that it is compared with.
+    """
     runs = answer["runs"]
     other = PlannedRun(run.fleet, run.workers, run.rate, base)
     if run.key not in runs or other.key not in runs:

@@ -60,7 +60,37 @@ def place(
     version: str,
     seed: int,
 ) -> dict[str, Any]:
-    """Return what greedy and the exact placement make of each layer, in experts; `version` is for the key."""
+    """Return what greedy and the exact placement make of each layer, in experts; `version` is for the key.
+
+    Parameters
+    ----------
+    kind
+        Kind of layers.
+    R
+        Number of ranks.
+    experts
+        Experts of a layer.
+    top_k
+        Experts of a token.
+    layers
+        Number of layers.
+    requests
+        Calibration requests of a world.
+    clusters
+        Number of clusters.
+    batch
+        Requests of a batch.
+    draws
+        Steps drawn in service.
+    resolution
+        Excess over the least load up to which a placement counts as proved, in experts.
+    time_limit
+        Seconds of a layer with one rounding of its weights.
+    version
+        Version of the code; it is part of the key of the task and not used otherwise.
+    seed
+        Seed of the draws.
+    """
     shape = MoEShape(layers, experts, top_k)
     found = layers_of(kind, shape, requests, clusters, batch, seed)
     return {"layers": [_compare(one, R, batch, draws, resolution, time_limit, seed) for one in found]}

@@ -84,7 +84,19 @@ class PlacementOutcome(Displayed):
         return f"<PlacementOutcome {len(self.layers)} layers on {', '.join(map(str, self.config.ranks))} ranks>"
 
     def add(self, kind: str, world: int, R: int, answer: dict[str, Any]) -> None:
-        """Add what a task returned."""
+        """Add what a task returned.
+
+        Parameters
+        ----------
+        kind
+            Kind of layers.
+        world
+            Number of the world.
+        R
+            Number of ranks.
+        answer
+            What the task returned.
+        """
         self.layers += [PlacedLayer(kind=kind, world=world, R=R, **one) for one in answer["layers"]]
 
     def groups(self) -> list[tuple[int, str, list[PlacedLayer]]]:

@@ -20,7 +20,21 @@ def run_placement(
     engine: str = "serial",
     collect_only: bool = False,
 ) -> PlacementOutcome:
-    """Run the study; Ctrl-C keeps the worlds that have ended."""
+    """Run the study; Ctrl-C keeps the worlds that have ended.
+
+    Parameters
+    ----------
+    config
+        What is asked.
+    progress
+        Shows progress; None shows nothing.
+    store
+        File that keeps the answers of tasks; None keeps none after the run.
+    engine
+        Where tasks run, such as "joblib:jobs=2".
+    collect_only
+        Whether to run nothing and to read what the store holds.
+    """
     begin = time.perf_counter()
     tasks = {cell: config.task(*cell) for cell in config.cells()}
     stored = run_stored(

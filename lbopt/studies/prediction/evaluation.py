@@ -131,7 +131,19 @@ def _score(spec: str, horizon: int, training: Trace, test: Trace, rows: _Rows, p
 
 
 def ask(predictor: Predictor, rows: _Rows, here: slice, horizon: int) -> tuple[Floats, Floats]:
-    """Return p and mu of some of the rows."""
+    """Return p and mu of some of the rows.
+
+    Parameters
+    ----------
+    predictor
+        The predictor.
+    rows
+        Requests and ages.
+    here
+        Which of the rows.
+    horizon
+        Steps of the window.
+    """
     return predictor.ends_within(rows.requests[here], rows.prompt[here], rows.ages[here], horizon)
 
 

@@ -23,6 +23,17 @@ def resampled_scores(ends: Flags, p: Floats, requests: Ints, num_requests: int) 
     """Return AUC and Brier score of each draw, float64 (DRAWS,) each; an AUC is NaN where there is none.
 
     `ends` and `p` are the rows, `requests` says whose row it is, int64 (n,), 0 to num_requests - 1.
+
+    Parameters
+    ----------
+    ends
+        bool, (n,): whether the request of the row ended within the window.
+    p
+        float64, (n,): predicted chance.
+    requests
+        int64, (n,): request of the row, 0 to num_requests - 1.
+    num_requests
+        Number of requests.
     """
     rng = np.random.default_rng(_SEED)
     _, place = np.unique(p, return_inverse=True)

@@ -72,7 +72,19 @@ def gather_instances(config: RaceConfig, progress: Progress) -> list[RaceInstanc
 
 
 def steady_instances(chosen: StateSet, *, data: str | None, count: int, shift: int) -> list[RaceInstance]:
-    """Draw the first `count` states of a class, its seed moved by `shift`."""
+    """Draw the first `count` states of a class, its seed moved by `shift`.
+
+    Parameters
+    ----------
+    chosen
+        The class of states.
+    data
+        Folder of the traces.
+    count
+        Number of states.
+    shift
+        Added to the seed of the class.
+    """
     if data is None:
         raise InputError(f"the states of '{chosen.name}' are drawn from a trace; give its folder with --data")
     file = Path(data) / TRACE_FILES[chosen.trace]

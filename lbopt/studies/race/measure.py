@@ -43,6 +43,19 @@ def measure(*, problem: dict[str, Any], solver: str, time_limit: float, version:
     """Run `solver` on `problem` (as `StepProblem.to_dict` writes it) and return the fields of a `RaceRecord`.
 
     `version` is that of the solver's code; it is part of the task, so that another version runs anew.
+
+    Parameters
+    ----------
+    problem
+        The step problem as plain data.
+    solver
+        Name of the solver.
+    time_limit
+        Seconds for the solver proper.
+    version
+        Version of the code; it is part of the key of the task and not used otherwise.
+    seed
+        Seed of the draws.
     """
     chosen = StepProblem.from_dict(problem)
     gc.collect()  # what reading the problem left behind is not collected while the solver is timed

@@ -128,7 +128,19 @@ class RaceOutcome(Displayed):
         return best
 
     def share_closed(self, solver: str, seconds: float, group: str = ALL_GROUPS, *, claims: bool = True) -> float:
-        """Return the share of a solver's runs closed within so many seconds."""
+        """Return the share of a solver's runs closed within so many seconds.
+
+        Parameters
+        ----------
+        solver
+            Name of the solver.
+        seconds
+            Time limit, seconds.
+        group
+            Group of instances.
+        claims
+            Whether optima that a solver only claims count.
+        """
         records = [r for r in self.of(solver, group) if r.status != "missing"]
         return share_within(times_of(records, claims=claims), seconds)
 

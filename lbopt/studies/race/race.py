@@ -29,7 +29,19 @@ GRACE_SECONDS = 120.0
 def run_race(
     config: RaceConfig, instances: Sequence[RaceInstance], store: Path, progress: Progress | None = None
 ) -> RaceOutcome:
-    """Run what the store at `store` does not hold yet. Ctrl-C ends it early and keeps what is done."""
+    """Run what the store at `store` does not hold yet. Ctrl-C ends it early and keeps what is done.
+
+    Parameters
+    ----------
+    config
+        What is asked.
+    instances
+        The step problems.
+    store
+        File that keeps the runs.
+    progress
+        Shows progress; None shows nothing.
+    """
     progress = progress or Silent()
     tasks = _tasks(config, instances)
     interrupted = False

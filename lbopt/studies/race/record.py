@@ -85,7 +85,19 @@ class RaceRecord:
 
     @classmethod
     def of_row(cls, row: Row | None, *, instance: str, group: str, digest: str, solver: str) -> RaceRecord:
-        """Return the record of a row of the store; None stands for a run that was not made."""
+        """Return the record of a row of the store; None stands for a run that was not made.
+
+        Parameters
+        ----------
+        row
+            Row of the store.
+        instance, group
+            Name of the instance and of its group.
+        digest
+            Digest of the problem.
+        solver
+            Name of the solver.
+        """
         who: dict[str, Any] = {"instance": instance, "group": group, "digest": digest, "solver": solver}
         if row is None:
             return cls(**who, status="missing")

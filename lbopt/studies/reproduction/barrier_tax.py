@@ -32,7 +32,23 @@ RULES = {
 
 
 def cell(config: ReproductionConfig, item: str, rule: str, G: int, load: float | None, step_time: str) -> Cell:
-    """Return the run of a rule."""
+    """Return the run of a rule.
+
+    Parameters
+    ----------
+    config
+        What is asked.
+    item
+        The item.
+    rule
+        Name of the rule.
+    G
+        Number of workers.
+    load
+        Share of saturation; None for a closed loop.
+    step_time
+        The step-time law.
+    """
     trace = config.trace("burstgpt")
     return Cell(
         requests=(("trace", trace), ("longer_than", 0)),

@@ -61,7 +61,23 @@ class Table1Run:
 
 
 def measure(*, trace: str, content: str, count: int, policy: str, version: str, seed: int) -> dict[str, float]:
-    """Return the energy in joules under every reading, by its name, and the seconds that were charged."""
+    """Return the energy in joules under every reading, by its name, and the seconds that were charged.
+
+    Parameters
+    ----------
+    trace
+        Path of the trace.
+    content
+        Digest of its content, part of the key.
+    count
+        Number of requests.
+    policy
+        Name of the rule.
+    version
+        Version of the code; it is part of the key of the task and not used otherwise.
+    seed
+        Seed of the draws.
+    """
     if trace in families.NAMES:
         requests = families.generate(trace, count, seed)
     else:

@@ -95,7 +95,21 @@ class Place:
 
 
 def of_trace(config: ReproductionConfig, kind: str, G: int, group: str, longer_than: int) -> Place:
-    """Return requests of a trace of which the outputs exceed `longer_than`."""
+    """Return requests of a trace of which the outputs exceed `longer_than`.
+
+    Parameters
+    ----------
+    config
+        What is asked.
+    kind
+        Name of the trace.
+    G
+        Number of workers.
+    group
+        Group of the rows.
+    longer_than
+        Tokens; shorter outputs are left out.
+    """
     pool = pool_of(config.trace(kind), longer_than)
     return Place(
         kind=kind,

@@ -31,7 +31,21 @@ def run_reproduction(
     engine: str = "serial",
     collect_only: bool = False,
 ) -> ReproductionOutcome:
-    """Run the study; Ctrl-C keeps the rows whose runs have ended."""
+    """Run the study; Ctrl-C keeps the rows whose runs have ended.
+
+    Parameters
+    ----------
+    config
+        What is asked.
+    progress
+        Shows progress; None shows nothing.
+    store
+        File that keeps the answers of tasks; None keeps none after the run.
+    engine
+        Where tasks run, such as "joblib:jobs=2".
+    collect_only
+        Whether to run nothing and to read what the store holds.
+    """
     begin = time.perf_counter()
     questions = [question for item in config.items for question in QUESTIONS[item](config)]
     stored = run_stored(

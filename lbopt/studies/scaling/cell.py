@@ -34,6 +34,29 @@ def measure(
 
     Slots are filled in the first steps, the pool is kept full, and loads are read after admission: the model
     of the theorems.
+
+    Parameters
+    ----------
+    policy
+        Name of the rule.
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    s_max
+        Largest prompt, tokens.
+    batches
+        Number of batches of the mean.
+    version
+        Version of the code; it is part of the key of the task and not used otherwise.
+    seed
+        Seed of the draws.
+    pool
+        Requests kept waiting, in multiples of a step's mean ends.
+    time_limit
+        Seconds of a step of the exact rule.
     """
     steps, burn_in, length = steps_of(G, B, p, batches), burn_in_steps(G, B, p), batch_steps(p)
     if policy == REPLETE:

@@ -182,7 +182,19 @@ class ScalingConfig:
 
 
 def steps_of(G: int, B: int, p: float, batches: int) -> int:
-    """Return the steps of a cell, burn-in included."""
+    """Return the steps of a cell, burn-in included.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    batches
+        Number of batches of the mean.
+    """
     return burn_in_steps(G, B, p) + batches * batch_steps(p)
 
 
@@ -190,6 +202,19 @@ def requests_of(G: int, B: int, p: float, steps: int, pool: float) -> tuple[int,
     """Return the requests that last for so many steps, and those kept waiting.
 
     Ends are binomial: six standard deviations are added to both.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    steps
+        Number of steps.
+    pool
+        Requests kept waiting, in multiples of a step's mean ends.
     """
     each = p * G * B
     waiting = math.ceil(pool * each + 6 * math.sqrt(each)) + G

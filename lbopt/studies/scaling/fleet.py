@@ -44,7 +44,19 @@ class FleetTheory:
     @classmethod
     @cache
     def of(cls, G: int, B: int, p: float, s_max: int) -> FleetTheory:
-        """Compute it."""
+        """Compute it.
+
+        Parameters
+        ----------
+        G
+            Number of workers.
+        B
+            Slots of a worker.
+        p
+            Probability that a request ends in a step.
+        s_max
+            Largest prompt, tokens.
+        """
         law = PromptLaw.uniform(s_max)
         slot = slot_law(law, p)
         return cls(

@@ -21,7 +21,21 @@ def run_scaling(
     engine: str = "serial",
     collect_only: bool = False,
 ) -> ScalingOutcome:
-    """Run the study; Ctrl-C keeps the cells that have ended."""
+    """Run the study; Ctrl-C keeps the cells that have ended.
+
+    Parameters
+    ----------
+    config
+        What is asked.
+    progress
+        Shows progress; None shows nothing.
+    store
+        File that keeps the answers of tasks; None keeps none after the run.
+    engine
+        Where tasks run, such as "joblib:jobs=2".
+    collect_only
+        Whether to run nothing and to read what the store holds.
+    """
     begin = time.perf_counter()
     tasks = {(policy, G, B): config.task(policy, G, B) for G, B in config.fleets() for policy in config.policies}
     stored = run_stored(

@@ -69,7 +69,19 @@ PLACES: dict[str, Place] = {
 
 
 def prompts(place: Place, count: int, seed: int, spread: float = SPREAD) -> NDArray[np.int64]:
-    """Draw the prompts of a place, int64 (count,), tokens; a spread of 0 makes all of them as long as the mean."""
+    """Draw the prompts of a place, int64 (count,), tokens; a spread of 0 makes all of them as long as the mean.
+
+    Parameters
+    ----------
+    place
+        The place.
+    count
+        Number of prompts.
+    seed
+        Seed of the draws.
+    spread
+        Factor on the spread of lengths; 0 makes all as long as the mean.
+    """
     if spread == 0:
         return np.full(count, round(place.mean), dtype=np.int64)
     normal = np.random.default_rng([seed, 9]).standard_normal(count)

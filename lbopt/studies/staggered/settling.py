@@ -72,6 +72,15 @@ def settling(
     """Return how the interval went from its mean in `since` to `change` to that in `settled_by` to `until`, all in s.
 
     None where no pass ended in one of these stretches.
+
+    Parameters
+    ----------
+    run
+        The run.
+    window
+        Window of the policy, passes.
+    since, change, settled_by, until
+        Ends of the two stretches, seconds.
     """
     times, values, ended = intervals(run, window)
     first = int(np.searchsorted(times, change))

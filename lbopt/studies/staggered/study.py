@@ -22,7 +22,21 @@ def run_staggered(
     engine: str = "serial",
     collect_only: bool = False,
 ) -> StaggeredOutcome:
-    """Run the study; Ctrl-C keeps what has ended."""
+    """Run the study; Ctrl-C keeps what has ended.
+
+    Parameters
+    ----------
+    config
+        What is asked.
+    progress
+        Shows progress; None shows nothing.
+    store
+        File that keeps the answers of tasks; None keeps none after the run.
+    engine
+        Where tasks run, such as "joblib:jobs=2".
+    collect_only
+        Whether to run nothing and to read what the store holds.
+    """
     begin = time.perf_counter()
     tasks = {item: config.tasks(item) for item in config.items}
     stored = run_stored(

@@ -74,7 +74,21 @@ class Course:
 
 
 def course(change: str, place: str, instances: int, requests: int, seed: int) -> Course:
-    """Return the requests of a change; `requests` are of an instance."""
+    """Return the requests of a change; `requests` are of an instance.
+
+    Parameters
+    ----------
+    change
+        Name of the change.
+    place
+        Name of the place: length of prompts and chunk.
+    instances
+        Number of prefill instances.
+    requests
+        Requests of an instance.
+    seed
+        Seed of the draws.
+    """
     what, where = CHANGES[change], PLACES[place]
     n = requests * instances
     healthy = (instances - what.less[0], instances - what.less[1])
@@ -88,7 +102,23 @@ def course(change: str, place: str, instances: int, requests: int, seed: int) ->
 
 
 def measure(*, change: str, place: str, instances: int, requests: int, version: str, seed: int) -> list[Row]:
-    """Return the service of every window, of the two static intervals and of the pool, and how intervals settled."""
+    """Return the service of every window, of the two static intervals and of the pool, and how intervals settled.
+
+    Parameters
+    ----------
+    change
+        Name of the change.
+    place
+        Name of the place: length of prompts and chunk.
+    instances
+        Number of prefill instances.
+    requests
+        Requests of an instance.
+    version
+        Version of the code; it is part of the key of the task and not used otherwise.
+    seed
+        Seed of the draws.
+    """
     whole = course(change, place, instances, requests, seed)
     first, second = offline_intervals(whole, seed)
     policies = {f"window {window}": f"staggered:window={window}" for window in WINDOWS}

@@ -30,7 +30,23 @@ ALLOCATIONS = {
 
 
 def measure(*, place: str, shared: float, instances: int, requests: int, version: str, seed: int) -> list[Row]:
-    """Return the hits and the service of every rule at every load; `requests` are of an instance."""
+    """Return the hits and the service of every rule at every load; `requests` are of an instance.
+
+    Parameters
+    ----------
+    place
+        Name of the place: length of prompts and chunk.
+    shared
+        Share of prompts with a common prefix.
+    instances
+        Number of prefill instances.
+    requests
+        Requests of an instance.
+    version
+        Version of the code; it is part of the key of the task and not used otherwise.
+    seed
+        Seed of the draws.
+    """
     where = PLACES[place]
     length, hits = cached_prompts(where, shared, instances, requests * instances, seed)
     possible: float | None = float(hits.max(axis=(1, 2)).sum() / length.sum())
@@ -50,7 +66,21 @@ def measure(*, place: str, shared: float, instances: int, requests: int, version
 def cached_prompts(
     place: Place, shared: float, instances: int, count: int, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return lengths, int64 (n,), and hits, int64 (n, N, D), tokens, of `count` prompts."""
+    """Return lengths, int64 (n,), and hits, int64 (n, N, D), tokens, of `count` prompts.
+
+    Parameters
+    ----------
+    place
+        The place.
+    shared
+        Share of prompts with a common prefix.
+    instances
+        Number of prefill instances.
+    count
+        Number of prompts.
+    seed
+        Seed of the draws.
+    """
     length = prompts(place, count, seed)
     rng = np.random.default_rng([seed, 11])
     prefix = np.rint(place.mean * rng.uniform(0.25, 1.0, SYSTEMS)).astype(np.int64)

@@ -10,7 +10,23 @@ LOAD = 0.8
 
 
 def measure(*, place: str, against: str, instances: int, requests: int, version: str, seed: int) -> list[Row]:
-    """Return the service of the baseline and of every rule that holds back."""
+    """Return the service of the baseline and of every rule that holds back.
+
+    Parameters
+    ----------
+    place
+        Name of the place: length of prompts and chunk.
+    against
+        The baseline.
+    instances
+        Number of prefill instances.
+    requests
+        Requests of an instance.
+    version
+        Version of the code; it is part of the key of the task and not used otherwise.
+    seed
+        Seed of the draws.
+    """
     rows = load.measure(
         place=place, against=against, instances=instances, requests=requests, loads=[LOAD], version=version, seed=seed
     )

@@ -20,6 +20,23 @@ def measure(
     """Return the service of the baseline and of every rule that holds back, at every load.
 
     `requests` are of an instance.
+
+    Parameters
+    ----------
+    place
+        Name of the place: length of prompts and chunk.
+    against
+        The baseline.
+    instances
+        Number of prefill instances.
+    requests
+        Requests of an instance.
+    loads
+        Shares of the highest rate.
+    version
+        Version of the code; it is part of the key of the task and not used otherwise.
+    seed
+        Seed of the draws.
     """
     trial = Trial(place, instances, requests, seed, PassTime())
     peak = trial.highest_rate(against)

@@ -23,7 +23,21 @@ ALLOCATIONS = ("round-robin", "least-loaded", "longest-first", "pbaa", "pbaa:who
 
 
 def measure(*, place: str, instances: int, requests: int, version: str, seed: int) -> list[Row]:
-    """Return the service of every binding with every allocation that goes with it."""
+    """Return the service of every binding with every allocation that goes with it.
+
+    Parameters
+    ----------
+    place
+        Name of the place: length of prompts and chunk.
+    instances
+        Number of prefill instances.
+    requests
+        Requests of an instance.
+    version
+        Version of the code; it is part of the key of the task and not used otherwise.
+    seed
+        Seed of the draws.
+    """
     trial = Trial(place, instances, requests, seed, PassTime())
     peak = trial.highest_rate(BASELINE)
     if peak is None:
