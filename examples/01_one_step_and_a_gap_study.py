@@ -122,25 +122,16 @@ for name in ("fcfs", "max-min", "br-0"):
 # %% [markdown]
 # ## A small gap study
 #
-# One step proves nothing about a rule. `run_gap` simulates a fleet, freezes steps in which the router had a real
+# One step proves nothing about a rule. `lbopt.gap` simulates a fleet, freezes steps in which the router had a real
 # choice, solves each of them, lets every policy decide the same steps, and finally runs every policy over the same
 # requests. The requests here are drawn from a family that is fitted to BurstGPT; the seed fixes them.
 
 # %%
-from lbopt.studies.gap import GapConfig, run_gap
-from lbopt.studies.requests import RequestSource
-from lbopt.studies.scenario import Scenario
+import lbopt
 
-config = GapConfig(
-    scenario=Scenario(requests=RequestSource(trace="burstgpt-like", count=1500), num_workers=4, slots_per_worker=32),
-    behaviours=("fcfs", "br-0"),
-    policies=("fcfs", "jsq", "jsq-load", "max-min", "br-0", "br-0:age_bound=50"),
-    states=5,
-    seed=1,
-    time_limit=2.0,
-)
-outcome = run_gap(config)
-print(f"{len(outcome.solved)} states:", {s: outcome.count(s) for s in ("proved", "claimed", "open")})
+policies = ["fcfs", "jsq", "jsq-load", "max-min", "br-0", "br-0:age_bound=50"]
+outcome = lbopt.gap(requests=1500, workers=4, slots=32, policies=policies, states=5, seed=1, time_limit=2.0)
+print(outcome)
 
 # %% [markdown]
 # The first table is about single steps. `gap_mean_tokens` is the mean distance to the best placement, in tokens of
@@ -148,13 +139,8 @@ print(f"{len(outcome.solved)} states:", {s: outcome.count(s) for s in ("proved",
 # best placement is not known (`open`) are counted and enter no average.
 
 # %%
-import pandas as pd
-
-from lbopt.report.gap_tables import gap_csv, long_run_csv
-
-gaps = pd.DataFrame(gap_csv(outcome)).query("behaviour == 'all'").set_index("policy")
-gaps = gaps[["proved", "claimed", "open", "gap_mean_tokens", "gap_max_tokens", "gap_mean_share", "optimal_share"]]
-gaps.sort_values("gap_mean_tokens").round(3)
+gaps = outcome.to_frame().query("behaviour == 'all'").set_index("policy")
+gaps[["proved", "claimed", "open", "gap_mean_tokens", "gap_max_tokens", "gap_mean_share", "optimal_share"]].round(3)
 
 # %% [markdown]
 # The second table is about time. Here every policy makes all decisions of its run. Compare the imbalance together
@@ -162,17 +148,14 @@ gaps.sort_values("gap_mean_tokens").round(3)
 
 # %%
 columns = ["admission", "imbalance_tokens", "idle_share", "throughput_tokens_per_second", "waiting_max_steps"]
-runs = pd.DataFrame(long_run_csv(outcome)).set_index("policy")
+runs = outcome.to_frame("long_runs").set_index("policy")
 runs[columns].sort_values("imbalance_tokens").round(3)
 
+# %% [markdown]
+# The picture shows every state as a dot, one row for each policy.
+
 # %%
-from IPython.display import Image
-
-from lbopt.report.gap_page import gap_pictures
-
-picture = gap_pictures(outcome)[0]
-print(picture.title, "-", picture.caption)
-Image(data=picture.data, width=700)
+axes = outcome.plot()
 
 # %% [markdown]
 # ## Reading the result

@@ -186,8 +186,8 @@ def test_the_help_has_an_example_that_works(type_in, verb):
     """The example of every verb runs when it is pasted."""
     code = type_in("library", verb, "--help")[0]
     assert code == 0
-    from lbopt.cli import library as module
+    from lbopt.cli.library import app
 
-    (text,) = (c.callback.__doc__ for c in module.registered_commands if c.name == verb)
+    (text,) = (c.callback.__doc__ for c in app.registered_commands if c.name == verb)
     line = " ".join(re.search(r"Example: `lbopt (.*?)`", text, flags=re.DOTALL).group(1).split())
     assert type_in(*line.split())[0] == 0
