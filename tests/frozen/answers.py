@@ -47,9 +47,10 @@ def cases() -> list[tuple[str, str, str]]:
 def answer(name: str, solver: str, tie: str) -> dict[str, Any]:
     """Solve, and describe the result as it is stored: value and bound openly, all of it as a digest."""
     result = lbopt.solve(problems()[name], solver=solver, time_limit=60.0, tie=tie)
+    steady = solver != "pulp"  # which of several optima CBC returns differs from run to run
     return {
         "objective": result.objective,
         "bound": result.bound,
         "proof": result.proof,
-        "result": digest_of(json.loads(result.to_json(certificate=True))),
+        "result": digest_of(json.loads(result.to_json(certificate=True))) if steady else None,
     }

@@ -68,10 +68,10 @@ def digest_of(document: Any) -> str:
     return f"{_hash(leaves)} {_hash(f'{head}:{_rounded(last)}' for head, _, last in parts)}"
 
 
-def same(kept: str | None, now: str, on: str) -> bool:
+def same(kept: str | None, now: str | None, on: str) -> bool:
     """Whether a digest is the kept one: exactly on a machine like the one that wrote it, elsewhere when rounded."""
     at = 0 if on == machine() else 1
-    return kept is None or kept.split()[at] == now.split()[at]
+    return kept is None or (now is not None and kept.split()[at] == now.split()[at])
 
 
 def keys(document: Any, before: str = "") -> set[str]:
