@@ -7,14 +7,13 @@ configuration, the scenario or the request source can be given by its name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
-from lbopt.policies import Policy, look_ahead, make_policy
+from lbopt.policies import Policy
 from lbopt.simulator import Run
 from lbopt.simulator import simulate as run_policy
 from lbopt.spec import unknown
@@ -22,11 +21,13 @@ from lbopt.studies.check import CheckOutcome
 from lbopt.studies.cost import CostOutcome
 from lbopt.studies.gap import GapConfig, GapOutcome, run_gap
 from lbopt.studies.gap.config import DEFAULT_BEHAVIOURS, DEFAULT_POLICIES, with_training
+from lbopt.studies.logs import refuse_logs_of_other_requests
 from lbopt.studies.progress import Progress
-from lbopt.studies.requests import RequestSource
 from lbopt.studies.scenario import Scenario
+from lbopt.studies.simulation import SimulationConfig, policy_looking, run_simulation
 from lbopt.studies.training import training_for
 from lbopt.studies.training import with_training as scenario_with_training
+from lbopt.studies.words import Config, from_words, refuse_unknown_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,15 +83,18 @@ def gap(
     >>> list(outcome.to_frame().columns[:2])
     ['behaviour', 'policy']
     """
-    scenario, rest = _scenario(trace, workers, slots, requests, more, also=GapConfig)
-    config = GapConfig(
-        scenario=scenario,
+    config = _config(
+        GapConfig,
+        more,
+        trace=trace,
+        workers=workers,
+        slots=slots,
+        requests=requests,
         policies=_several("policies", policies),
         behaviours=_several("behaviours", behaviours),
         states=states,
         seed=seed,
         seeds=seeds,
-        **rest,
     )
     return run_gap(with_training(config), progress)
 
@@ -140,19 +144,21 @@ def simulate(
     >>> bool(run.metrics().imbalance_tokens > 0)
     True
     """
-    chosen = make_policy(policy, look_ahead(horizon, predictor)) if isinstance(policy, str) else policy
+    words: dict[str, Any] = {"workers": workers, "slots": slots, "requests": requests}
+    if isinstance(policy, str) and not isinstance(trace, Trace):
+        asked = {"policy": policy, "horizon": horizon, "predictor": predictor, "seed": seed}
+        return run_simulation(_config(SimulationConfig, more, trace=trace, **words, **asked)).run
+    if isinstance(policy, str):
+        policy = policy_looking(policy, horizon, predictor)
+    elif horizon or predictor:
+        raise InputError(f"policy '{policy.name}' is an object, built already; leave horizon and predictor out")
     if isinstance(trace, Trace):
-        scenario, _ = _scenario("burstgpt-like", workers, slots, None, more)
-        return run_policy(trace if requests is None else trace.first(requests), chosen, scenario.setting, seed=seed)
-    scenario, _ = _scenario(trace, workers, slots, requests, more)
-    scenario = scenario_with_training(scenario, [chosen])
-    return run_policy(
-        scenario.requests.draw_for(seed),
-        chosen,
-        scenario.setting,
-        seed=seed,
-        training=training_for(scenario, [chosen], seed),
-    )
+        scenario = _config(Scenario, more, workers=workers, slots=slots)
+        return run_policy(trace if requests is None else trace.first(requests), policy, scenario.setting, seed=seed)
+    scenario = scenario_with_training(_config(Scenario, more, trace=trace, **words), [policy])
+    refuse_logs_of_other_requests(scenario.requests, [policy])
+    training = training_for(scenario, [policy], seed)
+    return run_policy(scenario.requests.draw_for(seed), policy, scenario.setting, seed=seed, training=training)
 
 
 def check(*claims: str, full: bool = False, seed: int = 0, progress: Progress | None = None) -> CheckOutcome:
@@ -238,8 +244,7 @@ def cost(
     given = [name for name, value in plain.items() if value is not None]
     if source is not None and given:
         raise InputError(f"the loads come from '{source}'; leave {', '.join(given)} out")
-    _refuse_unknown(more, CostConfig)
-    config = CostConfig(devices=_several("devices", devices or DEFAULT_DEVICES), **more)
+    config = _config(CostConfig, more, devices=_several("devices", devices or DEFAULT_DEVICES))
     found = (
         of_numbers(None, mean_load, imbalance, workers, running)
         if source is None
@@ -344,57 +349,16 @@ _OWN = {
 }
 
 
-def _config(kind: type[Any], given: dict[str, Any]) -> Any:
-    """Build the configuration `kind` from words of the command line and names of fields."""
-    hints = get_type_hints(kind)
-    more = dict(given)
-    parts: dict[str, Any] = {}
-    if "scenario" in hints or hints.get("requests") is RequestSource:
-        trace, count = more.pop("trace", "burstgpt-like"), more.pop("requests", None)
-        if "scenario" in hints:
-            workers, slots = more.pop("workers", 8), more.pop("slots", 72)
-            parts["scenario"], more = _scenario(trace, workers, slots, count, more, also=kind)
-        else:
-            own = {field.name for field in fields(RequestSource)} - {"trace", "count"}
-            _refuse_unknown(more, kind, RequestSource)
-            of_requests = {name: more.pop(name) for name in list(more) if name in own}
-            parts["requests"] = RequestSource(trace=str(trace), count=count, **of_requests)
-    known = [field.name for field in fields(kind)]
-    for name in more:
-        if name not in known:
-            raise unknown("argument", name, known)
-    return kind(**parts, **{name: tuple(value) if isinstance(value, list) else value for name, value in more.items()})
+def _config(kind: type[Config], more: Mapping[str, Any], **words: Any) -> Config:
+    """Build a configuration from the arguments of a function here, and further words that its fields must know."""
+    refuse_unknown_words(more, kind)
+    given = {**more, **words}
+    if isinstance(given.get("trace"), Path):
+        given["trace"] = str(given["trace"])
+    return from_words(kind, given)
 
 
 def _several(what: str, names: Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise InputError(f"{what} is the text '{names}'; expected a list such as ['{names}']")
     return tuple(names)
-
-
-def _scenario(
-    trace: str | Path, workers: int, slots: int, requests: int | None, more: dict[str, Any], also: Any = None
-) -> tuple[Scenario, dict[str, Any]]:
-    """Build the scenario; return it with those of `more` that are fields of the configuration `also`."""
-    of_requests = {field.name for field in fields(RequestSource)} - {"trace", "count"}
-    of_scenario = {field.name for field in fields(Scenario)} - {"requests", "num_workers", "slots_per_worker"}
-    known = (RequestSource, Scenario) if also is None else (also, RequestSource, Scenario)
-    _refuse_unknown(more, *known)
-    source = RequestSource(
-        trace=str(trace), count=requests, **{name: more[name] for name in more if name in of_requests}
-    )
-    scenario = Scenario(
-        requests=source,
-        num_workers=workers,
-        slots_per_worker=slots,
-        **{name: more[name] for name in more if name in of_scenario},
-    )
-    return scenario, {name: value for name, value in more.items() if name not in of_requests | of_scenario}
-
-
-def _refuse_unknown(given: dict[str, Any], *configs: Any) -> None:
-    covered = {"scenario", "requests", "count", "trace", "num_workers", "slots_per_worker", "devices"}
-    known = [field.name for config in configs for field in fields(config) if field.name not in covered]
-    for name in given:
-        if name not in known:
-            raise unknown("argument", name, known)

@@ -94,6 +94,12 @@ def test_simulate_is_the_simulators_own() -> None:
         (lambda: lbopt.gap("no-such-trace.csv"), "no-such-trace.csv"),
         (lambda: lbopt.simulate(policy="jsqq"), "unknown policy 'jsqq': did you mean jsq"),
         (lambda: lbopt.simulate(arrival="trace"), "unknown argument 'arrival'"),
+        (lambda: lbopt.simulate(policy="jsq", horizon=5), "'jsq' does not look ahead"),
+        (lambda: lbopt.simulate(policy=lbopt.make_policy("jsq"), horizon=5), "is an object, built already"),
+        (
+            lambda: lbopt.simulate(lbopt.open_trace("burstgpt-like", count=9, seed=0), "jsq", horizon=5),
+            "does not look ahead",
+        ),
         (lambda: lbopt.check("lemma-99"), "lemma-99"),
         (lambda: lbopt.cost("here", mean_load=3.0), "leave mean_load out"),
         (lambda: lbopt.cost(mean_load=1.0, imbalance=1.0, workers=2, modell="x"), "unknown argument 'modell'"),
@@ -101,7 +107,7 @@ def test_simulate_is_the_simulators_own() -> None:
         (lambda: lbopt.study("scalling"), "unknown study 'scalling': did you mean scaling"),
         (lambda: lbopt.study("gap"), "study 'gap' is run by lbopt.gap"),
         (lambda: lbopt.study("placement", rank=[4]), "unknown argument 'rank': did you mean ranks"),
-        (lambda: lbopt.study("prediction", predictor=["oracle"]), "unknown argument 'predictor'"),
+        (lambda: lbopt.study("prediction", predictr=["oracle"]), "unknown argument 'predictr'"),
         (lambda: lbopt.study("prediction", store="here.sqlite"), "does not run as tasks"),
     ],
 )

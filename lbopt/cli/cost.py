@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from lbopt.cli.carry_out import carry_out
-from lbopt.cli.from_config import build, first_of, parameters
+from lbopt.cli.from_config import first_of, parameters
 from lbopt.cli.study_verb import as_verb
 from lbopt.exceptions import InputError
 from lbopt.studies.cost import CostConfig, parse_change, run_cost
 from lbopt.studies.cost.loads import LoadsAsked
+from lbopt.studies.words import from_words
 
 if TYPE_CHECKING:
     from lbopt.report.cost_sources import CostSource
@@ -60,7 +61,7 @@ def read_question(given: dict[str, Any]) -> Question:
     """Read the options of the command, by their names."""
     from lbopt.report.cost_sources import of_numbers, read_cost_source
 
-    config, asked = build(CostConfig, given), build(LoadsAsked, given)
+    config, asked = from_words(CostConfig, given), from_words(LoadsAsked, given)
     plain = {"--loads": asked.loads, "--mean-load": asked.mean_load, "--imbalance": asked.imbalance}
     plain |= {"--workers": asked.workers, "--running": asked.running}
     named = [name for name, value in plain.items() if value is not None]

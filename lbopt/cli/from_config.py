@@ -1,4 +1,4 @@
-"""Options of the command line from the fields of a configuration, and a configuration from the values of its options.
+"""Options of the command line from the fields of a configuration; `lbopt.studies.words` makes one of their values.
 
 A field is an option where its annotation carries an `Option`. A field that is itself a configuration, as a scenario is,
 gives its own fields, but for those that `Without` names.
@@ -7,15 +7,14 @@ gives its own fields, but for those that `Without` names.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from collections.abc import Mapping, Sequence
+from dataclasses import Field
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
-from lbopt.studies.option import Option, Without
-
-Config = TypeVar("Config")
+from lbopt.studies.option import Option
+from lbopt.studies.words import fields_of, is_annotated, is_configuration
 
 
 def parameters(kind: type[Any], leave_out: frozenset[str] = frozenset()) -> dict[str, inspect.Parameter]:
@@ -29,11 +28,11 @@ def parameters(kind: type[Any], leave_out: frozenset[str] = frozenset()) -> dict
         Names of fields that are no options.
     """
     found: dict[str, inspect.Parameter] = {}
-    for field, annotation, option, without in _fields(kind):
+    for field, annotation, option, without in fields_of(kind):
         if field.name in leave_out:
             continue
         if option is None:
-            if _has_options(annotation):
+            if is_configuration(annotation):
                 found |= parameters(annotation, without)
             continue
         several = get_origin(annotation) is tuple
@@ -47,21 +46,6 @@ def parameters(kind: type[Any], leave_out: frozenset[str] = frozenset()) -> dict
             annotation=Annotated[accepted, _described(option, field, several)],
         )
     return found
-
-
-def build(kind: type[Config], given: Mapping[str, Any], **parts: Any) -> Config:
-    """Return the configuration; an option that was not given, or is None, leaves the field its own default.
-
-    Parameters
-    ----------
-    kind
-        The class of the configuration.
-    given
-        Values by the names of parameters; those of other commands are ignored.
-    parts
-        Values of fields that are no options.
-    """
-    return kind(**(_values(kind, given) | parts))
 
 
 def joined(first: Mapping[str, inspect.Parameter], other: Mapping[str, inspect.Parameter], name: str) -> dict[str, Any]:
@@ -93,8 +77,8 @@ def joined(first: Mapping[str, inspect.Parameter], other: Mapping[str, inspect.P
 def first_of(kind: type[Any]) -> frozenset[str]:
     """Return the names of the parameters that the short help of a command shows."""
     found: set[str] = set()
-    for field, annotation, option, _ in _fields(kind):
-        if option is None and _has_options(annotation):
+    for field, annotation, option, _ in fields_of(kind):
+        if option is None and is_configuration(annotation):
             found |= first_of(annotation)
         elif option is not None and (option.first or option.argument):
             found.add(option.key or field.name)
@@ -103,26 +87,9 @@ def first_of(kind: type[Any]) -> frozenset[str]:
 
 def signature(of: Sequence[inspect.Parameter]) -> inspect.Signature:
     """Return the signature that a command shows to typer: its context and arguments first, then options."""
-    is_option = [_annotated(one.annotation) and isinstance(_info(one), typer.models.OptionInfo) for one in of]
+    is_option = [is_annotated(one.annotation) and isinstance(_info(one), typer.models.OptionInfo) for one in of]
     first = [one for one, later in zip(of, is_option, strict=True) if not later]
     return inspect.Signature([*first, *(one for one, later in zip(of, is_option, strict=True) if later)])
-
-
-def _fields(kind: type[Any]) -> Iterator[tuple[Field[Any], Any, Option | None, frozenset[str]]]:
-    hints = get_type_hints(kind, include_extras=True)
-    for field in fields(kind):
-        annotation, *metadata = get_args(hints[field.name]) if _annotated(hints[field.name]) else (hints[field.name],)
-        option = next((one for one in metadata if isinstance(one, Option)), None)
-        without = next((one.fields for one in metadata if isinstance(one, Without)), frozenset[str]())
-        yield field, annotation, option, without
-
-
-def _has_options(annotation: Any) -> bool:
-    return is_dataclass(annotation) and annotation.__module__.startswith("lbopt.studies")
-
-
-def _annotated(annotation: Any) -> bool:
-    return get_origin(annotation) is Annotated
 
 
 def _described(option: Option, field: Field[Any], several: bool) -> Any:
@@ -141,23 +108,6 @@ def _names(option: Option, field: Field[Any]) -> tuple[str, ...]:
     if option.names or option.key is None:
         return option.names
     return (f"--{option.key.replace('_', '-')}",)
-
-
-def _values(kind: type[Any], given: Mapping[str, Any], leave_out: frozenset[str] = frozenset()) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for field, annotation, option, without in _fields(kind):
-        if field.name in leave_out:
-            continue
-        if option is None:
-            if _has_options(annotation):
-                values[field.name] = annotation(**_values(annotation, given, without))
-            continue
-        value = given.get(option.key or field.name)
-        if isinstance(value, list | tuple):
-            value = tuple(value) or None
-        if value is not None or (field.default is None or field.default is MISSING):
-            values[field.name] = value
-    return values
 
 
 def _info(parameter: inspect.Parameter) -> Any:

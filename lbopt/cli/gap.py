@@ -9,13 +9,14 @@ import typer
 
 from lbopt.cli.brief_help import HelpAll, brief
 from lbopt.cli.carry_out import carry_out
-from lbopt.cli.from_config import build, joined, parameters, signature
+from lbopt.cli.from_config import joined, parameters, signature
 from lbopt.cli.study_verb import option
 from lbopt.exceptions import InputError
 from lbopt.spec import unknown
 from lbopt.studies.batches import BatchesConfig
 from lbopt.studies.gap import GapConfig
 from lbopt.studies.gap.config import with_training
+from lbopt.studies.words import from_words
 
 SIDES = ("decode", "prefill")
 #: What `--help` shows, beside `--help` and `--help-all` themselves.
@@ -62,10 +63,10 @@ def gap(context: typer.Context, **given: Any) -> None:
     side, out = given["side"], given["out"]
     _check_side(side, context)
     if side == "prefill":
-        carry_out("batches", build(BatchesConfig, given), "lbopt-batch-gap" if out is None else out)
+        carry_out("batches", from_words(BatchesConfig, given), "lbopt-batch-gap" if out is None else out)
         return
     frozen = given["problems"] is not None
-    config = build(GapConfig, given | {"long_runs": given["long_runs"] and not frozen})
+    config = from_words(GapConfig, given | {"long_runs": given["long_runs"] and not frozen})
     carry_out("gap", with_training(config), "lbopt-gap" if out is None else out)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from lbopt.cli.carry_out import carry_out
-from lbopt.cli.from_config import build, first_of, parameters
+from lbopt.cli.from_config import first_of, parameters
 from lbopt.cli.study_verb import as_verb
 from lbopt.studies.prefill import PrefillConfig
 from lbopt.studies.prefill.config import Instances
+from lbopt.studies.words import from_words
 
 
 def prefill(**given: Any) -> None:
@@ -21,7 +22,7 @@ def prefill(**given: Any) -> None:
 
     Example: `lbopt prefill azure-like --load 0.8 -p round-robin -p staggered:window=50/pbaa`
     """
-    carry_out("prefill", build(PrefillConfig, given, setting=build(Instances, given).setting), given["out"])
+    carry_out("prefill", from_words(PrefillConfig, given, setting=from_words(Instances, given).setting), given["out"])
 
 
 as_verb(

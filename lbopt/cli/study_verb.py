@@ -9,8 +9,9 @@ from typing import Any
 from lbopt.cli import options, running
 from lbopt.cli.brief_help import HelpAll, brief
 from lbopt.cli.carry_out import carry_out
-from lbopt.cli.from_config import build, first_of, parameters, signature
+from lbopt.cli.from_config import first_of, parameters, signature
 from lbopt.studies.registry import find_study
+from lbopt.studies.words import from_words
 
 #: A command with more options than this shows the first ones alone, and all of them by `--help-all`.
 MOST_SHOWN = 16
@@ -22,7 +23,7 @@ def study_verb(name: str) -> Callable[..., None]:
 
     def verb(**given: Any) -> None:
         execution = {key: given[key] for key in ("store", "engine", "collect_only")} if study.tasks else {}
-        carry_out(name, build(study.config, given), given["out"], **execution)
+        carry_out(name, from_words(study.config, given), given["out"], **execution)
 
     more = {"engine": "serial", "store": None, "collect_only": False} if study.tasks else {}
     given = parameters(study.config) | by_hand(more)

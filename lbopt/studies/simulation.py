@@ -22,6 +22,29 @@ from lbopt.studies.study import Study
 from lbopt.studies.training import said_of_training, training_for, with_training
 
 
+def policy_looking(spec: str, horizon: int | None, predictor: str | None) -> Policy:
+    """Build a policy that looks so far ahead, by that predictor.
+
+    Parameters
+    ----------
+    spec
+        As `make_policy` reads it.
+    horizon, predictor
+        Steps, and a predictor; None = what the rule itself says.
+
+    Raises
+    ------
+    InputError
+        If the rule is unknown, or does not look ahead although a horizon or a predictor is given.
+    """
+    policy = make_policy(spec, look_ahead(horizon, predictor))
+    if foresight_of(policy) is None and (horizon or predictor):
+        if isinstance(policy, LookingAhead):
+            raise InputError(f"policy '{policy.name}' looks 0 steps ahead; add --horizon, or leave --predictor out")
+        raise InputError(f"policy '{policy.name}' does not look ahead; leave --horizon and --predictor out")
+    return policy
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationConfig:
     """Configuration of one simulation.
@@ -65,17 +88,13 @@ class SimulationConfig:
 
     def __post_init__(self) -> None:
         chosen = self.build()
-        if foresight_of(chosen) is None and (self.horizon or self.predictor):
-            if isinstance(chosen, LookingAhead):
-                raise InputError(f"policy '{chosen.name}' looks 0 steps ahead; add --horizon, or leave --predictor out")
-            raise InputError(f"policy '{chosen.name}' does not look ahead; leave --horizon and --predictor out")
         refuse_logs_of_other_requests(self.scenario.requests, [chosen])
         object.__setattr__(self, "scenario", with_training(self.scenario, [chosen]))
         _ = self.steps
 
     def build(self) -> Policy:
         """Return the policy."""
-        return make_policy(self.policy, look_ahead(self.horizon, self.predictor))
+        return policy_looking(self.policy, self.horizon, self.predictor)
 
     @property
     def steps(self) -> Window | None:

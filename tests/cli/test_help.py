@@ -9,7 +9,7 @@ import pytest
 from cli.terminal import environment
 
 from lbopt.cli import VERBS
-from lbopt.cli.from_config import build, parameters
+from lbopt.cli.from_config import parameters
 from lbopt.cli.lazy import load
 from lbopt.cli.study import VERBS as STUDY_VERBS
 from lbopt.policies import POLICIES
@@ -17,6 +17,7 @@ from lbopt.policies.describe import describe_policies
 from lbopt.policies.table import ABOUT
 from lbopt.studies.gap import GapConfig
 from lbopt.studies.registry import STUDIES, find_study
+from lbopt.studies.words import from_words
 
 #: Panels of the decode study, in which every option of `lbopt gap` stands.
 PANELS = ("Requests", "Fleet", "Policies", "Optimum", "Prefill side", "Study", "Output")
@@ -91,8 +92,8 @@ def test_every_verb_of_study_has_an_example(verb):
 def test_options_make_the_configuration_that_they_come_from():
     """Nothing given is the default configuration, and what is given arrives at its field, however deep."""
     defaults = {name: one.default for name, one in parameters(GapConfig).items()}
-    assert build(GapConfig, defaults) == GapConfig()
-    changed = build(GapConfig, defaults | {"workers": 3, "requests": 50, "policy": ["fcfs"], "baseline": "fcfs"})
+    assert from_words(GapConfig, defaults) == GapConfig()
+    changed = from_words(GapConfig, defaults | {"workers": 3, "requests": 50, "policy": ["fcfs"], "baseline": "fcfs"})
     assert changed.scenario.num_workers == 3
     assert changed.scenario.requests.count == 50
     assert changed.policies == ("fcfs",)

@@ -15,8 +15,9 @@ def double_first_load(step):
 
 
 def made(**changed):
-    arrays = {name: np.arange(3) for name in ("v", "n", "floor", "load", "slots", "rank", "sums", "facts")}
-    return Step(**{**arrays, **changed})
+    arrays = {name: np.arange(3) for name in ("v", "n", "floor", "load", "slots", "rank", "sums")}
+    numbers = dict.fromkeys(("workers", "total", "heaviest", "scale", "most", "forced"), 1)
+    return Step(**{**arrays, **numbers, **changed})
 
 
 def test_fields_are_the_arrays_themselves():
@@ -25,12 +26,12 @@ def test_fields_are_the_arrays_themselves():
     assert double_first_load(step) == 3
     assert load.tolist() == [10, 6, 7]
     assert step.load is load
-    assert double_first_load(Step(*[load] * 8)) == 3
+    assert double_first_load(Step(*[load] * 7, *range(6))) == 3
 
 
 def test_wrong_fields_are_named():
     with pytest.raises(TypeError, match="rank"):
-        Step(*[np.arange(3)] * 5, sums=np.arange(3), facts=np.arange(3))
+        Step(*[np.arange(3)] * 5, sums=np.arange(3), workers=1)
     with pytest.raises(TypeError, match="wrong"):
         made(wrong=np.arange(3))
     with pytest.raises(AttributeError, match="worker"):

@@ -5,11 +5,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from lbopt.kernels.arrays import record
 from lbopt.kernels.search.assembled import best_three
 from lbopt.kernels.search.pattern import prefix_best, smallest_sums
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.state import EXACT, FACTS, GLANCE, NONE, QUICK, ROUGH, Step
+from lbopt.kernels.search.state import EXACT, GLANCE, NONE, QUICK, ROUGH, Step
 from lbopt.kernels.search.tables import one_more, tabulate_pairs
 from lbopt.solvers.exact.workspace import workspace
 
@@ -23,16 +22,27 @@ def random_step(rng: np.random.Generator, scale: int) -> Step:
     slots, load = np.sort(rng.integers(1, 5, W)), rng.integers(0, 40, W)
     sums = np.zeros(int(slots[-1]) + 1, dtype=np.int64)
     smallest_sums(v, n, sums)
-    facts = record(FACTS)
-    facts.workers, facts.total, facts.heaviest, facts.scale = W, load.sum(), load.max(), scale
-    return Step(v=v, n=n, floor=np.zeros_like(v), load=load, slots=slots, rank=np.lexsort((-load, slots)), sums=sums,
-                facts=facts)  # fmt: skip
+    return Step(
+        v=v,
+        n=n,
+        floor=np.zeros_like(v),
+        load=load,
+        slots=slots,
+        rank=np.lexsort((-load, slots)),
+        sums=sums,
+        workers=W,
+        total=int(load.sum()),
+        heaviest=int(load.max()),
+        scale=scale,
+        most=0,
+        forced=0,
+    )
 
 
 def naive_bound(step: Step, price: np.ndarray, M: int) -> int:
     """scale * bound, from the definition: every set of requests that a worker could take."""
     requests = [k for k, copies in enumerate(step.n.tolist()) for _ in range(copies)]
-    v, p = step.v.tolist(), (step.facts.scale * step.v - price).tolist()
+    v, p = step.v.tolist(), (step.scale * step.v - price).tolist()
     total = int((step.n * price).sum())
     for load, slots in zip(step.load.tolist(), step.slots.tolist(), strict=True):
         fitting = [
@@ -73,10 +83,9 @@ def test_prices_asked_about_fewer_requests_are_not_those_before():
             assert evaluate(step, search, 120, EXACT) == naive_bound(step, price, 120)
             left = step.n.copy()
             left[int(rng.integers(1, left.size))] = 0
-            fields = ("v", "floor", "load", "slots", "rank", "facts")
             sums = np.zeros_like(step.sums)
             smallest_sums(step.v, left, sums)
-            step = Step(n=left, sums=sums, **{name: getattr(step, name) for name in fields})
+            step = Step(**{name: getattr(step, name) for name in Step._fields} | {"n": left, "sums": sums})
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -104,6 +104,7 @@ def least_squares(design: NDArray[np.float64], response: NDArray[np.float64]) ->
     left_out = np.where(alone, np.inf, residuals / np.where(alone, 1.0, 1 - leverages))
     around = response - response.mean()
     total = float(around @ around)
+    share = 1 - float(residuals @ residuals) / total if total > 0 else 0.0
     varies = total > 1e-24 * float(response @ response)  # beyond the rounding of its mean
     return LeastSquares(
         estimates=estimates,
@@ -115,5 +116,6 @@ def least_squares(design: NDArray[np.float64], response: NDArray[np.float64]) ->
         leverages=leverages,
         left_out=left_out,
         covariance=covariance,
-        r_squared=1 - float(residuals @ residuals) / total if varies else float("nan"),
+        # A constant fits none of it; the rounding of such a sum differs between machines, and can be below 0.
+        r_squared=(share if abs(share) > _SAME else 0.0) if varies else float("nan"),
     )

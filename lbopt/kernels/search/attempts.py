@@ -66,8 +66,8 @@ def try_descent(step: Step, search: Search, i: int, most: int, nodes: int, level
     level
         Level of the descent; below 0 bounds need not be exact.
     """
-    facts, this, known, descent = step.facts, search.ranges[i], search.known, search.descent.state
-    G, total, scale = facts.workers, facts.total, facts.scale
+    this, known, descent = search.ranges[i], search.known, search.descent.state
+    G, total, scale = step.workers, step.total, step.scale
     M = this.first
     resumed = descent.left > 0
     if not resumed:

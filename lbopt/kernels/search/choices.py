@@ -14,7 +14,7 @@ def prepare(step: Step, search: Search) -> tuple[int, int]:
     """Forget the lists if they are of other prices; return what all requests cost together, and the lowest price."""
     v, n, price, listed = step.v, step.n, search.price, search.listed
     prices, counts, sizes = search.listed_price, search.listed_count, search.listed_size
-    K, scale = v.size, step.facts.scale
+    K, scale = v.size, step.scale
     same = listed.classes == K and listed.scale == scale
     k = 0
     while same and k < K:
@@ -43,7 +43,7 @@ def make_list(step: Step, search: Search, c: int) -> int:
     kept = search.lists[c]
     if kept.length < 0:
         v, n, price, p = step.v, step.n, search.price, search.profit
-        scale = step.facts.scale
+        scale = step.scale
         for k in range(v.size):
             p[k] = scale * v[k] - price[k]
         classes, sizes, profits, counts = (

@@ -106,7 +106,7 @@ def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int,
     """
     v, n, slots, floor = step.v, step.n, step.slots, step.floor
     price, best_price, value, bound = search.price, search.best_price, search.value, search.bound
-    W, K, scale = slots.size, v.size, step.facts.scale
+    W, K, scale = slots.size, v.size, step.scale
     bonus = 0
     for k in range(K):
         bonus = max(bonus, -floor[k] // scale)

@@ -4,7 +4,7 @@ Requests come sorted by (size, whether they must be admitted, preference); `orde
 the first of a class first, to the lowest worker first: that, and nothing else, decides between equal requests.
 """
 
-from lbopt.kernels.arrays import Ints, Record
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.pattern import smallest_sums
 from lbopt.kernels.search.state import Step
@@ -177,26 +177,6 @@ def choose(order: Ints, must: Ints, admitted: int, rule: int, flags: Ints, chose
         if flags[order[j]] == 1:
             chosen[at] = order[j]
             at += 1
-
-
-@kernel
-def state_facts(loads: Ints, scale: int, most: int, forced: int, facts: Record) -> None:
-    """Fill the facts of a step.
-
-    Parameters
-    ----------
-    loads
-        int64 (G,): loads before, tokens.
-    scale, most, forced
-        Units of a price in a token; most tokens that can be admitted; requests that must be.
-    facts
-        FACTS, written.
-    """
-    facts.workers, facts.scale, facts.most, facts.forced = loads.size, scale, most, forced
-    facts.total, facts.heaviest = 0, 0
-    for load in loads:
-        facts.total += load
-        facts.heaviest = max(facts.heaviest, load)
 
 
 @kernel

@@ -16,7 +16,7 @@ from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.near_optimal import list_all
 from lbopt.kernels.search.pattern import smallest_sums
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.state import EXACT, NONE, Master, Search, Step
+from lbopt.kernels.search.state import EXACT, NONE, Master, Search, Step, part
 
 #: Levels from which a pattern counts as taken whole, and below which an artificial one counts as not taken.
 WHOLE, NOTHING = 0.999, 1e-6
@@ -52,7 +52,7 @@ def dive(
     tokens, pivots
         Tokens admitted, -1 where the dive ended at a worker that cannot be served, or below `least`; pivots made.
     """
-    v, load, slots, rank, scale = step.v, step.load, step.slots, step.rank, step.facts.scale
+    v, load, slots, rank, scale = step.v, step.load, step.slots, step.rank, step.scale
     price, best_price, spare = search.price, search.best_price, search.spare
     W, K = load.size, v.size
     left = step.n.copy()
@@ -105,7 +105,7 @@ def dive(
                 sub_rank[at] = place[rank[r]]
                 at += 1
         smallest_sums(v, left, sums)
-        sub = Step(v, left, step.floor, sub_load[:size], sub_slots[:size], sub_rank[:size], sums, step.facts)
+        sub = part(step, left, sub_load[:size], sub_slots[:size], sub_rank[:size], sums)
         reset_master(m, left, size, 2.0 * M + 1.0)
         tokens, converged, found = generate_columns(sub, search, m, M, least - done - 1, 300)
         pivots += m.counts.pivots

@@ -71,9 +71,9 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
     budget
         Work after which to stop, about microseconds.
     """
-    facts, ranges, known, tree = step.facts, search.ranges, search.known, masters.tree.state
+    ranges, known, tree = search.ranges, search.known, masters.tree.state
     descent = search.descent.state
-    G, total, scale, W = facts.workers, facts.total, facts.scale, step.load.size
+    G, total, scale, W = step.workers, step.total, step.scale, step.load.size
     stop = known.work + budget
     sparse = step.v[step.v.size - 1] > SPARSE
     while True:
@@ -143,14 +143,14 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
 @kernel
 def _first_prices(step: Step, search: Search, i: int) -> None:
     """Price the envelope of range i by a threshold, fill at these prices, and descend a little."""
-    facts, this, known = step.facts, search.ranges[i], search.known
+    this, known = search.ranges[i], search.known
     M, W = this.first, step.load.size
     tokens = threshold_prices(step, search, M)
     known.work += 50 + 5 * W
     if tokens == NONE:
         this.bound = _CLOSED
         return
-    this.bound = max(this.bound, facts.workers * M - facts.total - tokens // facts.scale)
+    this.bound = max(this.bound, step.workers * M - step.total - tokens // step.scale)
     known.bound = this.bound
     keep_prices(step, search, M)
     this.priced = known.prices
@@ -173,8 +173,8 @@ def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> None:
     i
         Open range, a single envelope, in search.ranges; its bound changes in place.
     """
-    facts, this, known = step.facts, search.ranges[i], search.known
-    G, total, M, W = facts.workers, facts.total, this.first, step.load.size
+    this, known = search.ranges[i], search.known
+    G, total, M, W = step.workers, step.total, this.first, step.load.size
     m = masters.whole
     if known.warm == 0 or m.counts.pivots > MOST_PIVOTS:
         reset_master(m, step.n, W, 2.0 * M + 1.0)
@@ -189,7 +189,7 @@ def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> None:
     work = 10 + (m.counts.pivots - before) * (W + m.counts.tight) ** 2 // 1000
     known.work += work
     known.patience = (known.patience + work // (4 * (5 + W // 3))) // 2
-    this.bound = max(this.bound, G * M - total - scaled // facts.scale)
+    this.bound = max(this.bound, G * M - total - scaled // step.scale)
     known.bound = max(known.bound, min(this.bound, known.cost))
     keep_prices(step, search, M)
     this.priced = known.prices

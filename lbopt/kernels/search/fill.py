@@ -29,7 +29,7 @@ def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern
     items, price = search.items, search.price
     filling = search.filling
     p, best, sums, now = filling.profit, filling.best, filling.sums, filling.left
-    scale = step.facts.scale + 1
+    scale = step.scale + 1
     tokens = 0
     lowest = 0
     for k in range(v.size):
@@ -57,7 +57,7 @@ def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern
                 now[pattern[w, q]] -= 1
         for q in range(c):
             tokens += v[pattern[w, q]]
-    if step.facts.forced > 0:
+    if step.forced > 0:
         for k in range(v.size):
             if floor[k] < 0 and now[k] > 0:
                 return -1

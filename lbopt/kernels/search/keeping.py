@@ -17,8 +17,8 @@ def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
     pattern, tokens
         int64 (W, Q) at least: classes of each worker; the total of their sizes.
     """
-    load, slots, v, facts = step.load, step.slots, step.v, step.facts
-    if facts.forced > 0:
+    load, slots, v = step.load, step.slots, step.v
+    if step.forced > 0:
         waiting = search.waiting
         for k in range(v.size):
             waiting[k] = step.n[k]
@@ -28,13 +28,13 @@ def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
         for k in range(v.size):
             if step.floor[k] < 0 and waiting[k] > 0:
                 return  # a request that must be admitted is not
-    M = facts.heaviest
+    M = step.heaviest
     for w in range(load.size):
         after = load[w]
         for q in range(slots[w]):
             after += v[pattern[w, q]]
         M = max(M, after)
-    cost = facts.workers * M - facts.total - tokens
+    cost = step.workers * M - step.total - tokens
     if cost < search.known.cost:
         search.known.cost = cost
         for w in range(load.size):
@@ -57,10 +57,9 @@ def improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, roun
     tokens, rounds
         Total of its sizes; rounds of `rematch`.
     """
-    facts = step.facts
     offer(step, search, pattern, tokens)
-    target = facts.workers * M - facts.total - search.known.bound
-    if tokens < target and facts.forced == 0:  # a rematch might drop a forced request
+    target = step.workers * M - step.total - search.known.bound
+    if tokens < target and step.forced == 0:  # a rematch might drop a forced request
         tokens = rematch(step, search, M, target, rounds, pattern)
         offer(step, search, pattern, tokens)
         search.known.work += rounds * (5 + step.load.size // 5)

@@ -195,7 +195,7 @@ def list_all(step: Step, search: Search, M: int, budget: int, most: int) -> int:
     v, n, load, slots = step.v, step.n, step.load, step.slots
     price, bound, first, last = search.price, search.bound, search.first, search.last
     items, loss, p, best = search.items, search.loss, search.profit, search.best
-    scale = step.facts.scale
+    scale = step.scale
     lowest = 0
     for k in range(v.size):
         p[k] = scale * v[k] - price[k]

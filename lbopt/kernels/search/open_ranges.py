@@ -35,8 +35,8 @@ def push(search: Search, bound: int, first: int, last: int, priced: int) -> bool
 @kernel
 def begin(step: Step, search: Search) -> None:
     """Open ranges from the least possible envelope to the last one that could beat the best assignment."""
-    load, slots, sums, facts = step.load, step.slots, step.sums, step.facts
-    G, total, M, most = facts.workers, facts.total, facts.heaviest, facts.most
+    load, slots, sums = step.load, step.slots, step.sums
+    G, total, M, most = step.workers, step.total, step.heaviest, step.most
     for w in range(load.size):
         M = max(M, load[w] + sums[slots[w]])
     end = (search.known.cost - 1 + total + most) // G
@@ -66,7 +66,7 @@ def reached(step: Step, search: Search, M: int) -> int:
     v, n, load, slots = step.v, step.n, step.load, step.slots
     best, out = search.best, search.leaf
     prefix_best(v.size, v, n, best)
-    top = step.facts.heaviest
+    top = step.heaviest
     for w in range(load.size):
         margin = M - load[w]
         value, bound = best_pattern(

@@ -10,7 +10,7 @@ from lbopt.kernels.search.keeping import improve
 from lbopt.kernels.search.master import PRICED, add_column, best_column, drop_columns
 from lbopt.kernels.search.placed import value_columns, whole_pattern
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.state import EXACT, NONE, QUICK, Master, Search, Step, Tree
+from lbopt.kernels.search.state import EXACT, NONE, QUICK, Master, Search, Step, Tree, part
 
 #: How the bounding of a node ends.
 DONE, UNFINISHED, SPOILT = 0, 1, 2
@@ -24,7 +24,7 @@ def what_is_left(step: Step, tree: Tree) -> Step:
     """Return the decision that the path of the tree leaves."""
     size, K, Q = tree.state.workers, step.v.size, step.sums.size
     left, sums, rank = tree.left[:K], tree.sums[:Q], tree.rank[:size]
-    return Step(step.v, left, step.floor, tree.load[:size], tree.slots[:size], rank, sums, step.facts)
+    return part(step, left, tree.load[:size], tree.slots[:size], rank, sums)
 
 
 @kernel
@@ -52,7 +52,7 @@ def bound_node(
         where it took more than `most` microseconds and can be called again, SPOILT where rounding has spoilt the
         master; about how many microseconds were spent.
     """
-    v, floor, slots, scale = step.v, step.floor, step.slots, step.facts.scale
+    v, floor, slots, scale = step.v, step.floor, step.slots, step.scale
     W, K = slots.size, v.size
     rest = what_is_left(step, tree)
     bonus = 0

@@ -30,7 +30,7 @@ def take_whole(step: Step, search: Search, m: Master, tree: Tree, M: int) -> Non
     for b in range(m.counts.tight):
         j = m.basic[b]
         w = m.owner[j]
-        single = step.slots[w] - tree.placed[w] == 1 and step.facts.forced == 0
+        single = step.slots[w] - tree.placed[w] == 1 and step.forced == 0
         if m.level[b] > WHOLE and not served[w] and not single:
             served[w] = True
             tokens += m.size[j]
@@ -39,7 +39,7 @@ def take_whole(step: Step, search: Search, m: Master, tree: Tree, M: int) -> Non
                 left[spare[w, q]] -= 1
     singles, size = np.zeros(step.load.size, dtype=np.int64), 0
     for r in range(tree.state.workers):
-        if tree.slots[r] > 1 or step.facts.forced > 0:
+        if tree.slots[r] > 1 or step.forced > 0:
             break
         at = size
         while at > 0 and tree.load[singles[at - 1]] < tree.load[r]:

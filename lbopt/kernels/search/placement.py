@@ -15,7 +15,7 @@ from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.search.placed_columns import what_is_left
 from lbopt.kernels.search.prices import evaluate
-from lbopt.kernels.search.state import NONE, QUICK, Master, Search, Step, Tree
+from lbopt.kernels.search.state import NONE, QUICK, Master, Search, Step, Tree, part
 
 #: Classes whose placement is tried out before the one with fewest ways is taken.
 CANDIDATES = 6
@@ -51,7 +51,7 @@ def fractional_classes(m: Master, step: Step, tree: Tree, classes: Ints) -> int:
             head[owner[basic[b]]] = b
     part, split = np.zeros(K), np.zeros(K, dtype=np.int64)
     for w in range(W):
-        if step.slots[w] - tree.placed[w] <= 1 and step.facts.forced == 0:
+        if step.slots[w] - tree.placed[w] <= 1 and step.forced == 0:
             continue
         for sweep in range(3):  # add up, compare, clear
             b = head[w]
@@ -107,7 +107,7 @@ def losses(step: Step, search: Search, tree: Tree, M: int, k: int, lost: Ints) -
     lost
         int64 (W,), written, 1/scale tokens.
     """
-    v, sums, scale = step.v, tree.sums, step.facts.scale
+    v, sums, scale = step.v, tree.sums, step.scale
     size = tree.state.workers
     profit = scale * v[k] - search.price[k]
     fewer = 0
@@ -124,7 +124,7 @@ def losses(step: Step, search: Search, tree: Tree, M: int, k: int, lost: Ints) -
     if fewer > 0:
         rest = what_is_left(step, tree)
         load, slots = tree.load_then[:fewer], tree.slots_then[:fewer]
-        then = Step(v, rest.n, step.floor, load, slots, rest.rank, rest.sums, step.facts)
+        then = part(step, rest.n, load, slots, rest.rank, rest.sums)
         # With one of class k still there everything fits that fits without it, so no bound is too low.
         if evaluate(then, search, M, QUICK) != NONE:
             for i in range(fewer):

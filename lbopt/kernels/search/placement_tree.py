@@ -92,7 +92,7 @@ def _newest(tree: Tree, i: int, target: int) -> int:
 @kernel
 def _target(step: Step, search: Search, M: int) -> int:
     """Return the fewest tokens of an assignment under envelope M that beats the best one."""
-    return step.facts.workers * M - step.facts.total - search.known.cost + 1
+    return step.workers * M - step.total - search.known.cost + 1
 
 
 @kernel
@@ -107,15 +107,15 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
         Open range, a single envelope, in search.ranges; its bound changes in place.
     """
     tree, m, this, known = masters.tree, masters.whole, search.ranges[i], search.known
-    state, nodes, facts = tree.state, tree.nodes, step.facts
-    M, scale = this.first, facts.scale
+    state, nodes = tree.state, tree.nodes
+    M, scale = this.first, step.scale
     target = _target(step, search, M)
     state.closed = -1
     j = next_node(tree, i)
     if j < 0 or nodes[j].reach < target:
         this.bound = max(this.bound, known.cost)
         return False
-    this.bound = max(this.bound, facts.workers * M - facts.total - nodes[j].reach)
+    this.bound = max(this.bound, step.workers * M - step.total - nodes[j].reach)
     if state.current >= 0 and nodes[state.current].reach >= target:
         j = state.current
     else:
@@ -161,7 +161,7 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int, a
     above
         Tokens that no node below it exceeds.
     """
-    W, K, scale = step.load.size, step.v.size, step.facts.scale
+    W, K, scale = step.load.size, step.v.size, step.scale
     size = tree.state.workers
     classes = np.zeros(K, dtype=np.int64)
     count = fractional_classes(m, step, tree, classes)

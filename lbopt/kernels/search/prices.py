@@ -34,7 +34,7 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
     effort
         GLANCE, ROUGH, QUICK or EXACT.
     """
-    load, slots, sums, scale = step.load, step.slots, step.sums, step.facts.scale
+    load, slots, sums, scale = step.load, step.slots, step.sums, step.scale
     value, bound, pattern, scratch = search.value, search.bound, search.pattern, search.partner
     total, lowest = prepare(step, search)
     first = 0
@@ -88,7 +88,7 @@ def threshold_prices(step: Step, search: Search, M: int) -> int:
     """
     v, n, floor, slots = step.v, step.n, step.floor, step.slots
     price, best_price, pattern = search.price, search.best_price, search.pattern
-    scale = step.facts.scale
+    scale = step.scale
     low, high = 0, v.size
     lowest = 1 << 62
     while True:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from lbopt.kernels.arrays import Floats, Ints, Record, Records, integers
 from lbopt.kernels.by_reference import by_reference
+from lbopt.kernels.compile import kernel
 
 #: The profit of a pattern where nothing fits; far below every profit.
 NONE = -(1 << 62)
@@ -22,11 +23,6 @@ GLANCE, ROUGH, QUICK, EXACT = -2, -1, 0, 1
 
 #: How `envelopes.advance` ends.
 STUCK, OPEN, PROVED = -1, 0, 1
-
-#: Numbers of a decision. `workers`: G, with those without free slots; `total`, `heaviest`: loads before, summed over
-#: these workers, and the largest of them, tokens; `scale`: units of a price in a token; `most`: the most tokens that
-#: can be admitted; `forced`: requests that must be admitted.
-FACTS = integers("workers", "total", "heaviest", "scale", "most", "forced")
 
 #: What is known of a search. `cost`: of the best assignment, tokens; `ranges`: open ranges in use; `prices`: found so
 #: far; `work`: done, about microseconds; `bound`: proved lower bound on the cost; `warm`: 1 where the master has been
@@ -80,7 +76,44 @@ class Step(NamedTuple):
     slots: Ints  # (W,)
     rank: Ints  # (W,) workers in the order of filling: fewest slots first, then the heaviest
     sums: Ints  # (Q + 1,) totals of the smallest requests, tokens
-    facts: Record  # FACTS
+    workers: int  # G, with those without free slots
+    total: int  # loads before of all G workers, tokens
+    heaviest: int  # the largest of them, tokens
+    scale: int  # units of a price in a token
+    most: int  # tokens that can be admitted at most
+    forced: int  # requests that must be admitted
+
+
+@kernel
+def part(step: Step, n: Ints, load: Ints, slots: Ints, rank: Ints, sums: Ints) -> Step:
+    """Return what is left of a decision: fewer requests, fewer open workers or slots; its numbers stay.
+
+    Parameters
+    ----------
+    step
+        The whole decision.
+    n
+        int64 (K,): requests of each class that are left.
+    load, slots, rank
+        int64 (W,): of the workers that are still open, as in `Step`.
+    sums
+        int64 (Q + 1,): totals of the smallest requests that are left, tokens.
+    """
+    return Step(
+        step.v,
+        n,
+        step.floor,
+        load,
+        slots,
+        rank,
+        sums,
+        step.workers,
+        step.total,
+        step.heaviest,
+        step.scale,
+        step.most,
+        step.forced,
+    )
 
 
 @by_reference

@@ -148,7 +148,7 @@ def relax(step: Step, search: Search, M: int, lowest: int, c: int, first: int, l
     effort
         QUICK or EXACT.
     """
-    load, sums, scale = step.load, step.sums, step.facts.scale
+    load, sums, scale = step.load, step.sums, step.scale
     value, bound, pattern = search.value, search.bound, search.pattern
     pairs, triples, scratch = search.pairs, search.triples, search.partner
     length = search.lists[c].length

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbopt.kernels.arrays import record
 from lbopt.kernels.search.decision import (
     choose,
     group_requests,
@@ -16,11 +15,10 @@ from lbopt.kernels.search.decision import (
     longest_first,
     most_tokens,
     set_sums,
-    state_facts,
 )
 from lbopt.kernels.search.envelopes import advance
 from lbopt.kernels.search.open_ranges import begin
-from lbopt.kernels.search.state import FACTS, Search, Step
+from lbopt.kernels.search.state import Search, Step
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.workspace import workspace
@@ -53,17 +51,17 @@ class Decision:
         open_workers = np.flatnonzero(self.slots)
         self.workers = open_workers[np.argsort(self.slots[open_workers], kind="stable")]
         load, slots = self.loads[self.workers], self.slots[self.workers]
-        bonus = 2 * (int(self.loads.max()) + int(v[K - 1])) if self.forced else 0
+        heaviest = int(self.loads.max())
+        bonus = 2 * (heaviest + int(v[K - 1])) if self.forced else 0
         magnitude = (
             sum(self.sizes.tolist())
-            + 2 * self.loads.size * (int(self.loads.max()) + int(slots.max()) * int(v[K - 1]))
+            + 2 * self.loads.size * (heaviest + int(slots.max()) * int(v[K - 1]))
             + 2 * bonus * (self.forced + self.admitted)
         )
         self.scale = FINEST_SCALE
         while self.scale > 0 and self.scale * magnitude > LARGEST:
             self.scale //= 2
         sums = np.zeros(int(slots.max()) + 1, dtype=np.int64)
-        facts = record(FACTS)
         set_sums(v[:K], n[:K], sums)
         self.step = Step(
             v=v[:K],
@@ -73,10 +71,13 @@ class Decision:
             slots=slots,
             rank=np.lexsort((-load, slots)),
             sums=sums,
-            facts=facts,
+            workers=self.loads.size,
+            total=int(self.loads.sum()),
+            heaviest=heaviest,
+            scale=self.scale,
+            most=int(most_tokens(self.sizes, self.must, self.order, self.admitted)),
+            forced=self.forced,
         )
-        most = most_tokens(self.sizes, self.must, self.order, self.admitted)
-        state_facts(self.loads, self.scale, most, self.forced, facts)
 
     def first_assignment(self) -> tuple[IntArray, int]:
         """Return the best of three cheap assignments, and its cost."""

@@ -6,6 +6,7 @@ of `solve`, for policies that decide every few milliseconds.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 
 from lbopt.model import StepProblem
@@ -66,7 +67,7 @@ def search_problem(
     return search_known_ends(problem, best, remaining, effort=effort)
 
 
-class _OwnEngine:
+class _OwnEngine(ABC):
     """What the four engines share: a search, then tie-breaking from the optimum that it proved."""
 
     breaks_ties = True
@@ -108,17 +109,21 @@ class _OwnEngine:
         """Return `known`: the run has broken ties."""
         return known
 
+    @abstractmethod
     def _load_tie_kernels(self) -> None:
-        raise NotImplementedError
+        """Load what `_most_even` needs, before the clock starts."""
 
+    @abstractmethod
     def _search(self, best: int | None, clock: Clock) -> ExactAnswer:
-        raise NotImplementedError
+        """Look for a cost below `best`, tokens."""
 
+    @abstractmethod
     def _most_even(self, found: ExactAnswer, optimum: IntArray, clock: Clock) -> tuple[IntArray, str]:
-        raise NotImplementedError
+        """Return the optimum with the most even loads, and how the search for it ended."""
 
+    @abstractmethod
     def _certificate(self, found: ExactAnswer) -> Certificate:
-        raise NotImplementedError
+        """Return the proof in writing."""
 
 
 class Steps(_OwnEngine):

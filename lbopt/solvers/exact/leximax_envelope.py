@@ -80,7 +80,7 @@ def _asked(
     if search.known.cost <= cost:
         return "found"
     bounds = search.ranges.bound[: search.known.ranges].tolist()
-    scale = int(decision.step.facts.scale)
+    scale = int(decision.step.scale)
     proved = state == PROVED and all(bound == _CLOSED or is_sound(bound - cost, scale) for bound in bounds)
     return ending or ("none" if proved else "stuck")
 
@@ -106,10 +106,10 @@ def hand_over(search: Search, answer: ExactAnswer) -> None:
 
 def _least_possible(decision: Decision, cost: int) -> int:
     """Return an envelope below which there is nothing of this cost."""
-    step, facts = decision.step, decision.step.facts
+    step = decision.step
     least_tokens = int(np.sort(decision.sizes)[: decision.admitted].sum())
-    by_cost = -(-(cost + int(facts.total) + least_tokens) // int(facts.workers))
-    return max(int(facts.heaviest), int((step.load + step.sums[step.slots]).max()), by_cost)
+    by_cost = -(-(cost + step.total + least_tokens) // step.workers)
+    return max(step.heaviest, int((step.load + step.sums[step.slots]).max()), by_cost)
 
 
 def _open_ranges(search: Search, floor: int, last: int, cost: int) -> None:

@@ -45,14 +45,12 @@ class Room:
         self.after = self.base + np.where(mine, whole.v[held], 0).sum(axis=1)
         self.total = int(self.after.sum())
         self.tokens = self.total - int(self.base.sum())
-        facts = whole.facts.copy()
-        facts.workers, facts.total = 1, -self.tokens
-        n, floor = whole.n.copy(), whole.floor.copy()
+        n, floor, forced = whole.n.copy(), whole.floor.copy(), whole.forced
         self._kept = np.arange(whole.v.size)
-        if self.tokens == whole.facts.most:
+        if self.tokens == whole.most:
             n = used
             floor[:] = 0
-            facts.forced = 0
+            forced = 0
             self._kept = np.flatnonzero(used)
         new_number = np.zeros(whole.v.size, dtype=np.int64)
         new_number[self._kept] = np.arange(self._kept.size)
@@ -61,7 +59,8 @@ class Room:
         sums = np.full(int(slots.max()) + 1, -1)
         smallest = np.cumsum(np.repeat(v, np.minimum(n, slots.max()))[: slots.max()])
         sums[0], sums[1 : 1 + smallest.size] = 0, smallest
-        self.step = Step(v, n, floor, self.base, slots, whole.rank, sums, facts)
+        numbers = (1, -self.tokens, whole.heaviest, whole.scale, whole.most, forced)
+        self.step = Step(v, n, floor, self.base, slots, whole.rank, sums, *numbers)
         self.search = decision.start(0)
         self.masters = decision.masters
         hand_over(self.search, answer)
@@ -77,7 +76,7 @@ class Room:
     @property
     def scale(self) -> int:
         """Units of a price in a token."""
-        return int(self.step.facts.scale)
+        return int(self.step.scale)
 
     def take(self, held: IntArray) -> None:
         """Keep another assignment, whose classes come in any order."""

@@ -123,7 +123,7 @@ def _searched(
     if known.cost <= envelope:
         answer = search.answer[:W, : step.slots.max()]
         return "found", _without_tickets(answer, room.slots, K), True
-    if state == PROVED and not is_sound(int(alone.bound) - envelope, int(step.facts.scale)):
+    if state == PROVED and not is_sound(int(alone.bound) - envelope, int(step.scale)):
         return "open", None, False
     count, size = int(known.prices) - 1, search.bank.shape[0]
     at = count if count < size else 1 + (count - 1) % (size - 1)  # the newest, see `keeping.place_in_bank`
@@ -141,22 +141,34 @@ def _question(room: Room, j: int, more: int) -> Tickets | None:
     tickets, copies = np.unique(large + (top - wanted), return_counts=True)
     v, n = np.concatenate([whole.v, tickets]), np.concatenate([whole.n, copies])
     envelope = top + large
-    facts = whole.facts.copy()
     floor = np.zeros(v.size, dtype=np.int64)
-    scale, bonus = int(facts.scale), 0
+    scale, bonus, forced = whole.scale, 0, whole.forced
     if n.sum() > slots.sum():  # there is a choice, in which tickets must not be forgotten
         must = np.concatenate([whole.floor < 0, np.ones(tickets.size, dtype=np.bool_)])
         bonus = 2 * (envelope + int(v[-1]))
         floor[must] = -bonus * scale
-        facts.forced = n[must].sum()
+        forced = int(n[must].sum())
     magnitude = int((v * n).sum()) + 2 * W * (envelope + int(slots.max()) * int(v[-1])) + 4 * bonus * int(slots.sum())
     if scale * magnitude > LARGEST:
         return None
-    facts.workers, facts.heaviest = 1, envelope
-    facts.total = -(room.tokens + int((tickets * copies).sum()))
+    total = -(room.tokens + int((tickets * copies).sum()))
     smallest = np.repeat(v, np.minimum(n, slots.max()))[: slots.max()]
     sums = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(smallest)])
-    step = Step(v, n, floor, room.base, slots, np.lexsort((-room.base, slots)), sums, facts)
+    step = Step(
+        v,
+        n,
+        floor,
+        room.base,
+        slots,
+        np.lexsort((-room.base, slots)),
+        sums,
+        1,
+        total,
+        envelope,
+        scale,
+        whole.most,
+        forced,
+    )
     return Tickets(step, envelope, top + large - tickets)
 
 

@@ -65,14 +65,13 @@ class _Writer:
         self.prices: list[IntArray] = list(answer.prices)
         #: {row of prices: its envelope}; prices of placements belong to their tree alone
         self.found_at: dict[int, int] = dict(enumerate(answer.envelopes.tolist()))
-        facts = self.step.facts
         self.evaluations = 0
-        self.G, self.total, self.scale = int(facts.workers), int(facts.total), int(facts.scale)
+        self.G, self.total, self.scale = self.step.workers, self.step.total, self.step.scale
 
     def certificate(self) -> Certificate:
-        facts, step = self.step.facts, self.step
-        first = max(int(facts.heaviest), int((step.load + step.sums[step.slots]).max()))
-        last = (self.bound - 1 + self.total + int(facts.most)) // self.G
+        step = self.step
+        first = max(step.heaviest, int((step.load + step.sums[step.slots]).max()))
+        last = (self.bound - 1 + self.total + step.most) // self.G
         if not self.prices:
             self._solve(first)
         nodes: list[NodeRow] = []

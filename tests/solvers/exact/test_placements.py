@@ -39,11 +39,10 @@ def least_cost(problem: StepProblem) -> int:
     _, cost = decision.first_assignment()
     search = decision.start(cost)
     step, masters = decision.step, decision.masters
-    facts = step.facts
     search.bank[0, : step.v.size] = step.floor
     search.known.prices = 1
-    M = max(int(facts.heaviest), int((step.load + step.sums[step.slots]).max()))
-    while (M * facts.workers - facts.total - facts.most) < search.known.cost:
+    M = max(step.heaviest, int((step.load + step.sums[step.slots]).max()))
+    while (M * step.workers - step.total - step.most) < search.known.cost:
         plant_tree(search, masters, M)
         nodes = 0
         while grow_tree(step, search, masters, 0):
