@@ -115,6 +115,10 @@ def _percent(share: float) -> str:
     return f"{100 * share:+.1f} %".replace("-", "−")
 
 
+def _interval(run: RuleRun) -> str:
+    return " to ".join(map(_percent, run.change_interval))
+
+
 def _simplest(fitting: Sequence[RuleRun]) -> RuleRun:
     """Return the best rule, or one that binds on arrival, and best an engine's own, if it is nearly as good."""
     near = [run for run in fitting if run.change <= fitting[0].change + NEARLY]
@@ -131,18 +135,18 @@ def _misfit(happened: Happened) -> str:
     off = happened.misfit
     windows = ", ".join(f"{_percent(value)}" for value in off.by_window)
     return (
-        f"No recommendation: the fitted law misses the log's own time per token by {_percent(off.mean)} in the mean and "
-        f"{_percent(off.p95)} at the 95 % quantile (by window of time: {windows}), so what it says of other rules cannot be "
-        "relied on. Look for what the log does not show (prefill between steps, slow workers, other tenants), or add "
-        "--accept-misfit."
+        f"No recommendation: the fitted law misses the log's own time per token by {_percent(off.mean)} in the mean "
+        f"and {_percent(off.p95)} at the 95 % quantile (by window of time: {windows}), so what it says of other rules "
+        "cannot be relied on. Look for what the log does not show (prefill between steps, slow workers, other "
+        "tenants), or add --accept-misfit."
     )
 
 
 def _switch(config: AuditConfig, best: RuleRun, fitting: Sequence[RuleRun], happened: Happened) -> Recommendation:
-    low, high = best.change_interval
     gpus = config.gpus or happened.workers
     sentences = [
-        f"Switch to {best.rule}: {_percent(best.change)} time per token ({_percent(low)} to {_percent(high)}), waits {_waits(best, happened.mean_step_seconds)}."
+        f"Switch to {best.rule}: {_percent(best.change)} time per token ({_interval(best)}), waits "
+        f"{_waits(best, happened.mean_step_seconds)}."
     ]
     month = None
     if config.price is not None:
@@ -160,10 +164,7 @@ def _switch(config: AuditConfig, best: RuleRun, fitting: Sequence[RuleRun], happ
         immediate = [run for run in fitting if run.admission == "immediate"]
         if immediate:
             second = immediate[0]
-            sentences.append(
-                f"Without a queue, {second.rule} has {_percent(second.change)} ({_percent(second.change_interval[0])} to "
-                f"{_percent(second.change_interval[1])})."
-            )
+            sentences.append(f"Without a queue, {second.rule} has {_percent(second.change)} ({_interval(second)}).")
     sentences.append(_how(best.rule))
     return Recommendation(
         verdict="switch",
