@@ -65,7 +65,7 @@ def attempt(
     KeyboardInterrupt
         Where Ctrl-C ended the solve, also if the solver caught it.
     """
-    result = solve(entry.problem, compiled(solver), time_limit=time_limit, seed=seed, hint=hint)
+    result = solve(entry.problem, solver=compiled(solver), time_limit=time_limit, seed=seed, hint=hint)
     if result.stop_reason == "interrupted":
         raise KeyboardInterrupt
     return compared(entry, result)

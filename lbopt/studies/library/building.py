@@ -98,7 +98,7 @@ def _known(draft: Draft, old: Entry | None, certificate: dict[str, Any] | None) 
 
 
 def _solved(draft: Draft, known: Known, solver: str, time_limit: float) -> Known:
-    result = solve(draft.problem, compiled(solver), time_limit=time_limit, hint=known.record.assignment)
+    result = solve(draft.problem, solver=compiled(solver), time_limit=time_limit, hint=known.record.assignment)
     if result.stop_reason == "interrupted":
         raise KeyboardInterrupt
     try:

@@ -67,7 +67,7 @@ def measure(*, problem: dict[str, Any], solver: str, time_limit: float, version:
 
 def _by_solve(problem: StepProblem, solver: str, time_limit: float, seed: int) -> dict[str, Any]:
     begun = time.perf_counter()
-    result = solve(problem, compiled(solver), time_limit=time_limit, seed=seed)
+    result = solve(problem, solver=compiled(solver), time_limit=time_limit, seed=seed)
     seconds = time.perf_counter() - begun
     assert result.assignment is not None, "solve starts from a greedy placement"
     return {
