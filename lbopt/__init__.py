@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lbopt.solvers import solve as solve
     from lbopt.solvers import verify as verify
     from lbopt.studies.gap import GapOutcome as GapOutcome
+    from lbopt.warming import warm_up as warm_up
 
 _HOME = {
     "CertificateError": "lbopt.exceptions",
@@ -59,6 +60,7 @@ _HOME = {
     "solve": "lbopt.solvers",
     "study": "lbopt.api",
     "verify": "lbopt.solvers",
+    "warm_up": "lbopt.warming",
 }
 
 __all__ = ["__version__", *_HOME]

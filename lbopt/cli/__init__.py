@@ -32,6 +32,7 @@ VERBS = {
     "rerun": Verb("lbopt.cli.rerun:rerun", "Repeat a study from its folder and compare every number.", _STUDIES),
     "policies": Verb("lbopt.cli.policies:policies", "List the routing rules with their options.", _LOOKUP),
     "solve": Verb("lbopt.cli.solve:solve", "Solve one step problem from a file.", _LOOKUP),
+    "warm": Verb("lbopt.cli.warm:warm", "Compile what verbs need ahead of their first use.", _LOOKUP),
     "verify": Verb("lbopt.cli.verify:verify", "Check a result against its problem, without a solver.", _LOOKUP),
     "library": Verb("lbopt.cli.library:app", "List, show, solve and export packaged problems.", _LOOKUP),
     "traces": Verb("lbopt.cli.traces:app", "List, describe and fetch request traces.", _LOOKUP),
@@ -66,6 +67,7 @@ def root(
 def main() -> None:
     """Run the command line; what lbopt raises on purpose becomes one sentence and exit code 2."""
     logging.basicConfig(level=logging.WARNING, format="note: %(message)s")
+    logging.getLogger("lbopt.kernels").setLevel(logging.INFO)  # says when kernels are compiled
     try:
         app()
     except LbOptError as error:

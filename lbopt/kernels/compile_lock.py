@@ -19,6 +19,8 @@ from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
 
+from lbopt.kernels.compile_time import preparing
+
 if sys.platform != "win32":
     import fcntl
 
@@ -57,7 +59,7 @@ def one_compiler(dispatcher: Any, folder: Path) -> Any:
         with global_compiler_lock:
             if held:  # compiling a kernel asks for itself
                 return compiled(signature)
-            with locked(path):
+            with preparing(), locked(path):
                 held = True
                 try:
                     return compiled(signature)

@@ -1,8 +1,9 @@
 """How long a search may run: a limit in seconds, and a limit in units of work, which is the same on every machine.
 
 Two clocks read a limit in seconds. `Budget.remaining` counts from the call of `solve`. `Budget.after_loading` is for
-lbopt's own searches: it counts from its first reading, which comes after their kernels are loaded. In the first process
-that ever needs them the kernels take most of a minute to compile, and no limit has to pay for that.
+lbopt's own searches: it counts from its first reading, which comes after their kernels are loaded. No clock here counts
+the time in which kernels are compiled or loaded (`lbopt.kernels.compile_time`): in the first process that ever needs
+them that takes most of a minute, and neither a limit nor the seconds of a result have to pay for it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from lbopt.kernels import compile_time
 
 #: Returns the seconds that are left; None is without limit.
 Clock = Callable[[], float | None]
@@ -28,13 +31,13 @@ class Budget:
 
     def __init__(self, time_limit: float | None, seed: int = 0) -> None:
         self.time_limit, self.seed = time_limit, seed
-        self.begun = time.perf_counter()
+        self.begun = _now()
         self.after_loading: Clock = countdown(time_limit)
 
     @property
     def seconds(self) -> float:
-        """Seconds since the call."""
-        return time.perf_counter() - self.begun
+        """Seconds since the call, without those in which kernels were compiled or loaded."""
+        return _now() - self.begun
 
     def remaining(self) -> float | None:
         """Return the seconds that are left of the limit, zero or less where none are; None without a limit."""
@@ -64,16 +67,6 @@ class Limits:
         return "effort" if self.effort is not None and work >= self.effort else None
 
 
-def without(clock: Clock, seconds: float) -> Clock:
-    """Return a clock that does not count the last `seconds`, which kernels took to load."""
-
-    def left() -> float | None:
-        remains = clock()
-        return None if remains is None else remains + seconds
-
-    return left
-
-
 def countdown(seconds: float | None) -> Clock:
     """Return a clock that starts when it is first read."""
     first_read: float | None = None
@@ -83,7 +76,11 @@ def countdown(seconds: float | None) -> Clock:
         if seconds is None:
             return None
         if first_read is None:
-            first_read = time.perf_counter()
-        return first_read + seconds - time.perf_counter()
+            first_read = _now()
+        return first_read + seconds - _now()
 
     return left
+
+
+def _now() -> float:
+    return time.perf_counter() - compile_time.seconds()

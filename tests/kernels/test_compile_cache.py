@@ -72,6 +72,28 @@ def test_an_edited_callee_is_compiled_anew(copy, variable):
 
 
 @pytest.mark.jit
+def test_copies_of_the_same_sources_share_one_cache(copy, tmp_path):
+    """The path of a copy and the age of its files do not matter."""
+    cache = tmp_path / "shared"
+    other = tmp_path / "elsewhere" / "lbopt"
+    shutil.copytree(copy, other)
+    told = []
+    for package in (copy, other):
+        kept = ("NUMBA_CACHE_DIR", "LBOPT_CACHE", "NUMBA_DISABLE_JIT", "PYTHONPATH")
+        environment = {name: value for name, value in os.environ.items() if name not in kept}
+        environment |= {"PYTHONPATH": str(package.parent), "LBOPT_CACHE": str(cache)}
+        done = subprocess.run(
+            [sys.executable, "-c", ASK], cwd=package.parent, env=environment, capture_output=True, text=True, check=True
+        )
+        file, *rest = json.loads(done.stdout)
+        assert Path(file) == package / "kernels" / "compile.py"
+        told.append(rest)
+    (first, first_folder, answer, hits), (second, second_folder, again, found) = told
+    assert (first, first_folder, answer) == (second, second_folder, again)
+    assert (hits, found) == (0, 1)
+
+
+@pytest.mark.jit
 def test_where_nothing_can_be_written_kernels_compile_all_the_same(copy):
     (copy.parent / "cache").write_text("a file where the folder should be")
     _, folder, answer, hits = ask(copy, "NUMBA_CACHE_DIR")

@@ -6,7 +6,6 @@ and improved; then the tree of linear programs, where these are not too large.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from functools import cache
 from itertools import count
@@ -19,7 +18,7 @@ from lbopt.kernels.known_ends.shaking import shake
 from lbopt.kernels.known_ends.state import INFINITY, OPEN, STUCK
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.budget import Clock, Limits, without
+from lbopt.solvers.budget import Clock, Limits
 from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.known_ends import KnownEnds
 from lbopt.solvers.exact.known_ends_ascent import Ascent
@@ -65,9 +64,7 @@ def search_known_ends(
     decision = KnownEnds(problem)
     if not decision.fits:
         return ExactAnswer(None, 0, "refused")
-    begun = time.perf_counter()
     _load_kernels()
-    remaining = without(remaining, time.perf_counter() - begun)
     run = _Run(decision, INFINITY if best is None else best, Limits(remaining, effort))
     try:
         stop = run.place() or run.grow()
