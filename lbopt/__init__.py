@@ -13,6 +13,7 @@ from lbopt.lazy_names import lazy_names
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from lbopt.api import audit as audit
     from lbopt.api import check as check
     from lbopt.api import cost as cost
     from lbopt.api import gap as gap
@@ -46,6 +47,7 @@ _HOME = {
     "Run": "lbopt.simulator",
     "StepProblem": "lbopt.model",
     "Trace": "lbopt.model",
+    "audit": "lbopt.api",
     "check": "lbopt.api",
     "cost": "lbopt.api",
     "gap": "lbopt.api",

@@ -32,6 +32,67 @@ from lbopt.studies.words import Config, from_words, refuse_unknown_words
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lbopt.instances.router_log import RouterLog
+    from lbopt.studies.audit import AuditOutcome
+
+
+def audit(
+    log: str | Path | RouterLog,
+    *,
+    columns: Mapping[str, str] | None = None,
+    slots: int | None = None,
+    policies: Sequence[str] | None = None,
+    price: float | None = None,
+    gpus: int | None = None,
+    progress: Progress | None = None,
+    **more: Any,
+) -> AuditOutcome:
+    """Read a router's log and say whether another rule would serve the same requests faster.
+
+    Parameters
+    ----------
+    log
+        A file with one row a request, or a log that is read already.
+    columns
+        Columns that are not recognised, by quantity: ``{"worker": "pod"}``.
+    slots
+        Slots of a worker; None takes the most that a worker of the log ran at once.
+    policies
+        Rules to judge; None takes those of the command line.
+    price, gpus
+        Money for an hour of a GPU, and GPUs of the fleet (None = one a worker).
+    progress
+        Shows progress; None shows nothing.
+    **more
+        Further fields of `AuditConfig` by name, such as ``states`` or ``accept_misfit``.
+
+    Raises
+    ------
+    InputError
+        If the log cannot be read, or a name or value is unknown.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> outcome = lbopt.audit("examples/logs/router.csv", states=0)
+    >>> outcome.recommendation.verdict
+    'switch'
+    """
+    from lbopt.instances.router_log import RouterLog
+    from lbopt.studies.audit import AuditConfig, audit_log, run_audit
+
+    config = _config(
+        AuditConfig,
+        more,
+        log=log.name if isinstance(log, RouterLog) else str(log),
+        columns=[f"{quantity}={name}" for quantity, name in (columns or {}).items()],
+        slots=slots,
+        rules=None if policies is None else _several("policies", policies),
+        price=price,
+        gpus=gpus,
+    )
+    return audit_log(log, config, progress) if isinstance(log, RouterLog) else run_audit(config, progress)
+
 
 def gap(
     trace: str | Path = "burstgpt-like",
@@ -341,6 +402,7 @@ def study(
 
 #: Studies with a function or a verb of their own.
 _OWN = {
+    "audit": "lbopt.audit",
     "gap": "lbopt.gap",
     "simulation": "lbopt.simulate",
     "check": "lbopt.check",

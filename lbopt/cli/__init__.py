@@ -20,6 +20,7 @@ _STUDIES, _LOOKUP = "Studies", "Problems, traces and hardware"
 
 #: Every verb in the order of the help. A verb is imported when it is named.
 VERBS = {
+    "audit": Verb("lbopt.cli.audit:audit", "Say from a router's log whether another rule would be faster.", _STUDIES),
     "gap": Verb("lbopt.cli.gap:gap", "Measure how far routing rules are from the best placement.", _STUDIES),
     "simulate": Verb("study:simulation", "Run one policy over a trace and print its metrics.", _STUDIES),
     "prefill": Verb("lbopt.cli.prefill:prefill", "Compare rules that dispatch prompts to prefill instances.", _STUDIES),

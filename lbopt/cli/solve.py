@@ -30,7 +30,6 @@ def solve(
     from lbopt.exceptions import InputError
     from lbopt.report.folder import write_file
     from lbopt.report.result_table import result_table
-    from lbopt.studies.gap.states import read_states
 
     for target in (out, write):
         if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
@@ -40,6 +39,8 @@ def solve(
     if line is None:
         chosen = StepProblem.from_json(problem)
     else:
+        from lbopt.studies.gap.states import read_states  # the simulator stands behind it, which loads kernels
+
         states = read_states(problem)
         if not 1 <= line <= len(states):
             raise InputError(f"'{problem}' has {len(states)} problems; there is no line {line}")

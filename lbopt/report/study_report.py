@@ -21,6 +21,7 @@ from lbopt.table import Table
 
 #: Name of a study -> module of its `StudyReport`, whose name in the module is ``REPORT``.
 REPORTS = {
+    "audit": "lbopt.report.audit_report",
     "gap": "lbopt.report.gap_report",
     "batches": "lbopt.report.batch_gap_report",
     "simulation": "lbopt.report.simulation_report",

@@ -1,9 +1,11 @@
 """Exhaustion: every distribution of the request classes over the workers, equal workers ordered, in exact integers.
 
 Worker after worker takes a vector of class counts. Where two equal workers follow each other the second vector may not
-be lexicographically larger than the first. A branch is left when the idle work of its finished workers, measured at the
-maxima reached so far (both only grow), cannot beat the best known assignment any more; so a finished run proves that
-nothing better exists. Before it starts, the number of leaves is bounded from above and too long a search is refused.
+be lexicographically larger than the first. A branch is left when it cannot beat the best known assignment any more: the
+maxima are at least those reached so far and the elementary floors, and what is idle under them is at least what the
+finished workers leave idle, plus what the others do with the heaviest requests that remain. So a finished run proves
+that nothing better exists. Before it starts, the number of leaves is bounded from above and too long a search is
+refused.
 """
 
 from __future__ import annotations
@@ -112,7 +114,10 @@ class _Search:
         closed = [row for g, row in enumerate(base) if slots[g] == 0]
         self.closed = closed
         self.slots_after = [sum(self.slots[p + 1 :]) for p in range(len(self.slots))]
-        self.first_peak = tuple(max(row[h] for row in base) for h in range(len(base[0])))
+        first = program.num_core - len(base[0])
+        self.first_peak = program.lower[first : program.num_core]  # no base load is above these floors
+        self.base_from = [sum(map(sum, self.base[p:])) for p in range(len(self.base) + 1)]
+        self.sizes = [sum(row) for row in self.work]  # classes come heaviest first
         self.chosen: list[list[int]] = []
         self.nodes = 0
         self.best_values: list[int] | None = list(task.hint) if task.hint is not None else None
@@ -131,10 +136,12 @@ class _Search:
         self.nodes += 1
         if self.nodes % _NODES_A_LOOK == 0 and self.deadline is not None and time.perf_counter() > self.deadline:
             raise _OutOfTime
-        idle = finished * sum(peak) - sum(done)
+        level, held = sum(peak), sum(done)
+        idle = finished * level - held
         if self.best_cost is not None:
-            best = self.best_cost + self.program.offset
-            if idle > best or (idle == best and not self.leximax):
+            unfinished = (len(self.workers) - p) * level - self.base_from[p] - self._heaviest(missing)
+            least_idle, best = idle + max(0, unfinished), self.best_cost + self.program.offset
+            if least_idle > best or (least_idle == best and not self.leximax):
                 return
         if p == len(self.workers):
             self._leaf(idle)
@@ -150,6 +157,15 @@ class _Search:
                 higher = tuple(map(max, peak, load))
                 self._worker(p + 1, rest, higher, tuple(map(sum, zip(done, load, strict=True))), finished + 1)
                 self.chosen.pop()
+
+    def _heaviest(self, count: int) -> int:
+        """Return the work of the `count` heaviest requests that are left, summed over the window."""
+        total = 0
+        for size, left in zip(self.sizes, self.left, strict=True):
+            taken = min(left, count)
+            total += taken * size
+            count -= taken
+        return total
 
     def _vectors(
         self, k: int, least: int, most: int, load: tuple[int, ...], before: list[int] | None

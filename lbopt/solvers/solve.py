@@ -1,8 +1,9 @@
 """The front door: `solve` asks one engine after the other, joins their answers, and says how sure the result is.
 
-"exact" is lbopt's own search, which proves what it finds; its engines are asked first. Where none of them answers, and
-with every other solver, a greedy placement (or the hint) is the first assignment, and elementary reasoning gives the
-first bound. Where they meet the problem is solved. Else one solver of integer programs runs, and its claims are checked
+"exact" is lbopt's own: small problems are exhausted in plain Python, and the others go to its compiled searches, which
+prove what they find; "search" is the compiled searches alone. Where none of them answers, and with every other solver,
+a greedy placement (or the hint) is the first assignment, and elementary reasoning gives the first bound. Where they
+meet the problem is solved. Else one solver of integer programs runs, and its claims are checked
 (`lbopt.solvers.engine.join`).
 """
 
@@ -16,7 +17,7 @@ from lbopt.solvers.arguments import checked_question
 from lbopt.solvers.brute_force import leaf_estimate
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.engine import Engine, Knowledge, Question, join
-from lbopt.solvers.registry import AUTO_ORDER, OWN, OWN_SEARCHES, capabilities, create, is_available, require
+from lbopt.solvers.registry import AUTO_ORDER, OWN, OWN_SEARCHES, SMALL, capabilities, create, is_available, require
 from lbopt.solvers.result import Result
 
 #: "auto" exhausts problems of up to this many leaves: a fraction of a second.
@@ -38,9 +39,11 @@ def solve(
     problem
         The step problem.
     solver
-        "exact", "auto" or a name of `BACKENDS`. "exact" answers by lbopt's own searches where the numbers are not too
+        "exact", "search", "auto" or a name of `BACKENDS`. "exact" exhausts problems of at most 5,000 placements, for
+        which nothing is compiled, and answers the others by lbopt's compiled searches where the numbers are not too
         large for them. The rest, and windows too large for tie="leximax" by exhaustion, goes to "auto", which takes
-        the first solver it can trust.
+        the first solver it can trust. "search" is the same without the exhaustion: once compiled it takes a fraction of
+        a millisecond where exhaustion takes several, and it writes certificates.
     time_limit
         Seconds, above 0; None for none. What is known by then is returned. Loading the kernels of the exact search,
         which are compiled when they are needed for the first time ever, does not count. For the other solvers a wide
@@ -91,8 +94,8 @@ def solve(
 def _engines(question: Question, solver: str) -> Iterator[Engine]:
     """Yield the engines to ask; each next one is chosen, and imported, only when it is needed."""
     anything_admitted = question.problem.num_admitted > 0
-    if solver == "exact" and anything_admitted:
-        for name in OWN_SEARCHES:
+    if solver in ("exact", "search") and anything_admitted:
+        for name in (SMALL, *OWN_SEARCHES) if solver == "exact" else OWN_SEARCHES:
             own = create(name, question)
             if own.refusal() is None:
                 yield own

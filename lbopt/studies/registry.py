@@ -20,6 +20,7 @@ class Listed(NamedTuple):
 
 
 STUDIES = {
+    "audit": Listed("lbopt.studies.audit.study", "Would another rule serve a log's requests faster?"),
     "gap": Listed("lbopt.studies.gap.study", "How far is each routing rule from the best placement?"),
     "batches": Listed("lbopt.studies.batches.study", "How far is each allocation of a prefill batch from the best?"),
     "simulation": Listed("lbopt.studies.simulation", "What does one policy do over a trace?"),

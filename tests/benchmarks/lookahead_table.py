@@ -77,7 +77,7 @@ def one_step_gap(run, count=100):
     gaps = []
     for state in states:
         if int((state.chosen >= 0).sum()) == state.problem.num_admitted:
-            best = solve(state.problem, time_limit=2)
+            best = solve(state.problem, "search", time_limit=2)
             if best.proved:
                 gaps.append(objective(state.problem, state.chosen) - best.objective)
     return float(np.mean(gaps)), len(gaps)

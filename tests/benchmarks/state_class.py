@@ -105,7 +105,7 @@ def solve_piece(
     seconds, results = [], []
     for problem in problems:
         begun = time.perf_counter()
-        result = solve(problem, time_limit=limit)
+        result = solve(problem, "search", time_limit=limit)
         seconds.append(time.perf_counter() - begun)
         results.append(result)
     return {

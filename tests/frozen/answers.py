@@ -12,7 +12,7 @@ from solvers.small_problems import random_problem
 
 import lbopt
 
-SOLVERS = ("exact", "brute-force", "cp-sat", "highs", "pulp")
+SOLVERS = ("exact", "search", "brute-force", "cp-sat", "highs", "pulp")
 #: Size of each group of problems: requests, workers, slots, largest number.
 GROUPS = {"tiny": (4, 2, 2, 9), "small": (6, 3, 3, 100), "wide": (7, 3, 2, 5000), "own": (14, 5, 4, 3000)}
 EACH = 5
@@ -37,10 +37,10 @@ def cases() -> list[tuple[str, str, str]]:
     found = []
     for name in problems():
         for solver in SOLVERS:
-            if name.startswith("own") and solver != "exact":
+            if name.startswith("own") and solver not in ("exact", "search"):
                 continue
             found.append((name, solver, "any"))
-        found.append((name, "exact", "leximax"))
+        found += [(name, "exact", "leximax"), (name, "search", "leximax")]
     return found
 
 

@@ -58,7 +58,7 @@ def test_a_better_value_replaces_a_worse_one_and_never_the_other_way(little):
 
 def test_a_proof_brings_its_certificate(little):
     """The exact search proves the optimum; its certificate is checked and kept, and later claims change nothing."""
-    proved = joined(little, PROBLEM, solve(PROBLEM))
+    proved = joined(little, PROBLEM, solve(PROBLEM, "search"))
     record = proved.record
     assert (record.status, record.proof, record.certificate) == ("proved", "certificate", "kept")
     assert check(PROBLEM, Certificate.from_dict(proved.certificate)) == 1
@@ -70,9 +70,9 @@ def test_a_proof_brings_its_certificate(little):
 def test_a_certificate_that_is_too_large_is_left_out(little, monkeypatch):
     """Its digest stays."""
     monkeypatch.setattr("lbopt.studies.library.knowledge.LARGEST_CERTIFICATE", 10)
-    known = joined(little, PROBLEM, solve(PROBLEM))
+    known = joined(little, PROBLEM, solve(PROBLEM, "search"))
     assert known.record.certificate == "left out"
-    assert known.record.certificate_digest == solve(PROBLEM).certificate().digest
+    assert known.record.certificate_digest == solve(PROBLEM, "search").certificate().digest
     assert known.certificate is None
 
 
@@ -84,7 +84,7 @@ def test_a_proof_that_cannot_be_written_is_the_word_of_the_search(little):
 
     known = joined(little, PROBLEM, answer(GOOD, bound=1, proof="certificate", stop_reason="proved", evidence=refuse))
     assert (known.record.proof, known.record.certificate_note) == ("search", "it is too long")
-    written = joined(known, PROBLEM, solve(PROBLEM))  # later somebody writes it
+    written = joined(known, PROBLEM, solve(PROBLEM, "search"))  # later somebody writes it
     assert (written.record.proof, written.record.certificate) == ("certificate", "kept")
 
 
@@ -121,7 +121,7 @@ def test_claims_stand_beside_proofs(little):
     assert (refuted.record.claimed_bound, refuted.record.claimed_by, refuted.record.status) == (None, None, "open")
     modest = joined(little, PROBLEM, answer(GOOD, bound=1, proof="claimed:cp-sat", solver="cp-sat"))
     assert modest.record.status == "claimed"
-    assert joined(modest, PROBLEM, solve(PROBLEM)).record.claimed_bound is None
+    assert joined(modest, PROBLEM, solve(PROBLEM, "search")).record.claimed_bound is None
 
 
 @pytest.mark.parametrize("proof", ["certificate", "exhaustion"])

@@ -63,7 +63,7 @@ def longest_to_earliest_end(batch: PrefillBatch) -> NDArray[np.int64]:
 def _as_step_problem(batch: PrefillBatch, time_limit: float | None, seed: int) -> Placement:
     n, D = batch.num_requests, batch.num_units
     problem = StepProblem.now(batch.load, np.full(D, n), batch.length)
-    result = solve(problem, time_limit=time_limit, seed=seed)
+    result = solve(problem, "search", time_limit=time_limit, seed=seed)
     if result.stop_reason == "interrupted":  # the search has caught Ctrl-C; the caller has to hear of it
         raise KeyboardInterrupt
     unit = longest_to_earliest_end(batch)

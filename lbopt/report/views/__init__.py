@@ -15,6 +15,7 @@ _HOME = {
     "Trace": "trace",
     **dict.fromkeys(
         (
+            "AuditOutcome",
             "BatchesOutcome",
             "CheckOutcome",
             "CostOutcome",

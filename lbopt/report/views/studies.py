@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from lbopt.report.audit_figures import draw_rules
+from lbopt.report.audit_tables import rule_rows as rule_rows_of_audit
 from lbopt.report.batch_gap_figure import draw_batch_gaps
 from lbopt.report.batch_gap_tables import batch_gap_csv, batches_csv
 from lbopt.report.cost_figure import draw_cost
@@ -131,6 +133,7 @@ def draw_verdicts(outcome: CheckOutcome, axes: Axes) -> None:
 
 
 VIEWS: dict[str, View[Any]] = {
+    "AuditOutcome": View(tables={"rules": _frame(rule_rows_of_audit)}, draw=draw_rules),
     "GapOutcome": View(
         tables={
             "gap": gaps,

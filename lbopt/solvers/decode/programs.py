@@ -122,7 +122,7 @@ def level_then_load(batch: DecodeBatch, time_limit: float | None = None, seed: i
 
 def _as_step_problem(base: Any, slots: Any, work: Any, time_limit: float | None, seed: int) -> DecodePlacement:
     problem = StepProblem.now(base, slots, work)
-    result = solve(problem, time_limit=time_limit, seed=seed)
+    result = solve(problem, "search", time_limit=time_limit, seed=seed)
     assert result.assignment is not None, "greedy always finds one"
     if result.stop_reason == "interrupted":  # the search has caught Ctrl-C; the caller has to hear of it
         raise KeyboardInterrupt

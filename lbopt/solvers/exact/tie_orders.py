@@ -22,6 +22,7 @@ from lbopt.kernels.search.decision import hand_out_again
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.arguments import check_tie_order
+from lbopt.solvers.workers_alike import with_workers_in_order
 
 
 def canonical(
@@ -44,7 +45,7 @@ def canonical(
     """
     check_tie_order(tie, "the exact search")
     sizes, must = problem.work[:, 0], problem.must_admit
-    chosen = _with_workers_in_order(problem, assignment)
+    chosen = with_workers_in_order(problem, assignment)
     # Forced requests come first among their equals: as many of that size are admitted anyway.
     order = np.lexsort((_preference(tie, sizes.size, seed), ~must, sizes))
     hand_out_again(order, sizes, np.zeros_like(chosen), chosen)
@@ -56,18 +57,3 @@ def _preference(tie: str, count: int, seed: int | tuple[int, ...]) -> IntArray:
     if tie == "random":
         return np.random.default_rng(seed).permutation(count)
     return np.arange(count) if tie == "oldest" else np.arange(count)[::-1]
-
-
-def _with_workers_in_order(problem: StepProblem, assignment: IntArray) -> IntArray:
-    """Return a copy in which, of workers alike, the lower number has the heavier requests."""
-    loads, slots = problem.base[:, 0], problem.slots
-    by_kind = np.lexsort((slots, loads))  # stable: ascending numbers within a kind
-    same = (np.diff(loads[by_kind]) == 0) & (np.diff(slots[by_kind]) == 0) & (slots[by_kind[1:]] > 0)
-    if not same.any():  # the rule in a running fleet, where loads are large and differ
-        return assignment.copy()
-    new_number = np.arange(loads.size + 1)
-    new_number[-1] = -1  # who waits
-    for alike in np.split(by_kind, np.flatnonzero(~same) + 1):
-        content = [np.sort(problem.work[assignment == g, 0])[::-1].tolist() for g in alike]
-        new_number[alike[sorted(range(alike.size), key=lambda j: content[j], reverse=True)]] = alike
-    return new_number[assignment]

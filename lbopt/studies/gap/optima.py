@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lbopt.simulator import SampledState
 from lbopt.solvers import solve
+from lbopt.solvers.registry import compiled
 from lbopt.studies.gap.outcome import SolvedState
 
 
@@ -20,7 +21,7 @@ class Budget:
 
 def solve_state(state: SampledState, budget: Budget) -> SolvedState:
     """Return the state with its optimum, or with the best known value and bound at the time limit."""
-    result = solve(state.problem, solver=budget.solver, time_limit=budget.time_limit, seed=budget.seed)
+    result = solve(state.problem, solver=compiled(budget.solver), time_limit=budget.time_limit, seed=budget.seed)
     if result.stop_reason == "interrupted":  # the solver has caught Ctrl-C; the study has to end, too
         raise KeyboardInterrupt
     return SolvedState(state, result)

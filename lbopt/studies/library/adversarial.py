@@ -88,7 +88,7 @@ def score(problem: StepProblem, against: str) -> Scored | None:
     if against == "effort":
         work = effort(problem, OPTIMUM_SECONDS)
         return None if work is None else Scored(float(work), work)
-    best = solve(problem, time_limit=OPTIMUM_SECONDS)
+    best = solve(problem, "search", time_limit=OPTIMUM_SECONDS)
     if best.objective is None or not best.proved:
         return None
     if against in _BOUNDS:

@@ -8,6 +8,7 @@ from typing import Any
 from lbopt.exceptions import CertificateError
 from lbopt.instances.library import Entry
 from lbopt.solvers import Result, elementary_bound, solve
+from lbopt.solvers.registry import compiled
 from lbopt.studies.library.knowledge import CERTIFICATE_SECONDS, contradiction_of
 from lbopt.studies.library.patience import certificate_within
 
@@ -64,7 +65,7 @@ def attempt(
     KeyboardInterrupt
         Where Ctrl-C ended the solve, also if the solver caught it.
     """
-    result = solve(entry.problem, solver=solver, time_limit=time_limit, seed=seed, hint=hint)
+    result = solve(entry.problem, compiled(solver), time_limit=time_limit, seed=seed, hint=hint)
     if result.stop_reason == "interrupted":
         raise KeyboardInterrupt
     return compared(entry, result)

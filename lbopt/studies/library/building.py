@@ -18,6 +18,7 @@ from lbopt.instances.library.archive import Archive, write_archive
 from lbopt.instances.library.entry import Draft
 from lbopt.instances.library.recipes import RECIPES
 from lbopt.solvers import solve
+from lbopt.solvers.registry import compiled
 from lbopt.studies.library.knowledge import Known, joined, starting_point
 
 #: Called with the entry after it was solved and what was known before (None: nothing).
@@ -97,7 +98,7 @@ def _known(draft: Draft, old: Entry | None, certificate: dict[str, Any] | None) 
 
 
 def _solved(draft: Draft, known: Known, solver: str, time_limit: float) -> Known:
-    result = solve(draft.problem, solver=solver, time_limit=time_limit, hint=known.record.assignment)
+    result = solve(draft.problem, compiled(solver), time_limit=time_limit, hint=known.record.assignment)
     if result.stop_reason == "interrupted":
         raise KeyboardInterrupt
     try:

@@ -151,7 +151,7 @@ def _at_scale(weights: Floats, greedy: IntArray, R: int, scale: int, time_limit:
 
     if largest(greedy) == max(mean, heaviest):  # nothing to search for
         return greedy, "mean" if mean >= heaviest else "heaviest"
-    answer = solve(problem, time_limit=time_limit, hint=greedy)
+    answer = solve(problem, "search", time_limit=time_limit, hint=greedy)
     if answer.stop_reason == "interrupted":
         raise KeyboardInterrupt
     ranks = placement_of(answer.assignment, R)

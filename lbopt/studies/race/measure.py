@@ -21,7 +21,7 @@ from lbopt.model.formulation import Program, formulate
 from lbopt.model.integers import IntArray
 from lbopt.solvers import elementary_bound, greedy_assignment, solve
 from lbopt.solvers.backend import RawAnswer, Task, load
-from lbopt.solvers.registry import OWN, Capabilities, capabilities
+from lbopt.solvers.registry import OWN, Capabilities, capabilities, compiled
 from lbopt.solvers.rounding import placement, rounded_up
 from lbopt.studies.race.warm_up import refresh
 
@@ -67,7 +67,7 @@ def measure(*, problem: dict[str, Any], solver: str, time_limit: float, version:
 
 def _by_solve(problem: StepProblem, solver: str, time_limit: float, seed: int) -> dict[str, Any]:
     begun = time.perf_counter()
-    result = solve(problem, solver=solver, time_limit=time_limit, seed=seed)
+    result = solve(problem, compiled(solver), time_limit=time_limit, seed=seed)
     seconds = time.perf_counter() - begun
     assert result.assignment is not None, "solve starts from a greedy placement"
     return {

@@ -70,7 +70,7 @@ def first_come(load: IntArray, free: IntArray, pool: IntArray) -> tuple[IntArray
 
 def best_placement(load: IntArray, free: IntArray, pool: IntArray) -> tuple[IntArray, bool]:
     """Place by BF-IO at H = 0, exactly."""
-    result = solve(StepProblem(base=load, slots=free, work=pool), solver="exact", time_limit=_TIME_LIMIT)
+    result = solve(StepProblem(base=load, slots=free, work=pool), solver="search", time_limit=_TIME_LIMIT)
     if result.assignment is None:
         raise InputError(f"a step with {pool.size} waiting requests was not solved within {_TIME_LIMIT} s")
     return np.asarray(result.assignment, np.int64), result.proved

@@ -61,7 +61,7 @@ def measure(
     require(claim, most <= _MOST_REQUESTS, f"steps of at most {_MOST_REQUESTS:,} requests here", f"there are {most:,}")
     rng = np.random.default_rng(np.random.SeedSequence([seed, 50, G, c_max, s_max, spread]))
     drawn = [(rng.integers(0, spread + 1, G), rng.integers(0, c_max + 1, G)) for _ in range(steps)]
-    answers = [solve(_problem(before, free, law.lengths), time_limit=time_limit) for before, free in drawn]
+    answers = [solve(_problem(before, free, law.lengths), "search", time_limit) for before, free in drawn]
     rows = []
     for peak in PEAKS:
         costs = [level(before, free, law, peak=peak) for before, free in drawn]

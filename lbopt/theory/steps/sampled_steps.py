@@ -155,7 +155,7 @@ def second_opinion(regime: str, steps: list[SmallStep]) -> Finding:
     differ = undecided = 0
     largest = 0
     for step in steps:
-        answer = solve(step.problem())
+        answer = solve(step.problem(), "search")
         if answer.status != "optimal":
             undecided += 1
             continue

@@ -141,7 +141,7 @@ def proofs_of_small_problems(first: int, count: int):
         seed += 1
         if problem.num_admitted == 0:
             continue
-        result = solve(problem, time_limit=5)
+        result = solve(problem, "search", time_limit=5)
         if result.proof != "certificate" or not result.proved or result.bound == 0:
             continue
         try:
@@ -175,7 +175,7 @@ def proofs_of_steady_states(first: int, count: int):
         for problem in fleet.problems(4, warm_up=150, spacing=13):
             if seen == count:
                 return
-            result = solve(problem, time_limit=2)
+            result = solve(problem, "search", time_limit=2)
             if result.proof != "certificate" or not result.proved or result.bound == 0:
                 continue
             try:

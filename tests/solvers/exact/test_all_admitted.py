@@ -54,7 +54,7 @@ def test_solve_finds_and_proves_the_least_maximum(placement):
     base, slots, sizes = placement
     problem = StepProblem.now(base, slots, sizes)
     best = least_maximum(base, slots, sizes)
-    result = solve(problem, time_limit=120)  # the first one compiles
+    result = solve(problem, "search", time_limit=120)  # the first one compiles
     assert result.proved
     assert result.objective == len(base) * best - sum(base) - sum(sizes)
     assert verify(problem, result).bound_established
@@ -122,7 +122,7 @@ def test_balancing_keeps_the_rules_whatever_it_reaches(seed, workers, each, top)
 def test_the_class_of_the_published_files_is_proved(numbers, workers, top):
     rng = np.random.default_rng(numbers + top)
     problem = StepProblem.now([0] * workers, [-(-numbers // workers)] * workers, rng.integers(1, top + 1, numbers))
-    result = solve(problem, time_limit=60)
+    result = solve(problem, "search", time_limit=60)
     assert result.proved
     assert verify(problem, result, exhaust_limit=0).bound_established
 
@@ -131,7 +131,7 @@ def test_the_published_files_are_proved(shared_dir):
     for path in sorted((shared_dir / "data" / "bmnp").glob("*.json")):
         data = json.loads(path.read_text())
         problem = StepProblem.now([0] * data["workers"], [data["slots"]] * data["workers"], data["sizes"])
-        result = solve(problem, time_limit=60)
+        result = solve(problem, "search", time_limit=60)
         assert result.proved
         assert np.bincount(result.assignment, weights=data["sizes"]).max() == data["optimum_max_load"]
 
@@ -142,7 +142,7 @@ def test_cold_starts_are_balanced_to_the_token(workers, waiting):
     """As many requests as slots, and more; some of them forced."""
     sizes = generate("burstgpt-like", workers * 72 + waiting, seed=4).prompt
     problem = StepProblem.now([0] * workers, [72] * workers, sizes, must_admit=np.arange(sizes.size) % 7 == 0)
-    result = solve(problem, time_limit=20)
+    result = solve(problem, "search", time_limit=20)
     assert result.proved
     assert result.objective < workers
     assert verify(problem, result, exhaust_limit=0).bound_established
@@ -151,7 +151,7 @@ def test_cold_starts_are_balanced_to_the_token(workers, waiting):
 def test_warm_workers_and_a_long_queue():
     rng = np.random.default_rng(3)
     problem = StepProblem.now(rng.integers(0, 3_000, 16), [20] * 16, rng.integers(1, 900, 500))
-    result = solve(problem, time_limit=20)
+    result = solve(problem, "search", time_limit=20)
     assert (result.objective, result.proved) == (0, True)
     check_assignment(problem, result.assignment)
     assert objective(problem, result.assignment) == 0
@@ -161,7 +161,7 @@ def test_three_workers_and_thirty_numbers_of_sixteen_bits():
     rng = np.random.default_rng(7)
     for n in (20, 30):
         problem = StepProblem.now([0] * 3, [n] * 3, rng.integers(1, 2**16, n))
-        result = solve(problem, time_limit=20)
+        result = solve(problem, "search", time_limit=20)
         assert result.proved
         assert verify(problem, result, exhaust_limit=0).bound_established
 
@@ -170,7 +170,7 @@ def test_a_false_exhaustion_is_refuted():
     from lbopt import CertificateError, Result
 
     problem = StepProblem.now([0] * 3, [20] * 3, np.random.default_rng(7).integers(1, 2**16, 20))
-    result = solve(problem)
+    result = solve(problem, "search")
     assert result.proof == "exhaustion"
     worse = result.assignment.copy()
     loads = np.bincount(worse, weights=problem.work[:, 0])
@@ -191,7 +191,7 @@ def test_a_false_exhaustion_is_refuted():
 def test_a_problem_too_large_for_memory_says_so():
     problem = StepProblem.now(np.arange(30_000), [1] * 30_000, np.arange(40_000))
     with pytest.raises(InputError, match=r"would take about \d+\.\d GiB"):
-        solve(problem)
+        solve(problem, "search")
 
 
 def test_prices_alone_never_hand_out_what_is_not_there():
@@ -222,6 +222,6 @@ def test_a_decode_step_ends_in_time():
     """The case in which it was found: 31 requests on 32 units, weighted by count and by tokens."""
     path = Path(__file__).parent / "sparse_step.json"
     problem = StepProblem.from_dict(json.loads(path.read_text()))
-    result = solve(problem, time_limit=0.5)
+    result = solve(problem, "search", time_limit=0.5)
     assert result.stop_reason == "time" or result.proved
     assert verify(problem, result).objective_exact

@@ -87,7 +87,7 @@ def look(name: str, seen: Counter) -> list[str]:
     wrong = []
     for limit in LIMITS:
         for hint_name, hint in hints.items():
-            result = solve(problem, time_limit=limit, hint=hint)
+            result = solve(problem, "search", time_limit=limit, hint=hint)
             check_assignment(problem, result.assignment)
             value = objective(problem, result.assignment)
             seen["solves"] += 1

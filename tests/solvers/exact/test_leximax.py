@@ -44,7 +44,7 @@ def steady(rng, workers, waiting, top=400, most=3):
 def test_it_agrees_with_exhaustion(block):
     for seed in range(100 * block, 100 * block + 100):
         problem = problem_at_h0(seed)
-        result = solve(problem, tie="leximax")
+        result = solve(problem, "search", tie="leximax")
         expected = solve(problem, "brute-force", tie="leximax")
         assert (result.objective, result.tie, result.stop_reason) == (expected.objective, "leximax", "proved"), seed
         assert sorted_loads(problem, result.assignment) == sorted_loads(problem, expected.assignment), seed
@@ -54,7 +54,7 @@ def test_it_agrees_with_exhaustion(block):
 @given(st.integers(0, 2**32 - 1))
 def test_it_agrees_with_naive_enumeration(seed):
     problem = problem_at_h0(seed, requests=5, workers=3, slots=3)
-    result = solve(problem, tie="leximax")
+    result = solve(problem, "search", tie="leximax")
     assert (result.objective, sorted_loads(problem, result.assignment)) == naive_optimum(problem)
 
 
@@ -63,7 +63,7 @@ def test_it_agrees_with_cp_sat(seed):
     pytest.importorskip("ortools")
     rng = np.random.default_rng(seed)
     problem = steady(rng, 5, 14, top=60)
-    result = solve(problem, tie="leximax")
+    result = solve(problem, "search", tie="leximax")
     rival = solve(problem, "cp-sat", tie="leximax", time_limit=60)
     assert (result.tie, rival.tie) == ("leximax", "leximax")
     assert sorted_loads(problem, result.assignment) == sorted_loads(problem, rival.assignment)
@@ -73,12 +73,12 @@ def test_it_agrees_with_cp_sat(seed):
 def test_it_is_optimal_and_no_less_even_than_any_optimum(seed):
     rng = np.random.default_rng(seed)
     problem = steady(rng, 4 + seed, int(rng.integers(5, 120)))
-    some = solve(problem)
-    even = solve(problem, tie="leximax", time_limit=0.4)
+    some = solve(problem, "search")
+    even = solve(problem, "search", tie="leximax", time_limit=0.4)
     assert even.objective == some.objective
     assert even.proof == some.proof
     assert sorted_loads(problem, even.assignment) <= sorted_loads(problem, some.assignment)
-    again = solve(problem, tie="leximax", time_limit=0.4, hint=even.assignment)
+    again = solve(problem, "search", tie="leximax", time_limit=0.4, hint=even.assignment)
     assert sorted_loads(problem, again.assignment) <= sorted_loads(problem, even.assignment)
 
 
@@ -90,7 +90,7 @@ def test_both_ways_lead_to_the_same_loads(monkeypatch, seed):
     for press, lists in ((leximax.press_down, lambda *_: "effort"), (lambda *_: "stuck", leximax.choose)):
         monkeypatch.setattr(leximax, "press_down", press)
         monkeypatch.setattr(leximax, "choose", lists)
-        ways.append(solve(problem, tie="leximax", time_limit=5))
+        ways.append(solve(problem, "search", tie="leximax", time_limit=5))
         monkeypatch.undo()
     proved = [result for result in ways if result.tie == "leximax"]
     assert proved
@@ -103,7 +103,7 @@ def test_tickets_alone_agree_with_exhaustion(monkeypatch):
     monkeypatch.setattr(leximax, "choose", lambda *_: "effort")
     for seed in range(1000, 1120):
         problem = problem_at_h0(seed)
-        result = solve(problem, tie="leximax")
+        result = solve(problem, "search", tie="leximax")
         expected = solve(problem, "brute-force", tie="leximax")
         assert result.tie == "leximax", seed
         assert sorted_loads(problem, result.assignment) == sorted_loads(problem, expected.assignment), seed
@@ -132,7 +132,7 @@ def test_windows_agree_with_exhaustion():
         problem = window(seed)
         if np.prod([s + 1 for s in problem.slots.tolist()]) * problem.num_requests > 400:
             continue
-        result = solve(problem, tie="leximax")
+        result = solve(problem, "search", tie="leximax")
         expected = solve(problem, "brute-force", tie="leximax")
         own += result.solver == "exact"
         assert (result.objective, result.tie) == (expected.objective, "leximax"), seed
@@ -144,8 +144,8 @@ def test_a_window_too_large_to_be_exhausted_keeps_its_optimum(monkeypatch):
     rng = np.random.default_rng(3)
     sizes = rng.integers(1, 300, 100)
     problem = StepProblem.survives(rng.integers(5000, 6000, 20), rng.integers(0, 3, 20), sizes, 4)
-    some = solve(problem)
-    even = solve(problem, tie="leximax", time_limit=0.5)
+    some = solve(problem, "search")
+    even = solve(problem, "search", tie="leximax", time_limit=0.5)
     assert even.objective == some.objective
     assert sorted_loads(problem, even.assignment) <= sorted_loads(problem, some.assignment)
 
@@ -153,7 +153,7 @@ def test_a_window_too_large_to_be_exhausted_keeps_its_optimum(monkeypatch):
 def test_everybody_with_many_slots_ends_at_the_bound():
     rng = np.random.default_rng(5)
     problem = StepProblem.now(np.zeros(16, dtype=int), np.full(16, 40), rng.integers(1, 200, 620))
-    result = solve(problem, tie="leximax")
+    result = solve(problem, "search", tie="leximax")
     loads = sorted_loads(problem, result.assignment)
     assert result.tie == "leximax"
     assert loads[0] - loads[-1] <= 1
@@ -162,8 +162,8 @@ def test_everybody_with_many_slots_ends_at_the_bound():
 def test_what_is_not_proved_in_time_is_still_optimal():
     rng = np.random.default_rng(8)
     problem = steady(rng, 60, 200, top=5000)
-    some = solve(problem)
-    even = solve(problem, tie="leximax", time_limit=0.05)
+    some = solve(problem, "search")
+    even = solve(problem, "search", tie="leximax", time_limit=0.05)
     assert (even.objective, even.bound) == (some.objective, some.bound)
     assert sorted_loads(problem, even.assignment) <= sorted_loads(problem, some.assignment)
     assert even.tie in ("any", "leximax")
@@ -173,15 +173,15 @@ def test_what_is_not_proved_in_time_is_still_optimal():
 def test_ctrl_c_leaves_an_optimum(monkeypatch, place):
     rng = np.random.default_rng(11)
     problem = steady(rng, 40, 200, top=5000)
-    some = solve(problem)
-    solve(problem, tie="leximax", time_limit=0.05)  # loads the kernels, which nobody interrupts
+    some = solve(problem, "search")
+    solve(problem, "search", tie="leximax", time_limit=0.05)  # loads the kernels, which nobody interrupts
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(leximax, place, interrupted)
     monkeypatch.setattr(leximax, "BRIEF", 1)
-    result = solve(problem, tie="leximax")
+    result = solve(problem, "search", tie="leximax")
     assert (result.objective, result.tie, result.stop_reason) == (some.objective, "any", "interrupted")
 
 
@@ -201,16 +201,16 @@ def test_ctrl_c_in_the_search_keeps_what_it_found(monkeypatch):
         finally:
             kept.append((before, room.best.tolist()))
 
-    solve(problem, tie="leximax")
+    solve(problem, "search", tie="leximax")
     monkeypatch.setattr(leximax, "choose", stopped)
-    result = solve(problem, tie="leximax")
+    result = solve(problem, "search", tie="leximax")
     for before, after in kept:
         assert after <= before
-    assert result.objective == solve(problem).objective
+    assert result.objective == solve(problem, "search").objective
 
 
 def test_loads_of_closed_workers_do_not_matter():
     problem = StepProblem.now([50, 7, 3, 90], [0, 2, 2, 0], [5, 9, 30, 2, 8])
-    result = solve(problem, tie="leximax")
+    result = solve(problem, "search", tie="leximax")
     assert result.tie == "leximax"
     assert sorted_loads(problem, result.assignment) == naive_optimum(problem)[1]

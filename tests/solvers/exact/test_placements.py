@@ -158,7 +158,7 @@ def test_damaged_proofs_never_prove_what_is_false(placements_first):
 
 def test_what_a_tree_of_placements_must_not_do():
     problem = StepProblem.now([0, 0], [2, 2], [10, 10, 10, 3, 1])
-    best = solve(problem).objective
+    best = solve(problem, "search").objective
 
     def refusal(tree) -> str:
         node = {"envelopes": [0, 10**6], "prices": 0, "tree": tree}
@@ -187,7 +187,7 @@ def test_steady_states_by_placements(placements_first):
     fleet = SteadyFleet(trace, workers=8, slots=24, pool=64, shape="rich", seed=5)
     records = []
     for problem in fleet.problems(3, warm_up=300, spacing=20):
-        result = solve(problem, time_limit=20)
+        result = solve(problem, "search", time_limit=20)
         assert result.proved
         certificate = with_poor_prices(problem, result.objective)
         assert check(problem, certificate) == result.objective

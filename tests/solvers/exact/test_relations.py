@@ -125,7 +125,7 @@ def one_request_fixed(problem, rng):
     A rest together with the fixed request is an assignment of the whole: U falls by one with N and S.
     """
     loads, slots, sizes, must = parts(problem)
-    result = solve(problem, time_limit=LIMIT)
+    result = solve(problem, "search", time_limit=LIMIT)
     if result.status != "optimal":
         return None
     i = rng.choice([i for i, g in enumerate(result.assignment.tolist()) if g >= 0])
@@ -158,7 +158,7 @@ def run(relation, first: int, count: int) -> Counter:
         if related is None:
             continue
         other, sign, factor = related
-        one, two = solve(problem, time_limit=LIMIT), solve(other, time_limit=LIMIT)
+        one, two = solve(problem, "search", time_limit=LIMIT), solve(other, "search", time_limit=LIMIT)
         what = (relation.__name__, seed - 1, one.summary(), two.summary(), problem.to_json(), other.to_json())
         assert one.bound <= one.objective, what
         assert two.bound <= two.objective, what

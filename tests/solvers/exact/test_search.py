@@ -28,7 +28,7 @@ def decisions(draw):
 @settings(max_examples=150, deadline=None)
 @given(decisions())
 def test_it_agrees_with_exhaustion_and_its_proof_is_accepted(problem):
-    mine, theirs = solve(problem, time_limit=1), solve(problem, "brute-force")
+    mine, theirs = solve(problem, "search", time_limit=1), solve(problem, "brute-force")
     assert mine.bound <= theirs.objective <= mine.objective
     if mine.stop_reason == "proved":
         assert mine.objective == theirs.objective
@@ -41,7 +41,7 @@ def test_steady_states_are_proved_and_the_proofs_hold(workers, shape):
     trace = generate("burstgpt-like", 2_000, seed=3)
     fleet = SteadyFleet(trace, workers=workers, slots=24, pool=128, shape=shape, seed=5)
     for problem in fleet.problems(8, warm_up=300, spacing=20):
-        result = solve(problem, time_limit=20)
+        result = solve(problem, "search", time_limit=20)
         assert result.proved
         check_assignment(problem, result.assignment)
         assert objective(problem, result.assignment) == result.objective
@@ -52,7 +52,7 @@ def test_equal_calls_give_equal_answers():
     trace = generate("burstgpt-like", 2_000, seed=3)
     fleet = SteadyFleet(trace, workers=16, slots=24, pool=128, shape="rich", seed=6)
     for problem in fleet.problems(4, warm_up=300, spacing=20):
-        first, other = solve(problem), solve(StepProblem.from_json(problem.to_json()))
+        first, other = solve(problem, "search"), solve(StepProblem.from_json(problem.to_json()), "search")
         assert first.assignment.tolist() == other.assignment.tolist()
         assert (first.objective, first.bound) == (other.objective, other.bound)
 
@@ -60,9 +60,9 @@ def test_equal_calls_give_equal_answers():
 def test_it_is_never_worse_than_a_hint_and_stops_in_time():
     rng = np.random.default_rng(1)
     problem = StepProblem.now(rng.integers(0, 10**4, 12), [8] * 12, rng.integers(1, 10**9, 200))
-    solve(problem, time_limit=0.01)  # loads or compiles what the others need
-    best = solve(problem, time_limit=0.5)
-    again = solve(problem, hint=best.assignment, time_limit=0.05)
+    solve(problem, "search", time_limit=0.01)  # loads or compiles what the others need
+    best = solve(problem, "search", time_limit=0.5)
+    again = solve(problem, "search", hint=best.assignment, time_limit=0.05)
     assert again.objective <= best.objective
     assert best.bound <= best.objective
     assert best.seconds < 5
@@ -72,7 +72,7 @@ def test_a_proof_survives_its_file_and_a_raised_bound_does_not(tmp_path):
     from lbopt import CertificateError, Result
 
     problem = StepProblem.now([0, 0], [2, 2], [10, 10, 10, 3, 1])
-    result = solve(problem)
+    result = solve(problem, "search")
     assert (result.proof, result.proved, result.solver) == ("certificate", True, "exact")
     path = tmp_path / "r.json"
     path.write_text(result.to_json(certificate=True))
@@ -92,5 +92,5 @@ def test_without_its_certificate_a_proof_is_only_a_word():
     from lbopt import Result
 
     problem = StepProblem.now([0, 0], [2, 2], [10, 10, 10, 3, 1])
-    bare = Result.from_json(solve(problem).to_json())
+    bare = Result.from_json(solve(problem, "search").to_json())
     assert not verify(problem, bare, exhaust_limit=0).bound_established

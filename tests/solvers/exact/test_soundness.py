@@ -128,7 +128,7 @@ def contradiction(problem: StepProblem, seed: int, seen: Counter) -> str | None:
             seen[f"engine: {name}"] += 1
             if other != optimum:
                 return f"{name} says {other}, the dynamic program {optimum}"
-    result = solve(problem, time_limit=LIMIT)
+    result = solve(problem, "search", time_limit=LIMIT)
     check_assignment(problem, result.assignment)
     value = objective(problem, result.assignment)
     seen[f"engine: solve -> {result.solver}"] += 1

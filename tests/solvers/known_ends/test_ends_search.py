@@ -63,7 +63,7 @@ def test_it_agrees_with_another_solver_on_middle_problems(kind):
     rng = random.Random(11)
     for _ in range(4):
         problem = random_ends(rng, kind=kind, workers=4, requests=16, horizon=5, slots=3, top=300)
-        mine, theirs = solve(problem), solve(problem, "cp-sat", time_limit=2)
+        mine, theirs = solve(problem, "search"), solve(problem, "cp-sat", time_limit=2)
         assert mine.proved
         assert theirs.bound <= mine.objective <= theirs.objective
 
@@ -72,7 +72,7 @@ def test_the_front_door_uses_it_and_its_proofs_hold():
     rng = random.Random(2)
     for _ in range(60):
         problem = random_ends(rng, top=rng.choice(TOPS))
-        result = solve(problem)
+        result = solve(problem, "search")
         assert (result.solver, result.proved) == ("exact", True)
         assert verify(problem, result, exhaust_limit=10).bound_established
 
@@ -80,7 +80,7 @@ def test_the_front_door_uses_it_and_its_proofs_hold():
 @pytest.mark.parametrize("workers", [4, 8])
 def test_steady_states_are_proved_and_the_proofs_hold(workers):
     for problem in with_ends(workers, 4):
-        result = solve(problem)
+        result = solve(problem, "search")
         assert (result.solver, result.proved) == ("exact", True)
         assert result.objective <= objective(problem, greedy_assignment(problem))
         assert verify(problem, result, exhaust_limit=10).bound_established
@@ -90,30 +90,30 @@ def test_more_slots_than_requests_with_growth():
     rng = np.random.default_rng(8)
     for _ in range(20):
         problem = StepProblem.survives(rng.integers(0, 500, 4), [2, 3, 0, 2], rng.integers(1, 300, 5), 6)
-        result = solve(problem)
+        result = solve(problem, "search")
         assert (result.solver, result.objective) == ("exact", solve(problem, "brute-force").objective)
 
 
 def test_equal_calls_give_equal_answers():
     for problem in with_ends(8, 2, seed=6):
-        first, other = solve(problem), solve(StepProblem.from_json(problem.to_json()))
+        first, other = solve(problem, "search"), solve(StepProblem.from_json(problem.to_json()), "search")
         assert first.assignment.tolist() == other.assignment.tolist()
         assert first.certificate().digest == other.certificate().digest
 
 
 def test_it_is_never_worse_than_a_hint_and_keeps_one_that_is_optimal():
     for problem in with_ends(8, 2):
-        best = solve(problem)
-        again = solve(problem, hint=best.assignment)
+        best = solve(problem, "search")
+        again = solve(problem, "search", hint=best.assignment)
         assert again.assignment.tolist() == best.assignment.tolist()
         assert again.proved
-        assert solve(problem, hint=best.assignment, time_limit=1e-9).objective == best.objective
+        assert solve(problem, "search", hint=best.assignment, time_limit=1e-9).objective == best.objective
 
 
 @pytest.mark.parametrize("workers", [8, 48])
 def test_an_early_stop_keeps_the_best_assignment_and_a_bound_that_can_be_checked(workers):
     problem = next(with_ends(workers, 1, pool=256))
-    result = solve(problem, time_limit=1e-9)
+    result = solve(problem, "search", time_limit=1e-9)
     assert result.stop_reason in ("time", "proved")
     assert result.bound <= result.objective <= objective(problem, greedy_assignment(problem))
     assert verify(problem, result, exhaust_limit=10).bound_established
@@ -121,14 +121,14 @@ def test_an_early_stop_keeps_the_best_assignment_and_a_bound_that_can_be_checked
 
 def test_more_time_makes_nothing_worse():
     problem = next(with_ends(24, 1, pool=256, seed=8))
-    results = [solve(problem, time_limit=seconds) for seconds in (1e-9, 0.05, 0.4)]
+    results = [solve(problem, "search", time_limit=seconds) for seconds in (1e-9, 0.05, 0.4)]
     assert [r.bound for r in results] == sorted(r.bound for r in results)
     assert [r.objective for r in results] == sorted((r.objective for r in results), reverse=True)
 
 
 def test_a_bound_that_is_not_the_optimum_can_be_checked_too():
     problem = next(with_ends(24, 1, pool=256, seed=8))
-    result = solve(problem, time_limit=0.4)
+    result = solve(problem, "search", time_limit=0.4)
     assert verify(problem, result, exhaust_limit=10).bound_established
 
 
@@ -150,7 +150,7 @@ def test_ctrl_c_keeps_what_is_known(after):
 def test_numbers_that_are_too_large_are_left_to_others():
     problem = StepProblem.known_ends([0, 2**55], [1, 1], [3, 4, 5], [1, 2, 3], 2)
     assert search_known_ends(problem, None, endless).stop == "refused"
-    assert solve(problem).solver != "exact"
+    assert solve(problem, "search").solver != "exact"
 
 
 def test_a_window_without_free_slots_is_left_to_others():
@@ -195,6 +195,6 @@ def test_a_longer_window_costs_no_less_and_nobody_forced_no_more(problem):
 def test_a_cold_fleet_with_empty_slots_has_an_answer():
     rng = np.random.default_rng(3)
     problem = StepProblem.survives(rng.integers(0, 3000, 8), [24] * 8, rng.integers(1, 3000, 100), 10)
-    result = solve(problem, time_limit=1)
+    result = solve(problem, "search", time_limit=1)
     assert result.solver == "exact"
     assert result.bound <= result.objective <= objective(problem, greedy_assignment(problem))

@@ -59,7 +59,7 @@ def test_it_agrees_with_another_solver_on_middle_problems():
     rng = random.Random(11)
     for _ in range(4):
         problem = random_window(rng, workers=4, requests=20, horizon=5, slots=3, top=300)
-        mine, theirs = solve(problem, time_limit=10), solve(problem, "cp-sat", time_limit=10)
+        mine, theirs = solve(problem, "search", time_limit=10), solve(problem, "cp-sat", time_limit=10)
         assert mine.proved
         assert theirs.bound <= mine.objective <= theirs.objective
 
@@ -67,31 +67,31 @@ def test_it_agrees_with_another_solver_on_middle_problems():
 def test_steady_states_are_proved_and_the_proofs_hold():
     for workers in (4, 16):
         for problem in steady(workers, 4):
-            result = solve(problem, time_limit=20)
+            result = solve(problem, "search", time_limit=20)
             assert (result.proved, result.solver, result.proof) == (True, "exact", "certificate")
             assert verify(problem, result, exhaust_limit=1000).bound_established
 
 
 def test_equal_calls_give_equal_answers():
     for problem in steady(8, 3, seed=6):
-        first, other = solve(problem), solve(StepProblem.from_json(problem.to_json()))
+        first, other = solve(problem, "search"), solve(StepProblem.from_json(problem.to_json()), "search")
         assert first.assignment.tolist() == other.assignment.tolist()
         assert first.certificate().digest == other.certificate().digest
 
 
 def test_it_is_never_worse_than_a_hint_and_keeps_one_that_is_optimal():
     for problem in steady(8, 3):
-        best = solve(problem)
-        again = solve(problem, hint=best.assignment)
+        best = solve(problem, "search")
+        again = solve(problem, "search", hint=best.assignment)
         assert again.assignment.tolist() == best.assignment.tolist()
         assert again.proved
-        waiting = solve(problem, hint=best.assignment, time_limit=1e-9)
+        waiting = solve(problem, "search", hint=best.assignment, time_limit=1e-9)
         assert waiting.objective == best.objective
 
 
 def test_an_early_stop_keeps_the_best_assignment_and_a_bound_that_can_be_checked():
     problem = steady(48, 1)[0]
-    result = solve(problem, time_limit=1e-9)
+    result = solve(problem, "search", time_limit=1e-9)
     assert result.stop_reason in ("time", "proved")
     assert 0 < result.bound <= result.objective
     assert result.relative_gap < 0.2
@@ -100,7 +100,7 @@ def test_an_early_stop_keeps_the_best_assignment_and_a_bound_that_can_be_checked
 
 def test_the_bound_only_grows_with_time():
     problem = steady(32, 2, seed=8)[1]
-    bounds = [solve(problem, time_limit=seconds).bound for seconds in (1e-9, 0.02, 0.2)]
+    bounds = [solve(problem, "search", time_limit=seconds).bound for seconds in (1e-9, 0.02, 0.2)]
     assert bounds == sorted(bounds)
 
 
@@ -132,13 +132,13 @@ def test_ctrl_c_keeps_what_is_known():
 )
 def test_windows_of_another_kind_are_left_to_others(problem):
     assert search_window(problem, None, endless).stop == "refused"
-    assert solve(problem).status == "optimal"
+    assert solve(problem, "search").status == "optimal"
 
 
 def test_a_cold_start_ends_in_time_and_its_bound_holds():
     rng = np.random.default_rng(3)
     problem = StepProblem.survives(rng.integers(0, 3000, 8), [24] * 8, rng.integers(1, 3000, 300), 10)
-    result = solve(problem, time_limit=1)
+    result = solve(problem, "search", time_limit=1)
     assert result.seconds < 5
     assert result.bound <= result.objective
 
@@ -147,6 +147,6 @@ def test_a_wide_fleet_has_an_answer_after_its_first_node():
     rng = np.random.default_rng(4)
     base = rng.integers(0, 20_000, (450, 3))
     problem = StepProblem(base=base, slots=[1] * 450, work=rng.integers(1, 3000, 500)[:, None] + np.arange(3))
-    result = solve(problem, time_limit=1e-9)
+    result = solve(problem, "search", time_limit=1e-9)
     assert result.solver == "exact"
     assert result.barrier_gap < 0.05

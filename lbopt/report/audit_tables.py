@@ -1,0 +1,202 @@
+"""Tables of an audit: how the log was read, what happened, the other rules, and the one-step gaps."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from lbopt.report.numbers import fixed, milliseconds, share, tokens, whole
+from lbopt.studies.audit import AuditOutcome
+from lbopt.studies.audit.rules import RuleRun
+from lbopt.table import Table
+
+_percent = fixed(1, 100, " %")
+
+
+def rule_rows(outcome: AuditOutcome) -> list[dict[str, Any]]:
+    """Return one row a rule, the log itself first; what rules.csv holds."""
+    rows = []
+    for run in outcome.runs:
+        row = asdict(run)
+        for name in ("change_interval", "wait_change_interval"):
+            low, high = row.pop(name)
+            row |= {f"{name.removesuffix('_interval')}_low": low, f"{name.removesuffix('_interval')}_high": high}
+        rows.append(row)
+    return rows
+
+
+def audit_tables(outcome: AuditOutcome) -> list[Table]:
+    """Return the tables in the order in which a reader needs them."""
+    tables = [_happened(outcome)]
+    if outcome.runs:
+        tables.insert(0, _rules(outcome))
+    if outcome.sensitivity:
+        tables.append(_sensitivity(outcome))
+    if outcome.gaps is not None and outcome.gaps.proved:
+        tables.append(_gaps(outcome))
+    tables.append(_misfit(outcome))
+    tables.append(_columns(outcome))
+    return tables
+
+
+def _rules(outcome: AuditOutcome) -> Table:
+    def row(run: RuleRun) -> tuple[str, ...]:
+        low, high = run.change_interval
+        compared = run is not outcome.runs[0]
+        return (
+            run.rule,
+            run.admission or "–",
+            milliseconds(run.tpot_mean),
+            milliseconds(run.tpot_p95),
+            _signed(run.change) if compared else "–",
+            f"{_signed(low)} to {_signed(high)}" if compared else "–",
+            fixed(1, 1e3)(run.wait_mean),
+            fixed(1, 1e3)(run.wait_p99),
+            share(run.idle_share),
+        )
+
+    first, *others = outcome.runs
+    return Table(
+        title="The same requests under other rules",
+        caption=(
+            "Time per token (TPOT) and waits over the requests that ran to their end; the change is that of the mean "
+            "TPOT against the log, with its 95 % interval (blocks of time drawn anew). Rules that bind on arrival are "
+            "immediate; pooled ones need a queue at the router. Idle: share of the fleet's work that waits at the "
+            "barrier."
+        ),
+        headers=(
+            *("rule", "binds", "TPOT mean (ms)", "TPOT P95 (ms)", "change", "95 % interval"),
+            *("wait mean (ms)", "wait P99 (ms)", "idle"),
+        ),
+        rows=[row(run) for run in (first, *sorted(others, key=lambda run: run.tpot_mean))],
+    )
+
+
+def _happened(outcome: AuditOutcome) -> Table:
+    seen, law = outcome.happened, outcome.law
+    fixed_low, fixed_high = law.fixed_interval
+    low, high = law.per_token_interval
+    rows = [
+        ("requests that ran to their end", f"{seen.finished:,} of {seen.attempts:,} attempts"),
+        ("workers × slots", f"{seen.workers} × {seen.slots}"),
+        ("time in the log", f"{whole(seen.span_seconds)} s, decoding in {_percent(seen.busy_share)} of it"),
+        ("steps", f"{seen.steps:,} of {milliseconds(seen.mean_step_seconds)} ms in the mean"),
+        ("occupancy of slots", _percent(seen.occupancy)),
+        ("load of a worker, mean", f"{tokens(seen.mean_load)} tokens"),
+        ("imbalance G · max − sum, mean", f"{tokens(seen.imbalance)} tokens"),
+        ("idle at the barrier, by tokens", _percent(seen.idle_share)),
+        ("idle at the barrier, share of the fleet's time", _percent(seen.idle_time_share)),
+        ("idle at the barrier, per step", f"{milliseconds(seen.idle_seconds_per_step)} ms"),
+        ("time per token, mean · P50 · P95 · P99", _of(seen.tpot_mean, seen.tpot_p50, seen.tpot_p95, seen.tpot_p99)),
+        ("wait, mean · P99 · longest", _of(seen.wait_mean, seen.wait_p99, seen.wait_max)),
+        ("output", f"{whole(seen.tokens_per_second)} tokens a second of decoding"),
+        (
+            "time of a step",
+            f"{milliseconds(law.fixed)} ms ({milliseconds(fixed_low)} to {milliseconds(fixed_high)}) + "
+            f"{law.per_token * 1e6:.4g} ms ({low * 1e6:.4g} to {high * 1e6:.4g}) for each 1,000 tokens on the heaviest "
+            "worker",
+        ),
+    ]
+    return Table(
+        title="What happened",
+        caption=(
+            f"From the log alone. The time of a step is fitted to {law.observations:,} {_WHAT[law.by]}; intervals are "
+            "95 %, blocks of time drawn anew."
+        ),
+        headers=("quantity", "value"),
+        rows=rows,
+    )
+
+
+_WHAT = {"steps": "stretches between events, in whole steps", "requests": "requests"}
+
+
+def _misfit(outcome: AuditOutcome) -> Table:
+    off = outcome.happened.misfit
+    rows = [("mean", _signed(off.mean)), ("95 % quantile", _signed(off.p95))]
+    rows += [(f"window {k} of {len(off.by_window)}", _signed(value)) for k, value in enumerate(off.by_window, start=1)]
+    worst = sorted(enumerate(off.by_worker), key=lambda one: -abs(one[1]))[:5]
+    rows += [(f"worker {outcome.workers[g]}", _signed(value)) for g, value in worst]
+    return Table(
+        title="Does the law give the log's own times?",
+        caption=(
+            "Time per token by the law over that of the log, less 1: over all requests, over windows of equally many "
+            "requests, and for the five workers that are furthest off."
+        ),
+        headers=("where", "law against log"),
+        rows=rows,
+    )
+
+
+def _columns(outcome: AuditOutcome) -> Table:
+    rows = [
+        (one.quantity, one.column, one.unit or "–", "given" if one.given else "recognised") for one in outcome.columns
+    ]
+    left = [f"{count:,} rows left out ({why})" for why, count in outcome.left_out.items()]
+    left += [f"{count:,} attempts {ending}" for ending, count in outcome.endings.items()]
+    return Table(
+        title="How the log was read",
+        caption="; ".join(left) + ". A column that was recognised wrongly is named with --column QUANTITY=NAME.",
+        headers=("quantity", "column", "unit", "how"),
+        rows=rows,
+    )
+
+
+def _sensitivity(outcome: AuditOutcome) -> Table:
+    config, best = outcome.config, outcome.recommendation
+    assert best.change is not None
+    gpus = config.gpus or outcome.happened.workers
+    rows = [("as recommended", _signed(best.change), _money(best.per_month))]
+    rows += [
+        (f"{one.law}, at the end of its interval", _signed(one.change), _month(one.change, config.price, gpus))
+        for one in outcome.sensitivity
+    ]
+    if config.price is not None:
+        for factor in (0.5, 2.0):
+            row = f"a GPU for {config.price * factor:g} {config.currency} an hour"
+            rows.append((row, _signed(best.change), _month(best.change, config.price * factor, gpus)))
+    return Table(
+        title=f"How sure: {best.rule} under other laws and prices",
+        caption="The law's ends keep the mean time of a step and change how much of it depends on the load.",
+        headers=("if", "change of the time per token", f"{config.currency} a month"),
+        rows=rows,
+    )
+
+
+def _gaps(outcome: AuditOutcome) -> Table:
+    gaps = outcome.gaps
+    assert gaps is not None
+    return Table(
+        title="Single decisions of the log beside the best ones",
+        caption=(
+            "The explanation, not the headline: a rule pays or costs over a run, where the requests that it places "
+            "together stay together. The best placement of the same requests is proved optimal."
+        ),
+        headers=("quantity", "value"),
+        rows=[
+            ("decisions sampled, compared", f"{gaps.sampled}, {gaps.proved}"),
+            ("as good as the best", f"{gaps.best} of {gaps.proved}"),
+            ("imbalance after it, as logged", f"{tokens(gaps.logged)} tokens"),
+            ("imbalance after it, at best", f"{tokens(gaps.optimum)} tokens"),
+            ("saved in the step after it", f"{gaps.seconds * 1e6:,.1f} µs"),
+        ],
+    )
+
+
+def _of(*values: float) -> str:
+    return " · ".join(map(milliseconds, values)) + " ms"
+
+
+def _signed(value: float) -> str:
+    text = _percent(value)
+    return f"+{text}" if value > 0 and not text.startswith("0.0 ") else text
+
+
+def _month(change: float, price: float | None, gpus: int) -> str:
+    from lbopt.studies.audit.recommendation import HOURS_A_MONTH
+
+    return _money(None if price is None else -change * gpus * price * HOURS_A_MONTH)
+
+
+def _money(value: float | None) -> str:
+    return "–" if value is None else whole(value)

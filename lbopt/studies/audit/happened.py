@@ -1,0 +1,155 @@
+"""What happened in the logged time: how full the fleet was, how uneven, how long it waited at the barrier.
+
+Loads are read at the begin of a step, after admission, and averaged over steps in which anything runs:
+
+    imbalance = G max_g L_g - sum_g L_g,        idle = 1 - sum_g L_g / (G max_g L_g).
+
+The idle share of the fleet's time also counts the fixed part of a step, in which nobody waits:
+
+    per_token (max_g L_g - mean_g L_g) / (fixed + per_token max_g L_g), over the time of steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.studies.audit.course import Floats
+from lbopt.studies.audit.reconstruction import Reconstruction
+
+#: Windows of time, of equally many requests, in which the law is held against the log.
+WINDOWS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """Where the law is off: the mean time per token by the law over that of the log, less 1."""
+
+    mean: float
+    p95: float
+    by_window: tuple[float, ...]
+    by_worker: tuple[float, ...]
+
+    @property
+    def worst(self) -> float:
+        """The larger of the errors of mean and 95 % quantile, without its sign."""
+        return max(abs(self.mean), abs(self.p95))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """What the log says of its fleet; times in seconds, loads in tokens."""
+
+    attempts: int
+    finished: int
+    workers: int
+    slots: int
+    span_seconds: float
+    busy_share: float
+    steps: int
+    mean_step_seconds: float
+    occupancy: float
+    mean_load: float
+    imbalance: float
+    idle_share: float
+    idle_time_share: float
+    idle_seconds_per_step: float
+    tokens_per_second: float
+    tpot_mean: float
+    tpot_p50: float
+    tpot_p95: float
+    tpot_p99: float
+    wait_mean: float
+    wait_p99: float
+    wait_max: float
+    misfit: Misfit
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+def modelled_tpot(found: Reconstruction) -> Floats:
+    """Return the seconds per token that the law gives each attempt at the loads of the log, (N,); NaN for none."""
+    course, output = found.course, found.log.output
+    counted = course.over_requests(found.steps)
+    loads = course.over_requests(found.steps * course.heaviest)
+    rows = (counted > 0) & (output > 0)
+    mean_load = np.where(rows, loads / np.where(rows, counted, 1.0), np.nan)
+    return np.asarray(found.law.fixed + found.law.per_token * mean_load)
+
+
+def logged_tpot(found: Reconstruction) -> Floats:
+    """Return the seconds per token of each attempt that ran to its end, (N,); NaN for the others."""
+    log = found.log
+    rows = log.is_finished & (log.output > 0)
+    return np.where(rows, (log.finish - log.start) / np.maximum(log.output, 1), np.nan)
+
+
+def what_happened(found: Reconstruction, slots: int) -> Happened:
+    """Return the figures of a reconstructed log.
+
+    Parameters
+    ----------
+    found
+        The log's fleet.
+    slots
+        Slots of a worker.
+    """
+    log, course, law, steps = found.log, found.course, found.law, found.steps
+    G = len(log.workers)
+    at_begin = course.total - course.running / 2
+    heaviest = np.maximum(course.heaviest, at_begin / G)
+    count = max(float(steps.sum()), 1e-12)
+    seconds = law.seconds(heaviest) * steps
+    share = np.where(heaviest > 0, 1 - at_begin / (G * np.maximum(heaviest, 1e-12)), 0.0)
+    waiting = law.per_token * (heaviest - at_begin / G)
+    done = log.is_finished
+    tpot, waited = logged_tpot(found)[done], (log.start - log.arrival)[done]
+    busy = float(course.seconds[course.is_busy].sum())
+    return Happened(
+        attempts=len(log),
+        finished=int(done.sum()),
+        workers=G,
+        slots=slots,
+        span_seconds=log.span,
+        busy_share=busy / max(log.span, 1e-12),
+        steps=round(count),
+        mean_step_seconds=busy / count,
+        occupancy=float(course.running @ steps) / (count * G * slots),
+        mean_load=float(at_begin @ steps) / (count * G),
+        imbalance=float((G * heaviest - at_begin) @ steps) / count,
+        idle_share=float(share @ steps) / count,
+        idle_time_share=float(waiting @ steps) / max(float(seconds.sum()), 1e-12),
+        idle_seconds_per_step=float(waiting @ steps) / count,
+        tokens_per_second=float(log.output[done].sum()) / max(busy, 1e-12),
+        tpot_mean=float(tpot.mean()),
+        tpot_p50=float(np.quantile(tpot, 0.5)),
+        tpot_p95=float(np.quantile(tpot, 0.95)),
+        tpot_p99=float(np.quantile(tpot, 0.99)),
+        wait_mean=float(waited.mean()),
+        wait_p99=float(np.quantile(waited, 0.99)),
+        wait_max=float(waited.max()),
+        misfit=_misfit(found),
+    )
+
+
+def _misfit(found: Reconstruction) -> Misfit:
+    logged, modelled = logged_tpot(found), modelled_tpot(found)
+    rows = np.flatnonzero(np.isfinite(logged) & np.isfinite(modelled))
+    windows = [part for part in np.array_split(rows, WINDOWS) if part.size]
+    workers = [rows[found.log.worker[rows] == g] for g in range(len(found.log.workers))]
+    p95 = float(np.quantile(modelled[rows], 0.95) / np.quantile(logged[rows], 0.95) - 1)
+    return Misfit(
+        mean=_off(logged, modelled, rows),
+        p95=p95,
+        by_window=tuple(_off(logged, modelled, part) for part in windows),
+        by_worker=tuple(_off(logged, modelled, part) if part.size else 0.0 for part in workers),
+    )
+
+
+def _off(logged: Floats, modelled: Floats, rows: NDArray[np.int64]) -> float:
+    return float(modelled[rows].mean() / logged[rows].mean() - 1)

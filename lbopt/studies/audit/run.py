@@ -1,0 +1,188 @@
+"""`run_audit`: from a log to a decision."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from lbopt.exceptions import InputError
+from lbopt.instances.router_log import RouterLog, read_router_log
+from lbopt.studies.audit.config import AuditConfig
+from lbopt.studies.audit.findings import Finding, find_departures, waited_with_a_free_slot
+from lbopt.studies.audit.gaps import one_step_gaps
+from lbopt.studies.audit.happened import Happened, modelled_tpot, what_happened
+from lbopt.studies.audit.outcome import AuditOutcome, Moment, Sensitivity
+from lbopt.studies.audit.recommendation import recommend
+from lbopt.studies.audit.reconstruction import Reconstruction, reconstruct
+from lbopt.studies.audit.rules import RuleRun, requests_of, run_rule, setting_of
+from lbopt.studies.progress import Progress, Silent
+
+#: Fewer finished requests than this say nothing of a fleet.
+LEAST_REQUESTS = 100
+#: Points of the picture of loads over time.
+_MOMENTS = 120
+
+
+def run_audit(
+    config: AuditConfig, progress: Progress | None = None, *, tell: Callable[[AuditOutcome], None] | None = None
+) -> AuditOutcome:
+    """Read a log and answer; Ctrl-C keeps what is done.
+
+    Parameters
+    ----------
+    config
+        What is asked.
+    progress
+        Shows progress.
+    tell
+        Is given the outcome before the one-step gaps are looked for, which take longest.
+    """
+    log = read_router_log(config.log, columns=config.named_columns, unit=config.unit)
+    return audit_log(log, config, progress, tell=tell)
+
+
+def audit_log(
+    log: RouterLog,
+    config: AuditConfig,
+    progress: Progress | None = None,
+    *,
+    tell: Callable[[AuditOutcome], None] | None = None,
+) -> AuditOutcome:
+    """Answer for a log that is read already; the parameters are those of `run_audit`.
+
+    Parameters
+    ----------
+    log
+        The log.
+    config
+        What is asked; its file is not read.
+    progress, tell
+        As for `run_audit`.
+    """
+    shown = progress or Silent()
+    finished = int(log.is_finished.sum())
+    if finished < LEAST_REQUESTS:
+        raise InputError(
+            f"log '{log.name}' has {finished} requests that ran to their end; expected at least {LEAST_REQUESTS}, "
+            "because fewer do not tell one rule from another"
+        )
+    found = reconstruct(log, config.seed)
+    slots = _slots(config, found)
+    happened = what_happened(found, slots)
+    findings = find_departures(found, slots)
+    outcome = AuditOutcome(
+        config=config,
+        columns=log.columns,
+        left_out=dict(log.left_out),
+        endings=dict(Counter(log.ending.tolist())),
+        workers=log.workers,
+        law=found.law,
+        happened=happened,
+        findings=findings,
+        over_time=_over_time(found),
+        runs=[],
+        recommendation=recommend(config, found.law, happened, findings, ()),
+        notes=[*log.notes, *_notes(config, found, slots)],
+    )
+    try:
+        if not any(finding.forbids for finding in findings) and len(log.workers) > 1:
+            _judge(outcome, found, slots, findings, shown)
+        if tell is not None:
+            tell(outcome)
+        if config.states and not any(finding.forbids for finding in findings):
+            outcome.gaps = one_step_gaps(found, slots, config.states, config.time_limit, config.seed, shown)
+    except KeyboardInterrupt:
+        outcome.interrupted = True
+    return outcome
+
+
+def _slots(config: AuditConfig, found: Reconstruction) -> int:
+    most = found.course.most_running
+    if config.slots is not None and config.slots < most:
+        raise InputError(
+            f"slots is {config.slots}, but a worker of log '{found.log.name}' ran {most} requests at once; "
+            f"expected at least {most}"
+        )
+    return config.slots or max(most, 1)
+
+
+def _notes(config: AuditConfig, found: Reconstruction, slots: int) -> list[str]:
+    notes = []
+    if config.slots is None:
+        notes.append(f"slots per worker are taken to be {slots}, the most that a worker ran at once; --slots says more")
+    if found.law.spread < 0.02:
+        notes.append(
+            f"the heaviest load hardly varies (by {found.law.spread:.1%}), so the log tells the fixed part of a step "
+            "from its slope only roughly"
+        )
+    if len(found.log.workers) < 2:
+        notes.append("the log has one worker: there is nothing to be balanced")
+    return notes
+
+
+def _over_time(found: Reconstruction) -> list[Moment]:
+    """Return mean loads in equal stretches of the time in which anything runs."""
+    course, G = found.course, len(found.log.workers)
+    weight = course.seconds * course.is_busy
+    edges = np.linspace(course.begin[0], course.end[-1], _MOMENTS + 1)
+    place = np.clip(np.searchsorted(edges, (course.begin + course.end) / 2, side="right") - 1, 0, _MOMENTS - 1)
+    total = np.bincount(place, weight, _MOMENTS)
+    heaviest = np.bincount(place, weight * course.heaviest, _MOMENTS)
+    mean = np.bincount(place, weight * (course.total - course.running / 2) / G, _MOMENTS)
+    return [
+        Moment(float((edges[k] + edges[k + 1]) / 2), float(heaviest[k] / total[k]), float(mean[k] / total[k]))
+        for k in range(_MOMENTS)
+        if total[k] > 0
+    ]
+
+
+def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, findings: list[Finding], shown: Progress) -> None:
+    config, log, law = outcome.config, found.log, found.law
+    ready = log.arrival
+    if any(finding.kind == "waits with free slots" for finding in findings):
+        ready = np.where(waited_with_a_free_slot(found, slots), log.start, log.arrival)
+    requests = requests_of(log, ready)
+    modelled, waited = modelled_tpot(found)[requests.rows], (log.start - ready)[requests.rows]
+    rows = requests.counted & np.isfinite(modelled)
+    requests = replace(requests, counted=rows)
+    outcome.runs.append(_of_the_log(outcome.happened, modelled[rows], waited[rows]))
+    setting = setting_of(len(log.workers), slots, law.fixed, law.per_token)
+    shown.begin("rules", len(config.rules))
+    for rule in config.rules:
+        outcome.runs.append(run_rule(rule, requests, setting, (modelled, waited), config.seed))
+        shown.advance()
+    outcome.recommendation = recommend(config, law, outcome.happened, findings, outcome.runs)
+    if outcome.recommendation.rule is None:
+        return
+    for name, fixed, per_token in _ends(found):
+        changed = replace(found, law=replace(law, fixed=fixed, per_token=per_token))
+        other = setting_of(len(log.workers), slots, fixed, per_token)
+        run = run_rule(
+            outcome.recommendation.rule, requests, other, (modelled_tpot(changed)[requests.rows], waited), config.seed
+        )
+        outcome.sensitivity.append(Sensitivity(name, run.change))
+
+
+def _of_the_log(happened: Happened, modelled: np.ndarray, waited: np.ndarray) -> RuleRun:
+    return RuleRun(
+        rule="as logged",
+        admission="",
+        tpot_mean=float(modelled.mean()),
+        tpot_p95=float(np.quantile(modelled, 0.95)),
+        wait_mean=float(waited.mean()),
+        wait_p99=float(np.quantile(waited, 0.99)),
+        idle_share=happened.idle_share,
+    )
+
+
+def _ends(found: Reconstruction) -> list[tuple[str, float, float]]:
+    """Return laws at the ends of the slope's interval that give the mean step the same time."""
+    law = found.law
+    mean_load = (found.mean_step_seconds - law.fixed) / law.per_token if law.per_token > 0 else 0.0
+    ends = []
+    for name, slope in zip(("flattest law", "steepest law"), law.per_token_interval, strict=True):
+        ends.append((name, max(found.mean_step_seconds - slope * mean_load, 0.0), slope))
+    return ends
