@@ -441,6 +441,39 @@ def test_requests_that_decode_absurdly_fast_are_refused(tmp_path):
     assert "tokens a second" in refused(tmp_path, plain(DATA, finish=finish))
 
 
+def test_swapped_prompt_and_output_are_refused(tmp_path):
+    message = refused(tmp_path, plain(DATA, prompt_tokens=DATA["output"], output_tokens=DATA["prompt"]))
+    assert "as long to decode as their prompts are long" in message
+    assert "--column prompt=NAME --column output=NAME" in message
+
+
+def test_one_column_that_counts_otherwise_is_refused(tmp_path):
+    data = requests(400)
+    message = refused(tmp_path, plain(data, finish=1000 * data["finish"]))  # milliseconds break no order
+    assert "do not follow the output" in message
+    assert "do not follow the output" in refused(tmp_path, plain(data, finish=EPOCH + data["finish"]))
+
+
+def test_times_that_are_too_coarse_are_refused(tmp_path):
+    columns = plain(DATA, **{name: np.floor(DATA[name] / 2) * 2 for name in ("arrival", "start", "finish")})
+    assert "the times are too coarse" in refused(tmp_path, columns)
+    data = requests(200)
+    data["finish"] = data["start"] + 0.1 * data["output"]
+    times = {name: np.floor(data[name]) for name in ("arrival", "start", "finish")}
+    assert any("whole seconds" in note for note in read(tmp_path, plain(data, **times)).notes)
+
+
+def test_a_last_line_that_is_cut_within_a_number_is_refused(tmp_path):
+    text = csv_text({**plain(DATA, finish=None), "finish": list(DATA["finish"])}).rstrip()
+    with pytest.raises(InputError, match=r"line 41: finish .* before start.*may be truncated"):
+        read_router_log(write(tmp_path, text[: text.rindex(",") + 2]))
+
+
+def test_arrivals_that_cannot_be_read_are_not_passed_over(tmp_path):
+    message = refused(tmp_path, plain(DATA, arrival=["11/16/2025 10:00"] * 40))
+    assert "column 'arrival' holds text; expected times" in message
+
+
 # -- endings ----------------------------------------------------------------------------------------------------------
 
 
@@ -488,6 +521,7 @@ def test_an_unknown_word_is_refused_where_it_is_frequent(tmp_path):
     columns = plain(DATA, status=cells(["ok"] * 40, {7: "zonk"}))
     assert "line 9: status is 'zonk'" in refused(tmp_path, columns)
     check(read(tmp_path, columns, columns={"status": ""}), DATA)
+    check(read(tmp_path, columns, columns={"status": "-"}), DATA)
     data = requests(300)
     log = read(tmp_path, plain(data, status=cells(["ok"] * 300, {7: "zonk"})))
     assert log.left_out == {"unknown status": 1}

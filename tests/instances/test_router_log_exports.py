@@ -116,3 +116,12 @@ def test_spans_without_a_first_token_say_which_attribute_to_add(tmp_path):
             span["attributes"] = [entry for entry in span["attributes"] if "first_chunk" not in entry["key"]]
     with pytest.raises(InputError, match=r"when decoding started.*gen_ai\.response\.time_to_first_chunk"):
         read_router_log(save(tmp_path, documents))
+
+
+def test_older_names_of_sglang(tmp_path):
+    older = {"prefill_finished_time": "prefill_finished_ts", "request_finished_ts": "decode_finished_ts"}
+    records = [{older.get(k, k): v for k, v in record.items()} for record in lines("sglang_requests.jsonl")]
+    for record in records:
+        record["response_sent_to_client_ts"] = record["decode_finished_ts"] + 0.01
+    one = read_router_log(save(tmp_path, [{"out": {"meta_info": record}} for record in records]))
+    np.testing.assert_array_equal(one.finish, read_router_log(LOGS / "sglang_requests.jsonl").finish)

@@ -53,7 +53,7 @@ def read_endings(table: Table, choice: Choice | None) -> tuple[NDArray[np.object
             raise InputError(
                 f"{table.where(row)}: {name} is {shown(table.columns[name][row])}, which says no ending that is known; "
                 "expected words such as finished, cancelled, timeout, or name another column: --column status=NAME "
-                "(--column status= reads none)"
+                "(--column status=- reads none)"
             )
         errors |= found == "error"
         found[found == "error"] = CANCELLED

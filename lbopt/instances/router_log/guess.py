@@ -53,7 +53,7 @@ class Chooser:
     table
         The log.
     given
-        Column by quantity, of the caller; several are joined by "+", and "" says that there is none.
+        Column by quantity, of the caller; several are joined by "+", and "" or "-" says that there is none.
     """
 
     def __init__(self, table: Table, given: Mapping[str, str]) -> None:
@@ -97,6 +97,12 @@ class Chooser:
         if choice is None:
             raise self.missing(quantity, hint)
         return choice
+
+    def refuse_unreadable(self, quantity: str) -> None:
+        """Refuse a log with a column that is called like a quantity and holds something else."""
+        unless = "is empty"
+        if quantity not in self.given and any(self.fault(quantity, name) != unless for _, name in self._like[quantity]):
+            raise self.missing(quantity)
 
     def missing(self, quantity: str, hint: str = "") -> InputError:
         """Return the error about a quantity that no column holds."""
@@ -153,7 +159,7 @@ class Chooser:
                 f"{quantity!r} is no quantity of a log; expected one of {', '.join(QUANTITIES)}"
                 f"{did_you_mean(quantity, QUANTITIES)}"
             )
-        if not column.strip():
+        if column.strip() in ("", "-") and column not in self.table.columns:
             return None
         parts = [column] if column in self.table.columns else column.split("+")
         return Choice(tuple(self._column(quantity, part.strip()) for part in parts), given=True)

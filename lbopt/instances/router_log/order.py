@@ -22,6 +22,16 @@ _LARGEST_ODD = 0.05
 
 _QUARTER = 900.0
 
+# Requests that tell swapped tokens, and the spread of the time of a token (of its logarithm) that no engine has.
+_FEWEST = 20
+_UNSTEADY = 0.3
+
+# Correlation of the logarithms of seconds and steps below which a log is refused, or remarked on; seconds that spread
+# by less than this share of the spread of steps are constant.
+_UNRELATED = 0.35
+_LOOSE = 0.6
+_CONSTANT = 0.1
+
 
 def out_of_order(table: Table, times: Times, kept: NDArray[np.bool_], clocks: dict[str, Clock]) -> NDArray[np.bool_]:
     """Return bool (N,), rows whose times are out of order, where they are few.
@@ -57,7 +67,7 @@ def out_of_order(table: Table, times: Times, kept: NDArray[np.bool_], clocks: di
         share = float(late.sum() / there.sum())
         last = bool(late[-1]) and table.ends_open
         if share > LARGEST_SHARE or last:
-            row = len(table) - 1 if last and late.sum() == 1 else int(np.argmax(late))
+            row = int(np.argmax(late)) if share > LARGEST_SHARE else len(table) - 1
             before = "arrival" if word == "start" else "start"
             raise InputError(
                 f"{table.where(row)}: {word} ({clocks[later].name}) lies {-gap[row]:.6g} s before {before} "
@@ -102,6 +112,53 @@ def _refuse_zones(table: Table, gap: NDArray[np.float64], earlier: Clock, later:
     )
 
 
+def refuse_swapped_tokens(
+    table: Table, took: NDArray[np.float64], prompt: NDArray[np.int64], output: NDArray[np.int64]
+) -> None:
+    """Refuse a log in which decoding takes as long as prompts are long, rather than outputs.
+
+    Parameters
+    ----------
+    table
+        The log, for the error.
+    took
+        float64 (K,), seconds of decoding of the finished requests.
+    prompt, output
+        int64 (K,), their tokens.
+    """
+    seen = (took > 0) & (prompt > 0)
+    if seen.sum() < _FEWEST:
+        return
+    by_prompt, by_output = (float(np.std(np.log(took[seen] / tokens[seen]))) for tokens in (prompt, output))
+    if by_output > _UNSTEADY and by_prompt < by_output / 2:
+        raise InputError(
+            f"{table.source}: requests take as long to decode as their prompts are long, whatever their output; the "
+            "columns of prompt and output are swapped: name them, --column prompt=NAME --column output=NAME"
+        )
+
+
+def loose_lengths(table: Table, took: NDArray[np.float64], output: NDArray[np.int64]) -> str | None:
+    """Refuse a log in which longer outputs do not take longer to decode; return a note where they hardly do.
+
+    Parameters
+    ----------
+    table, took, output
+        As in `refuse_swapped_tokens`.
+    """
+    seen = took > 0
+    steps, times = np.log(output[seen]), np.log(took[seen])
+    if seen.sum() < _FEWEST or np.std(steps) < _UNSTEADY:
+        return None
+    varies = float(np.std(times)) > _CONSTANT * float(np.std(steps))
+    follows = float(np.corrcoef(times, steps)[0, 1]) if varies else 0.0
+    if follows < _UNRELATED:
+        raise InputError(
+            f"{table.source}: the seconds from start to finish do not follow the output (correlation {follows:.2f}); a "
+            "column counts in another unit or from another moment, or is none of this request: name it with --column"
+        )
+    return f"the seconds of decoding hardly follow the output (correlation {follows:.2f})" if follows < _LOOSE else None
+
+
 def odd_paces(table: Table, times: Times, finished: NDArray[np.bool_], steps: NDArray[np.float64]) -> str | None:
     """Return a note about requests that decode absurdly fast or slowly; refuse the log where they are many.
 
@@ -121,6 +178,12 @@ def odd_paces(table: Table, times: Times, finished: NDArray[np.bool_], steps: ND
     odd = (pace < PACES[0]) | (pace > PACES[1])
     if odd.mean() > _LARGEST_ODD:
         row = int(np.flatnonzero(finished)[int(np.argmax(odd))])
+        at_once = took[odd] < 1e-6
+        if at_once.mean() > 0.5:
+            raise InputError(
+                f"{table.where(row)}: start and finish are the same moment, as in {int(at_once.sum()):,} of "
+                f"{odd.size:,} requests; the times are too coarse: log them to the millisecond"
+            )
         raise InputError(
             f"{table.where(row)}: {pace[odd][0]:,.4g} tokens a second, and {int(odd.sum()):,} of {odd.size:,} requests "
             f"decode outside {PACES[0]:g} to {PACES[1]:,.0f}; name the columns of start, finish and output: --column"

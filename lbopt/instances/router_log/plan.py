@@ -48,6 +48,7 @@ def plan_times(chooser: Chooser, hints: dict[str, str]) -> Plan:
         raise chooser.missing("start", hints.get("start", ""))
     arrival_is_start = False
     if arrival is None:
+        chooser.refuse_unreadable("arrival")
         # "start" beside a first token is when the request started, not when its decoding did.
         arrival = chooser.find("start") if begin != "start" else None
         if arrival is None and begin in ("ttft", "queue"):

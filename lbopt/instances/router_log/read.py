@@ -18,7 +18,7 @@ from lbopt.instances.router_log.endings import UNKNOWN, read_endings
 from lbopt.instances.router_log.exports import hints_of
 from lbopt.instances.router_log.guess import Choice, Chooser
 from lbopt.instances.router_log.log import FINISHED, RUNNING, ColumnReading, RouterLog
-from lbopt.instances.router_log.order import odd_paces, out_of_order
+from lbopt.instances.router_log.order import loose_lengths, odd_paces, out_of_order, refuse_swapped_tokens
 from lbopt.instances.router_log.plan import Plan, plan_times
 from lbopt.instances.router_log.remarks import remarks
 from lbopt.instances.router_log.table import read_table
@@ -40,7 +40,7 @@ def read_router_log(
         CSV (comma, semicolon, tab or bar), plain or gzip, Parquet, JSON lines, a JSON array, or OpenTelemetry spans.
     columns
         Column by quantity where names are not recognised: ``{"worker": "pod", "first_token": "t1"}``. Columns joined
-        by "+" make one worker together; "" says that there is no such column.
+        by "+" make one worker together; "" or "-" says that there is none.
     unit
         "s", "ms", "us" or "ns", the unit of all numeric times, whatever names and magnitudes say.
     name
@@ -108,11 +108,13 @@ class _Rows:
         notes += settle_units(self.clocks, self.plan, steps, max(len(self.workers), 1))
         times = seconds_of(self.clocks, self.plan, steps)
 
+        if silent := int(np.sum(no_output & ~np.isnan(times.finish))):
+            notes.append(f"{silent:,} attempts have a finish and no output; they count as running")
         said, more = read_endings(self.table, self.status)
         notes += more
         unfinished = np.isnan(times.finish) | no_output
-        if claimed := int(np.sum(unfinished & (said == FINISHED) & ~np.isnan(times.start))):
-            notes.append(f"{claimed:,} attempts are called finished without a finish or output; they count as running")
+        if claimed := int(np.sum(np.isnan(times.finish) & (said == FINISHED) & ~np.isnan(times.start))):
+            notes.append(f"{claimed:,} attempts are called finished without a finish; they count as running")
         self.ending = np.where((said == "") | (said == FINISHED), np.where(unfinished, RUNNING, FINISHED), said)
         times = replace(times, finish=np.where(no_output & (self.ending == RUNNING), np.nan, times.finish))
 
@@ -133,8 +135,11 @@ class _Rows:
         kept = self._leave_out(broken, "times out of order", kept)
         finished = kept & (self.ending == FINISHED)
         at_end = replace(times, finish=np.where(finished, times.finish, np.nan))
+        took = (times.finish - times.start)[finished]
+        refuse_swapped_tokens(self.table, took, self.prompt[finished], self.output[finished])
         odd = check_pace(at_end, steps, self.clocks) or odd_paces(self.table, times, finished, steps)
-        notes += [*times.notes, *([odd] if odd else [])]
+        loose = loose_lengths(self.table, took, self.output[finished])
+        notes += [note for note in (odd, loose) if note]
         if ids is not None:
             notes += settle_attempts(self.table, np.flatnonzero(kept), self.ids, times, self.worker, self.ending)
         notes += remarks(chooser, self.plan, times, kept, prompt)

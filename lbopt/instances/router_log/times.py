@@ -31,15 +31,12 @@ class Times:
         float64 (N,), since the first arrival; NaN where the file has none.
     origin
         Nanoseconds since 1970 of second 0, None where the file has no dates.
-    notes
-        Sentences about what was assumed.
     """
 
     arrival: NDArray[np.float64]
     start: NDArray[np.float64]
     finish: NDArray[np.float64]
     origin: int | None
-    notes: tuple[str, ...] = ()
 
 
 def settle_units(clocks: dict[str, Clock], plan: Plan, steps: NDArray[np.float64], workers: int) -> list[str]:
