@@ -38,6 +38,11 @@ class Misfit:
         """The larger of the errors of mean and 95 % quantile, without its sign."""
         return max(abs(self.mean), abs(self.p95))
 
+    @property
+    def worst_window(self) -> float:
+        """The largest error in a window of time, without its sign."""
+        return max(map(abs, self.by_window))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:

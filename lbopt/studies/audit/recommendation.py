@@ -24,6 +24,8 @@ from lbopt.studies.audit.rules import RuleRun
 
 #: The law must give the log's own times within this share.
 MOST_MISFIT = 0.05
+#: ... and in each window of time within this one.
+MOST_MISFIT_OF_A_WINDOW = 0.10
 LEAST_GAIN = 0.005
 #: A simpler rule is preferred where it is behind by no more than this share of the time per token.
 NEARLY = 0.005
@@ -90,7 +92,8 @@ def recommend(
     forbidding = [finding.sentence for finding in findings if finding.forbids]
     if forbidding:
         return Recommendation(verdict="withheld", sentences=(f"No recommendation. {forbidding[0]}.",))
-    if happened.misfit.worst > MOST_MISFIT and not config.accept_misfit:
+    off = happened.misfit.worst > MOST_MISFIT or happened.misfit.worst_window > MOST_MISFIT_OF_A_WINDOW
+    if off and not config.accept_misfit:
         return Recommendation(verdict="withheld", sentences=(_misfit(happened),))
     if not law.is_sure_of_slope:
         return Recommendation(
