@@ -68,15 +68,19 @@ def attribute(key, value):
 def spans(path, data, service, name, attributes):
     """Write one document a line, as the file exporter of the OpenTelemetry Collector does: one a worker."""
     arrival, _, _, finish, _, _, worker = data
+    client = service == "gateway"
     with path.open("w", encoding="utf-8") as stream:
         for one in sorted(set(worker.tolist())):
-            resource = [attribute("service.name", service), attribute("service.instance.id", f"engine-{one}")]
+            resource = [
+                attribute("service.name", service),
+                attribute("service.instance.id", "one" if client else f"engine-{one}"),
+            ]
             found = [
                 {
                     "traceId": f"{i:032x}",
                     "spanId": f"{i + 1:016x}",
                     "name": name,
-                    "kind": 2,
+                    "kind": 3 if client else 2,
                     "startTimeUnixNano": nanoseconds(arrival[i]),
                     "endTimeUnixNano": nanoseconds(finish[i]),
                     "attributes": [attribute(*pair) for pair in attributes(i, data).items()],
@@ -102,8 +106,10 @@ def vllm(i, data):
 
 
 def conventions(i, data):
-    _, _, ttft, _, prompt, output, _ = data
+    _, _, ttft, _, prompt, output, worker = data
     return {
+        "server.address": f"10.0.0.{worker[i]}",
+        "server.port": 8000,
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": "a-model",
         "gen_ai.response.id": f"chat-{i}",

@@ -533,6 +533,12 @@ def test_a_request_that_never_started_is_left_out(tmp_path):
     assert log.left_out == {"never started to decode": 1}
 
 
+def test_a_finished_request_without_a_start_is_counted(tmp_path):
+    log = read(tmp_path, plain(DATA, start=cells(DATA["start"], {7: "", 9: ""})))
+    assert log.left_out == {"no start of decoding": 2}
+    assert any("workers held more than is seen" in note for note in log.notes)
+
+
 def test_no_request_that_started_is_refused(tmp_path):
     assert "holds no request" in refused(
         tmp_path, plain(DATA, start=[*[""] * 39, "1.0"], finish=[""] * 39 + ["2.0"], output_tokens=["0"] * 40), unit="s"

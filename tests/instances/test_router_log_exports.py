@@ -59,6 +59,8 @@ def test_spans_without_a_worker_say_what_to_add(name, tmp_path):
     documents = lines(name)
     for document in documents:
         document["resourceSpans"][0]["resource"] = {}
+        for span in document["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+            span["attributes"] = [entry for entry in span["attributes"] if "server" not in entry["key"]]
     with pytest.raises(InputError, match=r"which worker served.*service\.instance\.id"):
         read_router_log(save(tmp_path, documents))
 
@@ -94,6 +96,15 @@ def test_spans_around_and_beside_requests_are_counted(tmp_path):
     log = read_router_log(save(tmp_path, documents))
     assert len(log) == 48
     assert log.left_out == {"spans without tokens": 1, "spans around others": 1}
+
+
+def test_the_writer_of_a_client_span_is_no_worker(tmp_path):
+    documents = lines("gen_ai_spans.jsonl")
+    assert read_router_log(save(tmp_path, documents)).workers == tuple(f"10.0.0.{worker}:8000" for worker in range(4))
+    for document in documents:
+        for span in document["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+            span["attributes"][0]["value"]["stringValue"] = "balancer"
+    assert any("load balancer" in note for note in read_router_log(save(tmp_path, documents)).notes)
 
 
 def test_a_failed_span_is_cancelled(tmp_path):

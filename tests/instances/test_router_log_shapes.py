@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances.logs import EPOCH, check, csv_text, json_lines, plain, requests
 
+from lbopt.exceptions import InputError
 from lbopt.instances.router_log import read_router_log
 
 SHAPES = st.fixed_dictionaries(
@@ -76,3 +77,51 @@ def test_every_shape_reads_back_to_the_same_log(tmp_path_factory, shape):
     assert log.left_out == {}
     if shape["ids"]:
         assert log.ids.tolist() == data["id"][np.lexsort((data["arrival"], data["start"]))].tolist()
+
+
+CELLS = st.sampled_from(
+    [
+        "",
+        "nan",
+        "-",
+        "0",
+        "-1",
+        "1e308",
+        "9" * 19,
+        "9" * 25,
+        "1.5",
+        "1,5",
+        "2025-01-01T00:00:00Z",
+        "2025-13-01T00:00:00Z",
+    ]
+    + ["0001-01-01", "9999-12-31T00:00:00Z", "text", "1e-320", "inf", "  ", "1_000", "true", "null", '"', "{}", "[1]"]
+)
+COLUMNS = ["arrival", "start", "finish", "prompt_tokens", "output_tokens", "worker", "ttft_ms", "e2e", "tpot", "status"]
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(COLUMNS), st.integers(0, 29), CELLS, st.booleans()), min_size=1, max_size=4),
+    st.sampled_from([None, *COLUMNS]),
+    st.sampled_from([",", ";", "JSON"]),
+)
+def test_any_cell_is_read_or_refused_in_a_sentence_without_ids(tmp_path_factory, changes, lost, delimiter):
+    data = requests(30)
+    columns = {name: [str(cell) for cell in column] for name, column in plain(data).items() if name != lost}
+    columns["request_id"] = [f"SECRET{i}" for i in range(30)]
+    for name, row, cell, everywhere in changes:
+        column = columns.setdefault(name, ["1"] * 30)
+        columns[name] = [cell] * 30 if everywhere else [*column[:row], cell, *column[row + 1 :]]
+    path = tmp_path_factory.mktemp("cells") / "log"
+    text = csv_text(columns, delimiter) if delimiter != "JSON" else json_lines(columns)
+    path.write_text(text, encoding="utf-8")
+    try:
+        log = read_router_log(path)
+    except InputError as error:
+        assert "SECRET" not in str(error)
+        assert "\n" not in str(error)
+    else:
+        assert not any("SECRET" in note for note in log.notes)
+        assert (log.arrival <= log.start).all()
+        assert not (log.finish < log.start).any()
+        assert len(log) + sum(log.left_out.values()) == 30

@@ -57,7 +57,7 @@ class Clock:
         assert self.unit is not None
         scale = 1 if self.unit == "date-time" else _NANOSECONDS[self.unit]
         there = ~np.isnan(self.raw)
-        if there.any() and np.abs(self.raw[there]).max() * scale > _FARTHEST:
+        if there.any() and np.abs(self.raw[there]).max() > _FARTHEST / scale:
             raise InputError(f"column {self.name!r} in {self.unit} lies beyond any calendar; name the unit with --unit")
         times = np.full(self.raw.size, BAD, dtype=np.int64)
         if self.exact is not None:
@@ -88,7 +88,8 @@ def read_clock(chooser: Chooser, choice: Choice, *, absolute: bool) -> Clock:
     else:
         unit = unit_in(choice.name)
         numbers = read_numbers(texts, comma=comma_of_times(texts, unit))
-        bad, expected = numbers.bad, "a time" if absolute else "a duration"
+        bad = numbers.bad | (np.abs(numbers.real) > _FARTHEST)
+        expected = "a time" if absolute else "a duration"
         clock = Clock(
             name=choice.name,
             raw=numbers.real,

@@ -17,7 +17,7 @@ _HINTS = {
         "arrival": "; start the server with --enable-metrics, which adds request_received_ts to meta_info",
     },
     "spans": {
-        "worker": f"{_ENGINE_INSTANCE} worker",
+        "worker": f"{_ENGINE_INSTANCE} worker; the span of a client says it in server.address",
         "start": "; the attribute gen_ai.response.time_to_first_chunk says it for answers that stream",
     },
 }

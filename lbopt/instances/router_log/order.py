@@ -81,6 +81,8 @@ def out_of_order(table: Table, times: Times, kept: NDArray[np.bool_], clocks: di
 def _cause(gap: NDArray[np.float64], share: float) -> str:
     if share > 0.99:
         return "the two columns are swapped or count in different units; name them with --column"
+    if np.sum(gap < -TOLERANCE) < 3:
+        return "correct or remove the row; rows that are few in a thousand are left out and counted"
     if float(np.ptp(gap[gap < -TOLERANCE])) < 60.0:
         return "the clocks of two machines differ; correct one, or name columns of one machine with --column"
     return "expected arrival <= start <= finish; name the columns with --column"

@@ -118,7 +118,11 @@ class _Rows:
         self.ending = np.where((said == "") | (said == FINISHED), np.where(unfinished, RUNNING, FINISHED), said)
         times = replace(times, finish=np.where(no_output & (self.ending == RUNNING), np.nan, times.finish))
 
-        kept = self._leave_out(np.isnan(times.start), "never started to decode", np.ones(len(self.table), dtype=bool))
+        unstarted = np.isnan(times.start)
+        kept = self._leave_out(unstarted & (self.ending == FINISHED), "no start of decoding", np.ones_like(unstarted))
+        if dark := self.left_out.get("no start of decoding"):
+            notes.append(f"{dark:,} finished requests do not say when decoding started; workers held more than is seen")
+        kept = self._leave_out(unstarted, "never started to decode", kept)
         kept = self._leave_out(self.ending == UNKNOWN, "unknown status", kept)
         for what, gone in (("prompt", no_prompt), ("worker", no_worker), ("arrival", np.isnan(times.arrival))):
             if (kept & gone).any():
@@ -142,7 +146,7 @@ class _Rows:
         notes += [note for note in (odd, loose) if note]
         if ids is not None:
             notes += settle_attempts(self.table, np.flatnonzero(kept), self.ids, times, self.worker, self.ending)
-        notes += remarks(chooser, self.plan, times, kept, prompt)
+        notes += remarks(chooser, self.plan, times, kept, prompt, len(self.workers))
         self.times, self.kept = times, kept
 
     def log(self, name: str, left_out: dict[str, int]) -> RouterLog:

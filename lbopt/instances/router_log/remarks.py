@@ -12,7 +12,7 @@ from lbopt.instances.router_log.times import Times
 
 
 def remarks(
-    chooser: Chooser, plan: Plan, times: Times, kept: NDArray[np.bool_], prompt: NDArray[np.int64]
+    chooser: Chooser, plan: Plan, times: Times, kept: NDArray[np.bool_], prompt: NDArray[np.int64], workers: int
 ) -> list[str]:
     """Return sentences about waits, clocks, caches and models.
 
@@ -28,10 +28,16 @@ def remarks(
         bool (N,), rows that are in the log.
     prompt
         int64 (N,), tokens of prompts as written.
+    workers
+        How many there are.
     """
     notes = []
     if plan.arrival_is_start:
         notes.append("the log has no arrivals; the start of decoding stands for them, and waits cannot be judged")
+    if workers == 1:
+        notes.append(
+            "one worker served all requests; if it is a load balancer, name the column of the engines behind it"
+        )
     if kept.sum() < len(chooser.table) / 2:
         notes.append(f"less than half of the rows are in the log: {int(kept.sum()):,} of {len(chooser.table):,}")
     stamps = np.concatenate([times.start[kept], times.finish[kept]])

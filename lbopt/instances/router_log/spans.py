@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+_CLIENT = (3, "3", "SPAN_KIND_CLIENT")
 _ERROR = (2, "2", "STATUS_CODE_ERROR")
 
 
@@ -29,7 +30,11 @@ def span_records(documents: Iterable[Any]) -> tuple[list[tuple[int, dict[str, An
         if not any("usage" in key and "tokens" in key for key in attributes):
             silent += 1
             continue
-        record = {**{f"resource.{key}": value for key, value in resource.items()}, **attributes}
+        # Who wrote the span of a client is not who served its request.
+        holder = "client.resource" if _field(span, "kind") in _CLIENT else "resource"
+        record = {**{f"{holder}.{key}": value for key, value in resource.items()}, **attributes}
+        if record.get("server.address") and record.get("server.port"):
+            record["server.address"] = f"{record['server.address']}:{record['server.port']}"
         record["span.start"] = _field(span, "startTimeUnixNano")
         record["span.end"] = _field(span, "endTimeUnixNano") or None
         record["span.trace_id"] = _field(span, "traceId")
