@@ -111,7 +111,17 @@ def _table(records: Iterable[tuple[int, Any]], source: str, kind: str) -> Table:
 
 
 def flatten(record: dict[str, Any], prefix: str, row: dict[str, str]) -> None:
-    """Write the fields of an object into `row` (changed in place); of a list its only or first plain value."""
+    """Write the fields of an object into a row; of a list its only or first plain value.
+
+    Parameters
+    ----------
+    record
+        The object.
+    prefix
+        What to put before the names of its fields.
+    row
+        Texts by name, changed in place.
+    """
     for name, value in record.items():
         if isinstance(value, dict):
             flatten(value, f"{prefix}{name}.", row)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.instances.readers.date_times import BAD
 from lbopt.instances.router_log.clocks import EPOCH, SECONDS, Clock, epoch_unit
 from lbopt.instances.router_log.plan import Plan
 
@@ -150,7 +151,15 @@ def _by_load(clocks: dict[str, Clock], plan: Plan, steps: NDArray[np.float64], w
 
 
 def check_pace(times: Times, steps: NDArray[np.float64], clocks: dict[str, Clock]) -> str | None:
-    """Refuse times in which a token takes absurdly long or short; return a note where an option asked for them."""
+    """Refuse times in which a token takes absurdly long or short; return a note where an option asked for them.
+
+    Parameters
+    ----------
+    times
+        The times, with a finish of finished requests alone.
+    steps, clocks
+        As in `settle_units`.
+    """
     pace = _median((times.finish - times.start) / steps)
     if np.isnan(pace) or PLAUSIBLE[0] <= pace <= PLAUSIBLE[1]:
         return None
@@ -162,9 +171,13 @@ def check_pace(times: Times, steps: NDArray[np.float64], clocks: dict[str, Clock
 
 
 def seconds_of(clocks: dict[str, Clock], plan: Plan, steps: NDArray[np.float64]) -> Times:
-    """Return the times in seconds since the first arrival; `clocks`, `plan` and `steps` are as in `settle_units`."""
-    from lbopt.instances.readers.date_times import BAD
+    """Return the times in seconds since the first arrival.
 
+    Parameters
+    ----------
+    clocks, plan, steps
+        As in `settle_units`, with units.
+    """
     arrivals = clocks["arrival"].nanoseconds()
     if (arrivals == BAD).all():
         raise InputError(f"column {clocks['arrival'].name!r} holds no time")
