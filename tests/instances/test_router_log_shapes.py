@@ -93,8 +93,19 @@ CELLS = st.sampled_from(
         "1,5",
         "2025-01-01T00:00:00Z",
         "2025-13-01T00:00:00Z",
+        "0001-01-01",
+        "9999-12-31T00:00:00Z",
+        "text",
+        "1e-320",
+        "inf",
+        "  ",
+        "1_000",
+        "true",
+        "null",
+        '"',
+        "{}",
+        "[1]",
     ]
-    + ["0001-01-01", "9999-12-31T00:00:00Z", "text", "1e-320", "inf", "  ", "1_000", "true", "null", '"', "{}", "[1]"]
 )
 COLUMNS = ["arrival", "start", "finish", "prompt_tokens", "output_tokens", "worker", "ttft_ms", "e2e", "tpot", "status"]
 
