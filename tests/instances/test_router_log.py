@@ -285,6 +285,7 @@ def test_ttft_counts_the_first_token(tmp_path):
     columns = plain(DATA, start=None, output_tokens=DATA["output"] + 1, prompt_tokens=DATA["prompt"] - 1)
     columns["ttft_ms"] = np.round(1000 * (DATA["start"] - DATA["arrival"]), 3)
     check(read(tmp_path, columns), DATA)
+    assert any("waits include prefill" in note for note in read(tmp_path, columns).notes)
     columns["ttft"] = columns.pop("ttft_ms")
     check(read(tmp_path, columns), DATA)
 

@@ -34,6 +34,8 @@ def remarks(
     notes = []
     if plan.arrival_is_start:
         notes.append("the log has no arrivals; the start of decoding stands for them, and waits cannot be judged")
+    if plan.after_first_token:
+        notes.append("decoding starts at the first token here, so that waits include prefill")
     if workers == 1:
         notes.append(
             "one worker served all requests; if it is a load balancer, name the column of the engines behind it"
