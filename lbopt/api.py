@@ -74,9 +74,9 @@ def audit(
     Examples
     --------
     >>> import lbopt
-    >>> outcome = lbopt.audit("examples/logs/router.csv", states=0)
-    >>> outcome.recommendation.verdict
-    'switch'
+    >>> outcome = lbopt.audit("examples/logs/fleet.csv", policies=["jsq-load"], states=0)
+    >>> outcome.recommendation.verdict, outcome.recommendation.rule
+    ('switch', 'jsq-load')
     """
     from lbopt.instances.router_log import RouterLog
     from lbopt.studies.audit import AuditConfig, audit_log, run_audit

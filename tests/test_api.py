@@ -18,7 +18,7 @@ def test_the_examples_of_the_docstrings_run() -> None:
     """Every function of the flat namespace has an example, and the examples print what they say."""
     finder = doctest.DocTestFinder()
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    for name in ("gap", "simulate", "check", "cost", "list_policies", "study"):
+    for name in ("audit", "gap", "simulate", "check", "cost", "list_policies", "study"):
         tests = [test for test in finder.find(getattr(api, name), name) if test.examples]
         assert tests, f"{name} has no example"
         for test in tests:

@@ -9,6 +9,7 @@ from lbopt.instances.describe import Spread, TraceDescription, describe
 from lbopt.instances.download import Fetched, fetch
 from lbopt.instances.families import generate
 from lbopt.instances.readers import Columns, Reading, read_trace
+from lbopt.instances.router_log import RouterLog, read_router_log
 from lbopt.instances.sources import open_reading, open_trace
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Fetched",
     "PublicTrace",
     "Reading",
+    "RouterLog",
     "Spread",
     "TraceDescription",
     "describe",
@@ -24,6 +26,7 @@ __all__ = [
     "generate",
     "open_reading",
     "open_trace",
+    "read_router_log",
     "read_trace",
 ]
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 from cli.terminal import ROOT, environment, lbopt
 
-VERBS = ("gap", "simulate", "solve", "verify", "rerun", "race")
+VERBS = ("audit", "gap", "simulate", "solve", "verify", "rerun", "race")
 TINY = ("-n", 300, "-G", 3, "-B", 4)
 GAP = ("gap", *TINY, "--behaviour", "fcfs", "--states", 3, "-p", "fcfs", "-p", "random", "--time-limit", 20)
 PROBLEM = {"format": "lbopt-step-problem", "version": 1, "base": [10, 3, 5], "slots": [1, 2, 0], "work": [4, 7, 9, 2]}

@@ -96,7 +96,9 @@ class Attempts:
         done = log.is_finished
         lasted = np.where(done, log.finish - log.start, np.nan)
         per_token = float(np.median(lasted[done] / np.maximum(log.output[done], 1)))
-        finish = np.where(np.isnan(log.finish), log.span, log.finish)
+        # An attempt without an end ran for the tokens that are known, or up to the end of the log.
+        guess = np.where(log.output > 0, log.start + log.output * per_token, log.span)
+        finish = np.where(np.isnan(log.finish), np.minimum(guess, log.span), log.finish)
         times = np.concatenate([log.start, np.maximum(finish, log.start)])
         self.times, place = boundaries(times, _SAME_BOUNDARY * per_token)
         shared = np.bincount(place)[place] > 1

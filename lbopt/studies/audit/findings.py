@@ -22,8 +22,8 @@ from lbopt.studies.audit.reconstruction import Reconstruction
 #: No barrier: a request's own worker explains its time so much better than the heaviest does.
 _OWN_EXPLAINS = 0.7
 #: A slow worker: counting its tokens for more explains the times so much better.
-_SLOW_EXPLAINS = 0.8
-_SLOWER = (1.1, 1.2, 1.35, 1.5)
+_SLOW_EXPLAINS = 0.67
+_SLOWER = (1.1, 1.2, 1.3, 1.4, 1.5)
 #: Fleets larger than this are not searched for a slow worker.
 _MOST_WORKERS = 128
 #: Share of the requests beyond which waits with a free slot, or pauses, are reported.
@@ -196,7 +196,9 @@ def _pauses(found: Reconstruction) -> Iterator[Finding]:
     more = ((logged - modelled) * log.output)[rows]
     scatter = 1.4826 * float(np.median(np.abs(more - np.median(more))))
     step = found.mean_step_seconds
-    long = more - np.median(more) > max(8 * scatter, 5 * step)
+    longer = more - np.median(more)
+    lasted = (log.finish - log.start)[rows]
+    long = longer > np.maximum(max(10 * scatter, 5 * step), 0.1 * lasted)
     share = float(long.mean())
     if share > _MANY_PAUSES:
         yield Finding(

@@ -11,6 +11,7 @@ The idle share of the fleet's time also counts the fixed part of a step, in whic
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,21 +23,52 @@ from lbopt.studies.audit.reconstruction import Reconstruction
 
 #: Windows of time, of equally many requests, in which the law is held against the log.
 WINDOWS = 10
+#: Stretches are a sixth of the mean output long, and at least this many steps.
+_STRETCH, _LEAST_STRETCH = 1 / 6, 15.0
+#: Standard errors of a correlation, and the share of a step's time, from which on drift is reported.
+_SURE, _TRIFLE = 3.2, 0.003
+_FEWEST_STRETCHES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misfit:
-    """Where the law is off: the mean time per token by the law over that of the log, less 1."""
+    """Where the law is off: the mean time per token by the law over that of the log, less 1.
+
+    Parameters
+    ----------
+    mean, p95
+        Over all requests that ran to their end.
+    by_window, by_worker
+        Over windows of equally many requests, and over the requests of each worker.
+    drift, drift_likeness, drift_stretches
+        Standard deviation of the error over stretches of steps, a fraction of a request's life long, the correlation of
+        a stretch with the one before, and their number; zeros where the log does not show steps. The noise of steps is
+        gone after some steps. Load that the log does not show stays as long as a request does.
+    """
 
     mean: float
     p95: float
     by_window: tuple[float, ...]
     by_worker: tuple[float, ...]
+    drift: float
+    drift_likeness: float
+    drift_stretches: int
 
     @property
     def worst(self) -> float:
         """The larger of the errors of mean and 95 % quantile, without its sign."""
         return max(abs(self.mean), abs(self.p95))
+
+    @property
+    def follows_something_unseen(self) -> bool:
+        """Whether stretches beside each other are off alike, by more than chance and by more than a trifle."""
+        sure = self.drift_likeness * math.sqrt(self.drift_stretches) > _SURE
+        return sure and self.drift > _TRIFLE
+
+    @property
+    def worst_window(self) -> float:
+        """The largest error in a window of time, without its sign."""
+        return max(map(abs, self.by_window))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +180,22 @@ def _misfit(found: Reconstruction) -> Misfit:
         p95=p95,
         by_window=tuple(_off(logged, modelled, part) for part in windows),
         by_worker=tuple(_off(logged, modelled, part) if part.size else 0.0 for part in workers),
+        **_drift(found),
     )
+
+
+def _drift(found: Reconstruction) -> dict[str, Any]:
+    course = found.course
+    steps = np.where(course.is_busy, np.maximum(np.round(found.steps), 1.0), 0.0)
+    length = max(_LEAST_STRETCH, _STRETCH * float(found.log.output[found.log.is_finished].mean()))
+    stretch = (np.cumsum(steps) // length).astype(np.int64)
+    modelled = np.bincount(stretch, found.law.seconds(course.heaviest) * steps)
+    logged = np.bincount(stretch, course.seconds * course.is_busy)
+    off = modelled[logged > 0] / logged[logged > 0] - 1
+    if found.law.by != "steps" or off.size < _FEWEST_STRETCHES or not off[1:].std() * off[:-1].std() > 0:
+        return {"drift": 0.0, "drift_likeness": 0.0, "drift_stretches": int(off.size)}
+    likeness = float(np.corrcoef(off[1:], off[:-1])[0, 1])
+    return {"drift": float(off.std()), "drift_likeness": likeness, "drift_stretches": int(off.size)}
 
 
 def _off(logged: Floats, modelled: Floats, rows: NDArray[np.int64]) -> float:

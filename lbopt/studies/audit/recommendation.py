@@ -24,6 +24,8 @@ from lbopt.studies.audit.rules import RuleRun
 
 #: The law must give the log's own times within this share.
 MOST_MISFIT = 0.05
+#: ... and in each window of time within this one.
+MOST_MISFIT_OF_A_WINDOW = 0.10
 LEAST_GAIN = 0.005
 #: A simpler rule is preferred where it is behind by no more than this share of the time per token.
 NEARLY = 0.005
@@ -90,7 +92,10 @@ def recommend(
     forbidding = [finding.sentence for finding in findings if finding.forbids]
     if forbidding:
         return Recommendation(verdict="withheld", sentences=(f"No recommendation. {forbidding[0]}.",))
-    if happened.misfit.worst > MOST_MISFIT and not config.accept_misfit:
+    if happened.misfit.follows_something_unseen and not config.accept_misfit:
+        return Recommendation(verdict="withheld", sentences=(_unseen(happened),))
+    off = happened.misfit.worst > MOST_MISFIT or happened.misfit.worst_window > MOST_MISFIT_OF_A_WINDOW
+    if off and not config.accept_misfit:
         return Recommendation(verdict="withheld", sentences=(_misfit(happened),))
     if not law.is_sure_of_slope:
         return Recommendation(
@@ -139,6 +144,16 @@ def _misfit(happened: Happened) -> str:
         f"and {_percent(off.p95)} at the 95 % quantile (by window of time: {windows}), so what it says of other rules "
         "cannot be relied on. Look for what the log does not show (prefill between steps, slow workers, other "
         "tenants), or add --accept-misfit."
+    )
+
+
+def _unseen(happened: Happened) -> str:
+    off = happened.misfit
+    return (
+        "No recommendation: the times follow something that the log does not show. The fitted law is off by "
+        f"{off.drift:.1%} over stretches of steps, and stretches beside each other are off alike (correlation "
+        f"{off.drift_likeness:.2f} over {off.drift_stretches} of them), as they are when rows are missing, other "
+        "requests share the workers, or prefill runs between steps. Complete the log, or add --accept-misfit."
     )
 
 

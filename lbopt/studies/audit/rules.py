@@ -73,19 +73,22 @@ class Requests:
     counted: NDArray[np.bool_]
 
 
-def requests_of(log: RouterLog, ready: Floats) -> Requests:
+def requests_of(log: RouterLog, ready: Floats, tokens: Floats) -> Requests:
     """Return the requests that other rules have to place.
 
     Parameters
     ----------
     log
-        The log. Attempts that did not finish run for the tokens that are known: they held memory under any rule.
+        The log.
     ready
         (N,), seconds from which each may start.
+    tokens
+        (N,), tokens that each made, also where it did not run to its end: it held memory under any rule.
     """
-    rows = np.flatnonzero(log.output > 0)
+    output = np.where(log.is_finished, log.output, np.round(tokens)).astype(np.int64)
+    rows = np.flatnonzero(output > 0)
     rows = rows[np.argsort(ready[rows], kind="stable")]
-    trace = Trace(prompt=log.prompt[rows], output=log.output[rows], arrival=ready[rows], name=log.name)
+    trace = Trace(prompt=log.prompt[rows], output=output[rows], arrival=ready[rows], name=log.name)
     return Requests(trace, rows, log.is_finished[rows])
 
 

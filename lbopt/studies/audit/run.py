@@ -22,6 +22,8 @@ from lbopt.studies.progress import Progress, Silent
 
 #: Fewer finished requests than this say nothing of a fleet.
 LEAST_REQUESTS = 100
+#: Share of attempts that may lack an end in the middle of a log.
+MOST_ENDLESS = 0.005
 #: Points of the picture of loads over time.
 _MOMENTS = 120
 
@@ -69,6 +71,7 @@ def audit_log(
             f"log '{log.name}' has {finished} requests that ran to their end; expected at least {LEAST_REQUESTS}, "
             "because fewer do not tell one rule from another"
         )
+    _refuse_endless(log)
     found = reconstruct(log, config.seed)
     slots = _slots(config, found)
     happened = what_happened(found, slots)
@@ -97,6 +100,19 @@ def audit_log(
     except KeyboardInterrupt:
         outcome.interrupted = True
     return outcome
+
+
+def _refuse_endless(log: RouterLog) -> None:
+    """Refuse a log with many attempts that seem to run for longer than any request did: their ends were lost."""
+    done = log.is_finished
+    longest = float((log.finish - log.start)[done].max())
+    endless = np.isnan(log.finish) & (log.output == 0) & (log.start < log.span - 1.5 * longest)
+    count = int(endless.sum())
+    if count > max(3, MOST_ENDLESS * len(log)):
+        raise InputError(
+            f"log '{log.name}' has {count:,} attempts without a finish that would have run for longer than any other "
+            f"request ({longest:,.1f} s); give their finish, or leave them out"
+        )
 
 
 def _slots(config: AuditConfig, found: Reconstruction) -> int:
@@ -144,7 +160,7 @@ def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, findings: l
     ready = log.arrival
     if any(finding.kind == "waits with free slots" for finding in findings):
         ready = np.where(waited_with_a_free_slot(found, slots), log.start, log.arrival)
-    requests = requests_of(log, ready)
+    requests = requests_of(log, ready, found.attempts.tokens)
     modelled, waited = modelled_tpot(found)[requests.rows], (log.start - ready)[requests.rows]
     rows = requests.counted & np.isfinite(modelled)
     requests = replace(requests, counted=rows)

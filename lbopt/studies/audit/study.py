@@ -13,7 +13,7 @@ recognised by their names and contents, and shown. The step-time law is fitted t
 runs over the same requests with that law. With --out, writes report.html, audit.json, rules.csv, rules.png, rules.svg
 and run.json; none of them shows a request's id.
 
-Example: `lbopt audit examples/logs/router.csv --price 2.5 --gpus 8 --out my-audit`
+Example: `lbopt audit examples/logs/fleet.csv --price 2.5 --gpus 8 --out my-audit`
 """
 
 STUDY = Study(

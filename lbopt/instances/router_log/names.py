@@ -1,0 +1,166 @@
+"""How columns are called in logs: the aliases of each quantity, and the unit that a name says.
+
+An alias is compared in its canonical form: lower case, without separators, units and words such as "time" or "at" at
+its end. Of a dotted name the longest ending that is an alias counts, so that `gen_ai.usage.prompt_tokens` is one.
+"""
+
+from __future__ import annotations
+
+import re
+
+UNITS = {
+    "s": ("s", "sec", "secs", "second", "seconds"),
+    "ms": ("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"),
+    "us": ("us", "µs", "μs", "usec", "usecs", "micros", "microsecond", "microseconds"),
+    "ns": ("ns", "nsec", "nsecs", "nano", "nanos", "nanosecond", "nanoseconds"),
+}
+_UNIT_OF = {word: unit for unit, words in UNITS.items() for word in words}
+_CLOCK_WORDS = {"time", "timestamp", "ts", "at", "unix", "epoch", "utc", "datetime", "date"}
+
+# Of each quantity the aliases by how well they fit: names of an earlier group are taken before those of a later one.
+_ALIASES: dict[str, tuple[str, ...]] = {
+    "id": (
+        "request id, req id, rid, request uuid, request identifier, gen ai request id",
+        "id, uuid, response id, meta info id",
+        "span trace id, trace id",
+    ),
+    "arrival": (
+        "arrival, arrived, request arrival, request received, received, submitted, submit, enqueued, request start, "
+        "arrive, span start",
+        "created, timestamp, time, ts, date time",
+    ),
+    "start": (
+        "decode start, decode started, decoding start, decoding started, decode begin",
+        "start, started, begin, began, scheduled, dispatched, dispatch, admitted, admission, forward entry, "
+        "service start, first scheduled",
+    ),
+    "first_token": (
+        "first token, first token received, prefill finished, prefill finish, prefill end, prefill done, first chunk, "
+        "event first token, event first chunk, event gen ai first token",
+    ),
+    "finish": (
+        "finish, finished, end, ended, completed, complete, done, decode finished, decode end, request finished, "
+        "request end, last token, span end",
+        "completion, response sent to client, response sent, closed",
+    ),
+    "prompt": (
+        "prompt tokens, input tokens, num prompt tokens, num input tokens, n prompt tokens, prompt token count, "
+        "input token count, prompt len, prompt length, input len, input length, request tokens, context tokens, "
+        "prefill tokens, num prefill tokens, tokens in, isl, prompt size, context length, prompt token, "
+        "nr prompt tokens",
+        "prompt, input, prefill",
+    ),
+    "output": (
+        "output tokens, completion tokens, generated tokens, generation tokens, response tokens, num output tokens, "
+        "num generated tokens, num generation tokens, num completion tokens, decode tokens, num decode tokens, "
+        "output len, output length, response length, tokens out, osl, output token count, completion token count, "
+        "generated length, output size, output token, nr output tokens",
+        "output, generated",
+    ),
+    "worker": (
+        "worker, worker id, worker name, worker rank, worker index, replica, replica id, replica name, dp rank, "
+        "data parallel rank, routed dp rank, dp, dp worker, engine, engine id, engine index, engine idx, engine rank, "
+        "instance, instance id, service instance id, pod, pod name, k8s pod name, server, server id, backend, "
+        "backend id, upstream, upstream host, upstream addr, node, node id, node name, k8s node name, host, hostname, "
+        "host name, gpu, gpu id, device, device id",
+        "endpoint, server address, address, url, target, destination, rank, service name",
+    ),
+    "cached": (
+        "cached tokens, cached prompt tokens, num cached tokens, cache hit tokens, prefix hit tokens, "
+        "cache read input tokens, cached input tokens, cached",
+    ),
+    "status": (
+        "status, state, finish reason, finish reason type, finish reasons, finished reason, outcome, result, ending, "
+        "stop reason, status code, http status, http status code, response code, span status",
+    ),
+    "model": ("model, model name, response model, request model, served model name",),
+    "ttft": (
+        "ttft, to first token, time to first token, time to first chunk, first token latency, latency first token",
+    ),
+    "queue": (
+        "queue, queue duration, time in queue, queueing, queuing, queue latency, wait, waiting, wait duration, "
+        "time waiting, time queued",
+    ),
+    "e2e": (
+        "e2e, e2e latency, end to end latency, latency, duration, request latency, request duration, elapsed, "
+        "total latency, total duration, response",
+    ),
+    "decode": ("decode, decode latency, decode duration, generation, time in model decode",),
+    "tpot": ("tpot, time per output token, time per token, inter token latency, itl, mean tpot, avg tpot, mean itl",),
+}
+
+#: Single words that end many dotted names; they count where the words before them are one of `_HOLDERS`.
+_GENERIC = {
+    "id",
+    "start",
+    "end",
+    "status",
+    "state",
+    "result",
+    "response",
+    "request",
+    "total",
+    "target",
+    "address",
+    "model",
+}
+_GENERIC |= {"duration", "latency", "host", "node", "rank", "server", "time", "code", "done", "url", "device", "input"}
+_GENERIC |= {"output", "prompt", "instance", "engine", "finish", "created", "timestamp", "statuscode", "elapsed"}
+_HOLDERS = {"metainfo", "out", "usage", "record", "data", "attributes", "timings", "metrics", "stats", "outmetainfo"}
+_HOLDERS |= {"requestmetrics", "request", "response", "genairequest", "genairesponse", "timing", "times"}
+
+#: Words before an alias that make it another quantity: `usage.reasoning.output_tokens` are not the output.
+_OTHERWISE = {"reasoning", "creation", "cache", "max", "min", "expected", "predicted", "estimated", "accepted"}
+_OTHERWISE |= {"rejected", "audio", "image", "video", "client", "parent"}
+
+
+def words_of(name: str) -> tuple[list[str], str | None]:
+    """Return the words of a name in lower case without clock words at its end, and the unit that it says."""
+    bare, unit = name.strip(), None
+    if match := re.search(r"[\[(]\s*([a-zA-Zµμ]+)\s*[\])]\s*$", bare):
+        unit = _UNIT_OF.get(match[1].lower())
+        bare = bare[: match.start()] if unit else bare
+    words = [word.lower() for word in re.split(r"[^0-9a-zA-Zµμ]+|(?<=[a-z0-9])(?=[A-Z])", bare) if word]
+    while len(words) > 1 and (words[-1] in _UNIT_OF or words[-1] in _CLOCK_WORDS):
+        if words[-1] in _UNIT_OF and unit is None:
+            unit = _UNIT_OF[words[-1]]
+        words.pop()
+    return words, unit
+
+
+def unit_in(name: str) -> str | None:
+    """Return "s", "ms", "us" or "ns" where a name says it: `finish_ms`, `Start [s]`, `endTimeUnixNano`."""
+    return words_of(name)[1]
+
+
+def canonical(name: str) -> str:
+    """Return a name without what does not tell quantities apart."""
+    return "".join(words_of(name)[0])
+
+
+def _table() -> dict[str, tuple[str, int]]:
+    table: dict[str, tuple[str, int]] = {}
+    for quantity, groups in _ALIASES.items():
+        for rank, group in enumerate(groups):
+            for alias in group.split(","):
+                table.setdefault(canonical(alias), (quantity, rank))
+    return table
+
+
+_BY_ALIAS = _table()
+QUANTITIES = tuple(_ALIASES)
+
+
+def quantity_of(name: str) -> tuple[str, int] | None:
+    """Return the quantity that a column is called like, and how well (0 is best); None for any other name."""
+    parts = re.split(r"[./]", name)
+    for begin in range(len(parts)):
+        alias = canonical(".".join(parts[begin:]))
+        if alias in _BY_ALIAS:
+            before = ".".join(parts[:begin])
+            if begin and alias in _GENERIC and canonical(before) not in _HOLDERS:
+                return None
+            if _OTHERWISE & set(words_of(before)[0]):
+                return None
+            return _BY_ALIAS[alias]
+    return None

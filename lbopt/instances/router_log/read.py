@@ -1,0 +1,260 @@
+"""`read_router_log`: from a file to a checked `RouterLog`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.instances.router_log.attempts import first_of_each, identical_note, settle_attempts
+from lbopt.instances.router_log.clocks import SECONDS, Clock, read_clock
+from lbopt.instances.router_log.counts import read_counts, read_workers
+from lbopt.instances.router_log.endings import UNKNOWN, read_endings
+from lbopt.instances.router_log.exports import hints_of
+from lbopt.instances.router_log.guess import Choice, Chooser
+from lbopt.instances.router_log.log import FINISHED, RUNNING, ColumnReading, RouterLog
+from lbopt.instances.router_log.order import loose_lengths, odd_paces, out_of_order, refuse_swapped_tokens
+from lbopt.instances.router_log.plan import Plan, plan_times
+from lbopt.instances.router_log.remarks import remarks
+from lbopt.instances.router_log.table import read_table
+from lbopt.instances.router_log.times import check_pace, seconds_of, settle_units
+
+
+def read_router_log(
+    path: str | os.PathLike[str],
+    *,
+    columns: Mapping[str, str] | None = None,
+    unit: str | None = None,
+    name: str | None = None,
+) -> RouterLog:
+    """Read a router's log: one row an attempt to serve a request, with the worker that served it.
+
+    Parameters
+    ----------
+    path
+        CSV (comma, semicolon, tab or bar), plain or gzip, Parquet, JSON lines, a JSON array, or OpenTelemetry spans.
+    columns
+        Column by quantity where names are not recognised: ``{"worker": "pod", "first_token": "t1"}``. Columns joined
+        by "+" make one worker together; "" or "-" says that there is none.
+    unit
+        "s", "ms", "us" or "ns", the unit of all numeric times, whatever names and magnitudes say.
+    name
+        What to call the log; the name of the file by default.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read, a quantity is missing or may be one of several columns, or rows contradict
+        one another. The message gives the line, and never an id.
+    """
+    if unit is not None and unit not in SECONDS:
+        raise InputError(f"unit is {unit!r}; expected s, ms, us or ns")
+    given = dict(columns or {})
+    table, left_out = read_table(path), dict[str, int]()
+    chooser = Chooser(table, given)
+    notes: list[str] = []
+    ids = chooser.find("id")
+    if ids is not None:
+        fresh = first_of_each(table)
+        if not fresh.all():
+            left_out["doubled"] = int(fresh.size - fresh.sum())
+            table = table.take(fresh)
+            chooser = Chooser(table, given)
+    elif note := identical_note(table):
+        notes.append(note)
+    rows = _Rows(chooser, ids, unit, notes)
+    left_out = {**table.left_out, **left_out, **rows.left_out}
+    return rows.log(name or Path(path).name, left_out)
+
+
+class _Rows:
+    """The rows of a table, read and checked.
+
+    Parameters
+    ----------
+    chooser
+        The table and its columns.
+    ids
+        The column of ids, if any.
+    unit
+        The unit that an option named.
+    notes
+        Where notes go (changed in place).
+    """
+
+    def __init__(self, chooser: Chooser, ids: Choice | None, unit: str | None, notes: list[str]) -> None:
+        self.chooser, self.table, self.notes = chooser, chooser.table, notes
+        self.left_out: dict[str, int] = {}
+        hints = hints_of(self.table)
+        prompt_at, output_at = chooser.need("prompt"), chooser.need("output")
+        worker_at = chooser.need("worker", hints.get("worker", ""))
+        self.plan = plan_times(chooser, hints)
+        self.status = chooser.find("status")
+        self.choices = {"id": ids, "prompt": prompt_at, "output": output_at, "worker": worker_at, "status": self.status}
+
+        shift = int(self.plan.after_first_token)
+        prompt, no_prompt = read_counts(chooser, prompt_at)
+        output, no_output = read_counts(chooser, output_at)
+        self.worker, self.workers, no_worker = read_workers(chooser, worker_at)
+        self.prompt, self.output = prompt + shift, np.maximum(output - shift, 0)
+        self.ids = self._ids(ids)
+        steps = np.where(no_output | (self.output < 1), np.nan, self.output).astype(np.float64)
+        self.clocks = _clocks(chooser, self.plan, unit)
+        notes += settle_units(self.clocks, self.plan, steps, max(len(self.workers), 1))
+        times = seconds_of(self.clocks, self.plan, steps)
+
+        if silent := int(np.sum(no_output & ~np.isnan(times.finish))):
+            notes.append(f"{silent:,} attempts have a finish and no output; they count as running")
+        said, more = read_endings(self.table, self.status)
+        notes += more
+        unfinished = np.isnan(times.finish) | no_output
+        if claimed := int(np.sum(np.isnan(times.finish) & (said == FINISHED) & ~np.isnan(times.start))):
+            notes.append(f"{claimed:,} attempts are called finished without a finish; they count as running")
+        self.ending = np.where((said == "") | (said == FINISHED), np.where(unfinished, RUNNING, FINISHED), said)
+        times = replace(times, finish=np.where(no_output & (self.ending == RUNNING), np.nan, times.finish))
+
+        unstarted = np.isnan(times.start)
+        kept = self._leave_out(unstarted & (self.ending == FINISHED), "no start of decoding", np.ones_like(unstarted))
+        if dark := self.left_out.get("no start of decoding"):
+            notes.append(f"{dark:,} finished requests do not say when decoding started; workers held more than is seen")
+        kept = self._leave_out(unstarted, "never started to decode", kept)
+        kept = self._leave_out(self.ending == UNKNOWN, "unknown status", kept)
+        for what, gone in (("prompt", no_prompt), ("worker", no_worker), ("arrival", np.isnan(times.arrival))):
+            if (kept & gone).any():
+                row = int(np.argmax(kept & gone))
+                raise InputError(
+                    f"{self.table.where(row)}: no {what}; expected one in every row{self.table.hint_at(row)}"
+                )
+        kept = self._leave_out((self.ending == FINISHED) & np.isnan(steps), "no decode step", kept)
+        if not kept.any():
+            raise InputError(f"{self.table.source} holds no request that started to decode ({self.left_out})")
+        broken = out_of_order(self.table, times, kept, self.clocks)
+        if broken.any():
+            notes.append(f"{int(broken.sum()):,} rows are left out, since arrival <= start <= finish does not hold")
+        kept = self._leave_out(broken, "times out of order", kept)
+        finished = kept & (self.ending == FINISHED)
+        at_end = replace(times, finish=np.where(finished, times.finish, np.nan))
+        took = (times.finish - times.start)[finished]
+        refuse_swapped_tokens(self.table, took, self.prompt[finished], self.output[finished])
+        odd = check_pace(at_end, steps, self.clocks) or odd_paces(self.table, times, finished, steps)
+        loose = loose_lengths(self.table, took, self.output[finished])
+        notes += [note for note in (odd, loose) if note]
+        if ids is not None:
+            notes += settle_attempts(self.table, np.flatnonzero(kept), self.ids, times, self.worker, self.ending)
+        notes += remarks(chooser, self.plan, times, kept, prompt, len(self.workers))
+        self.times, self.kept = times, kept
+
+    def log(self, name: str, left_out: dict[str, int]) -> RouterLog:
+        """Return the rows that are kept in the order of start, seconds from the first arrival."""
+        kept, times = np.flatnonzero(self.kept), self.times
+        order = kept[np.lexsort((times.finish[kept], self.worker[kept], times.arrival[kept], times.start[kept]))]
+        start = times.start[order]
+        arrival = np.minimum(times.arrival[order], start)
+        first = float(arrival.min())
+        used, worker = np.unique(self.worker[order], return_inverse=True)
+        origin = None if times.origin is None else times.origin + round(first * 1e9)
+        return RouterLog(
+            name=name,
+            ids=np.array([self.ids[row] for row in order], dtype=np.str_),
+            arrival=arrival - first,
+            start=start - first,
+            finish=np.maximum(times.finish[order], start) - first,
+            prompt=self.prompt[order],
+            output=self.output[order],
+            worker=worker.astype(np.int64),
+            ending=self.ending[order].astype(np.str_),
+            workers=tuple(self.workers[index] for index in used),
+            columns=tuple(_readings(self.choices, self.plan, self.clocks, self.chooser)),
+            left_out=left_out,
+            notes=tuple(self.notes),
+            origin=None if origin is None else str(np.datetime64(origin, "ns")) + "Z",
+        )
+
+    def _ids(self, choice: Choice | None) -> list[str]:
+        """Return the ids; a row without one is called by its number."""
+        texts = [] if choice is None else self.chooser.texts(choice)
+        numbers = (f"#{place}" for place in self.table.places)
+        if not texts:
+            return list(numbers)
+        return [text.strip() or number for text, number in zip(texts, numbers, strict=True)]
+
+    def _leave_out(self, rows: NDArray[np.bool_], reason: str, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Count the rows that go for a reason, and return those that stay.
+
+        Parameters
+        ----------
+        rows
+            bool (N,), the rows that go.
+        reason
+            Why.
+        kept
+            bool (N,), the rows that were left so far.
+        """
+        if count := int(np.sum(kept & rows)):
+            self.left_out[reason] = count
+        return kept & ~rows
+
+
+def _clocks(chooser: Chooser, plan: Plan, unit: str | None) -> dict[str, Clock]:
+    clocks = {
+        "arrival": read_clock(chooser, plan.arrival, absolute=True),
+        "begin": read_clock(chooser, plan.begin_column, absolute=plan.begin in ("start", "first_token")),
+        "end": read_clock(chooser, plan.end_column, absolute=plan.end == "finish"),
+    }
+    if unit is not None:
+        for clock in clocks.values():
+            if clock.unit != "date-time":
+                clock.unit, clock.said = unit, "option"
+    return clocks
+
+
+def _readings(
+    choices: dict[str, Choice | None], plan: Plan, clocks: dict[str, Clock], chooser: Chooser
+) -> list[ColumnReading]:
+    """Say how each quantity was read.
+
+    Parameters
+    ----------
+    choices
+        Columns of what is no time.
+    plan, clocks
+        Columns of the times.
+    chooser
+        Finds the columns that are only remarked on.
+    """
+    units = {"prompt": "tokens", "output": "tokens", "cached": "tokens"}
+    extra = {quantity: chooser.find(quantity) for quantity in ("cached", "model")}
+    said = [
+        ColumnReading(
+            quantity=quantity, column=" + ".join(choice.names), unit=units.get(quantity, ""), given=choice.given
+        )
+        for quantity, choice in {**choices, **extra}.items()
+        if choice is not None
+    ]
+    arrival, begin, end = clocks["arrival"], clocks["begin"], clocks["end"]
+    parts = {
+        "arrival": [arrival],
+        plan.begin if plan.begin in ("start", "first_token") else "start": [begin],
+        "finish": [end],
+    }
+    if plan.begin in ("ttft", "queue"):
+        parts["start"] = [arrival, begin]
+    if plan.end != "finish":
+        parts["finish"] = [arrival, end] if plan.end == "e2e" else [*parts.get("start", [begin]), end]
+    for quantity, clock in parts.items():
+        units_of = list(dict.fromkeys(one.unit or "" for one in clock))
+        said.append(
+            ColumnReading(
+                quantity=quantity,
+                column=" + ".join(one.name for one in clock)
+                + (" x output" if quantity == "finish" and plan.end == "tpot" else ""),
+                unit=" + ".join(units_of),
+                given=any(one.given for one in clock),
+            )
+        )
+    return said

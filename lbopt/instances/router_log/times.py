@@ -1,0 +1,220 @@
+"""Units of time: from the name of a column, from the magnitude of dates, else from how long a token takes.
+
+Decoding one token takes between half a millisecond and a second on every engine, so that the median of
+(finish - start) / output in the numbers of the file tells their unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.instances.readers.date_times import BAD
+from lbopt.instances.router_log.clocks import EPOCH, SECONDS, Clock, epoch_unit
+from lbopt.instances.router_log.plan import Plan
+
+#: Seconds a token may take in the median; what lies outside was read in the wrong unit.
+PLAUSIBLE = (0.2e-3, 5.0)
+
+_UNIT_WAY_OUT = "name the unit, --unit s, ms, us or ns"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Times:
+    """The times of the rows in seconds.
+
+    Parameters
+    ----------
+    arrival, start, finish
+        float64 (N,), since the first arrival; NaN where the file has none.
+    origin
+        Nanoseconds since 1970 of second 0, None where the file has no dates.
+    """
+
+    arrival: NDArray[np.float64]
+    start: NDArray[np.float64]
+    finish: NDArray[np.float64]
+    origin: int | None
+
+
+def settle_units(clocks: dict[str, Clock], plan: Plan, steps: NDArray[np.float64], workers: int) -> list[str]:
+    """Give each column its unit (`clocks` is changed in place), and return notes about what was assumed.
+
+    Parameters
+    ----------
+    clocks
+        By "arrival", "begin" and "end".
+    plan
+        What these are.
+    steps
+        (N,), decode steps, NaN where unknown.
+    workers
+        How many there are.
+    """
+    notes: list[str] = []
+    begin, end = clocks["begin"], clocks["end"]
+    absolute = [clocks["arrival"]]
+    absolute += [begin] if plan.begin in ("start", "first_token") else []
+    absolute += [end] if plan.end == "finish" else []
+    unsaid = [clock for clock in absolute if clock.unit is None]
+    opening = begin if begin in absolute else clocks["arrival"]
+    raw_pace = _median((end.raw - opening.raw) / steps) if end in absolute else np.nan
+    dates = [epoch_unit(clock.raw) for clock in unsaid]
+    for clock, unit in zip(unsaid, dates, strict=True):
+        clock.unit, clock.said = (None if None in dates else unit), "epoch"
+    if end in unsaid and opening in unsaid and end.unit == opening.unit and not _plausible(raw_pace, end.unit):
+        for clock in unsaid:  # a clock that happens to count as far as a date
+            clock.unit = None
+    _settle_durations([clock for clock in (begin, end) if clock not in absolute], clocks, plan, steps)
+    left = [clock for clock in unsaid if clock.unit is None]
+    if left:
+        named = next((clock.unit for clock in absolute if clock.unit in SECONDS and clock.said == "name"), None)
+        if end in left and opening in left:
+            unit = _by_pace(raw_pace)
+        elif named is not None:
+            unit = named
+        else:
+            unit = _by_load(clocks, plan, steps, workers)
+            notes.append(f"column '{left[0].name}' was taken to be in {unit}; --unit says otherwise")
+        for clock in left:
+            clock.unit, clock.said = unit, "content"
+    return notes
+
+
+def _settle_durations(open_: list[Clock], clocks: dict[str, Clock], plan: Plan, steps: NDArray[np.float64]) -> None:
+    """Give durations their units.
+
+    Parameters
+    ----------
+    open_
+        The durations among `clocks`.
+    clocks, plan, steps
+        As in `settle_units`.
+    """
+    begin, end = clocks["begin"], clocks["end"]
+    if end in open_ and end.unit is None:
+        end.unit = _by_pace(_median(end.raw if plan.end == "tpot" else end.raw / steps))
+        end.said = "content"
+    if begin not in open_ or begin.unit is not None:
+        return
+    begin.said = "content"
+    if end in open_ and end.said == "content":
+        begin.unit = end.unit
+        return
+    longest = end.seconds() if plan.end == "e2e" else None
+    if plan.end == "finish" and end.unit is not None and end.unit == clocks["arrival"].unit:
+        size = SECONDS.get(end.unit, 1e-9)
+        longest = (end.raw - clocks["arrival"].raw) * size
+    fitting = [unit for unit in SECONDS if longest is None or _fits(begin.raw * SECONDS[unit], longest)]
+    likely = [unit for unit in fitting if 1e-3 <= _median(begin.raw) * SECONDS[unit] <= 60.0]
+    if len(likely) > 1 and plan.begin == "ttft":
+        raise InputError(
+            f"column {begin.name!r} may be in {likely[0]} or in {likely[1]}; call it {begin.name}_{likely[0]} or "
+            f"{begin.name}_{likely[1]}"
+        )
+    begin.unit = (likely or fitting or ["s"])[0]
+
+
+def _fits(part: NDArray[np.float64], whole: NDArray[np.float64]) -> bool:
+    both = ~np.isnan(part) & ~np.isnan(whole)
+    return bool(np.mean(part[both] <= whole[both] + 1e-3) >= 0.999) if both.any() else True
+
+
+def _by_pace(raw: float) -> str:
+    """Return the unit in which a token takes a plausible time."""
+    if np.isnan(raw):
+        raise InputError("no request of the log finished; the unit of its times is not known: name it, --unit s")
+    return "s" if raw < 1 else "ms" if raw < 1e3 else "us" if raw < 1e6 else "ns"
+
+
+def _by_load(clocks: dict[str, Clock], plan: Plan, steps: NDArray[np.float64], workers: int) -> str:
+    """Return the unit of arrivals in which a worker serves a plausible number of requests at a time.
+
+    Parameters
+    ----------
+    clocks, plan, steps, workers
+        As in `settle_units`.
+    """
+    end = clocks["end"]
+    if end.unit is None or plan.end == "finish":
+        return "s"
+    size = SECONDS.get(end.unit, 1e-9)
+    busy = float(np.nansum(end.raw * size * (steps if plan.end == "tpot" else 1.0)))
+    span = float(np.nanmax(clocks["arrival"].raw) - np.nanmin(clocks["arrival"].raw))
+    if busy <= 0 or span <= 0:
+        return "s"
+    together = {unit: busy / (span * size * workers) for unit, size in SECONDS.items()}
+    return min(together, key=lambda unit: abs(np.log10(together[unit] / 8.0)))
+
+
+def check_pace(times: Times, steps: NDArray[np.float64], clocks: dict[str, Clock]) -> str | None:
+    """Refuse times in which a token takes absurdly long or short; return a note where an option asked for them.
+
+    Parameters
+    ----------
+    times
+        The times, with a finish of finished requests alone.
+    steps, clocks
+        As in `settle_units`.
+    """
+    pace = _median((times.finish - times.start) / steps)
+    if np.isnan(pace) or PLAUSIBLE[0] <= pace <= PLAUSIBLE[1]:
+        return None
+    how = f"a token takes {pace:.3g} s in the median; expected {PLAUSIBLE[0]:g} to {PLAUSIBLE[1]:g} s"
+    if any(clock.said == "option" for clock in clocks.values()):
+        return f"in the unit that the option named, {how}"
+    units = ", ".join(sorted({f"{clock.name!r} in {clock.unit}" for clock in clocks.values()}))
+    raise InputError(f"read with {units}, {how}; {_UNIT_WAY_OUT}, or the columns of start, finish and output")
+
+
+def seconds_of(clocks: dict[str, Clock], plan: Plan, steps: NDArray[np.float64]) -> Times:
+    """Return the times in seconds since the first arrival.
+
+    Parameters
+    ----------
+    clocks, plan, steps
+        As in `settle_units`, with units.
+    """
+    arrivals = clocks["arrival"].nanoseconds()
+    if (arrivals == BAD).all():
+        raise InputError(f"column {clocks['arrival'].name!r} holds no time")
+    first = int(arrivals[arrivals != BAD].min())
+
+    def since(clock: Clock) -> NDArray[np.float64]:
+        stamps = clock.nanoseconds()
+        _same_calendar(clocks["arrival"], first, clock, stamps[stamps != BAD])
+        return np.asarray(np.where(stamps == BAD, np.nan, (stamps - first) / 1e9), dtype=np.float64)
+
+    arrival = since(clocks["arrival"])
+    begin, end = clocks["begin"], clocks["end"]
+    start = since(begin) if plan.begin in ("start", "first_token") else arrival + begin.seconds()
+    if plan.end == "finish":
+        finish = since(end)
+    elif plan.end == "e2e":
+        finish = arrival + end.seconds()
+    else:
+        finish = start + end.seconds() * (steps if plan.end == "tpot" else 1.0)
+    dated = EPOCH[0] * 1e9 <= first <= EPOCH[1] * 1e9
+    known = clocks["arrival"].unit == "date-time" or clocks["arrival"].said == "epoch" or first > EPOCH[0] * 1e9
+    return Times(arrival=arrival, start=start, finish=finish, origin=first if dated and known else None)
+
+
+def _same_calendar(one: Clock, first: int, other: Clock, stamps: NDArray[np.int64]) -> None:
+    low, high = (int(edge * 1e9) for edge in EPOCH)
+    if stamps.size and (low <= first <= high) != (low <= int(np.median(stamps)) <= high):
+        raise InputError(
+            f"column {one.name!r} ({one.unit}) and column {other.name!r} ({other.unit}) do not count from the same "
+            f"moment; name the columns of the times, or {_UNIT_WAY_OUT}"
+        )
+
+
+def _plausible(pace: float, unit: str | None) -> bool:
+    return unit is None or bool(np.isnan(pace)) or PLAUSIBLE[0] <= pace * SECONDS.get(unit, 1e-9) <= PLAUSIBLE[1]
+
+
+def _median(values: NDArray[np.float64]) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if finite.size else float("nan")

@@ -1,0 +1,81 @@
+"""What lockstep workers do not do is found in logs of an engine that does it, and not in logs of one that does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from audit.as_log import as_log
+from audit.engine import run
+from audit.fleets import FLEETS
+
+from lbopt.studies.audit import AuditConfig, audit_log
+from lbopt.studies.audit.findings import find_departures
+from lbopt.studies.audit.reconstruction import reconstruct
+
+QUICK = ("small-busy", "eight-half", "sixteen-over")
+#: Faults that are not found, or not alone: fleets in which they hardly show.
+MISSED = {
+    "slow": {"thirty-over"},
+    "prefill": {"small-at-once"},
+    "preempt": {"sixty-idle"},
+}
+
+
+def kinds(name: str, fault: str) -> set[str]:
+    plain = run(FLEETS[name])
+    step = plain.makespan / plain.steps
+    options = {
+        "none": {},
+        "slow": {"slow": (1, 1.3)},
+        "replicas": {"replicas": True},
+        "restart": {"restart": (0, 0.4 * plain.makespan, 0.05 * plain.makespan)},
+        "prefill": {"prefill": (5 * step, step / 500)},
+        "preempt": {"preempt": (0.02, 40)},
+    }[fault]
+    found = reconstruct(as_log(run(FLEETS[name], **options) if options else plain))
+    return {finding.kind for finding in find_departures(found, max(found.course.most_running, 1))}
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_nothing_is_found_where_nothing_is(name):
+    assert kinds(name, "none") == set()
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in QUICK else pytest.mark.slow) for n in FLEETS])
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        ("slow", "slow worker"),
+        ("replicas", "no barrier"),
+        ("restart", "restart"),
+        ("prefill", "waits with free slots"),
+        ("preempt", "pauses"),
+    ],
+)
+def test_a_fault_is_found(name, fault, kind):
+    if name in MISSED.get(fault, ()):
+        assert kind not in kinds(name, fault), "found now: take it off the list"
+    else:
+        assert kind in kinds(name, fault)
+
+
+def test_no_rule_is_recommended_without_a_barrier():
+    outcome = audit_log(as_log(run(FLEETS["eight-half"], replicas=True)), AuditConfig(log="engine"))
+    assert outcome.recommendation.verdict == "withheld"
+    assert outcome.runs == []
+    assert "No recommendation" in str(outcome.recommendation)
+
+
+def test_a_law_that_misses_the_log_is_not_relied_on():
+    """Steps that take longer with no load to show for it: what is said of other rules is withheld, unless accepted."""
+    served = run(FLEETS["small-busy"])
+    middle = served.step_start[len(served.step_start) // 2]
+    late = served.start > middle
+    served = replace(served, finish=served.finish + 1.5 * late * (served.finish - served.start))
+    log = as_log(served)
+    outcome = audit_log(log, AuditConfig(log="engine", states=0))
+    assert outcome.happened.misfit.worst_window > 0.1
+    assert outcome.recommendation.verdict == "withheld"
+    accepted = audit_log(log, AuditConfig(log="engine", states=0, accept_misfit=True, rules=("jsq",)))
+    assert accepted.recommendation.verdict != "withheld"
