@@ -4,11 +4,15 @@ The log gives, for each request of the trace in order, the worker and the step (
 (`start_time`) at which it started; CSV with these column names or NPZ with these arrays (`req_worker` and
 `req_start_step` are accepted too). A row that cannot be followed, because the request is not yet known, the worker
 does not exist or has no free slot, is named.
+
+A log of other requests, or in another order, would be followed without a word and mean nothing. So it must have as many
+rows as the trace has requests, and where it also says how long its requests were or when they came, these have to be
+the requests of the trace (`lbopt.policies.log_join`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
+from lbopt.model import Trace
 from lbopt.model.integers import integer_array
+from lbopt.policies.log_join import RequestsOfLog, csv_columns
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import Admission
 
@@ -37,12 +43,26 @@ class Replay:
         int64 (N,) steps, or float64 (N,) seconds.
     by_time
         Whether `start` is in seconds: a request then starts at the first decision at or after its time.
+    requests
+        What the log says of its requests.
     """
 
     name: str
     worker: NDArray[np.int64]
     start: NDArray[Any]
     by_time: bool
+    requests: RequestsOfLog = field(default_factory=RequestsOfLog)
+
+    def of(self, trace: Trace) -> Replay:
+        """Return the log with its rows in the order of the trace's requests.
+
+        Raises
+        ------
+        InputError
+            Where it is not a log of these requests.
+        """
+        rows = self.requests.rows_of(trace, self.worker.size, self.name)
+        return self if rows is None else replace(self, worker=self.worker[rows], start=self.start[rows])
 
     @property
     def admission(self) -> Admission:
@@ -94,7 +114,7 @@ def load_replay(path: str | Path) -> Replay:
     file = Path(path)
     if not file.is_file():
         raise InputError(f"replay file '{path}' does not exist; expected a CSV or NPZ file")
-    columns = _npz_columns(file) if _is_zip(file) else _csv_columns(file)
+    columns = _npz_columns(file) if _is_zip(file) else _numbers(csv_columns(file), file)
     worker = integer_array(f"{path}: worker", _pick(columns, _WORKER, file), ndim=(1,))
     for names, by_time in ((_STEP, False), (_TIME, True)):
         if any(name in columns for name in names):
@@ -102,7 +122,8 @@ def load_replay(path: str | Path) -> Replay:
             start = _seconds(raw, file) if by_time else integer_array(f"{path}: {names[0]}", raw, ndim=(1,))
             if start.shape != worker.shape:
                 raise InputError(f"replay file '{path}' has {worker.size} workers but {start.size} starts")
-            return Replay(name=f"replay:{file.name}", worker=worker, start=start, by_time=by_time)
+            told = RequestsOfLog.read(columns, worker.size, str(path))
+            return Replay(name=f"replay:{file.name}", worker=worker, start=start, by_time=by_time, requests=told)
     raise InputError(f"replay file '{path}' lacks start_step or start_time; it has {', '.join(columns) or 'nothing'}")
 
 
@@ -131,23 +152,20 @@ def _npz_columns(file: Path) -> dict[str, Any]:
         raise InputError(f"replay file '{file}' is not a readable NPZ file: {error}") from None
 
 
-def _csv_columns(file: Path) -> dict[str, Any]:
-    import pandas as pd
-
-    try:
-        frame = pd.read_csv(file)  # exact for floats from pandas 3 on; an ulp too much would start a step late
-    except (OSError, ValueError) as error:
-        raise InputError(f"replay file '{file}' is not a readable CSV file: {error}") from None
-    columns = {}
-    for name in frame.columns:
-        values = frame[name]
-        if str(name) in (*_WORKER, *_STEP, *_TIME):
-            values = pd.to_numeric(values, errors="coerce")
-            bad = np.flatnonzero(values.isna())
-            if bad.size:
-                found = frame[name].iloc[bad[0]]
-                raise InputError(f"replay file '{file}': {name} of row {bad[0]} is '{found}'; expected a number")
-        columns[str(name)] = values.to_numpy()
+def _numbers(texts: dict[str, list[str]], file: Path) -> dict[str, Any]:
+    """Return the columns that are read here as numbers; float() is exact, an ulp too much would start a step late."""
+    columns: dict[str, Any] = dict(texts)
+    for name in (*_WORKER, *_STEP, *_TIME):
+        if name in texts:
+            values = []
+            for row, text in enumerate(texts[name]):
+                try:
+                    values.append(float(text))
+                except ValueError:
+                    values.append(float("nan"))
+                if values[-1] != values[-1]:
+                    raise InputError(f"replay file '{file}': {name} of row {row} is '{text}'; expected a number")
+            columns[name] = np.array(values)
     return columns
 
 

@@ -208,6 +208,8 @@ def _metrics(row: dict[str, str], where: str) -> Row:
 
 
 def _named(wanted: str, names: list[str], folder: Path) -> str:
+    if wanted.startswith("replay:"):  # a log is called after its file, wherever it lies
+        wanted = f"replay:{Path(wanted.removeprefix('replay:')).name}"
     if wanted not in names:
         raise unknown("router", wanted, names, f"; long runs of '{folder}'")
     return wanted

@@ -30,6 +30,7 @@ from lbopt.kernels.simulation.state import (
 from lbopt.model import Trace
 from lbopt.policies import DecidingPolicy, Observation, Policy, foresight_of
 from lbopt.policies.ledger import Ledger
+from lbopt.policies.replay import Replay
 from lbopt.predictors import Forecaster, make_predictor
 from lbopt.simulator.legality import bound_worker, refuse_infeasible
 from lbopt.simulator.observer import Observer
@@ -86,6 +87,8 @@ def simulate(
         When a policy breaks a rule, naming policy, step and value.
     """
     begin = time.perf_counter()
+    if isinstance(policy, Replay):
+        policy = policy.of(trace)
     ledger = getattr(policy, "ledger", Ledger())
     noted_before = len(ledger)
     requests = requests_of(trace, policy, setting, seed, training)

@@ -97,7 +97,6 @@ def test_a_log_that_can_be_followed(tmp_path):
             {"worker": [0, 1, 1], "start_step": [0, 1, 0]},  # two are shown in step 0, so request 2 is not yet known
             r"row 2: starts in step 0 on worker 1, but it joined the pool in step 1",
         ),
-        ({"worker": [0, 1], "start_step": [0, 0]}, r"log\.csv has 2 rows but the trace has a request 2"),
         (
             {"worker": [0, 1, 0], "start_step": [0, 0, 9]},
             r"admits nothing in step 2 although nothing is running and 1 requests wait",
@@ -107,6 +106,55 @@ def test_a_log_that_can_be_followed(tmp_path):
 def test_a_row_that_cannot_be_followed_is_named(columns, message, tmp_path):
     with pytest.raises(InfeasibleDecisionError, match=message):
         follow(tmp_path, **columns)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_log_of_more_or_fewer_requests_is_refused(count, tmp_path):
+    with pytest.raises(InputError, match=rf"log\.csv has {count} rows, but the trace has 3 requests"):
+        follow(tmp_path, worker=[0, 1, 0, 0][:count], start_step=[0, 0, 2, 4][:count])
+
+
+OWN = {"prompt_tokens": [4, 5, 6], "output_tokens": [2, 2, 2], "arrival": [100.0, 100.0, 100.0]}
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        OWN,
+        {"prompt": [4, 5, 6], "output": [2, 2, 2]},
+        {"input_tokens": [4, 5, 6], "completion_tokens": [2, 2, 2]},
+        {"input_tokens": [4, 5, 6]},
+    ],
+)
+def test_a_log_in_another_order_is_the_same_log(named, tmp_path):
+    """The requests of the log are found by what it says of them."""
+    columns = {"worker": [1, 0, 0], "start_step": [0, 1, 3], **named}
+    straight = follow(tmp_path, **columns)
+    for order in ([2, 0, 1], [1, 0, 2], [2, 1, 0]):
+        turned = {name: [values[i] for i in order] for name, values in columns.items()}
+        assert_same_run(follow(tmp_path, **turned), straight)
+
+
+def test_a_log_of_other_requests_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"2 of 3 rows of replay:log\.csv agree with the trace by prompt, output"):
+        follow(tmp_path, worker=[1, 0, 0], start_step=[0, 1, 3], prompt=[4, 5, 7], output=[2, 2, 2])
+
+
+def test_equal_requests_in_another_order_cannot_be_told_apart(tmp_path):
+    with pytest.raises(InputError, match=r"in another order, and 2 of them equal another one by output"):
+        case = Case(Trace(prompt=[4, 5, 6, 7], output=[2, 2, 2, 1]), TINY.setting)
+        follow(tmp_path, case, worker=[0, 0, 0, 0], start_step=[0, 1, 2, 3], output=[1, 2, 2, 2])
+
+
+def test_columns_of_requests_are_numbers(tmp_path):
+    with pytest.raises(InputError, match="prompt is not a column of numbers"):
+        follow(tmp_path, worker=[1, 0, 0], start_step=[0, 1, 3], prompt=["a", "b", "c"])
+
+
+def test_blank_lines_are_skipped(tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text("worker,start_step\n\n1,0\n , \n0,1\n0,3\n\n")
+    assert TINY.run(f"replay:{file}").requests["start_step"].tolist() == [0, 1, 3]
 
 
 def test_a_time_before_the_request_arrives_means_the_first_decision_after_it(tmp_path):
@@ -134,9 +182,13 @@ def test_a_slot_that_is_still_taken_at_the_time_is_named(tmp_path):
         ("worker,start_step\n0,0.5\n", r"start_step\[0\] is 0\.5; expected a whole number"),
         ("worker,start_step\n-1,0\n", r"worker\[0\] is -1; expected zero or more"),
         ("worker,start_step\n0,-3\n", r"start_step\[0\] is -3; expected zero or more"),
-        ("worker,start_step\n0,\n", r"start_step.* row 0 is .*nan.*; expected a number"),
-        ("worker,start_time\n0,1.5\n0,\n", r"start_time of row 1 is .*nan.*; expected a number"),
+        ("worker,start_step\n0,\n", r"start_step.* row 0 is ''; expected a number"),
+        ("worker,start_time\n0,1.5\n0,\n", r"start_time of row 1 is ''; expected a number"),
         ("", r"is not a readable CSV file"),
+        ("worker,start_step\n7,0,0\n8,1,0\n", r"line 2: 3 fields, but the header names 2 columns"),
+        ("worker,start_step\n0,0\n1\n", r"line 3: 1 fields, but the header names 2 columns"),
+        ("worker,start_step\n0,0\nworker,start_step\n", r"line 3: the header is repeated"),
+        ("worker,start_step,worker\n0,0,1\n", r"has two columns 'worker'"),
     ],
 )
 def test_a_file_that_is_no_log_is_named(text, message, tmp_path):
