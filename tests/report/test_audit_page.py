@@ -85,6 +85,15 @@ def test_a_page_without_rules_is_written(tmp_path):
     assert not (tmp_path / "out" / "rules.csv").exists()
 
 
+def test_readme_says_what_the_example_says():
+    """The answer to the example log, to the digit."""
+    best = lbopt.audit(LOG, price=2.5, gpus=8, states=0).recommendation
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    shown = [f"{100 * value:.1f} %".replace("-", "−") for value in (best.change, *best.change_interval)]
+    assert f"switch to `{best.rule}`, {shown[0]} time per token ({shown[1]} to {shown[2]}), waits no longer" in readme
+    assert f"worth {best.per_month:,.0f} USD a month" in readme
+
+
 def test_ctrl_c_keeps_what_is_done(monkeypatch):
     from lbopt.studies.audit import run as module
 

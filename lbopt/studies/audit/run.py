@@ -103,15 +103,17 @@ def audit_log(
 
 
 def _refuse_endless(log: RouterLog) -> None:
-    """Refuse a log with many attempts that seem to run for longer than any request did: their ends were lost."""
+    """Refuse a log with many attempts that have no end although they must have come to one: their ends were lost."""
     done = log.is_finished
-    longest = float((log.finish - log.start)[done].max())
-    endless = np.isnan(log.finish) & (log.output == 0) & (log.start < log.span - 1.5 * longest)
+    lasted = (log.finish - log.start)[done]
+    per_token = float(np.median(lasted / log.output[done]))
+    at_most = np.where(log.output > 0, 2 * per_token * log.output, 1.5 * float(lasted.max()))
+    endless = np.isnan(log.finish) & (log.start + at_most < log.span)
     count = int(endless.sum())
     if count > max(3, MOST_ENDLESS * len(log)):
         raise InputError(
-            f"log '{log.name}' has {count:,} attempts without a finish that would have run for longer than any other "
-            f"request ({longest:,.1f} s); give their finish, or leave them out"
+            f"log '{log.name}' has {count:,} attempts without a finish that would have run for far longer than "
+            "requests of this log do; give their finish, or leave them out"
         )
 
 
