@@ -52,12 +52,23 @@ def lead(outcome: CostOutcome) -> list[str]:
         if not others or not laws[0].points[0].point.imbalance:
             continue
         text = f"{name}, against {today}: perfect balance saves {_span(others, LEVEL, 'time_saved_share')} of the time"
+        best = _best_router(others)
+        if best:
+            text += f", {best} over its own run {_span(others, best, 'time_saved_share')}"
         if any(cost.point.label == NEXT_STEP for cost in others):
             text += f", the best next step alone {_span(others, NEXT_STEP, 'time_saved_share')}"
         dollars = _span(others, LEVEL, "dollars_saved")
         text += f"; perfect balance is worth {dollars} USD a million tokens" if dollars else ""
         lines.append(text + f" (by {' and '.join(device.law for device in laws)}).")
     return lines
+
+
+def _best_router(costs: Sequence[PointCost]) -> str | None:
+    """Return the router that saves most time over its run, if any saves some; single steps do not say which."""
+    routers = [cost for cost in costs if cost.point.label not in (LEVEL, NEXT_STEP)]
+    known = [cost for cost in routers if not isnan(cost.figures["time_saved_share"].high)]
+    best = max(known, key=lambda cost: cost.figures["time_saved_share"].high, default=None)
+    return best.point.label if best is not None and best.figures["time_saved_share"].high > 0 else None
 
 
 def _span(costs: Sequence[PointCost], label: str, name: str) -> str:

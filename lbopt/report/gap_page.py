@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import fmean
 from typing import Any
 
 from lbopt.report import numbers
@@ -12,11 +13,15 @@ from lbopt.report.gap_tables import gap_rows, gap_tables, long_run_tables
 from lbopt.report.imbalance_course import draw_imbalance_course
 from lbopt.report.page import Picture, render_page
 from lbopt.report.waiting_trade import draw_waiting_trade
+from lbopt.simulator import Metrics
 from lbopt.studies.gap import GapOutcome, PolicyGap
 from lbopt.studies.gap.decisions import ALL, AS_RUN
+from lbopt.table import Table
 
 #: Inches: a figure of this width is readable on a phone.
 _WIDTH = 5.2
+#: Share of slots in use from which on single steps decide as much as the course of a run.
+SATURATED = 0.9
 
 
 def gap_pictures(outcome: GapOutcome) -> list[Picture]:
@@ -78,7 +83,7 @@ def render_gap_page(outcome: GapOutcome, pictures: list[Picture], provenance: di
         interrupted=outcome.interrupted,
         lead=lead(outcome),
         notes=outcome.notes,
-        tables=gap_tables(outcome) + long_run_tables(outcome),
+        tables=tables_in_order(outcome),
         figures=pictures,
         left_out=left_out(outcome),
         command=provenance["command"],
@@ -89,8 +94,9 @@ def render_gap_page(outcome: GapOutcome, pictures: list[Picture], provenance: di
 
 def lead(outcome: GapOutcome) -> str:
     """Return the answer in a few sentences."""
+    whole = over_time(outcome)
     if not outcome.solved:
-        return "No step problem was solved."
+        return f"No step problem was solved. {whole or ''}".strip()
     parts = [
         f"{len(outcome.solved)} step problems: {outcome.count('proved')} with a proved optimum, "
         f"{outcome.count('claimed')} with an optimum claimed by a solver, {outcome.count('open')} open."
@@ -110,7 +116,48 @@ def lead(outcome: GapOutcome) -> str:
     elif rows:
         parts.append(f"{_are('Nearest to the optimum', nearest)}, {_distance(nearest[0])}.")
         parts.append(f"{_are('Farthest', farthest)}, {_distance(farthest[0])}.")
+    if whole is not None:
+        parts.insert(len(parts) if is_saturated(outcome) else 0, whole)
     return " ".join(parts)
+
+
+def over_time(outcome: GapOutcome) -> str | None:
+    """Return what rules did over whole runs, in a sentence; None where no two rules were run.
+
+    Where slots are free, placing a step best is not what counts: requests that are placed together stay together.
+    """
+    runs: dict[str, list[Metrics]] = {}
+    for run in outcome.long_runs:
+        runs.setdefault(run.policy, []).append(run.metrics)
+    if len(runs) < 2:
+        return None
+    tpot = {policy: fmean(one.tpot_mean_seconds for one in metrics) for policy, metrics in runs.items()}
+    idle = {policy: fmean(one.idle_share for one in metrics) for policy, metrics in runs.items()}
+    best, worst = min(tpot, key=tpot.__getitem__), max(tpot, key=tpot.__getitem__)
+    milliseconds, share = numbers.milliseconds, numbers.share
+    sentence = (
+        f"Over time: {best} takes {milliseconds(tpot[best])} ms per token with {share(idle[best])} idle at the "
+        f"barrier, {worst} {milliseconds(tpot[worst])} ms with {share(idle[worst])}."
+    )
+    if not is_saturated(outcome):
+        full = fmean(one.occupancy for metrics in runs.values() for one in metrics)
+        sentence += (
+            f" Slots are {numbers.share(full)} full: rules differ over time, by which requests stay together, more "
+            "than the gaps of single steps say."
+        )
+    return sentence
+
+
+def is_saturated(outcome: GapOutcome) -> bool:
+    """Whether requests always wait, as in a closed loop, or some rule left few slots free, or no rule was run."""
+    full = [run.metrics.occupancy for run in outcome.long_runs]
+    return outcome.config.scenario.arrivals == "closed" or not full or max(full) >= SATURATED
+
+
+def tables_in_order(outcome: GapOutcome) -> list[Table]:
+    """Return the tables, those of whole runs first where the fleet is not saturated."""
+    steps, runs = gap_tables(outcome), long_run_tables(outcome)
+    return steps + runs if is_saturated(outcome) else runs + steps
 
 
 def _are(place: str, rows: list[PolicyGap]) -> str:

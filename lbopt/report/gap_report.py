@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from lbopt.report.contents import Contents, Made
-from lbopt.report.gap_page import gap_pictures, lead, render_gap_page
-from lbopt.report.gap_tables import comparison_csv, gap_csv, gap_tables, long_run_csv, long_run_tables
+from lbopt.report.gap_page import gap_pictures, lead, render_gap_page, tables_in_order
+from lbopt.report.gap_tables import comparison_csv, gap_csv, long_run_csv
 from lbopt.report.study_report import StudyReport
 from lbopt.studies.gap import GapOutcome, SolvedState
 from lbopt.studies.gap.long_runs import compare
@@ -40,7 +40,7 @@ def step_record(solved: SolvedState) -> dict[str, Any]:
 
 
 REPORT = StudyReport(
-    tables=lambda outcome: gap_tables(outcome) + long_run_tables(outcome),
+    tables=tables_in_order,
     contents=gap_contents,
     lead=lambda outcome: [lead(outcome)],
     written="report",

@@ -1,0 +1,38 @@
+"""Where slots are free, what rules do over time comes first: a gap of one step says little about it."""
+
+from __future__ import annotations
+
+import pytest
+
+import lbopt
+from lbopt.report.gap_page import is_saturated, lead, tables_in_order
+from lbopt.report.study_report import write_study_folder
+
+pytestmark = pytest.mark.jit
+
+SMALL = {"workers": 4, "slots": 24, "states": 3, "policies": ["round-robin", "max-min"], "behaviours": ["fcfs"]}
+
+
+def test_a_fleet_with_free_slots_is_judged_over_time():
+    outcome = lbopt.gap("azure-like", requests=600, arrivals="trace", load=0.3, time_limit=5.0, **SMALL)
+    assert not is_saturated(outcome)
+    assert lead(outcome).startswith("Over time: max-min takes ")
+    assert "full: rules differ over time" in lead(outcome)
+    assert tables_in_order(outcome)[0].title.startswith("Long run")
+
+
+def test_a_saturated_fleet_is_judged_by_steps_first():
+    outcome = lbopt.gap("burstgpt-like", requests=600, time_limit=5.0, **{**SMALL, "slots": 8})
+    assert is_saturated(outcome)
+    assert lead(outcome).index("step problems") < lead(outcome).index("Over time:")
+    assert tables_in_order(outcome)[0].title.startswith("One step")
+
+
+def test_a_price_names_the_best_router_over_its_run(tmp_path):
+    outcome = lbopt.gap("azure-like", requests=600, arrivals="trace", load=0.3, time_limit=5.0, **SMALL)
+    write_study_folder("gap", outcome, tmp_path / "gap", "lbopt gap")
+    from lbopt.report.cost_tables import lead as price
+
+    (sentence,) = price(lbopt.cost(tmp_path / "gap", devices=["h800"], router="round-robin", draws=100))
+    assert "max-min over its own run" in sentence
+    assert sentence.index("max-min over its own run") < sentence.index("the best next step alone")
