@@ -36,3 +36,21 @@ def test_a_price_names_the_best_router_over_its_run(tmp_path):
     (sentence,) = price(lbopt.cost(tmp_path / "gap", devices=["h800"], router="round-robin", draws=100))
     assert "max-min over its own run" in sentence
     assert sentence.index("max-min over its own run") < sentence.index("the best next step alone")
+
+
+def test_a_log_under_which_states_are_sampled_stands_in_every_table_of_runs(tmp_path):
+    """It needs not be named as a policy too."""
+    run = lbopt.simulate("azure-like", "round-robin", requests=300, workers=4, slots=8)
+    run.request_table().to_csv(tmp_path / "log.csv", index=False)
+    outcome = lbopt.gap(
+        "azure-like",
+        requests=300,
+        workers=4,
+        slots=8,
+        states=2,
+        policies=["jsq"],
+        behaviours=[f"replay:{tmp_path / 'log.csv'}"],
+        time_limit=5.0,
+    )
+    assert [one.policy for one in outcome.long_runs] == ["jsq", "replay:log.csv"]
+    assert "replay:log.csv" in lead(outcome)

@@ -139,6 +139,12 @@ class GapConfig:
         return range(self.seed, self.seed + self.seeds)
 
     @property
+    def run_over_time(self) -> tuple[str, ...]:
+        """What runs over whole traces: the policies, and every log under which states are sampled."""
+        logs = [spec for spec in self.behaviours if spec.startswith("replay:") and spec not in self.policies]
+        return (*self.policies, *(logs if self.problems is None else ()))
+
+    @property
     def budget(self) -> Budget:
         """By what each state is solved."""
         return Budget(self.solver, self.time_limit, self.seed)

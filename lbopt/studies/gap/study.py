@@ -61,8 +61,8 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
             outcome.solved.append(solved)
             progress.advance()
         if config.long_runs:
-            progress.begin("long runs", num_seeds * len(policies))
-            for run in _long_runs(scenario, policies, config.policies, config.build, config.all_seeds):
+            progress.begin("long runs", num_seeds * len(config.run_over_time))
+            for run in _long_runs(scenario, policies, config.run_over_time, config.build, config.all_seeds):
                 outcome.long_runs.append(run)
                 progress.advance()
             outcome.notes += _capacity_notes(outcome.long_runs, scenario.kv_capacity)
