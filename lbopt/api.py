@@ -81,6 +81,12 @@ def audit(
     from lbopt.instances.router_log import RouterLog
     from lbopt.studies.audit import AuditConfig, audit_log, run_audit
 
+    if not isinstance(log, str | Path | RouterLog):
+        raise InputError(f"log is of type {type(log).__name__}; expected the path of a file, or a RouterLog")
+    if columns is not None and not isinstance(columns, Mapping):
+        raise InputError(f"columns is {columns!r}; expected a mapping such as {{'worker': 'pod'}}")
+    if policies is not None and not policies:
+        raise InputError("no policy is named; name some, such as jsq and br-0, or leave policies out")
     config = _config(
         AuditConfig,
         more,

@@ -7,6 +7,7 @@ from typing import Any
 
 from lbopt.report.numbers import fixed, milliseconds, share, tokens, whole
 from lbopt.studies.audit import AuditOutcome
+from lbopt.studies.audit.recommendation import saved_in_a_month
 from lbopt.studies.audit.rules import RuleRun
 from lbopt.table import Table
 
@@ -60,9 +61,9 @@ def _rules(outcome: AuditOutcome) -> Table:
         title="The same requests under other rules",
         caption=(
             "Time per token (TPOT) and waits over the requests that ran to their end; the change is that of the mean "
-            "TPOT against the log, with its 95 % interval (blocks of time drawn anew). Rules that bind on arrival are "
-            "immediate; pooled ones need a queue at the router. Idle: share of the fleet's work that waits at the "
-            "barrier."
+            "TPOT against the log, with its 95 % interval (blocks of time drawn anew, and what chance does between "
+            "runs whose requests come a moment later). Rules that bind on arrival are immediate; pooled ones need a "
+            "queue at the router. Idle: share of the fleet's work that waits at the barrier."
         ),
         headers=(
             *("rule", "binds", "TPOT mean (ms)", "TPOT P95 (ms)", "change", "95 % interval"),
@@ -143,21 +144,22 @@ def _columns(outcome: AuditOutcome) -> Table:
 
 
 def _sensitivity(outcome: AuditOutcome) -> Table:
-    config, best = outcome.config, outcome.recommendation
+    config, best, workers = outcome.config, outcome.recommendation, outcome.happened.workers
     assert best.change is not None
-    gpus = config.gpus or outcome.happened.workers
     rows = [("as recommended", _signed(best.change), _money(best.per_month))]
-    rows += [
-        (f"{one.law}, at the end of its interval", _signed(one.change), _month(one.change, config.price, gpus))
-        for one in outcome.sensitivity
-    ]
-    if config.price is not None:
+    rows += [(f"{one.law}, at the end of its interval", _signed(one.change), "–") for one in outcome.sensitivity]
+    if config.price is not None and best.workers is not None:
         for factor in (0.5, 2.0):
-            row = f"a GPU for {config.price * factor:g} {config.currency} an hour"
-            rows.append((row, _signed(best.change), _month(best.change, config.price * factor, gpus)))
+            price = config.price * factor
+            month = saved_in_a_month(workers, best.workers, config.gpus or workers, price)
+            row = f"a GPU for {price:g} {config.currency} an hour"
+            rows.append((row, _signed(best.change), _money(month)))
     return Table(
         title=f"How sure: {best.rule} under other laws and prices",
-        caption="The law's ends keep the mean time of a step and change how much of it depends on the load.",
+        caption=(
+            "The law's ends keep the mean time of a step and change how much of it depends on the load. The money is "
+            "that of workers which are not needed to be as fast as the log."
+        ),
         headers=("if", "change of the time per token", f"{config.currency} a month"),
         rows=rows,
     )
@@ -190,12 +192,6 @@ def _of(*values: float) -> str:
 def _signed(value: float) -> str:
     text = _percent(value)
     return f"+{text}" if value > 0 and not text.startswith("0.0 ") else text
-
-
-def _month(change: float, price: float | None, gpus: int) -> str:
-    from lbopt.studies.audit.recommendation import HOURS_A_MONTH
-
-    return _money(None if price is None else -change * gpus * price * HOURS_A_MONTH)
 
 
 def _money(value: float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from audit.as_log import as_log
 from audit.engine import run
@@ -58,6 +59,23 @@ def test_a_fault_is_found(name, fault, kind):
         assert kind not in kinds(name, fault), "found now: take it off the list"
     else:
         assert kind in kinds(name, fault)
+
+
+@pytest.mark.parametrize("share", [0.15, 0.3])
+@pytest.mark.parametrize("begin", [0.3, 0.5])
+@pytest.mark.parametrize("by", ["arrival", "start", "finish"])
+@pytest.mark.parametrize("name", ["small-busy", "sixteen-busy"])
+def test_a_window_of_a_log_gets_no_recommendation(name, by, begin, share):
+    """Requests that ran when the window began are not in it, and the law looks ten times too flat."""
+    log = as_log(run(FLEETS[name]))
+    when = getattr(log, by)
+    first, last = np.quantile(when, [begin, begin + share])
+    kept = (when >= first) & (when < last)
+    origin = log.arrival[kept].min()
+    columns = {n: getattr(log, n)[kept] for n in ("ids", "prompt", "output", "worker", "ending")}
+    times = {n: getattr(log, n)[kept] - origin for n in ("arrival", "start", "finish")}
+    outcome = audit_log(replace(log, **columns, **times), AuditConfig(log="engine", states=0, rules=("jsq",)))
+    assert outcome.recommendation.verdict == "withheld"
 
 
 def test_no_rule_is_recommended_without_a_barrier():

@@ -86,6 +86,22 @@ def test_rules_are_ranked_as_the_engine_ranks_them(name):
 
 
 @pytest.mark.jit
+@pytest.mark.parametrize(("name", "rule"), [("eight-half", "round-robin"), ("sixteen-busy", "random")])
+def test_the_engine_does_with_fewer_workers_what_the_audit_promises(name, rule):
+    """With the workers that are said to be enough, the engine is as fast as the log, within two per cent."""
+    fleet = FLEETS[name]
+    requests = fleet.draw()
+    served = run(fleet, rule=rule, requests=requests)
+    rules = (SAME["jsq"], SAME["jsq-load"])
+    best = audit_log(as_log(served), AuditConfig(log="engine", rules=rules, slots=fleet.B, states=0)).recommendation
+    assert best.rule == SAME["jsq-load"]
+    assert best.workers is not None and best.workers < fleet.G
+    smaller = run(replace(fleet, G=best.workers), rule="jsq-load", requests=requests)
+    assert smaller.tpot < 1.02 * served.tpot
+    assert smaller.wait < served.wait + 0.05
+
+
+@pytest.mark.jit
 def test_the_recommended_rule_is_faster_in_the_engine():
     """What the audit promises for a fleet under round robin, the engine delivers, within two points."""
     fleet = FLEETS["eight-half"]

@@ -182,7 +182,7 @@ def test_solve_and_verify(type_in, problem, here):
     """The result of a solve verifies: exit code 0, and a line per established claim."""
     code, shown, _ = type_in("solve", problem, "--out", "r.json")
     assert code == 0
-    assert "optimal (proved by certificate): imbalance 9" in shown
+    assert "optimal (proved by exhaustion): imbalance 9" in shown
     code, shown, _ = type_in("verify", problem, "r.json")
     assert code == 0
     assert "established: " in shown

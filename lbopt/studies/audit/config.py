@@ -76,6 +76,7 @@ class AuditConfig:
     seed: Annotated[int, Option("First seed.")] = 0
 
     def __post_init__(self) -> None:
+        _check_kinds(self)
         for text in self.columns:
             quantity, sign, name = text.partition("=")
             if not (quantity and sign and name):
@@ -115,3 +116,19 @@ class AuditConfig:
     def from_dict(cls, data: Mapping[str, Any], *, source: str = "the configuration") -> AuditConfig:
         """Rebuild a configuration."""
         return from_plain(cls, dict(data), what="an audit", source=source)
+
+
+def _check_kinds(config: AuditConfig) -> None:
+    """Refuse what Python lets through: texts and truth values for numbers, a number for yes or no."""
+    kinds: dict[str, tuple[Any, str]] = {
+        **dict.fromkeys(("slots", "gpus", "states", "seed"), (int, "a whole number")),
+        **dict.fromkeys(("price", "time_limit"), ((int, float), "a number")),
+        "accept_misfit": (bool, "True or False"),
+        "currency": (str, "a text"),
+    }
+    for name, (kind, expected) in kinds.items():
+        value = getattr(config, name)
+        if value is None and name in ("slots", "gpus", "price"):
+            continue
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise InputError(f"{name} is {value!r}; expected {expected}")

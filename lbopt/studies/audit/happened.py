@@ -73,7 +73,7 @@ class Misfit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
-    """What the log says of its fleet; times in seconds, loads in tokens."""
+    """What the log says of its fleet; times in seconds, loads in tokens, its length also in lifetimes of requests."""
 
     attempts: int
     finished: int
@@ -97,6 +97,7 @@ class Happened:
     wait_mean: float
     wait_p99: float
     wait_max: float
+    lifetimes: float
     misfit: Misfit
 
     def to_dict(self) -> dict[str, Any]:
@@ -165,6 +166,7 @@ def what_happened(found: Reconstruction, slots: int) -> Happened:
         wait_mean=float(waited.mean()),
         wait_p99=float(np.quantile(waited, 0.99)),
         wait_max=float(waited.max()),
+        lifetimes=log.span / max(float(np.quantile((log.finish - log.start)[done], 0.95)), 1e-12),
         misfit=_misfit(found),
     )
 

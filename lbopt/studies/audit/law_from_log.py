@@ -188,14 +188,14 @@ def _normal(design: Floats, took: Floats, weight: Floats) -> tuple[Floats, Float
     return scaled.T @ design, scaled.T @ took
 
 
-def _solve(gram: Floats, right: Floats) -> tuple[float, float]:
-    """Solve for fixed and per_token; a negative one is set to zero, as no engine has it."""
+def _solve(gram: Floats, right: Floats, *, plain: bool = False) -> tuple[float, float]:
+    """Solve for fixed and per_token; unless `plain`, a negative one is set to zero, as no engine has it."""
     (aa, ab), (_, bb) = gram
     ay, by = right
     determinant = aa * bb - ab * ab
     if determinant > 1e-12 * aa * bb:
         fixed, slope = (bb * ay - ab * by) / determinant, (aa * by - ab * ay) / determinant
-        if fixed >= 0 and slope >= 0:
+        if plain or (fixed >= 0 and slope >= 0):
             return float(fixed), float(slope)
         if fixed < 0 and bb > 0:
             return 0.0, float(by / bb)
@@ -207,7 +207,10 @@ def _deviation(values: Floats) -> float:
 
 
 def _bootstrap(design: Floats, took: Floats, weight: Floats, when: Floats, seed: int) -> Floats:
-    """Return the 2.5 % and 97.5 % quantiles of (fixed, per_token) when blocks of time are drawn, (2, 2)."""
+    """Return the 2.5 % and 97.5 % quantiles of (fixed, per_token) when blocks of time are drawn, (2, 2).
+
+    Here a slope may be negative: where all draws are, the log does not show what its times follow.
+    """
     order = np.argsort(when, kind="stable")
     blocks = [rows for rows in np.array_split(order, _BLOCKS) if rows.size]
     parts = [_normal(design[rows], took[rows], weight[rows]) for rows in blocks]
@@ -215,7 +218,7 @@ def _bootstrap(design: Floats, took: Floats, weight: Floats, when: Floats, seed:
     rng = np.random.default_rng(seed)
     drawn = rng.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)), _DRAWS).astype(np.float64)
     found = [
-        _solve(gram, right)
+        _solve(gram, right, plain=True)
         for gram, right in zip(np.tensordot(drawn, grams, 1), np.tensordot(drawn, rights, 1), strict=True)
     ]
     return np.asarray(np.quantile(np.array(found), (0.025, 0.975), axis=0))

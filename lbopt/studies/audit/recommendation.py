@@ -1,12 +1,12 @@
 """What to do: which rule to switch to and what that is worth, or that nothing is to be gained, and why.
 
 A rule is recommended where its interval lies below zero, it gains at least half a per cent, and requests do not wait
-longer for it: the interval of the change of the mean wait reaches zero, or the wait grows by less than a step. Of the
+longer for it: neither the upper end of the mean wait's change nor the 99 % quantile grows by more than a step. Of the
 rules left, the one with the least time per token is taken, or one within half a per cent of it that binds on arrival,
 best one that an engine ships; where a queue is needed, the best rule without one is named beside it.
 
-The money is that of the GPU time which the same tokens take less: saving * GPUs * price * 730 hours a month. It is in
-the bank only if the fleet is made smaller by that share or serves more.
+The money is the price of the workers that the rule needs no longer to serve the same requests as fast as the log did:
+share of workers * GPUs * price * 730 hours a month. Time per token alone is no money.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ MOST_MISFIT = 0.05
 #: ... and in each window of time within this one.
 MOST_MISFIT_OF_A_WINDOW = 0.10
 LEAST_GAIN = 0.005
+#: Lifetimes of a request (95 % quantile) that a log has to last.
+LEAST_LIFETIMES = 5
 #: A simpler rule is preferred where it is behind by no more than this share of the time per token.
 NEARLY = 0.005
 HOURS_A_MONTH = 730
@@ -37,7 +39,6 @@ IN_ENGINES = {
     "random": "--policy random of vllm-router and sglang-router",
     "power-of-two": "--policy power_of_two of vllm-router and sglang-router",
     "jsq": "SGLang: --load-balance-method total_requests; vLLM's own balancer is close to it",
-    "jsq-load": "SGLang: --load-balance-method total_tokens",
     "jsq-load:admission=immediate": "SGLang: --load-balance-method total_tokens",
 }
 
@@ -54,8 +55,10 @@ class Recommendation:
         The rule to switch to; None where there is none.
     change, change_interval
         Of the mean time per token, as a share: -0.06 is 6 % less.
+    workers
+        Workers that the rule needs to be no slower than the log.
     per_month
-        Money for the GPU time saved in a month; None without a price.
+        Money for the others in a month; None without a price.
     sentences
         The paragraph, sentence by sentence.
     """
@@ -64,6 +67,7 @@ class Recommendation:
     rule: str | None = None
     change: float | None = None
     change_interval: tuple[float, float] | None = None
+    workers: int | None = None
     per_month: float | None = None
     sentences: tuple[str, ...] = ()
 
@@ -76,7 +80,14 @@ class Recommendation:
 
 
 def recommend(
-    config: AuditConfig, law: LawFromLog, happened: Happened, findings: Sequence[Finding], runs: Sequence[RuleRun]
+    config: AuditConfig,
+    law: LawFromLog,
+    happened: Happened,
+    findings: Sequence[Finding],
+    runs: Sequence[RuleRun],
+    *,
+    needed: int | None = None,
+    knows_waits: bool = True,
 ) -> Recommendation:
     """Return what to do.
 
@@ -88,15 +99,14 @@ def recommend(
         What the log says.
     runs
         The log itself, then each rule; empty where none was run.
+    needed
+        Workers that the rule recommended needs to be no slower than the log; None where that is not known.
+    knows_waits
+        Whether the log has arrivals.
     """
-    forbidding = [finding.sentence for finding in findings if finding.forbids]
-    if forbidding:
-        return Recommendation(verdict="withheld", sentences=(f"No recommendation. {forbidding[0]}.",))
-    if happened.misfit.follows_something_unseen and not config.accept_misfit:
-        return Recommendation(verdict="withheld", sentences=(_unseen(happened),))
-    off = happened.misfit.worst > MOST_MISFIT or happened.misfit.worst_window > MOST_MISFIT_OF_A_WINDOW
-    if off and not config.accept_misfit:
-        return Recommendation(verdict="withheld", sentences=(_misfit(happened),))
+    why = _withheld(config, law, happened, findings, runs)
+    if why is not None:
+        return Recommendation(verdict="withheld", sentences=(f"No recommendation: {why}",))
     if not law.is_sure_of_slope:
         return Recommendation(
             verdict="stay",
@@ -105,19 +115,58 @@ def recommend(
                 "tokens, so balance does not buy time.",
             ),
         )
-    if len(runs) < 2:
-        return Recommendation(verdict="withheld", sentences=("No recommendation: no rule was run.",))
     step = happened.mean_step_seconds
     gaining = [run for run in runs[1:] if run.change_interval[1] < 0 and run.change <= -LEAST_GAIN]
-    fitting = sorted((run for run in gaining if _waits_no_longer(run, step)), key=lambda run: run.tpot_mean)
+    fitting = sorted((run for run in gaining if _waits_no_longer(run, runs[0], step)), key=lambda run: run.tpot_mean)
     if not fitting:
         return _stay(happened, runs, gaining)
-    return _switch(config, _simplest(fitting), fitting, happened)
+    best = _simplest(fitting)
+    waits = f", {_waits(best, runs[0], step)}" if knows_waits else "; the log has no arrivals to judge waits by"
+    sentences = [f"Switch to {best.rule}: {_percent(best.change)} time per token ({_interval(best)}){waits}."]
+    month, sized = _worth(config, happened, needed)
+    sentences += [*sized, *_queue(best, fitting), _how(best.rule)]
+    return Recommendation(
+        verdict="switch",
+        rule=best.rule,
+        change=best.change,
+        change_interval=best.change_interval,
+        workers=needed,
+        per_month=month,
+        sentences=tuple(sentences),
+    )
+
+
+def _withheld(
+    config: AuditConfig, law: LawFromLog, happened: Happened, findings: Sequence[Finding], runs: Sequence[RuleRun]
+) -> str | None:
+    """Return why there is no recommendation, if so."""
+    if happened.workers < 2:
+        return "the log has one worker, so there is nothing to be balanced."
+    forbidding = [finding.sentence for finding in findings if finding.forbids]
+    if forbidding:
+        return "these workers seem not to meet at a barrier, see below."
+    if not config.accept_misfit:
+        if law.per_token_interval[1] < 0:
+            return (
+                "in this log steps get shorter when the heaviest worker holds more tokens, as they seem to where rows "
+                "are missing. Complete the log, or add --accept-misfit."
+            )
+        if happened.lifetimes < LEAST_LIFETIMES:
+            return (
+                f"the log lasts only {happened.lifetimes:.1f} times as long as its requests do (95 % quantile); "
+                "requests that began before it, and are not in it, would weigh too much. Take a log at least "
+                f"{LEAST_LIFETIMES} times as long, or add --accept-misfit."
+            )
+        if happened.misfit.follows_something_unseen:
+            return _unseen(happened)
+        if happened.misfit.worst > MOST_MISFIT or happened.misfit.worst_window > MOST_MISFIT_OF_A_WINDOW:
+            return _misfit(happened)
+    return "no rule was run to its end." if len(runs) < 2 else None
 
 
 def _percent(share: float) -> str:
     """Return a signed share in per cent, with a true minus sign."""
-    return f"{100 * share:+.1f} %".replace("-", "−")
+    return f"{round(100 * share, 1) + 0.0:+.1f} %".replace("-", "−").replace("+0.0 %", "0.0 %")
 
 
 def _interval(run: RuleRun) -> str:
@@ -132,16 +181,16 @@ def _simplest(fitting: Sequence[RuleRun]) -> RuleRun:
     return (shipped or immediate or near)[0]
 
 
-def _waits_no_longer(run: RuleRun, step: float) -> bool:
-    return run.wait_change_interval[0] <= 0 or run.wait_change_interval[1] <= step
+def _waits_no_longer(run: RuleRun, logged: RuleRun, step: float) -> bool:
+    return run.wait_change_interval[1] <= step and run.wait_p99 <= logged.wait_p99 + step
 
 
 def _misfit(happened: Happened) -> str:
     off = happened.misfit
     windows = ", ".join(f"{_percent(value)}" for value in off.by_window)
     return (
-        f"No recommendation: the fitted law misses the log's own time per token by {_percent(off.mean)} in the mean "
-        f"and {_percent(off.p95)} at the 95 % quantile (by window of time: {windows}), so what it says of other rules "
+        f"the fitted law misses the log's own time per token by {_percent(off.mean)} in the mean and "
+        f"{_percent(off.p95)} at the 95 % quantile (by window of time: {windows}), so what it says of other rules "
         "cannot be relied on. Look for what the log does not show (prefill between steps, slow workers, other "
         "tenants), or add --accept-misfit."
     )
@@ -150,52 +199,65 @@ def _misfit(happened: Happened) -> str:
 def _unseen(happened: Happened) -> str:
     off = happened.misfit
     return (
-        "No recommendation: the times follow something that the log does not show. The fitted law is off by "
-        f"{off.drift:.1%} over stretches of steps, and stretches beside each other are off alike (correlation "
-        f"{off.drift_likeness:.2f} over {off.drift_stretches} of them), as they are when rows are missing, other "
-        "requests share the workers, or prefill runs between steps. Complete the log, or add --accept-misfit."
+        f"the times follow something that the log does not show. The fitted law is off by {off.drift:.1%} over "
+        f"stretches of steps, and stretches beside each other are off alike (correlation {off.drift_likeness:.2f} over "
+        f"{off.drift_stretches} of them), as they are when rows are missing, other requests share the workers, or "
+        "prefill runs between steps. Complete the log, or add --accept-misfit."
     )
 
 
-def _switch(config: AuditConfig, best: RuleRun, fitting: Sequence[RuleRun], happened: Happened) -> Recommendation:
-    gpus = config.gpus or happened.workers
-    sentences = [
-        f"Switch to {best.rule}: {_percent(best.change)} time per token ({_interval(best)}), waits "
-        f"{_waits(best, happened.mean_step_seconds)}."
+def _worth(config: AuditConfig, happened: Happened, needed: int | None) -> tuple[float | None, list[str]]:
+    """Return the money of a month, and what to say of it."""
+    if needed is None:
+        return None, []
+    G, gpus = happened.workers, config.gpus or happened.workers
+    month = None if config.price is None else saved_in_a_month(G, needed, gpus, config.price)
+    if needed == G:
+        return month, [f"All {G} workers stay needed for the present time per token: the gain is speed, not GPUs."]
+    text = f"With it, {needed} of {G} workers serve these requests no slower than the log"
+    if month is None:
+        return None, [f"{text}."]
+    return month, [
+        f"{text}: worth {month:,.0f} {config.currency} a month at {gpus} GPUs and {config.price:g} {config.currency} "
+        "an hour, if the others are given back."
     ]
-    month = None
-    if config.price is not None:
-        month = -best.change * gpus * config.price * HOURS_A_MONTH
-        ends = sorted(-end * gpus * config.price * HOURS_A_MONTH for end in best.change_interval)
-        sentences.append(
-            f"The same tokens take that share less GPU time: worth {month:,.0f} {config.currency} a month at {gpus} "
-            f"GPUs and {config.price:g} {config.currency} an hour ({ends[0]:,.0f} to {ends[1]:,.0f}), if the fleet is "
-            "made smaller by that share or serves more."
-        )
-    if best.admission == "pooled":
-        sentences.append(
-            "It needs a queue at the router, which binds a request when a slot is free and not when it arrives."
-        )
-        immediate = [run for run in fitting if run.admission == "immediate"]
-        if immediate:
-            second = immediate[0]
-            sentences.append(f"Without a queue, {second.rule} has {_percent(second.change)} ({_interval(second)}).")
-    sentences.append(_how(best.rule))
-    return Recommendation(
-        verdict="switch",
-        rule=best.rule,
-        change=best.change,
-        change_interval=best.change_interval,
-        per_month=month,
-        sentences=tuple(sentences),
+
+
+def saved_in_a_month(workers: int, needed: int, gpus: int, price: float) -> float:
+    """Return the price of the GPUs that are no longer needed, for 730 hours.
+
+    Parameters
+    ----------
+    workers, needed
+        Workers that there are, and that are needed.
+    gpus
+        GPUs of all workers.
+    price
+        Of a GPU for an hour.
+    """
+    return (1 - needed / workers) * gpus * price * HOURS_A_MONTH
+
+
+def _queue(best: RuleRun, fitting: Sequence[RuleRun]) -> list[str]:
+    if best.admission != "pooled":
+        return []
+    text = "It needs a queue at the router, which binds a request when a slot is free and not when it arrives."
+    second = next((run for run in fitting if run.admission == "immediate"), None)
+    if second is None:
+        return [text]
+    return [text, f"Without a queue, {second.rule} has {_percent(second.change)} ({_interval(second)})."]
+
+
+def _waits(run: RuleRun, logged: RuleRun, step: float) -> str:
+    shown = (
+        f"{_time(logged.wait_mean)} to {_time(run.wait_mean)} in the mean, {_time(logged.wait_p99)} to "
+        f"{_time(run.wait_p99)} at the 99 % quantile"
     )
+    return f"waits {'shorter' if run.wait_change_interval[1] < -step else 'no longer'} ({shown})"
 
 
-def _waits(run: RuleRun, step: float) -> str:
-    low, high = run.wait_change_interval
-    if high < -step:
-        return f"shorter by {-high:,.2g} to {-low:,.2g} s in the mean"
-    return "no longer"
+def _time(seconds: float) -> str:
+    return f"{1000 * seconds:,.0f} ms" if seconds < 1 else f"{seconds:,.1f} s"
 
 
 def _how(rule: str) -> str:
@@ -211,16 +273,16 @@ def _stay(happened: Happened, runs: Sequence[RuleRun], gaining: Sequence[RuleRun
     if gaining:
         best = min(gaining, key=lambda run: run.tpot_mean)
         why = (
-            f"{best.rule} would take {-best.change:.1%} less time per token, but requests would wait "
-            f"{best.wait_mean:.2g} s instead of {runs[0].wait_mean:.2g} s in the mean"
+            f"{best.rule} would take {-best.change:.1%} less time per token, but not surely without longer waits "
+            f"({_time(runs[0].wait_mean)} to {_time(best.wait_mean)} in the mean, {_time(runs[0].wait_p99)} to "
+            f"{_time(best.wait_p99)} at the 99 % quantile)"
         )
     elif happened.idle_time_share < 0.02:
         why = f"the fleet spends only {happened.idle_time_share:.1%} of its time waiting at the barrier"
     else:
         best = min(runs[1:], key=lambda run: run.tpot_mean)
-        low, high = best.change_interval
         why = (
             f"the best other rule, {best.rule}, changes the time per token by {_percent(best.change)} "
-            f"({_percent(low)} to {_percent(high)})"
+            f"({_interval(best)})"
         )
     return Recommendation(verdict="stay", sentences=(f"Stay with the present rule: {why}.",))

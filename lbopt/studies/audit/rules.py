@@ -3,12 +3,16 @@
 The log itself is judged by the law at the loads that it had, so that law and noise are the same on both sides. A rule's
 change is the ratio of mean times per token over the requests that ran to their end. Its interval is a block bootstrap:
 requests of one stretch of time share their fate, so blocks of time are drawn, and of each the same requests on both
-sides.
+sides. A rule is run several times with arrivals shifted by up to the fixed part of a step, because a moment's
+difference moves all that follows. What these runs differ by is added to the interval, once for their mean and once for
+the log, which is one such run.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +22,13 @@ from lbopt.instances.router_log import RouterLog
 from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate
+from lbopt.statistics import student_quantile
 from lbopt.studies.audit.course import Floats
 
 Interval = tuple[float, float]
 _BLOCKS, _DRAWS = 40, 2000
+#: Runs of a rule. A fleet is chaotic: a request that comes a moment later can move all that follow.
+REPLAYS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +114,14 @@ def setting_of(workers: int, slots: int, fixed: float, per_token: float) -> Simu
 
 
 def run_rule(
-    rule: str, requests: Requests, setting: SimulationSetting, logged: tuple[Floats, Floats], seed: int = 0
+    rule: str,
+    requests: Requests,
+    setting: SimulationSetting,
+    logged: tuple[Floats, Floats],
+    seed: int = 0,
+    times: int = REPLAYS,
 ) -> RuleRun:
-    """Run a rule, and compare it with the log.
+    """Run a rule some times, and compare it with the log.
 
     Parameters
     ----------
@@ -120,34 +132,73 @@ def run_rule(
     logged
         (M,) seconds per token by the law at the log's loads, and (M,) waits of the log, seconds.
     seed
-        Of rules that draw, and of the bootstrap.
+        Of rules that draw, of the shifts of arrivals, and of the bootstrap.
+    times
+        Runs, the first with the arrivals of the log, the others with each arrival shifted by up to a step.
     """
     policy = make_policy(rule)
-    run = simulate(requests.trace, policy, setting, seed=seed)
     counted = requests.counted
-    columns = run.requests
-    tpot = ((columns["finish_clock"] - columns["start_clock"]) / requests.trace.output)[counted]
-    wait = (columns["start_clock"] - columns["reveal_clock"])[counted]
-    tpot_before, wait_before = logged[0][counted], logged[1][counted]
+    before, wait_before = logged[0][counted], logged[1][counted]
+    runs = [_one(rule, requests, setting, seed + k, shifted=k > 0) for k in range(times)]
+    tpot = np.mean([run.tpot for run in runs], axis=0)
+    wait = np.mean([run.wait for run in runs], axis=0)
     arrival = requests.trace.arrival
     assert arrival is not None
-    differences = (tpot, tpot_before, wait - wait_before)
-    ratios, waits = block_bootstrap(differences, arrival[counted], seed)
-    heaviest, total = run.steps["read_max"], run.steps["read_sum"]
-    G = setting.fleet.num_workers
-    idle = 1 - total / (G * np.maximum(heaviest, 1))
+    ratios, waits = block_bootstrap((tpot, before, wait - wait_before), arrival[counted], seed)
+    change, longer = float(tpot.mean() / before.mean() - 1), float((wait - wait_before).mean())
+    means = np.array([(run.tpot.mean() / before.mean(), run.wait.mean()) for run in runs])
+    chance = [_chance(means[:, k]) for k in (0, 1)]
     return RuleRun(
         rule=policy.name,
         admission=policy.admission,
         tpot_mean=float(tpot.mean()),
-        tpot_p95=float(np.quantile(tpot, 0.95)),
+        tpot_p95=float(np.mean([np.quantile(run.tpot, 0.95) for run in runs])),
         wait_mean=float(wait.mean()),
-        wait_p99=float(np.quantile(wait, 0.99)),
-        idle_share=float(idle.mean()),
-        change=float(tpot.mean() / tpot_before.mean() - 1),
-        change_interval=ratios,
-        wait_change_interval=waits,
+        wait_p99=float(np.mean([np.quantile(run.wait, 0.99) for run in runs])),
+        idle_share=float(np.mean([run.idle for run in runs])),
+        change=change,
+        change_interval=_wider(change, ratios, chance[0]),
+        wait_change_interval=_wider(longer, waits, chance[1]),
     )
+
+
+class _Once(NamedTuple):
+    """One run: seconds per token and waits of the requests that count, and the idle share."""
+
+    tpot: Floats
+    wait: Floats
+    idle: float
+
+
+def _one(rule: str, requests: Requests, setting: SimulationSetting, seed: int, *, shifted: bool) -> _Once:
+    trace, order = requests.trace, np.arange(len(requests.trace))
+    if shifted:
+        assert trace.arrival is not None
+        step = setting.law.form(setting.fleet.num_workers, setting.fleet.slots_per_worker).fixed
+        moved = trace.arrival + np.random.default_rng(seed).uniform(0, step, len(trace))
+        order = np.argsort(moved, kind="stable")
+        trace = replace(trace, prompt=trace.prompt[order], output=trace.output[order], arrival=moved[order])
+    run = simulate(trace, make_policy(rule), setting, seed=seed)
+    columns = run.requests
+    tpot, wait = np.empty((2, len(trace)))
+    tpot[order] = (columns["finish_clock"] - columns["start_clock"]) / trace.output
+    wait[order] = columns["start_clock"] - columns["reveal_clock"]
+    idle = 1 - run.steps["read_sum"] / (setting.fleet.num_workers * np.maximum(run.steps["read_max"], 1))
+    return _Once(tpot[requests.counted], wait[requests.counted], float(idle.mean()))
+
+
+def _chance(means: Floats) -> float:
+    """Return the half-width that chance adds: the log is one such run, and the rule's mean is of a few."""
+    if means.size < 2:
+        return 0.0
+    spread = float(means.std(ddof=1))
+    return student_quantile(means.size - 1) * spread * math.sqrt(1 + 1 / means.size)
+
+
+def _wider(value: float, interval: Interval, more: float) -> Interval:
+    """Return an interval with an independent half-width added in squares on both sides."""
+    low, high = interval
+    return value - math.hypot(value - low, more), value + math.hypot(high - value, more)
 
 
 def block_bootstrap(values: tuple[Floats, Floats, Floats], when: Floats, seed: int) -> tuple[Interval, Interval]:

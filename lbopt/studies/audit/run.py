@@ -11,13 +11,15 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.instances.router_log import RouterLog, read_router_log
 from lbopt.studies.audit.config import AuditConfig
-from lbopt.studies.audit.findings import Finding, find_departures, waited_with_a_free_slot
+from lbopt.studies.audit.course import Floats
+from lbopt.studies.audit.findings import find_departures, waited_with_a_free_slot
 from lbopt.studies.audit.gaps import one_step_gaps
 from lbopt.studies.audit.happened import Happened, modelled_tpot, what_happened
 from lbopt.studies.audit.outcome import AuditOutcome, Moment, Sensitivity
-from lbopt.studies.audit.recommendation import recommend
+from lbopt.studies.audit.recommendation import Recommendation, recommend
 from lbopt.studies.audit.reconstruction import Reconstruction, reconstruct
 from lbopt.studies.audit.rules import RuleRun, requests_of, run_rule, setting_of
+from lbopt.studies.audit.sizing import fewest_workers
 from lbopt.studies.progress import Progress, Silent
 
 #: Fewer finished requests than this say nothing of a fleet.
@@ -92,13 +94,17 @@ def audit_log(
     )
     try:
         if not any(finding.forbids for finding in findings) and len(log.workers) > 1:
-            _judge(outcome, found, slots, findings, shown)
+            _judge(outcome, found, slots, shown)
         if tell is not None:
             tell(outcome)
         if config.states and not any(finding.forbids for finding in findings):
             outcome.gaps = one_step_gaps(found, slots, config.states, config.time_limit, config.seed, shown)
     except KeyboardInterrupt:
         outcome.interrupted = True
+        if outcome.recommendation.rule is None and len(outcome.runs) <= len(config.rules):
+            outcome.recommendation = Recommendation(
+                verdict="withheld", sentences=("No recommendation: stopped before all rules had been run.",)
+            )
     return outcome
 
 
@@ -157,31 +163,58 @@ def _over_time(found: Reconstruction) -> list[Moment]:
     ]
 
 
-def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, findings: list[Finding], shown: Progress) -> None:
-    config, log, law = outcome.config, found.log, found.law
-    ready = log.arrival
-    if any(finding.kind == "waits with free slots" for finding in findings):
-        ready = np.where(waited_with_a_free_slot(found, slots), log.start, log.arrival)
+def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, shown: Progress) -> None:
+    """Run the rules, recommend, and see how sure that is."""
+    config, log, law, happened = outcome.config, found.log, found.law, outcome.happened
+    ready = _ready(found, slots)
     requests = requests_of(log, ready, found.attempts.tokens)
     modelled, waited = modelled_tpot(found)[requests.rows], (log.start - ready)[requests.rows]
     rows = requests.counted & np.isfinite(modelled)
     requests = replace(requests, counted=rows)
-    outcome.runs.append(_of_the_log(outcome.happened, modelled[rows], waited[rows]))
+    outcome.runs.append(_of_the_log(happened, modelled[rows], waited[rows]))
     setting = setting_of(len(log.workers), slots, law.fixed, law.per_token)
     shown.begin("rules", len(config.rules))
     for rule in config.rules:
         outcome.runs.append(run_rule(rule, requests, setting, (modelled, waited), config.seed))
         shown.advance()
-    outcome.recommendation = recommend(config, law, outcome.happened, findings, outcome.runs)
-    if outcome.recommendation.rule is None:
+    knows_waits = bool((log.arrival < log.start).any())
+    asked = (config, law, happened, outcome.findings, outcome.runs)
+    outcome.recommendation = recommend(*asked, knows_waits=knows_waits)
+    best = outcome.recommendation.rule
+    if best is None:
         return
+    shown.begin("how sure", 3)
+    needed = fewest_workers(
+        best,
+        requests,
+        law,
+        (len(log.workers), slots),
+        (outcome.runs[0], modelled, waited),
+        step=found.mean_step_seconds,
+        more_slots=config.slots is None,
+        seed=config.seed,
+    )
+    outcome.recommendation = recommend(*asked, needed=needed, knows_waits=knows_waits)
+    shown.advance()
     for name, fixed, per_token in _ends(found):
         changed = replace(found, law=replace(law, fixed=fixed, per_token=per_token))
         other = setting_of(len(log.workers), slots, fixed, per_token)
-        run = run_rule(
-            outcome.recommendation.rule, requests, other, (modelled_tpot(changed)[requests.rows], waited), config.seed
-        )
+        run = run_rule(best, requests, other, (modelled_tpot(changed)[requests.rows], waited), config.seed)
         outcome.sensitivity.append(Sensitivity(name, run.change))
+        shown.advance()
+
+
+def _ready(found: Reconstruction, slots: int) -> Floats:
+    """Return the seconds from which each request may start, (N,).
+
+    What every request waits, for prefill say, is no rule's merit: it is taken off every wait. Requests that wait longer
+    than that with a free slot are ready when they start.
+    """
+    log = found.log
+    waited = log.start - log.arrival
+    always = float(np.quantile(waited, 0.02))
+    ready = np.minimum(log.arrival + always, log.start)
+    return np.asarray(np.where(waited_with_a_free_slot(found, slots), log.start, ready))
 
 
 def _of_the_log(happened: Happened, modelled: np.ndarray, waited: np.ndarray) -> RuleRun:
