@@ -78,6 +78,20 @@ def test_a_window_of_a_log_gets_no_recommendation(name, by, begin, share):
     assert outcome.recommendation.verdict == "withheld"
 
 
+@pytest.mark.parametrize("name", QUICK)
+def test_a_fast_worker_is_found(name):
+    """It counts half for each token, as one with twice the bandwidth does."""
+    found = reconstruct(as_log(run(FLEETS[name], slow=(1, 0.5))))
+    assert "fast worker" in {finding.kind for finding in find_departures(found, found.course.most_running)}
+
+
+def test_slots_that_were_never_used_are_doubted():
+    """Requests wait for slots that, by --slots, are free: perhaps they do not exist."""
+    fleet = FLEETS["eight-over"]
+    (finding,) = find_departures(reconstruct(as_log(run(fleet))), 3 * fleet.B)
+    assert "perhaps it has no more slots than that" in finding.sentence
+
+
 def test_no_rule_is_recommended_without_a_barrier():
     outcome = audit_log(as_log(run(FLEETS["eight-half"], replicas=True)), AuditConfig(log="engine"))
     assert outcome.recommendation.verdict == "withheld"

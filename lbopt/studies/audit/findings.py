@@ -23,11 +23,15 @@ from lbopt.studies.audit.reconstruction import Reconstruction
 _OWN_EXPLAINS = 0.7
 #: A slow worker: counting its tokens for more explains the times so much better.
 _SLOW_EXPLAINS = 0.67
-_SLOWER = (1.1, 1.2, 1.3, 1.4, 1.5)
+_SLOWER, _FASTER = (1.1, 1.2, 1.3, 1.4, 1.5), (0.9, 0.8, 0.67, 0.5)
+#: Fleets up to this size are searched for a fast one too.
+_FEW_WORKERS = 32
 #: Fleets larger than this are not searched for a slow worker.
 _MOST_WORKERS = 128
 #: Share of the requests beyond which waits with a free slot, or pauses, are reported.
 _MANY_WAITS, _MANY_PAUSES = 0.05, 0.002
+#: Share of such waits beyond which the number of slots is doubted.
+_MOSTLY = 0.5
 #: Waits shorter than so many steps are those for the end of a step.
 _STEPS = 2.5
 
@@ -39,7 +43,7 @@ class Finding:
     Parameters
     ----------
     kind
-        "no barrier", "slow worker", "restart", "waits with free slots", "pauses" or "stalls".
+        "no barrier", "slow worker", "fast worker", "restart", "waits with free slots", "pauses" or "stalls".
     sentence
         What was seen, and what it means for the answers.
     forbids
@@ -68,7 +72,7 @@ def find_departures(found: Reconstruction, slots: int) -> list[Finding]:
     without = list(_no_barrier(found))
     if without:
         return without
-    return [*_slow_worker(found), *_restarts(found), *_waits(found, slots), *_pauses(found), *_stalls(found)]
+    return [*_odd_worker(found), *_restarts(found), *_waits(found, slots), *_pauses(found), *_stalls(found)]
 
 
 def waited_with_a_free_slot(found: Reconstruction, slots: int) -> Any:
@@ -122,7 +126,7 @@ def _no_barrier(found: Reconstruction) -> Iterator[Finding]:
         )
 
 
-def _slow_worker(found: Reconstruction) -> Iterator[Finding]:
+def _odd_worker(found: Reconstruction) -> Iterator[Finding]:
     log, G = found.log, len(found.log.workers)
     if not 2 <= G <= _MOST_WORKERS:
         return
@@ -136,21 +140,24 @@ def _slow_worker(found: Reconstruction) -> Iterator[Finding]:
         return weighted_residual(np.column_stack([output, output * load]), took, 1 / output)
 
     same = left_by(None)
-    best, slowest, factor = same, -1, 1.0
+    best, odd, factor = same, -1, 1.0
     for g in range(G):
-        for more in _SLOWER:
-            scale = np.ones(G)
-            scale[g] = more
-            left = left_by(scale)
-            if left < best:
-                best, slowest, factor = left, g, more
-            elif more > _SLOWER[0]:
-                break
-    if slowest >= 0 and best < _SLOW_EXPLAINS * same:
+        for speeds in (_SLOWER, _FASTER if G <= _FEW_WORKERS else ()):
+            for k, times in enumerate(speeds):
+                scale = np.ones(G)
+                scale[g] = times
+                left = left_by(scale)
+                if left < best:
+                    best, odd, factor = left, g, times
+                elif k > 0:
+                    break
+    if odd >= 0 and best < _SLOW_EXPLAINS * same:
+        slower = factor > 1
         yield Finding(
-            "slow worker",
-            f"Worker {slowest} ({log.workers[slowest]}) seems slower than the others: counting its tokens "
-            f"{factor:g}-fold leaves {best / same:.0%} of the scatter. Workers are taken to be equally fast here",
+            "slow worker" if slower else "fast worker",
+            f"Worker {odd} ({log.workers[odd]}) seems {'slower' if slower else 'faster'} than the others: counting its "
+            f"tokens {factor:g}-fold leaves {best / same:.0%} of the scatter. Workers are taken to be equally fast "
+            "here",
         )
 
 
@@ -185,8 +192,15 @@ def _waits(found: Reconstruction, slots: int) -> Iterator[Finding]:
             "waits with free slots",
             f"{share:.0%} of the requests waited for more than {_STEPS:g} steps though their worker had a free slot, "
             "as they do for prefill or a router's own queue. That wait is not modelled: for these requests other rules "
-            "are given the moment at which decoding started",
+            "are given the moment at which decoding started" + _fewer_slots(found, slots, share),
         )
+
+
+def _fewer_slots(found: Reconstruction, slots: int, share: float) -> str:
+    most = found.course.most_running
+    if share < _MOSTLY or slots <= most:
+        return ""
+    return f". No worker ran more than {most} at once: perhaps it has no more slots than that, and not {slots}"
 
 
 def _pauses(found: Reconstruction) -> Iterator[Finding]:
