@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,14 +78,14 @@ class RouterLog:
     """
 
     name: str
-    ids: NDArray[np.str_]
+    ids: NDArray[Any]
     arrival: NDArray[np.float64]
     start: NDArray[np.float64]
     finish: NDArray[np.float64]
     prompt: NDArray[np.int64]
     output: NDArray[np.int64]
     worker: NDArray[np.int64]
-    ending: NDArray[np.str_]
+    ending: NDArray[Any]
     workers: tuple[str, ...]
     columns: tuple[ColumnReading, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
