@@ -74,6 +74,11 @@ class Course:
         return self.end - self.begin
 
     @property
+    def at_begin(self) -> Floats:
+        """(J,), tokens in the fleet at the begin of a step, mean over the interval: half a token a request less."""
+        return self.total - self.running / 2
+
+    @property
     def is_busy(self) -> NDArray[np.bool_]:
         """(J,), whether anything runs."""
         return np.asarray(self.running > 0)

@@ -134,7 +134,7 @@ def what_happened(found: Reconstruction, slots: int) -> Happened:
     """
     log, course, law, steps = found.log, found.course, found.law, found.steps
     G = len(log.workers)
-    at_begin = course.total - course.running / 2
+    at_begin = course.at_begin
     heaviest = np.maximum(course.heaviest, at_begin / G)
     count = max(float(steps.sum()), 1e-12)
     seconds = law.seconds(heaviest) * steps

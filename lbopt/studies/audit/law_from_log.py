@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.studies.audit.blocks import drawn_blocks
 from lbopt.studies.audit.course import Course, Floats
 
 #: Share of a step by which intervals may miss a whole number in the mean; a quarter is what random times give.
@@ -31,7 +32,6 @@ SCATTER = 0.02
 #: Intervals of more steps than this are too long to be rounded.
 _MOST_STEPS = 8.0
 _ROUNDS = 6
-_BLOCKS = 40
 _DRAWS = 1000
 #: Observations this many median deviations off are stalls, not noise.
 _OUTLYING = 6.0
@@ -211,12 +211,9 @@ def _bootstrap(design: Floats, took: Floats, weight: Floats, when: Floats, seed:
 
     Here a slope may be negative: where all draws are, the log does not show what its times follow.
     """
-    order = np.argsort(when, kind="stable")
-    blocks = [rows for rows in np.array_split(order, _BLOCKS) if rows.size]
+    blocks, drawn = drawn_blocks(when, _DRAWS, seed)
     parts = [_normal(design[rows], took[rows], weight[rows]) for rows in blocks]
     grams, rights = np.array([gram for gram, _ in parts]), np.array([right for _, right in parts])
-    rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)), _DRAWS).astype(np.float64)
     found = [
         _solve(gram, right, plain=True)
         for gram, right in zip(np.tensordot(drawn, grams, 1), np.tensordot(drawn, rights, 1), strict=True)

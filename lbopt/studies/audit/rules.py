@@ -22,11 +22,11 @@ from lbopt.instances.router_log import RouterLog
 from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate
-from lbopt.statistics import student_quantile
+from lbopt.statistics import Interval, student_quantile
+from lbopt.studies.audit.blocks import drawn_blocks
 from lbopt.studies.audit.course import Floats
 
-Interval = tuple[float, float]
-_BLOCKS, _DRAWS = 40, 2000
+_DRAWS = 2000
 #: Runs of a rule. A fleet is chaotic: a request that comes a moment later can move all that follow.
 REPLAYS = 6
 
@@ -213,11 +213,8 @@ def block_bootstrap(values: tuple[Floats, Floats, Floats], when: Floats, seed: i
     seed
         Of the draws.
     """
-    order = np.argsort(when, kind="stable")
-    blocks = [rows for rows in np.array_split(order, _BLOCKS) if rows.size]
-    sums = np.array([[value[rows].sum() for value in values] + [rows.size] for rows in blocks])
-    rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)), _DRAWS) @ sums
+    blocks, times = drawn_blocks(when, _DRAWS, seed)
+    drawn = times @ np.array([[value[rows].sum() for value in values] + [rows.size] for rows in blocks])
     found = np.column_stack([drawn[:, 0] / drawn[:, 1] - 1, drawn[:, 2] / drawn[:, 3]])
     low, high = np.quantile(found, (0.025, 0.975), axis=0)
     return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))

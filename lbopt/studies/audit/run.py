@@ -155,7 +155,7 @@ def _over_time(found: Reconstruction) -> list[Moment]:
     place = np.clip(np.searchsorted(edges, (course.begin + course.end) / 2, side="right") - 1, 0, _MOMENTS - 1)
     total = np.bincount(place, weight, _MOMENTS)
     heaviest = np.bincount(place, weight * course.heaviest, _MOMENTS)
-    mean = np.bincount(place, weight * (course.total - course.running / 2) / G, _MOMENTS)
+    mean = np.bincount(place, weight * course.at_begin / G, _MOMENTS)
     return [
         Moment(float((edges[k] + edges[k + 1]) / 2), float(heaviest[k] / total[k]), float(mean[k] / total[k]))
         for k in range(_MOMENTS)
