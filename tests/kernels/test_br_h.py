@@ -100,6 +100,27 @@ def test_rounds_by_profile_as_the_twin():
         assert compiled_round(case, rewards, penalties, profiles=profiles) == expected, case
 
 
+@pytest.mark.parametrize("by_profile", [False, True])
+def test_rounds_with_weights_of_a_few_units_as_the_twin(by_profile):
+    """Scores of 0 and of 1 are common here: a batch without gain gives way to the best single request."""
+    rng = random.Random(f"br-h units {by_profile}")
+    for _ in range(many(1000, 150)):
+        H, G, n = rng.choice([0, 0, 1, 2]), rng.randint(1, 3), rng.randint(1, 6)
+        case = random_round(rng) | {
+            "projected": [[rng.randint(0, 6) for _ in range(H + 1)] for _ in range(G)],
+            "free": [rng.randint(0, 3) for _ in range(G)],
+            "sizes": [rng.randint(0, 5) for _ in range(n)],
+            "waited": [0] * n,
+            "stage_switch": rng.choice([0, 99]),
+            "age_bound": None,
+        }
+        rewards, penalties = (np.array([rng.randint(0, 2) for _ in range(H + 1)]) for _ in range(2))
+        profiles = [[size] * (H + 1) for size in case["sizes"]] if by_profile else None
+        options = {"rewards": rewards.tolist(), "penalties": penalties.tolist()}
+        expected = twin.br_h(**case, **options, **({"profile": profiles} if by_profile else {}))
+        assert compiled_round(case, rewards, penalties, profiles=profiles) == expected, case
+
+
 def test_the_weights_are_those_of_the_twin():
     for horizon, alpha, beta, gamma in ((0, 1, 8, 0.9), (80, 1, 48, 0.9), (20, 0.5, 43, 0.86), (40, 1, 0, 1.0)):
         rewards, penalties = weights(horizon, alpha, beta, gamma, 27)

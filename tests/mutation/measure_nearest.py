@@ -136,7 +136,9 @@ def main() -> None:
     """Measure both ways and write the map."""
     with tempfile.TemporaryDirectory() as folder:
         runs = {interpreted: measure(interpreted, Path(folder)) for interpreted in FOLDERS}
-    write({file: near(*runs[room.interpreted], file) for room in ROOMS for file in modules(room.folder)})
+    places = [(room, file) for room in ROOMS for file in modules(room.folder)]
+    found = {file: near(*runs[room.interpreted], file) for room, file in places}
+    write({file: tests for file, tests in found.items() if tests})
 
 
 if __name__ == "__main__":

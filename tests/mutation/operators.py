@@ -130,7 +130,17 @@ def _places(tree: ast.Module) -> Iterator[tuple[str, str, ast.expr | ast.stmt, s
             for expression in _expressions(node):
                 for operator, after in _of_expression(expression):
                     yield function, operator, expression, after
-            bound |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            bound |= {name.id for name in _own_names(node) if isinstance(name.ctx, ast.Store)}
+
+
+def _own_names(statement: ast.stmt) -> Iterator[ast.Name]:
+    """Yield the names in a statement, those of the blocks within it left aside."""
+    todo: list[ast.AST] = [statement]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Name):
+            yield node
+        todo += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
 
 
 def _functions(

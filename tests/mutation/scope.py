@@ -1,4 +1,4 @@
-"""What is mutated: six rooms, how many mutants of each, and which share the tests have to kill."""
+"""What is mutated: seven rooms, how many mutants of each, and which share the tests have to kill."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ ROOMS = (
     Room("simulator", 65, 0.90),
     Room("policies", 75, 0.90),
     Room("runner", 60, 0.90),
+    Room("theory/chains", 20, 0.90),
 )
 
 
