@@ -54,7 +54,7 @@ ROOMS = (
     Room("simulator", 65, 0.90),
     Room("policies", 75, 0.90),
     Room("runner", 60, 0.90),
-    Room("theory/chains", 20, 0.90),
+    Room("theory/chains", 10, 0.90),
 )
 
 

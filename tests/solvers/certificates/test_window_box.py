@@ -5,6 +5,8 @@ from itertools import combinations, combinations_with_replacement
 
 import pytest
 
+from lbopt.exceptions import CertificateError
+from lbopt.solvers.certificates import window_sets
 from lbopt.solvers.certificates.window_box import WindowBox
 from lbopt.solvers.certificates.window_pool import WindowPool
 
@@ -276,3 +278,49 @@ def test_forced_requests_by_hand(at_most):
     box = WindowBox.root(pool, 3).within_sizes(1, 0, 0, 4)
     assert box.tighten()
     assert box.together([0], at_most) == (9 + 9 + 20 if at_most else 9 + 9 + 1)
+
+
+def settled(pool, box, rng):
+    """The box with one total for every worker, tightened; None where that is empty."""
+    for g in pool.open_workers:
+        t = rng.randint(box.low[g], box.high[g])
+        box = box.within_totals(g, t, t)
+    return box if box.tighten() else None
+
+
+def test_sets_are_found_where_an_assignment_has_all_totals():
+    """By trying every set; the patience is counted over all of them together."""
+    there = missing = 0
+    for pool, box, held, rng in tight_boxes("sets", 900):
+        box = settled(pool, box, rng)
+        if box is not None:
+            found = window_sets.has_sets(box)
+            assert found or not any(is_in(box, one) for one in held)
+            assert found == any(
+                all(total(pool, own) == box.low[g] for g, own in one.items())
+                and all(tuple(box.known[g]) == own[: len(box.known[g])] for g, own in one.items())
+                and all(own[len(box.known[g])] <= box.next[g][1] for g, own in one.items() if box.missing(g))
+                for one in assignments(pool)
+            )
+            there += found
+            missing += not found
+    assert there > 80
+    assert missing > 10
+
+
+def test_an_open_total_or_a_long_search_is_refused(monkeypatch):
+    pool = WindowPool([1, 4, 9, 20], [2, 2, 2, 2], [0] * 4, [3, 3], [[0], [0]])
+    box = WindowBox.root(pool, 3)
+    assert box.tighten()
+    with pytest.raises(CertificateError, match="worker 0 may still have totals from 6 on"):
+        window_sets.has_sets(box)
+    pool = WindowPool(list(range(1, 9)), [1] * 8, [0] * 8, [4, 4], [[0], [0]])
+    box = WindowBox.root(pool, 3).within_totals(0, 18, 18).within_totals(1, 18, 18)
+    assert box.tighten()
+    assert window_sets.has_sets(box)
+    monkeypatch.setattr(window_sets, "_PATIENCE", 3)
+    with pytest.raises(CertificateError, match="too long"):
+        window_sets.has_sets(box)
+    monkeypatch.setattr(window_sets, "_DEEPEST", 5)
+    with pytest.raises(CertificateError, match="more than 5 unknown requests"):
+        window_sets.has_sets(box)
