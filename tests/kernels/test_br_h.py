@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kernels.rules import many, random_observation
 from naive import imbalance
 
+from lbopt.exceptions import InputError
 from lbopt.kernels.routing import br_h as rounds
 from lbopt.kernels.routing import horizon_score, horizon_subset, projection
 from lbopt.kernels.routing.br_h_profile import br_h_profile
@@ -127,6 +128,14 @@ def test_the_weights_are_those_of_the_twin():
         shift = int(np.log2(rewards[0] / alpha))
         assert (rewards.tolist(), penalties.tolist()) == twin.weights(horizon, alpha, beta, gamma, shift)
         assert (rewards.sum() + penalties.sum()) * 2**27 < 2**62
+
+
+def test_the_largest_loads_have_weights_and_larger_ones_are_refused():
+    """With rewards and penalties that add up to 2, two units of weight are left for loads below 2^59, one beyond."""
+    rewards, penalties = weights(0, 1.0, 1.0, 0.9, 59)
+    assert (rewards.tolist(), penalties.tolist()) == ([2], [2])
+    with pytest.raises(InputError, match=r"loads of 2\^60 tokens are too large for alpha 1, beta 1 and horizon 0"):
+        weights(0, 1.0, 1.0, 0.9, 60)
 
 
 def test_three_ways_to_choose_a_subset_agree_on_the_score():

@@ -103,7 +103,13 @@ def attempt(place: Workplace, room: Room, mutant: Mutant, seconds: dict[tuple[bo
         ending = place.run(tests, room.interpreted, limit)
     outcome = OUTCOMES[ending.how]
     return Record(
-        mutant.id, mutant.hash, mutant.change, hash_of(tests), outcome, ending.first, round(ending.seconds, 2)
+        mutant.id,
+        mutant.hash,
+        mutant.change,
+        hash_of(tests, place.root),
+        outcome,
+        ending.first,
+        round(ending.seconds, 2),
     )
 
 
