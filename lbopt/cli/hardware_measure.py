@@ -63,9 +63,10 @@ def measure(
     from lbopt.hardware.measure import measure as run
     from lbopt.hardware.measure.attention import DEFAULT_SHAPES
     from lbopt.hardware.measure.card import slug
-    from lbopt.report.folder import check_target, write_file
+    from lbopt.report.folder import check_target
     from lbopt.report.measure_folder import FORMAT, write_measure_folder
     from lbopt.report.measure_tables import measure_tables
+    from lbopt.whole_file import write_file
 
     if name is not None and slug(name) != name:
         raise InputError(

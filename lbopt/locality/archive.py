@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.whole_file import whole_file
 
 _ABOUT = "about"
 
@@ -73,18 +74,8 @@ def write_archive(path: Path, format: Format, about: Mapping[str, Any], arrays: 
     """
     check_place(path, format)
     text = json.dumps({"format": format.name, "version": format.version, **about}, allow_nan=False)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as stream:
-            np.savez(stream, allow_pickle=False, **{_ABOUT: np.array(text)}, **arrays)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write {format.noun} '{path}': {error.strerror or error}") from None
-    finally:
-        if partial.parent.is_dir():
-            partial.unlink(missing_ok=True)
+    with whole_file(path, format.noun) as partial, partial.open("wb") as stream:
+        np.savez(stream, allow_pickle=False, **{_ABOUT: np.array(text)}, **arrays)
 
 
 def read_archive(path: Path, format: Format) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.instances.library.entry import Entry
+from lbopt.whole_file import whole_file
 
 _ENTRY, _CERTIFICATE = ".json", ".certificate.json"
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -52,18 +53,11 @@ class Archive:
 
 def write_archive(path: Path, entries: Sequence[Entry], certificates: Mapping[str, dict[str, Any]]) -> None:
     """Write the entries, and the certificates by name of their entry, to `path`, whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with zipfile.ZipFile(partial, "w") as target:
-            for entry in entries:
-                _add(target, entry.name + _ENTRY, _lines(entry.to_dict()))
-                if entry.name in certificates:
-                    _add(target, entry.name + _CERTIFICATE, json.dumps(certificates[entry.name], separators=(",", ":")))
-        partial.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write '{path}': {error.strerror}") from None
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(path) as partial, zipfile.ZipFile(partial, "w") as target:
+        for entry in entries:
+            _add(target, entry.name + _ENTRY, _lines(entry.to_dict()))
+            if entry.name in certificates:
+                _add(target, entry.name + _CERTIFICATE, json.dumps(certificates[entry.name], separators=(",", ":")))
 
 
 def _add(target: zipfile.ZipFile, name: str, text: str) -> None:
