@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO
 
 from lbopt.exceptions import InputError
@@ -13,6 +14,8 @@ from lbopt.files.shown import shown
 
 #: Bytes of one document (JSON, CSV, TOML) that is read as a whole. Traces and captures have limits of their own.
 LARGEST_DOCUMENT = 256 * 2**20
+
+_BLOCK = 2**16
 
 _FOLDER = "it is a folder; expected a regular file"
 
@@ -22,7 +25,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 @contextmanager
 def opened(
-    path: str | os.PathLike[str], name: str | None = None, *, largest: int = LARGEST_DOCUMENT
+    path: str | os.PathLike[str], name: str | None = None, *, largest: int = LARGEST_DOCUMENT, way_out: str = ""
 ) -> Iterator[BinaryIO]:
     """Open a regular file to read its bytes.
 
@@ -34,6 +37,8 @@ def opened(
         What errors call it, such as "the device card 'mine.toml'"; its path by default.
     largest
         Bytes that it may have.
+    way_out
+        Added to the error where nothing can be opened, such as "; give a CSV file".
 
     Raises
     ------
@@ -46,7 +51,7 @@ def opened(
             yield stream
     except OSError as error:
         is_folder = isinstance(error, IsADirectoryError)
-        raise InputError(f"cannot read {name}: {_FOLDER if is_folder else error.strerror or error}") from None
+        raise InputError(f"cannot read {name}: {_FOLDER if is_folder else error.strerror or error}{way_out}") from None
 
 
 def _descriptor(path: str | os.PathLike[str], name: str, largest: int) -> int:
@@ -68,12 +73,18 @@ def _descriptor(path: str | os.PathLike[str], name: str, largest: int) -> int:
     return descriptor
 
 
-def read_bytes(path: str | os.PathLike[str], name: str | None = None, *, largest: int = LARGEST_DOCUMENT) -> bytes:
+def read_bytes(
+    path: str | os.PathLike[str], name: str | None = None, *, largest: int = LARGEST_DOCUMENT, way_out: str = ""
+) -> bytes:
     """Return the bytes of a regular file; parameters and errors are those of `opened`."""
     name = called(path) if name is None else name
-    with opened(path, name, largest=largest) as stream:
+    with opened(path, name, largest=largest, way_out=way_out) as stream:
         try:
-            data = stream.read(largest + 1)  # a file may grow, and those of /proc do not tell their size
+            size = os.fstat(stream.fileno()).st_size
+            data = stream.read(size + 1)
+            while size < len(data) <= largest:  # a file may grow, and those of /proc do not tell their size
+                size = len(data)
+                data += stream.read(_BLOCK)
         except MemoryError:
             raise InputError(f"cannot read {name}: it does not fit into memory") from None
     if len(data) > largest:
@@ -88,6 +99,15 @@ def starts_with(path: str | os.PathLike[str], magic: bytes) -> bool:
             return stream.read(len(magic)) == magic
     except InputError:
         return False
+
+
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Tell whether something is there; a path that cannot be, such as one that is too long, is not there."""
+    try:
+        Path(path).stat()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def called(path: str | os.PathLike[str]) -> str:

@@ -53,7 +53,9 @@ def text_bytes(data: bytes, name: str, expected: str = "text in UTF-8") -> bytes
     return data
 
 
-def read_text(path: str | os.PathLike[str], name: str | None = None, *, largest: int = LARGEST_DOCUMENT) -> str:
+def read_text(
+    path: str | os.PathLike[str], name: str | None = None, *, largest: int = LARGEST_DOCUMENT, way_out: str = ""
+) -> str:
     """Return the text of a regular file in UTF-8.
 
     Parameters
@@ -64,6 +66,8 @@ def read_text(path: str | os.PathLike[str], name: str | None = None, *, largest:
         What errors call it; its path by default.
     largest
         Bytes that it may have.
+    way_out
+        Added to the error where nothing can be opened, such as "; give a CSV file".
 
     Raises
     ------
@@ -71,7 +75,7 @@ def read_text(path: str | os.PathLike[str], name: str | None = None, *, largest:
         Where the file cannot be read, is too large, or is no text in UTF-8.
     """
     name = called(path) if name is None else name
-    return text_bytes(read_bytes(path, name, largest=largest), name).decode()
+    return text_bytes(read_bytes(path, name, largest=largest, way_out=way_out), name).decode()
 
 
 def line_of(data: bytes, place: int) -> int:

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import parse_json, shown
+from lbopt.files.zip_members import ZipMembers
 from lbopt.instances.library.entry import Entry
 from lbopt.whole_file import whole_file
 
@@ -25,11 +27,8 @@ class Archive:
 
     def __init__(self, content: bytes, source: str) -> None:
         self.source = source
-        try:
-            self._zip = zipfile.ZipFile(BytesIO(content))
-        except zipfile.BadZipFile:
-            raise InputError(f"{source} is not a file of the library: it is no zip") from None
-        members = self._zip.namelist()
+        self._zip = ZipMembers(BytesIO(content), source)
+        members = self._zip.names
         self._certificates = {name.removesuffix(_CERTIFICATE) for name in members if name.endswith(_CERTIFICATE)}
         self.names = [name.removesuffix(_ENTRY) for name in members if not name.endswith(_CERTIFICATE)]
 
@@ -45,10 +44,9 @@ class Archive:
         return certificate
 
     def _json(self, member: str) -> Any:
-        try:
-            return json.loads(self._zip.read(member))
-        except (ValueError, RecursionError, zipfile.BadZipFile) as error:
-            raise InputError(f"{self.source}: {member} cannot be read: {error}") from None
+        if member not in self._zip.names:
+            raise InputError(f"{self.source} has no member {shown(member, 80)}; build the library again")
+        return parse_json(self._zip.read(member), f"{self.source}: {shown(member, 80)}")
 
 
 def write_archive(path: Path, entries: Sequence[Entry], certificates: Mapping[str, dict[str, Any]]) -> None:
