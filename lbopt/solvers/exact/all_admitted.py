@@ -28,7 +28,7 @@ from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS, Balancing
 from lbopt.solvers.exact.decision import Decision
-from lbopt.solvers.exact.workspace import LARGEST, bytes_needed
+from lbopt.solvers.exact.workspace import fits_memory
 
 #: Budgets of the first round, about 20 ms each: work of `few`, and of `prices`, whose unit is larger.
 _FEW, _PRICES = 2_000_000, 20_000
@@ -70,7 +70,8 @@ class SearchState:
 def place_all(problem: StepProblem) -> Generator[SearchState, None, None]:
     """Search, and yield the same object after each slice; ends when it is done, or nothing is left to try."""
     base, sizes, unit = _reduced(problem)
-    balancing = Balancing(base, problem.slots, sizes)
+    slots = np.minimum(problem.slots, sizes.size)  # "no limit" may be a number that cannot be added up
+    balancing = Balancing(base, slots, sizes)
     G, total = base.size, sum(base.tolist()) + sum(sizes.tolist())
 
     def cost_at(largest: int) -> int:
@@ -95,7 +96,7 @@ def place_all(problem: StepProblem) -> Generator[SearchState, None, None]:
     take(balancing.assignment)
     if known.done:
         return
-    few = _FewWorkers.of(base, problem.slots, sizes, balancing.bound, balancing.max_load)
+    few = _FewWorkers.of(base, slots, sizes, balancing.bound, balancing.max_load)
     filling = balancing.fill_to_targets()
 
     def enumerate_few(turn: int) -> Generator[None, None, bool]:
@@ -119,14 +120,14 @@ def place_all(problem: StepProblem) -> Generator[SearchState, None, None]:
         take(balancing.assignment)
         return balancing.done
 
-    expected = _expected_at_bound(base, problem.slots, sizes, balancing.bound)
+    expected = _expected_at_bound(base, slots, sizes, balancing.bound)
 
     def price(turn: int) -> Generator[None, None, bool]:
         if expected > _PLENTY and turn < _LATE:
             return False
         return (yield from _search_prices(known, _PRICES << turn, take))
 
-    turns = [price] if bytes_needed(problem) <= LARGEST else []
+    turns = [price] if fits_memory(problem) else []
     turns.insert(0 if expected > 0 else 1, fill)
     if few is not None:
         turns.insert(0, enumerate_few)
