@@ -37,7 +37,8 @@ STARTING = 2.0
 
 HEAD = """\
 # Test files of each module in scope, nearest first. Kernels are tried by the test of their twin before these, see
-# tests/rules/kernel_twins.toml. The second table is written by `python -m tests.mutation.measure_nearest`.
+# tests/rules/kernel_twins.toml. The last table is written by `python -m tests.mutation.measure_nearest`; the first is
+# for modules that are in no other.
 
 """
 
@@ -120,7 +121,8 @@ def near(reached: CoverageData, seconds: dict[str, float], file: str) -> list[st
 def write(measured: dict[str, list[str]]) -> None:
     """Write the map anew; rows by hand stay."""
     text = NEAREST.read_text(encoding="utf-8") if NEAREST.exists() else ""
-    tables = {"by_hand": tomllib.loads(text).get("by_hand", {}), "measured": measured}
+    known = tomllib.loads(text)
+    tables = {"by_room": known.get("by_room", {}), "by_hand": known.get("by_hand", {}), "measured": measured}
     blocks = []
     for table, rows in tables.items():
         lines = [f"[{table}]"]

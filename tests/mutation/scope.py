@@ -84,17 +84,23 @@ def drawn(room: Room, seed: int = SEED) -> list[Mutant]:
 
 
 def mapped() -> list[str]:
-    """Return the modules that the map knows."""
-    return [file for rows in tomllib.loads(NEAREST.read_text(encoding="utf-8")).values() for file in rows]
+    """Return the modules that the map knows by name."""
+    tables = tomllib.loads(NEAREST.read_text(encoding="utf-8"))
+    return [*tables["by_hand"], *tables["measured"]]
 
 
 @cache
 def nearest(file: str) -> list[str]:
-    """Return the test files of a module, nearest first: those named by hand, the twin of a kernel, those measured."""
+    """Return the test files of a module, nearest first.
+
+    Those named by hand, the twin of a kernel, those measured; those of the room for a module that is new.
+    """
     tables = tomllib.loads(NEAREST.read_text(encoding="utf-8"))
     twin = lists.listed_twins().get(file, "").split("::")[0]
     rows = [*tables["by_hand"].get(file, []), twin, *tables["measured"].get(file, [])]
-    return list(dict.fromkeys(filter(None, rows)))
+    found = list(dict.fromkeys(filter(None, rows)))
+    room = room_of(file)
+    return found or (tables["by_room"].get(room.folder, []) if room else [])
 
 
 @cache
