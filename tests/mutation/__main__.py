@@ -25,7 +25,7 @@ from tests.mutation.scope import ROOMS, ROOT, SEED, Room, drawn, modules, neares
 from tests.mutation.workplace import Workplace
 
 #: A mutant may take this many times as long as the original, and this many seconds more.
-SLOWER, STARTING = 2.0, 20.0
+SLOWER, STARTING = 2.0, 15.0
 
 #: Seconds for all tests without a mutant.
 UNCHANGED_LIMIT = 3600.0
