@@ -153,7 +153,7 @@ def test_columns_of_requests_are_numbers(tmp_path):
 
 def test_blank_lines_are_skipped(tmp_path):
     file = tmp_path / "log.csv"
-    file.write_text("worker,start_step\n\n1,0\n , \n0,1\n0,3\n\n")
+    file.write_text("worker,start_step\n\n1,0\n  \n0,1\n0,3\n\n")
     assert TINY.run(f"replay:{file}").requests["start_step"].tolist() == [0, 1, 3]
 
 
