@@ -9,7 +9,7 @@ from lbopt.solvers.exact import proof
 
 
 def test_trees_alone_find_the_optimum():
-    for problem in problems(3 * 10**5, many(60, 40), workers=4, requests=8):
+    for problem in problems(3 * 10**5, many(40, 12), workers=3, requests=6):
         assert least_cost(problem) == optimum(problem), problem.to_json()
 
 
