@@ -43,6 +43,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", action="append", help="all mutants of FILE:LINE, or with this in their identifier")
     parser.add_argument("--results", type=Path, default=ROOT / "mutation-results.jsonl", help="file of the records")
     parser.add_argument("--list", action="store_true", help="list the mutants and what is known of them; try none")
+    parser.add_argument("--report", action="store_true", help="print the table of what is known; try none")
     return parser.parse_args()
 
 
@@ -160,7 +161,7 @@ def main() -> int:
             record = find(mutant)
             print(f"{record.outcome if record else '-':8} {mutant.id}:{mutant.line}  {mutant.change}")
         return 0
-    if todo:
+    if todo and not given.report:
         try_all(given, records, todo)
     rows = [row_of(room, [m for r, m in pairs if r is room], find) for room in ROOMS]
     rows = [row for row in rows if row.tried]
