@@ -535,7 +535,7 @@ LONG = "n" * 5000
         ("hardware", "measure", "--out", f"{LONG}.toml"),
         ("rerun", LONG),
         ("study", "export", LONG),
-        ("locality", "fit", LONG, "--out", "t.npz"),
+        ("locality", "fit", LONG, "--workers", 2, "--out", "t.npz"),
     ],
     ids=lambda words: "-".join(str(word)[:9] for word in words),
 )
