@@ -14,14 +14,16 @@ The load is exactly the target, or short of it by half the worker's share of the
 
 from lbopt.kernels.arrays import Floats, Ints, Record, integers
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.partition.extremes import farthest, locate, take_far
 from lbopt.kernels.partition.fillings import RARE, all_fillings, outer_fillings
 from lbopt.kernels.partition.state import Lists
 
 #: How far the workers are filled, one record: place in the order of workers; entries of the pool, dead ones included;
 #: entries that are placed already; room of the workers left less the sum of the pool, in units of the sizes; work done
-#: in all, and for the present worker; calls of lists for the present worker.
-PEELING = integers("next", "left", "dead", "slack", "work", "tried", "calls")
+#: in all, and for the present worker; calls of lists for the present worker; `deadline` and `expired`, see
+#: `lbopt.kernels.deadline`.
+PEELING = integers("next", "left", "dead", "slack", "work", "tried", "calls", "deadline", "expired")
 ENOUGH = 300_000_000  # work after which a worker is left to the end
 SPARSE = 200_000  # steps for a pair from which on lists are cheaper
 FEW = 500  # requests of which all pairs of pairs can be listed
@@ -44,7 +46,7 @@ def peel(
     merits: Floats,
     assignment: Ints,
 ) -> bool:
-    """Fill the workers order[state.next:stop]; returns whether all were tried before `work_limit` was reached.
+    """Fill the workers order[state.next:stop]; returns whether all were tried before `work_limit` or the deadline.
 
     `value` ascending and `item` (N,) are the pool, of which `state` says how much is left; `taken` (N,) marks what is
     placed. `lack` (G,) and `slots` (G,) are what each worker wants. Placed requests get their worker in `assignment`,
@@ -72,7 +74,7 @@ def peel(
     """
     limit = state.work + work_limit
     while state.next < stop:
-        if state.work > limit:
+        if state.work > limit or out_of_time(state):
             return False
         g = order[state.next]
         n = state.left

@@ -104,7 +104,7 @@ def test_balancing_keeps_the_rules_whatever_it_reaches(seed, workers, each, top)
     sizes = rng.integers(0, top, workers * each)
     slots = np.full(workers, each) + rng.integers(0, 2, workers)
     base = rng.integers(0, top, workers) if seed % 2 else np.zeros(workers, np.int64)
-    search = Balancing(base, slots, sizes)
+    search = Balancing(base, slots, sizes, Limits())
     for _ in search.longest_first():
         pass
     for _, _ in zip(range(3), search.fill_to_targets(), strict=False):
@@ -209,7 +209,7 @@ def test_empty_workers_and_the_others_cannot_carry_all():
     With less than no slack the walk over the last workers went on for ever.
     """
     base = 4_000_000 + 7919 * np.arange(32) % 1_700_000
-    balancing = Balancing(base, np.full(32, 31), 150_000 + 1000 * np.arange(31))
+    balancing = Balancing(base, np.full(32, 31), 150_000 + 1000 * np.arange(31), Limits())
     for _ in balancing.longest_first():
         pass
     filling = balancing.fill_to_targets()
