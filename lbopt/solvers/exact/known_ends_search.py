@@ -36,6 +36,9 @@ _FEW_COLUMNS = 2_000
 #: Steps of an ascent, and products of prices and work between two looks at the clock.
 _STEPS, _LOOK = 600, 3_000_000
 
+#: Loads that a placement compares, up to which all are made whatever the clock says.
+_PLACED = 300_000
+
 #: Entries of `work` up to which elementary reasoning, which is not compiled, takes a millisecond or two.
 _QUICKLY_REASONED = 1_000
 
@@ -117,7 +120,7 @@ class _Run:
         for cost in self.decision.placements(draft):
             starts.append((cost, draft.pattern.copy()))
             self._keep(*starts[-1])
-            if (reached := self._reached()) is not None:
+            if not self._places_quickly and (reached := self._reached()) is not None:
                 return reached
         starts.sort(key=lambda start: start[0])
         self.bound = max(0, self.ascent.proved())
@@ -207,6 +210,12 @@ class _Run:
     def _reached(self, work: int = 0) -> str | None:
         cost = None if self.cost == INFINITY else self.cost
         return self.limits.reached(work, cost, min(self.bound, self.cost))
+
+    @property
+    def _places_quickly(self) -> bool:
+        """Whether the placements of `greedy_assignment`, than which no answer is worse, take a millisecond or two."""
+        window = self.decision.window
+        return bool(window.slots.sum() * window.peak.size <= _PLACED)
 
     @property
     def _proves_quickly(self) -> bool:
