@@ -30,6 +30,7 @@ VERBS = {
     "race": Verb("lbopt.cli.race:race", "Race solvers to a proof on the same step problems.", _STUDIES),
     "study": Verb("lbopt.cli.study:app", "Questions that take many runs.", _STUDIES),
     "rerun": Verb("lbopt.cli.rerun:rerun", "Repeat a study from its folder and compare every number.", _STUDIES),
+    "store": Verb("lbopt.cli.store:app", "Check the stores of studies.", _STUDIES),
     "policies": Verb("lbopt.cli.policies:policies", "List the routing rules with their options.", _LOOKUP),
     "solve": Verb("lbopt.cli.solve:solve", "Solve one step problem from a file.", _LOOKUP),
     "warm": Verb("lbopt.cli.warm:warm", "Compile what verbs need ahead of their first use.", _LOOKUP),

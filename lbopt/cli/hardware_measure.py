@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ import typer
 
 from lbopt.cli import options
 from lbopt.exceptions import InputError
+from lbopt.files import read_toml
 
 
 def measure(
@@ -63,9 +63,10 @@ def measure(
     from lbopt.hardware.measure import measure as run
     from lbopt.hardware.measure.attention import DEFAULT_SHAPES
     from lbopt.hardware.measure.card import slug
-    from lbopt.report.folder import check_target, write_file
+    from lbopt.report.folder import check_target
     from lbopt.report.measure_folder import FORMAT, write_measure_folder
     from lbopt.report.measure_tables import measure_tables
+    from lbopt.whole_file import write_file
 
     if name is not None and slug(name) != name:
         raise InputError(
@@ -134,8 +135,8 @@ def _check_card(path: Path) -> None:
     if not path.exists():
         return
     try:
-        measured = tomllib.loads(path.read_text(encoding="utf-8")).get("origin") == "measurement"
-    except (OSError, ValueError):
+        measured = read_toml(path).get("origin") == "measurement"
+    except InputError:
         measured = False
     if not measured:
         raise InputError(f"card '{path}' exists and is not a card that was measured; give another name")

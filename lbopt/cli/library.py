@@ -96,10 +96,10 @@ def solve_entries(
     """
     from lbopt.cli.console import ProgressBar, print_table, remark
     from lbopt.instances import library
-    from lbopt.report.folder import write_file
     from lbopt.report.library_tables import attempt_table
     from lbopt.solvers import check_solver
     from lbopt.studies.library import Attempt, attempt, result_text
+    from lbopt.whole_file import write_file
 
     chosen = [library.load(name) for name in _chosen(names or [], all, kind, open)]
     if open:
@@ -144,7 +144,7 @@ def export_entry(
     """
     from lbopt.cli.console import say
     from lbopt.instances import library
-    from lbopt.report.folder import write_file
+    from lbopt.whole_file import write_file
 
     entry = library.load(name)
     ending = out.suffix.lower().removeprefix(".") if out is not None else "json"

@@ -28,8 +28,8 @@ def solve(
     from lbopt import solve as solve_problem
     from lbopt.cli.console import print_table, say
     from lbopt.exceptions import InputError
-    from lbopt.report.folder import write_file
     from lbopt.report.result_table import result_table
+    from lbopt.whole_file import write_file
 
     for target in (out, write):
         if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):

@@ -3,10 +3,13 @@
 A file whose SHA-256 lbopt knows must match it. For the others the SHA-256 of the first download is kept beside the
 file (``FILE.sha256``), and every later use must match that; a note says that the first one was not pinned. A
 download goes to a temporary name and is moved only when it is complete, of the right format and of the right hash.
+Everything comes over https, so that nobody on the way can change a first download; a server of this machine may use
+http.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import os
 from dataclasses import dataclass
@@ -110,7 +113,24 @@ def _address(entry: PublicTrace, base_url: str | None) -> str:
         parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise InputError(f"base address {base!r} is no web address; expected one such as https://example.org/traces")
+    _require_https(base, "base address")
     return f"{base.rstrip('/')}/{entry.file}"
+
+
+def _require_https(url: str, what: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
+        raise InputError(
+            f"{what} {url!r} is not https, so that anybody on the way could change the file; expected https, or http "
+            "to this machine itself (127.0.0.1, ::1, localhost)"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _download(entry: PublicTrace, url: str, target: Path, known: str | None) -> None:
@@ -118,7 +138,9 @@ def _download(entry: PublicTrace, url: str, target: Path, known: str | None) -> 
     import requests  # comes with pooch, whose errors it raises
 
     def receive(address: str, partial: str | Path, owner: Any) -> None:
-        pooch.HTTPDownloader(timeout=TIMEOUT, chunk_size=2**20)(address, str(partial), owner)
+        # redirections, too, stay on https
+        hooks = {"response": lambda answer, **_: _require_https(answer.url, "redirected address")}
+        pooch.HTTPDownloader(timeout=TIMEOUT, chunk_size=2**20, hooks=hooks)(address, str(partial), owner)
         if known is None:
             _check_format(Path(partial), entry, address)
         elif (found := sha256_of(Path(partial))) != known:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 
 from lbopt.exceptions import InputError
+from lbopt.whole_file import write_file
 
 
 def record_of(target: Path) -> Path:
@@ -31,12 +31,7 @@ def remembered(target: Path) -> str | None:
 
 def remember(target: Path, sha256: str) -> None:
     """Keep the SHA-256 of a first download; the record appears whole or not at all."""
-    partial = target.with_name(f".{target.name}.{os.getpid()}.sha256")
-    try:
-        partial.write_text(f"{sha256}  {target.name}\n", encoding="ascii")
-        partial.replace(record_of(target))
-    except OSError as error:
-        raise InputError(f"{record_of(target)} cannot be written: {error.strerror}") from None
+    write_file(record_of(target), f"{sha256}  {target.name}\n")
 
 
 def sha256_of(path: Path) -> str:

@@ -6,10 +6,7 @@ The JSON text `about` names format and version. Nothing in a file is ever execut
 from __future__ import annotations
 
 import json
-import lzma
 import os
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,14 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.files import called, opened, parse_json, shown
+from lbopt.files.npz import NpzFile
+from lbopt.files.zip_members import LARGEST_ARCHIVE
+from lbopt.whole_file import whole_file
 
 _ABOUT = "about"
-
-#: What reading may raise: of archives, compressed entries, headers, text nested too deep, an entry with a password.
-_DAMAGE = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, ValueError, KeyError, EOFError),
-    RuntimeError,  # NotImplementedError and RecursionError are of this kind
-)
 
 
 class Format(NamedTuple):
@@ -73,18 +68,8 @@ def write_archive(path: Path, format: Format, about: Mapping[str, Any], arrays: 
     """
     check_place(path, format)
     text = json.dumps({"format": format.name, "version": format.version, **about}, allow_nan=False)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as stream:
-            np.savez(stream, allow_pickle=False, **{_ABOUT: np.array(text)}, **arrays)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write {format.noun} '{path}': {error.strerror or error}") from None
-    finally:
-        if partial.parent.is_dir():
-            partial.unlink(missing_ok=True)
+    with whole_file(path, format.noun) as partial, partial.open("wb") as stream:
+        np.savez(stream, allow_pickle=False, **{_ABOUT: np.array(text)}, **arrays)
 
 
 def read_archive(path: Path, format: Format) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -97,11 +82,7 @@ def read_archive(path: Path, format: Format) -> tuple[dict[str, Any], dict[str, 
     """
     with _opened(path, format) as archive:
         about = _about(archive, path, format)
-        arrays = {name: archive[name] for name in archive.files if name != _ABOUT}
-        for name, array in arrays.items():
-            if not isinstance(array, np.ndarray):  # NumPy hands over the bytes of whatever is no array
-                raise ValueError(f"entry '{name}' is no array")
-        return about, arrays
+        return about, {name: archive.array(name) for name in archive.names if name != _ABOUT}
 
 
 def read_about(path: Path, format: Format) -> dict[str, Any]:
@@ -111,39 +92,27 @@ def read_about(path: Path, format: Format) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(path: Path, format: Format) -> Iterator[Any]:
-    """Open a file for reading, and turn what may go wrong with it into a sentence."""
-    where = f"{format.noun} '{path}'"
-    try:
-        with path.open("rb") as stream:
-            if stream.read(4) != b"PK\x03\x04":
-                raise InputError(f"'{path}' is no {format.noun} of lbopt; make one with `{format.command}`")
-            stream.seek(0)
-            with np.load(stream, allow_pickle=False) as archive:
-                yield archive
-    except OSError as error:
-        raise InputError(f"cannot read {where}: {error.strerror or error}") from None
-    except InputError:
-        raise
-    except _DAMAGE as error:
-        raise InputError(f"{where} is damaged ({error}); write it again") from None
-    except MemoryError as error:  # most likely a damaged length
-        raise InputError(f"{where} does not fit into memory, or is damaged ({error}); write it again") from None
+def _opened(path: Path, format: Format) -> Iterator[NpzFile]:
+    """Open a file for reading."""
+    where = f"{format.noun} '{called(path)}'"
+    with opened(path, where, largest=LARGEST_ARCHIVE) as stream:
+        if stream.read(4) != b"PK\x03\x04":
+            raise InputError(f"'{called(path)}' is no {format.noun} of lbopt; make one with `{format.command}`")
+        try:
+            yield NpzFile(stream, where)
+        except MemoryError:
+            raise InputError(f"{where} does not fit into memory") from None
 
 
-def _about(archive: Any, path: Path, format: Format) -> dict[str, Any]:
-    text = str(archive[_ABOUT]) if _ABOUT in archive.files else ""
-    try:
-        about = json.loads(text)
-    except ValueError:
-        about = None
+def _about(archive: NpzFile, path: Path, format: Format) -> dict[str, Any]:
+    where = f"{format.noun} '{called(path)}'"
+    about = parse_json(str(archive.array(_ABOUT)), f"'{_ABOUT}' of {where}") if _ABOUT in archive.names else None
     if not isinstance(about, dict) or about.get("format") != format.name:
-        raise InputError(f"'{path}' is no {format.noun} of lbopt; make one with `{format.command}`")
+        raise InputError(f"'{called(path)}' is no {format.noun} of lbopt; make one with `{format.command}`")
     version = about.get("version")
     if not isinstance(version, int) or version > format.version:
         raise InputError(
-            f"{format.noun} '{path}' is of version {version}; this lbopt reads up to version {format.version}: "
-            "update lbopt"
+            f"{where} is of version {shown(version)}; this lbopt reads up to version {format.version}: update lbopt"
         )
     return about
 

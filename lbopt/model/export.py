@@ -9,14 +9,13 @@ beside their place and then moved there, so that a reader never sees half a prog
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from lbopt.exceptions import InputError
 from lbopt.model.formulation import Program, formulate
 from lbopt.model.step_problem import StepProblem
+from lbopt.whole_file import whole_file
 
 _ONE = "one"
 _LP_TERMS_A_LINE = 8  # the LP format limits the length of a line (CBC's reader: about 510 characters)
@@ -29,26 +28,8 @@ def write_program(problem: StepProblem, path: str | Path) -> None:
     if target.suffix.lower() not in writers:
         raise InputError(f"cannot write '{target}': the ending is '{target.suffix}'; expected .lp or .mps")
     text = "\n".join(writers[target.suffix.lower()](formulate(problem))) + "\n"
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:
-        raise InputError(f"cannot write '{target}': {error.strerror}") from None
-    beside = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="ascii", newline="\n") as file:
-            file.write(text)
-        beside.chmod(0o666 & ~_umask())
-        beside.replace(target)
-    except OSError as error:
-        raise InputError(f"cannot write '{target}': {error.strerror}") from None
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
+    with whole_file(target) as partial:
+        partial.write_text(text, encoding="ascii", newline="\n")
 
 
 def _header(program: Program) -> str:

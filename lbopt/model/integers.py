@@ -61,6 +61,7 @@ def integer_array(name: str, values: Any, *, ndim: tuple[int, ...]) -> IntArray:
         raise InputError(f"{name} must hold whole numbers; it holds {raw.dtype} values")
     exact = np.array(raw, dtype=np.int64, order="C")
     _refuse_where(name, exact, exact < 0, "zero or more")
+    _refuse_where(name, exact, exact > LARGEST_TOTAL, f"at most 2**62 = {LARGEST_TOTAL}")
     exact.flags.writeable = False
     return exact
 
@@ -86,9 +87,11 @@ def _python_integers(name: str, raw: NDArray[Any]) -> IntArray:
     """Python integers too large for int64 arrive as objects: name the offender rather than wrap it."""
     for place, value in np.ndenumerate(raw):
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
-            raise InputError(f"{name}{list(place)} is {value!r}; expected a whole number")
-        if abs(int(value)) > LARGEST_TOTAL:
-            raise InputError(f"{name}{list(place)} is {value}; expected at most 2**62 = {LARGEST_TOTAL}")
+            raise InputError(f"{name}{list(place)} is {value!r:.60}; expected a whole number")
+        number = int(value)
+        if abs(number) > LARGEST_TOTAL:
+            shown = number if abs(number) < 10**40 else f"a number of {number.bit_length()} bits"
+            raise InputError(f"{name}{list(place)} is {shown}; expected at most 2**62 = {LARGEST_TOTAL}")
     return raw.astype(np.int64)
 
 

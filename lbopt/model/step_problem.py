@@ -23,7 +23,7 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.model.integers import LARGEST_TOTAL, BoolArray, IntArray, boolean_array, integer_array
 from lbopt.model.json_text import parsed_json
-from lbopt.model.window import growth_steps, projected_base
+from lbopt.model.window import grown, growth_steps, held_in_tokens, projected_base
 
 FORMAT = "lbopt-step-problem"
 FORMAT_VERSION = 1
@@ -140,10 +140,15 @@ class StepProblem:
             present size in tokens. It counts as running for h < r and is gone from h = r on.
         growth
             Tokens that each running or new request gains per step; 0 freezes all loads.
+
+        Raises
+        ------
+        InputError
+            As the class does, and where a load of the window would be beyond 2**62.
         """
         growths = growth_steps(horizon, growth)
-        work = integer_array("sizes", sizes, ndim=(1,))[:, None] + growths[None, :]
-        base = projected_base(loads, active, departures, growths)
+        work = held_in_tokens("request", grown(integer_array("sizes", sizes, ndim=(1,)), growths))
+        base = held_in_tokens("worker", projected_base(loads, active, departures, growths))
         return cls(base=base, slots=slots, work=work, must_admit=must_admit)
 
     @classmethod
@@ -177,8 +182,8 @@ class StepProblem:
         if (steps < 1).any():
             raise InputError(f"outputs[{int(np.argmax(steps < 1))}] is 0; a request runs at least one step")
         alive = np.arange(growths.size)[None, :] < steps[:, None]
-        work = (prompt[:, None] + growths[None, :]) * alive
-        base = projected_base(loads, active, departures, growths)
+        work = held_in_tokens("request", grown(prompt, growths) * alive)
+        base = held_in_tokens("worker", projected_base(loads, active, departures, growths))
         return cls(base=base, slots=slots, work=work, must_admit=must_admit)
 
     # ------------------------------------------------------------------ shape

@@ -6,7 +6,6 @@ compared; where the rows agree in another order, and no two requests are alike, 
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.files import csv_table, read_text
 from lbopt.model import Trace
 
 #: Names of the columns that say what a request is, by what they are compared with.
@@ -60,9 +60,9 @@ class RequestsOfLog:
                 try:
                     values = np.asarray(columns[name], dtype=np.float64)
                 except (TypeError, ValueError):
-                    raise InputError(f"replay file '{source}': {name} is not a column of numbers") from None
+                    raise InputError(f"{source}: {name} is not a column of numbers") from None
                 if values.shape != (size,):
-                    raise InputError(f"replay file '{source}' has {size} workers but {values.size} values of {name}")
+                    raise InputError(f"{source} has {size} workers but {values.size} values of {name}")
                 found[kind] = values
                 break
         return cls(found)
@@ -125,36 +125,21 @@ def _key(kind: str, values: NDArray[Any]) -> NDArray[Any]:
     return rounded
 
 
-def csv_columns(file: Path) -> dict[str, list[str]]:
+def csv_columns(file: Path, name: str) -> dict[str, list[str]]:
     """Return the columns of a CSV file as text; blank lines are skipped.
 
     Parameters
     ----------
     file
         The file, with a header.
+    name
+        What errors call it.
 
     Raises
     ------
     InputError
         Where a row is not as wide as the header, which then would be about other columns, or the header is repeated.
     """
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.reader(stream)
-            rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"replay file '{file}' is not a readable CSV file: {error}") from None
-    if not rows:
-        raise InputError(f"replay file '{file}' is not a readable CSV file: it is empty")
-    header = [cell.strip() for cell in rows[0][1]]
-    double = next((name for i, name in enumerate(header) if name in header[:i]), None)
-    if double is not None:
-        raise InputError(f"replay file '{file}' has two columns '{double}'")
-    for line, row in rows[1:]:
-        if len(row) != len(header):
-            raise InputError(
-                f"replay file '{file}', line {line}: {len(row)} fields, but the header names {len(header)} columns"
-            )
-        if [cell.strip() for cell in row] == header:
-            raise InputError(f"replay file '{file}', line {line}: the header is repeated")
-    return {name: [row[at].strip() for _, row in rows[1:]] for at, name in enumerate(header)}
+    header, rows = csv_table(read_text(file, name), name)
+    columns = zip(*(row for _, row in rows), strict=True)
+    return {column: list(cells) for column, cells in zip(header, columns, strict=True)}

@@ -19,8 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError, LbOptError
+from lbopt.files import called, listed, opened, shown
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import Admission, checked_admission
+
+#: Bytes of a policy file.
+LARGEST_POLICY = 2**22
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +63,27 @@ def load_callable(spec: str) -> CallablePolicy:
     """Load `path/to/file.py:function`."""
     path_text, _, name = spec.rpartition(":")
     path = Path(path_text)
-    if not path.is_file():
-        raise InputError(f"policy file '{path_text}' does not exist; expected path/to/file.py:function")
+    shown_path = called(path_text)
+    with opened(
+        path_text, f"policy file '{shown_path}'", largest=LARGEST_POLICY, way_out="; expected path/to/file.py:function"
+    ):
+        pass  # importlib reads it, and would wait for a pipe
     unique = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]  # two files may have the same name
     module_spec = importlib.util.spec_from_file_location(f"lbopt_policy_{path.stem}_{unique}", path)
     if module_spec is None or module_spec.loader is None:
-        raise InputError(f"policy file '{path_text}' is not a Python file")
+        raise InputError(f"policy file '{shown_path}' is not a Python file")
     module = importlib.util.module_from_spec(module_spec)
     sys.modules[module_spec.name] = module  # dataclasses and pickling inside the file look it up there
     try:
         module_spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise InputError(
-            f"policy file '{path_text}' cannot be loaded: {type(error).__name__}: {_one_line(error)}"
+            f"policy file '{shown_path}' cannot be loaded: {type(error).__name__}: {_one_line(error)}"
         ) from error
     function = getattr(module, name, None)
     if not callable(function):
-        offered = ", ".join(n for n, v in vars(module).items() if callable(v) and not n.startswith("_")) or "none"
-        raise InputError(f"policy file '{path_text}' has no function '{name}'; its functions: {offered}")
+        offered = listed(n for n, v in vars(module).items() if callable(v) and not n.startswith("_"))
+        raise InputError(f"policy file '{shown_path}' has no function {shown(name)}; its functions: {offered}")
     admission = checked_admission(spec, getattr(function, "admission", "pooled"))
     return CallablePolicy(name=spec, function=function, admission=admission)
 

@@ -20,6 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
+from lbopt.files import called, listed, opened, shown, starts_with
+from lbopt.files.npz import NpzFile
+from lbopt.files.zip_members import LARGEST_ARCHIVE
 from lbopt.model import Trace
 from lbopt.model.integers import integer_array
 from lbopt.policies.log_join import RequestsOfLog, csv_columns
@@ -110,67 +113,63 @@ class Replay:
 
 
 def load_replay(path: str | Path) -> Replay:
-    """Read a log from CSV or NPZ."""
+    """Read a log from CSV or NPZ.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read, lacks a column, or holds entries that are no workers, steps or seconds.
+    """
     file = Path(path)
-    if not file.is_file():
-        raise InputError(f"replay file '{path}' does not exist; expected a CSV or NPZ file")
-    columns = _npz_columns(file) if _is_zip(file) else _numbers(csv_columns(file), file)
-    worker = integer_array(f"{path}: worker", _pick(columns, _WORKER, file), ndim=(1,))
+    name = f"replay file '{called(path)}'"
+    columns = _npz_columns(file, name) if starts_with(file, b"PK") else _numbers(csv_columns(file, name), name)
+    worker = integer_array(f"{name}: worker", _pick(columns, _WORKER, name), ndim=(1,))
     for names, by_time in ((_STEP, False), (_TIME, True)):
-        if any(name in columns for name in names):
-            raw = _pick(columns, names, file)
-            start = _seconds(raw, file) if by_time else integer_array(f"{path}: {names[0]}", raw, ndim=(1,))
+        if any(column in columns for column in names):
+            raw = _pick(columns, names, name)
+            start = _seconds(raw, name) if by_time else integer_array(f"{name}: {names[0]}", raw, ndim=(1,))
             if start.shape != worker.shape:
-                raise InputError(f"replay file '{path}' has {worker.size} workers but {start.size} starts")
-            told = RequestsOfLog.read(columns, worker.size, str(path))
+                raise InputError(f"{name} has {worker.size} workers but {start.size} starts")
+            told = RequestsOfLog.read(columns, worker.size, name)
             return Replay(name=f"replay:{file.name}", worker=worker, start=start, by_time=by_time, requests=told)
-    raise InputError(f"replay file '{path}' lacks start_step or start_time; it has {', '.join(columns) or 'nothing'}")
+    raise InputError(f"{name} lacks start_step or start_time; it has {listed(columns)}")
 
 
-def _seconds(raw: Any, file: Path) -> NDArray[np.float64]:
+def _seconds(raw: Any, name: str) -> NDArray[np.float64]:
     try:
         start = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"replay file '{file}': start_time is not in seconds: {error}") from None
+        raise InputError(f"{name}: start_time is not in seconds: {error}") from None
     if not np.isfinite(start).all():
-        raise InputError(f"replay file '{file}': start_time of row {int(np.argmin(np.isfinite(start)))} is missing")
+        raise InputError(f"{name}: start_time of row {int(np.argmin(np.isfinite(start)))} is missing")
     return start
 
 
-def _is_zip(file: Path) -> bool:
-    with file.open("rb") as stream:
-        return stream.read(2) == b"PK"
+def _npz_columns(file: Path, name: str) -> dict[str, Any]:
+    with opened(file, name, largest=LARGEST_ARCHIVE) as stream:
+        archive = NpzFile(stream, name)
+        return {column: archive.array(column) for column in archive.names}
 
 
-def _npz_columns(file: Path) -> dict[str, Any]:
-    import zipfile
-
-    try:
-        with np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise InputError(f"replay file '{file}' is not a readable NPZ file: {error}") from None
-
-
-def _numbers(texts: dict[str, list[str]], file: Path) -> dict[str, Any]:
+def _numbers(texts: dict[str, list[str]], name: str) -> dict[str, Any]:
     """Return the columns that are read here as numbers; float() is exact, an ulp too much would start a step late."""
     columns: dict[str, Any] = dict(texts)
-    for name in (*_WORKER, *_STEP, *_TIME):
-        if name in texts:
+    for column in (*_WORKER, *_STEP, *_TIME):
+        if column in texts:
             values = []
-            for row, text in enumerate(texts[name]):
+            for row, text in enumerate(texts[column]):
                 try:
                     values.append(float(text))
                 except ValueError:
                     values.append(float("nan"))
                 if values[-1] != values[-1]:
-                    raise InputError(f"replay file '{file}': {name} of row {row} is '{text}'; expected a number")
-            columns[name] = np.array(values)
+                    raise InputError(f"{name}: {column} of row {row} is {shown(text)}; expected a number")
+            columns[column] = np.array(values)
     return columns
 
 
-def _pick(columns: dict[str, Any], names: tuple[str, ...], file: Path) -> Any:
-    for name in names:
-        if name in columns:
-            return columns[name]
-    raise InputError(f"replay file '{file}' lacks the column {names[0]}; it has {', '.join(columns) or 'nothing'}")
+def _pick(columns: dict[str, Any], names: tuple[str, ...], name: str) -> Any:
+    for column in names:
+        if column in columns:
+            return columns[column]
+    raise InputError(f"{name} lacks the column {names[0]}; it has {listed(columns)}")

@@ -9,8 +9,6 @@ what better placement is worth over time, and perfect balance overstates it; the
 
 from __future__ import annotations
 
-import csv
-import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.files import called, csv_table, exists, json_lines, read_json, read_text
 from lbopt.hardware import PowerLaw
 from lbopt.report.folder import MARK
 from lbopt.report.study_report import read_config
@@ -45,14 +44,7 @@ class CostSource:
 
 def read_cost_source(folder: Path, router: str | None) -> CostSource:
     """Read an output folder of `lbopt gap` or `lbopt simulate`; `router` names today's where there are several."""
-    try:
-        kind = json.loads((folder / MARK).read_text(encoding="utf-8")).get("format")
-    except OSError:
-        raise InputError(
-            f"'{folder}' is not an output folder of lbopt gap or lbopt simulate: it has no {MARK}"
-        ) from None
-    except (ValueError, AttributeError, RecursionError):
-        raise InputError(f"'{folder / MARK}' is not the account of an lbopt folder") from None
+    kind = _account(folder).get("format")
     if kind == GAP.format:
         return _of_gap(folder, router)
     if kind == SIMULATION.format:
@@ -101,6 +93,15 @@ def of_numbers(
         assert mean_load is not None and imbalance is not None and workers is not None
         point = LoadPoint.of_means(mean_load, imbalance, workers, running)
     return CostSource(title="plain numbers", points=[point, point.balanced(LEVEL)])
+
+
+def _account(folder: Path) -> dict[str, Any]:
+    if not exists(folder / MARK):
+        raise InputError(f"'{called(folder)}' is not an output folder of lbopt gap or lbopt simulate: it has no {MARK}")
+    account = read_json(folder / MARK, f"'{called(folder / MARK)}'")
+    if not isinstance(account, dict):
+        raise InputError(f"'{called(folder / MARK)}' is not the account of an lbopt folder")
+    return account
 
 
 def _of_gap(folder: Path, router: str | None) -> CostSource:
@@ -154,7 +155,7 @@ def _of_gap(folder: Path, router: str | None) -> CostSource:
 
 
 def _of_simulation(folder: Path, router: str | None) -> CostSource:
-    account = json.loads((folder / MARK).read_text(encoding="utf-8"))
+    account = _account(folder)
     try:
         setting, name = account["setting"], account["policy"]
         point = LoadPoint.of_metrics(
@@ -182,17 +183,19 @@ def _of_simulation(folder: Path, router: str | None) -> CostSource:
 def _long_runs(folder: Path) -> dict[str, list[Row]]:
     """Return the metrics of the long runs by policy, one row a seed."""
     path = folder / "long_runs.csv"
-    runs: dict[str, list[Row]] = {}
-    try:
-        with path.open(newline="", encoding="utf-8") as stream:
-            for line, row in enumerate(csv.DictReader(stream), start=2):
-                runs.setdefault(row["policy"], []).append(_metrics(row, f"'{path}', line {line}"))
-    except (OSError, KeyError, UnicodeDecodeError, csv.Error) as error:
+    name = f"'{called(path)}'"
+    if not exists(path):
         raise InputError(
-            f"'{folder}' has no long runs to take loads from ({error}); run lbopt gap without --no-long-runs"
-        ) from None
-    if not runs:
-        raise InputError(f"'{path}' holds no run; the gap study was interrupted before its long runs")
+            f"'{called(folder)}' has no long runs to take loads from (no {path.name}); run lbopt gap without "
+            "--no-long-runs"
+        )
+    runs: dict[str, list[Row]] = {}
+    header, rows = csv_table(read_text(path, name), name)
+    if "policy" not in header:
+        raise InputError(f"{name} has no column policy; it is not what lbopt gap wrote")
+    for line, cells in rows:
+        row = dict(zip(header, cells, strict=True))
+        runs.setdefault(row["policy"], []).append(_metrics(row, f"{name}, line {line}"))
     return runs
 
 
@@ -223,13 +226,14 @@ def _mean_gap(folder: Path, policy: str) -> tuple[float, float, int, str] | None
     """
     gaps: dict[str, list[float]] = {}
     try:
-        text = (folder / "steps.jsonl").read_text(encoding="utf-8")
-        for line in text.splitlines():
-            record = json.loads(line)
+        source = f"'{called(folder / 'steps.jsonl')}'"
+        for _, record in json_lines(read_text(folder / "steps.jsonl", source, largest=2**30), source):
             if record["standing"] != "open" and policy in record["decisions"]:
                 gap = record["decisions"][policy] - record["result"]["objective"]
                 gaps.setdefault(record["behaviour"], []).append(gap)
-    except (OSError, ValueError, KeyError, TypeError) as wrong:
+    except InputError:
+        raise
+    except (KeyError, TypeError) as wrong:
         raise InputError(f"'{folder / 'steps.jsonl'}' is not what lbopt gap wrote: {wrong!r}") from None
     alike = [name for name in gaps if name.partition(":")[0] == policy.partition(":")[0]]
     own = [policy] if policy in gaps else alike or list(gaps)

@@ -12,12 +12,12 @@ import json
 import math
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.whole_file import flush, one_at_a_time, unfinished_folder
 
 #: The file by which a folder is known to be ours; it names its format and the other files.
 MARK = "run.json"
@@ -25,6 +25,11 @@ MARK = "run.json"
 
 def check_target(folder: Path, format: str) -> None:
     """Refuse, before any work, a folder that could not be written or holds anything that is not ours."""
+    with one_at_a_time(folder.resolve().parent):
+        _check(folder, format)
+
+
+def _check(folder: Path, format: str) -> None:
     place = folder.resolve()
     if not place.name:
         raise InputError(f"output folder '{folder}' is the root of the file system; name a folder")
@@ -54,37 +59,31 @@ def write_whole(folder: Path, format: str, write: Callable[[Path], dict[str, Any
     The account is written last, as run.json, with `format` and the names of all other files.
     """
     check_target(folder, format)
-    place, old = folder.resolve(), _old(folder.resolve())
-    partial: Path | None = None
+    place = folder.resolve()
     try:
-        partial = Path(tempfile.mkdtemp(prefix=f"{place.name}.", suffix=".partial", dir=place.parent))
-        partial.chmod(0o777 & ~_umask())
-        account = write(partial)
-        files = sorted(path.name for path in partial.iterdir())
-        write_json(partial / MARK, {"format": format, "files": files, **account})
-        if place.exists():
-            place.rename(old)
-        partial.rename(place)
+        with unfinished_folder(place.parent) as partial:
+            account = write(partial)
+            files = sorted(path.name for path in partial.iterdir())
+            write_json(partial / MARK, {"format": format, "files": files, **account})
+            for path in (*partial.iterdir(), partial):
+                flush(path)
+            _put_in_place(partial, folder, format)
+            flush(place.parent)
     except OSError as error:
         raise InputError(f"cannot write output folder '{folder}': {error}") from None
-    finally:
-        if partial is not None:
-            shutil.rmtree(partial, ignore_errors=True)
-        _restore(place, format)
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write one file whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(f"'{path}' is a folder")
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot write '{path}': {error}") from None
-    finally:
-        partial.unlink(missing_ok=True)
+def _put_in_place(partial: Path, folder: Path, format: str) -> None:
+    """Let a folder take the place of another; runs that end at the same moment do so one after the other."""
+    place = folder.resolve()
+    with one_at_a_time(place.parent):
+        _check(folder, format)  # again: another run may have ended meanwhile
+        try:
+            if place.exists():
+                place.rename(_old(place))
+            partial.rename(place)
+        finally:
+            _restore(place, format)
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, object]]) -> None:
@@ -113,13 +112,6 @@ def _restore(place: Path, format: str) -> None:
             shutil.rmtree(old, ignore_errors=True)
         else:
             old.rename(place)
-
-
-def _umask() -> int:
-    """Return the process's umask: folders of `mkdtemp` are private, results are not."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _own_files(place: Path, format: str) -> set[str]:

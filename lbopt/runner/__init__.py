@@ -7,16 +7,19 @@ brings the two together on an engine. Nothing here knows what the tasks are abou
 from lbopt.runner.canonical import canonical_json
 from lbopt.runner.collect import Collection, collect
 from lbopt.runner.engines import ENGINES, Dask, Engine, Isolated, Joblib, Serial, make_engine
-from lbopt.runner.errors import EngineError, StoreError
+from lbopt.runner.errors import DamagedRowError, EngineError, StoreError
 from lbopt.runner.export import export_store
 from lbopt.runner.outcome import Failure, Outcome
+from lbopt.runner.row import DamagedRow, Row
 from lbopt.runner.run import Progress, Summary, run_tasks
-from lbopt.runner.store import Row, Store
+from lbopt.runner.store import Store
 from lbopt.runner.task import Task
 
 __all__ = [
     "ENGINES",
     "Collection",
+    "DamagedRow",
+    "DamagedRowError",
     "Dask",
     "Engine",
     "EngineError",

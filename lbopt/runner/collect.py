@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from lbopt.runner.errors import DamagedRowError
 from lbopt.runner.outcome import Failure
 from lbopt.runner.store import Store
 from lbopt.runner.task import Task
@@ -25,15 +26,18 @@ class Collection:
     failures
         Why there is no answer, by key.
     missing
-        Tasks of which the store holds nothing.
+        Tasks of which the store holds nothing that can be used.
     failed
         The tasks of `failures`.
+    damaged
+        Those of `missing` that have a row, which is damaged.
     """
 
     answers: dict[str, Any]
     failures: dict[str, Failure]
     missing: tuple[Task, ...]
     failed: tuple[Task, ...]
+    damaged: tuple[Task, ...] = ()
 
     def __len__(self) -> int:
         return len(self.answers) + len(self.failures) + len(self.missing)
@@ -46,8 +50,13 @@ def collect(tasks: Iterable[Task], store: Store) -> Collection:
     failures: dict[str, Failure] = {}
     missing = []
     failed = []
+    damaged = []
     for key, task in wanted.items():
-        row = store.get(task)
+        try:
+            row = store.get(task)
+        except DamagedRowError:
+            row = None
+            damaged.append(task)
         if row is None:
             missing.append(task)
         elif row.failure is None:
@@ -55,7 +64,13 @@ def collect(tasks: Iterable[Task], store: Store) -> Collection:
         else:
             failures[key] = row.failure
             failed.append(task)
-    return Collection(answers=answers, failures=failures, missing=tuple(missing), failed=tuple(failed))
+    return Collection(
+        answers=answers,
+        failures=failures,
+        missing=tuple(missing),
+        failed=tuple(failed),
+        damaged=tuple(damaged),
+    )
 
 
 def called(task: Task) -> str:

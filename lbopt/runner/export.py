@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lbopt.exceptions import BackendUnavailableError, InputError
 from lbopt.runner.store import Store
 from lbopt.spec import unknown
+from lbopt.whole_file import whole_file
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -62,15 +63,6 @@ def export_store(store: Path, to: str, out: Path | None = None) -> tuple[Path, i
         frame = opened.to_frame()
     if frame.empty:
         raise InputError(f"store {store} has no results yet; there is nothing to export")
-    if place.is_dir():
-        raise InputError(f"table '{place}' is a folder; give the name of a file")
-    partial = place.with_name(f"{place.name}.partial")
-    try:
+    with whole_file(place, "table") as partial:
         FORMATS[to](frame, partial)
-        partial.replace(place)
-    except OSError as error:
-        raise InputError(f"cannot write table '{place}': {error.strerror or error}") from None
-    finally:
-        if partial.parent.is_dir():
-            partial.unlink(missing_ok=True)
     return place, len(frame)

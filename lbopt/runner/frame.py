@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from lbopt.runner.store import Row
+from lbopt.runner.row import Row
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

@@ -1,76 +1,38 @@
 """The store: one SQLite file of answers and failures, a row a task, each committed when its task ends.
 
 An answer is final: neither a failure nor another answer takes its place. A failure gives way to whatever comes next,
-and the row counts the attempts. One process writes at a time (see `writer_lock`); any number may read meanwhile.
+and the row counts the attempts. A damaged row counts as none, see `lbopt.runner.row`. One process writes at a time
+(see `writer_lock`); any number may read meanwhile.
 """
 
 from __future__ import annotations
 
-import json
+import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lbopt.exceptions import InputError
 from lbopt.runner.canonical import canonical_json
-from lbopt.runner.errors import StoreError
+from lbopt.runner.errors import DamagedRowError, StoreError
 from lbopt.runner.file_system import refuse_network
 from lbopt.runner.interrupts import held_interrupts
-from lbopt.runner.outcome import Failure, Outcome
-from lbopt.runner.store_file import open_to_read, open_to_write, require_ours, store_errors
+from lbopt.runner.outcome import Outcome
+from lbopt.runner.row import COLUMNS, DamagedRow, Row, checked_row, seal_of
+from lbopt.runner.store_file import open_to_read, open_to_write, require_ours, store_errors, version_of
 from lbopt.runner.task import Task
 from lbopt.runner.writer_lock import WriterLock
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_COLUMNS = "key, task, status, answer, kind, exception, message, traceback, attempts, seconds, finished, provenance"
+_NAMES = ", ".join(COLUMNS)
 
-_PUT = f"""
-INSERT INTO results ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?)
-ON CONFLICT (key) DO UPDATE SET
-    status = excluded.status, answer = excluded.answer,
-    kind = excluded.kind, exception = excluded.exception, message = excluded.message, traceback = excluded.traceback,
-    attempts = attempts + 1,
-    seconds = excluded.seconds, finished = excluded.finished, provenance = excluded.provenance
-WHERE status = 'failed'
-"""
+# One process writes, so a row that was read is still the same when it is replaced.
+_PUT = f"INSERT OR REPLACE INTO results ({_NAMES}, seal) VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"
 
-_PAGE = f"SELECT {_COLUMNS} FROM results WHERE key > ? AND (? IS NULL OR status = ?) ORDER BY key LIMIT 256"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """What a store holds of a task.
-
-    Parameters
-    ----------
-    task
-        The task itself.
-    status
-        "done" or "failed".
-    answer
-        What the function returned; None where it failed, and where it returned None.
-    failure
-        Why there is no answer; None where there is one.
-    attempts
-        How often it was run to an end.
-    seconds, finished
-        Of the last attempt: wall time, and when it ended, in UTC.
-    provenance
-        Of the last attempt: versions, machine, engine and what the caller added.
-    """
-
-    task: Task
-    status: str
-    answer: Any
-    failure: Failure | None
-    attempts: int
-    seconds: float
-    finished: str
-    provenance: dict[str, Any]
+_log = logging.getLogger(__name__)
 
 
 class Store:
@@ -83,8 +45,11 @@ class Store:
         require_ours(self.path)
         if read_only:
             self._connection = open_to_read(self.path)
+            self._sealed = version_of(self._connection) > 1
+            self._columns = f"{_NAMES}, {'seal' if self._sealed else 'NULL'}"
             return
         refuse_network(self.path)
+        self._sealed, self._columns = True, f"{_NAMES}, seal"
         self._lock = WriterLock(self.path)
         try:
             self._connection = open_to_write(self.path)
@@ -116,14 +81,28 @@ class Store:
         failure = outcome.failure
         why = (failure.kind, failure.exception, failure.message, failure.traceback) if failure else (None,) * 4
         origin = canonical_json(outcome.provenance | dict(provenance or {}), "provenance")
-        values = (task.key, task.text, outcome.status, outcome.answer, *why, outcome.seconds, outcome.finished, origin)
+        before = self._checked(task.key)
+        if isinstance(before, Row) and before.failure is None:
+            return False
+        attempts = before.attempts + 1 if isinstance(before, Row) else 1
+        row = (task.key, task.text, outcome.status, outcome.answer, *why)
+        values = (*row, attempts, float(outcome.seconds), outcome.finished, origin)
         with store_errors(self.path), held_interrupts():
-            return self._connection.execute(_PUT, values).rowcount == 1
+            self._connection.execute(_PUT, (*values, seal_of(values)))
+        return True
 
     def get(self, task: Task) -> Row | None:
-        """Return what is stored of the task, or None."""
-        found = self._read(f"SELECT {_COLUMNS} FROM results WHERE key = ?", task.key)
-        return _row(found[0]) if found else None
+        """Return what is stored of the task, or None.
+
+        Raises
+        ------
+        DamagedRowError
+            If its row is damaged; `run_tasks` computes it again.
+        """
+        found = self._checked(task.key)
+        if isinstance(found, DamagedRow):
+            raise DamagedRowError(f"store {self.path} has a damaged row of {task}: {found.why}; run it again")
+        return found
 
     def answer(self, task: Task) -> Any:
         """Return the answer of the task; a StoreError says why there is none."""
@@ -140,18 +119,31 @@ class Store:
     def rows(self, status: str | None = None) -> Iterator[Row]:
         """Go through all rows in the order of their keys, or those that are "done", or "failed".
 
-        Rows are read by the hundred, and no lock is held between: a writer may go on meanwhile.
+        Rows are read by the hundred, and no lock is held between: a writer may go on meanwhile. Damaged rows are left
+        out and counted in a warning; `damaged` returns them.
         """
         if status not in (None, "done", "failed"):
             raise InputError(f"status is {status!r}; expected 'done', 'failed' or None")
-        last = ""
-        while page := self._read(_PAGE, last, status, status):
-            last = page[-1][0]
-            yield from map(_row, page)
+        left_out = 0
+        for row in self._all():
+            if isinstance(row, DamagedRow):
+                left_out += 1
+            elif status in (None, row.status):
+                yield row
+        if left_out:
+            _log.warning(
+                "damaged rows of store %s that were left out: %d; `lbopt store check` names them, and the command that "
+                "filled the store computes them again",
+                *(self.path, left_out),
+            )
+
+    def damaged(self) -> list[DamagedRow]:
+        """Return the damaged rows, in the order of their keys."""
+        return [row for row in self._all() if isinstance(row, DamagedRow)]
 
     def statuses(self) -> dict[str, str]:
-        """Return "done" or "failed" by key."""
-        return dict(self._read("SELECT key, status FROM results"))
+        """Return "done" or "failed" by key; a damaged row counts as none, and a warning says how many there are."""
+        return {row.task.key: row.status for row in self.rows()}
 
     def to_frame(self) -> DataFrame:
         """Return all rows as a table for notebooks; see `lbopt.runner.frame` for its columns and their types."""
@@ -163,21 +155,17 @@ class Store:
         count: int = self._read("SELECT count(*) FROM results")[0][0]
         return count
 
+    def _all(self) -> Iterator[Row | DamagedRow]:
+        last = ""
+        while page := self._read(f"SELECT {self._columns} FROM results WHERE key > ? ORDER BY key LIMIT 256", last):
+            last = page[-1][0]
+            for values in page:
+                yield checked_row(values[:-1], values[-1], sealed=self._sealed)
+
+    def _checked(self, key: str) -> Row | DamagedRow | None:
+        found = self._read(f"SELECT {self._columns} FROM results WHERE key = ?", key)
+        return checked_row(found[0][:-1], found[0][-1], sealed=self._sealed) if found else None
+
     def _read(self, query: str, *values: object) -> list[Any]:
         with store_errors(self.path):
             return self._connection.execute(query, values).fetchall()
-
-
-def _row(values: tuple[Any, ...]) -> Row:
-    _, task, status, answer, kind, exception, message, traceback, attempts, seconds, finished, origin = values
-    failed = status == "failed"
-    return Row(
-        task=Task.from_text(task),
-        status=status,
-        answer=None if failed else json.loads(answer),
-        failure=Failure(kind=kind, exception=exception, message=message, traceback=traceback) if failed else None,
-        attempts=attempts,
-        seconds=seconds,
-        finished=finished,
-        provenance=json.loads(origin),
-    )

@@ -1,7 +1,10 @@
-"""Opens the file of a store: is it one, is it whole, is it of this version? A file that is not is never changed.
+"""Opens the file of a store: is it one, is it whole, is it of a known version? A file that is not is never changed.
 
 Two numbers in SQLite's header say what a file is: `application_id` that it is a store of ours, `user_version` of which
 version. They are read before anything is locked, in a mode in which SQLite neither writes nor recovers.
+
+Version 2 added the seal of each row (see `lbopt.runner.row`). A store of version 1 is read as it is, and becomes one of
+version 2 when it is next opened to write.
 """
 
 from __future__ import annotations
@@ -13,12 +16,16 @@ from pathlib import Path
 
 from lbopt.exceptions import InputError
 from lbopt.runner.errors import StoreError
+from lbopt.runner.row import COLUMNS, Row, checked_row, seal_of
 
 #: "lbrs" in ASCII: what makes a SQLite file one of ours.
 APPLICATION_ID = 0x6C627273
 
 #: Raise it whenever the table changes.
-STORE_VERSION = 1
+STORE_VERSION = 2
+
+#: Versions that can be read.
+READABLE = (1, 2)
 
 # A reader holds its lock for milliseconds, and so does a commit; whoever finds the other's waits so long.
 _WAIT_SECONDS = 60.0
@@ -39,6 +46,7 @@ CREATE TABLE results (
     seconds REAL NOT NULL,
     finished TEXT NOT NULL,
     provenance TEXT NOT NULL,
+    seal TEXT NOT NULL DEFAULT '',
     CHECK ((status = 'done') = (answer IS NOT NULL)),
     CHECK ((status = 'failed') = (kind IS NOT NULL))
 )
@@ -54,9 +62,9 @@ def open_to_write(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA synchronous=FULL")  # a commit survives a power cut
             if _is_empty(connection):
                 _create(connection)
-            found = " ".join(connection.execute("PRAGMA quick_check(1)").fetchone()[0].split())
-            if found != "ok":
-                raise StoreError(f"store {path} is damaged ({found}); move it away and run again")
+            require_whole(connection, path)
+            if version_of(connection) < STORE_VERSION:
+                _migrate(connection)
         except BaseException:
             connection.close()
             raise
@@ -69,12 +77,55 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         raise StoreError(f"there is no store at {path}; the first run makes it")
     require_ours(path)
     with store_errors(path):
-        connection = _connected(path, "rw")  # "ro" could not take back what a killed writer left half-written
-        connection.execute("PRAGMA query_only=ON")
-        if _is_empty(connection):
+        connection = connect_to_read(path)
+        try:
+            if _is_empty(connection):
+                raise StoreError(f"{path} is empty; the first run makes a store of it")
+            require_whole(connection, path)
+        except BaseException:
             connection.close()
-            raise StoreError(f"{path} is empty; the first run makes a store of it")
+            raise
     return connection
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """Connect for queries alone, whatever state the file is in."""
+    connection = _connected(path, "rw")  # "ro" could not take back what a killed writer left half-written
+    connection.execute("PRAGMA query_only=ON")
+    return connection
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the version of an open store."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+def require_whole(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file whose pages, index or columns are damaged; what stands inside a row is for `checked_row`."""
+    found = structure_fault(connection)
+    if found is not None:
+        raise StoreError(
+            f"store {path} is damaged ({found}); `lbopt store check FILE --rescue NEW` saves the rows that can be "
+            "read, or move it away and run again"
+        )
+
+
+def structure_fault(connection: sqlite3.Connection) -> str | None:
+    """Return what is wrong with the file as a whole, or None."""
+    connection.execute("PRAGMA ignore_check_constraints=ON")  # a value that no row may have is damage of that row
+    found = " ".join(str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0]).split())
+    if found != "ok":
+        return found[:200].encode("ascii", "backslashreplace").decode("ascii")
+    objects = connection.execute("SELECT type, tbl_name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    names = [row[1] for row in connection.execute("PRAGMA table_info(results)")]
+    sealed = ["seal"] if version_of(connection) > 1 else []
+    if objects != [("table", "results")] or names != [*COLUMNS, *sealed]:
+        return "its table is not that of a store"
+    odd = "typeof(key) <> 'text' OR length(key) <> 64 OR key GLOB '*[^0-9a-f]*'"
+    if connection.execute(f"SELECT EXISTS (SELECT 1 FROM results WHERE {odd})").fetchone()[0]:
+        return "a key is not one of a task"
+    return None
 
 
 def require_ours(path: Path) -> None:
@@ -88,10 +139,10 @@ def require_ours(path: Path) -> None:
     application, version = _header(path)
     if application != APPLICATION_ID:
         raise StoreError(f"{path} is no store of lbopt's runner; it was left as it is: give another path")
-    if version != STORE_VERSION:
+    if version not in READABLE:
         raise StoreError(
-            f"store {path} is of version {version}, and this lbopt reads version {STORE_VERSION}; it was left as it "
-            "is: give another path, or use the lbopt that wrote it"
+            f"store {path} is of version {version}, and this lbopt reads versions up to {STORE_VERSION}; it was left "
+            "as it is: give another path, or use the lbopt that wrote it"
         )
 
 
@@ -106,7 +157,10 @@ def store_errors(path: Path) -> Iterator[None]:
         if code == sqlite3.SQLITE_BUSY:
             why = f"another program has kept it locked for {_WAIT_SECONDS:.0f} s; close the program that reads it"
         elif code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            why = f"it is damaged ({error}); move it away and run again"
+            why = (
+                f"it is damaged ({error}); `lbopt store check FILE --rescue NEW` saves the rows that can be read, or "
+                "move it away and run again"
+            )
         elif code == sqlite3.SQLITE_FULL:
             why = "the disk is full; make room and run again, what was stored is kept"
         elif code == sqlite3.SQLITE_IOERR:
@@ -143,7 +197,15 @@ def _header(path: Path) -> tuple[int, int]:
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
     uri = f"{path.as_uri()}?mode={mode}"
-    return sqlite3.connect(uri, uri=True, timeout=_WAIT_SECONDS, isolation_level=None)
+    connection = sqlite3.connect(uri, uri=True, timeout=_WAIT_SECONDS, isolation_level=None)
+    connection.execute("PRAGMA trusted_schema=OFF")  # the file may come from elsewhere
+    connection.text_factory = _text
+    return connection
+
+
+def _text(content: bytes) -> str:
+    """Return a text; bytes that are no UTF-8 become surrogates, so that one damaged row does not hide the others."""
+    return content.decode("utf-8", "surrogateescape")
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:
@@ -158,3 +220,20 @@ def _create(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version={STORE_VERSION}")
     connection.execute(_TABLE)
     connection.execute("COMMIT")
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Give every row of a store of version 1 its seal, in one transaction; a row that is damaged gets none."""
+    names = ", ".join(COLUMNS)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.execute("ALTER TABLE results ADD COLUMN seal TEXT NOT NULL DEFAULT ''")
+        for number, *values in connection.execute(f"SELECT rowid, {names} FROM results").fetchall():
+            if isinstance(checked_row(values, sealed=False), Row):
+                connection.execute("UPDATE results SET seal = ? WHERE rowid = ?", (seal_of(values), number))
+        connection.execute(f"PRAGMA user_version={STORE_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

@@ -41,6 +41,8 @@ class WriterLock:
             return False
 
     def _taken(self, store: Path) -> sqlite3.Connection:
+        if self._path.is_symlink():  # SQLite would make, or lock, whatever it leads to
+            raise StoreError(f"store {store} cannot be written: {self._path} is a link; remove it")
         try:
             connection = sqlite3.connect(self._path, timeout=_PATIENCE_SECONDS, isolation_level=None)
         except sqlite3.Error as error:

@@ -22,7 +22,7 @@ from lbopt.solvers.program_engine import ProgramEngine
 
 LEAF_LIMIT = 5_000_000
 
-_NODES_A_LOOK = 2048  # nodes between two looks at the clock
+_NODES_A_LOOK = 128  # nodes between two looks at the clock: a few milliseconds
 
 
 class _OutOfTime(Exception):

@@ -15,7 +15,7 @@ from typing import Any
 
 from lbopt.model import StepProblem
 from lbopt.solvers.arguments import check_stops, checked_question
-from lbopt.solvers.brute_force import leaf_estimate
+from lbopt.solvers.brute_force import LEAF_LIMIT, leaf_estimate
 from lbopt.solvers.budget import Budget, Cancel, Progress
 from lbopt.solvers.engine import Engine, Knowledge, Question, join
 from lbopt.solvers.registry import AUTO_ORDER, OWN, OWN_SEARCHES, SMALL, capabilities, create, is_available, require
@@ -48,9 +48,10 @@ def solve(
     solver
         "exact", "search", "auto" or a name of `BACKENDS`. "exact" exhausts problems of at most 5,000 placements, for
         which nothing is compiled, and answers the others by lbopt's compiled searches where the numbers are not too
-        large for them. The rest, and windows too large for tie="leximax" by exhaustion, goes to "auto", which takes
-        the first solver it can trust. "search" is the same without the exhaustion: once compiled it takes a fraction of
-        a millisecond where exhaustion takes several, and it writes certificates.
+        large for them. The rest, and windows too large for tie="leximax" by exhaustion, goes to "auto", which takes the
+        first solver it can trust, and exhausts up to five million placements where it can trust none. "search" is the
+        same without the first exhaustion: once compiled it takes a fraction of a millisecond where exhaustion takes
+        several, and it writes certificates.
     time_limit
         Seconds, above 0; None for none. What is known by then is returned. Loading the kernels of the exact search,
         which are compiled when they are needed for the first time ever, does not count. For the other solvers a wide
@@ -129,13 +130,19 @@ def _engines(question: Question, solver: str) -> Iterator[Engine]:
 def _auto(question: Question) -> str:
     """Return the backend that "auto" takes.
 
-    It exhausts small problems and else takes the first whose claims can be used; beyond all ranges the one with the
-    widest, which still finds the best placements there.
+    It exhausts small problems and else takes the first whose claims can be used. Beyond all ranges it exhausts whatever
+    can be exhausted, as Python integers have no range, and else takes the solver with the widest one, which still finds
+    the best placements there.
     """
-    if leaf_estimate(question.program) <= AUTO_LEAVES:
+    leaves = leaf_estimate(question.program)
+    if leaves <= AUTO_LEAVES:
         return "brute-force"
     ready = [capabilities(name) for name in AUTO_ORDER if is_available(name)]
+    trusted = [one.name for one in ready if one.trusts(question.program.total)]
+    if trusted:
+        return trusted[0]
+    if leaves <= LEAF_LIMIT:
+        return "brute-force"
     if not ready:
         return require("cp-sat").name  # the one whose claims reach furthest
-    widest = max(ready, key=lambda one: one.largest_safe_total or 0)
-    return next((one for one in ready if one.trusts(question.program.total)), widest).name
+    return max(ready, key=lambda one: one.largest_safe_total or 0).name

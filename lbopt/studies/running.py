@@ -151,7 +151,10 @@ def _stored(found: Collection, notes: list[str], *, interrupted: bool = False) -
 def _missing_said(found: Collection, store: Path) -> list[str]:
     if not found.missing:
         return []
-    return [f"{len(found.missing)} of {len(found)} results are not in {store}: {named(found.missing)}"]
+    said = [f"{len(found.missing)} of {len(found)} results are not in {store}: {named(found.missing)}"]
+    if found.damaged:
+        said.append(f"damaged rows of {store}: {len(found.damaged)}; without --collect-only they are run again")
+    return said
 
 
 def _interruption_said(found: Collection, store: Path | None) -> list[str]:

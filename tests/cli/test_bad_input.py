@@ -87,8 +87,8 @@ def refused(type_in, here):
         ({"base": [-1, 3, 5]}, "base[0] is -1"),
         ({"slots": [1, -2, 0]}, "slots[1] is -2"),
         ({"work": [4, 1.5, 2]}, "work[1] is 1.5"),
-        ({"base": [float("nan"), 1, 2]}, "base[0] is nan"),
-        ({"base": [float("inf"), 1, 2]}, "base[0] is inf"),
+        ({"base": [float("nan"), 1, 2]}, "NaN is no number"),
+        ({"base": [float("inf"), 1, 2]}, "Infinity is no number"),
         ({"base": [], "slots": []}, "at least one worker"),
         ({"base": [2**61, 1, 1]}, "beyond 2**62"),
         ({"base": [2**80, 1, 1]}, "2**62"),
@@ -115,7 +115,7 @@ def test_problems_that_cannot_be(refused, here, change, expected):
         ("[1, 2]", "not a step problem"),
         ("3", "not a step problem"),
         ('{"format": "lbopt-step-problem", "version": 1}', "lacks base, slots, work"),
-        (b"\xff\xfe", "cannot read"),
+        (b"\xff\xfe", "UTF-16 text"),
         (
             '{"format": "lbopt-step-problem", "version": 1, "base": [' + "9" * 5000 + '], "slots": [1], "work": []}',
             "bad",
@@ -140,7 +140,7 @@ def test_problem_files_that_cannot_be_read(refused, here, verb, text, expected):
         (json.dumps(PROBLEM), "is not a result"),
         ('{"format": "lbopt-result", "version": 9}', "version 9"),
         ('{"format": "lbopt-result", "version": 1}', "lacks assignment"),
-        (b"\xff", "cannot read"),
+        (b"\xff", "not UTF-8 text"),
     ],
     ids=["empty", "truncated", "list", "a problem", "version", "lacking", "bytes"],
 )
@@ -339,7 +339,7 @@ def test_frozen_states_that_cannot_be(refused, here, change):
     good = {"behaviour": "fcfs", "step": 3, "running": [1, 1, 1], "waited": [0] * 4, "problem": PROBLEM}
     lines = [json.dumps(good), json.dumps(good | change)]
     (here / "steps.jsonl").write_text("\n".join(lines).replace("Infinity", "1e400"))
-    refused("steps.jsonl line 2", "gap", "--problems", "steps.jsonl", "-p", "fcfs", "-o", "out")
+    refused("steps.jsonl, line 2", "gap", "--problems", "steps.jsonl", "-p", "fcfs", "-o", "out")
 
 
 # ---------------------------------------------------------------- policies
@@ -367,7 +367,7 @@ def test_frozen_states_that_cannot_be(refused, here, change):
         ("bf-io:solver=magic", "solver is 'magic'"),
         ("bf-io:age_bound=-3", "age_bound is -3"),
         ("bf-io:tally=3", "policy 'bf-io' has no option 'tally'; it takes solver, time_limit, age_bound"),
-        ("absent.py:f", "does not exist"),
+        ("absent.py:f", "No such file or directory; expected path"),
         ("routers.py", "needs a function: expected routers.py:function"),
         ("routers.py:absent", "no function 'absent'"),
         ("routers.py:value", "no function 'value'"),
@@ -416,7 +416,7 @@ LOG = "worker,start_step\n" + "".join(f"{i % 3},{i // 3}\n" for i in range(60))
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (None, "does not exist"),
+        (None, "No such file"),
         ("", "CSV"),
         ("worker\n1\n", "lacks start_step or start_time"),
         ("start_step\n1\n", "lacks the column worker"),
@@ -428,8 +428,8 @@ LOG = "worker,start_step\n" + "".join(f"{i % 3},{i // 3}\n" for i in range(60))
         (LOG.replace("0,0", "0,-4", 1), "-4"),
         ("\n".join(LOG.splitlines()[:9]), "has 8 rows"),
         ("worker,start_step\n1,2,3\n1,2,3,4\n", "line 2: 3 fields"),
-        (b"\xff\xfe\x00" * 9, "CSV"),
-        (b"PK\x03\x04xx", "NPZ"),
+        (b"\xff\xfe\x00" * 9, "UTF-16 text"),
+        (b"PK\x03\x04xx", "not a zip archive"),
         ("worker,start_step\n" + "0,0\n" * 60, "which has 4 free slots"),
         ("worker,start_step\n" + "".join(f"{i % 3},0\n" for i in range(60)), "row 12"),
         ("worker,start_step\n" + "".join(f"{i % 3},{i + 5}\n" for i in range(60)), "admits nothing"),

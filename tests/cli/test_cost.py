@@ -176,7 +176,7 @@ def test_wrong_folders_are_one_sentence(type_in, here, folders):
     (other / "run.json").write_text('{"format": "lbopt-race"}')
     refused("was written as 'lbopt-race'; a cost is computed from folders of lbopt gap or simulate", other)
     (other / "run.json").write_text("[")
-    refused("is not the account of an lbopt folder", other)
+    refused("run.json' is not valid JSON", other)
     (other / "run.json").write_text('{"format": "lbopt-simulation"}')
     refused("is not an account of this version of lbopt simulate", other)
 

@@ -80,7 +80,7 @@ def test_describe_user_columns(tmp_path):
 
 
 def test_errors_propagate(tmp_path):
-    fails("there is no file", "describe", tmp_path / "none.csv")
+    fails("No such file or directory", "describe", tmp_path / "none.csv")
     fails("no file, family or public trace 'burstgpt'", "describe", "burstgpt")
     fails("was not fetched yet", "describe", "azure-2023-conv")
     fails("no public trace", "fetch", "nothing")

@@ -119,7 +119,7 @@ def test_files_that_are_no_cards(tmp_path):
     with pytest.raises(InputError, match=r"the device card '.*mine\.toml' is not valid TOML"):
         device_card(path)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="is not text in UTF-8"):
+    with pytest.raises(InputError, match="is UTF-16 text; expected text in UTF-8"):
         device_card(path)
     path.write_text('name = "x"')
     with pytest.raises(InputError, match="has no title"):

@@ -1,6 +1,7 @@
 """The downloader, against a server of our own."""
 
 import hashlib
+import os
 import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +14,8 @@ from lbopt.exceptions import InputError
 from lbopt.instances import catalogue, download
 from lbopt.instances.catalogue import CATALOGUE
 from lbopt.instances.download import fetch, fetched_path
+from lbopt.instances.readers import read_trace
+from lbopt.instances.readers.detect import detect
 
 AZURE = texts.AZURE_2023.encode()
 BURST = texts.BURSTGPT_OLD.encode()
@@ -190,6 +193,57 @@ def test_environment(tmp_path, server, monkeypatch):
     assert fetch("burstgpt-1").path == tmp_path / "c" / "BurstGPT_1.csv"
     monkeypatch.delenv(download.CACHE_VARIABLE)
     assert "lbopt" in str(download.cache_folder())
+
+
+@pytest.mark.parametrize(
+    "base", ["http://example.org/x", "http://10.0.0.1", "http://localhost.example.org", "http://0.0.0.0"]
+)
+def test_an_address_elsewhere_needs_https(tmp_path, base, monkeypatch):
+    """As an option and from the environment; nothing is asked of the network."""
+    with pytest.raises(InputError, match="is not https"):
+        fetch("burstgpt-1", base_url=base, cache=tmp_path)
+    monkeypatch.setenv(download.URL_VARIABLE, base)
+    with pytest.raises(InputError, match="is not https"):
+        fetch("burstgpt-1", cache=tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_a_redirection_elsewhere_needs_https(tmp_path, server, monkeypatch):
+    """The server sends the client to a name that only looks like this machine's."""
+    server.serve("burstgpt-1", BURST)
+    monkeypatch.setattr(download, "_is_loopback", lambda host: False)
+    monkeypatch.setattr(download, "_address", lambda entry, base: f"{server.url}{entry.file}")
+    with pytest.raises(InputError, match=r"redirected address .* is not https"):
+        fetch("burstgpt-1", cache=tmp_path)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+def test_addresses_of_this_machine(host):
+    assert download._is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "rows"),
+    [
+        ("azure-2023-conv", "azure_llm_2023_conv.csv", 19_366),
+        ("azure-2023-code", "azure_llm_2023_code.csv", 8_819),
+        ("mooncake-conversation", "mooncake_conversation.jsonl", 12_031),
+        ("burstgpt-8000", "burstgpt_8000.json", 8_000),
+        ("arxiv-8000", "arxiv_8000.json", 8_000),
+    ],
+)
+def test_pinned_files_are_those_at_hand(tmp_path, server, name, file, rows):
+    """The real files, served under their published names, match their SHA-256 and are read."""
+    shared = os.environ.get("LBOPT_SHARED")
+    if not shared:
+        pytest.skip("LBOPT_SHARED is not set")
+    server.serve(name, (Path(shared) / "data" / file).read_bytes())
+    found = fetch(name, base_url=server.url, cache=tmp_path)
+    assert found.pinned
+    trace = read_trace(found.path)
+    assert len(trace) == rows
+    assert CATALOGUE[name].format == detect(found.path.read_bytes(), name)
 
 
 @pytest.mark.parametrize("base", ["ftp://example.org", "example.org/x", "http://", "http://[bad", "file:///etc"])

@@ -46,7 +46,7 @@ def test_fetched(tmp_path, monkeypatch):
 def test_unknown(tmp_path):
     with pytest.raises(InputError, match=r"no file, family or public trace 'azure-lik'.*did you mean 'azure-like'"):
         open_trace("azure-lik")
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError, match="No such file or directory"):
         open_trace(tmp_path / "none.csv")
     with pytest.raises(InputError, match="no file, family"):
         open_trace("x" * 5000)

@@ -152,9 +152,13 @@ def of_shape(text):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("centroids.npy", b"hello", r"is damaged \(entry 'centroids' is no array\)"),
+        ("centroids.npy", b"hello", r"'centroids\.npy' is damaged \(it is no NumPy array\)"),
         ("layers.npy", b"", r"is damaged"),
-        ("centroids.npy", of_shape("(99999999, 99999, 9)"), "does not fit into memory, or is damaged"),
+        (
+            "centroids.npy",
+            of_shape("(99999999, 99999, 9)"),
+            r"is damaged \(its header asks for 719,992,792,800,072 bytes",
+        ),
         ("centroids.npy", of_shape("(-1, 3)"), "is damaged"),
     ],
 )
@@ -169,31 +173,26 @@ def test_an_entry_with_a_password_is_refused(table_file):
     at = whole.index(b"PK\x01\x02")  # the directory's first entry; bit 0 of its flags says encrypted
     whole[at + 8] |= 1
     table_file.write_bytes(bytes(whole))
-    with pytest.raises(InputError, match=r"is damaged \(.*password"):
+    with pytest.raises(InputError, match="is encrypted; expected a plain or deflated member"):
         read_table(table_file)
 
 
-def test_a_damaged_lzma_entry_is_refused(table_file):
+def test_an_entry_of_another_compression_is_refused(table_file):
     with zipfile.ZipFile(table_file) as archive:
         inside = {one: archive.read(one) for one in archive.namelist()}
     with zipfile.ZipFile(table_file, "w", zipfile.ZIP_LZMA) as archive:
         for one, old in inside.items():
             archive.writestr(one, old)
-    read_table(table_file)
-    whole = bytearray(table_file.read_bytes())
-    start = whole.index(b"centroids.npy") + len(b"centroids.npy") + 9
-    whole[start : start + 30] = bytes(255 for _ in range(30))
-    table_file.write_bytes(bytes(whole))
-    with pytest.raises(InputError, match="is damaged"):
+    with pytest.raises(InputError, match="is compressed by method 14"):
         read_table(table_file)
 
 
 def test_about_that_is_nested_too_deep_or_counts_too_far(table_file):
     changed(table_file, {}, calibration_requests=float("inf"))
-    with pytest.raises(InputError, match="is damaged"):
+    with pytest.raises(InputError, match="is not usable JSON"):
         read_table(table_file)
     changed(table_file, {"about": np.array("[" * 100_000)})
-    with pytest.raises(InputError, match="is damaged"):
+    with pytest.raises(InputError, match="is not usable JSON"):
         read_table(table_file)
 
 

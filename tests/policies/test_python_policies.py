@@ -296,13 +296,13 @@ def test_a_function_of_a_file_is_a_policy(file):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("{}/absent.py:first", r"policy file '.*absent\.py' does not exist; expected path/to/file\.py:function"),
+        ("{}/absent.py:first", r"policy file '.*absent\.py': No such file.*; expected path/to/file\.py:function"),
         ("{}/rules.py:second", r"has no function 'second'; its functions: first, bound, odd, broken"),
         ("{}/rules.py:LIMIT", r"has no function 'LIMIT'"),
         ("{}/rules.py:odd", r"cannot use admission 'sometimes'; expected pooled or immediate"),
         ("{}/syntax.py:first", r"policy file '.*syntax\.py' cannot be loaded: SyntaxError"),
         ("{}/raises.py:first", r"cannot be loaded: RuntimeError: not today"),
-        ("{}/empty.py:first", r"has no function 'first'; its functions: none"),
+        ("{}/empty.py:first", r"has no function 'first'; its functions: nothing"),
     ],
 )
 def test_a_policy_file_that_cannot_be_used_is_named(spec, message, file, tmp_path):

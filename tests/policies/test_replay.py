@@ -184,11 +184,11 @@ def test_a_slot_that_is_still_taken_at_the_time_is_named(tmp_path):
         ("worker,start_step\n0,-3\n", r"start_step\[0\] is -3; expected zero or more"),
         ("worker,start_step\n0,\n", r"start_step.* row 0 is ''; expected a number"),
         ("worker,start_time\n0,1.5\n0,\n", r"start_time of row 1 is ''; expected a number"),
-        ("", r"is not a readable CSV file"),
-        ("worker,start_step\n7,0,0\n8,1,0\n", r"line 2: 3 fields, but the header names 2 columns"),
-        ("worker,start_step\n0,0\n1\n", r"line 3: 1 fields, but the header names 2 columns"),
+        ("", r"has no rows; expected a CSV with a header"),
+        ("worker,start_step\n7,0,0\n8,1,0\n", r"line 2: 3 fields under 2 columns"),
+        ("worker,start_step\n0,0\n1\n", r"line 3: 1 fields under 2 columns"),
         ("worker,start_step\n0,0\nworker,start_step\n", r"line 3: the header is repeated"),
-        ("worker,start_step,worker\n0,0,1\n", r"has two columns 'worker'"),
+        ("worker,start_step,worker\n0,0,1\n", r"has the column 'worker' twice"),
     ],
 )
 def test_a_file_that_is_no_log_is_named(text, message, tmp_path):
@@ -213,11 +213,11 @@ def test_a_start_time_that_is_no_number_is_named(tmp_path):
 
 
 def test_a_missing_or_broken_file_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"replay file '.*none\.csv' does not exist"):
+    with pytest.raises(InputError, match=r"cannot read replay file '.*none\.csv': No such file"):
         make_policy(f"replay:{tmp_path}/none.csv")
     broken = tmp_path / "broken.npz"
     broken.write_bytes(b"PK this is no archive")
-    with pytest.raises(InputError, match="not a readable NPZ file"):
+    with pytest.raises(InputError, match="is not a zip archive that can be read"):
         make_policy(f"replay:{broken}")
     uneven = tmp_path / "uneven.npz"
     np.savez(uneven, worker=[0, 1], start_step=[0])

@@ -1,12 +1,14 @@
 """A folder of results appears whole or not at all, and never in the place of somebody else's."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from lbopt.exceptions import InputError
-from lbopt.report.folder import MARK, check_target, write_csv, write_file, write_json, write_whole
+from lbopt.report.folder import MARK, check_target, write_csv, write_json, write_whole
 
 KIND = "lbopt-gap"
 
@@ -64,7 +66,7 @@ def test_a_failure_of_the_last_rename_leaves_the_old_folder(tmp_path, monkeypatc
     rename = Path.rename
 
     def no_rename(self, target):
-        if self.name.endswith(".partial") and target.name == "out" and self.name != "out.old.partial":
+        if self.name.startswith(".lbopt-") and target.name == "out":
             raise OSError("no")
         return rename(self, target)
 
@@ -223,20 +225,30 @@ def test_a_foreign_folder_under_the_name_of_ours_moved_aside_is_left_alone(tmp_p
         assert content(base / "out.old.partial") == {"thesis.tex": "precious"}
 
 
-def test_one_file_is_written_whole_or_not_at_all(tmp_path):
-    """A file is replaced at the end; what stands in the way is one sentence, and nothing is left half-written."""
-    path = tmp_path / "r.json"
-    write_file(path, "é")
-    write_file(path, "newer")
-    assert content(tmp_path) == {"r.json": "newer"}
-    with pytest.raises(InputError, match=r"cannot write .*r\.json"):
-        write_file(path, "\ud800")  # cannot be encoded
-    with pytest.raises(InputError, match="is a folder"):
-        write_file(tmp_path, "x")
-    with pytest.raises(InputError, match="cannot write"):
-        write_file(tmp_path / "missing" / "r.json", "x")
-    assert content(tmp_path) == {"r.json": "newer"}
-    assert not tmp_path.with_name(tmp_path.name + ".partial").exists()
+#: Writes the same folder again and again, and says what went wrong.
+AGAIN = """
+import sys
+from pathlib import Path
+from lbopt.report.folder import check_target, write_whole
+def fill(target):
+    (target / "a.csv").write_text(sys.argv[2])
+    return {"who": sys.argv[2]}
+for _ in range(40):
+    check_target(Path(sys.argv[1]), "lbopt-gap")
+    write_whole(Path(sys.argv[1]), "lbopt-gap", fill)
+"""
+
+
+def test_two_runs_that_end_at_the_same_moment_both_write(tmp_path):
+    """The later folder takes the place of the earlier; neither run loses its results to the other's renames."""
+    folder = tmp_path / "out"
+    several = [
+        subprocess.Popen([sys.executable, "-c", AGAIN, folder, who], stderr=subprocess.PIPE, text=True) for who in "ab"
+    ]
+    for process in several:
+        assert process.communicate(timeout=60)[1] == ""
+    assert json.loads((folder / MARK).read_text())["who"] == (folder / "a.csv").read_text()
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
 def test_json_has_null_for_what_is_not_known(tmp_path):

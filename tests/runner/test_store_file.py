@@ -79,7 +79,7 @@ def overwritten(path):
         (foreign, "is no store"),
         (foreign_in_wal_mode, "is no store"),
         (other_application, "is no store"),
-        (newer, f"of version {STORE_VERSION + 1}, and this lbopt reads version {STORE_VERSION}"),
+        (newer, f"of version {STORE_VERSION + 1}, and this lbopt reads versions up to {STORE_VERSION}"),
         (cut, "damaged"),
         (overwritten, "damaged"),
     ],

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from lbopt.exceptions import InputError
+from lbopt.files import called, parse_toml, read_toml
 from lbopt.hardware.cards.calibration import Calibration
 from lbopt.hardware.cards.device import DeviceCard
 from lbopt.hardware.cards.model import ModelCard
@@ -63,17 +62,9 @@ def _names(folder: str) -> list[str]:
 def _read(kind: str, names: list[str], name_or_path: str | Path) -> tuple[dict[str, Any], str]:
     """Return what the card's file holds, and what to call it in errors."""
     name = str(name_or_path)
-    try:
-        if name.endswith(".toml"):
-            text = Path(name).read_text(encoding="utf-8")
-        elif name in names:
-            text = files("lbopt.hardware.cards").joinpath(f"{kind}s", f"{name}.toml").read_text(encoding="utf-8")
-        else:
-            raise unknown(kind, name, names, remark=" (a card of your own is named by its path, which ends in .toml)")
-        return tomllib.loads(text), name
-    except OSError as error:
-        raise InputError(f"cannot read the {kind} card '{name}': {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"the {kind} card '{name}' is not text in UTF-8; expected a TOML file") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"the {kind} card '{name}' is not valid TOML: {error}") from None
+    if name.endswith(".toml"):
+        return read_toml(name, f"the {kind} card '{called(name)}'"), called(name)
+    if name not in names:
+        raise unknown(kind, name, names, remark=" (a card of your own is named by its path, which ends in .toml)")
+    text = files("lbopt.hardware.cards").joinpath(f"{kind}s", f"{name}.toml").read_text(encoding="utf-8")
+    return parse_toml(text, f"the {kind} card '{name}'"), name

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.files import called, csv_table, read_text
 from lbopt.hardware.fit.columns import Choice, choose
 from lbopt.hardware.fit.law import Role
 from lbopt.hardware.fit.observations import Observations, Rows, Variable
@@ -130,58 +128,12 @@ def _number(source: str, line: int, variable: Variable, cell: str) -> float:
 
 
 def _cells(source: str, text: str) -> tuple[list[str], list[_Row]]:
-    reader = csv.reader(io.StringIO(text), strict=True)
-    rows: list[_Row] = []
-    header: list[str] = []
-    try:
-        for cells in reader:
-            if not any(cell.strip() for cell in cells):
-                continue
-            if not header:
-                header = [cell.strip() for cell in cells]
-                twice = next((name for name in header if header.count(name) > 1), None)
-                if twice is not None:
-                    raise InputError(f"{source} has the column '{twice}' twice; every column needs a name of its own")
-                continue
-            if len(cells) != len(header):
-                raise InputError(f"{source}, line {reader.line_num}: {len(cells)} entries under {len(header)} columns")
-            rows.append((reader.line_num, dict(zip(header, cells, strict=True))))
-    except csv.Error as error:
-        raise InputError(f"{source}, line {reader.line_num}: not CSV: {error}") from None
-    if not rows:
-        raise InputError(
-            f"{source} has {'a header but no rows' if header else 'no rows'}; expected a CSV with a header"
-        )
-    return header, rows
+    header, rows = csv_table(text, source)
+    return header, [(line, dict(zip(header, cells, strict=True))) for line, cells in rows]
 
 
 def _text(source: str) -> str:
-    path = Path(source)
-    try:
-        if not source.strip():
-            raise InputError(f"no file is named; give a CSV file, or {PUBLISHED}NAME for a shipped table")
-        if path.is_dir():
-            raise InputError(f"{source} is a folder; expected a CSV file, or {PUBLISHED}NAME")
-        if path.exists() and not path.is_file():
-            raise InputError(f"{source} is a device or a pipe; expected a CSV file")
-        if path.stat().st_size > LARGEST_FILE:
-            raise InputError(f"{source} has {path.stat().st_size:,} bytes; expected at most {LARGEST_FILE:,}")
-        data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    except FileNotFoundError:
-        raise InputError(
-            f"there is no file {source}; give a CSV file, or {PUBLISHED}NAME for a shipped table"
-        ) from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{source[:200]!r} cannot be read: {reason}") from None
-    if not data.strip():
-        raise InputError(f"{source} is empty; expected a CSV with a header")
-    if b"\0" in data:
-        raise InputError(f"{source} is binary; expected a CSV file as UTF-8 text")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{source}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8 text") from None
+    if not source.strip():
+        raise InputError(f"no file is named; give a CSV file, or {PUBLISHED}NAME for a shipped table")
+    way_out = f"; give a CSV file, or {PUBLISHED}NAME for a shipped table"
+    return read_text(source, called(source), largest=LARGEST_FILE, way_out=way_out)

@@ -20,6 +20,7 @@ from lbopt.instances.describe import describe
 from lbopt.instances.families.table import FOLDER, FamilyTable, Provenance, quantiles, rank_grid
 from lbopt.instances.names import did_you_mean
 from lbopt.instances.readers import read_trace
+from lbopt.whole_file import write_file
 
 SOURCES = {
     "azure-like": ("Azure LLM inference trace 2023, conversation; github.com/Azure/AzurePublicDataset", "CC BY"),
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         table = fit(options.file, options.name)
         target = options.output or FOLDER / f"{options.name}.json"
-        target.write_text(table.to_json(), encoding="utf-8")
+        write_file(target, table.to_json())
     except (LbOptError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2

@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import parse_json, shown
+from lbopt.files.zip_members import ZipMembers
 from lbopt.instances.library.entry import Entry
+from lbopt.whole_file import whole_file
 
 _ENTRY, _CERTIFICATE = ".json", ".certificate.json"
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -24,11 +27,8 @@ class Archive:
 
     def __init__(self, content: bytes, source: str) -> None:
         self.source = source
-        try:
-            self._zip = zipfile.ZipFile(BytesIO(content))
-        except zipfile.BadZipFile:
-            raise InputError(f"{source} is not a file of the library: it is no zip") from None
-        members = self._zip.namelist()
+        self._zip = ZipMembers(BytesIO(content), source)
+        members = self._zip.names
         self._certificates = {name.removesuffix(_CERTIFICATE) for name in members if name.endswith(_CERTIFICATE)}
         self.names = [name.removesuffix(_ENTRY) for name in members if not name.endswith(_CERTIFICATE)]
 
@@ -44,26 +44,18 @@ class Archive:
         return certificate
 
     def _json(self, member: str) -> Any:
-        try:
-            return json.loads(self._zip.read(member))
-        except (ValueError, RecursionError, zipfile.BadZipFile) as error:
-            raise InputError(f"{self.source}: {member} cannot be read: {error}") from None
+        if member not in self._zip.names:
+            raise InputError(f"{self.source} has no member {shown(member, 80)}; build the library again")
+        return parse_json(self._zip.read(member), f"{self.source}: {shown(member, 80)}")
 
 
 def write_archive(path: Path, entries: Sequence[Entry], certificates: Mapping[str, dict[str, Any]]) -> None:
     """Write the entries, and the certificates by name of their entry, to `path`, whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with zipfile.ZipFile(partial, "w") as target:
-            for entry in entries:
-                _add(target, entry.name + _ENTRY, _lines(entry.to_dict()))
-                if entry.name in certificates:
-                    _add(target, entry.name + _CERTIFICATE, json.dumps(certificates[entry.name], separators=(",", ":")))
-        partial.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write '{path}': {error.strerror}") from None
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(path) as partial, zipfile.ZipFile(partial, "w") as target:
+        for entry in entries:
+            _add(target, entry.name + _ENTRY, _lines(entry.to_dict()))
+            if entry.name in certificates:
+                _add(target, entry.name + _CERTIFICATE, json.dumps(certificates[entry.name], separators=(",", ":")))
 
 
 def _add(target: zipfile.ZipFile, name: str, text: str) -> None:

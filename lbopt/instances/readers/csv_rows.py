@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from array import array
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.files import csv_records, listed, shown
 from lbopt.instances.readers.date_times import BAD, nanoseconds, relative_seconds
-from lbopt.instances.readers.faults import RowFault, is_blank, listed, seconds, shown, tokens
+from lbopt.instances.readers.faults import RowFault, is_blank, seconds, tokens
 from lbopt.instances.readers.layout import Clock, Layout
 from lbopt.instances.readers.rows import Rows
 
@@ -91,13 +90,9 @@ def read_csv_by_row(data: bytes, layout: Layout, source: str, *, skip_malformed:
 
 def _records(data: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and fields of each row below the header; trailing blank lines are none."""
-    table = csv.reader(io.StringIO(data.decode().rstrip(), newline=""), strict=True)
-    try:
-        next(table)
-        for row in table:
-            yield table.line_num, row
-    except csv.Error as error:
-        raise InputError(f"{source}, line {table.line_num}: not a CSV row ({error})") from None
+    records = csv_records(data.decode().rstrip(), source)
+    next(records)
+    yield from records
 
 
 def _wrong_width(row: list[str], header: tuple[str, ...]) -> str:

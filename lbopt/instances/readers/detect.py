@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from lbopt.exceptions import InputError
+from lbopt.files import shown
 from lbopt.instances.readers import azure, burstgpt
-from lbopt.instances.readers.faults import RowFault, shown
+from lbopt.instances.readers.faults import RowFault
 from lbopt.instances.readers.json_values import parse
 from lbopt.instances.readers.layout import Columns, header_of, other_delimiter
 

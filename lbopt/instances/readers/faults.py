@@ -6,9 +6,9 @@ The parsers here are the definition of what a trace may hold; the fast reader ac
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from itertools import islice
 from typing import Any
+
+from lbopt.files import shown
 
 #: A request of more tokens than this is a damaged row, and 10**9 of them still fit the exact totals of the model.
 LARGEST_TOKENS = 10**9
@@ -19,19 +19,6 @@ LARGEST_SECONDS = 1e12
 
 class RowFault(ValueError):
     """One row cannot be used; the reader adds the file and the line, or leaves the row out if asked to."""
-
-
-def shown(value: object) -> str:
-    """Return the value for an error message, cut to a readable length."""
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:36]}...{text[-1]}"
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return the first names of a file for an error message, on one line whatever they hold."""
-    first = [name if name.isprintable() else repr(name) for name in islice(names, 9)]
-    text = ", ".join([*first[:8], "..."] if len(first) > 8 else first) or "nothing"
-    return text if len(text) <= 200 else f"{text[:197]}..."
 
 
 def tokens(name: str, value: Any) -> int:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from lbopt.instances.readers.faults import RowFault, is_blank, listed, shown, tokens
+from lbopt.files import JsonFault, json_value, listed, shown
+from lbopt.instances.readers.faults import RowFault, is_blank, tokens
 
 
 def parse(text: str | bytes) -> Any:
     """Return the value of a JSON text, or raise RowFault saying what is wrong with it."""
     try:
-        return json.loads(text, parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, " if error.lineno > 1 else ""
-        raise RowFault(f"not JSON ({where}column {error.colno}: {error.msg})") from None
-    except RecursionError:
-        raise RowFault("not usable JSON (nested too deeply)") from None
-    except ValueError as error:  # RowFault of _refuse, or a number of thousands of digits
-        raise RowFault(f"not usable JSON ({error})"[:200]) from None
+        return json_value(text if isinstance(text, str) else text.decode())
+    except JsonFault as fault:
+        raise RowFault(str(fault)) from None
 
 
 def lengths(record: Any) -> tuple[int, int]:
@@ -35,7 +30,3 @@ def field(record: Any, name: str) -> Any:
     if name not in record:
         raise RowFault(f"no field {name!r}; it has {listed(record)}")
     return record[name]
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no number")

@@ -43,7 +43,7 @@ def header_of(data: bytes, source: str) -> tuple[str, ...]:
     try:
         fields = next(csv.reader([line.decode().rstrip("\r")], strict=True))
     except (csv.Error, StopIteration) as error:
-        raise InputError(f"{source}, line 1 is not a CSV header: {error or 'it is empty'}") from None
+        raise InputError(f"{source}, line 1 is not a CSV header: {str(error) or 'it is empty'}") from None
     return tuple(field.strip() for field in fields)
 
 

@@ -10,7 +10,8 @@ from array import array
 import numpy as np
 
 from lbopt.exceptions import InputError
-from lbopt.instances.readers.faults import RowFault, listed, shown
+from lbopt.files import listed, shown
+from lbopt.instances.readers.faults import RowFault
 from lbopt.instances.readers.json_values import lengths, parse
 from lbopt.instances.readers.rows import Rows
 

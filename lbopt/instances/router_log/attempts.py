@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.instances.router_log.distinct import coded
 from lbopt.instances.router_log.log import FINISHED, PREEMPTED, RETRIED
 from lbopt.instances.router_log.table import Table
 from lbopt.instances.router_log.times import Times
@@ -62,8 +63,8 @@ def settle_attempts(
     ending
         (N,), of `ENDINGS`.
     """
-    _, codes, counts = np.unique(np.array([ids[row] for row in rows]), return_inverse=True, return_counts=True)
-    several = counts[codes] > 1
+    _, codes = coded([ids[row] for row in rows])
+    several = np.bincount(codes)[codes] > 1
     chosen = rows[several]
     order = np.lexsort((times.start[chosen], codes[several]))
     chosen, groups = chosen[order], codes[several][order]

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.instances.readers.faults import LARGEST_TOKENS, shown
+from lbopt.files import shown
+from lbopt.instances.readers.faults import LARGEST_TOKENS
+from lbopt.instances.router_log.distinct import coded
 from lbopt.instances.router_log.guess import Choice, Chooser
 from lbopt.instances.router_log.numbers import comma_of_counts, missing_cells, read_numbers
 
@@ -33,8 +35,7 @@ def read_workers(chooser: Chooser, choice: Choice) -> tuple[NDArray[np.int64], t
     """Return int64 (N,) workers (-1 where the cell holds nothing), their names, and bool (N,) where nothing is."""
     texts = [text.strip() for text in chooser.texts(choice)]
     missing = missing_cells(texts)
-    present, codes = np.unique(np.array(texts, dtype=np.str_)[~missing], return_inverse=True)
-    names = [str(name) for name in present]
+    names, codes = coded([text for text, gone in zip(texts, missing, strict=True) if not gone])
     if all(re.fullmatch(r"\d+\.0", name) for name in names):  # a column of whole numbers with an empty cell in pandas
         names = [name[:-2] for name in names]
     order = sorted(range(len(names)), key=lambda index: natural(names[index]))

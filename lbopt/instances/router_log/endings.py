@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.instances.readers.faults import shown
+from lbopt.files import shown
+from lbopt.instances.router_log.distinct import coded
 from lbopt.instances.router_log.guess import Choice
 from lbopt.instances.router_log.log import CANCELLED, FINISHED, PREEMPTED, RETRIED, TIMED_OUT
 from lbopt.instances.router_log.numbers import NOTHING
@@ -44,8 +45,8 @@ def read_endings(table: Table, choice: Choice | None) -> tuple[NDArray[np.object
     notes: list[str] = []
     errors = np.zeros(len(table), dtype=bool)
     for name in choice.names if choice else ():
-        words, codes = np.unique(np.array(table.columns[name], dtype=np.str_), return_inverse=True)
-        meanings = np.array([_meaning(str(word)) for word in words], dtype=object)
+        words, codes = coded(table.columns[name])
+        meanings = np.array([_meaning(word) for word in words], dtype=object)
         found = meanings[codes]
         unknown = found == UNKNOWN
         if unknown.mean() >= LARGEST_UNKNOWN:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.files import listed
 from lbopt.instances.names import did_you_mean
-from lbopt.instances.readers.faults import listed
+from lbopt.instances.router_log.distinct import coded
 from lbopt.instances.router_log.names import QUANTITIES, canonical, quantity_of
 from lbopt.instances.router_log.numbers import NOTHING, comma_of_counts, read_numbers
 from lbopt.instances.router_log.table import Table
@@ -141,7 +141,7 @@ class Chooser:
 
     def _finest(self, names: list[str]) -> str:
         """Return the column that tells all others; names of the racks of workers, for instance, follow from it."""
-        codes = {name: _codes(self.table.columns[name]) for name in names}
+        codes = {name: coded(self.table.columns[name])[1] for name in names}
         finest = max(names, key=lambda name: int(codes[name].max()))
         for other in names:
             pairs = codes[finest] * (int(codes[other].max()) + 1) + codes[other]
@@ -179,7 +179,3 @@ def listed_names(table: Table) -> str:
     """Return the names of the columns for an error."""
     names = list(table.columns)
     return ", ".join(names) if sum(map(len, names)) < 400 and "".join(names).isprintable() else listed(names)
-
-
-def _codes(texts: list[str]) -> NDArray[np.int64]:
-    return np.unique(np.array(texts, dtype=np.str_), return_inverse=True)[1].astype(np.int64)

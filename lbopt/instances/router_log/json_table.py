@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.instances.readers.faults import RowFault, shown
+from lbopt.files import JsonFault, json_value, shown
+from lbopt.instances.readers.faults import RowFault
 from lbopt.instances.readers.json_values import parse
 from lbopt.instances.router_log.spans import is_spans, span_records
 from lbopt.instances.router_log.table import TRUNCATED, Table, text_of
@@ -25,10 +25,10 @@ def read_json_table(data: bytes, source: str) -> Table:
         if is_spans(document):
             return _spans([document], source)
         return _table(enumerate(_only_list(document, source), start=1), source, "JSON")
-    if is_spans(json.loads(first)):
+    if is_spans(json_value(first)):
         return _spans((record for _, record in _lines(data, source)), source)
     if "\n" not in text:
-        document = json.loads(first)
+        document = json_value(first)
         lists = [
             value for value in document.values() if isinstance(value, list) and value and isinstance(value[0], dict)
         ]
@@ -39,8 +39,8 @@ def read_json_table(data: bytes, source: str) -> Table:
 
 def _is_object(line: str) -> bool:
     try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
+        return isinstance(json_value(line), dict)
+    except JsonFault:
         return False
 
 
@@ -73,7 +73,7 @@ def _lines(data: bytes, source: str) -> Iterator[tuple[int, Any]]:
 
 
 def _spans(documents: Iterable[Any], source: str) -> Table:
-    records, left_out = span_records(documents)
+    records, left_out = span_records(documents, source)
     if not records:
         raise InputError(
             f"{source} holds spans, and none says its tokens; expected the attributes gen_ai.usage.input_tokens and "

@@ -24,6 +24,9 @@ from lbopt.instances.router_log.remarks import remarks
 from lbopt.instances.router_log.table import read_table
 from lbopt.instances.router_log.times import check_pace, seconds_of, settle_units
 
+#: Characters of an id; an array of ids takes the room of the longest in every row.
+LONGEST_ID = 512
+
 
 def read_router_log(
     path: str | os.PathLike[str],
@@ -179,6 +182,12 @@ class _Rows:
         """Return the ids; a row without one is called by its number."""
         texts = [] if choice is None else self.chooser.texts(choice)
         numbers = (f"#{place}" for place in self.table.places)
+        long = next((row for row, text in enumerate(texts) if len(text) > LONGEST_ID), None)
+        if long is not None:
+            raise InputError(
+                f"{self.table.where(long)}: the id has {len(texts[long]):,} characters; expected at most {LONGEST_ID}: "
+                "name another column, --column id=NAME"
+            )
         if not texts:
             return list(numbers)
         return [text.strip() or number for text, number in zip(texts, numbers, strict=True)]

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from lbopt.exceptions import InputError
+from lbopt.files import shown
+
 _CLIENT = (3, "3", "SPAN_KIND_CLIENT")
 _ERROR = (2, "2", "STATUS_CODE_ERROR")
 
@@ -18,14 +21,29 @@ def is_spans(document: Any) -> bool:
     return isinstance(document, dict) and bool({"resourceSpans", "resource_spans", "batches"} & document.keys())
 
 
-def span_records(documents: Iterable[Any]) -> tuple[list[tuple[int, dict[str, Any]]], dict[str, int]]:
-    """Return number and fields of the spans that are requests, and how many others there are."""
-    found: list[tuple[int, dict[str, Any], Any, Any]] = []
-    above: dict[Any, Any] = {}  # the parent of each span
+def span_records(documents: Iterable[Any], source: str) -> tuple[list[tuple[int, dict[str, Any]]], dict[str, int]]:
+    """Return number and fields of the spans that are requests, and how many others there are.
+
+    Parameters
+    ----------
+    documents
+        JSON values in the form of OTLP.
+    source
+        The file, as errors call it.
+
+    Raises
+    ------
+    InputError
+        Where a group of spans is no list of objects, so that spans would be lost.
+    """
+    found: list[tuple[int, dict[str, Any], str | None, str | None]] = []
+    above: dict[str | None, str | None] = {}  # the parent of each span
     number = silent = 0
-    for span, resource in _spans(documents):
+    bare: list[str] = []
+    for span, resource in _spans(documents, source, bare):
         number += 1
-        above[_field(span, "spanId")] = _field(span, "parentSpanId")
+        own, parent = _id(span, "spanId"), _id(span, "parentSpanId")
+        above[own] = parent
         attributes = _attributes(span)
         if not any("usage" in key and "tokens" in key for key in attributes):
             silent += 1
@@ -42,26 +60,56 @@ def span_records(documents: Iterable[Any]) -> tuple[list[tuple[int, dict[str, An
         for event in _objects(span.get("events")):
             if "first" in str(event.get("name", "")).lower():
                 record[f"event.{event['name']}"] = _field(event, "timeUnixNano")
-        found.append((number, record, _field(span, "spanId"), _field(span, "parentSpanId")))
+        found.append((number, record, own, parent))
     outer = set()
     for _, _, _, parent in found:
         while parent and parent not in outer:
             outer.add(parent)
             parent = above.get(parent)
     records = [(place, record) for place, record, own, _ in found if own is None or own not in outer]
-    left_out = {"spans without tokens": silent, "spans around others": len(found) - len(records)}
+    left_out = {
+        "spans without tokens": silent,
+        "spans around others": len(found) - len(records),
+        "groups without spans": len(bare),
+    }
     return records, {reason: count for reason, count in left_out.items() if count}
 
 
-def _spans(documents: Iterable[Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield each span with the attributes of its resource."""
+def _spans(documents: Iterable[Any], source: str, bare: list[str]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield each span with the attributes of its resource; `bare` takes the names of the lists that are missing."""
     for document in documents:
-        groups = _first(document, "resourceSpans", "resource_spans", "batches") if isinstance(document, dict) else None
-        for group in _objects(groups):
-            resource = _attributes(group.get("resource") or {})
-            for scope in _objects(_first(group, "scopeSpans", "scope_spans", "instrumentationLibrarySpans")):
-                for span in _objects(scope.get("spans")):
-                    yield span, resource
+        for group in _all(document, source, bare, "resourceSpans", "resource_spans", "batches"):
+            resource = group.get("resource")
+            attributes = _attributes(resource) if isinstance(resource, dict) else {}
+            for scope in _all(group, source, bare, "scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
+                for span in _all(scope, source, bare, "spans"):
+                    yield span, attributes
+
+
+def _all(holder: Any, source: str, bare: list[str], *names: str) -> list[dict[str, Any]]:
+    """Return the objects of a list by one of its names; refuse what is no such list, since spans would be lost.
+
+    Parameters
+    ----------
+    holder
+        The object that should have the list.
+    source
+        The file, as errors call it.
+    bare
+        Takes the first name where the list is missing (changed in place).
+    names
+        Names of the list.
+    """
+    values = _first(holder, *names) if isinstance(holder, dict) else holder
+    if values is None:
+        bare.append(names[0])
+        return []
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        wrong = (
+            next((one for one in values if not isinstance(one, dict)), values) if isinstance(values, list) else values
+        )
+        raise InputError(f"{source}: {names[0]} holds {shown(wrong)}; expected a list of objects")
+    return values
 
 
 def _objects(values: Any) -> list[dict[str, Any]]:
@@ -79,6 +127,11 @@ def _field(record: dict[str, Any], name: str) -> Any:
     return record.get("".join("_" + letter.lower() if letter.isupper() else letter for letter in name))
 
 
+def _id(span: dict[str, Any], name: str) -> str | None:
+    value = _field(span, name)
+    return value if isinstance(value, str) else None
+
+
 def _attributes(holder: dict[str, Any]) -> dict[str, Any]:
     attributes = holder.get("attributes") or []
     if isinstance(attributes, dict):
@@ -93,7 +146,7 @@ def _value(value: Any) -> Any:
     for name, inner in value.items():
         if name in ("arrayValue", "array_value"):
             values = inner.get("values") if isinstance(inner, dict) else None
-            return _value(values[0]) if values else None
+            return _value(values[0]) if isinstance(values, list) and values else None
         if name not in ("kvlistValue", "kvlist_value", "bytesValue", "bytes_value"):
             return inner
     return None

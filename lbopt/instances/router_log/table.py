@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.files import called, csv_records, listed, starts_with
 from lbopt.instances.readers.contents import read_contents
-from lbopt.instances.readers.faults import listed
 
 DELIMITERS = (",", ";", "\t", "|")
 
@@ -71,23 +68,15 @@ class Table:
 
 def read_table(path: str | os.PathLike[str]) -> Table:
     """Return the rows of a file as text."""
-    if _starts_with(Path(path), b"PAR1"):
+    if starts_with(path, b"PAR1"):
         return _parquet(path)
     from lbopt.instances.router_log.json_table import read_json_table
 
-    data = read_contents(path)
-    table = read_json_table(data, str(path)) if data.lstrip()[:1] in (b"{", b"[") else _csv(data.decode(), str(path))
+    data, name = read_contents(path), called(path)
+    table = read_json_table(data, name) if data.lstrip()[:1] in (b"{", b"[") else _csv(data.decode(), name)
     if not len(table):
         raise InputError(f"{path} holds no row below its header; expected one row a request")
     return table
-
-
-def _starts_with(path: Path, magic: bytes) -> bool:
-    try:
-        with path.open("rb") as stream:
-            return stream.read(len(magic)) == magic
-    except (OSError, ValueError):
-        return False  # `read_contents` says what is wrong
 
 
 def _csv(text: str, source: str) -> Table:
@@ -136,16 +125,11 @@ def _delimiter(text: str, source: str) -> str:
 
 def _records(text: str, delimiter: str, source: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which a row ends, and its fields; blank lines before the header are passed over."""
-    table = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     begun = False
-    try:
-        for row in table:
-            begun = begun or any(cell.strip() for cell in row)
-            if begun:
-                yield table.line_num, row
-    except csv.Error as error:
-        cause = f"; {TRUNCATED}" if "end of data" in str(error) else ""
-        raise InputError(f"{source}, line {table.line_num:,}: not a CSV row ({error}){cause}") from None
+    for line, row in csv_records(text, source, delimiter=delimiter, hint=f"; {TRUNCATED}"):
+        begun = begun or any(cell.strip() for cell in row)
+        if begun:
+            yield line, row
 
 
 def _by_name(header: list[str], columns: list[list[str]], source: str) -> dict[str, list[str]]:
@@ -158,22 +142,11 @@ def _by_name(header: list[str], columns: list[list[str]], source: str) -> dict[s
 
 
 def _parquet(path: str | os.PathLike[str]) -> Table:
-    import pandas as pd
+    from lbopt.files.parquet import parquet_columns
 
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise InputError(
-            f"{path} is a Parquet file, and pyarrow is not installed; pip install 'lbopt[parquet]', or write it as CSV"
-        ) from None
-    try:
-        frame = pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is no Parquet file that can be read: {str(error).splitlines()[0][:120]}") from None
-    if frame.index.name is not None:
-        frame = frame.reset_index()
-    columns = {str(name): [text_of(value) for value in frame[name].tolist()] for name in frame.columns}
-    return Table(source=str(path), kind="Parquet", columns=columns, places=list(range(1, len(frame) + 1)))
+    columns = {name: [text_of(value) for value in values] for name, values in parquet_columns(path).items()}
+    rows = len(next(iter(columns.values()), []))
+    return Table(source=called(path), kind="Parquet", columns=columns, places=list(range(1, rows + 1)))
 
 
 def text_of(value: Any) -> str:

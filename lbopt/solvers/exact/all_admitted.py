@@ -29,7 +29,7 @@ from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS, Balancing
 from lbopt.solvers.exact.decision import Decision
-from lbopt.solvers.exact.workspace import LARGEST, bytes_needed
+from lbopt.solvers.exact.workspace import fits_memory
 
 #: Budgets of the first round, about 20 ms each: work of `few`, and of `prices`, whose unit is larger.
 _FEW, _PRICES = 2_000_000, 20_000
@@ -79,7 +79,8 @@ def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, No
         When the time is over: a slice does not outlast it. Whoever takes the slices looks at the other limits.
     """
     base, sizes, unit = _reduced(problem)
-    balancing = Balancing(base, problem.slots, sizes, limits)
+    slots = np.minimum(problem.slots, sizes.size)  # "no limit" may be a number that cannot be added up
+    balancing = Balancing(base, slots, sizes, limits)
     G, total = base.size, sum(base.tolist()) + sum(sizes.tolist())
 
     def cost_at(largest: int) -> int:
@@ -104,7 +105,7 @@ def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, No
     take(balancing.assignment)
     if known.done:
         return
-    few = _FewWorkers.of(base, problem.slots, sizes, balancing.bound, balancing.max_load)
+    few = _FewWorkers.of(base, slots, sizes, balancing.bound, balancing.max_load)
     filling = balancing.fill_to_targets()
 
     def enumerate_few(turn: int) -> Generator[None, None, bool]:
@@ -128,14 +129,14 @@ def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, No
         take(balancing.assignment)
         return balancing.done
 
-    expected = _expected_at_bound(base, problem.slots, sizes, balancing.bound)
+    expected = _expected_at_bound(base, slots, sizes, balancing.bound)
 
     def price(turn: int) -> Generator[None, None, bool]:
         if expected > _PLENTY and turn < _LATE:
             return False
         return (yield from _search_prices(known, _PRICES << turn, take, limits))
 
-    turns = [price] if bytes_needed(problem) <= LARGEST else []
+    turns = [price] if fits_memory(problem) else []
     turns.insert(0 if expected > 0 else 1, fill)
     if few is not None:
         turns.insert(0, enumerate_few)

@@ -29,7 +29,7 @@ from lbopt.solvers.exact.leximax_room import Room
 from lbopt.solvers.exact.leximax_stages import press_down
 from lbopt.solvers.exact.search import ExactAnswer, search_exactly
 from lbopt.solvers.exact.tie_orders import canonical
-from lbopt.solvers.exact.workspace import LARGEST, bytes_needed
+from lbopt.solvers.exact.workspace import fits_memory
 
 #: Steps of the search over lists, some 20 to 40 ns each: at first, and where all else has failed.
 BRIEF, LONGEST = 50_000, 200_000_000
@@ -61,7 +61,7 @@ def most_even(problem: StepProblem, answer: ExactAnswer, optimum: IntArray, limi
         Of the same cost, its sorted loads no greater than before. "done", "time", "cancelled", "interrupted", or
         "stuck": numbers too large for the search, or too many lists.
     """
-    if bytes_needed(problem) > LARGEST:
+    if not fits_memory(problem):
         return optimum, "stuck"
     decision = Decision(problem)
     if decision.scale == 0:

@@ -77,8 +77,9 @@ def load_window_kernel() -> None:
 
 def _described(problem: StepProblem, cost: int) -> tuple[Window, list[list[int]], IntArray]:
     """Return the problem in the terms of the kernel, the requests of each class, and the open workers in its order."""
-    G, N, slots = problem.num_workers, problem.num_requests, problem.slots
-    empty = max(0, problem.num_free_slots - N)
+    G, N = problem.num_workers, problem.num_requests
+    slots = np.minimum(problem.slots, N)
+    empty = max(0, sum(slots.tolist()) - N)
     T = problem.horizon + 1
     kinds: dict[tuple[tuple[int, ...], bool], list[int]] = {}
     for i, (row, must) in enumerate(zip(problem.work.tolist(), problem.must_admit.tolist(), strict=True)):

@@ -18,7 +18,7 @@ from lbopt.solvers.exact.balance import SLICE_MICROSECONDS
 from lbopt.solvers.exact.cold_start import balanced_start, is_cold
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.tie_orders import canonical
-from lbopt.solvers.exact.workspace import check_memory, what_is_known
+from lbopt.solvers.exact.workspace import fits_memory, what_is_known
 
 #: Work between two looks at the clock, about microseconds.
 SLICE = 5_000
@@ -42,8 +42,8 @@ class ExactAnswer:
     bound
         Proved lower bound on the cost, tokens.
     stop
-        "done" (bound and best cost are equal), "stuck", what `Limits.reached` says, "interrupted", or "refused"
-        (magnitudes beyond int64).
+        "done" (bound and best cost are equal), "stuck", what `Limits.reached` says, "interrupted", "memory" (more than
+        the search may take), or "refused" (magnitudes beyond int64).
     cost
         Cost of the best assignment known, `best` included, tokens; None where the search refused.
     prices, envelopes, scale
@@ -82,11 +82,6 @@ def search_exactly(
         When to stop.
     tie, seed
         Which of the assignments that differ by equals alone, see `tie_orders`.
-
-    Raises
-    ------
-    InputError
-        Where the search would take too much memory.
     """
     search = search_all_admitted if admits_all(problem) else search_some_waiting
     return finished(problem, search(problem, best, limits), best, tie, seed)
@@ -166,7 +161,11 @@ def routed(problem: StepProblem) -> IntArray | None:
 
 def raised(answer: ExactAnswer, bound: int) -> ExactAnswer:
     """Return the answer of a search that was cut off before it reached what elementary reasoning says."""
-    return answer if answer.bound >= bound else replace(answer, bound=bound, proof="elementary-bound")
+    if answer.bound >= bound:
+        return answer
+    reached = bound == answer.cost and answer.stop != "interrupted"  # the caller has to learn of Ctrl-C
+    stop = "done" if reached else answer.stop
+    return replace(answer, bound=bound, proof="elementary-bound", stop=stop)
 
 
 def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
@@ -181,14 +180,15 @@ def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAn
     limits
         When to stop.
     """
-    check_memory(problem)
-    decision = Decision(problem)
-    if decision.scale == 0:
+    decision, enough_memory = Decision(problem), fits_memory(problem)
+    if decision.scale == 0 and enough_memory:
         return ExactAnswer(None, 0, "refused")
     first, cost = decision.first_assignment()
     assignment: IntArray | None = first
     if best is not None and best <= cost:
         assignment, cost = None, best
+    if not enough_memory:
+        return ExactAnswer(assignment, 0, "memory", cost=cost, proof="elementary-bound")
     search = decision.start(cost, limits.seed)
     stop = None
     try:
@@ -228,7 +228,7 @@ def _cold(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer
     if bound > 0 and int(problem.slots.max()) <= MODERATE_SLOTS:
         brief = BRIEF if limits.effort is None else min(BRIEF, limits.effort)
         tried = by_prices(problem, best, replace(limits, effort=brief))
-        if tried.stop != "effort" or brief == limits.effort:
+        if tried.stop != "memory" and (tried.stop != "effort" or brief == limits.effort):
             return tried
         best = tried.cost
     found: tuple[IntArray, int] | None = None

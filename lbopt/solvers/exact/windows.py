@@ -48,6 +48,9 @@ _LONGEST_LOAD = 1 << 30
 #: requests and tokens.
 _FEW_TOTALS, _MOST_TABLES, _TABLE = 4_000, 4, 1 << 17
 
+#: Slots that stay empty, each of which is filled by an empty request: more are left to `known_ends`, which counts them.
+_MOST_EMPTY = 1 << 20
+
 #: Work between two looks at the clock, about microseconds; one node of a large fleet may take longer.
 _SLICE = 2_000
 
@@ -66,8 +69,10 @@ def has_one_profile(problem: StepProblem) -> bool:
     """Return whether all requests, and the slots that stay empty, grow alike over the window."""
     work = problem.work
     profile = work[0] - work[0, 0]
-    slots_stay_empty = problem.num_free_slots > problem.num_requests
-    return bool((work - work[:, :1] == profile).all()) and not (slots_stay_empty and profile.any())
+    empty = problem.num_free_slots - problem.num_requests
+    if empty > _MOST_EMPTY or (empty > 0 and profile.any()):
+        return False
+    return bool((work - work[:, :1] == profile).all())
 
 
 class WindowDecision:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lbopt.exceptions import InputError
 from lbopt.kernels.arrays import Record, record, records
 from lbopt.kernels.search.near_optimal import MOST_LISTED
 from lbopt.kernels.search.placement_tree import NEAR
@@ -60,15 +59,9 @@ def bytes_needed(problem: StepProblem) -> int:
     return 8 * (2 * tight**2 + 2 * columns * (Q + 4) + 8 * rows + W * per_worker + N * per_request + 6 * _BRANCHES)
 
 
-def check_memory(problem: StepProblem) -> None:
-    """Refuse a problem that is too large, before anything is allocated."""
-    needed = bytes_needed(problem)
-    if needed > LARGEST:
-        raise InputError(
-            f"{problem.num_requests} requests for {problem.num_workers} workers of up to {int(problem.slots.max())} "
-            f"free slots would take about {needed / 2**30:.1f} GiB in the exact search, which stops at "
-            f"{LARGEST / 2**30:.0f}; offer it fewer waiting requests, or use a policy"
-        )
+def fits_memory(problem: StepProblem) -> bool:
+    """Return whether the search by prices may be started; it is asked before anything is allocated."""
+    return bytes_needed(problem) <= LARGEST
 
 
 def workspace(num_open: int, num_classes: int, most_slots: int) -> tuple[Search, Masters]:

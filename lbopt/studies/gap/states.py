@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from lbopt.exceptions import InputError
+from lbopt.files import called, json_lines, read_text
 from lbopt.policies import Policy
 from lbopt.simulator import SampledState, sample_states
 from lbopt.studies.progress import Progress
 from lbopt.studies.scenario import Scenario
 from lbopt.studies.training import training_for
+
+#: Bytes of a file of states; each line is read by itself.
+LARGEST_STATES = 2**30
 
 
 def gather_states(
@@ -69,20 +72,11 @@ def over_window(states: Sequence[SampledState], horizon: int, new: str) -> list[
 
 def read_states(path: Path) -> list[SampledState]:
     """Read states from a file with one JSON object a line, as `steps.jsonl` or as bare step problems."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the problems in '{path}': {error}") from None
-    states = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        source = f"{path} line {number}"
-        try:
-            data = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{source} is not valid JSON: {error}") from None
-        states.append(SampledState.from_dict(data, source=source))
+    source = called(path)
+    states = [
+        SampledState.from_dict(data, source=f"{source}, line {number}")
+        for number, data in json_lines(read_text(path, f"the problems in '{source}'", largest=LARGEST_STATES), source)
+    ]
     if not states:
         raise InputError(f"'{path}' holds no step problem")
     return states

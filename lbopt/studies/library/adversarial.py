@@ -32,6 +32,7 @@ from lbopt.policies.observation import Observation
 from lbopt.solvers import Result, elementary_bound, greedy_assignment, solve
 from lbopt.studies.library.effort import effort
 from lbopt.studies.library.pattern_bound import pattern_bound
+from lbopt.whole_file import write_file
 
 #: Seconds for an optimum; a problem that needs longer has no score. Far above what these sizes usually need, so that
 #: machines seldom disagree.
@@ -188,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines.append(json.dumps(kept[0] if kept else found(search)))
         sys.stdout.write(lines[-1] + "\n")
         sys.stdout.flush()
-        options.out.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+        write_file(options.out, "[\n" + ",\n".join(lines) + "\n]\n")
     return 0
 
 

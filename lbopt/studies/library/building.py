@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import CertificateError, LbOptError
+from lbopt.files import read_bytes
 from lbopt.instances.library import KINDS, Entry
 from lbopt.instances.library.archive import Archive, write_archive
 from lbopt.instances.library.entry import Draft
@@ -60,7 +61,7 @@ def build(
         path = folder / f"{kind}.zip"
         if path.is_file() and not any(_matches(name, patterns) for name in RECIPES[kind]):
             continue
-        before = Archive(path.read_bytes(), path.name) if path.is_file() else None
+        before = Archive(read_bytes(path), path.name) if path.is_file() else None
         done: list[tuple[Entry, Known]] = []
         stopped: KeyboardInterrupt | LbOptError | None = None
         for name, recipe in RECIPES[kind].items():

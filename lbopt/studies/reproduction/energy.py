@@ -7,7 +7,6 @@ random in these rows where the trace is given.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 
 import lbopt
 from lbopt.exceptions import InputError
+from lbopt.files import read_json
 from lbopt.hardware import PowerLaw
 from lbopt.hardware.energy import READINGS
 from lbopt.instances import families, open_trace
@@ -176,7 +176,7 @@ def _digits(config: ReproductionConfig, runs: dict[str, Table1Run], shared: dict
     file = Path(str(config.logs)) / REFERENCE
     if not file.is_file():
         return []
-    reference = json.loads(file.read_text(encoding="utf-8"))
+    reference = read_json(file)
     return [
         asked(
             quantity=f"energy of {method}, all digits of the authors' simulator",

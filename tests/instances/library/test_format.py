@@ -64,7 +64,7 @@ def test_an_archive_is_plain_json(tmp_path):
 
 def test_a_file_that_is_no_archive():
     """Anything but a zip is refused."""
-    with pytest.raises(InputError, match=r"x\.zip is not a file of the library"):
+    with pytest.raises(InputError, match=r"x\.zip is not a zip archive that can be read"):
         Archive(b"PK nonsense", "x.zip")
 
 

@@ -1,0 +1,39 @@
+"""The one door for files from outside: everything that lbopt did not make in this process is read through it.
+
+It reads regular files up to a size, unpacks compressed ones within a limit that is checked while they unpack, bounds
+the depth of nesting and the length of numbers, and says what is wrong with a file in one `InputError`. What the values
+mean is for the readers, which call it.
+"""
+
+from lbopt.files.csv_text import CsvTable, csv_records, csv_table
+from lbopt.files.expansion import gunzipped
+from lbopt.files.json_text import JsonFault, json_lines, json_value, parse_json, read_json
+from lbopt.files.regular import LARGEST_DOCUMENT, called, exists, opened, read_bytes, starts_with
+from lbopt.files.shown import listed, shown
+from lbopt.files.text import line_of, read_text, text_bytes
+from lbopt.files.toml_text import parse_toml, read_toml
+
+__all__ = [
+    "LARGEST_DOCUMENT",
+    "CsvTable",
+    "JsonFault",
+    "called",
+    "csv_records",
+    "csv_table",
+    "exists",
+    "gunzipped",
+    "json_lines",
+    "json_value",
+    "line_of",
+    "listed",
+    "opened",
+    "parse_json",
+    "parse_toml",
+    "read_bytes",
+    "read_json",
+    "read_text",
+    "read_toml",
+    "shown",
+    "starts_with",
+    "text_bytes",
+]

@@ -1,0 +1,80 @@
+"""CSV from outside: every row with its line, strict in quotes and in width."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lbopt.exceptions import InputError
+from lbopt.files.shown import listed, shown
+
+
+class CsvTable(NamedTuple):
+    """Rows of a CSV file with the line on which each ends; every row is as wide as the header."""
+
+    header: list[str]
+    rows: list[tuple[int, list[str]]]
+
+
+def csv_records(text: str, name: str, *, delimiter: str = ",", hint: str = "") -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and fields of each row, the header among them.
+
+    Parameters
+    ----------
+    text
+        The file.
+    name
+        What errors call it.
+    delimiter
+        What stands between fields.
+    hint
+        Added to the error about a quote that is not closed.
+
+    Raises
+    ------
+    InputError
+        Where a line is no row of a CSV file: a quote that is not closed, a field without end.
+    """
+    table = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        for row in table:
+            yield table.line_num, row
+    except csv.Error as error:
+        cause = hint if "end of data" in str(error) else ""
+        raise InputError(f"{name}, line {table.line_num:,}: not a CSV row ({error}){cause}") from None
+
+
+def csv_table(text: str, name: str) -> CsvTable:
+    """Return header and rows of a CSV file; blank lines are passed over.
+
+    Parameters
+    ----------
+    text
+        The file.
+    name
+        What errors call it.
+
+    Raises
+    ------
+    InputError
+        Where there is no row; a column's name stands twice in the header; a row is wider or narrower than the header,
+        or repeats it.
+    """
+    records = ((line, row) for line, row in csv_records(text, name) if any(cell.strip() for cell in row))
+    line, first = next(records, (1, []))
+    header = [cell.strip() for cell in first]
+    twice = next((cell for place, cell in enumerate(header) if cell in header[:place]), None)
+    if twice is not None:
+        raise InputError(f"{name} has the column {shown(twice)} twice; every column needs a name of its own")
+    rows = []
+    for line, row in records:
+        if len(row) != len(header):
+            raise InputError(f"{name}, line {line:,}: {len(row)} fields under {len(header)} columns ({listed(header)})")
+        if [cell.strip() for cell in row] == header:
+            raise InputError(f"{name}, line {line:,}: the header is repeated")
+        rows.append((line, row))
+    if not rows:
+        raise InputError(f"{name} has {'a header but no rows' if header else 'no rows'}; expected a CSV with a header")
+    return CsvTable(header, rows)

@@ -1,0 +1,60 @@
+"""How much a compressed file may grow: counted while it is unpacked, and refused before it fills the memory."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+
+from lbopt.exceptions import InputError
+
+#: A compressed file that grows by more than this factor, beyond `HARMLESS`, is none that is read here.
+LARGEST_EXPANSION = 200
+
+#: Unpacked bytes that any compressed file may have.
+HARMLESS = 64 * 2**20
+
+_BLOCK = 2**20
+
+
+def most_unpacked(packed: int, largest: int) -> int:
+    """Return the bytes to which so many packed ones may grow; `largest` is the limit of the reader."""
+    return min(largest, max(HARMLESS, LARGEST_EXPANSION * packed))
+
+
+def gunzipped(data: bytes, name: str, *, largest: int) -> bytes:
+    """Return the content of a gzip file.
+
+    Parameters
+    ----------
+    data
+        The file.
+    name
+        What errors call it.
+    largest
+        Bytes that the content may have.
+
+    Raises
+    ------
+    InputError
+        Where the file is damaged, ends too early, or grows beyond `most_unpacked`.
+    """
+    packed = io.BytesIO(data)
+    blocks: list[bytes] = []
+    size = 0
+    try:
+        with gzip.GzipFile(fileobj=packed) as stream:
+            while block := stream.read(_BLOCK):
+                size += len(block)
+                most = most_unpacked(packed.tell(), largest)  # of what was read so far: a bomb ends early
+                if size > most:
+                    raise InputError(
+                        f"{name} unpacks from {len(data):,} to more than {most:,} bytes; "
+                        "unpack it yourself if it is what you meant"
+                    )
+                blocks.append(block)
+    except EOFError:
+        raise InputError(f"{name} is a gzip file that ends too early; fetch or copy it again") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{name} is a damaged gzip file: {error}; fetch or copy it again") from None
+    return b"".join(blocks)

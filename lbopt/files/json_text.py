@@ -1,0 +1,193 @@
+"""JSON from outside: bounded in depth, in the length of its numbers and in memory, without NaN, no field twice.
+
+Python's parser takes NaN and Infinity, keeps the last of two fields of one name, raises RecursionError on deep nesting
+and refuses numbers of more than 4,300 digits with an error of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from lbopt.exceptions import InputError
+from lbopt.files.regular import LARGEST_DOCUMENT, called
+from lbopt.files.shown import shown
+from lbopt.files.text import read_text, text_bytes
+
+#: Lists and objects inside one another; what lbopt writes has at most eight.
+DEEPEST = 100
+
+#: Digits of a number; an exact total of lbopt has at most 39.
+LONGEST_NUMBER = 400
+
+#: Estimated bytes of the parsed values.
+LARGEST_VALUES = 256 * 2**20
+
+#: Bytes of a list, of an object and of a value with its place in either.
+_LIST, _OBJECT, _VALUE = 64, 232, 40
+
+_ZEROS = "0" * LONGEST_NUMBER
+_TO_ZERO = {ord(digit): "0" for digit in "123456789"}
+_ODD_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+
+
+class JsonFault(ValueError):
+    """What is wrong with a JSON text, to be put after the name of the file and "is"."""
+
+
+def parse_json(text: str | bytes, name: str) -> Any:
+    """Return the value of a JSON text.
+
+    Parameters
+    ----------
+    text
+        The text, or its bytes in UTF-8.
+    name
+        What errors call it, such as "run.json" or "log.jsonl, line 7".
+
+    Raises
+    ------
+    InputError
+        Where it is no JSON; nested deeper than `DEEPEST`; holds NaN or Infinity, a number of more than `LONGEST_NUMBER`
+        digits, a field twice in one object, or a NUL or half a character in a text; or would fill the memory.
+    """
+    if isinstance(text, bytes):
+        text = text_bytes(text, name, "JSON as text in UTF-8").decode()
+    try:
+        return json_value(text)
+    except JsonFault as fault:
+        raise InputError(f"{name} is {fault}") from None
+
+
+def read_json(path: str | os.PathLike[str], name: str | None = None, *, largest: int = LARGEST_DOCUMENT) -> Any:
+    """Return the value of a JSON file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    name
+        What errors call it; its path by default.
+    largest
+        Bytes that it may have.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read, is too large, or is no text; and those of `parse_json`.
+    """
+    name = called(path) if name is None else name
+    return parse_json(read_text(path, name, largest=largest), name)
+
+
+def json_lines(text: str, name: str) -> Iterator[tuple[int, Any]]:
+    """Yield number and value of each line that holds one JSON value; empty lines are passed over.
+
+    Parameters
+    ----------
+    text
+        The file; lines end with a line feed.
+    name
+        What errors call it; they add the number of the line.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line and not line.isspace():
+            yield number, parse_json(line, f"{name}, line {number:,}")
+
+
+def json_value(text: str) -> Any:
+    """Return the value of a JSON text, or raise `JsonFault`, for readers with a sentence of their own."""
+    try:
+        return _parsed(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, " if error.lineno > 1 else ""
+        raise JsonFault(f"not valid JSON ({where}column {error.colno}: {error.msg})") from None
+    except RecursionError:
+        raise JsonFault(f"not usable JSON ({_too_deep()})") from None
+
+
+def _parsed(text: str) -> Any:
+    decoder = _DECODER
+    if len(text) > LONGEST_NUMBER:
+        _refuse_too_many(text)
+        if _ZEROS in text.translate(_TO_ZERO):  # it may stand in a text, which is no number
+            decoder = _COUNTING_DECODER
+    value = decoder.decode(text)
+    if text.count("[") + text.count("{") > DEEPEST and _is_deeper(value, DEEPEST):
+        raise _unusable(_too_deep())
+    if _ODD_ESCAPE.search(text):
+        _refuse_odd_texts(value)
+    return value
+
+
+def _refuse_too_many(text: str) -> None:
+    size = _LIST * text.count("[") + _OBJECT * text.count("{") + _VALUE * text.count(",")
+    if size > LARGEST_VALUES:
+        raise _unusable(f"its values would take {size:,} bytes; expected at most {LARGEST_VALUES:,}")
+
+
+def _short(digits: str) -> str:
+    if len(digits) >= LONGEST_NUMBER:
+        raise _unusable(f"a number of {len(digits):,} characters; expected fewer than {LONGEST_NUMBER}")
+    return digits
+
+
+def _constant(constant: str) -> Any:
+    raise _unusable(f"{constant} is no number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise _unusable(f"the field {shown(twice)} stands twice in one object")
+    return fields
+
+
+def _is_deeper(value: Any, most: int) -> bool:
+    level = [value]
+    for _ in range(most):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> list[Any]:
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [inner for inner in values if isinstance(inner, dict | list)]
+
+
+def _refuse_odd_texts(value: Any) -> None:
+    """Refuse a NUL, which NumPy and paths lose, and half of a surrogate pair, which no file can hold."""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, dict):
+            pending += one.keys()
+            pending += one.values()
+        elif isinstance(one, list):
+            pending += one
+        elif isinstance(one, str) and ("\0" in one or any("\ud800" <= c <= "\udfff" for c in one)):
+            raise _unusable(f"the text {shown(one)} holds a NUL or half of a character")
+
+
+def _too_deep() -> str:
+    return f"nested deeper than {DEEPEST} lists or objects"
+
+
+def _unusable(why: str) -> JsonFault:
+    return JsonFault(f"not usable JSON ({why})")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_object)
+_COUNTING_DECODER = json.JSONDecoder(
+    parse_int=lambda digits: int(_short(digits)),
+    parse_float=lambda digits: float(_short(digits)),
+    parse_constant=_constant,
+    object_pairs_hook=_object,
+)

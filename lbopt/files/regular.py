@@ -1,0 +1,116 @@
+"""Regular files alone, up to a size: no folder, device or pipe is read, and nothing waits for somebody to write."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from lbopt.exceptions import InputError
+from lbopt.files.shown import shown
+
+#: Bytes of one document (JSON, CSV, TOML) that is read as a whole. Traces and captures have limits of their own.
+LARGEST_DOCUMENT = 256 * 2**20
+
+_BLOCK = 2**16
+
+_FOLDER = "it is a folder; expected a regular file"
+
+#: A pipe that nobody writes to must not be waited for, and a terminal must not become ours.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+
+
+@contextmanager
+def opened(
+    path: str | os.PathLike[str], name: str | None = None, *, largest: int = LARGEST_DOCUMENT, way_out: str = ""
+) -> Iterator[BinaryIO]:
+    """Open a regular file to read its bytes.
+
+    Parameters
+    ----------
+    path
+        The file.
+    name
+        What errors call it, such as "the device card 'mine.toml'"; its path by default.
+    largest
+        Bytes that it may have.
+    way_out
+        Added to the error where nothing can be opened, such as "; give a CSV file".
+
+    Raises
+    ------
+    InputError
+        Where there is no such file, it cannot be read, it is a folder, a device or a pipe, or it is larger.
+    """
+    name = called(path) if name is None else name
+    try:
+        with os.fdopen(_descriptor(path, name, largest), "rb") as stream:
+            yield stream
+    except OSError as error:
+        is_folder = isinstance(error, IsADirectoryError)
+        raise InputError(f"cannot read {name}: {_FOLDER if is_folder else error.strerror or error}{way_out}") from None
+
+
+def _descriptor(path: str | os.PathLike[str], name: str, largest: int) -> int:
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except ValueError:
+        raise InputError(f"cannot read {name}: its path holds a NUL byte or is no text") from None
+    try:
+        about = os.fstat(descriptor)
+        if stat.S_ISDIR(about.st_mode):
+            raise InputError(f"cannot read {name}: {_FOLDER}")
+        if not stat.S_ISREG(about.st_mode):
+            raise InputError(f"cannot read {name}: it is a device or a pipe; expected a regular file")
+        if about.st_size > largest:
+            raise InputError(f"cannot read {name}: it has {about.st_size:,} bytes; expected at most {largest:,}")
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_bytes(
+    path: str | os.PathLike[str], name: str | None = None, *, largest: int = LARGEST_DOCUMENT, way_out: str = ""
+) -> bytes:
+    """Return the bytes of a regular file; parameters and errors are those of `opened`."""
+    name = called(path) if name is None else name
+    with opened(path, name, largest=largest, way_out=way_out) as stream:
+        try:
+            size = os.fstat(stream.fileno()).st_size
+            data = stream.read(size + 1)
+            while size < len(data) <= largest:  # a file may grow, and those of /proc do not tell their size
+                size = len(data)
+                data += stream.read(_BLOCK)
+        except MemoryError:
+            raise InputError(f"cannot read {name}: it does not fit into memory") from None
+    if len(data) > largest:
+        raise InputError(f"cannot read {name}: it has more than {largest:,} bytes, which are the most that are read")
+    return data
+
+
+def starts_with(path: str | os.PathLike[str], magic: bytes) -> bool:
+    """Tell whether a file is regular and begins with these bytes; what is wrong with it is for its reader to say."""
+    try:
+        with opened(path, largest=2**63) as stream:
+            return stream.read(len(magic)) == magic
+    except InputError:
+        return False
+
+
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Tell whether something is there; a path that cannot be, such as one that is too long, is not there."""
+    try:
+        Path(path).stat()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def called(path: str | os.PathLike[str]) -> str:
+    """Return a path as errors show it: escaped where it cannot be printed, and cut."""
+    text = os.fspath(path)
+    return text if text.isprintable() and len(text) <= 200 else shown(text, 200)
