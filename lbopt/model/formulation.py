@@ -162,7 +162,7 @@ def formulate(problem: StepProblem) -> Program:
     if problem.num_admitted == 0:
         raise InputError("there is nothing to decide: no request waits or no slot is free, so there is no program")
     loads = reduce_loads(problem)
-    classes = _request_classes(problem, loads)
+    classes = request_classes(problem, loads)
     slots = problem.slots.tolist()
     open_workers = tuple(g for g in range(problem.num_workers) if slots[g] > 0)
     G, K, width = problem.num_workers, len(classes), problem.horizon + 1
@@ -228,7 +228,7 @@ def formulate(problem: StepProblem) -> Program:
     )
 
 
-def _request_classes(problem: StepProblem, loads: ReducedLoads) -> tuple[RequestClass, ...]:
+def request_classes(problem: StepProblem, loads: ReducedLoads) -> tuple[RequestClass, ...]:
     members: dict[tuple[tuple[int, ...], bool], list[int]] = {}
     for i, (row, must) in enumerate(zip(loads.work, problem.must_admit.tolist(), strict=True)):
         members.setdefault((row, must), []).append(i)

@@ -150,6 +150,18 @@ class Limits:
             return "time"
         return "effort" if self.effort is not None and work >= self.effort else None
 
+    def leaving(self, seconds: float) -> Limits:
+        """Return limits that leave so many seconds to what comes after the search."""
+        remaining = self.remaining
+        if remaining() is None:
+            return self
+
+        def left() -> float | None:
+            now = remaining()
+            return None if now is None else now - seconds
+
+        return replace(self, remaining=left)
+
     def good_enough(self, cost: int, bound: int) -> bool:
         """Return whether this cost suffices, or is near enough to the bound; both in tokens."""
         return (self.target is not None and cost <= self.target) or (self.gap is not None and cost - bound <= self.gap)

@@ -51,7 +51,7 @@ class Small:
             return "no requests"
         if problem.num_requests * problem.base.size > CELLS:
             return "leaves"
-        return "leaves" if leaf_estimate(self.question.program) > LEAVES else None
+        return "leaves" if leaf_estimate(self.question.problem) > LEAVES else None
 
     def run(self, known: Knowledge, budget: Budget) -> None:
         """Exhaust, from the hint or a greedy placement; where the time is over, the bound is the elementary one."""

@@ -134,7 +134,7 @@ def _auto(question: Question) -> str:
     can be exhausted, as Python integers have no range, and else takes the solver with the widest one, which still finds
     the best placements there.
     """
-    leaves = leaf_estimate(question.program)
+    leaves = leaf_estimate(question.problem)
     if leaves <= AUTO_LEAVES:
         return "brute-force"
     ready = [capabilities(name) for name in AUTO_ORDER if is_available(name)]

@@ -21,9 +21,8 @@ from lbopt.kernels.partition.state import Lists
 
 #: How far the workers are filled, one record: place in the order of workers; entries of the pool, dead ones included;
 #: entries that are placed already; room of the workers left less the sum of the pool, in units of the sizes; work done
-#: in all, and for the present worker; calls of lists for the present worker; `deadline` and `expired`, see
-#: `lbopt.kernels.deadline`.
-PEELING = integers("next", "left", "dead", "slack", "work", "tried", "calls", "deadline", "expired")
+#: in all, and for the present worker; calls of lists for the present worker.
+PEELING = integers("next", "left", "dead", "slack", "work", "tried", "calls")
 ENOUGH = 300_000_000  # work after which a worker is left to the end
 SPARSE = 200_000  # steps for a pair from which on lists are cheaper
 FEW = 500  # requests of which all pairs of pairs can be listed
@@ -74,7 +73,7 @@ def peel(
     """
     limit = state.work + work_limit
     while state.next < stop:
-        if state.work > limit or out_of_time(state):
+        if state.work > limit or out_of_time(lists.clock):
             return False
         g = order[state.next]
         n = state.left

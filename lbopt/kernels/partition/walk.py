@@ -29,9 +29,8 @@ TRIED = 8  # pools that one exchange may lead to
 PATIENCE = 2  # tries for each filled worker before one is emptied
 
 #: How far the walk is, one record: unfilled workers, which stand first in `order`; their room less the sum of the pool,
-#: in units of the sizes; tries since the last success; pools that are remembered; `deadline` and `expired`, see
-#: `lbopt.kernels.deadline`.
-WALK = integers("unfilled", "slack", "failed", "remembered", "deadline", "expired")
+#: in units of the sizes; tries since the last success; pools that are remembered.
+WALK = integers("unfilled", "slack", "failed", "remembered")
 
 MODULUS = (1 << 61) - 1
 
@@ -79,7 +78,7 @@ def walk(
     number = np.empty(n, np.int64)
     own = np.empty((TRIED, picks.shape[1]), np.int64)
     work = 0
-    while work < work_limit and not out_of_time(state):
+    while work < work_limit and not out_of_time(lists.clock):
         b = state.unfilled
         if b <= 1:
             for p in range(n):

@@ -21,7 +21,7 @@ from lbopt.kernels.arrays import record
 from lbopt.kernels.partition.draw import MODULUS, draw, new_dice
 from lbopt.kernels.partition.longest_first import longest_first
 from lbopt.kernels.partition.peel import PEELING, peel
-from lbopt.kernels.partition.state import Lists
+from lbopt.kernels.partition.state import CLOCK, Lists
 from lbopt.kernels.partition.swaps import swap_down
 from lbopt.kernels.partition.walk import KEPT, WALK, walk
 from lbopt.model.integers import IntArray
@@ -108,7 +108,11 @@ class Balancing:
             start=start,
             second_start=second_start,
             table=np.empty(1 << 21, np.int64),
+            clock=record(CLOCK),
         )
+
+    def _set_clock(self) -> None:
+        self._lists.clock.deadline, self._lists.clock.expired = self._limits.deadline(), 0
 
     @property
     def done(self) -> bool:
@@ -214,7 +218,7 @@ class Balancing:
         done = False
         while not done:
             before = int(state.work)
-            state.deadline, state.expired = self._limits.deadline(), 0
+            self._set_clock()
             done = peel(
                 *(value, item, taken, state, lack, count, workers, last, SLICE, self._dice),
                 *(self._lists, picks, merits, assignment),
@@ -245,7 +249,7 @@ class Balancing:
         known = np.zeros(1 << 18, np.int64)
         picks, merits = np.empty((KEPT, int(slots.max())), np.int64), np.empty(KEPT)
         while self.work < limit:
-            state.deadline, state.expired = self._limits.deadline(), 0
+            self._set_clock()
             found, work = walk(
                 *(value, lack, slots, holder, order, state, code, known, SLICE, dice),
                 *(self._lists, picks, merits),

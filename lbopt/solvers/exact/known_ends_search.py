@@ -123,7 +123,8 @@ class _Run:
             if not self._places_quickly and (reached := self._reached()) is not None:
                 return reached
         starts.sort(key=lambda start: start[0])
-        self.bound = max(0, self.ascent.proved())
+        if self._proves_quickly or self._reached() is None:
+            self.bound = max(0, self.ascent.proved())
         for cost, pattern in starts[:2]:
             draft.pattern[:] = pattern
             add_loads(self.decision.window, draft)

@@ -41,12 +41,16 @@ def choose(room: Room, prices: Sequence[IntArray], limit: int, limits: Limits) -
     limits
         When to stop.
     """
+    stopped = limits.stopped()
+    if stopped is not None:
+        return stopped
     lists, choice = _prepared(room, prices, limits)
     if choice is None:
         return "stuck"
     ending, gains = None, 0
     try:
         while ending is None:
+            choice.state.deadline, choice.state.expired = limits.deadline(), 0
             if choose_rows(lists, choice, SLICE) == DONE:
                 ending = "done" if choice.state.cut == 0 else "stuck"
             elif choice.state.steps >= limit:
@@ -88,11 +92,11 @@ def _prepared(room: Room, prices: Sequence[IntArray], limits: Limits) -> tuple[L
     load = np.zeros(rows + spare, dtype=np.int64)
     load[:rows] = room.base[owner] + np.where(mine, step.v[items[:rows] * mine], 0).sum(axis=1)
     loss = np.zeros((rows + spare, len(prices)), dtype=np.int64)
+    some = np.flatnonzero(last > first)
     for i in range(len(prices)):
         gained = np.where(mine, profit[i][items[:rows] * mine], 0).sum(axis=1)
-        for w in np.flatnonzero(listed):
-            if last[w] > first[w]:
-                ceiling[i, w] = min(ceiling[i, w], gained[first[w] : last[w]].max())
+        if some.size:  # their rows follow each other
+            ceiling[i, some] = np.minimum(ceiling[i, some], np.maximum.reduceat(gained, first[some]))
         loss[:rows, i] = ceiling[i][owner] - gained
     lists = Lists(
         v=step.v,

@@ -54,6 +54,9 @@ def press_down(room: Room, limits: Limits) -> str:
     prices: dict[str, IntArray] = {}
     lightest = np.sort(room.base + room.step.sums[room.slots])[::-1]
     while True:
+        stopped = limits.stopped()
+        if stopped is not None:
+            return stopped
         best = room.best
         if best[j] - best[-1] <= 1:  # the rest is as even as its sum allows
             return ending
@@ -61,9 +64,6 @@ def press_down(room: Room, limits: Limits) -> str:
         if best[j] == best[j + 1] or best[j] <= lightest[j] or (best[: j + 1] == even[: j + 1]).all():
             j += 1
             continue
-        stopped = limits.stopped()
-        if stopped is not None:
-            return stopped
         work = WORK_OF_A_STAGE if ending == "done" else WORK_AFTERWARDS
         answer, held = _asked(room, j, prices, work, limits)
         if held is not None:

@@ -27,6 +27,9 @@ SLICE = 5_000
 #: tried at all before everything else.
 BRIEF, MODERATE_SLOTS = 50_000, 16
 
+#: Seconds for a request, and for a request and a worker, that the end of a search takes.
+_SECONDS_EACH, _SECONDS_A_PAIR = 3e-7, 5e-9
+
 #: The defaults of policy "br-0": largest first, lexicographic key, no age bound.
 _ROUTER = parameters_of(stage_switch=7, window_size=4, age_bound=-1)
 
@@ -84,7 +87,8 @@ def search_exactly(
         Which of the assignments that differ by equals alone, see `tie_orders`.
     """
     search = search_all_admitted if admits_all(problem) else search_some_waiting
-    return finished(problem, search(problem, best, limits), best, tie, seed)
+    found = search(problem, best, limits.leaving(seconds_to_finish(problem)))
+    return finished(problem, found, best, tie, seed)
 
 
 def admits_all(problem: StepProblem) -> bool:
@@ -105,6 +109,11 @@ def search_some_waiting(problem: StepProblem, best: int | None, limits: Limits) 
         When to stop.
     """
     return (_cold if is_cold(problem) else by_prices)(problem, best, limits)
+
+
+def seconds_to_finish(problem: StepProblem) -> float:
+    """Return about how long `finished` takes after a search that was cut off: a router compares each with each."""
+    return _SECONDS_EACH * problem.num_requests + _SECONDS_A_PAIR * problem.num_admitted * problem.num_workers
 
 
 def finished(

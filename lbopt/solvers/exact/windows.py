@@ -221,14 +221,15 @@ class WindowDecision:
 
     def handed_out(self, search: Search) -> IntArray:
         """Return the worker of each request in the best assignment of `search`: the first of a class come first."""
+        taken = np.arange(search.answer.shape[1]) < self.window.slots[:, None]
+        classes, workers = search.answer[taken], np.repeat(self.workers, self.window.slots)
+        by_class = np.argsort(classes, kind="stable")
+        classes, workers = classes[by_class], workers[by_class]
+        place = np.arange(classes.size) - np.searchsorted(classes, classes)  # among those of its class
+        requests = self.order[self.first[classes] + place]
         assignment = np.full(self.problem.num_requests, -1, dtype=np.int64)
-        following = self.first.copy()
-        for w, g in enumerate(self.workers.tolist()):
-            for k in search.answer[w, : self.window.slots[w]].tolist():
-                request = int(self.order[following[k]])
-                following[k] += 1
-                if request < assignment.size:  # beyond are the empty requests that fill slots up
-                    assignment[request] = g
+        real = requests < assignment.size  # beyond are the empty requests that fill slots up
+        assignment[requests[real]] = workers[real]
         return assignment
 
 
