@@ -229,6 +229,7 @@ def formulate(problem: StepProblem) -> Program:
 
 
 def request_classes(problem: StepProblem, loads: ReducedLoads) -> tuple[RequestClass, ...]:
+    """Return the requests by work and whether they must be admitted, the heaviest class first."""
     members: dict[tuple[tuple[int, ...], bool], list[int]] = {}
     for i, (row, must) in enumerate(zip(loads.work, problem.must_admit.tolist(), strict=True)):
         members.setdefault((row, must), []).append(i)

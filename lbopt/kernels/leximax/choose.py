@@ -24,7 +24,10 @@ from lbopt.kernels.leximax.state import DONE, OPEN, Choice, Lists
 
 @kernel
 def choose_rows(lists: Lists, choice: Choice, limit: int) -> int:
-    """Go on for about `limit` steps, or to the deadline; DONE where nothing better than choice.best is left, but for nodes cut short."""
+    """Go on for about `limit` steps, or to the deadline.
+
+    DONE where nothing better than choice.best is left, but for nodes cut short.
+    """
     slots, items = lists.slots, lists.items
     state, avail, row, order, cursor = choice.state, choice.avail, choice.row, choice.order, choice.cursor
     W, prices = slots.size, lists.profit.shape[0]
