@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -79,8 +80,8 @@ def main() -> int:
             print(_row(kind, f"{G}", rows), flush=True)
     print(_row("all", "", [row[2:] for row in everything]))
     if given.out:
-        with open(given.out, "w", encoding="utf-8") as stream:
-            stream.writelines(json.dumps(row) + "\n" for row in everything)
+        lines = "".join(json.dumps(row) + "\n" for row in everything)
+        Path(given.out).write_text(lines, encoding="utf-8")
     return 0
 
 
