@@ -9,7 +9,7 @@ TOGETHER := -n auto --dist worksteal
 ONE_CORE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 UNCOMPILED := tests/kernels tests/policies tests/simulator tests/assignment tests/prefill
 
-.PHONY: help demo test quick test-long test-bounds coverage frozen lint bench notebooks docs clean
+.PHONY: help demo test quick test-long test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs clean
 
 help:
 	@echo "make demo       main job on embedded data: G = 8, report in demo-report/report.html"
@@ -17,6 +17,8 @@ help:
 	@echo "make quick      lint, types, import contract, house rules, and the tests of the files that changed"
 	@echo "make test-long  the checks that take minutes"
 	@echo "make test-bounds  the kernels' tests with bounds checks in compiled code, some ten minutes"
+	@echo "make test-mutation  planted changes that the tests have to notice, hours, goes on if stopped"
+	@echo "make test-mutation-quick  some of them, ten minutes"
 	@echo "make coverage   lines and branches that the tests reach, with and without compilation, in coverage-report/"
 	@echo "make frozen     write the frozen behaviour anew (CONTRIBUTING.md says when)"
 	@echo "make bench      speed against the targets: the simulator's, then the exact search's (an hour, goes on if stopped)"
@@ -58,6 +60,13 @@ test-bounds: $(STAMP)
 	NUMBA_BOUNDSCHECK=1 LBOPT_CACHE=$(VENV)/bounds-checked $(BIN)/python -m pytest -m "not slow" \
 		tests/kernels tests/policies tests/simulator tests/predictors tests/assignment tests/locality tests/prefill \
 		tests/solvers/exact tests/solvers/windows tests/solvers/known_ends
+
+# The exit code is 1 where a room is below its goal; tests/mutation/scope.py has rooms and goals.
+test-mutation: $(STAMP)
+	$(BIN)/python -m tests.mutation --minutes 360
+
+test-mutation-quick: $(STAMP)
+	$(BIN)/python -m tests.mutation --mutants 8 --minutes 9
 
 # Lines of compiled kernels are counted only in the second run; the two together are the report.
 coverage: $(STAMP)

@@ -269,6 +269,7 @@ def cost(
     imbalance: float | None = None,
     workers: int | None = None,
     running: int | None = None,
+    allow_code: bool = False,
     progress: Progress | None = None,
     **more: Any,
 ) -> CostOutcome:
@@ -286,6 +287,8 @@ def cost(
         Mean load of a worker and imbalance of the fleet, tokens.
     workers, running
         Number of workers, and running requests on each.
+    allow_code
+        Whether policy files (``file.py:function``) that the folder names may be run.
     progress
         Shows progress; None shows nothing.
     **more
@@ -315,7 +318,7 @@ def cost(
     found = (
         of_numbers(None, mean_load, imbalance, workers, running)
         if source is None
-        else read_cost_source(Path(source), router)
+        else read_cost_source(Path(source), router, allow_code=allow_code)
     )
     outcome = run_cost(found.points, config, progress, None, found.rerun)
     outcome.source, outcome.notes = found.title, [*found.notes, *outcome.notes]

@@ -11,6 +11,7 @@ from lbopt.cli.carry_out import carry_out
 from lbopt.cli.from_config import first_of, parameters
 from lbopt.cli.study_verb import as_verb
 from lbopt.exceptions import InputError
+from lbopt.policies.outside_code import refused_code
 from lbopt.studies.cost import CostConfig, parse_change, run_cost
 from lbopt.studies.cost.loads import LoadsAsked
 from lbopt.studies.words import from_words
@@ -48,10 +49,12 @@ class Question(NamedTuple):
     config: CostConfig
     found: CostSource
     change: tuple[str, list[int]] | None
+    allow_code: bool = False
 
     def price(self, progress: Progress) -> CostOutcome:
         """Return the cost; the outcome says where its loads are from."""
-        outcome = run_cost(self.found.points, self.config, progress, self.change, self.found.rerun)
+        with refused_code(self.found.title, allowed=self.allow_code):
+            outcome = run_cost(self.found.points, self.config, progress, self.change, self.found.rerun)
         outcome.source = self.found.title
         outcome.notes = [*self.found.notes, *outcome.notes]
         return outcome
@@ -70,25 +73,38 @@ def read_question(given: dict[str, Any]) -> Question:
     if asked.source is None and asked.router is not None:
         raise InputError(f"router '{asked.router}' is one of a gap report; give its folder")
     if asked.source is not None:
-        found = read_cost_source(asked.source, asked.router)
+        found = read_cost_source(asked.source, asked.router, allow_code=asked.allow_code)
     else:
         found = of_numbers(asked.loads, asked.mean_load, asked.imbalance, asked.workers, asked.running)
     change = None if asked.what_if is None else parse_change(asked.what_if, found.rerun)
-    return Question(config, found, change)
+    return Question(config, found, change, asked.allow_code)
 
 
-def run_command(command: str, progress: Progress) -> CostOutcome:
-    """Price again what a stored command line names; paths in it are as seen from the present folder."""
+def run_command(command: str, progress: Progress, *, allow_code: bool = False) -> CostOutcome:
+    """Price again what a stored command line names; paths in it are as seen from the present folder.
+
+    Parameters
+    ----------
+    command
+        The command line.
+    progress
+        Shows progress.
+    allow_code
+        Whether policy files that the command's folder names may be run; what the command itself says does not count.
+    """
     from lbopt.cli.lazy import load
 
-    words = shlex.split(command)
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
     if words[:2] != ["lbopt", "cost"]:
         raise InputError(f"the loads are named by the command of a cost folder, and this is not one: {command}")
     try:
         given = load("cost", "lbopt.cli.cost:cost").make_context("cost", words[2:]).params
     except _UsageError as error:
         raise InputError(f"the command '{command}' is not one of this version: {error.format_message()}") from None
-    return read_question(given).price(progress)
+    return read_question(given | {"allow_code": allow_code}).price(progress)
 
 
 #: What typer raises where a command line is wrong; the class that it derives from has no name of its own there.

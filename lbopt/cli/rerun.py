@@ -15,15 +15,20 @@ if TYPE_CHECKING:
 
 def rerun(
     folder: Annotated[Path, typer.Argument(help="Output folder of any study, such as `lbopt gap` or `lbopt check`.")],
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Run the policy files (file.py:function) that the folder names.")
+    ] = False,
 ) -> None:
     """Repeat a study from its run.json and compare every number but the times.
 
-    Exit code 1 if something differs.
+    Exit code 1 if something differs. Python code that the folder names is run only with --allow-code, and only if it
+    is what it was.
 
     Example: `lbopt gap burstgpt-like --requests 2000 --states 10 --out again && lbopt rerun again`
     """
     from lbopt.cli.console import ProgressBar, remark, say
     from lbopt.exceptions import InputError
+    from lbopt.policies.outside_code import changed_code, refused_code
     from lbopt.report.difference import account_difference, folder_difference
     from lbopt.report.provenance import provenance
     from lbopt.report.study_report import read_account, write_study_folder
@@ -31,10 +36,14 @@ def rerun(
     study, before = read_account(folder)
     if before.get("interrupted") or not before.get("finished", True):
         raise InputError(f"'{folder}' holds an interrupted study; run its command again: {before['command']}")
-    with tempfile.TemporaryDirectory() as scratch:
+    if allow_code and (changed := changed_code(before.get("code", {}))) is not None:
+        say(f"differs: {changed}")
+        raise typer.Exit(1)
+    source = f"'{folder / 'run.json'}'"
+    with tempfile.TemporaryDirectory() as scratch, refused_code(source, allowed=allow_code):
         again = Path(scratch) / "again"
         with ProgressBar() as bar:
-            outcome = _run_again(study, before, folder, again, bar)
+            outcome = _run_again(study, before, folder, again, bar, allow_code)
         if outcome.interrupted:
             raise KeyboardInterrupt
         difference = account_difference(study, before, outcome)
@@ -52,12 +61,14 @@ def rerun(
     raise typer.Exit(1)
 
 
-def _run_again(study: Study, before: dict[str, Any], folder: Path, again: Path, progress: Progress) -> Any:
+def _run_again(
+    study: Study, before: dict[str, Any], folder: Path, again: Path, progress: Progress, allow_code: bool
+) -> Any:
     """Return the outcome of the study that a `run.json` describes; a store that belongs to it is made in `again`."""
     if study.name == "cost":  # its loads are not in its folder: its command names them
         from lbopt.cli.cost import run_command
 
-        return run_command(before["command"], progress)
+        return run_command(before["command"], progress, allow_code=allow_code)
     from lbopt.report.study_report import prepare_store
 
     config = study.config_of(before, str(folder / "run.json"))

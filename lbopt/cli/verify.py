@@ -11,10 +11,15 @@ import typer
 def verify(
     problem: Annotated[Path, typer.Argument(help="The step problem, JSON.")],
     result: Annotated[Path, typer.Argument(help="The result, JSON as `lbopt solve --out` writes it.")],
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 1 also where a claim on the answer is not established.")
+    ] = False,
 ) -> None:
     """Check a result in exact integers and say which of its claims are established.
 
-    Exit code 1 if a claim is false.
+    Exit code 1 if a claim is false. A bound that is only claimed, because the file holds no certificate for it, is
+    listed as not verified; with --strict that is exit code 1 as well. Solver, seconds and stop reason cannot be
+    verified.
 
     Example: `lbopt solve examples/one_step.json --out r.json && lbopt verify examples/one_step.json r.json`
     """
@@ -29,3 +34,5 @@ def verify(
         remark(f"rejected: {error}")
         raise typer.Exit(1) from None
     say(str(report))
+    if strict and (report.unverified or not report.bound_established):
+        raise typer.Exit(1)

@@ -12,7 +12,9 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InfeasibleDecisionError, InputError, LbOptError
 from lbopt.files import called, listed, opened, shown
 from lbopt.policies.observation import Observation
+from lbopt.policies.outside_code import note_code, require_allowed
 from lbopt.policies.policy import Admission, checked_admission
 
 #: Bytes of a policy file.
@@ -64,16 +67,19 @@ def load_callable(spec: str) -> CallablePolicy:
     path_text, _, name = spec.rpartition(":")
     path = Path(path_text)
     shown_path = called(path_text)
+    require_allowed(shown_path)
     with opened(
         path_text, f"policy file '{shown_path}'", largest=LARGEST_POLICY, way_out="; expected path/to/file.py:function"
-    ):
-        pass  # importlib reads it, and would wait for a pipe
+    ) as stream:
+        content = stream.read()
     unique = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]  # two files may have the same name
-    module_spec = importlib.util.spec_from_file_location(f"lbopt_policy_{path.stem}_{unique}", path)
+    loader = _Content(f"lbopt_policy_{path.stem}_{unique}", str(path), content)
+    module_spec = importlib.util.spec_from_file_location(loader.name, path, loader=loader)
     if module_spec is None or module_spec.loader is None:
         raise InputError(f"policy file '{shown_path}' is not a Python file")
     module = importlib.util.module_from_spec(module_spec)
     sys.modules[module_spec.name] = module  # dataclasses and pickling inside the file look it up there
+    note_code(path_text, content)
     try:
         module_spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -86,6 +92,19 @@ def load_callable(spec: str) -> CallablePolicy:
         raise InputError(f"policy file '{shown_path}' has no function {shown(name)}; its functions: {offered}")
     admission = checked_admission(spec, getattr(function, "admission", "pooled"))
     return CallablePolicy(name=spec, function=function, admission=admission)
+
+
+class _Content(SourceFileLoader):
+    """Runs the bytes that were read and noted, and never a compiled file that lies beside them."""
+
+    def __init__(self, name: str, path: str, content: bytes) -> None:
+        super().__init__(name, path)
+        self._content = content
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return the compiled content."""
+        code: CodeType = self.source_to_code(self._content, self.path)
+        return code
 
 
 def _one_line(error: BaseException) -> str:

@@ -18,8 +18,9 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.files import called, csv_table, exists, json_lines, read_json, read_text
 from lbopt.hardware import PowerLaw
+from lbopt.policies.outside_code import changed_code, refused_code
 from lbopt.report.folder import MARK
-from lbopt.report.study_report import read_config
+from lbopt.report.study_report import read_account, read_config
 from lbopt.spec import unknown
 from lbopt.statistics import standard_error
 from lbopt.studies.cost import LEVEL, NEXT_STEP, LoadPoint, Rerun
@@ -42,11 +43,27 @@ class CostSource:
     rerun: Rerun | None = None
 
 
-def read_cost_source(folder: Path, router: str | None) -> CostSource:
-    """Read an output folder of `lbopt gap` or `lbopt simulate`; `router` names today's where there are several."""
+def read_cost_source(folder: Path, router: str | None, *, allow_code: bool = False) -> CostSource:
+    """Read an output folder of `lbopt gap` or `lbopt simulate`.
+
+    Parameters
+    ----------
+    folder
+        The output folder.
+    router
+        Today's router, where there are several; None = the baseline of the study.
+    allow_code
+        Whether policy files that the folder names may be run.
+
+    Raises
+    ------
+    InputError
+        If it is no such folder, it names policy files that may not be run, or one of them has changed.
+    """
     kind = _account(folder).get("format")
     if kind == GAP.format:
-        return _of_gap(folder, router)
+        with refused_code(f"'{folder / MARK}'", allowed=allow_code):
+            return _of_gap(folder, router)
     if kind == SIMULATION.format:
         return _of_simulation(folder, router)
     raise InputError(f"'{folder}' was written as '{kind}'; a cost is computed from folders of lbopt gap or simulate")
@@ -105,6 +122,9 @@ def _account(folder: Path) -> dict[str, Any]:
 
 
 def _of_gap(folder: Path, router: str | None) -> CostSource:
+    changed = changed_code(read_account(folder, "gap")[1].get("code", {}))
+    if changed is not None:
+        raise InputError(f"'{folder}' cannot be priced: {changed}; run lbopt gap again")
     config, account = read_config(folder, "gap")
     runs = _long_runs(folder)
     names = list(runs)
@@ -164,6 +184,8 @@ def _of_simulation(folder: Path, router: str | None) -> CostSource:
         asked = account["asked"]
         scenario = Scenario.from_dict(asked["scenario"])
         seed = int(account["seed"])
+        spec, given = str(asked["policy"]), {"horizon": asked["horizon"], "predictor": asked["predictor"]}
+        rerun = Rerun(scenario, {str(name): (spec, given)}, (seed,))
     except InputError as error:
         raise InputError(f"'{folder / MARK}': {error}") from None
     except (KeyError, TypeError, ValueError) as error:
@@ -172,11 +194,10 @@ def _of_simulation(folder: Path, router: str | None) -> CostSource:
         ) from None
     if router is not None and router != name:
         raise InputError(f"'{folder}' holds a run of '{name}' alone, not of '{router}'; leave --router out")
-    given = {"horizon": asked["horizon"], "predictor": asked["predictor"]}
     return CostSource(
         title=f"{folder}: {name} on {scenario.requests.trace}, {scenario}",
         points=[point, point.balanced(LEVEL)],
-        rerun=Rerun(scenario, {name: (asked["policy"], given)}, (seed,)),
+        rerun=rerun,
     )
 
 

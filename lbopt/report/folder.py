@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import read_json
 from lbopt.whole_file import flush, one_at_a_time, unfinished_folder
 
 #: The file by which a folder is known to be ours; it names its format and the other files.
@@ -116,12 +117,13 @@ def _restore(place: Path, format: str) -> None:
 
 def _own_files(place: Path, format: str) -> set[str]:
     try:
-        account = json.loads((place / MARK).read_text(encoding="utf-8"))
-        if account["format"] == format:
-            return {MARK, *account["files"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    return set()
+        account = read_json(place / MARK)
+    except InputError:
+        return set()
+    files = account.get("files") if isinstance(account, dict) and account.get("format") == format else None
+    if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
+        return set()
+    return {MARK, *files}
 
 
 def _missing(value: object) -> bool:

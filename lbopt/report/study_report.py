@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import exists, read_json, shown
+from lbopt.policies.outside_code import code_in
 from lbopt.report.contents import Contents, Made, write_folder
 from lbopt.report.folder import MARK, check_target, write_whole
 from lbopt.report.provenance import provenance
@@ -78,6 +79,11 @@ class StudyReport:
     digests: bool = False
 
 
+#: Entries of `run.json` that readers rely on, where they are there.
+_KINDS: dict[str, type[Any]] = {"command": str, "trace": dict, "versions": dict, "code": dict, "files": list}
+_NAMES: dict[Any, str] = {str: "a text", dict: "an object", list: "a list"}
+
+
 def report_of(name: str) -> StudyReport:
     """Return how the study of that name is shown."""
     report: StudyReport = import_module(REPORTS[name]).REPORT
@@ -103,6 +109,9 @@ def write_study_folder(name: str, outcome: Any, folder: Path, command: str) -> N
         raise InputError(f"'{folder / study.store}' is being written by another run; wait for that to end")
     account = {study.config_key: outcome.config.to_dict(), **study.facts(outcome)}
     account |= {key: getattr(outcome, key) for key in study.account}
+    code = code_in(account[study.config_key])
+    if code:
+        account["code"] = code
     write_folder(
         folder,
         study.format,
@@ -164,12 +173,9 @@ def read_account(folder: Path, name: str | None = None) -> tuple[Study, dict[str
         If no such study wrote the folder, or in another version of the schema.
     """
     path = folder / MARK
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"'{folder}' is not an output folder of lbopt: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"'{path}' is not valid JSON: {error}") from None
+    if not exists(path):
+        raise InputError(f"'{folder}' is not an output folder of lbopt: it has no {MARK}")
+    data = read_json(path)
     study = study_of_format(data.get("format")) if isinstance(data, dict) else None
     if study is None or name not in (None, study.name):
         raise InputError(f"'{path}' was not written by {'a study' if name is None else f'the study {name}'} of lbopt")
@@ -177,8 +183,15 @@ def read_account(folder: Path, name: str | None = None) -> tuple[Study, dict[str
         raise InputError(f"'{path}' has version {data.get('version')!r}; this lbopt reads version {study.version}")
     kept = (key for key in ("interrupted", "trace") if key in study.account)
     missing = [key for key in (study.config_key, *kept, "command", "versions") if key not in data]
-    if missing or not all(isinstance(data.get(key, {}), dict) for key in ("trace", "versions")):
-        raise InputError(f"'{path}' lacks {', '.join(missing) or 'an account of its trace or versions'}")
+    if missing:
+        raise InputError(f"'{path}' lacks {', '.join(missing)}; run the study again")
+    for key, kind in _KINDS.items():
+        if not isinstance(data.get(key, kind()), kind):
+            raise InputError(f"'{path}': {key} is {shown(data[key])}; expected {_NAMES[kind]}")
+    for key in ("versions", "code"):
+        odd = next((value for value in data.get(key, {}).values() if not isinstance(value, str)), None)
+        if odd is not None:
+            raise InputError(f"'{path}': {key} holds {shown(odd)}; expected texts by name")
     return study, data
 
 

@@ -44,7 +44,9 @@ class VerificationReport:
     bound_established
         The verifier itself proved that no feasible assignment is below the bound.
     established, unverified
-        Sentences: what was established; what is claimed and not verified.
+        Sentences: what was established; what is claimed of the answer and not verified.
+    unchecked
+        Sentences on fields that no check can reach, because they tell how the solve went: solver, seconds, stop reason.
     """
 
     feasible: bool
@@ -52,10 +54,12 @@ class VerificationReport:
     bound_established: bool
     established: tuple[str, ...]
     unverified: tuple[str, ...]
+    unchecked: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"established: {fact}" for fact in self.established]
-        return "\n".join(lines + [f"not verified: {fact}" for fact in self.unverified])
+        lines += [f"not verified: {fact}" for fact in self.unverified]
+        return "\n".join(lines + [f"cannot be verified: {fact}" for fact in self.unchecked])
 
 
 def verify(problem: StepProblem, result: Result, *, exhaust_limit: int = EXHAUST_LIMIT) -> VerificationReport:
@@ -115,7 +119,16 @@ def verify(problem: StepProblem, result: Result, *, exhaust_limit: int = EXHAUST
         bound_established=bound_established,
         established=tuple(established),
         unverified=tuple(unverified),
+        unchecked=_unchecked(result),
     )
+
+
+def _unchecked(result: Result) -> tuple[str, ...]:
+    """Name what a result says of its solve, of which problem and answer keep no trace."""
+    found = [f"that the solver was {result.solver!r:.80}", f"that it took {result.seconds:g} s"]
+    if result.stop_reason != "proved":
+        found.append(f"that it stopped by {result.stop_reason!r:.80}")
+    return tuple(found)
 
 
 def _check_proof_label(result: Result) -> None:

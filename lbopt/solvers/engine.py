@@ -182,7 +182,7 @@ def join(known: Knowledge, engine: Engine, answer: Answer) -> Knowledge:
     if answer.proof is None:
         return replace(known, reason=answer.stop)
     if not answer.claimed:
-        return replace(
+        joined = replace(
             known,
             assignment=known.assignment if answer.assignment is None else answer.assignment,
             bound=answer.bound,
@@ -192,6 +192,8 @@ def join(known: Knowledge, engine: Engine, answer: Answer) -> Knowledge:
             evidence=answer.evidence,
             final=answer.final,
         )
+        # A search may be cut off when all that was missing is the look at what it has.
+        return replace(joined, reason="proved") if joined.closed and answer.stop != "interrupted" else joined
     assert known.assignment is not None and known.bound is not None, "claims are asked for after elementary reasoning"
     problem, best, value = known.problem, known.assignment, objective(known.problem, known.assignment)
     if answer.assignment is not None and objective(problem, answer.assignment) <= value:

@@ -13,6 +13,7 @@ from lbopt.instances import Columns, families, open_trace
 from lbopt.model import Trace
 from lbopt.predictors.survival import LEAST_TRAINING
 from lbopt.studies.option import Option
+from lbopt.studies.plain import require_kinds
 
 DRAWS = ("auto", "order", "resample")
 DEFAULT_COUNT = 10_000
@@ -199,7 +200,8 @@ class RequestSource:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> RequestSource:
-        """Rebuild a source from plain data; wrong names raise TypeError."""
+        """Rebuild a source from plain data; wrong names and values of another type raise TypeError."""
+        require_kinds(cls, data)
         return cls(**data)
 
 

@@ -11,6 +11,7 @@ from lbopt.hardware import PowerLaw, make_step_time
 from lbopt.model import Fleet
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes
 from lbopt.studies.option import Option
+from lbopt.studies.plain import require_kinds
 from lbopt.studies.requests import RequestSource
 
 ARRIVALS = ("closed", "trace")
@@ -100,4 +101,6 @@ class Scenario:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Scenario:
         """Rebuild a scenario; wrong names raise TypeError, missing ones KeyError."""
-        return cls(**({**data, "requests": RequestSource.of(data["requests"])}))
+        given = {**data, "requests": RequestSource.of(data["requests"])}
+        require_kinds(cls, given)
+        return cls(**given)

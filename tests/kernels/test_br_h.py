@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kernels.rules import many, random_observation
 from naive import imbalance
 
+from lbopt.exceptions import InputError
 from lbopt.kernels.routing import br_h as rounds
 from lbopt.kernels.routing import horizon_score, horizon_subset, projection
 from lbopt.kernels.routing.br_h_profile import br_h_profile
@@ -100,12 +101,41 @@ def test_rounds_by_profile_as_the_twin():
         assert compiled_round(case, rewards, penalties, profiles=profiles) == expected, case
 
 
+@pytest.mark.parametrize("by_profile", [False, True])
+def test_rounds_with_weights_of_a_few_units_as_the_twin(by_profile):
+    """Scores of 0 and of 1 are common here: a batch without gain gives way to the best single request."""
+    rng = random.Random(f"br-h units {by_profile}")
+    for _ in range(many(1000, 150)):
+        H, G, n = rng.choice([0, 0, 1, 2]), rng.randint(1, 3), rng.randint(1, 6)
+        case = random_round(rng) | {
+            "projected": [[rng.randint(0, 6) for _ in range(H + 1)] for _ in range(G)],
+            "free": [rng.randint(0, 3) for _ in range(G)],
+            "sizes": [rng.randint(0, 5) for _ in range(n)],
+            "waited": [0] * n,
+            "stage_switch": rng.choice([0, 99]),
+            "age_bound": None,
+        }
+        rewards, penalties = (np.array([rng.randint(0, 2) for _ in range(H + 1)]) for _ in range(2))
+        profiles = [[size] * (H + 1) for size in case["sizes"]] if by_profile else None
+        options = {"rewards": rewards.tolist(), "penalties": penalties.tolist()}
+        expected = twin.br_h(**case, **options, **({"profile": profiles} if by_profile else {}))
+        assert compiled_round(case, rewards, penalties, profiles=profiles) == expected, case
+
+
 def test_the_weights_are_those_of_the_twin():
     for horizon, alpha, beta, gamma in ((0, 1, 8, 0.9), (80, 1, 48, 0.9), (20, 0.5, 43, 0.86), (40, 1, 0, 1.0)):
         rewards, penalties = weights(horizon, alpha, beta, gamma, 27)
         shift = int(np.log2(rewards[0] / alpha))
         assert (rewards.tolist(), penalties.tolist()) == twin.weights(horizon, alpha, beta, gamma, shift)
         assert (rewards.sum() + penalties.sum()) * 2**27 < 2**62
+
+
+def test_the_largest_loads_have_weights_and_larger_ones_are_refused():
+    """With rewards and penalties that add up to 2, two units of weight are left for loads below 2^59, one beyond."""
+    rewards, penalties = weights(0, 1.0, 1.0, 0.9, 59)
+    assert (rewards.tolist(), penalties.tolist()) == ([2], [2])
+    with pytest.raises(InputError, match=r"loads of 2\^60 tokens are too large for alpha 1, beta 1 and horizon 0"):
+        weights(0, 1.0, 1.0, 0.9, 60)
 
 
 def test_three_ways_to_choose_a_subset_agree_on_the_score():

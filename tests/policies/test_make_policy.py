@@ -25,6 +25,57 @@ def test_a_policys_name_makes_it_again(name):
         assert make_policy(policy.name) == policy
 
 
+#: What a rule does that is named without options; changing one of them changes the results of everybody.
+DEFAULTS = {
+    "max-min": {"whole_pool": 0},
+    "br-0": {"stage_switch": 7, "window_size": 4, "window_by_arrival": 0, "key_product": 0, "age_bound": -1},
+    "br-h": {
+        **{
+            "horizon": 80,
+            "alpha": 1.0,
+            "beta": 48.0,
+            "gamma": 0.9,
+            "stage_switch": 7,
+            "window": 4,
+            "subset": "enumerate",
+        },
+        **{"window_order": "size", "key": "lexicographic", "update": "constant", "age_bound": None, "growth": 1},
+        **{
+            "departures": "cut",
+            "boundary": "alive",
+            "predictor": "survival",
+            "refresh": None,
+            "gate": 0.5,
+            "floor": 1.0,
+        },
+        "hold_anchor": False,
+    },
+    "br-0-bypass": {"overbooking": 2, "ties_by_number": 0},
+    "iqr": {"thousandths": 1500, "percentile": 0},
+    "bf-io": {
+        **{"solver": "exact", "time_limit": 0.5, "age_bound": None, "tie": "oldest", "seed": 0, "horizon": 0},
+        **{"new": "survives", "gamma": 1.0, "growth": 1, "departures": "cut", "boundary": "alive"},
+        **{"predictor": "survival", "refresh": None, "gate": 0.5, "floor": 1.0, "hold_anchor": False},
+    },
+    "barrier-time": {"time_limit": 0.5, "alpha": 112000, "beta": 26},
+    "fast-phi": {
+        **{"nodes": 5, "rule": "published", "percentile": 100.0, "ends": "plain", "weights": "survival", "gamma": 0.9},
+        **{"drift": 0.0, "drift_scale": "none", "ties": "load", "longest": None, "growth": True, "beyond": "stays"},
+        "predictor": "survival",
+    },
+    "eldr": {"width": 100_000_000},
+    "domain": {"width": 500_000_000},
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_defaults(name):
+    policy = make_policy(name)
+    found = policy.parameters if isinstance(policy, CompiledPolicy) else policy
+    values = found if isinstance(found, dict) else {option: getattr(found, option) for option in DEFAULTS[name]}
+    assert values == DEFAULTS[name]
+
+
 def test_published_baselines_bind_when_their_source_does():
     immediate = {name for name in POLICIES if make_policy(name).admission == "immediate"}
     classics = {"round-robin", "random", "power-of-two", "jsq", "vllm"}

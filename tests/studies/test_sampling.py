@@ -7,6 +7,7 @@ import pytest
 from naive import simulation as naive
 from studies.routers import lightest
 
+from lbopt.exceptions import InputError
 from lbopt.instances import open_trace
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
@@ -76,6 +77,11 @@ def test_states_are_what_the_policy_itself_saw():
         assert state.running.tolist() == seen.running.tolist()
         assert state.waited.tolist() == seen.waited.tolist()
         assert state.behaviour == "observer"
+
+
+def test_fewer_states_than_one_are_refused():
+    with pytest.raises(InputError, match="the number of states is 0; expected at least 1"):
+        sample_states(requests(20), make_policy("fcfs"), CLOSED, 0)
 
 
 def test_states_are_what_the_naive_simulation_shows_its_rule():

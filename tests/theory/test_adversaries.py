@@ -43,6 +43,15 @@ def test_the_burst_written_out() -> None:
     assert layout.trace.output.tolist() == [5, 1, 1, 5, 1, 1]
 
 
+@pytest.mark.parametrize("ties", ["lowest", "highest"])
+def test_the_strict_trace_written_out(ties: str) -> None:
+    """Step 0 ends with one request elsewhere; a heavy one then finds its worker empty, and outlasts the others."""
+    layout = strict(2, 1, 10, 3, ties)
+    assert layout.trace.prompt.tolist() == [1, 1, 1, 11, 1, 1]
+    assert layout.trace.output.tolist() == [1, 2, 1, 2 + 3, 1, 2]
+    assert (layout.at_once, layout.slots, layout.alone_from, layout.not_strict) == (3, 6, 3, 0)
+
+
 @given(st.integers(2, 6), st.integers(1, 8), st.sampled_from(["lowest", "highest"]))
 def test_the_strict_trace_replayed_on_lists(G: int, n: int, ties: str) -> None:
     """Requests as (worker, last step) pairs: every heavy one finds strictly the fewest, always on the same worker."""

@@ -150,7 +150,7 @@ class Lane:
 def _started(noise: IO[bytes]) -> subprocess.Popen[bytes]:
     path = json.dumps([os.fspath(folder) or os.getcwd() for folder in sys.path])  # noqa: PTH109
     process = subprocess.Popen(
-        [sys.executable, "-c", _BOOT, path],
+        [sys.executable, "-P", "-c", _BOOT, path],  # -P: a json.py in the present folder is not the one meant
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=noise,

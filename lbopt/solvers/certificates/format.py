@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ FORMAT_VERSION = 1
 
 #: No number of an honest certificate is as large; beyond it the arithmetic itself would become the attack.
 LARGEST_NUMBER = 2**128
+
+#: Free slots of a worker up to which the kinds that speak of every slot are written and checked.
+MOST_SLOTS = 1 << 16
 
 _COMMON = ("format", "version", "problem_digest", "kind", "bound", "digest")
 
@@ -170,6 +174,16 @@ def fields(value: Any, what: str, needed: tuple[str, ...], optional: tuple[str, 
     if unknown:
         raise CertificateError(f"{what} has the unknown field {unknown[0]!r}; expected {', '.join(needed + optional)}")
     return value
+
+
+def refuse_many_slots(slots: Sequence[int]) -> None:
+    """Raise where a worker has more slots than a kind of certificate that speaks of every slot is made for."""
+    g = max(range(len(slots)), key=slots.__getitem__)
+    if slots[g] > MOST_SLOTS:
+        raise CertificateError(
+            f"worker {g} has {slots[g]} free slots, and certificates of this kind are checked up to {MOST_SLOTS}: give "
+            "no worker more slots than requests wait"
+        )
 
 
 def shown(value: Any) -> str:

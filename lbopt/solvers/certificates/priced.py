@@ -29,6 +29,7 @@ from typing import Any
 
 from lbopt.exceptions import CertificateError
 from lbopt.solvers.certificates.best_profits import best_profits, refined
+from lbopt.solvers.certificates.format import refuse_many_slots
 from lbopt.solvers.certificates.placements import PlacementWalk
 from lbopt.solvers.certificates.priced_body import Node, Placement, PricedBody, Refuted, read_priced_body
 from lbopt.solvers.certificates.profits import BestProfits
@@ -122,6 +123,7 @@ def _refute(step: Step, table: BestProfits, top: int, needed: int, evidence: Pri
             f"a cheaper assignment would admit {needed} tokens or more, and by these prices up to "
             f"{needed + budget // table.scale} are possible"
         )
+    refuse_many_slots(step.slots)
     if node.tree and isinstance(node.tree[0], Placement | Refuted):
         PlacementWalk(
             step.classes,

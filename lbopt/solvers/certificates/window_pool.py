@@ -52,8 +52,10 @@ class WindowPool:
         missing = sum(p.slots) - len(p.work)
         if missing > 0 and any(profile):
             raise CertificateError(f"{missing} slots stay empty, and this kind needs a request in every slot")
-        sizes = [row[0] for row in p.work] + [0] * max(0, missing)
+        sizes = [row[0] for row in p.work]
         copies = Counter(sizes)
+        if missing > 0:
+            copies[0] += missing
         forced = Counter(size for size, must in zip(sizes, p.must, strict=False) if must)
         classes = sorted(copies)
         return cls(

@@ -34,7 +34,7 @@ from __future__ import annotations
 from typing import Any
 
 from lbopt.exceptions import CertificateError
-from lbopt.solvers.certificates.format import fields, items, shown, whole
+from lbopt.solvers.certificates.format import fields, items, refuse_many_slots, shown, whole
 from lbopt.solvers.certificates.window_box import WindowBox
 from lbopt.solvers.certificates.window_pool import WindowPool
 from lbopt.solvers.certificates.window_sets import has_sets
@@ -58,6 +58,7 @@ def check_window(p: Numbers, bound: int, body: dict[str, Any]) -> None:
     scale = whole(body["scale"], "scale", least=1)
     if sum(p.slots) == 0:
         raise CertificateError("no worker has a free slot, and this kind speaks of what they receive")
+    refuse_many_slots(p.slots)
     pool = WindowPool.of(p)
     cuts = [_cut(value, f"cut {i}", pool) for i, value in enumerate(items(body["cuts"], "cuts"))]
     tree = items(body["tree"], "tree")

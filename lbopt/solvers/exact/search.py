@@ -170,11 +170,7 @@ def routed(problem: StepProblem) -> IntArray | None:
 
 def raised(answer: ExactAnswer, bound: int) -> ExactAnswer:
     """Return the answer of a search that was cut off before it reached what elementary reasoning says."""
-    if answer.bound >= bound:
-        return answer
-    reached = bound == answer.cost and answer.stop != "interrupted"  # the caller has to learn of Ctrl-C
-    stop = "done" if reached else answer.stop
-    return replace(answer, bound=bound, proof="elementary-bound", stop=stop)
+    return answer if answer.bound >= bound else replace(answer, bound=bound, proof="elementary-bound")
 
 
 def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:

@@ -33,6 +33,7 @@ from lbopt.kernels.windows.tree import advance
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
+from lbopt.solvers.certificates.format import MOST_SLOTS
 from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.search import ExactAnswer, raised
 
@@ -70,7 +71,7 @@ def has_one_profile(problem: StepProblem) -> bool:
     work = problem.work
     profile = work[0] - work[0, 0]
     empty = problem.num_free_slots - problem.num_requests
-    if empty > _MOST_EMPTY or (empty > 0 and profile.any()):
+    if empty > _MOST_EMPTY or int(problem.slots.max()) > MOST_SLOTS or (empty > 0 and profile.any()):
         return False
     return bool((work - work[:, :1] == profile).all())
 

@@ -115,7 +115,7 @@ class AuditConfig:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], *, source: str = "the configuration") -> AuditConfig:
         """Rebuild a configuration."""
-        return from_plain(cls, dict(data), what="an audit", source=source)
+        return from_plain(cls, data, what="an audit", source=source)
 
 
 def _check_kinds(config: AuditConfig) -> None:

@@ -223,6 +223,9 @@ class LoadPoint:
             What the runs' energy was computed with: idle_watts, peak_watts, exponent, reading.
         """
 
+        for count, of in ((workers, "workers"), (slots, "slots")):
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise InputError(f"{label}: {of} are {count!r}; expected a whole number above zero")
         for run in runs:
             _check(label, run)
 
@@ -270,7 +273,8 @@ def _batch_error(run: Mapping[str, Any]) -> float:
     interval = run.get("imbalance_tokens_interval")
     if interval is None:
         return 0.0
-    half = (float(interval[1]) - float(interval[0])) / 2
+    low, high = interval
+    half = (float(high) - float(low)) / 2
     return half / student_quantile(NUM_BATCHES - 1)
 
 
@@ -280,6 +284,8 @@ def _duty(run: Mapping[str, Any], workers: int, slots: int, power: Mapping[str, 
     The seconds follow from the tokens: occupancy * slots * steps were made at the throughput.
     """
     steps = int(run["last_step"]) - int(run["first_step"]) + 1
+    if steps < 1:
+        raise InputError(f"the last step is {run['last_step']}; expected one not before the first, {run['first_step']}")
     seconds = float(run["occupancy"]) * workers * slots * steps / float(run["throughput_tokens_per_second"])
     watts = float(run["energy_joules"]) / seconds / workers
     span = float(power["peak_watts"]) - float(power["idle_watts"])

@@ -29,6 +29,8 @@ class LoadsAsked:
         Today's router, of a folder; None = the baseline of its study.
     what_if
         Other fleets, such as ``workers=16,32``.
+    allow_code
+        Whether policy files that the folder names may be run.
     """
 
     source: Annotated[
@@ -59,3 +61,6 @@ class LoadsAsked:
             "Other fleets: workers=16,32,64 or slots=32,64; folders are simulated again.", panel="Study", first=True
         ),
     ] = None
+    allow_code: Annotated[
+        bool, Option("Run the policy files (file.py:function) that the folder names.", panel="Study")
+    ] = False

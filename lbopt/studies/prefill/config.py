@@ -14,7 +14,7 @@ from lbopt.model import Trace
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, make_prefill_policy
 from lbopt.spec import unknown
 from lbopt.studies.option import Option, Without
-from lbopt.studies.plain import from_plain
+from lbopt.studies.plain import from_plain, require_kinds
 from lbopt.studies.requests import RequestSource
 
 ARRIVALS = ("poisson", "trace")
@@ -240,4 +240,5 @@ def _setting_of(data: Mapping[str, Any]) -> PrefillSetting:
     given["topology"] = tuple((latency, int(count)) for latency, count in data["topology"])
     if isinstance(data["phases"], list):
         given["phases"] = tuple(data["phases"])
+    require_kinds(PrefillSetting, given)
     return PrefillSetting(**given)

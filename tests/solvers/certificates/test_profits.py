@@ -145,3 +145,13 @@ def test_extreme_totals():
         for count in range(len(every) + 1):
             assert extreme_total(values, count, largest=False) == sum(every[:count])
             assert extreme_total(values, count, largest=True) == sum(every[len(every) - count :])
+
+
+def test_the_work_of_a_table_counts_every_copy_and_row(monkeypatch):
+    """Ten copies of sizes 5 and 7, three at a time in a room of 21: what is computed, entry by entry."""
+    classes = SizeClasses((5, 7), (False, False), (10, 10))
+    rows = sum(min(room, c * 7) + 1 for c, room in enumerate([21, 21, 21, 21]))
+    entries = sum(min(21, c * size) - size + 1 for size in (5, 7) for c in (1, 2, 3)) * 3  # three copies can matter
+    for limit, exact in ((rows + entries, True), (rows + entries - 1, False)):
+        monkeypatch.setattr(profits, "_TABLE_WORK", {"i": limit, "O": limit})
+        assert BestProfits(classes, [0, 0], 1, {3: 21}).exact == exact

@@ -6,8 +6,8 @@ import random
 from pathlib import Path
 
 import pytest
+from solvers.certificates.damage import damaged
 from solvers.known_ends.ends_problems import random_ends
-from solvers.windows.test_window_certificates import damaged
 
 from lbopt import CertificateError, StepProblem, solve
 from lbopt.solvers.certificates import Certificate, check, window_prices

@@ -78,6 +78,8 @@ def _wrong(one: Drawn, result: Result, optimum: int, even: list[int] | None) -> 
         return f"the optimum {optimum} is not in {result.bound}..{value}"
     if (result.status == "optimal") != (result.bound == value):
         return f"{result.status} with bound {result.bound} and value {value}"
+    if result.proved and result.stop_reason != "proved":
+        return f"it is proved, and stopped for {result.stop_reason!r}"
     if one.hint is not None and value > _imbalance(_loads(one, one.hint)):
         return f"{value} is worse than the hint"
     if result.tie == "leximax" and sorted((load for row in loads for load in row), reverse=True) != even:
@@ -100,6 +102,7 @@ def _features(one: Drawn) -> dict[str, bool]:
         "slots beyond 2**30": max(one.slots) > 2**30,
         "loads beyond 2**31": largest > 2**31,
         "loads beyond 2**53": largest > 2**53,
+        "totals beyond 2**61": len(one.base) * sum(map(sum, zip(*one.base, *one.work, strict=True))) > 2**61,
     }
 
 
