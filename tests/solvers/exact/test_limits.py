@@ -214,3 +214,25 @@ def test_limits_by_themselves():
 def test_what_cannot_be_used_is_refused(given, message):
     with pytest.raises(InputError, match=message):
         solve(KINDS["now"], **given)
+
+
+def test_many_slots_and_sparse_sizes_keep_the_limit():
+    """The search for a worker's best pattern went down and up for ever where no way down led to a pattern."""
+    rng = np.random.default_rng([332, 16])
+    sizes = np.minimum(rng.lognormal(6.5, 1.2, 300).astype(int) + 1, 60_000)
+    for seed in range(6):
+        draw = np.random.default_rng(seed)
+        problem = StepProblem.now(draw.integers(20_000, 60_000, 16), draw.integers(0, 17, 16), sizes)
+        result = solve(problem, "search", effort=20_000)
+        assert result.stop_reason in ("effort", "proved")
+
+
+def test_workers_far_apart_with_many_slots():
+    """The lists of subsets were written beyond their end: four workers, sixteen slots, thousands of requests."""
+    rng = np.random.default_rng(5020)
+    sizes = np.minimum(rng.lognormal(6.5, 1.2, 5_000).astype(int) + 1, 60_000)
+    loads = rng.integers(20_000, 60_000, 4)
+    slots = rng.integers(0, 17, 4)
+    slots[rng.integers(4)] = 16
+    problem = StepProblem.now(loads, slots, sizes)
+    check_assignment(problem, solve(problem, "search", effort=300_000).assignment)
