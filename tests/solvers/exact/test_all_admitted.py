@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbopt import InputError, StepProblem, solve, verify
+from lbopt import StepProblem, solve, verify
 from lbopt.instances.families import generate
 from lbopt.kernels.arrays import record
 from lbopt.kernels.partition.few_workers import BUDGET, FOUND, NONE, fits
@@ -186,12 +186,6 @@ def test_a_false_exhaustion_is_refuted():
     )
     with pytest.raises(CertificateError, match="is wrong: loads of at most"):
         verify(problem, false, exhaust_limit=0)
-
-
-def test_a_problem_too_large_for_memory_says_so():
-    problem = StepProblem.now(np.arange(30_000), [1] * 30_000, np.arange(40_000))
-    with pytest.raises(InputError, match=r"would take about \d+\.\d GiB"):
-        solve(problem, "search")
 
 
 def test_prices_alone_never_hand_out_what_is_not_there():

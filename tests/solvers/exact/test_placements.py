@@ -153,7 +153,7 @@ def test_damaged_proofs_never_prove_what_is_false(placements_first):
                 assert not passed or bound <= best, (problem.to_json(), claim.to_json())
                 lies += bound > best
                 seen[passed] += bound == best
-    assert seen[False] > 10 and lies > 80
+    assert seen[False] > 10 and lies > 50
 
 
 def test_what_a_tree_of_placements_must_not_do():
