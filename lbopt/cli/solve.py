@@ -33,11 +33,15 @@ def solve(
     from lbopt import solve as solve_problem
     from lbopt.cli.console import print_table, say
     from lbopt.exceptions import InputError
+    from lbopt.files import called, check_name
     from lbopt.report.result_table import result_table
     from lbopt.whole_file import write_file
 
     for path in (out, write):
-        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        if path is None:
+            continue
+        check_name(path, f"'{called(path)}'")
+        if path.is_dir() or not path.absolute().parent.is_dir():
             raise InputError(f"cannot write '{path}': it is a folder, or its folder does not exist")
     if line is None and problem.suffix == ".jsonl":
         raise InputError(f"'{problem}' holds one problem a line; choose one with --line")

@@ -15,6 +15,7 @@ from lbopt.model import Fleet, StepProblem, Trace
 from lbopt.policies import DecidingPolicy, Observation, foresight_of, make_policy
 from lbopt.policies.decide import decide
 from lbopt.policies.fast_phi import FastPhi
+from lbopt.policies.quadrature import Quadrature
 from lbopt.predictors import Forecast
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate
 
@@ -180,7 +181,7 @@ class WithQueue:
     def __init__(self, spec, options, laws):
         self.policy, self.options, self.laws = make_policy(spec), options, laws
         self.name, self.admission, self.foresight = "with queue", "immediate", self.policy.foresight
-        self.placed, self.queues_seen, self.close = [], 0, 0
+        self.placed, self.steps, self.queues_seen, self.close = [], [], 0, 0
 
     def decide(self, observation):
         (size,), (request,), active = observation.sizes.tolist(), observation.requests.tolist(), observation.active
@@ -206,6 +207,9 @@ class WithQueue:
             assert costs[workers[0]] == pytest.approx(costs[expected[0]], rel=1e-10)
             self.close += 1
         self.placed.append((size, request, int(workers[0])))
+        self.steps.append(observation.step)
+        remembered = sum(map(len, self.policy.fleet._bound.values()))
+        assert remembered <= observation.queued.sum() + self.steps.count(observation.step)  # and nobody who has started
         return workers
 
 
@@ -318,3 +322,7 @@ def test_too_many_loads_are_refused():
     observation = observation_of(FastPhiState(3, [2**26], [], [(3, [])]))
     with pytest.raises(InputError, match=r"fast-phi' would look at \d+ steps of 3 workers.*nodes=K or longest=STEPS"):
         make_policy("fast-phi:nodes=all").decide(observation)
+
+
+def test_the_published_quadrature_is_the_default_one():
+    assert make_policy("fast-phi").quadrature == Quadrature()

@@ -1,0 +1,78 @@
+"""Ctrl-C inside and after the blocks that hold it back or note it: the handler that was there is there again."""
+
+import signal
+import threading
+
+import pytest
+
+from lbopt.runner.interrupts import held_interrupts, noted_interrupts
+
+
+@pytest.fixture
+def pressed():
+    """The presses that the handler of the test has seen."""
+    seen = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    yield seen
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("block", [held_interrupts, noted_interrupts])
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_handler_that_was_there_is_there_again(pressed, block, fails):
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        with block():
+            assert signal.getsignal(signal.SIGINT) is not handler
+            if fails:
+                raise ValueError
+    except ValueError:
+        assert fails
+    assert signal.getsignal(signal.SIGINT) is handler
+    signal.raise_signal(signal.SIGINT)
+    assert pressed == [signal.SIGINT]
+
+
+def test_a_press_acts_once_when_the_block_has_ended(pressed):
+    with held_interrupts():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        assert pressed == []
+    assert pressed == [signal.SIGINT]
+    with held_interrupts():
+        pass
+    assert pressed == [signal.SIGINT]
+
+
+def test_a_noted_press_acts_at_once(pressed):
+    with noted_interrupts() as noted:
+        assert noted == []
+        signal.raise_signal(signal.SIGINT)
+        assert noted == pressed == [signal.SIGINT]
+    signal.raise_signal(signal.SIGINT)
+    assert noted == [signal.SIGINT]
+
+
+@pytest.mark.parametrize("block", [held_interrupts, noted_interrupts])
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL])
+def test_without_a_handler_of_python_nothing_changes(pressed, block, handler):
+    """Jobs in the background ignore Ctrl-C, and go on doing so."""
+    signal.signal(signal.SIGINT, handler)
+    with block() as noted:
+        assert signal.getsignal(signal.SIGINT) is handler
+    assert not noted
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+@pytest.mark.parametrize("block", [held_interrupts, noted_interrupts])
+def test_outside_the_main_thread_nothing_changes(pressed, block):
+    handler, found = signal.getsignal(signal.SIGINT), []
+
+    def run():
+        with block():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert found == [handler]
