@@ -106,6 +106,17 @@ def test_rounds_by_profile_as_the_twin():
         assert compiled_round(case, rewards, penalties, profiles=profiles) == expected, case
 
 
+@pytest.mark.parametrize(("reward", "expected"), [(1, [0, 0]), (0, [0, 1])])
+def test_a_score_of_one_unit_is_a_gain_and_of_none_is_not(reward, expected):
+    """Two requests of one token, margins of 1 and 0: together they score 1 on worker 0, as one of them does."""
+    options = {"stage_switch": 99, "window_size": 4, "window_order": "size", "key": "lexicographic", "age_bound": None}
+    case = {"projected": [[4], [5]], "free": [2, 2], "sizes": [1, 1], "waited": [0, 0], **options}
+    assert twin.br_h(**case, rewards=[reward], penalties=[1]) == expected
+    assert compiled_round(case, np.array([reward]), np.array([1])) == expected
+    profiles = [[1], [1]]
+    assert compiled_round(case, np.array([reward]), np.array([1]), profiles=profiles) == expected
+
+
 @pytest.mark.parametrize("by_profile", [False, True])
 def test_rounds_with_weights_of_a_few_units_as_the_twin(by_profile):
     """Scores of 0 and of 1 are common here: a batch without gain gives way to the best single request."""
