@@ -235,3 +235,12 @@ def test_a_request_beyond_the_last_row_is_refused(request_, is_there, tmp_path):
     else:
         with pytest.raises(InfeasibleDecisionError, match=r"log\.csv has 2 rows but the trace has a request 2"):
             policy.decide(seen)
+
+
+def test_requests_of_equal_sizes_are_told_apart_by_their_arrivals(tmp_path):
+    """A log in another order, and two requests that only their times tell apart."""
+    trace = Trace(prompt=[4, 4, 6], output=[2, 2, 2], arrival=[0.0, 1.0, 2.0])
+    (tmp_path / "log.csv").write_text(
+        "worker,start_step,prompt_tokens,output_tokens,arrival\n0,0,6,2,2\n1,1,4,2,1\n2,2,4,2,0\n"
+    )
+    assert load_replay(tmp_path / "log.csv").of(trace).worker.tolist() == [2, 1, 0]

@@ -99,6 +99,8 @@ def test_settings_that_cannot_be_used_are_refused():
 
 
 def test_a_setting_describes_itself():
+    closed = SimulationSetting(Fleet(2, 3), ClosedLoop(5)).describe()
+    assert closed["arrivals"] == {"kind": "closed-loop", "reveal_target": 5}
     setting = SimulationSetting(Fleet(2, 72, 1000), TraceTimes(0.9), "theory")
     assert setting.describe() == {
         "num_workers": 2,
