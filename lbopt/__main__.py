@@ -1,5 +1,6 @@
 """python -m lbopt, and the `lbopt` command."""
 
+import io
 import signal
 import sys
 import threading
@@ -11,6 +12,9 @@ def main() -> None:
     try:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, _as_ctrl_c)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # where the terminal has no UTF-8, a sign it lacks is shown as ?
+                stream.reconfigure(errors="replace")
         from lbopt.cli import main as run
 
         run()
