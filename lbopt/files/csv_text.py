@@ -10,6 +10,9 @@ from typing import NamedTuple
 from lbopt.exceptions import InputError
 from lbopt.files.shown import listed, shown
 
+#: Characters of a line.
+LONGEST_LINE = 2**22
+
 
 class CsvTable(NamedTuple):
     """Rows of a CSV file with the line on which each ends; every row is as wide as the header."""
@@ -35,15 +38,26 @@ def csv_records(text: str, name: str, *, delimiter: str = ",", hint: str = "") -
     Raises
     ------
     InputError
-        Where a line is no row of a CSV file: a quote that is not closed, a field without end.
+        Where a line is no row of a CSV file: a quote that is not closed, a field or a line without end.
     """
-    table = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    if (place := _long_line(text)) >= 0:
+        line = text.count("\n", 0, place) + 1
+        raise InputError(f"{name}, line {line:,} has more than {LONGEST_LINE:,} characters; expected a row of a table")
+    # `io.StringIO` would take four bytes for each character.
+    lines = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", newline="")
+    table = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
         for row in table:
             yield table.line_num, row
     except csv.Error as error:
         cause = hint if "end of data" in str(error) else ""
         raise InputError(f"{name}, line {table.line_num:,}: not a CSV row ({error}){cause}") from None
+
+
+def _long_line(text: str) -> int:
+    """Return a place in a line of twice `LONGEST_LINE` or more, which is always found; -1 where there is none."""
+    starts = range(0, len(text) - LONGEST_LINE, LONGEST_LINE)
+    return next((at for at in starts if text.find("\n", at, at + LONGEST_LINE) < 0), -1)
 
 
 def csv_table(text: str, name: str) -> CsvTable:
@@ -62,7 +76,8 @@ def csv_table(text: str, name: str) -> CsvTable:
         Where there is no row; a column's name stands twice in the header; a row is wider or narrower than the header,
         or repeats it.
     """
-    records = ((line, row) for line, row in csv_records(text, name) if any(cell.strip() for cell in row))
+    # A row of empty fields is a row: what it lacks is for the reader to say.
+    records = ((line, row) for line, row in csv_records(text, name) if len(row) > 1 or (row and row[0].strip()))
     line, first = next(records, (1, []))
     header = [cell.strip() for cell in first]
     twice = next((cell for place, cell in enumerate(header) if cell in header[:place]), None)

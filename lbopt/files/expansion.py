@@ -8,18 +8,31 @@ import zlib
 
 from lbopt.exceptions import InputError
 
-#: A compressed file that grows by more than this factor, beyond `HARMLESS`, is none that is read here.
-LARGEST_EXPANSION = 200
+#: A compressed file that grows by more than this factor, beyond what is harmless, is none that is read here.
+LARGEST_EXPANSION = 100
 
-#: Unpacked bytes that any compressed file may have.
+#: Unpacked bytes that any archive may have.
 HARMLESS = 64 * 2**20
+
+#: Unpacked bytes that any compressed text may have; as rows and values a text takes some twenty times its bytes.
+HARMLESS_TEXT = 16 * 2**20
 
 _BLOCK = 2**20
 
 
-def most_unpacked(packed: int, largest: int) -> int:
-    """Return the bytes to which so many packed ones may grow; `largest` is the limit of the reader."""
-    return min(largest, max(HARMLESS, LARGEST_EXPANSION * packed))
+def most_unpacked(packed: int, largest: int, harmless: int | None = None) -> int:
+    """Return the bytes to which packed ones may grow.
+
+    Parameters
+    ----------
+    packed
+        Bytes of the compressed file.
+    largest
+        The limit of the reader, bytes.
+    harmless
+        Bytes that any such file may have; `HARMLESS` by default.
+    """
+    return min(largest, max(HARMLESS if harmless is None else harmless, LARGEST_EXPANSION * packed))
 
 
 def gunzipped(data: bytes, name: str, *, largest: int) -> bytes:
@@ -46,7 +59,9 @@ def gunzipped(data: bytes, name: str, *, largest: int) -> bytes:
         with gzip.GzipFile(fileobj=packed) as stream:
             while block := stream.read(_BLOCK):
                 size += len(block)
-                most = most_unpacked(packed.tell(), largest)  # of what was read so far: a bomb ends early
+                most = most_unpacked(
+                    packed.tell(), largest, HARMLESS_TEXT
+                )  # of what was read so far: a bomb ends early
                 if size > most:
                     raise InputError(
                         f"{name} unpacks from {len(data):,} to more than {most:,} bytes; "

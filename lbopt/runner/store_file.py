@@ -171,6 +171,11 @@ def store_errors(path: Path) -> Iterator[None]:
         else:
             why = str(error)
         raise StoreError(f"store {path} cannot be used: {why}") from error
+    except UnicodeDecodeError as error:  # of SQLite's own message, which quotes a damaged name of the schema
+        raise StoreError(
+            f"store {path} cannot be used: the names in its schema are damaged; `lbopt store check FILE --rescue NEW` "
+            "saves the rows that can be read, or move it away and run again"
+        ) from error
 
 
 def _header(path: Path) -> tuple[int, int]:

@@ -93,9 +93,7 @@ class SampledState:
                 f"{source} has {running.size} running counts for {problem.num_workers} workers "
                 f"and {waited.size} waits for {problem.num_requests} requests"
             )
-        chosen = None if data.get("chosen") is None else np.asarray(data["chosen"])
-        if chosen is not None and (chosen.shape != (problem.num_requests,) or chosen.dtype.kind not in "iu"):
-            raise InputError(f"{source}: chosen is not one worker (or -1) for each of {problem.num_requests} requests")
+        chosen = None if data.get("chosen") is None else _chosen(data["chosen"], problem.num_requests, source)
         requests = None
         if data.get("requests") is not None:
             requests = FrozenRequests.from_dict(data["requests"], problem, source=source)
@@ -113,6 +111,17 @@ class SampledState:
             chosen,
             requests,
         )
+
+
+def _chosen(values: Any, count: int, source: str) -> NDArray[np.int64]:
+    """Return the worker of each request, int64 (count,), -1 for one that waits."""
+    if (
+        not isinstance(values, list)
+        or len(values) != count
+        or not all(type(value) is int and -1 <= value < 2**62 for value in values)
+    ):
+        raise InputError(f"{source}: chosen is not one worker (or -1) for each of {count} requests")
+    return np.array(values, dtype=np.int64)
 
 
 def sample_states(

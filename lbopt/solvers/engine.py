@@ -31,6 +31,7 @@ REFUSALS = {
     "departures": "requests end within the window or slots stay empty, and the engine has one profile for all",
     "package": "the package of the engine is not installed",
     "numbers": "the numbers are beyond the range in which the engine is started",
+    "memory": "the integer program would take too much memory",
     "leaves": "there are too many assignments to try them all",
 }
 

@@ -11,12 +11,27 @@ from dataclasses import replace
 
 import numpy as np
 
+from lbopt.model import StepProblem
 from lbopt.solvers.backend import Task, load
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.engine import Answer, Knowledge, Question
 from lbopt.solvers.leximax import break_ties
 from lbopt.solvers.registry import Capabilities, is_available
 from lbopt.solvers.rounding import placement, rounded_up
+
+#: Coefficients of loads up to which a program is written down: some 3 GB as Python integers.
+MOST_COEFFICIENTS = 1 << 24
+
+#: Why a solver is not started -> the stop of its answer.
+_STOPS = {"numbers": "refused", "memory": "memory"}
+
+
+def too_wide(problem: StepProblem) -> bool:
+    """Return whether the integer program would take too much memory: a variable for each size and open worker."""
+    each = int((problem.slots > 0).sum()) * (problem.horizon + 2)
+    if problem.num_requests * each <= MOST_COEFFICIENTS:
+        return False
+    return len(np.unique(problem.work, axis=0)) * each > MOST_COEFFICIENTS
 
 
 class ProgramEngine:
@@ -43,19 +58,22 @@ class ProgramEngine:
             return "no requests"
         if not is_available(self.name):
             return "package"
+        if too_wide(self.question.problem):
+            return "memory"
         largest = self._capabilities.largest_total
         return "numbers" if largest is not None and self.question.program.total > largest else None
 
     def run(self, known: Knowledge, budget: Budget) -> None:
         """Start the solver from the assignment of `known`."""
-        program = self.question.program
         left = budget.remaining()
         if left is not None and left <= 0:
             self._answer = _not_started("time")
             return
-        if self.refusal() == "numbers":
-            self._answer = _not_started("refused")
+        refusal = self.refusal()
+        if refusal in _STOPS:
+            self._answer = _not_started(_STOPS[refusal])
             return
+        program = self.question.program
         assert known.assignment is not None, "elementary reasoning comes first"
         start = program.encode(known.assignment.tolist())
         task = Task(program=program, hint=start, time_limit=left, seed=budget.seed, tie=self.question.tie)
@@ -79,7 +97,7 @@ class ProgramEngine:
 
     def break_ties(self, known: Knowledge, budget: Budget) -> Knowledge:
         """Break ties among optima by stages; they add up loads in tokens, so these have to be in the safe range too."""
-        if self.breaks_ties or not known.closed:
+        if self.breaks_ties or not known.closed or too_wide(self.question.problem):
             return known
         program, problem = self.question.program, self.question.problem
         tokens = program.scale * program.total + problem.num_workers * sum(program.loads.shift)

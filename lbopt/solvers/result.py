@@ -46,7 +46,7 @@ STOP_REASONS = {
     "contradicted": "the solver's claim was false and is not used",
     "failed": "the solver ended without an answer",
     "stuck": "no method of the search was left for what is open",
-    "memory": "the search would have taken more memory than it may: a heuristic placement, and an elementary bound",
+    "memory": "the solver would have taken more memory than it may: a heuristic placement, and an elementary bound",
 }
 
 TIES = ("any", "leximax")

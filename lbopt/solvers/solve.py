@@ -17,6 +17,7 @@ from lbopt.solvers.arguments import checked_question
 from lbopt.solvers.brute_force import LEAF_LIMIT, leaf_estimate
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.engine import Engine, Knowledge, Question, join
+from lbopt.solvers.program_engine import too_wide
 from lbopt.solvers.registry import AUTO_ORDER, OWN, OWN_SEARCHES, SMALL, capabilities, create, is_available, require
 from lbopt.solvers.result import Result
 
@@ -112,6 +113,8 @@ def _auto(question: Question) -> str:
     can be exhausted, as Python integers have no range, and else takes the solver with the widest one, which still finds
     the best placements there.
     """
+    if too_wide(question.problem):  # no solver is started
+        return "brute-force"
     leaves = leaf_estimate(question.program)
     if leaves <= AUTO_LEAVES:
         return "brute-force"

@@ -11,7 +11,7 @@ import pytest
 
 from lbopt import files
 from lbopt.exceptions import LONGEST_MESSAGE, CertificateError, InputError
-from lbopt.files.expansion import HARMLESS
+from lbopt.files.expansion import HARMLESS, HARMLESS_TEXT
 from lbopt.files.json_text import DEEPEST, LARGEST_VALUES
 from lbopt.files.npz import NpzFile
 from lbopt.files.zip_members import ZipMembers
@@ -86,7 +86,7 @@ def test_text():
 def test_gzip():
     text = os.urandom(3 * 2**20)
     assert files.gunzipped(gzip.compress(text[:10]) + gzip.compress(text[10:]), "f", largest=2**30) == text
-    packed = gzip.compress(b"\0" * (HARMLESS + 2**21))
+    packed = gzip.compress(b"\0" * (HARMLESS_TEXT + 2**21))
     with pytest.raises(InputError, match=r"f unpacks from .* to more than"):
         files.gunzipped(packed, "f", largest=2**30)
     with pytest.raises(InputError, match="f unpacks"):

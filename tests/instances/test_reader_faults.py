@@ -165,7 +165,7 @@ def test_permission(tmp_path, monkeypatch):
 
 
 def test_size_guards(tmp_path, monkeypatch):
-    monkeypatch.setattr(expansion, "HARMLESS", 2**20)
+    monkeypatch.setattr(expansion, "HARMLESS_TEXT", 2**20)
     refused(tmp_path, gzip.compress(b"0" * 2**23), "unpacks from .* unpack it yourself")
     monkeypatch.setattr(contents, "LARGEST_FILE", 10)
     refused(tmp_path, AZURE, "expected at most 10")

@@ -74,6 +74,11 @@ def compiled_round(case, rewards, penalties, subset=horizon_subset.ENUMERATE, pr
     else:
         work = np.array(profiles, dtype=np.int64).reshape(n, penalties.size)
         br_h_profile(projected, free, work, sizes, waited, rewards, penalties, parameters, choice)
+    placed = np.bincount(choice[choice >= 0], minlength=free.size)
+    assert (free + placed).tolist() == case["free"]  # a slot is gone for each that is placed, and for nobody else
+    if profiles is None:
+        given = np.bincount(choice[choice >= 0], weights=sizes[choice >= 0], minlength=free.size)
+        assert (projected - given[:, None]).tolist() == case["projected"]
     return choice.tolist()
 
 

@@ -54,6 +54,14 @@ def test_br_0_on_a_single_worker_decides_as_its_twin():
         assert_same_decision(*random_br_0(rng), random_observation(rng, (1,)), 0, 0)
 
 
+def test_br_0_takes_one_request_at_a_time_where_none_gains():
+    """On a lone worker every batch has the score 0. So the window moves on after one request, and the 9 gets in."""
+    alone = Observation(0, 0.0, [5], [2], [1], [0], [0], [3, 2, 9], [0, 0, 0], range(3))
+    for switch, expected in ((0, [0, -1, 0]), (9, [0, -1, 0])):
+        policy = make_policy(f"br-0:stage_switch={switch},window=2,window_order=arrival")
+        assert decide(policy, alone).tolist() == expected
+
+
 @pytest.mark.parametrize(("spec", "name", "options"), BY_SIGNAL)
 def test_immediate_rules_bind_as_their_twins(spec, name, options):
     code = make_policy(spec).code

@@ -25,7 +25,7 @@ from tests.mutation.scope import ROOMS, ROOT, SEED, Room, drawn, modules, neares
 from tests.mutation.workplace import Workplace
 
 #: A mutant may take this many times as long as the original, and this many seconds more.
-SLOWER, STARTING = 2.0, 20.0
+SLOWER, STARTING = 2.0, 15.0
 
 #: Seconds for all tests without a mutant.
 UNCHANGED_LIMIT = 3600.0
@@ -40,7 +40,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--mutants", type=int, default=None, help="at most so many of each room")
     parser.add_argument("--minutes", type=float, default=None, help="begin no trial after this time")
     parser.add_argument("--room", action="append", help="a room of tests/mutation/scope.py; may be repeated")
-    parser.add_argument("--only", help="all mutants whose identifier contains this, drawn or not; FILE:LINE also works")
+    parser.add_argument("--only", action="append", help="all mutants of FILE:LINE, or with this in their identifier")
     parser.add_argument("--results", type=Path, default=ROOT / "mutation-results.jsonl", help="file of the records")
     parser.add_argument("--list", action="store_true", help="list the mutants and what is known of them; try none")
     return parser.parse_args()
@@ -51,7 +51,9 @@ def chosen(given: argparse.Namespace) -> list[tuple[Room, Mutant]]:
     rooms = [room for room in ROOMS if not given.room or room.folder in given.room]
     if given.only:
         found = [(r, m) for r in rooms for own in modules(r.folder).values() for m in own]
-        return [(r, m) for r, m in found if given.only in m.id or given.only == f"{m.id.split('::')[0]}:{m.line}"]
+        return [
+            (r, m) for r, m in found if any(o in m.id or o == f"{m.id.split('::')[0]}:{m.line}" for o in given.only)
+        ]
     rows = [[(room, mutant) for mutant in drawn(room, given.seed)[: given.mutants]] for room in rooms]
     return [pair for turn in itertools.zip_longest(*rows) for pair in turn if pair is not None]
 

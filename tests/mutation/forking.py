@@ -68,6 +68,7 @@ class Forking:
 
 def _child(words: list[str], environment: dict[str, str], output: str) -> None:
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for jobs in the background
     file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for target, source in ((0, nothing), (1, file), (2, file)):

@@ -275,6 +275,8 @@ def _of_expression(node: ast.expr) -> Iterator[tuple[str, str]]:
 def _can_swap(function: ast.expr, first: ast.expr, second: ast.expr) -> bool:
     """Whether two arguments differ and their order can matter; a dtype in place of a shape fails in any test."""
     texts = [ast.unparse(node) for node in (first, second)]
+    if _is_text(first) and _is_text(second):
+        return False  # words for people
     symmetric = ast.unparse(function).split(".")[-1] in ("max", "min", "maximum", "minimum", "gcd")
     plain = not any(isinstance(node, ast.Starred) for node in (first, second))
     return plain and not symmetric and texts[0] != texts[1] and not any(text.startswith("np.") for text in texts)

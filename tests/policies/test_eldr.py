@@ -105,3 +105,10 @@ def test_a_table_of_another_model_of_the_same_shape_is_refused(tmp_path):
     other = replace(TRACE, experts=replace(TRACE.experts, model="another"))
     with pytest.raises(InputError, match=r"'one'.*'another'"):
         workers(f"eldr:table={tmp_path / 'one.npz'}", other, None)
+
+
+def test_only_a_rule_that_fits_its_own_table_learns():
+    """Studies give requests to learn from to those, and to nobody else."""
+    assert make_policy("eldr").guide.learns
+    assert not make_policy("eldr:table=routing.npz").guide.learns
+    assert not eldr_by(fit_routing(calibration(TRAINING.experts), 3).table).guide.learns

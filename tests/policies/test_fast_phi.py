@@ -180,7 +180,7 @@ class WithQueue:
     def __init__(self, spec, options, laws):
         self.policy, self.options, self.laws = make_policy(spec), options, laws
         self.name, self.admission, self.foresight = "with queue", "immediate", self.policy.foresight
-        self.placed, self.queues_seen, self.close = [], 0, 0
+        self.placed, self.steps, self.queues_seen, self.close = [], [], 0, 0
 
     def decide(self, observation):
         (size,), (request,), active = observation.sizes.tolist(), observation.requests.tolist(), observation.active
@@ -206,6 +206,9 @@ class WithQueue:
             assert costs[workers[0]] == pytest.approx(costs[expected[0]], rel=1e-10)
             self.close += 1
         self.placed.append((size, request, int(workers[0])))
+        self.steps.append(observation.step)
+        remembered = sum(map(len, self.policy.fleet._bound.values()))
+        assert remembered <= observation.queued.sum() + self.steps.count(observation.step)  # and nobody who has started
         return workers
 
 

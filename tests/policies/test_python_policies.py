@@ -12,6 +12,7 @@ from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet, Trace
 from lbopt.policies import Observation, make_policy
+from lbopt.policies.decide import repeats_alike
 from lbopt.policies.python_file import CallablePolicy
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes
 
@@ -329,3 +330,14 @@ def test_two_files_of_one_name_stay_apart(tmp_path):
 def test_what_a_function_of_a_file_raises_names_file_and_function(file):
     with pytest.raises(InputError, match=r"policy '.*rules\.py:broken' raised ZeroDivisionError in step 0"):
         TINY.run(make_policy(f"{file}:broken"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# time of a decision
+
+
+def test_decisions_are_repeated_where_they_come_out_alike():
+    """Compiled rules, and rules that look ahead; not those that solve, nor functions, which may remember."""
+    assert [name for name in ("fcfs", "br-0", "br-h", "fast-phi") if not repeats_alike(make_policy(name))] == []
+    assert [name for name in ("bf-io", "bf-io:horizon=3") if repeats_alike(make_policy(name))] == []
+    assert not repeats_alike(CallablePolicy("p", in_order))

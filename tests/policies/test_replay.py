@@ -11,7 +11,7 @@ from simulator.traces import Case, assert_same_run, random_case
 from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet, Trace
-from lbopt.policies import make_policy
+from lbopt.policies import Observation, make_policy
 from lbopt.policies.replay import load_replay
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes
 
@@ -153,7 +153,7 @@ def test_columns_of_requests_are_numbers(tmp_path):
 
 def test_blank_lines_are_skipped(tmp_path):
     file = tmp_path / "log.csv"
-    file.write_text("worker,start_step\n\n1,0\n , \n0,1\n0,3\n\n")
+    file.write_text("worker,start_step\n\n1,0\n  \n0,1\n0,3\n\n")
     assert TINY.run(f"replay:{file}").requests["start_step"].tolist() == [0, 1, 3]
 
 
@@ -223,3 +223,15 @@ def test_a_missing_or_broken_file_is_named(tmp_path):
     np.savez(uneven, worker=[0, 1], start_step=[0])
     with pytest.raises(InputError, match="2 workers but 1 starts"):
         make_policy(f"replay:{uneven}")
+
+
+@pytest.mark.parametrize(("request_", "is_there"), [(1, True), (2, False)])
+def test_a_request_beyond_the_last_row_is_refused(request_, is_there, tmp_path):
+    (tmp_path / "log.csv").write_text("worker,start_step\n0,0\n1,0\n")
+    policy = load_replay(tmp_path / "log.csv")
+    seen = Observation(0, 0.0, [0, 0], [1, 1], [0, 0], [0, 0], [0, 0], [5], [0], [request_])
+    if is_there:
+        assert policy.decide(seen).tolist() == [1]
+    else:
+        with pytest.raises(InfeasibleDecisionError, match=r"log\.csv has 2 rows but the trace has a request 2"):
+            policy.decide(seen)

@@ -1,6 +1,7 @@
 """Metrics by hand, over stated windows; their intervals on data whose mean is known."""
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -113,6 +114,13 @@ def test_the_tables_of_a_run():
     assert steps["step"].tolist() == [1, 2, 3]
     assert steps["seconds"].tolist() == pytest.approx([3.0, 2.1, 1.6])
     assert "barrier_loads" not in steps
+    assert repr(run) == "<Run fcfs (pooled) on three: 3 requests, 2 workers, 3 steps>"
+
+
+def test_the_seconds_of_a_run_are_those_of_the_wall():
+    begin = time.perf_counter()
+    seconds = three().seconds
+    assert 0 < seconds <= time.perf_counter() - begin
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -106,6 +106,7 @@ def test_the_event_e_k_counts_every_worker():
     [
         ({"law": PromptLaw((1, 2, 4), (1, 1, 1))}, "equal steps"),
         ({"p": 1.0}, "0 < p < 1"),
+        ({"p": 0.0}, "0 < p < 1"),
         ({"steps": 0}, "steps = 0"),
         ({"delta": -1}, "delta is -1"),
         ({"composition": "odd"}, "composition is 'odd'"),

@@ -12,29 +12,32 @@ from lbopt.instances.readers.json_values import parse
 from lbopt.instances.router_log.spans import is_spans, span_records
 from lbopt.instances.router_log.table import TRUNCATED, Table, text_of
 
+#: Entries, records times names of fields, that any file may have.
+_HARMLESS_CELLS = 2_000_000
+
 
 def read_json_table(data: bytes, source: str) -> Table:
     """Return the records of a JSON file as rows; names of nested fields are joined by dots."""
     text = data.decode().strip()
     if text.startswith("["):
         records = _whole(text, source)
-        return _table(enumerate(records, start=1), source, "JSON")
+        return _table(enumerate(records, start=1), source, "JSON", len(data))
     first = text.split("\n", 1)[0]
     if not _is_object(first):  # a document over several lines
         document = _whole(text, source)
         if is_spans(document):
-            return _spans([document], source)
-        return _table(enumerate(_only_list(document, source), start=1), source, "JSON")
+            return _spans([document], source, len(data))
+        return _table(enumerate(_only_list(document, source), start=1), source, "JSON", len(data))
     if is_spans(json_value(first)):
-        return _spans((record for _, record in _lines(data, source)), source)
+        return _spans((record for _, record in _lines(data, source)), source, len(data))
     if "\n" not in text:
         document = json_value(first)
         lists = [
             value for value in document.values() if isinstance(value, list) and value and isinstance(value[0], dict)
         ]
         if len(lists) == 1:
-            return _table(enumerate(lists[0], start=1), source, "JSON")
-    return _table(_lines(data, source), source, "JSON lines")
+            return _table(enumerate(lists[0], start=1), source, "JSON", len(data))
+    return _table(_lines(data, source), source, "JSON lines", len(data))
 
 
 def _is_object(line: str) -> bool:
@@ -72,19 +75,19 @@ def _lines(data: bytes, source: str) -> Iterator[tuple[int, Any]]:
             raise InputError(f"{source}, line {number:,}: {fault}{cause}") from None
 
 
-def _spans(documents: Iterable[Any], source: str) -> Table:
+def _spans(documents: Iterable[Any], source: str, size: int) -> Table:
     records, left_out = span_records(documents, source)
     if not records:
         raise InputError(
             f"{source} holds spans, and none says its tokens; expected the attributes gen_ai.usage.input_tokens and "
             "gen_ai.usage.output_tokens (or prompt_tokens and completion_tokens)"
         )
-    table = _table(records, source, "spans")
+    table = _table(records, source, "spans", size)
     table.left_out.update(left_out)
     return table
 
 
-def _table(records: Iterable[tuple[int, Any]], source: str, kind: str) -> Table:
+def _table(records: Iterable[tuple[int, Any]], source: str, kind: str, size: int) -> Table:
     """Turn records with their places into columns.
 
     Parameters
@@ -93,20 +96,28 @@ def _table(records: Iterable[tuple[int, Any]], source: str, kind: str) -> Table:
         Place and JSON value of each.
     source, kind
         As in `Table`.
+    size
+        Bytes of the file. Records that share no names would make a table of the square of their number.
     """
-    rows: list[dict[str, str]] = []
+    columns: dict[str, list[str]] = {}
     places: list[int] = []
-    names: dict[str, None] = {}
     for place, record in records:
         if not isinstance(record, dict):
             word = "line" if kind == "JSON lines" else "record"
             raise InputError(f"{source}, {word} {place:,} is {shown(record)}; expected a JSON object")
         row: dict[str, str] = {}
         flatten(record, "", row)
-        names.update(dict.fromkeys(row))
-        rows.append(row)
+        for name, text in row.items():
+            column = columns.setdefault(name, [])
+            column += [""] * (len(places) - len(column))
+            column.append(text)
         places.append(place)
-    columns = {name: [row.get(name, "") for row in rows] for name in names}
+        if len(columns) * len(places) > max(_HARMLESS_CELLS, size):
+            raise InputError(
+                f"{source}: {len(places):,} records have {len(columns):,} names of fields; expected records of one kind"
+            )
+    for column in columns.values():
+        column += [""] * (len(places) - len(column))
     return Table(source=source, kind=kind, columns=columns, places=places)
 
 

@@ -82,12 +82,14 @@ def read_table(path: str | os.PathLike[str]) -> Table:
 def _csv(text: str, source: str) -> Table:
     delimiter = _delimiter(text, source)
     rows = _records(text, delimiter, source)
-    _, first = next(rows)
+    _, first = next(rows, (1, []))
+    if not first:
+        raise InputError(f"{source} holds no header; expected the names of the columns in its first line")
     header = [name.strip() for name in first]
     if any(name.replace(".", "").replace("-", "").isdigit() for name in header):
         raise InputError(f"{source}, line 1 holds numbers; expected the names of the columns")
-    width, again = len(header), 0
-    kept: list[list[str]] = []
+    width, again, empty = len(header), 0, 0
+    columns: list[list[str]] = [[] for _ in header]
     places: list[int] = []
     ends_open = not text.endswith(("\n", "\r"))
     for line, row in rows:
@@ -101,19 +103,29 @@ def _csv(text: str, source: str) -> Table:
         if row[0].strip() == header[0] and [cell.strip() for cell in row] == header:
             again += 1
             continue
-        if width > 1 and not any(row) and not any(cell.strip() for cell in row):
+        if width > 1 and not any(row):
+            empty += 1
             continue
-        kept.append(row)
+        for column, cell in zip(columns, row, strict=True):
+            column.append(cell)
         places.append(line)
-    if kept and ends_open and not kept[-1][-1].strip() and sum(not row[-1].strip() for row in kept[-1000:]) == 1:
+    last_cells = columns[-1][-1000:]
+    if last_cells and ends_open and not last_cells[-1].strip() and sum(not cell.strip() for cell in last_cells) == 1:
         raise InputError(f"{source}, line {places[-1]:,} ends after a {delimiter!r}; {TRUNCATED}")
-    columns = _by_name(header, [list(column) for column in zip(*kept, strict=True)] or [[] for _ in header], source)
-    left_out = {"repeated header": again} if again else {}
-    return Table(source=source, kind="CSV", columns=columns, places=places, left_out=left_out, ends_open=ends_open)
+    counts = {"repeated header": again, "empty row": empty}
+    left_out = {reason: count for reason, count in counts.items() if count}
+    return Table(
+        source=source,
+        kind="CSV",
+        columns=_by_name(header, columns, source),
+        places=places,
+        left_out=left_out,
+        ends_open=ends_open,
+    )
 
 
 def _delimiter(text: str, source: str) -> str:
-    line = next(line for line in text.splitlines() if line.strip())
+    line = next((line for line in text.splitlines() if line.strip()), "")
     counts = {mark: line.count(mark) for mark in DELIMITERS}
     best = max(counts, key=lambda mark: counts[mark])
     if not counts[best]:

@@ -10,6 +10,7 @@ from solvers.certificates.naive_problem import step_problem
 from lbopt.exceptions import CertificateError
 from lbopt.model import StepProblem
 from lbopt.solvers.certificates import KINDS, Certificate, check, priced_envelopes
+from lbopt.solvers.certificates.format import shown
 from lbopt.solvers.certificates.writer import branch, dead
 
 PROBLEM = StepProblem.now([0, 0, 3], [1, 1, 0], [2, 9])  # costs 3 * 9 - 3 - 11 = 13
@@ -182,3 +183,21 @@ def test_made_by_hand_is_checked_as_well():
 
 def test_json_is_small_and_plain():
     assert json.loads(Certificate.from_dict(example()).to_json()) == example()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("x" * 58, "'" + "x" * 58 + "'"),
+        ("x" * 59, "'" + "x" * 58 + "…"),
+        (10**40, str(10**40)),
+        (10**40 + 1, "a whole number of 133 bits"),
+        (-(10**40) - 1, "a whole number of 133 bits"),
+        ([1, [2]], "a list of 2 entries"),
+        ({"a": 1}, "an object of 1 entries"),
+        (None, "None"),
+    ],
+)
+def test_values_are_shown_in_sixty_characters(value, text):
+    assert shown(value) == text
+    assert len(shown(value)) <= 60

@@ -2,12 +2,13 @@
 
 import random
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from lbopt.exceptions import CertificateError
-from lbopt.solvers.certificates import cardinality_table, profits
+from lbopt.solvers.certificates import best_profits, cardinality_table, profits
 from lbopt.solvers.certificates.pattern_list import PatternList
 from lbopt.solvers.certificates.patterns import Patterns
 from lbopt.solvers.certificates.profits import BestProfits
@@ -155,3 +156,20 @@ def test_the_work_of_a_table_counts_every_copy_and_row(monkeypatch):
     for limit, exact in ((rows + entries, True), (rows + entries - 1, False)):
         monkeypatch.setattr(profits, "_TABLE_WORK", {"i": limit, "O": limit})
         assert BestProfits(classes, [0, 0], 1, {3: 21}).exact == exact
+
+
+@pytest.mark.parametrize(
+    ("fixed", "spare", "searches"), [(-19, -7, 1), (-12, -2, 2), (-11, -1, 2), (-10, 0, 2), (3, 13, 2)]
+)
+def test_profits_are_searched_until_nothing_can_be_spared(fixed, spare, searches, monkeypatch):
+    """Two workers alike bring up to 6 each and a third up to 8; a search finds 2 and 6, and ends below 0."""
+    searched = {(1, 4): 2, (2, 9): 6}
+    asked = []
+    monkeypatch.setattr(best_profits, "_searched", lambda table, *place: asked.append(place) or searched[place])
+    table, workers = SimpleNamespace(exact=False), {0: (1, 4), 3: (1, 4), 5: (2, 9)}
+    best, found = best_profits.refined(table, workers, {(1, 4): 6, (2, 9): 8}, fixed)
+    assert found == spare
+    assert found == fixed + 2 * best[1, 4] + best[2, 9]
+    assert len(asked) == searches
+    exact = SimpleNamespace(exact=True)
+    assert best_profits.refined(exact, workers, {(1, 4): 6, (2, 9): 8}, fixed) == ({(1, 4): 6, (2, 9): 8}, fixed + 20)

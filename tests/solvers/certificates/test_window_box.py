@@ -108,6 +108,16 @@ def test_no_rule_loses_an_assignment_of_the_box():
     assert kept > 400
 
 
+def test_a_box_does_not_shrink_with_its_sibling():
+    """Children share what the branch does not change: the ranges of one are not those that follow for the other."""
+    for pool, box, _, _ in boxes("siblings", 200):
+        g = pool.open_workers[0]
+        first, second = (box.within_totals(g, *ends) for ends in ((0, box.high[g] // 2), (box.high[g] // 2, 10**6)))
+        before = {worker: list(own) for worker, own in box.classes.items()}
+        first.tighten()
+        assert box.classes == second.classes == before
+
+
 def test_a_box_of_one_assignment_is_settled():
     """With one class left for every position and one total for every worker, nothing is unknown."""
     for pool, box, held, rng in boxes("settled", 200):

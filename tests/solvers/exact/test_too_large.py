@@ -12,6 +12,7 @@ from lbopt.solvers import is_available, solve, verify
 from lbopt.solvers.brute_force import LEAF_LIMIT, leaf_estimate
 from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.workspace import fits_memory
+from lbopt.solvers.program_engine import too_wide
 from lbopt.solvers.solve import AUTO_LEAVES
 
 #: Largest size of a request: sums over the window reach 2**62.
@@ -104,3 +105,16 @@ def test_numbers_in_a_solvers_range_still_go_to_the_solver():
     work = [[rng.randint(0, 1000) for _ in range(3)] for _ in range(9)]
     problem = StepProblem(base=np.zeros((6, 3), dtype=np.int64), slots=[2] * 6, work=work)
     assert solve(problem, "auto").solver in ("cp-sat", "highs")
+
+
+def test_a_program_beyond_the_memory_is_not_written_down():
+    """Numbers beyond the window search, and a program of 25 million coefficients."""
+    rng = np.random.default_rng(5)
+    work = rng.integers(0, 2**34, (8_000, 3))
+    problem = StepProblem(rng.integers(0, 2**36, (800, 3)), [2] * 800, work)
+    assert too_wide(problem)
+    assert not too_wide(StepProblem(problem.base, problem.slots, work[np.arange(8_000) % 9]))
+    for solver in ("exact", "brute-force"):
+        result = solve(problem, solver, tie="leximax")
+        assert (result.status, result.stop_reason, result.proof) == ("feasible", "memory", "elementary-bound")
+    assert verify(problem, result).bound_established
