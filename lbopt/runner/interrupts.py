@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from types import FrameType
 
 _Handler = Callable[[int, FrameType | None], object]
@@ -60,6 +61,7 @@ def deaf_children() -> Iterator[None]:
         if not hasattr(signal, "pthread_sigmask"):
             yield
             return
+        resource_tracker.ensure_running()  # started within the block, it would take the mask off again
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             yield

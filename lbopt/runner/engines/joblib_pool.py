@@ -115,6 +115,9 @@ def _joblib() -> ModuleType:
             "engine 'joblib' needs the package joblib, which is absent: pip install 'joblib>=1.5'; "
             "engine 'serial' needs none"
         ) from None
+    from joblib.externals.loky.backend import resource_tracker
+
+    resource_tracker.ensure_running()  # its start would take the mask of `deaf_children` off again
     # loky replaces a process that has grown by 100 MB, and gives its task to another: nothing is lost
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
     found: ModuleType = joblib
