@@ -22,7 +22,13 @@ def export(
     Example: `lbopt study export my-race/race.sqlite --to parquet`
     """
     from lbopt.cli.console import say
+    from lbopt.exceptions import InputError
+    from lbopt.files import called, check_name
     from lbopt.runner import export_store
 
+    for path in filter(None, (store, out)):
+        check_name(path, f"'{called(path)}'")
+    if not store.name:
+        raise InputError(f"'{called(store)}' is a folder; expected the file of a store")
     place, rows = export_store(store, to, out)
     say(f"{rows} rows: {place}")

@@ -10,7 +10,7 @@ import typer
 
 from lbopt.cli import options
 from lbopt.exceptions import InputError
-from lbopt.files import read_toml
+from lbopt.files import called, check_name, read_toml
 
 
 def measure(
@@ -127,6 +127,7 @@ def _check_card(path: Path) -> None:
     """Refuse, before any work, a file that cannot be written or is not an earlier measured card."""
     if path.suffix != ".toml":
         raise InputError(f"card '{path}' does not end in .toml; cards are TOML files")
+    check_name(path, f"card '{called(path)}'")
     parent = path.resolve().parent
     if not parent.is_dir():
         raise InputError(f"card '{path}' cannot be written: its folder does not exist")

@@ -28,11 +28,15 @@ def solve(
     from lbopt import solve as solve_problem
     from lbopt.cli.console import print_table, say
     from lbopt.exceptions import InputError
+    from lbopt.files import called, check_name
     from lbopt.report.result_table import result_table
     from lbopt.whole_file import write_file
 
     for target in (out, write):
-        if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
+        if target is None:
+            continue
+        check_name(target, f"'{called(target)}'")
+        if target.is_dir() or not target.absolute().parent.is_dir():
             raise InputError(f"cannot write '{target}': it is a folder, or its folder does not exist")
     if line is None and problem.suffix == ".jsonl":
         raise InputError(f"'{problem}' holds one problem a line; choose one with --line")

@@ -8,7 +8,7 @@ mean is for the readers, which call it.
 from lbopt.files.csv_text import CsvTable, csv_records, csv_table
 from lbopt.files.expansion import gunzipped
 from lbopt.files.json_text import JsonFault, json_lines, json_value, parse_json, read_json
-from lbopt.files.regular import LARGEST_DOCUMENT, called, exists, opened, read_bytes, starts_with
+from lbopt.files.regular import LARGEST_DOCUMENT, called, check_name, exists, opened, read_bytes, starts_with
 from lbopt.files.shown import listed, shown
 from lbopt.files.text import line_of, read_text, text_bytes
 from lbopt.files.toml_text import parse_toml, read_toml
@@ -18,6 +18,7 @@ __all__ = [
     "CsvTable",
     "JsonFault",
     "called",
+    "check_name",
     "csv_records",
     "csv_table",
     "exists",

@@ -60,7 +60,7 @@ def _long_line(text: str) -> int:
     return next((at for at in starts if text.find("\n", at, at + LONGEST_LINE) < 0), -1)
 
 
-def csv_table(text: str, name: str) -> CsvTable:
+def csv_table(text: str, name: str, *, or_none: bool = False) -> CsvTable:
     """Return header and rows of a CSV file; blank lines are passed over.
 
     Parameters
@@ -69,6 +69,8 @@ def csv_table(text: str, name: str) -> CsvTable:
         The file.
     name
         What errors call it.
+    or_none
+        Whether there may be no row.
 
     Raises
     ------
@@ -90,6 +92,6 @@ def csv_table(text: str, name: str) -> CsvTable:
         if [cell.strip() for cell in row] == header:
             raise InputError(f"{name}, line {line:,}: the header is repeated")
         rows.append((line, row))
-    if not rows:
+    if not rows and not or_none:
         raise InputError(f"{name} has {'a header but no rows' if header else 'no rows'}; expected a CSV with a header")
     return CsvTable(header, rows)

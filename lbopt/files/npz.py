@@ -74,6 +74,8 @@ class NpzFile:
             raise self._members.damaged(member, f"its header asks for {wanted:,} bytes of shape {shape}, not {there:,}")
         data = self._members.read(member)
         flat = np.frombuffer(data, dtype=dtype, count=math.prod(shape), offset=start).copy()  # aligned
+        if dtype.kind == "U" and not _are_characters(flat):
+            raise self._members.damaged(member, "its texts hold numbers that are no characters")
         return flat.reshape(shape, order="F" if fortran else "C")
 
     def _header(self, member: str) -> tuple[np.dtype[Any], tuple[int, ...], bool, int]:
@@ -95,3 +97,9 @@ class NpzFile:
         if dtype.itemsize == 0 or len(shape) > 8:
             raise self._members.damaged(member, f"it is of type {dtype} and shape {shape}")
         return dtype, shape, found["fortran"] == "True", start
+
+
+def _are_characters(texts: NDArray[np.str_]) -> bool:
+    """Tell whether an array of texts holds characters alone; NumPy takes any number, and Python then breaks."""
+    codes = texts.view(texts.dtype.str[0] + "u4")
+    return bool(((codes < 0xD800) | ((codes > 0xDFFF) & (codes <= 0x10FFFF))).all())

@@ -110,6 +110,30 @@ def exists(path: str | os.PathLike[str]) -> bool:
     return True
 
 
+def check_name(path: str | os.PathLike[str], name: str) -> None:
+    """Refuse a path that the system cannot look up, whether or not something is there.
+
+    Parameters
+    ----------
+    path
+        The path.
+    name
+        What errors call it.
+
+    Raises
+    ------
+    InputError
+        Where a part of the path is too long, holds a NUL byte, or lies in a folder that may not be entered.
+    """
+    try:
+        Path(path).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise InputError(f"cannot use {name}: {why}; give another name") from None
+
+
 def called(path: str | os.PathLike[str]) -> str:
     """Return a path as errors show it: escaped where it cannot be printed, and cut."""
     text = os.fspath(path)

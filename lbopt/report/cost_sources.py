@@ -211,7 +211,9 @@ def _long_runs(folder: Path) -> dict[str, list[Row]]:
             "--no-long-runs"
         )
     runs: dict[str, list[Row]] = {}
-    header, rows = csv_table(read_text(path, name), name)
+    header, rows = csv_table(read_text(path, name), name, or_none=True)
+    if not rows:
+        raise InputError(f"{name} holds no run; the gap study was interrupted before its long runs")
     if "policy" not in header:
         raise InputError(f"{name} has no column policy; it is not what lbopt gap wrote")
     for line, cells in rows:

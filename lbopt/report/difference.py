@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
 
-from lbopt.exceptions import InputError
+from lbopt.files import csv_table, parse_json, read_bytes, read_text
 from lbopt.report.folder import without_nan
 from lbopt.studies.study import Study
 
 #: Entries of `run.json` that say how a run went and not what it found.
 _OF_THE_RUN = ("interrupted", "notes", "seconds", "finished")
+#: Bytes of a file of states.
+_LARGEST = 2**30
+
 #: Files that are made of the same numbers as the others, or of times alone.
 _NOT_COMPARED = ("run.json", "summary.json")
 
@@ -81,10 +83,8 @@ def _first_in_records(name: str, old: list[str], new: list[str], timings: tuple[
     if len(old) != len(new):
         return f"{name}: {len(old)} states then, {len(new)} now"
     for number, (before, now) in enumerate(zip(old, new, strict=True), start=1):
-        try:
-            found = _first_inside(json.loads(before or "null"), json.loads(now or "null"), "", timings)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{name} line {number} is not valid JSON: {error}") from None
+        then, here = (parse_json(line or "null", f"{name}, line {number}") for line in (before, now))
+        found = _first_inside(then, here, "", timings)
         if found:
             return f"{name} line {number}{found}"
     return None
@@ -118,13 +118,14 @@ def _brief(value: object) -> str:
 def _rows(path: Path) -> list[dict[str, str]]:
     if not path.is_file():
         return []
-    with path.open(newline="", encoding="utf-8", errors="replace") as stream:
-        return list(csv.DictReader(stream))
+    header, rows = csv_table(read_text(path, path.name), path.name, or_none=True)
+    return [dict(zip(header, cells, strict=True)) for _, cells in rows]
 
 
 def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+    text = read_text(path, path.name, largest=_LARGEST) if path.is_file() else ""
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def _bytes(path: Path) -> bytes:
-    return path.read_bytes() if path.is_file() else b""
+    return read_bytes(path, path.name) if path.is_file() else b""

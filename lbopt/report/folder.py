@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.files import read_json
+from lbopt.files import called, check_name, read_json
 from lbopt.whole_file import flush, one_at_a_time, unfinished_folder
 
 #: The file by which a folder is known to be ours; it names its format and the other files.
@@ -26,6 +26,7 @@ MARK = "run.json"
 
 def check_target(folder: Path, format: str) -> None:
     """Refuse, before any work, a folder that could not be written or holds anything that is not ours."""
+    check_name(folder, f"output folder '{called(folder)}'")
     with one_at_a_time(folder.resolve().parent):
         _check(folder, format)
 

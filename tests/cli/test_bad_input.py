@@ -508,3 +508,37 @@ def test_folders_that_cannot_be_rerun(type_in, refused, here, change, expected):
             data |= change
         path.write_text(json.dumps(data))
     refused(expected, "rerun", "out")
+
+
+# ---------------------------------------------------------------- names that no file can have
+
+LONG = "n" * 5000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("solve", LONG),
+        ("solve", "p.json", "--write", LONG),
+        ("verify", "p.json", LONG),
+        ("audit", LONG),
+        ("traces", "describe", LONG),
+        ("gap", "burstgpt-like", "--problems", LONG, "--out", "o"),
+        ("simulate", LONG),
+        ("simulate", "burstgpt-like", *TINY, "-p", f"replay:{LONG}"),
+        ("simulate", "burstgpt-like", *TINY, "-p", f"{LONG}:f"),
+        ("simulate", "burstgpt-like", *TINY, "--out", LONG),
+        ("cost", LONG),
+        ("cost", "--loads", "1,2", "--running", "3", "--device", f"{LONG}.toml"),
+        ("race", "-i", f"{LONG}.json"),
+        ("hardware", "fit", LONG),
+        ("hardware", "measure", "--out", f"{LONG}.toml"),
+        ("rerun", LONG),
+        ("study", "export", LONG),
+        ("locality", "fit", LONG, "--workers", 2, "--out", "t.npz"),
+    ],
+    ids=lambda words: "-".join(str(word)[:9] for word in words),
+)
+def test_names_that_are_too_long(refused, words):
+    """A name that no file can have is one short sentence, wherever it is given."""
+    refused("nnnnnnnnnnn", *words)

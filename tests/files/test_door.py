@@ -189,6 +189,13 @@ def test_npz_reads_what_numpy_writes():
             np.testing.assert_array_equal(found.array(name), array)
 
 
+def test_npz_texts_hold_characters():
+    for code in (0xD800, 0x110000, 0xFFFFFFFF):
+        stream = with_header("{'descr': '<U1', 'fortran_order': False, 'shape': (), }", code.to_bytes(4, "little"))
+        with pytest.raises(InputError, match="no characters"):
+            NpzFile(stream, "f").array("a")
+
+
 def with_header(header, content=b""):
     text = header.encode()
     stream = io.BytesIO()

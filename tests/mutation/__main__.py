@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.mutation.gate import row_of, table
 from tests.mutation.operators import Mutant
 from tests.mutation.records import KILLED, SURVIVED, TIMEOUT, Record, Records, hash_of, hash_of_package
-from tests.mutation.scope import ROOMS, ROOT, SEED, Room, drawn, modules, nearest
+from tests.mutation.scope import ROOMS, ROOT, SEED, Room, drawn, is_equivalent, modules, nearest
 from tests.mutation.workplace import Workplace
 
 #: A mutant may take this many times as long as the original, and this many seconds more.
@@ -43,6 +43,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", action="append", help="all mutants of FILE:LINE, or with this in their identifier")
     parser.add_argument("--results", type=Path, default=ROOT / "mutation-results.jsonl", help="file of the records")
     parser.add_argument("--list", action="store_true", help="list the mutants and what is known of them; try none")
+    parser.add_argument("--report", action="store_true", help="print the table of what is known; try none")
     return parser.parse_args()
 
 
@@ -150,6 +151,8 @@ def main() -> int:
     pairs = chosen(given)
 
     def find(mutant: Mutant) -> Record | None:
+        if is_equivalent(mutant):  # no need to try it
+            return Record(mutant.id, mutant.hash, mutant.change, "", SURVIVED, "", 0.0)
         return records.find(mutant, nearest(mutant.id.split("::")[0]))
 
     todo = [(room, mutant) for room, mutant in pairs if find(mutant) is None]
@@ -158,7 +161,7 @@ def main() -> int:
             record = find(mutant)
             print(f"{record.outcome if record else '-':8} {mutant.id}:{mutant.line}  {mutant.change}")
         return 0
-    if todo:
+    if todo and not given.report:
         try_all(given, records, todo)
     rows = [row_of(room, [m for r, m in pairs if r is room], find) for room in ROOMS]
     rows = [row for row in rows if row.tried]

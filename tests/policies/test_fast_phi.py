@@ -15,6 +15,7 @@ from lbopt.model import Fleet, StepProblem, Trace
 from lbopt.policies import DecidingPolicy, Observation, foresight_of, make_policy
 from lbopt.policies.decide import decide
 from lbopt.policies.fast_phi import FastPhi
+from lbopt.policies.quadrature import Quadrature
 from lbopt.predictors import Forecast
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate
 
@@ -321,3 +322,7 @@ def test_too_many_loads_are_refused():
     observation = observation_of(FastPhiState(3, [2**26], [], [(3, [])]))
     with pytest.raises(InputError, match=r"fast-phi' would look at \d+ steps of 3 workers.*nodes=K or longest=STEPS"):
         make_policy("fast-phi:nodes=all").decide(observation)
+
+
+def test_the_published_quadrature_is_the_default_one():
+    assert make_policy("fast-phi").quadrature == Quadrature()

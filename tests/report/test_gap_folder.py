@@ -628,8 +628,8 @@ def test_a_whole_account_is_read(tmp_path):
         (account(configuration=None), "not a configuration of a gap study"),
         (account(configuration={}), "not a configuration of a gap study"),
         ('{"format": "lbopt-gap", "version": 1}', "lacks configuration, interrupted, trace, command, versions"),
-        (account(trace=None), "lacks an account of its trace or versions"),
-        (account(versions=[]), "lacks an account of its trace or versions"),
+        (account(trace=None), "trace is None; expected an object"),
+        (account(versions=[]), r"versions is \[\]; expected an object"),
         (b"\xff\xfe", "run.json"),
     ],
 )

@@ -10,6 +10,7 @@ from lbopt.hardware import AffineStepTime, ExpertStepTime
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, simulate
+from lbopt.simulator.expert_use import unused_logs
 from lbopt.simulator.saturation import saturation_rate
 
 LAW = ExpertStepTime(0.01, 0.001, 1e-5, 2e-4, 3e-4, 5, 6, 2)
@@ -79,3 +80,14 @@ def test_a_share_of_saturation_is_with_the_experts_that_requests_use():
     assert trace.experts.expected_in_use(B) == pytest.approx(np.mean(drawn), rel=0.01)
     seconds = 0.01 + 0.001 * B + 1e-5 * B * trace.mean_resident_tokens + 5 * (2e-4 + 3e-4 * np.mean(drawn))
     assert saturation_rate(trace, setting) == pytest.approx(G * B / (trace.output.mean() * seconds), rel=0.01)
+
+
+def test_an_expert_that_is_always_used_has_a_finite_logarithm():
+    """A chance of 1 is taken for 1 - 2^-24; without experts there is nothing."""
+    experts = expert_trace().experts
+    logs = unused_logs(experts)
+    assert logs.shape == (7, 2 * 6)
+    assert logs[0, 0] == np.float32(np.log(2.0**-24))
+    likely = experts.decode[3, 1, 4].astype(float)
+    assert logs[3, 1 * 6 + 4] == pytest.approx(np.log(1 - likely), rel=1e-6)
+    assert unused_logs(None).shape == (0, 0)

@@ -49,4 +49,6 @@ def read_workers(chooser: Chooser, choice: Choice) -> tuple[NDArray[np.int64], t
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     """Return a key that sorts dp2 before dp10."""
     parts = re.findall(r"\d+|\D+", name)
-    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)
+    # Digits without leading zeros compare like numbers by their count and then as text, however many they are.
+    bare = ((part.lstrip("0"), part) for part in parts)
+    return tuple((0, len(digits), digits) if part.isdecimal() else (1, 0, part) for digits, part in bare)

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from lbopt.files import read_json
 from lbopt.instances.library import recipes
 from lbopt.model import StepProblem, barrier_total, check_assignment, objective
 from lbopt.model.integers import IntArray
@@ -182,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=default, help="file to write (default: into the package)")
     parser.add_argument("--again", action="store_true", help="also repeat the searches that the file has")
     options = parser.parse_args(arguments)
-    before = json.loads(options.out.read_text(encoding="utf-8")) if options.out.is_file() and not options.again else []
+    before = read_json(options.out) if options.out.is_file() and not options.again else []
     lines = []
     for search in SEARCHES:
         kept = [row for row in before if asdict(search).items() <= row.items()]

@@ -10,7 +10,7 @@ from solvers.certificates.naive_problem import step_problem
 from lbopt.exceptions import CertificateError
 from lbopt.model import StepProblem
 from lbopt.solvers.certificates import KINDS, Certificate, check, priced_envelopes
-from lbopt.solvers.certificates.format import shown
+from lbopt.solvers.certificates.format import MOST_SLOTS, refuse_many_slots, shown
 from lbopt.solvers.certificates.writer import branch, dead
 
 PROBLEM = StepProblem.now([0, 0, 3], [1, 1, 0], [2, 9])  # costs 3 * 9 - 3 - 11 = 13
@@ -201,3 +201,9 @@ def test_json_is_small_and_plain():
 def test_values_are_shown_in_sixty_characters(value, text):
     assert shown(value) == text
     assert len(shown(value)) <= 60
+
+
+def test_many_slots_are_refused_by_worker():
+    refuse_many_slots([3, MOST_SLOTS, 2])
+    with pytest.raises(CertificateError, match=rf"worker 1 has {MOST_SLOTS + 1} free slots, .* up to {MOST_SLOTS}"):
+        refuse_many_slots([3, MOST_SLOTS + 1, 2])

@@ -78,7 +78,7 @@ def _wrong(one: Drawn, result: Result, optimum: int, even: list[int] | None) -> 
         return f"the optimum {optimum} is not in {result.bound}..{value}"
     if (result.status == "optimal") != (result.bound == value):
         return f"{result.status} with bound {result.bound} and value {value}"
-    if result.proved and result.stop_reason != "proved":
+    if result.proved and result.tie == one.tie and result.stop_reason != "proved":
         return f"it is proved, and stopped for {result.stop_reason!r}"
     if one.hint is not None and value > _imbalance(_loads(one, one.hint)):
         return f"{value} is worse than the hint"

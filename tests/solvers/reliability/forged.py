@@ -75,6 +75,7 @@ def _forged_certificate(proof: Proof, other: Proof, seen: Counter, rng: random.R
     content, names = changed(proof, other, rng)
     text = sealed(content, rng)
     seen["forgeries"] += 1
+    seen["of bounds above the optimum"] += type(content.get("bound")) is int and content["bound"] > proof.optimum
     try:
         established = check(proof.problem, Certificate.from_json(text))
     except LbOptError as error:
@@ -115,6 +116,7 @@ def _forged_result(proof: Proof, other: Proof, seen: Counter, rng: random.Random
         claim[name] = rng.choice([damaged(claim[name], rng), rng.choice(ODD)])
     text = json.dumps(claim).replace(json.dumps(_WRITTEN), evidence)
     seen["forgeries"] += 1
+    seen["of bounds above the optimum"] += bound > proof.optimum
     try:
         result = Result.from_json(text)
         report = verify(proof.problem, result, exhaust_limit=rng.choice([0, 0, 0, 20_000]))

@@ -25,11 +25,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", type=int, default=20_000, help="how many problems")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--requests", type=int, default=8, help="most requests of a problem")
     parser.add_argument("--state", type=Path, help="file that a stopped run goes on from; default build/problems-SEED")
     given = parser.parse_args()
 
     def trial(number: int, seen: Counter) -> str | None:
-        one = drawn(f"{given.seed}/{number}")
+        one = drawn(f"{given.seed}/{number}", requests=given.requests)
         wrong = contradiction(one, seen)
         if wrong is not None:
             CASES.mkdir(exist_ok=True)

@@ -1,0 +1,74 @@
+"""The connection to a scheduler, with a stand-in for Dask: its version is asked for, and its loggers are silent."""
+
+import logging
+from types import SimpleNamespace
+
+import pytest
+
+from lbopt.runner.engines import dask_connection
+from lbopt.runner.errors import EngineError
+
+
+class Client:
+    """A client of a scheduler with some version of `distributed`."""
+
+    def __init__(self, answer):
+        self.answer, self.closed = answer, False
+
+    def get_versions(self, check):
+        assert not check
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return {"scheduler": self.answer}
+
+    def close(self, timeout):
+        self.closed = True
+
+
+def dask_of(monkeypatch, client, version="2026.3.1"):
+    made = SimpleNamespace(__version__=version, Client=lambda *given, **options: client)
+    monkeypatch.setattr(dask_connection, "_distributed", lambda: made)
+
+
+def version(text):
+    return {"packages": {"distributed": text}}
+
+
+@pytest.mark.parametrize("answer", [version("2026.3.1"), version("2026.3.0")])
+def test_a_scheduler_of_the_same_month_is_used(answer, monkeypatch):
+    client = Client(answer)
+    dask_of(monkeypatch, client)
+    with dask_connection.connected("host:8786", None) as found:
+        assert found is client
+        assert not client.closed
+    assert client.closed
+
+
+@pytest.mark.parametrize(
+    ("answer", "there"),
+    [
+        (version("2026.2.1"), r"2026\.2\.1"),
+        (version("2025.3.1"), r"2025\.3\.1"),
+        ({"packages": {}}, "unknown"),
+        (None, "unknown"),
+        (ValueError("what?"), "unknown"),
+    ],
+)
+def test_a_scheduler_of_another_month_is_refused(answer, there, monkeypatch):
+    client = Client(answer)
+    dask_of(monkeypatch, client)
+    says = (
+        rf"scheduler at host:8786 runs distributed {there}, and this machine distributed 2026\.3\.1; install the same"
+    )
+    with pytest.raises(EngineError, match=says), dask_connection.connected("host:8786", None):
+        pass
+    assert client.closed
+
+
+def test_not_even_critical_messages_of_dask_are_shown_while_connected(monkeypatch):
+    logger = logging.getLogger("distributed.test")
+    logger.setLevel(logging.INFO)
+    dask_of(monkeypatch, Client(version("2026.3.1")))
+    with dask_connection.connected("host:8786", None):
+        assert not logger.isEnabledFor(logging.CRITICAL)
+    assert logger.level == logging.INFO
