@@ -9,13 +9,14 @@ TOGETHER := -n auto --dist worksteal
 ONE_CORE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 UNCOMPILED := tests/kernels tests/policies tests/simulator tests/assignment tests/prefill
 
-.PHONY: help demo test quick test-long test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs clean
+.PHONY: help demo test quick test-long fuzz test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs clean
 
 help:
 	@echo "make demo       main job on embedded data: G = 8, report in demo-report/report.html"
 	@echo "make test       lint, types, import contract, tests, a reduced profile without compilation, the notebooks"
 	@echo "make quick      lint, types, import contract, house rules, and the tests of the files that changed"
 	@echo "make test-long  the checks that take minutes"
+	@echo "make fuzz       a million damaged files of all formats, half an hour, goes on with --first"
 	@echo "make test-bounds  the kernels' tests with bounds checks in compiled code, some ten minutes"
 	@echo "make test-mutation  planted changes that the tests have to notice, hours, goes on if stopped"
 	@echo "make test-mutation-quick  some of them, ten minutes"
@@ -54,6 +55,9 @@ quick: lint
 
 test-long: $(STAMP)
 	$(BIN)/python -m pytest -m slow
+
+fuzz: $(STAMP)
+	$(ONE_CORE) $(BIN)/python -m tests.fuzz --mutants 1000000
 
 # Compiled code reads beyond an array without a word; with bounds checks it says so. Minutes, and a cache of its own.
 test-bounds: $(STAMP)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import shown
 
 
 def unknown(kind: str, name: str, known: Iterable[str], remark: str = "") -> InputError:
@@ -30,7 +31,7 @@ def unknown(kind: str, name: str, known: Iterable[str], remark: str = "") -> Inp
     names = list(known)
     near = difflib.get_close_matches(name, names, n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
-    return InputError(f"unknown {kind} '{name}': {hint}{remark}")
+    return InputError(f"unknown {kind} {shown(name, 80)}: {hint}{remark}")
 
 
 def options_of(
@@ -62,7 +63,7 @@ def options_of(
             raise InputError(f"{kind} '{name}': option {option} is given twice")
         named.add(option)
         if option not in known:
-            raise InputError(f"{kind} '{name}' has no option '{option}'; it takes {', '.join(known) or 'none'}")
+            raise InputError(f"{kind} '{name}' has no option {shown(option)}; it takes {', '.join(known) or 'none'}")
         if not equals:
             raise InputError(f"{kind} '{name}': option {option} has no value; expected {option}=VALUE")
         chosen[option] = _parsed(f"{kind} '{name}': {option}", value, known[option])
@@ -78,11 +79,11 @@ def _parsed(what: str, value: str, option: inspect.Parameter) -> Any:
         return value
     if isinstance(default, bool):
         if value not in ("yes", "no"):
-            raise InputError(f"{what} is '{value}'; expected yes or no")
+            raise InputError(f"{what} is {shown(value)}; expected yes or no")
         return value == "yes"
     real = isinstance(default, float) or (default is None and "float" in str(option.annotation))
     kind: Callable[[str], Any] = float if real else int
     try:
         return kind(value)
     except ValueError:
-        raise InputError(f"{what} is '{value}'; expected a number") from None
+        raise InputError(f"{what} is {shown(value)}; expected a number") from None

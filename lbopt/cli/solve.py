@@ -16,6 +16,11 @@ def solve(
     time_limit: Annotated[float | None, typer.Option(help="Seconds; none by default.")] = None,
     tie: Annotated[str, typer.Option(help="**any** optimum, or the **leximax** one.")] = "any",
     line: Annotated[int | None, typer.Option(help="Line of a steps.jsonl file, counted from 1.")] = None,
+    effort: Annotated[
+        int | None, typer.Option(help="Units of work, about microseconds, that every machine feels alike.")
+    ] = None,
+    target: Annotated[int | None, typer.Option(help="Stop at an imbalance of so many tokens.")] = None,
+    gap: Annotated[int | None, typer.Option(help="Stop where the bound is so near, tokens.")] = None,
     seed: options.Seed = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the result as JSON.")] = None,
     write: Annotated[Path | None, typer.Option(help="Also write the integer program (.lp or .mps).")] = None,
@@ -32,12 +37,12 @@ def solve(
     from lbopt.report.result_table import result_table
     from lbopt.whole_file import write_file
 
-    for target in (out, write):
-        if target is None:
+    for path in (out, write):
+        if path is None:
             continue
-        check_name(target, f"'{called(target)}'")
-        if target.is_dir() or not target.absolute().parent.is_dir():
-            raise InputError(f"cannot write '{target}': it is a folder, or its folder does not exist")
+        check_name(path, f"'{called(path)}'")
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            raise InputError(f"cannot write '{path}': it is a folder, or its folder does not exist")
     if line is None and problem.suffix == ".jsonl":
         raise InputError(f"'{problem}' holds one problem a line; choose one with --line")
     if line is None:
@@ -51,7 +56,7 @@ def solve(
         chosen = states[line - 1].problem
     if write is not None:
         chosen.write(write)
-    result = solve_problem(chosen, solver=solver, time_limit=time_limit, seed=seed, tie=tie)
+    result = solve_problem(chosen, solver, time_limit, seed, tie=tie, effort=effort, target=target, gap=gap)
     print_table(result_table(chosen, result))
     if out is not None:
         try:

@@ -114,4 +114,4 @@ class ZipMembers:
 
     def damaged(self, member: str, why: str) -> InputError:
         """Return the error about a member; `why` is what is wrong with it."""
-        return InputError(f"{self.name}: {shown(member, 60)} is damaged ({why}); write it again")
+        return InputError(f"{self.name}: {shown(member, 60)} is damaged ({why[:160]}); write it again")

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.files import listed, shown
 
 Basis = Literal["measured", "published", "derived", "assumed"]
 BASES: tuple[Basis, ...] = ("measured", "published", "derived", "assumed")
@@ -66,14 +67,14 @@ class Quantity:
             The unit that the card's field has; another one is refused.
         """
         if not isinstance(data, dict):
-            raise InputError(f"{what} is {data!r}; expected a table with value, unit, source and basis")
+            raise InputError(f"{what} is {shown(data)}; expected a table with value, unit, source and basis")
         wrong = sorted(set(data) - _FIELDS)
         missing = sorted({"value", "unit", "source", "basis"} - set(data))
         if wrong or missing or ("low" in data) != ("high" in data):
-            about = f"unknown {', '.join(wrong)}" if wrong else f"missing {', '.join(missing) or 'one of low and high'}"
+            about = f"unknown {listed(wrong)}" if wrong else f"missing {', '.join(missing) or 'one of low and high'}"
             raise InputError(f"{what} is not a quantity: {about}")
         if data["unit"] != unit:
-            raise InputError(f"{what} has unit '{data['unit']}'; expected '{unit}'")
+            raise InputError(f"{what} has unit {shown(data['unit'])}; expected '{unit}'")
         try:
             return cls(**({"low": data["value"], "high": data["value"]} | data))
         except InputError as error:

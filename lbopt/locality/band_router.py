@@ -20,6 +20,7 @@ from lbopt.exceptions import InputError
 from lbopt.kernels.locality.band import NEGATIVE, PRESENT, ROOT, SCALE, SIGNED, WEIGHED, Band, members, route
 from lbopt.locality.gate import Floats, Ints
 from lbopt.locality.routing_table import RoutingTable
+from lbopt.one_thread import OneThread
 
 DEFAULT_TAU = 0.1
 
@@ -30,7 +31,8 @@ _LANES = 32
 
 
 class BandRouter:
-    """Routes requests by a table, one at a time; it works in arrays of its own, so a thread needs its own router.
+    """Routes requests by a table, one at a time; it works in arrays of its own, so a thread needs its own router,
+    and a second one is refused.
 
     Parameters
     ----------
@@ -52,6 +54,7 @@ class BandRouter:
         self._type = np.dtype(np.int64 if table.measurement == "counts" else np.float64)
         self._shape = (table.shape.num_layers, table.shape.num_experts)
         self._band = _band(table)
+        self._thread = OneThread("BandRouter")
 
     def __reduce__(self) -> tuple[type[BandRouter], tuple[RoutingTable, float]]:
         return BandRouter, (self.table, self.tau)  # what the kernel reads is made anew in another process
@@ -72,6 +75,7 @@ class BandRouter:
         InputError
             If the counts are of another model, negative or not finite, or there is not one load for each worker.
         """
+        self._thread.check()
         load = np.ascontiguousarray(in_flight)
         if load.dtype != np.int64:
             load = self._loads(load)
@@ -87,6 +91,7 @@ class BandRouter:
 
     def band(self, counts: ArrayLike) -> Ints:
         """Return the workers in the band of a request, int64, ascending; there is always one."""
+        self._thread.check()
         found = np.empty(self.table.num_workers, dtype=np.int64)
         number = members(self._measured(counts), self._kind, self._band, self.tau, found)
         if number < 0:

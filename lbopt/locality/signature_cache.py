@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.locality.gate import MoEShape, check_choices, check_whole
+from lbopt.one_thread import OneThread
 
 #: The largest count of an int8 row; an expert is chosen at most once by a token of the block.
 MOST_TOKENS = 127
@@ -106,6 +107,7 @@ class SignatureCache:
         self._cached: OrderedDict[int, None] = OrderedDict()  # least recently used first
         self._requests: dict[int, _Request] = {}
         self._submitted = 0
+        self._thread = OneThread("SignatureCache")
 
     @property
     def num_available(self) -> int:
@@ -117,6 +119,7 @@ class SignatureCache:
 
         Returns the number by which the request is called from now on.
         """
+        self._thread.check()
         tokens = np.asarray(prompt)
         if tokens.ndim != 1 or tokens.size == 0 or tokens.dtype.kind not in "iu":
             raise InputError(
@@ -288,6 +291,7 @@ class SignatureCache:
         self._free.append(block)
 
     def _known(self, request: int) -> _Request:
+        self._thread.check()
         if request not in self._requests:
             raise InputError(
                 f"request {request} is not known; expected one that was submitted, not finished or aborted"

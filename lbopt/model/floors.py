@@ -1,15 +1,22 @@
-"""What the largest load of a column is at least, by elementary reasoning in exact integers."""
+"""What the largest load of a column is at least, by elementary reasoning in exact integers.
+
+Everything is a sum over the workers or over requests that can be admitted, and stays below 2**62 as `StepProblem` has
+checked; longer sums are never read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
 
-from lbopt.model.reduced_loads import ReducedLoads
+import numpy as np
+
+from lbopt.model.integers import BoolArray, IntArray
+from lbopt.model.reduced_loads import ReducedArrays
 from lbopt.model.step_problem import StepProblem
 
 
-def envelope_floors(problem: StepProblem, loads: ReducedLoads) -> list[int]:
+def envelope_floors(problem: StepProblem, loads: ReducedArrays) -> list[int]:
     """Return, for each h, a lower bound on M_h in reduced units.
 
     A maximum M is at least
@@ -21,54 +28,57 @@ def envelope_floors(problem: StepProblem, loads: ReducedLoads) -> list[int]:
     * the lightest worker with a free slot plus the largest work that has to be admitted.
     """
     admitted = problem.num_admitted
-    slots = [min(c, admitted) for c in problem.slots.tolist()]
-    must = [True] * problem.num_requests if admitted == problem.num_requests else problem.must_admit.tolist()
+    slots = np.minimum(problem.slots, admitted)
+    must = np.ones_like(problem.must_admit) if admitted == problem.num_requests else problem.must_admit
+    forced = np.maximum(0, admitted - int(slots.sum()) + slots)
     floors = []
     for h in range(problem.horizon + 1):
-        column = [row[h] for row in loads.base]
-        work = [row[h] for row in loads.work]
-        least = admitted_total(work, problem.must_admit.tolist(), problem.num_admitted, largest=False)
-        floor = max(max(column), -(-(sum(column) + least) // len(column)))
-        lightest, heaviest = prefix_sums(sorted(work)), prefix_sums(sorted(work, reverse=True))
-        forced = (max(0, admitted - sum(slots) + c) for c in slots)
-        floor = max(floor, *(load + lightest[c] for load, c in zip(column, forced, strict=True)))
-        if any(must):
-            largest = max(w for w, forced in zip(work, must, strict=True) if forced)
-            floor = max(floor, largest + min(load for load, c in zip(column, slots, strict=True) if c > 0))
-        most = [load + heaviest[c] for load, c in zip(column, slots, strict=True)]
-        floors.append(_least_level(most, sum(column) + least, floor))
+        column, work = loads.base[:, h], loads.work[:, h]
+        before = int(column.sum())
+        total = before + admitted_total(work, problem.must_admit, admitted, largest=False)
+        ascending = np.sort(work)
+        lightest, heaviest = sums_of_first(ascending, admitted), sums_of_first(ascending[::-1], admitted)
+        floor = max(int(column.max()), -(-total // column.size), int((column + lightest[forced]).max()))
+        if must.any():
+            floor = max(floor, int(work[must].max()) + int(column[slots > 0].min()))
+        floors.append(_least_level(column + heaviest[slots], total, floor))
     return floors
 
 
-def _least_level(most: Sequence[int], total: int, low: int) -> int:
+def _least_level(most: IntArray, total: int, low: int) -> int:
     """Return the least level >= `low` at which loads of at most `most` hold `total`; there is one."""
-    high = max(low, *most)
+    high = max(low, int(most.max()))
     while low < high:
         middle = (low + high) // 2
-        if sum(min(middle, one) for one in most) >= total:
+        if int(np.minimum(most, middle).sum()) >= total:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def admitted_total(weights: Sequence[int], must_admit: Sequence[bool], count: int, *, largest: bool) -> int:
+def admitted_total(weights: IntArray, must_admit: BoolArray, count: int, *, largest: bool) -> int:
     """Return the largest (or least) total weight of `count` requests that include all of `must_admit`.
 
     Parameters
     ----------
     weights
-        Weight of each request.
+        int64 (N,), weight of each request.
     must_admit
-        Whether a request must be among them.
+        bool (N,), whether a request must be among them.
     count
         Requests to admit.
     largest
         Whether the largest total is asked for; else the least.
     """
-    forced = [w for w, must in zip(weights, must_admit, strict=True) if must]
-    free = sorted((w for w, must in zip(weights, must_admit, strict=True) if not must), reverse=largest)
-    return sum(forced) + sum(free[: count - len(forced)])
+    forced, free = weights[must_admit], np.sort(weights[~must_admit])
+    chosen = (free[::-1] if largest else free)[: count - forced.size]
+    return int(forced.sum()) + int(chosen.sum())
+
+
+def sums_of_first(values: IntArray, most: int) -> IntArray:
+    """Return the sums of the first 0, 1, ..., `most` values, int64; of all where there are fewer."""
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(values[:most])])
 
 
 def prefix_sums(values: Sequence[int]) -> list[int]:

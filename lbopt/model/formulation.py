@@ -26,7 +26,7 @@ from itertools import pairwise
 from lbopt.exceptions import InputError
 from lbopt.model.assignment import WAITS
 from lbopt.model.floors import envelope_floors, prefix_sums
-from lbopt.model.reduced_loads import ReducedLoads, reduce_loads
+from lbopt.model.reduced_loads import ReducedLoads, reduce_loads, reduced_arrays
 from lbopt.model.step_problem import StepProblem
 
 
@@ -162,7 +162,7 @@ def formulate(problem: StepProblem) -> Program:
     if problem.num_admitted == 0:
         raise InputError("there is nothing to decide: no request waits or no slot is free, so there is no program")
     loads = reduce_loads(problem)
-    classes = _request_classes(problem, loads)
+    classes = request_classes(problem, loads)
     slots = problem.slots.tolist()
     open_workers = tuple(g for g in range(problem.num_workers) if slots[g] > 0)
     G, K, width = problem.num_workers, len(classes), problem.horizon + 1
@@ -174,7 +174,7 @@ def formulate(problem: StepProblem) -> Program:
 
     first_peak = K * len(open_workers)
     names = [f"y_k{k}_g{g}" for k in range(K) for g in open_workers] + [f"M_h{h}" for h in range(width)]
-    floors = envelope_floors(problem, loads)
+    floors = envelope_floors(problem, reduced_arrays(problem))
     heaviest = [prefix_sums(sorted((row[h] for row in loads.work), reverse=True)) for h in range(width)]
     ceilings = [
         max(row[h] + heaviest[h][min(c, problem.num_requests)] for row, c in zip(loads.base, slots, strict=True))
@@ -228,7 +228,8 @@ def formulate(problem: StepProblem) -> Program:
     )
 
 
-def _request_classes(problem: StepProblem, loads: ReducedLoads) -> tuple[RequestClass, ...]:
+def request_classes(problem: StepProblem, loads: ReducedLoads) -> tuple[RequestClass, ...]:
+    """Return the requests by work and whether they must be admitted, the heaviest class first."""
     members: dict[tuple[tuple[int, ...], bool], list[int]] = {}
     for i, (row, must) in enumerate(zip(loads.work, problem.must_admit.tolist(), strict=True)):
         members.setdefault((row, must), []).append(i)

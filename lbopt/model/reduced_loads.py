@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
 
+import numpy as np
+
+from lbopt.model.integers import IntArray
 from lbopt.model.step_problem import StepProblem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReducedArrays:
+    """Base and work of a problem after the shift per column and the division by `scale`.
+
+    ``base * scale + shift`` and ``work * scale`` are the numbers of the problem. Sums over all workers, and over the
+    requests that can be admitted, stay below 2**62 as those of the problem do.
+    """
+
+    base: IntArray
+    work: IntArray
+    shift: IntArray
+    scale: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReducedLoads:
-    """Base and work of a problem after the shift per column and the division by `scale`.
-
-    ``base[g][h] * scale + shift[h]`` and ``work[i][h] * scale`` are the numbers of the problem.
-    """
+    """The same in Python's integers: ``base[g][h]`` and ``work[i][h]``."""
 
     base: tuple[tuple[int, ...], ...]
     work: tuple[tuple[int, ...], ...]
@@ -21,15 +34,20 @@ class ReducedLoads:
     scale: int
 
 
-def reduce_loads(problem: StepProblem) -> ReducedLoads:
+def reduced_arrays(problem: StepProblem) -> ReducedArrays:
     """Shift each column of base by its minimum and divide base and work by their greatest common divisor."""
-    base, work = problem.base.tolist(), problem.work.tolist()
-    shift = tuple(map(min, zip(*base, strict=True)))
-    shifted = [[load - low for load, low in zip(row, shift, strict=True)] for row in base]
-    scale = gcd(*(load for row in shifted for load in row), *(w for row in work for w in row)) or 1
+    shift = problem.base.min(axis=0)
+    base, work = problem.base - shift, problem.work
+    scale = int(np.gcd(np.gcd.reduce(base, axis=None), np.gcd.reduce(work, axis=None))) or 1
+    return ReducedArrays(base=base // scale, work=work // scale, shift=shift, scale=scale)
+
+
+def reduce_loads(problem: StepProblem) -> ReducedLoads:
+    """Return `reduced_arrays` in Python's integers."""
+    arrays = reduced_arrays(problem)
     return ReducedLoads(
-        base=tuple(tuple(load // scale for load in row) for row in shifted),
-        work=tuple(tuple(w // scale for w in row) for row in work),
-        shift=shift,
-        scale=scale,
+        base=tuple(map(tuple, arrays.base.tolist())),
+        work=tuple(map(tuple, arrays.work.tolist())),
+        shift=tuple(arrays.shift.tolist()),
+        scale=arrays.scale,
     )

@@ -171,11 +171,11 @@ class BfIo:
         """Ask lbopt's own search without the formalities of `solve`; None where that cannot answer."""
         if self.solver != "exact" or problem.num_admitted == 0:
             return None
-        from lbopt.solvers.budget import countdown
+        from lbopt.solvers.budget import Limits, countdown
         from lbopt.solvers.exact import search_problem
 
-        clock, seed = countdown(self.time_limit), (self.seed, step)
-        answer = search_problem(problem, None, clock, effort=self.effort, tie=self.tie, seed=seed)
+        limits = Limits(countdown(self.time_limit), self.effort)
+        answer = search_problem(problem, None, limits, tie=self.tie, seed=(self.seed, step))
         if answer.stop == "interrupted":  # the search has caught Ctrl-C; the run has to hear of it
             raise KeyboardInterrupt
         return None if answer.assignment is None else (answer.assignment, answer.bound, None)

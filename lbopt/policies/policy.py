@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.files import shown
 from lbopt.model import Trace
 from lbopt.policies.observation import Observation
 from lbopt.predictors import Foresight
@@ -109,4 +110,4 @@ def checked_admission(name: str, admission: str, allowed: tuple[Admission, ...] 
     for known in allowed:
         if admission == known:
             return known
-    raise InputError(f"policy '{name}' cannot use admission '{admission}'; expected {' or '.join(allowed)}")
+    raise InputError(f"policy '{name}' cannot use admission {shown(admission)}; expected {' or '.join(allowed)}")

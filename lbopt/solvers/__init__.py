@@ -1,6 +1,7 @@
 """Exact answers: `solve` finds and `verify` checks; solver packages are imported only when one of them runs."""
 
 from lbopt.solvers.arguments import check_solver
+from lbopt.solvers.budget import Progress
 from lbopt.solvers.certificate import VerificationReport, verify
 from lbopt.solvers.elementary import elementary_bound, greedy_assignment
 from lbopt.solvers.registry import BACKENDS, Capabilities, is_available
@@ -12,6 +13,7 @@ __all__ = [
     "PROVED_BY",
     "STOP_REASONS",
     "Capabilities",
+    "Progress",
     "Result",
     "VerificationReport",
     "check_solver",

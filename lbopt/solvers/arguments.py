@@ -45,6 +45,31 @@ def check_solver(solver: Any, time_limit: Any) -> None:
             raise InputError(f"time_limit is {time_limit!r}; expected seconds above 0, or None for no limit")
 
 
+def check_stops(solver: str, effort: Any, target: Any, gap: Any, cancel: Any, callback: Any) -> None:
+    """Raise if what ends a search early cannot be used, or is for another solver; arguments are those of `solve`.
+
+    Parameters
+    ----------
+    solver, effort, target, gap, cancel, callback
+        As in `lbopt.solvers.solve.solve`, and of any type.
+    """
+    given = {"effort": effort, "target": target, "gap": gap, "cancel": cancel, "callback": callback}
+    named = [name for name, value in given.items() if value is not None]
+    if named and solver not in ("exact", "search"):
+        raise InputError(
+            f"{named[0]} is for solver='exact' and 'search', not for {solver!r}; leave it out, or use time_limit"
+        )
+    for name, least in (("effort", 1), ("target", 0), ("gap", 0)):
+        value = given[name]
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if value is not None and not (whole and value >= least):
+            raise InputError(f"{name} is {value!r}; expected a whole number of {least} or more, or None")
+    if cancel is not None and not callable(getattr(cancel, "is_set", None)):
+        raise InputError(f"cancel is a {type(cancel).__name__}; expected a threading.Event, or None")
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback is a {type(callback).__name__}; expected a function of one argument, or None")
+
+
 def check_tie_order(tie: str, who: str) -> None:
     """Raise if `tie` is not a tie order; `who` begins the message."""
     if tie not in TIE_ORDERS:

@@ -11,11 +11,14 @@ refused.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import comb, factorial, prod
 
 from lbopt.exceptions import InputError
-from lbopt.model.formulation import Program
+from lbopt.model import StepProblem
+from lbopt.model.formulation import request_classes
+from lbopt.model.reduced_loads import reduce_loads
 from lbopt.solvers.backend import RawAnswer, Task
 from lbopt.solvers.leximax import sorted_loads
 from lbopt.solvers.program_engine import ProgramEngine
@@ -29,25 +32,23 @@ class _OutOfTime(Exception):
     pass
 
 
-def leaf_estimate(program: Program) -> int:
-    """Return an upper bound on the number of leaves of the exhaustive search."""
-    problem = program.problem
-    slots = [int(c) for c in problem.slots]
-    size, admitted, workers = problem.num_requests, problem.num_admitted, len(program.open_workers)
+def leaf_estimate(problem: StepProblem) -> int:
+    """Return an upper bound on the number of leaves of the exhaustive search; the program need not be written down."""
+    loads = reduce_loads(problem)
+    classes = request_classes(problem, loads)
+    slots = problem.slots.tolist()
+    open_workers = [g for g in range(problem.num_workers) if slots[g] > 0]
+    size, admitted, workers = problem.num_requests, problem.num_admitted, len(open_workers)
     # (a) class by class: how a class spreads over the open workers and the waiting pool.
     by_class = 1
-    for group in program.classes:
+    for group in classes:
         places = workers if admitted == size or group.must_admit else workers + 1
         by_class *= comb(len(group.members) + places - 1, places - 1)
     # (b) worker by worker: multisets of at most slots_g classes; a row of t equal workers takes them in order.
     by_worker = 1
-    kinds: dict[tuple[tuple[int, ...], int], int] = {}
-    for g in program.open_workers:
-        key = (program.loads.base[g], slots[g])
-        kinds[key] = kinds.get(key, 0) + 1
-    for (_, free), twins in kinds.items():
+    for (_, free), twins in Counter((loads.base[g], slots[g]) for g in open_workers).items():
         reach = min(free, admitted)
-        options = comb(len(program.classes) + reach, reach)
+        options = comb(len(classes) + reach, reach)
         by_worker *= comb(options + twins - 1, twins)
     # (c) request by request: choose the admitted, then share them out.
     if admitted == problem.num_free_slots:
@@ -63,14 +64,14 @@ class Exhaustion(ProgramEngine):
     def refusal(self) -> str | None:
         """Return why the problem cannot be exhausted, a key of `REFUSALS`; None where it can."""
         why_not = super().refusal()
-        if why_not is None and leaf_estimate(self.question.program) > LEAF_LIMIT:
+        if why_not is None and leaf_estimate(self.question.problem) > LEAF_LIMIT:
             return "leaves"
         return why_not
 
 
 def minimise(task: Task) -> RawAnswer:
     """Search all of `task.program`; rows added by `extended` are not known here, ties are broken directly."""
-    estimate = leaf_estimate(task.program)
+    estimate = leaf_estimate(task.program.problem)
     if estimate > LEAF_LIMIT:
         raise InputError(
             f"exhaustion would visit up to {float(estimate):.2g} assignments; brute-force accepts {LEAF_LIMIT:.1g}: "

@@ -1,6 +1,6 @@
 """How long a search may run: a limit in seconds, and a limit in units of work, which is the same on every machine.
 
-Two clocks read a limit in seconds. `Budget.remaining` counts from the call of `solve`. `Budget.after_loading` is for
+Two clocks read a limit in seconds. `Budget.remaining` counts from the call of `solve`. That of `Budget.limits` is for
 lbopt's own searches: it counts from its first reading, which comes after their kernels are loaded. No clock here counts
 the time in which kernels are compiled or loaded (`lbopt.kernels.compile_time`): in the first process that ever needs
 them that takes most of a minute, and neither a limit nor the seconds of a result have to pay for it.
@@ -10,9 +10,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from lbopt.kernels import compile_time
+
+#: A deadline that never passes, as `lbopt.kernels.deadline` has it; importing that would import Numba.
+NEVER = 0
+
+#: Seconds that are as good as no limit.
+_FOREVER = 1e9
 
 #: Returns the seconds that are left; None is without limit.
 Clock = Callable[[], float | None]
@@ -27,12 +34,24 @@ class Budget:
         Seconds, above 0; None for no limit.
     seed
         Seed of the solvers that take one.
+    effort, target, gap, cancel, callback
+        As in `Limits`.
     """
 
-    def __init__(self, time_limit: float | None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        time_limit: float | None,
+        seed: int = 0,
+        *,
+        effort: int | None = None,
+        target: int | None = None,
+        gap: int | None = None,
+        cancel: Cancel | None = None,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> None:
         self.time_limit, self.seed = time_limit, seed
         self.begun = _now()
-        self.after_loading: Clock = countdown(time_limit)
+        self.limits = Limits(countdown(time_limit), effort, target, gap, cancel, callback, seed)
 
     @property
     def seconds(self) -> float:
@@ -45,8 +64,43 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a search is, as a callback hears it.
+
+    Parameters
+    ----------
+    objective
+        Imbalance of the best assignment so far, tokens; None for none.
+    bound
+        Lower bound that is proved so far, tokens.
+    seconds
+        Seconds since the call.
+    work
+        Units of work, about a microsecond each: what `effort` limits.
+    """
+
+    objective: int | None
+    bound: int
+    seconds: float
+    work: int
+
+
+class Cancel(Protocol):
+    """Says whether a search has to stop; a `threading.Event` is one."""
+
+    def is_set(self) -> bool:
+        """Return whether the search has to stop."""
+        ...
+
+
+def no_limit() -> None:
+    """Set no limit of time: a `Clock`."""
+    return
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """The limits of one search.
+    """When one search has to stop, and who hears how far it is.
 
     Parameters
     ----------
@@ -54,17 +108,72 @@ class Limits:
         Returns the seconds that are left; None is without limit.
     effort
         Units of work, about a microsecond each; None is without limit.
+    target, gap
+        Cost, and cost less bound, that are good enough, tokens; None where only the proof is.
+    cancel
+        Says whether to stop at once.
+    callback
+        Is called with the `Progress` where the best assignment or the bound has become better.
+    seed
+        Of the draws of the search.
     """
 
-    remaining: Clock
+    remaining: Clock = no_limit
     effort: int | None = None
+    target: int | None = None
+    gap: int | None = None
+    cancel: Cancel | None = None
+    callback: Callable[[Progress], object] | None = None
+    seed: int = 0
+    _begun: float = field(default_factory=lambda: _now())
+    _told: list[tuple[int | None, int]] = field(default_factory=list)
 
-    def reached(self, work: int) -> str | None:
-        """Return "time" or "effort" where that limit is reached, else None."""
+    def reached(self, work: int, cost: int | None = None, bound: int = 0) -> str | None:
+        """Return the stop reason where a limit is reached, else None; tell the callback what is new.
+
+        Parameters
+        ----------
+        work
+            Units of work so far.
+        cost, bound
+            Of the best assignment, None for none, and what is proved; tokens.
+        """
+        if self.callback is not None and (not self._told or self._told[-1] != (cost, bound)):
+            self._told[:] = [(cost, bound)]
+            self.callback(Progress(cost, bound, _now() - self._begun, work))
+        if self.cancel is not None and self.cancel.is_set():
+            return "cancelled"
+        if cost is not None and self.good_enough(cost, bound):
+            return "target"
         left = self.remaining()
         if left is not None and left <= 0:
             return "time"
         return "effort" if self.effort is not None and work >= self.effort else None
+
+    def leaving(self, seconds: float) -> Limits:
+        """Return limits that leave so many seconds to what comes after the search."""
+        remaining = self.remaining
+        if remaining() is None:
+            return self
+
+        def left() -> float | None:
+            now = remaining()
+            return None if now is None else now - seconds
+
+        return replace(self, remaining=left)
+
+    def good_enough(self, cost: int, bound: int) -> bool:
+        """Return whether this cost suffices, or is near enough to the bound; both in tokens."""
+        return (self.target is not None and cost <= self.target) or (self.gap is not None and cost - bound <= self.gap)
+
+    def stopped(self) -> str | None:
+        """Return "time" or "cancelled" where that is so: all that ends a search for ties."""
+        return replace(self, effort=None, callback=None).reached(0)
+
+    def deadline(self) -> int:
+        """Return when the time is over, nanoseconds of the monotonic clock; to be asked before each slice."""
+        left = self.remaining()
+        return NEVER if left is None else max(1, time.monotonic_ns() + int(min(left, _FOREVER) * 1e9))
 
 
 def countdown(seconds: float | None) -> Clock:

@@ -25,7 +25,10 @@ EXHAUST_LIMIT = 200_000
 #: Subsets that its enumeration for few workers may look at: some seconds.
 ENUMERATION_LIMIT = 20_000_000
 
-_STOP_REASONS = ("proved", "claimed", "time", "interrupted", "refused", "contradicted", "failed", "stuck", "memory")
+_STOP_REASONS = (
+    *("proved", "claimed", "time", "effort", "target", "cancelled"),
+    *("interrupted", "refused", "contradicted", "failed", "stuck", "memory"),
+)
 
 
 @dataclass(frozen=True, slots=True)

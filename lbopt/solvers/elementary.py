@@ -12,14 +12,12 @@ may stand for M_h.
 
 from __future__ import annotations
 
-from itertools import accumulate
-
 import numpy as np
 
 from lbopt.model import WAITS, StepProblem, objective
-from lbopt.model.floors import admitted_total, envelope_floors
+from lbopt.model.floors import admitted_total, envelope_floors, sums_of_first
 from lbopt.model.integers import IntArray
-from lbopt.model.reduced_loads import ReducedLoads, reduce_loads
+from lbopt.model.reduced_loads import ReducedArrays, reduced_arrays
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.engine import Answer, Knowledge, Question
 from lbopt.solvers.registry import Capabilities
@@ -85,7 +83,7 @@ def greedy_assignment(problem: StepProblem) -> IntArray:
 
 
 def _admitted_sets(problem: StepProblem) -> list[list[int]]:
-    size = [sum(row) for row in problem.work.tolist()]
+    size = problem.work.sum(axis=1).tolist()
     forced = np.flatnonzero(problem.must_admit).tolist()
     free = np.flatnonzero(~problem.must_admit).tolist()
     count = problem.num_admitted - len(forced)
@@ -129,29 +127,30 @@ def elementary_bound(problem: StepProblem) -> int:
     The parts are each single column (their bounds add up) and the whole window (one set of requests has to serve all
     columns, which single columns do not know).
     """
-    loads = reduce_loads(problem)
-    floors = envelope_floors(problem, loads)
+    loads = reduced_arrays(problem)
+    floors = np.array(envelope_floors(problem, loads), dtype=np.int64)
     columns = range(problem.horizon + 1)
     apart = sum(
         max(_mean(problem, loads, floors, (h,)), _worker_by_worker(problem, loads, floors, (h,))) for h in columns
     )
     whole = tuple(columns)
-    joint = max(_mean(problem, loads, floors, whole), _worker_by_worker(problem, loads, floors, whole))
+    joint = (
+        apart
+        if len(whole) == 1
+        else max(_mean(problem, loads, floors, whole), _worker_by_worker(problem, loads, floors, whole))
+    )
     return loads.scale * max(apart, joint)
 
 
-def _mean(problem: StepProblem, loads: ReducedLoads, floors: list[int], part: tuple[int, ...]) -> int:
-    base = sum(row[h] for row in loads.base for h in part)
-    work = [sum(row[h] for h in part) for row in loads.work]
-    most = admitted_total(work, problem.must_admit.tolist(), problem.num_admitted, largest=True)
-    return problem.num_workers * sum(floors[h] for h in part) - base - most
+def _mean(problem: StepProblem, loads: ReducedArrays, floors: IntArray, part: tuple[int, ...]) -> int:
+    work = loads.work[:, part].sum(axis=1)
+    most = admitted_total(work, problem.must_admit, problem.num_admitted, largest=True)
+    return problem.num_workers * int(floors[list(part)].sum()) - int(loads.base[:, part].sum()) - most
 
 
-def _worker_by_worker(problem: StepProblem, loads: ReducedLoads, floors: list[int], part: tuple[int, ...]) -> int:
-    heaviest = sorted((sum(row[h] for h in part) for row in loads.work), reverse=True)
-    most = list(accumulate(heaviest, initial=0))
-    idle = 0
-    for row, slots in zip(loads.base, problem.slots.tolist(), strict=True):
-        least = sum(floors[h] - row[h] for h in part) - most[min(slots, problem.num_requests)]
-        idle += max(0, least)
-    return idle
+def _worker_by_worker(problem: StepProblem, loads: ReducedArrays, floors: IntArray, part: tuple[int, ...]) -> int:
+    heaviest = np.sort(loads.work[:, part].sum(axis=1))[::-1]
+    most = sums_of_first(heaviest, problem.num_admitted)
+    room = int(floors[list(part)].sum()) - loads.base[:, part].sum(axis=1)
+    least = room - most[np.minimum(problem.slots, problem.num_admitted)]
+    return int(np.maximum(least, 0).sum())

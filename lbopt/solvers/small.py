@@ -51,17 +51,18 @@ class Small:
             return "no requests"
         if problem.num_requests * problem.base.size > CELLS:
             return "leaves"
-        return "leaves" if leaf_estimate(self.question.program) > LEAVES else None
+        return "leaves" if leaf_estimate(self.question.problem) > LEAVES else None
 
     def run(self, known: Knowledge, budget: Budget) -> None:
-        """Exhaust, from the hint or a greedy placement; no time limit is short enough to end it earlier."""
+        """Exhaust, from the hint or a greedy placement; where the time is over, the bound is the elementary one."""
         problem, tie = self.question.problem, self.question.tie
         given, floor = known.assignment, elementary_bound(problem)
         best = greedy_assignment(problem) if given is None else given
         cost, stop, ending = objective(problem, best), "done", "any"
         if cost > floor or tie == "leximax":
             program = self.question.program
-            found = minimise(Task(program=program, hint=program.encode(best.tolist()), tie=tie))
+            start, left = program.encode(best.tolist()), budget.remaining()
+            found = minimise(Task(program=program, hint=start, time_limit=left, tie=tie))
             assert found.values is not None, "it starts from a placement"
             stop, ending = found.stop, found.tie
             placed = np.array(program.decode([int(value) for value in found.values]), dtype=np.int64)

@@ -9,13 +9,14 @@ meet the problem is solved. Else one solver of integer programs runs, and its cl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from lbopt.model import StepProblem
-from lbopt.solvers.arguments import checked_question
+from lbopt.solvers.arguments import check_stops, checked_question
 from lbopt.solvers.brute_force import LEAF_LIMIT, leaf_estimate
-from lbopt.solvers.budget import Budget
+from lbopt.solvers.budget import Budget, Cancel, Progress
 from lbopt.solvers.engine import Engine, Knowledge, Question, join
 from lbopt.solvers.program_engine import too_wide
 from lbopt.solvers.registry import AUTO_ORDER, OWN, OWN_SEARCHES, SMALL, capabilities, create, is_available, require
@@ -32,6 +33,12 @@ def solve(
     seed: int = 0,
     hint: Any = None,
     tie: str = "any",
+    *,
+    effort: int | None = None,
+    target: int | None = None,
+    gap: int | None = None,
+    cancel: Cancel | None = None,
+    callback: Callable[[Progress], object] | None = None,
 ) -> Result:
     """Place the waiting requests with least imbalance.
 
@@ -51,12 +58,22 @@ def solve(
         which are compiled when they are needed for the first time ever, does not count. For the other solvers a wide
         program (512 workers, 2,048 requests) takes seconds to be written down, which is not cut short.
     seed
-        Passed to the solver; equal calls give equal results.
+        Of the draws of the search, or passed to the solver; equal calls give equal results.
     hint
         A feasible assignment to start from; the result is never worse.
     tie
         "any" optimum, or the "leximax" one: least vector of all loads sorted from the largest down. Whether that was
         reached is in ``Result.tie``.
+    effort
+        Units of work, about a microsecond each, after which lbopt's own search stops with what it knows: a limit that
+        every machine feels alike. Small problems are exhausted whatever it is.
+    target, gap
+        Stop where the imbalance is at most `target`, or its distance from the bound at most `gap`; tokens.
+    cancel
+        A `threading.Event`: where it is set, the solve ends with what is known.
+    callback
+        Called with a `Progress` (objective, bound, seconds, work) where one of them has become better. What it raises
+        ends the solve.
 
     Raises
     ------
@@ -68,7 +85,8 @@ def solve(
         Where the package of the solver asked for is not installed; with "exact" and "auto", where none is and the
         problem is of a kind that lbopt's own search does not answer.
     """
-    budget = Budget(time_limit, seed)
+    check_stops(solver, effort, target, gap, cancel, callback)
+    budget = Budget(time_limit, seed, effort=effort, target=target, gap=gap, cancel=cancel, callback=callback)
     question = checked_question(problem, solver, time_limit=time_limit, seed=seed, hint=hint, tie=tie)
     known = Knowledge(problem=problem, assignment=question.hint)
     for engine in _engines(question, solver):
@@ -78,6 +96,10 @@ def solve(
         if tie == "leximax":
             known = engine.break_ties(known, budget)
         if known.final:
+            break
+        reached = budget.limits.reached(0, known.value, known.bound or 0)
+        if reached in ("target", "cancelled"):
+            known = replace(known, reason=reached)
             break
     assert known.bound is not None, "elementary reasoning gives one"
     return Result.of(
@@ -115,7 +137,7 @@ def _auto(question: Question) -> str:
     """
     if too_wide(question.problem):  # no solver is started
         return "brute-force"
-    leaves = leaf_estimate(question.program)
+    leaves = leaf_estimate(question.problem)
     if leaves <= AUTO_LEAVES:
         return "brute-force"
     ready = [capabilities(name) for name in AUTO_ORDER if is_available(name)]

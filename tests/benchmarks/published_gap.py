@@ -21,6 +21,7 @@ from lbopt.model import Fleet, StepProblem, barrier_total, check_assignment, obj
 from lbopt.policies import make_policy
 from lbopt.report.folder import write_file
 from lbopt.simulator import SimulationSetting, simulate
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact import search_exactly
 
 SETTING = SimulationSetting(Fleet(16, 72))
@@ -41,7 +42,7 @@ def judged(log, trace, bar, label):
         theirs = np.where(starts, run.requests["worker"][observation.requests], -1)
         theirs = check_assignment(problem, theirs, who=f"{log.name}, step {observation.step},", full=False)
         value, full = objective(problem, theirs), int(starts.sum()) == problem.num_admitted
-        answer = search_exactly(problem, value if full else None, lambda: None, effort=EFFORT)
+        answer = search_exactly(problem, value if full else None, Limits(effort=EFFORT))
         lines.append(
             {
                 "step": observation.step,

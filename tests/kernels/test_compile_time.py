@@ -49,5 +49,5 @@ def test_no_clock_counts_it(account):
     compile_time._Account.total += 100.0
     assert budget.seconds < 1.0
     assert budget.remaining() > 4.0
-    assert budget.after_loading() > 4.0
+    assert budget.limits.remaining() > 4.0
     assert limit() > 4.0

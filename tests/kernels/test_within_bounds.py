@@ -9,6 +9,7 @@ from pathlib import Path
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.state import EXACT, NONE
 from lbopt.model import StepProblem
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.windows import search_window
 
@@ -18,7 +19,7 @@ CASES = Path(__file__).parent / "cases"
 def test_a_window_may_have_more_cuts_than_classes_and_workers():
     """The scratch of a window was as long as its classes, workers and steps; cuts are marked in it too."""
     problem = StepProblem.from_json(CASES / "window_with_many_cuts.json")
-    answer = search_window(problem, None, lambda: None, effort=20_000)
+    answer = search_window(problem, None, Limits(effort=20_000))
     assert answer.assignment is not None
     assert answer.bound >= 0
 

@@ -12,7 +12,7 @@ from lbopt.exceptions import InputError
 from lbopt.model import StepProblem, check_assignment, objective
 from lbopt.model.floors import envelope_floors
 from lbopt.model.formulation import formulate
-from lbopt.model.reduced_loads import reduce_loads
+from lbopt.model.reduced_loads import reduced_arrays
 
 
 def _keeps_rows(program, values):
@@ -45,14 +45,14 @@ def test_every_assignment_fits_the_program_with_its_objective(problem):
 @settings(max_examples=60)
 @given(step_problems())
 def test_the_floors_are_below_every_maximum(problem):
-    loads = reduce_loads(problem)
+    loads = reduced_arrays(problem)
     floors = envelope_floors(problem, loads)
     for _, _, choice in enumerate_all(problem):
         after = problem.base.copy()
         for i, g in enumerate(choice):
             if g >= 0:
                 after[g] += problem.work[i]
-        peaks = (after.max(axis=0) - np.array(loads.shift)) // loads.scale
+        peaks = (after.max(axis=0) - loads.shift) // loads.scale
         assert (peaks >= np.array(floors)).all()
 
 

@@ -142,7 +142,7 @@ class Compared:
 @pytest.mark.parametrize("load", [0.7, 1.5])
 def test_a_kept_projection_is_the_one_made_anew(options, load):
     spec = f"fast-phi:{options}".rstrip(":")
-    trace = arriving(800, 7)
+    trace = arriving(300, 7)
     setting = SimulationSetting(Fleet(4, 16), arrivals=TraceTimes(load))
     kept = make_policy(spec)
     rebuilt = []

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lbopt.exceptions import InputError
+from lbopt.files import listed, shown
 from lbopt.hardware.fit.law import Role
 from lbopt.hardware.fit.observations import Kind, Variable
 from lbopt.spec import unknown
@@ -89,7 +90,7 @@ def choose(
     response = variable_of(y) if y is not None else _response(source, found)
     if response.kind == "other" and response.stem.startswith(("step_time", "tpot")):
         raise InputError(
-            f"{source}: column '{response.column}' does not say its unit; end its name in _ms, _us or _seconds"
+            f"{source}: column {shown(response.column, 80)} does not say its unit; end its name in _ms, _us or _seconds"
         )
     loads: tuple[Variable, ...] = ()
     regressors: dict[Role, Variable] = {}
@@ -134,8 +135,8 @@ def _loads(found: Sequence[Variable]) -> tuple[dict[Role, Variable], tuple[Varia
 
 def _missing(source: str, header: Sequence[str], what: str, names: Sequence[str], unit: str, option: str) -> InputError:
     near = {column: difflib.get_close_matches(variable_of(column).stem, names, n=1) for column in header}
-    meant = next((f"; did '{column}' mean {match[0]}?" for column, match in near.items() if match), "")
+    meant = next((f"; did {shown(column)} mean {match[0]}?" for column, match in near.items() if match), "")
     return InputError(
         f"{source} has no column of {what} ({', '.join(names)}, with a unit such as {unit}); "
-        f"it has {', '.join(header)}: name one with {option}{meant}"
+        f"it has {listed(header)}: name one with {option}{meant}"
     )

@@ -123,7 +123,7 @@ def _number(source: str, line: int, variable: Variable, cell: str) -> float:
     except ValueError:
         raise InputError(f"{where} is '{cell.strip()[:40]}'; expected a number") from None
     if not math.isfinite(value) or not 0 <= value <= _EXTREME:
-        raise InputError(f"{where} is {cell.strip()}; expected a finite number of zero or more, at most 1e15")
+        raise InputError(f"{where} is {cell.strip()[:40]}; expected a finite number of zero or more, at most 1e15")
     return value * variable.factor
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lbopt.exceptions import InputError
+from lbopt.files import shown
 from lbopt.instances.names import did_you_mean
 
 Clock = Literal["seconds", "date-time", "auto"]
@@ -84,5 +85,5 @@ def _what_is_there(header: tuple[str, ...], wanted: str) -> str:
     mark = other_delimiter(header)
     if mark is not None:
         return f"the columns are separated by {mark!r}; expected commas"
-    names = ", ".join(map(repr, header[:12])) + (", ..." if len(header) > 12 else "")
-    return f"the columns are {names[:400]}{did_you_mean(wanted, header)}"
+    names = ", ".join(shown(name) for name in header[:12]) + (", ..." if len(header) > 12 else "")
+    return f"the columns are {names[:250]}{did_you_mean(wanted, header)}"

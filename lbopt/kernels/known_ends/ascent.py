@@ -10,6 +10,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats, Record
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import passed
 from lbopt.kernels.known_ends.copying import mix_row, mix_rows
 from lbopt.kernels.known_ends.state import Prices, Window
 
@@ -18,8 +19,10 @@ _NEW = 0.3
 
 
 @kernel
-def cheapest_patterns(window: Window, pi: Floats, mu: Floats, loads: Floats, used: Floats) -> float:
+def cheapest_patterns(window: Window, pi: Floats, mu: Floats, loads: Floats, used: Floats, deadline: int) -> float:
     """Return the bound of these prices in tokens, with the loads and the use of classes of the patterns behind it.
+
+    Minus infinity where the deadline passes before.
 
     Parameters
     ----------
@@ -29,6 +32,8 @@ def cheapest_patterns(window: Window, pi: Floats, mu: Floats, loads: Floats, use
         (W + 1, T) and (K,) float64, prices of the loads and of the classes, per token.
     loads, used
         (W + 1, T) float64, tokens, and (K,) float64, requests; set in place.
+    deadline
+        Nanoseconds, see `lbopt.kernels.deadline`.
     """
     v, total, n = window.v, window.total, window.n
     W, T = window.peak.shape
@@ -44,6 +49,8 @@ def cheapest_patterns(window: Window, pi: Floats, mu: Floats, loads: Floats, use
     for k in range(K):
         value += n[k] * mu[k]
     for w in range(W):
+        if passed(deadline):
+            return -np.inf
         for k in range(K):
             cost[k] = -mu[k] - total[k]
         for h in range(T):
@@ -124,6 +131,7 @@ def ascend(
     mean_loads: Floats,
     mean_used: Floats,
     steps: int,
+    deadline: int,
 ) -> None:
     """Take steps from the prices (pi, mu) towards `goal` tokens; the best prices so far are kept.
 
@@ -138,7 +146,9 @@ def ascend(
     mean_loads, mean_used
         (W + 1, T) and (K,) float64, averages over recent patterns; changed in place.
     steps
-        Steps to take.
+        Steps to take; fewer where the deadline passes.
+    deadline
+        Nanoseconds, see `lbopt.kernels.deadline`.
     """
     W, T = window.peak.shape
     K, G = window.n.size, window.workers
@@ -148,7 +158,9 @@ def ascend(
         unit += window.total[k]
     unit = max(1.0, unit / (K * float(T) ** 0.5))
     for _ in range(steps):
-        found = cheapest_patterns(window, pi, mu, loads, used)
+        found = cheapest_patterns(window, pi, mu, loads, used, deadline)
+        if found == -np.inf:
+            return
         if numbers.started == 0.0:
             mix_rows(mean_loads, loads, 1.0)
             mix_row(mean_used, used, 1.0)

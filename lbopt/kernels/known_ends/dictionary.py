@@ -10,6 +10,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.known_ends.state import Program
 
 #: Lines are kept to this, in units of the program.
@@ -192,6 +193,8 @@ def _entering(program: Program, i: int, sign: float, need: float) -> tuple[int, 
 def run(progress: Record, program: Program, end: int) -> tuple[int, int, float, float]:
     """Pivot until the program is solved, dear enough, impossible, or progress.work is at `end`; at least once.
 
+    It pauses at the deadline, too.
+
     Returns how it ended; where it is impossible also the line that shows it, with the direction in which the line would
     have to go and how much is missing.
     """
@@ -226,7 +229,7 @@ def run(progress: Record, program: Program, end: int) -> tuple[int, int, float, 
         value[program.nonbasic[e]] += step
         value[x] = goal
         pivot(m, program, i, e)
-        if progress.work >= end:
+        if progress.work >= end or out_of_time(progress):
             return PAUSED, -1, 0.0, 0.0
 
 

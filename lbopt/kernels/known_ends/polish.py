@@ -6,6 +6,7 @@ fills an empty slot are classes like others, so moving a request into an empty s
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import passed
 from lbopt.kernels.known_ends.placing import cost_of
 from lbopt.kernels.known_ends.state import Draft, Tops, Window
 
@@ -159,7 +160,7 @@ def _between(window: Window, draft: Draft, w: int, u: int, rest: Ints) -> int:
 
 
 @kernel
-def polish(window: Window, draft: Draft, rounds: int, rest: Ints) -> int:
+def polish(window: Window, draft: Draft, rounds: int, rest: Ints, deadline: int) -> int:
     """Improve draft in place, its loads and what is left being known; return its cost.
 
     Parameters
@@ -169,9 +170,11 @@ def polish(window: Window, draft: Draft, rounds: int, rest: Ints) -> int:
     draft
         Changed in place.
     rounds
-        Rounds at most; it ends after one that changes nothing.
+        Rounds at most; it ends after one that changes nothing, or at the deadline.
     rest
         (T,) int64, scratch.
+    deadline
+        Nanoseconds, see `lbopt.kernels.deadline`.
     """
     W = window.slots.size
     cost = cost_of(window, draft.loads)
@@ -179,11 +182,15 @@ def polish(window: Window, draft: Draft, rounds: int, rest: Ints) -> int:
     for _ in range(rounds):
         before = cost
         for w in range(W):
+            if passed(deadline):
+                return cost
             change = _with_pool(window, draft, w, rest)
             if change != 0:
                 cost += change
                 note_tops(draft.loads, draft.tops)
         for w in range(W):
+            if passed(deadline):
+                return cost
             for u in range(w + 1, W):
                 change = _between(window, draft, w, u, rest)
                 if change != 0:

@@ -11,7 +11,7 @@ from lbopt.kernels.known_ends.state import INFINITY, Draft, Program, Window
 
 
 @kernel
-def round_solution(window: Window, program: Program, draft: Draft, rest: Ints) -> int:
+def round_solution(window: Window, program: Program, draft: Draft, rest: Ints, deadline: int) -> int:
     """Make an assignment of the program's values, the largest ones first, and polish it; return its cost or INFINITY.
 
     Parameters
@@ -22,6 +22,8 @@ def round_solution(window: Window, program: Program, draft: Draft, rest: Ints) -
         Set in place.
     rest
         (T,) int64, scratch.
+    deadline
+        Nanoseconds, see `lbopt.kernels.deadline`.
     """
     W, K = window.slots.size, window.n.size
     X = program.klass.size
@@ -65,7 +67,7 @@ def round_solution(window: Window, program: Program, draft: Draft, rest: Ints) -
             draft.left[best] -= 1
             draft.pattern[w, room[w]] = best
     add_loads(window, draft)
-    return polish(window, draft, 8, rest)
+    return polish(window, draft, 8, rest, deadline)
 
 
 @kernel

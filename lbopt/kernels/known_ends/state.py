@@ -23,7 +23,8 @@ from lbopt.kernels.arrays import Floats, Ints, Record, integers
 #: How far a search is, one record: cost of the best assignment and proved bound, tokens; open nodes and all nodes; work
 #: done, about microseconds; 1 once it has begun; the node at hand; lines of the dictionary; pivots; 1 where a child of
 #: the last node is next; 1 inside a node; pivots at this node; nodes visited; 1 where nodes are visited in the order of
-#: a proof; how the last node ended; 1 where the program was made anew at this node; 1 where columns are gone since.
+#: a proof; how the last node ended; 1 where the program was made anew at this node; 1 where columns are gone since;
+#: `deadline` and `expired`, see `lbopt.kernels.deadline`.
 PROGRESS = integers(
     "cost",
     "bound",
@@ -42,6 +43,8 @@ PROGRESS = integers(
     "outcome",
     "fresh",
     "stale",
+    "deadline",
+    "expired",
 )
 
 #: The chain count that a node is split on, one record: its worker, its least class, the limit a of the child "at most

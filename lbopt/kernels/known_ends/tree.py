@@ -9,6 +9,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.known_ends.bounds import exact_bound
 from lbopt.kernels.known_ends.branching import choose_branch, split_anyhow, take_settled
 from lbopt.kernels.known_ends.copying import copy_rows
@@ -104,7 +105,7 @@ def solve_node(
                 program.numbers.dear = objective + 10.0 / program.numbers.unit + 1e-6 * abs(objective)
             else:
                 return True, bound
-        if progress.work >= end:
+        if progress.work >= end or out_of_time(progress):
             return False, -INFINITY
 
 
@@ -154,7 +155,7 @@ def conclude(
     whole = not choose_branch(window, program, prices, box, branch)
     cost = INFINITY
     if whole or progress.visited < _EVERY_NODE or progress.visited % _EVERY == 0:
-        cost = round_solution(window, program, draft, np.empty(window.v.shape[1], np.int64))
+        cost = round_solution(window, program, draft, np.empty(window.v.shape[1], np.int64), progress.deadline)
     if cost < progress.cost:
         progress.cost = cost
         copy_rows(answer, draft.pattern)

@@ -15,6 +15,7 @@ needs is in arrays.
 """
 
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.leximax.even_loads import compared
 from lbopt.kernels.leximax.node import settle_node
 from lbopt.kernels.leximax.sorting import sort_alone
@@ -23,7 +24,10 @@ from lbopt.kernels.leximax.state import DONE, OPEN, Choice, Lists
 
 @kernel
 def choose_rows(lists: Lists, choice: Choice, limit: int) -> int:
-    """Go on for about `limit` steps; DONE where nothing better than choice.best is left, but for nodes cut short."""
+    """Go on for about `limit` steps, or to the deadline.
+
+    DONE where nothing better than choice.best is left, but for nodes cut short.
+    """
     slots, items = lists.slots, lists.items
     state, avail, row, order, cursor = choice.state, choice.avail, choice.row, choice.order, choice.cursor
     W, prices = slots.size, lists.profit.shape[0]
@@ -31,7 +35,7 @@ def choose_rows(lists: Lists, choice: Choice, limit: int) -> int:
     depth, fresh = state.depth, state.fresh == 1
     while depth >= 0:
         if fresh:
-            if state.steps >= stop:
+            if state.steps >= stop or out_of_time(state):
                 state.depth, state.fresh = depth, 1
                 return OPEN
             chosen = -1

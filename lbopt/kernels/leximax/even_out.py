@@ -9,6 +9,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import passed
 from lbopt.kernels.leximax.sorting import sort_alone, sort_up
 
 #: Pairs are exchanged for pairs between workers of no more slots than this.
@@ -16,7 +17,7 @@ MOST_PAIRED = 6
 
 
 @kernel
-def even_out(v: Ints, slots: Ints, held: Ints, after: Ints, limit: int) -> int:
+def even_out(v: Ints, slots: Ints, held: Ints, after: Ints, limit: int, deadline: int) -> int:
     """Exchange requests in place until nothing is gained or about `limit` steps are made; return the steps.
 
     Parameters
@@ -25,14 +26,14 @@ def even_out(v: Ints, slots: Ints, held: Ints, after: Ints, limit: int) -> int:
         int64 (K,) and (W,): sizes, tokens, ascending; slots.
     held, after
         int64 (W, Q) and (W,), changed in place: classes of each worker, ascending; loads with them, tokens.
-    limit
-        Steps after which to stop.
+    limit, deadline
+        Steps after which to stop; nanoseconds, see `lbopt.kernels.deadline`.
     """
     W = slots.size
     order = sorted_down(after)
     move = (0, 0, -1, -1)
     steps = i = 0
-    while i < W and steps < limit:
+    while i < W and steps < limit and not passed(deadline):
         a = order[i]
         best, partner = after[a], -1
         for j in range(W - 1, i, -1):

@@ -2,6 +2,7 @@
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import passed
 from lbopt.kernels.leximax.patterns import list_window
 
 
@@ -20,11 +21,12 @@ def list_workers(
     items: Ints,
     first: Ints,
     last: Ints,
+    deadline: int,
 ) -> int:
     """List the patterns of each worker w with a load in its window and a profit of at least need[w]; return the rows.
 
     Rows first[w]..last[w] of `items` (R, Q) are those of worker w; first[w] = last[w] = -1 where there are more than
-    `room`, or more than `most` branches to be looked at, or no rows left.
+    `room`, or more than `most` branches to be looked at, or no rows left, or no time.
 
     Parameters
     ----------
@@ -38,10 +40,14 @@ def list_workers(
         Most patterns of a worker; most branches looked at for them.
     items, first, last
         int64 (R, Q), (W,) and (W,), written: classes of each row; rows of each worker.
+    deadline
+        Nanoseconds, see `lbopt.kernels.deadline`.
     """
     end = 0
     for w in range(slots.size):
         first[w] = last[w] = -1
+        if passed(deadline):
+            continue
         stop, _, complete = list_window(
             *(v, n, profit, slots[w], least[w] - base[w], largest[w] - base[w], need[w]),
             *(room, most, items, end),

@@ -18,8 +18,8 @@ AT_A_NODE, BRANCHES = 4_000, 60_000
 INFINITY = 1 << 61
 
 #: State of a choice. `depth`; `fresh`: 1 where its node is new; `steps`: work done; `gains`: improvements; `cut`: nodes
-#: whose list was cut short.
-CHOICE = integers("depth", "fresh", "steps", "gains", "cut")
+#: whose list was cut short; `deadline` and `expired`, see `lbopt.kernels.deadline`.
+CHOICE = integers("depth", "fresh", "steps", "gains", "cut", "deadline", "expired")
 
 
 class Lists(NamedTuple):

@@ -17,14 +17,19 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints, Record, integers
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 
 MOST_REQUESTS = 44  # two lists of 2^22 subsets, written twice, are 0.25 GB
 MOST_WORKERS = 8
 
 FOUND, NONE, OPEN = 1, 0, -1
 
-#: Steps taken and steps allowed, one record.
-BUDGET = integers("work", "limit")
+#: Steps taken and steps allowed, one record; `deadline` and `expired`, see `lbopt.kernels.deadline`.
+BUDGET = integers("work", "limit", "deadline", "expired")
+
+
+#: Subsets of one half between two looks at the clock.
+_LOOK = 64
 
 
 @kernel
@@ -32,7 +37,7 @@ def fits(size: Ints, lack: Ints, slots: Ints, budget: Record, masks: Ints) -> in
     """Tell whether requests of `size` (n,), largest first, fit workers with room `lack` (J,) and `slots` (J,).
 
     Twins have to stand side by side. Returns FOUND, with the mask of each worker in `masks` (J,), or NONE, or OPEN
-    when budget.work exceeds budget.limit. n <= 62; all sums below 2^61.
+    when budget.work exceeds budget.limit or the deadline passes. n <= 62; all sums below 2^61.
 
     Parameters
     ----------
@@ -70,7 +75,7 @@ def fits(size: Ints, lack: Ints, slots: Ints, budget: Record, masks: Ints) -> in
     offered[0] = _windows(size, left[0], 0, lack, slots, room, places, budget)
     j = 0
     while j >= 0:
-        if budget.work > budget.limit:
+        if budget.work > budget.limit or out_of_time(budget):
             return OPEN
         if tried[j] == offered[j].size:
             j -= 1
@@ -151,7 +156,7 @@ def _windows(size: Ints, left: int, j: int, lack: Ints, slots: Ints, room: Ints,
                 found[count] = mask | fixed
                 count += 1
         budget.work += 1 + max(0, end - begin)
-        if budget.work > budget.limit:
+        if budget.work > budget.limit or (i % _LOOK == 0 and out_of_time(budget)):
             break
     return found[:count]
 

@@ -18,6 +18,7 @@ from lbopt.kernels.partition.plan import (
     RICH,
     choose_search,
     expected_hits,
+    grown_entries,
     list_entries,
 )
 from lbopt.kernels.partition.state import Lists
@@ -86,7 +87,9 @@ def all_fillings(
     spread = 0
     if thorough and list_entries(m, q, 0, 1) <= MOST_ENTRIES:
         spread = 3 if list_entries(m, q, 0, 3) <= FEW_ENTRIES else 1
-    if (thorough and not whole and expected > RICH) or list_entries(m, q, whole, spread) > MOST_ENTRIES:
+    if thorough and not whole and expected > RICH:
+        return 0, RARE, n
+    if list_entries(m, q, whole, spread) > MOST_ENTRIES or grown_entries(m, q, whole, spread) > lists.total.size:
         return 0, RARE, n
     short = _window(expected, slack)
     count, work = find_subsets(number, merit, m, q, rest - short, rest, whole, spread, lists, picks, merits)

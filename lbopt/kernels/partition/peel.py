@@ -14,6 +14,7 @@ The load is exactly the target, or short of it by half the worker's share of the
 
 from lbopt.kernels.arrays import Floats, Ints, Record, integers
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.partition.extremes import farthest, locate, take_far
 from lbopt.kernels.partition.fillings import RARE, all_fillings, outer_fillings
 from lbopt.kernels.partition.state import Lists
@@ -44,7 +45,7 @@ def peel(
     merits: Floats,
     assignment: Ints,
 ) -> bool:
-    """Fill the workers order[state.next:stop]; returns whether all were tried before `work_limit` was reached.
+    """Fill the workers order[state.next:stop]; returns whether all were tried before `work_limit` or the deadline.
 
     `value` ascending and `item` (N,) are the pool, of which `state` says how much is left; `taken` (N,) marks what is
     placed. `lack` (G,) and `slots` (G,) are what each worker wants. Placed requests get their worker in `assignment`,
@@ -72,7 +73,7 @@ def peel(
     """
     limit = state.work + work_limit
     while state.next < stop:
-        if state.work > limit:
+        if state.work > limit or out_of_time(lists.clock):
             return False
         g = order[state.next]
         n = state.left

@@ -116,6 +116,27 @@ def list_entries(m: int, q: int, whole: int, spread: int) -> float:
 
 
 @kernel
+def grown_entries(m: int, q: int, whole: int, spread: int) -> float:
+    """Count the entries that `find_subsets` writes: with those of fewer numbers, from which the others grow.
+
+    Parameters
+    ----------
+    m, q, whole, spread
+        As in `list_entries`.
+    """
+    first = m if whole else m // 2
+    second = m if whole else m - first
+    fewest = q // 2 if whole else max(0, q - second, q // 2 - spread)
+    most = q // 2 if whole else min(q, first, (q + 1) // 2 + spread)
+    entries = 0.0
+    for u in range(most + 1):
+        entries += choose(first, u)
+    for u in range(q - fewest + 1):
+        entries += choose(second, u)
+    return entries
+
+
+@kernel
 def choose_search(value: Ints, n: int, slots: int, outer_only: int) -> tuple[int, int, int, int]:
     """Choose (q, m, outer, rich) for a worker of `slots` requests from the ascending pool value[:n].
 

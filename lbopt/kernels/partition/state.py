@@ -2,8 +2,11 @@
 
 from typing import NamedTuple
 
-from lbopt.kernels.arrays import Floats, Ints
+from lbopt.kernels.arrays import Floats, Ints, Record, integers
 from lbopt.kernels.by_reference import by_reference
+
+#: See `lbopt.kernels.deadline`.
+CLOCK = integers("deadline", "expired")
 
 
 @by_reference
@@ -18,3 +21,4 @@ class Lists(NamedTuple):
     start: Ints  # (64,) where the entries of 0, 1, 2, ... numbers begin in the first list
     second_start: Ints  # (64,) the same in the second one
     table: Ints  # (five times the longest layer,) buckets, then the entries in them
+    clock: Record  # CLOCK

@@ -9,14 +9,18 @@ halves   (large q) subsets of the first and of the second half of the numbers, f
          |u - v| <= 2 * spread + 1. `spread` >= q leaves none out; a small one misses the subsets that lie unevenly in
          the halves, and saves most of the entries.
 
+Beyond the deadline the lists are left as they are: what is found in them is still a subset.
+
 Each number has a merit, and where there are more subsets than are kept, those of the greatest merit are.
 """
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.partition.state import Lists
 
 MOST_HITS = 4000  # after which no more are looked for
+_LOOK = 1024  # entries between two looks at the clock
 
 
 @kernel
@@ -106,6 +110,8 @@ def _grow(value: Ints, merit: Floats, begin: int, end: int, most: int, at: int, 
     n = at + 1
     for u in range(1, most + 1):
         for e in range(start[u - 1], start[u]):
+            if e % _LOOK == 0 and out_of_time(lists.clock):
+                break
             for i in range(last[e] + 1, end):
                 total[n] = total[e] + value[i]
                 merits[n] = merits[e] + merit[i]
@@ -176,6 +182,8 @@ def _join(
     # now bucket k holds the entries from table[k] to table[k + 1]
     looked = 0
     for f in range(b, b_end):
+        if f % _LOOK == 0 and out_of_time(lists.clock):
+            break
         from_sum = low - total[f]
         to_sum = high - total[f]
         if to_sum < least or from_sum > greatest:

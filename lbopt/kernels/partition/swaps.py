@@ -13,13 +13,16 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import passed
 
 SPARE = 2  # free slots of a worker that swaps may fill
 PARTNERS = 24  # light workers asked before a transfer that only lessens the excess is accepted
 
 
 @kernel
-def swap_down(slots: Ints, sizes: Ints, order: Ints, target: int, work_limit: int, load: Ints, assignment: Ints) -> int:
+def swap_down(
+    slots: Ints, sizes: Ints, order: Ints, target: int, work_limit: int, load: Ints, assignment: Ints, deadline: int
+) -> int:
     """Swap until every load is at most `target`, or the heaviest worker finds no swap. Returns work done.
 
     `order` (N,) lists the requests largest first; `load` (G,) and `assignment` (N,) are changed in place.
@@ -34,6 +37,8 @@ def swap_down(slots: Ints, sizes: Ints, order: Ints, target: int, work_limit: in
         A load in tokens, and the work after which it ends.
     load, assignment
         (G,) int64, tokens, and (N,) int64, workers; changed in place.
+    deadline
+        Nanoseconds, see `lbopt.kernels.deadline`; where it passes, all work counts as done.
     """
     G = load.size
     count = np.zeros(G, np.int64)
@@ -54,6 +59,8 @@ def swap_down(slots: Ints, sizes: Ints, order: Ints, target: int, work_limit: in
 
     work = order.size
     while work < work_limit:
+        if passed(deadline):
+            return work_limit
         heavy = 0
         light = 0
         for g in range(1, G):

@@ -18,6 +18,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints, Record, integers
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.partition.draw import draw
 from lbopt.kernels.partition.extremes import farthest
 from lbopt.kernels.partition.fillings import RARE, all_fillings, outer_fillings
@@ -66,7 +67,7 @@ def walk(
     code, known
         (n,) int64, and the hash table, int64, changed in place.
     work_limit
-        Work after which it pauses.
+        Work after which it pauses; it does so at the deadline, too.
     dice
         (1,) int64, state of the draws; changed in place.
     lists, picks, merits
@@ -77,7 +78,7 @@ def walk(
     number = np.empty(n, np.int64)
     own = np.empty((TRIED, picks.shape[1]), np.int64)
     work = 0
-    while work < work_limit:
+    while work < work_limit and not out_of_time(lists.clock):
         b = state.unfilled
         if b <= 1:
             for p in range(n):

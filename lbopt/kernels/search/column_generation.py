@@ -2,10 +2,14 @@
 
 Every round adds the best pattern of each worker at the new prices and one whole assignment filled at these prices: the
 first say where the bound is, the second keeps the restricted program supplied with patterns that go together.
+
+Of a large fleet one restricted program takes seconds. So the work is booked pivot by pivot, and where a slice of it is
+used up everything stays as it is, to be taken up again: how the work is sliced changes nothing of what is found.
 """
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.master import (
     PRICED,
@@ -23,13 +27,31 @@ from lbopt.kernels.search.state import EXACT, QUICK, Master, Search, Step
 #: Pivots after which one restricted program is left as it is.
 PIVOTS = 5_000
 
+#: The bound of a column generation that has not evaluated any prices yet.
+NO_BOUND = 1 << 62
+
+#: Work of an evaluation, besides a third of the workers: about microseconds.
+EVALUATION = 5
+
 #: Pivots after which rounding is taken out of the duals.
 REFRESH = 50
 
 
+#: Work that is never used up: the restricted program is solved in one go.
+AT_ONCE = 1 << 62
+
+#: Squares of the size of a basis that a microsecond of pivots takes.
+_SQUARES = 1000
+
+
 @kernel
-def reoptimise(m: Master, W: int, K: int, priced: float, pivots: int) -> None:
+def reoptimise(
+    m: Master, W: int, K: int, priced: float, pivots: int, state: Record, known: Record, books: bool, stop: int
+) -> bool:
     """Pivot until no known column and no slack gains more than `priced`, at most `pivots` times.
+
+    Returns whether it ended; False where the work reached `stop` before: the next call goes on. Where the deadline
+    passes, it ends as it is.
 
     Parameters
     ----------
@@ -39,9 +61,15 @@ def reoptimise(m: Master, W: int, K: int, priced: float, pivots: int) -> None:
         Workers and size classes in the master.
     priced, pivots
         Gain that still counts, tokens; most pivots.
+    state, known
+        PIVOTING, with 0 turns where it begins; KNOWN, whose work grows where this books it.
+    books, stop
+        Whether the pivots are booked as work here; the work after which to stop.
     """
-    for turn in range(pivots):
-        if turn % REFRESH == 0:
+    while state.turns < pivots and not out_of_time(known):
+        if known.work >= stop:
+            return False
+        if state.turns % REFRESH == 0:
             refresh_duals(m)
         position, gain = best_slack(m, W, priced)
         column, gain = best_column(m, W, gain)
@@ -50,7 +78,14 @@ def reoptimise(m: Master, W: int, K: int, priced: float, pivots: int) -> None:
                 break
         elif position < 0 or not enter_slack(m, position, W, K):
             break
+        state.turns += 1
+        if books:
+            state.squares += (W + m.counts.tight) ** 2
+            known.work += state.squares // _SQUARES
+            state.squares %= _SQUARES
+    state.turns = 0
     refresh_duals(m)
+    return True
 
 
 @kernel
@@ -82,11 +117,23 @@ def add_patterns(m: Master, step: Step, bonus: int, pattern: Ints) -> None:
 
 
 @kernel
-def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int, rounds: int) -> tuple[int, bool, int]:
+def begin_columns(search: Search) -> None:
+    """Let the next column generation begin."""
+    state, pivoting = search.pricing.generation, search.pricing.pivoting
+    state.turns, state.lowest, state.top, state.effort = 0, NO_BOUND, -1, QUICK
+    state.pivoting, state.converged, state.before = 0, 0, 0
+    pivoting.turns, pivoting.squares = 0, 0
+
+
+@kernel
+def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int, rounds: int, stop: int) -> bool:
     """Lower the bound on the admitted tokens at envelope M until it is at most `enough` or cannot fall.
 
-    Starts from search.price and a master `m` that was reset or moved to M. Leaves the prices of the best bound in
-    search.best_price and the best assignment that was filled in search.spare.
+    Starts from search.price and a master `m` that was reset or moved to M, after `begin_columns`. Leaves the prices of
+    the best bound in search.best_price, the best assignment that was filled in search.spare, and in
+    search.pricing.generation the bound (`lowest`), whether it cannot fall any more (`converged`), and the tokens of
+    that assignment (`top`). Returns whether it ended; where the work reached `stop` before, the next call goes on.
+    Where the deadline passes, it ends with what it has.
 
     Parameters
     ----------
@@ -96,13 +143,8 @@ def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int,
         Master program; changes in place.
     M
         Envelope, tokens.
-    enough, rounds
-        Bound that suffices, tokens; most rounds.
-
-    Returns
-    -------
-    scaled, converged, tokens
-        The best bound times scale; whether it cannot fall any more; tokens of that assignment, -1 for none.
+    enough, rounds, stop
+        Bound that suffices, tokens; most rounds; work of the search after which to stop.
     """
     v, n, slots, floor = step.v, step.n, step.slots, step.floor
     price, best_price, value, bound = search.price, search.best_price, search.value, search.bound
@@ -112,37 +154,50 @@ def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int,
         bonus = max(bonus, -floor[k] // scale)
     # Duals are sums of values of this size, so differences below are noise.
     priced = max(PRICED, 1e-12 * (M + bonus) * (W + 1))
-    lowest = 1 << 62
-    top = -1
-    effort = QUICK
-    for _ in range(rounds):
-        total = evaluate(step, search, M, effort)
-        loose = False
-        for w in range(W):
-            loose = loose or value[w] < bound[w]
-        if total < lowest:
-            lowest = total
-            for k in range(K):
-                best_price[k] = price[k]
-            if lowest // scale <= enough:
-                return lowest, False, top
-        add_patterns(m, step, bonus, search.pattern)
-        tokens = fill(step, search, M, n, search.undecided, search.leaf)
-        if tokens >= 0:
-            if tokens > top:
-                top = tokens
-                for w in range(W):
-                    for q in range(slots[w]):
-                        search.spare[w, q] = search.leaf[w, q]
-            add_patterns(m, step, bonus, search.leaf)
-        before = m.counts.pivots
-        reoptimise(m, W, K, priced, PIVOTS)
-        if m.counts.pivots == before:
-            if effort == EXACT or not loose:
-                return lowest, True, top
-            effort = EXACT  # converged at bounds that are not exact: go on with exact ones
+    state, known = search.pricing.generation, search.known
+    while state.turns < rounds:
+        if state.pivoting == 0:
+            if known.work >= stop:
+                return False
+            if out_of_time(known):
+                return True
+            total = evaluate(step, search, M, state.effort)
+            if total < state.lowest:
+                state.lowest = total
+                for k in range(K):
+                    best_price[k] = price[k]
+                if total // scale <= enough:
+                    return True
+            if out_of_time(known):
+                return True
+            add_patterns(m, step, bonus, search.pattern)
+            tokens = fill(step, search, M, n, search.undecided, search.leaf)
+            if tokens >= 0:
+                if tokens > state.top:
+                    state.top = tokens
+                    for w in range(W):
+                        for q in range(slots[w]):
+                            search.spare[w, q] = search.leaf[w, q]
+                add_patterns(m, step, bonus, search.leaf)
+            known.work += EVALUATION + W // 3
+            state.before = m.counts.pivots
+            state.pivoting = 1
+        if not reoptimise(m, W, K, priced, PIVOTS, search.pricing.pivoting, known, True, stop):
+            return False
+        state.pivoting = 0
+        state.turns += 1
+        if out_of_time(known):
+            return True
+        if m.counts.pivots == state.before:
+            loose = False
+            for w in range(W):
+                loose = loose or value[w] < bound[w]
+            if state.effort == EXACT or not loose:
+                state.converged = 1
+                return True
+            state.effort = EXACT  # converged at bounds that are not exact: go on with exact ones
             continue
         for k in range(K):
             q = m.place[W + k]
             price[k] = floor[k] + (max(0, int(m.dual[q] * scale + 0.5)) if q >= 0 else 0)
-    return lowest, False, top
+    return True

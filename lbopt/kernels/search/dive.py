@@ -3,14 +3,13 @@
 The master's optimum is a mixture of patterns, but most workers have one pattern at level one. Those are kept; the
 rest is a smaller problem of the same kind over the requests that are left, whose master starts from the prices of the
 last one. Where nothing is whole, the pattern of the highest level is kept. After each round a short descent tries to
-settle what is left at once.
+settle what is left at once. A dive can be taken up again: everything it needs is in arrays.
 """
-
-import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.column_generation import generate_columns
+from lbopt.kernels.deadline import out_of_time
+from lbopt.kernels.search.column_generation import begin_columns, generate_columns
 from lbopt.kernels.search.descent import descend, start_descent
 from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.near_optimal import list_all
@@ -22,15 +21,104 @@ from lbopt.kernels.search.state import EXACT, NONE, Master, Search, Step, part
 WHOLE, NOTHING = 0.999, 1e-6
 
 
+#: What a dive answers that has to be called again.
+UNFINISHED = -2
+
+
+@kernel
+def begin_dive(step: Step, search: Search) -> None:
+    """Let a dive begin with all workers and all requests."""
+    pricing = search.pricing
+    W, K = step.load.size, step.v.size
+    for k in range(K):
+        pricing.left[k] = step.n[k]
+    for w in range(W):
+        pricing.who[w] = w
+        pricing.load[w], pricing.slots[w], pricing.rank[w] = step.load[w], step.slots[w], step.rank[w]
+    for c in range(step.sums.size):
+        pricing.sums[c] = step.sums[c]
+    state = pricing.diving
+    state.workers, state.tokens, state.pivots, state.pricing = W, 0, 0, 0
+
+
+@kernel
+def _settle(step: Step, search: Search, m: Master, answer: Ints) -> bool:
+    """Give the workers that the master takes whole their patterns, or else the strongest one; False where that fails.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, whose dive changes in place.
+    m
+        Master program of the workers that are left, at its optimum.
+    answer
+        int64 (W, Q) at least, written: classes of each worker.
+    """
+    pricing, state = search.pricing, search.pricing.diving
+    left, who, place = pricing.left[: step.v.size], pricing.who, pricing.place
+    W = step.load.size
+    strongest, top = -1, 0.0
+    for b in range(m.counts.tight):
+        j = m.basic[b]
+        if m.value[j] < 0.0:
+            if m.level[b] > NOTHING:
+                return False  # somebody cannot be served
+        elif m.level[b] > top + 1e-9:
+            strongest, top = j, m.level[b]
+    if strongest < 0:
+        return False
+    for r in range(state.workers):
+        place[r] = r
+    for b in range(m.counts.tight):
+        j = m.basic[b]
+        if m.value[j] >= 0.0 and (j == strongest or m.level[b] > WHOLE):
+            r = m.owner[j]
+            place[r] = -1
+            for q in range(step.slots[who[r]]):
+                k = m.items[j, q]
+                answer[who[r], q] = k
+                left[k] -= 1
+                state.tokens += step.v[k]
+    rest = 0
+    for r in range(state.workers):
+        if place[r] >= 0:
+            who[rest] = who[r]
+            rest += 1
+    state.workers = rest
+    for w in range(W):
+        place[w] = -1
+    for r in range(rest):
+        place[who[r]] = r
+        pricing.load[r], pricing.slots[r] = step.load[who[r]], step.slots[who[r]]
+    at = 0
+    for r in range(W):
+        if place[step.rank[r]] >= 0:
+            pricing.rank[at] = place[step.rank[r]]
+            at += 1
+    smallest_sums(step.v, left, pricing.sums[: step.sums.size])
+    return True
+
+
 @kernel
 def dive(
-    step: Step, search: Search, m: Master, M: int, target: int, least: int, nodes: int, most: int, answer: Ints
-) -> tuple[int, int]:
+    step: Step,
+    search: Search,
+    m: Master,
+    M: int,
+    target: int,
+    least: int,
+    nodes: int,
+    most: int,
+    answer: Ints,
+    stop: int,
+) -> int:
     """Complete the master's present optimum to an assignment at envelope M; writes answer[w, :slots[w]].
 
-    Starts from search.price and the basis of `m`, a copy of the master of all workers. The short descents look for
-    `target` tokens and have `nodes` nodes and lists of at most `most` patterns. Less than `least` tokens are not worth
-    the dive.
+    Starts from search.price and the basis of `m`, a copy of the master of all workers, after `begin_dive`. The short
+    descents look for `target` tokens and have `nodes` nodes and lists of at most `most` patterns. Less than `least`
+    tokens are not worth the dive. Returns the tokens admitted, -1 where the dive ended at a worker that cannot be
+    served, below `least` or beyond the deadline, UNFINISHED where the work reached `stop` before: the next call goes
+    on.
 
     Parameters
     ----------
@@ -46,72 +134,38 @@ def dive(
         Nodes of a short descent; patterns listed for a worker.
     answer
         int64 (W, Q) at least, written: classes of each worker.
-
-    Returns
-    -------
-    tokens, pivots
-        Tokens admitted, -1 where the dive ended at a worker that cannot be served, or below `least`; pivots made.
+    stop
+        Work of the search after which to stop.
     """
-    v, load, slots, rank, scale = step.v, step.load, step.slots, step.rank, step.scale
+    v, scale = step.v, step.scale
     price, best_price, spare = search.price, search.best_price, search.spare
-    W, K = load.size, v.size
-    left = step.n.copy()
-    who = np.arange(W)  # the workers that are left, in the order of load and slots
-    place = np.arange(W)  # position of a worker among those that are left, -1 = settled
-    sub_load, sub_slots, sub_rank, sums = load.copy(), slots.copy(), rank.copy(), step.sums.copy()
-    size = W
-    done = 0  # tokens of the workers that are settled
-    pivots = 0
+    pricing, state, found = search.pricing, search.pricing.diving, search.pricing.generation
+    K = v.size
+    left, who = pricing.left[:K], pricing.who
     while True:
-        # Settle what the master takes whole, or else its strongest pattern.
-        strongest, top = -1, 0.0
-        for b in range(m.counts.tight):
-            j = m.basic[b]
-            if m.value[j] < 0.0:
-                if m.level[b] > NOTHING:
-                    return -1, pivots  # somebody cannot be served
-            elif m.level[b] > top + 1e-9:
-                strongest, top = j, m.level[b]
-        if strongest < 0:
-            return -1, pivots
-        for r in range(size):
-            place[r] = r
-        for b in range(m.counts.tight):
-            j = m.basic[b]
-            if m.value[j] >= 0.0 and (j == strongest or m.level[b] > WHOLE):
-                r = m.owner[j]
-                place[r] = -1
-                for q in range(slots[who[r]]):
-                    k = m.items[j, q]
-                    answer[who[r], q] = k
-                    left[k] -= 1
-                    done += v[k]
-        rest = 0
-        for r in range(size):
-            if place[r] >= 0:
-                who[rest] = who[r]
-                rest += 1
-        size = rest
-        if size == 0:
-            return done, pivots
-        for w in range(W):
-            place[w] = -1
-        for r in range(size):
-            place[who[r]] = r
-            sub_load[r], sub_slots[r] = load[who[r]], slots[who[r]]
-        at = 0
-        for r in range(W):
-            if place[rank[r]] >= 0:
-                sub_rank[at] = place[rank[r]]
-                at += 1
-        smallest_sums(v, left, sums)
-        sub = part(step, left, sub_load[:size], sub_slots[:size], sub_rank[:size], sums)
-        reset_master(m, left, size, 2.0 * M + 1.0)
-        tokens, converged, found = generate_columns(sub, search, m, M, least - done - 1, 300)
-        pivots += m.counts.pivots
+        if state.pricing == 0:
+            if not _settle(step, search, m, answer):
+                return -1
+            if state.workers == 0:
+                return state.tokens
+            reset_master(m, left, state.workers, 2.0 * M + 1.0)
+            begin_columns(search)
+            state.pricing = 1
+        size = state.workers
+        sub = part(
+            *(step, left, pricing.load[:size], pricing.slots[:size], pricing.rank[:size]),
+            pricing.sums[: step.sums.size],
+        )
+        if not generate_columns(sub, search, m, M, least - state.tokens - 1, 300, stop):
+            return UNFINISHED
+        state.pricing = 0
+        state.pivots += m.counts.pivots
+        if out_of_time(search.known):
+            return -1
+        tokens, top, done = found.lowest, found.top, state.tokens
         if tokens == NONE or done + tokens // scale < least:
-            return -1, pivots
-        if done + found < target and done + tokens // scale >= target:
+            return -1
+        if done + top < target and done + tokens // scale >= target:
             # What is left could still reach the target: look for it.
             for k in range(K):
                 price[k] = best_price[k]
@@ -119,13 +173,13 @@ def dive(
             budget = tokens - scale * (target - done)
             list_all(sub, search, M, budget, most)
             start_descent(sub, search, budget)
-            _, found, _ = descend(sub, search, M, target - done, nodes)
-        if found >= 0 and done + found >= target:
+            _, top, _ = descend(sub, search, M, target - done, nodes)
+        if top >= 0 and done + top >= target:
             for r in range(size):
-                for q in range(sub_slots[r]):
+                for q in range(sub.slots[r]):
                     answer[who[r], q] = spare[r, q]
-            return done + found, pivots
-        if not converged:
-            return -1, pivots
+            return done + top
+        if found.converged == 0:
+            return -1
         for k in range(K):
             price[k] = best_price[k]

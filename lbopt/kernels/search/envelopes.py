@@ -12,21 +12,37 @@ ranges and always takes the one with the least bound:
 6. then a tree of placements, which goes on whenever the envelope is the cheapest again; descents with growing limits
    are what is left where even that comes to no end.
 
-It ends when no open range is below the best assignment. All bounds are exact integers, and the search can be stopped
-and taken up again between any two of these steps.
+It ends when no open range is below the best assignment. All bounds are exact integers. The search can be stopped and
+taken up again between any two of these steps, and within the longest: the master program, the dive, the descents and
+the trees.
 """
 
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.search.attempts import CHUNK, PENDING, RAISED, UNCHANGED, try_descent
-from lbopt.kernels.search.column_generation import generate_columns
-from lbopt.kernels.search.dive import dive
+from lbopt.kernels.search.column_generation import NO_BOUND, begin_columns, generate_columns
+from lbopt.kernels.search.dive import UNFINISHED, begin_dive, dive
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.keeping import improve, keep_prices, place_in_bank, recall
 from lbopt.kernels.search.master import copy_master, drop_columns, move_envelope, reset_master
 from lbopt.kernels.search.open_ranges import FRESH, cheapest, push, reached
 from lbopt.kernels.search.placement_tree import try_tree
 from lbopt.kernels.search.prices import evaluate, threshold_prices
-from lbopt.kernels.search.state import GLANCE, NONE, OPEN, PROVED, QUICK, ROUGH, STUCK, Masters, Search, Step
+from lbopt.kernels.search.state import (
+    COLUMNS,
+    DIVE,
+    GLANCE,
+    IDLE,
+    NONE,
+    OPEN,
+    PROVED,
+    QUICK,
+    ROUGH,
+    STUCK,
+    Masters,
+    Search,
+    Step,
+)
 
 # stages of a single envelope, beyond a fresh one; later ones count the descents
 _THRESHOLD, _MASTER = 1, 2
@@ -62,7 +78,8 @@ _CLOSED = 1 << 62
 def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
     """Search until everything is closed or `budget` is spent (units of about 1 microsecond).
 
-    Returns PROVED, OPEN (more budget may help) or STUCK (no method is left for the cheapest range).
+    Returns PROVED, OPEN (more budget may help) or STUCK (no method is left for the cheapest range). Beyond the deadline
+    in search.known it returns OPEN, and cannot be taken up again.
 
     Parameters
     ----------
@@ -72,20 +89,21 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
         Work after which to stop, about microseconds.
     """
     ranges, known, tree = search.ranges, search.known, masters.tree.state
-    descent = search.descent.state
+    descent, pricing = search.descent.state, search.pricing.state
     G, total, scale, W = step.workers, step.total, step.scale, step.load.size
-    stop = known.work + budget
+    known.stop = known.work + budget
     sparse = step.v[step.v.size - 1] > SPARSE
     while True:
         growing = tree.left > 0
-        pending = growing or descent.left > 0
-        i = tree.range if growing else descent.range if pending else cheapest(search)
+        priced = pricing.phase != IDLE
+        pending = growing or priced or descent.left > 0
+        i = tree.range if growing else pricing.range if priced else descent.range if pending else cheapest(search)
         if not pending:
             if i < 0 or ranges[i].bound >= known.cost:
                 known.bound = known.cost
                 return PROVED
             known.bound = ranges[i].bound
-        if known.work >= stop:
+        if known.work >= known.stop or out_of_time(known):
             known.bound = max(known.bound, min(ranges[cheapest(search)].bound, known.cost))
             return OPEN
         this = ranges[i]
@@ -111,18 +129,18 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
         elif a < b:
             known.work += 1
             middle = (a + b) // 2
-            bound, priced = this.bound, this.priced
+            bound, newest = this.bound, this.priced
             this.last, this.priced = middle, 0
             # the bound at b was a rough one; alone, it is worth a better one
-            if not push(search, bound, middle + 1, b, priced if middle + 1 < b else 0):
+            if not push(search, bound, middle + 1, b, newest if middle + 1 < b else 0):
                 return STUCK
         elif stage == FRESH:
             this.stage = _THRESHOLD
             if known.prices == 0:  # later on, prices from another envelope are a better start
                 _first_prices(step, search, i)
         elif stage == _THRESHOLD:
-            this.stage = _MASTER
-            _best_prices(step, search, masters, i)
+            if _best_prices(step, search, masters, i):
+                this.stage = _MASTER
         else:
             level, turn = (stage - _MASTER) // 2, (stage - _MASTER) % 2
             if level > LEVELS:
@@ -163,8 +181,8 @@ def _first_prices(step: Step, search: Search, i: int) -> None:
 
 
 @kernel
-def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> None:
-    """Solve the master program at the envelope of range i, then dive from its optimum.
+def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> bool:
+    """Solve the master program at the envelope of range i, then dive from its optimum; return whether that ended.
 
     Parameters
     ----------
@@ -174,34 +192,48 @@ def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> None:
         Open range, a single envelope, in search.ranges; its bound changes in place.
     """
     this, known = search.ranges[i], search.known
+    pricing, found = search.pricing.state, search.pricing.generation
     G, total, M, W = step.workers, step.total, this.first, step.load.size
     m = masters.whole
-    if known.warm == 0 or m.counts.pivots > MOST_PIVOTS:
-        reset_master(m, step.n, W, 2.0 * M + 1.0)
-        known.warm = 1
-    else:
-        if abs(M - search.bank_at[place_in_bank(search, known.prices - 1)]) > NEAR:
-            drop_columns(m)  # most of them are in the way there
-        move_envelope(m, step.load, M, 2.0 * M + 1.0)
-    before = m.counts.pivots
-    recall(step, search, place_in_bank(search, known.prices - 1))
-    scaled, converged, top = generate_columns(step, search, m, M, G * M - total - known.cost, 300)
-    work = 10 + (m.counts.pivots - before) * (W + m.counts.tight) ** 2 // 1000
-    known.work += work
-    known.patience = (known.patience + work // (4 * (5 + W // 3))) // 2
-    this.bound = max(this.bound, G * M - total - scaled // step.scale)
-    known.bound = max(known.bound, min(this.bound, known.cost))
-    keep_prices(step, search, M)
-    this.priced = known.prices
-    if top >= 0:
-        improve(step, search, search.spare, M, top, 100)
-    if converged and this.bound < known.cost:
+    base = G * M - total
+    if pricing.phase == IDLE:
+        if known.warm == 0 or m.counts.pivots > MOST_PIVOTS:
+            reset_master(m, step.n, W, 2.0 * M + 1.0)
+            known.warm = 1
+        else:
+            if abs(M - search.bank_at[place_in_bank(search, known.prices - 1)]) > NEAR:
+                drop_columns(m)  # most of them are in the way there
+            move_envelope(m, step.load, M, 2.0 * M + 1.0)
+        pricing.phase, pricing.range, pricing.before = COLUMNS, i, m.counts.pivots
+        recall(step, search, place_in_bank(search, known.prices - 1))
+        begin_columns(search)
+    if pricing.phase == COLUMNS:
+        if not generate_columns(step, search, m, M, base - known.cost, 300, known.stop):
+            return False
+        pricing.phase = IDLE
+        work = 10 + (m.counts.pivots - pricing.before) * (W + m.counts.tight) ** 2 // 1000
+        known.work += 10
+        known.patience = (known.patience + work // (4 * (5 + W // 3))) // 2
+        if found.lowest != NO_BOUND:  # else the deadline passed before the first prices
+            this.bound = max(this.bound, base - found.lowest // step.scale)
+            known.bound = max(known.bound, min(this.bound, known.cost))
+            keep_prices(step, search, M)
+            this.priced = known.prices
+        if found.top >= 0:
+            improve(step, search, search.spare, M, found.top, 100)
+        if found.converged == 0 or this.bound >= known.cost:
+            return True
         recall(step, search, place_in_bank(search, known.prices - 1))
         copy_master(m, masters.rest, W, step.v.size)
-        base = G * M - total
-        top, pivots = dive(
-            *(step, search, masters.rest, M, base - this.bound, base - known.cost + 1, LISTED, LISTED, search.kept)
-        )
-        known.work += pivots * (W + m.counts.tight) ** 2 // 1000
-        if top >= 0:
-            improve(step, search, search.kept, M, top, 100)
+        begin_dive(step, search)
+        pricing.phase = DIVE
+    top = dive(
+        *(step, search, masters.rest, M, base - this.bound, base - known.cost + 1, LISTED, LISTED, search.kept),
+        known.stop,
+    )
+    if top == UNFINISHED:
+        return False
+    pricing.phase = IDLE
+    if top >= 0:
+        improve(step, search, search.kept, M, top, 100)
+    return True

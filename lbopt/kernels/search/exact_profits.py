@@ -13,6 +13,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import passed
 from lbopt.kernels.search.state import NONE, Search, Step
 from lbopt.kernels.search.tables import TABLE, joined
 
@@ -32,8 +33,11 @@ def exact_patterns(
     n: Ints,
     value: Ints,
     pattern: Ints,
+    deadline: int,
 ) -> bool:
-    """Set value[j] and pattern[j, :c] to the best pattern for margins[j]; False where the table would be too large.
+    """Set value[j] and pattern[j, :c] to the best pattern for margins[j].
+
+    Returns False where the table would be too large, or the deadline passed before.
 
     A margin below 0 is passed over. Classes 0..length-1 ascend in size.
 
@@ -47,6 +51,8 @@ def exact_patterns(
         int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests.
     value, pattern
         int64 (J,) and (J, c), written: profit, 1/scale tokens; classes, largest first.
+    deadline
+        Nanoseconds, see `lbopt.kernels.deadline`.
     """
     reach = -1
     for margin in margins:
@@ -65,6 +71,8 @@ def exact_patterns(
     for k in range(length):
         size, profit = v[k], p[k]
         for _ in range(min(n[k], c)):
+            if passed(deadline):
+                return False
             of[i] = k
             for d in range(min(c, i + 1), 0, -1):
                 row, below, mark = best[d], best[d - 1], taken[i, d]
@@ -135,7 +143,8 @@ def settle(step: Step, search: Search, M: int, c: int, first: int, last: int) ->
     classes = classes[:kept]
     profit = np.full(last - first, NONE)
     pattern = np.zeros((last - first, c), dtype=np.int64)
-    if exact_patterns(c, margins, kept, v[classes], p[classes], n[classes], profit, pattern):
+    deadline = search.known.deadline
+    if exact_patterns(c, margins, kept, v[classes], p[classes], n[classes], profit, pattern, deadline):
         for w in range(first, last):
             if margins[w - first] < 0:
                 continue

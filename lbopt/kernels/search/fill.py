@@ -2,6 +2,7 @@
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, prefix_best, smallest_sums
 from lbopt.kernels.search.state import NONE, Search, Step
 
@@ -9,6 +10,8 @@ from lbopt.kernels.search.state import NONE, Search, Step
 @kernel
 def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern: Ints) -> int:
     """Serve the workers with decided[w] < 0; return the tokens admitted by all, -1 where one or a forced request fails.
+
+    Beyond the deadline it fails, too.
 
     Workers come in the order of step.rank, fewest slots and tightest margin first: they have the least choice.
     Profits are tilted by 1/scale a token, so that among equally good patterns the one with most tokens is taken.
@@ -37,6 +40,8 @@ def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern
         p[k] = scale * v[k] - price[k]
         lowest = min(lowest, price[k])
     for r in range(load.size):
+        if out_of_time(search.known):
+            return -1
         w = rank[r]
         c = slots[w]
         if decided[w] >= 0:

@@ -331,6 +331,8 @@ def _best_of_many(
         elif depth == 0:
             exhausted = True
             break
+        elif branches >= limit:  # many ways down may lead to no pattern at all
+            break
         else:
             depth -= 1
             k = out[depth]

@@ -4,7 +4,8 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.column_generation import reoptimise
+from lbopt.kernels.deadline import out_of_time
+from lbopt.kernels.search.column_generation import AT_ONCE, NO_BOUND, reoptimise
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.keeping import improve
 from lbopt.kernels.search.master import PRICED, add_column, best_column, drop_columns
@@ -67,15 +68,15 @@ def bound_node(
         if tree.placed[w] == slots[w] and tree.number[w] == 0:
             _add(m, step, tree, w, row, 0, bonus, row.copy())
     fixed = scale * tree.state.tokens
-    lowest, best, work = 1 << 62, -1, 0
+    lowest, best, work = NO_BOUND, -1, 0
     effort, turn = QUICK, 0
     while True:
         before = m.counts.pivots
         if turn > 0 or not anew:
-            reoptimise(m, W, K, priced, ONCE)
+            reoptimise(m, W, K, priced, ONCE, search.pricing.pivoting, search.known, False, AT_ONCE)
             pivots = m.counts.pivots - before
             work += pivots * (W + m.counts.tight) ** 2 // 3000
-            if turn > 0 and pivots == 0:
+            if turn > 0 and pivots == 0 and not out_of_time(search.known):
                 if not anew and best_column(m, W, priced)[0] >= 0:
                     return lowest, SPOILT, work
                 loose = False
@@ -109,11 +110,12 @@ def bound_node(
                 best = tokens
                 compose(step, tree, search.leaf, search.spare)
         turn += 1
-        if work > most:
+        if work > most or out_of_time(search.known):
             break
     if best >= 0:
         improve(step, search, search.spare, M, best + tree.state.tokens, 20)
-    return lowest, DONE if work <= most or lowest // scale < target else UNFINISHED, work
+    done = lowest // scale < target or (work <= most and not out_of_time(search.known))
+    return lowest, DONE if done else UNFINISHED, work
 
 
 @kernel

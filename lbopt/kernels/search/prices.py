@@ -10,6 +10,7 @@ Source: Lagrangian bound of BF-IO (IO) at H = 0 with the rows "a request is admi
 """
 
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.search.choices import make_list, prepare
 from lbopt.kernels.search.exact_profits import settle
 from lbopt.kernels.search.pattern import BRANCHES, SCAN, best_pattern, last_fitting
@@ -23,7 +24,8 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
 
     Sets value[w], pattern[w, :slots[w]] (best pattern found) and bound[w] (what no pattern of worker w exceeds). An
     effort of GLANCE does not look for patterns of three and more requests, ROUGH looks briefly, QUICK leaves some of
-    their bounds above their values; EXACT does not, as long as memory lasts.
+    their bounds above their values; EXACT does not, as long as memory lasts. Beyond the deadline all that is left is a
+    glance, whose bounds hold too.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
                 value[w] = bound[w] = p[k]
                 pattern[w, 0] = k
                 continue
-            if effort == GLANCE and c > 2 and margin >= sums[c]:
+            if c > 2 and margin >= sums[c] and (effort == GLANCE or out_of_time(search.known)):
                 value[w], bound[w] = NONE, min(full, ceiling)
                 continue
             value[w], bound[w] = best_pattern(
@@ -67,9 +69,9 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
                 return NONE
             if value[w] < bound[w]:
                 loose += 1
-        if loose > 0 and effort >= QUICK:
+        if loose > 0 and effort >= QUICK and not out_of_time(search.known):
             loose = relax(step, search, M, lowest, c, first, last, effort)
-        if loose > 0 and effort == EXACT:
+        if loose > 0 and effort == EXACT and not out_of_time(search.known):
             settle(step, search, M, c, first, last)
         for w in range(first, last):
             for q in range(c):  # nothing may have been found before the search for it gave up
@@ -104,7 +106,7 @@ def threshold_prices(step: Step, search: Search, M: int) -> int:
             lowest = total
             for k in range(v.size):
                 best_price[k] = price[k]
-        if total == NONE or low >= high:
+        if total == NONE or low >= high or out_of_time(search.known):
             break
         used = 0
         for w in range(slots.size):

@@ -9,8 +9,12 @@ the other takes its best pattern from what it has and what is left.
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, last_fitting, prefix_best, smallest_sums
 from lbopt.kernels.search.state import Search, Step
+
+#: Where the draws of seed 0 begin, and how many beginnings there are.
+_FIRST, _SEEDS = 12345, 2_000_000_000
 
 #: Workers with more slots than this keep their patterns between rounds.
 MOST_SLOTS = 4
@@ -46,9 +50,9 @@ def rematch(step: Step, search: Search, M: int, target: int, rounds: int, patter
             avail[k] -= 1
             slack[w] -= v[k]
             tokens += v[k]
-    state = 12345
+    state = _FIRST + search.known.seed % _SEEDS
     for turn in range(rounds):
-        if tokens >= target:
+        if tokens >= target or out_of_time(search.known):
             break
         # Open one slot a worker, and bucket the workers by the largest class the open slot can hold.
         for k in range(K):

@@ -26,8 +26,11 @@ STUCK, OPEN, PROVED = -1, 0, 1
 
 #: What is known of a search. `cost`: of the best assignment, tokens; `ranges`: open ranges in use; `prices`: found so
 #: far; `work`: done, about microseconds; `bound`: proved lower bound on the cost; `warm`: 1 where the master has been
-#: used for this decision; `patience`: evaluations of a single envelope at prices of others before it gets its own.
-KNOWN = integers("cost", "ranges", "prices", "work", "bound", "warm", "patience")
+#: used for this decision; `patience`: evaluations of a single envelope at prices of others before it gets its own;
+#: `stop`: work at which the present slice ends; `deadline`, `expired`: see `lbopt.kernels.deadline`; `seed`: of draws.
+KNOWN = integers(
+    *("cost", "ranges", "prices", "work", "bound", "warm", "patience", "stop", "deadline", "expired", "seed")
+)
 
 #: An open range of envelopes. `bound`: on the cost, tokens; `first`, `last`: envelopes; `stage`: see `envelopes`;
 #: `priced`: number of prices there were when it was last evaluated; `times`: how often it was.
@@ -39,6 +42,25 @@ RANGE = integers("bound", "first", "last", "stage", "priced", "times")
 #: that of the prices, when the descents began; `extra`: tokens above that bound; `raised`: 1 where a descent raised it;
 #: `rows`: of the lists.
 DESCENT = integers("depth", "fresh", "best", "settled", "left", "range", "start", "scaled", "extra", "raised", "rows")
+
+#: The pricing of one envelope, which can be taken up again. `phase`: IDLE, COLUMNS or DIVE; `range`: priced; `before`:
+#: pivots of the master when that began.
+PRICING = integers("phase", "range", "before")
+
+#: A column generation that can be taken up again. `turns`: rounds so far; `lowest`: best bound, times scale; `top`:
+#: tokens of the best assignment filled, -1 for none; `effort`: of its evaluations; `pivoting`: 1 where it was left
+#: within a restricted program; `before`: pivots when that began; `converged`: 1 where the bound cannot fall any more.
+GENERATION = integers("turns", "lowest", "top", "effort", "pivoting", "before", "converged")
+
+#: Where the pivots of a restricted program stand. `turns`: so far; `squares`: of the basis, not booked as work yet.
+PIVOTING = integers("turns", "squares")
+
+#: A dive that can be taken up again. `workers`: left; `tokens`: of those settled; `pivots`: made;
+#: `pricing`: 1 where the columns of those left are being generated.
+DIVING = integers("workers", "tokens", "pivots", "pricing")
+
+#: Phases of the pricing of an envelope.
+IDLE, COLUMNS, DIVE = 0, 1, 2
 
 #: What the lists of choices were made for. `classes`, `scale`: of the decision; `total`: what all requests cost;
 #: `lowest`: least price; `reach`: tokens that the table of pairs reaches, -1 = not made; `widest`: slots of the list
@@ -156,6 +178,23 @@ class Descent(NamedTuple):
 
 
 @by_reference
+class Pricing(NamedTuple):
+    """The pricing of one envelope: its columns, then a dive (`column_generation`, `dive`)."""
+
+    state: Record  # PRICING
+    generation: Record  # GENERATION
+    pivoting: Record  # PIVOTING
+    diving: Record  # DIVING
+    left: Ints  # (K,) requests that a dive has left
+    who: Ints  # (W,) the workers that it has left, in the order of load and slots
+    place: Ints  # (W,) position of a worker among those, -1 = settled
+    load: Ints  # (W,) of the workers left
+    slots: Ints  # (W,)
+    rank: Ints  # (W,) the order of filling
+    sums: Ints  # (Q + 1,) totals of the smallest requests left
+
+
+@by_reference
 class Filling(NamedTuple):
     """Scratch of `fill.fill`, over classes."""
 
@@ -225,6 +264,7 @@ class Search(NamedTuple):
     viable: Ints  # (.,) whether they are still possible
     undecided: Ints  # (W,) minus one everywhere
     descent: Descent
+    pricing: Pricing
     filling: Filling
     rematching: Rematching
 

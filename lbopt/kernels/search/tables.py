@@ -7,6 +7,7 @@ they serve as ceilings at which the search for a pattern of three to six request
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time, passed
 from lbopt.kernels.search.assembled import best_three, join_pairs
 from lbopt.kernels.search.choices import make_list
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern
@@ -51,8 +52,10 @@ def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, pairs: In
 
 
 @kernel
-def tabulate_triples(length: int, reach: int, v: Ints, p: Ints, pairs: Ints, triples: Ints) -> None:
+def tabulate_triples(length: int, reach: int, v: Ints, p: Ints, pairs: Ints, triples: Ints, deadline: int) -> bool:
     """Set triples[r] to an upper bound on the profit of three requests with total at most r <= reach.
+
+    Returns False where the deadline passed before; the table is of no use then.
 
     Parameters
     ----------
@@ -62,15 +65,20 @@ def tabulate_triples(length: int, reach: int, v: Ints, p: Ints, pairs: Ints, tri
         int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens.
     pairs, triples
         int64 (reach + 1,) at least, 1/scale tokens: from `tabulate_pairs`; written.
+    deadline
+        Nanoseconds, see `lbopt.kernels.deadline`.
     """
     for r in range(reach + 1):
         triples[r] = _LESS
     for i in range(length):
+        if passed(deadline):
+            return False
         size, profit = v[i], p[i]
         for r in range(size, reach + 1):
             value = profit + pairs[r - size]
             if value > triples[r]:
                 triples[r] = value
+    return True
 
 
 @kernel
@@ -161,8 +169,7 @@ def relax(step: Step, search: Search, M: int, lowest: int, c: int, first: int, l
     _make_pairs(step, search, c, reach)
     tables = 1
     limit = BRANCHES
-    if effort == EXACT and 5 <= c <= 6:
-        tabulate_triples(length, reach, v, p, pairs, triples)
+    if effort == EXACT and 5 <= c <= 6 and tabulate_triples(length, reach, v, p, pairs, triples, search.known.deadline):
         tables = 2
         limit = THOROUGH
     loose = 0
@@ -170,7 +177,7 @@ def relax(step: Step, search: Search, M: int, lowest: int, c: int, first: int, l
         margin = M - load[w]
         if value[w] == bound[w]:
             continue
-        if margin <= TABLE:
+        if margin <= TABLE and not out_of_time(search.known):
             ceiling = bound[w]
             if c == 3:
                 ceiling = one_more(margin, length, v, p, pairs)

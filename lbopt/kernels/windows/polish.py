@@ -5,8 +5,9 @@ steps of the window have w as their heaviest worker, and rises from there. So th
 below or above that point, whichever costs less.
 """
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.windows.placing import cost_of, nearest, total_of
 from lbopt.kernels.windows.state import Draft, Pool, Profile, Scratch, Tops
 
@@ -126,7 +127,9 @@ def ideal_total(peak: Ints, G: int, tops: Tops, w: int, gaps: Ints) -> int:
 
 
 @kernel
-def polish(pool: Pool, profile: Profile, slots: Ints, draft: Draft, rounds: int, scratch: Scratch) -> int:
+def polish(
+    pool: Pool, profile: Profile, slots: Ints, draft: Draft, rounds: int, scratch: Scratch, progress: Record
+) -> int:
     """Improve draft.pattern (its requests taken from draft.left, its sums in draft.placed); return its cost.
 
     Parameters
@@ -136,23 +139,27 @@ def polish(pool: Pool, profile: Profile, slots: Ints, draft: Draft, rounds: int,
     draft
         Its pattern, left, placed and tops are changed in place.
     rounds
-        Rounds at most; it ends after one that changes nothing.
+        Rounds at most; it ends after one that changes nothing, or where no time is left.
     scratch
         Overwritten.
+    progress
+        The deadline, PROGRESS.
     """
     G = profile.workers
     cost = cost_of(profile, draft.placed)
     for _ in range(rounds):
         before = cost
-        cost += _single_workers(pool, profile, slots, G, draft, scratch)
-        cost += _exchanges(pool.v, profile, slots, G, draft)
+        cost += _single_workers(pool, profile, slots, G, draft, scratch, progress)
+        cost += _exchanges(pool.v, profile, slots, G, draft, progress)
         if cost == before:
             break
     return cost
 
 
 @kernel
-def _single_workers(pool: Pool, profile: Profile, slots: Ints, G: int, draft: Draft, scratch: Scratch) -> int:
+def _single_workers(
+    pool: Pool, profile: Profile, slots: Ints, G: int, draft: Draft, scratch: Scratch, progress: Record
+) -> int:
     """Reopen one slot, or two, of each worker; return the change of the cost.
 
     Parameters
@@ -165,6 +172,8 @@ def _single_workers(pool: Pool, profile: Profile, slots: Ints, G: int, draft: Dr
         Its pattern, left, placed and tops are changed in place.
     scratch
         Overwritten.
+    progress
+        The deadline, PROGRESS.
     """
     v, peak = pool.v, profile.peak
     left, pattern, placed, tops = draft.left, draft.pattern, draft.placed, draft.tops
@@ -172,6 +181,8 @@ def _single_workers(pool: Pool, profile: Profile, slots: Ints, G: int, draft: Dr
     change = 0
     stale = True
     for w in range(slots.size):
+        if out_of_time(progress):
+            break
         c = slots[w]
         if stale:
             note_tops(profile, placed, tops)
@@ -239,7 +250,7 @@ def _may_leave(pool: Pool, left: Ints, k: int, j: int, new: int, other: int, n: 
 
 
 @kernel
-def _exchanges(v: Ints, profile: Profile, slots: Ints, G: int, draft: Draft) -> int:
+def _exchanges(v: Ints, profile: Profile, slots: Ints, G: int, draft: Draft, progress: Record) -> int:
     """Exchange single requests between two workers; return the change of the cost.
 
     Parameters
@@ -252,12 +263,16 @@ def _exchanges(v: Ints, profile: Profile, slots: Ints, G: int, draft: Draft) -> 
         Workers, closed ones included.
     draft
         Its pattern, placed and tops are changed in place.
+    progress
+        The deadline, PROGRESS.
     """
     peak, pattern, placed, tops = profile.peak, draft.pattern, draft.placed, draft.tops
     W = slots.size
     change = 0
     note_tops(profile, placed, tops)
     for w in range(W):
+        if out_of_time(progress):
+            break
         for u in range(w + 1, W):
             now = cost_of_two(peak, G, tops, w, placed[w], u, placed[u])
             best, at, to = now, -1, -1

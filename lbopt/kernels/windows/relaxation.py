@@ -14,6 +14,7 @@ sum over the workers is G at every step,
 
 from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.windows.state import CLOSED, Box, Cuts, Profile, Program, Scratch
 
 OPTIMAL, ABOVE, EMPTY, TIRED = 0, 1, 2, 3
@@ -78,7 +79,7 @@ def optimise(
     -------
     state, value, row
         OPTIMAL, ABOVE (the value has reached `enough`), EMPTY (the node has no point; `row` is the violated row that
-        shows it, and program.rate how) or TIRED (after `most` pivots); the value without the constant.
+        shows it, and program.rate how) or TIRED (after `most` pivots, or no time left); the value without the constant.
     """
     peak, floor, worker, step = profile.peak, profile.floor, profile.worker, profile.step
     point, edge, basis, right = program.point, program.edge, program.basis, program.right
@@ -127,7 +128,7 @@ def optimise(
                 worst, row = gap, W * T + T + 2 * W + c
         if row < 0:
             return OPTIMAL, value, -1
-        if turn == most:
+        if turn == most or out_of_time(progress):
             return TIRED, value, row
         _rates(W, T, row, edge, rate, worker, step, sense, inside)
         leaving = -1

@@ -7,6 +7,7 @@ worker that was hardest to serve is smaller than it could be, exactly that one, 
 """
 
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import out_of_time
 from lbopt.kernels.windows.beneath import fill_beneath, margins
 from lbopt.kernels.windows.boxes import snap
 from lbopt.kernels.windows.branching import (
@@ -68,7 +69,7 @@ def advance(window: Window, search: Search, budget: int) -> int:
         progress.bound = max(progress.bound, min(min(least, progress.unsettled), progress.cost))
         if progress.bound >= progress.cost:
             return DONE
-        if progress.work >= stop:
+        if progress.work >= stop or (progress.visited > 0 and out_of_time(progress)):
             return OPEN
         if at < 0 or progress.open_nodes + 3 > search.nodes.bounds.size:
             return STUCK
@@ -125,6 +126,7 @@ def _relax(window: Window, search: Search, lb: int) -> tuple[int, int]:
         elif (
             state != OPTIMAL
             or progress.pivots > last
+            or out_of_time(progress)
             or separate(pool, slots, box, cuts, program, progress, scratch) == 0
         ):
             break
@@ -150,7 +152,7 @@ def visit(window: Window, search: Search, lb: int) -> int:
         draft.goal[w] = min(max(round(point[w]), box.low[w]), box.high[w])
     w = impossible_total(pool, slots, box, point)
     state = GAVE_UP
-    if w < 0:
+    if w < 0 and not out_of_time(progress):
         state, progress.worker = assemble(pool, slots, window.order, box, draft, PATIENCE)
         if state == FOUND:
             offer(progress, search.answer, draft.pattern, cost_of(window.profile, draft.goal))
@@ -204,7 +206,7 @@ def _look_near(window: Window, search: Search) -> None:
                 draft.goal[w] = min(max(scratch.margin[w], box.low[w]), box.high[w])
             filled = fill_beneath(pool, slots, window.order, draft, _ROUNDS, scratch)
         if filled:
-            cost = polish(pool, profile, slots, draft, 3, scratch)
+            cost = polish(pool, profile, slots, draft, 3, scratch, progress)
             offer(progress, search.answer, draft.pattern, cost)
         progress.work += W * W // 5 + W * turn
     for w in range(W):

@@ -26,6 +26,7 @@ from lbopt.kernels.search.state import OPEN as UNDECIDED
 from lbopt.kernels.search.state import PROVED, Search
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS, Balancing
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.workspace import fits_memory
@@ -35,7 +36,7 @@ _FEW, _PRICES = 2_000_000, 20_000
 
 _FEW_PER_MICROSECOND = 100
 
-#: Work of one call of `few` that no clock interrupts: some 2 s. It begins anew with each call.
+#: Work of one call of `few`, some 2 s. It begins anew with each call.
 _LONGEST_CALL = 200_000_000
 
 #: Where the logarithm of the placements to expect at the bound is as large, prices are left alone for some rounds.
@@ -67,11 +68,19 @@ class SearchState:
         return bool(self.cost == self.bound)
 
 
-def place_all(problem: StepProblem) -> Generator[SearchState, None, None]:
-    """Search, and yield the same object after each slice; ends when it is done, or nothing is left to try."""
+def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, None, None]:
+    """Search, and yield the same object after each slice; ends when it is done, or nothing is left to try.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0 that admits all requests.
+    limits
+        When the time is over: a slice does not outlast it. Whoever takes the slices looks at the other limits.
+    """
     base, sizes, unit = _reduced(problem)
     slots = np.minimum(problem.slots, sizes.size)  # "no limit" may be a number that cannot be added up
-    balancing = Balancing(base, slots, sizes)
+    balancing = Balancing(base, slots, sizes, limits)
     G, total = base.size, sum(base.tolist()) + sum(sizes.tolist())
 
     def cost_at(largest: int) -> int:
@@ -102,7 +111,7 @@ def place_all(problem: StepProblem) -> Generator[SearchState, None, None]:
     def enumerate_few(turn: int) -> Generator[None, None, bool]:
         assert few is not None, "else it gets no turn"
         before = few.work
-        given_up = yield from few.search(_FEW << turn)
+        given_up = yield from few.search(_FEW << turn, limits)
         known.work += (few.work - before) // _FEW_PER_MICROSECOND
         if few.assignment is not None:
             take(few.assignment)
@@ -125,7 +134,7 @@ def place_all(problem: StepProblem) -> Generator[SearchState, None, None]:
     def price(turn: int) -> Generator[None, None, bool]:
         if expected > _PLENTY and turn < _LATE:
             return False
-        return (yield from _search_prices(known, _PRICES << turn, take))
+        return (yield from _search_prices(known, _PRICES << turn, take, limits))
 
     turns = [price] if fits_memory(problem) else []
     turns.insert(0 if expected > 0 else 1, fill)
@@ -171,20 +180,23 @@ def _expected_at_bound(base: IntArray, slots: IntArray, sizes: IntArray, bound: 
     return lgamma(N + 1) - G * lgamma(each + 1) + (G - 1) * window
 
 
-def _search_prices(known: SearchState, budget: int, take: Callable[[IntArray], None]) -> Generator[None, None, bool]:
+def _search_prices(
+    known: SearchState, budget: int, take: Callable[[IntArray], None], limits: Limits
+) -> Generator[None, None, bool]:
     """Spend a budget on the search by prices; returns whether it has nothing left to try."""
     if known.decision is None:
         known.decision = Decision(known.problem)
         if known.decision.scale == 0:
             return True
-        known.prices = known.decision.start(known.cost)
+        known.prices = known.decision.start(known.cost, limits.seed)
+        known.decision.advance(known.prices, 0)  # loads the kernel, which no deadline has to pay for
     decision, search = known.decision, known.prices
     assert search is not None, "it was started with the decision"
     state = UNDECIDED
-    while budget > 0 and state == UNDECIDED and not known.done:
+    while budget > 0 and state == UNDECIDED and not known.done and not search.known.expired:
         search.known.cost = min(int(search.known.cost), known.cost)
         before = int(search.known.cost)
-        state = decision.advance(search, _PRICE_SLICE)
+        state = decision.advance(search, _PRICE_SLICE, limits.deadline())
         if search.known.cost < before:
             take(decision.handed_out(search))
         bound = int(min(search.known.bound, search.known.cost))
@@ -232,13 +244,13 @@ class _FewWorkers:
         """Whether no assignment has a smaller largest load than the one found."""
         return self.bound == self.reached
 
-    def search(self, budget: int) -> Generator[None, None, bool]:
-        """Spend a budget; returns whether a target was too much for the longest call."""
+    def search(self, budget: int, limits: Limits) -> Generator[None, None, bool]:
+        """Spend a budget of steps; returns whether a target was too much for the longest call."""
         masks = np.zeros(self.workers.size, np.int64)
         while budget > 0 and not self.done:
             target = self.reached - 1 if self.found_any else min(self.reached - 1, self.bound + self.step - 1)
             spent = record(BUDGET)
-            spent.limit = min(self.limit, _LONGEST_CALL)
+            spent.limit, spent.deadline = min(self.limit, _LONGEST_CALL), limits.deadline()
             answer = fits(self.size, target - self.base, self.slots, spent, masks)
             budget -= int(spent.work) + 1
             self.work += int(spent.work)
@@ -247,7 +259,7 @@ class _FewWorkers:
             elif answer == NONE:
                 self.bound = target + 1
                 self.step *= 2
-            elif answer == OPEN:
+            elif answer == OPEN and not spent.expired:
                 if self.limit >= _LONGEST_CALL:
                     return True
                 self.limit *= 2

@@ -21,10 +21,11 @@ from lbopt.kernels.arrays import record
 from lbopt.kernels.partition.draw import MODULUS, draw, new_dice
 from lbopt.kernels.partition.longest_first import longest_first
 from lbopt.kernels.partition.peel import PEELING, peel
-from lbopt.kernels.partition.state import Lists
+from lbopt.kernels.partition.state import CLOCK, Lists
 from lbopt.kernels.partition.swaps import swap_down
 from lbopt.kernels.partition.walk import KEPT, WALK, walk
 from lbopt.model.integers import IntArray
+from lbopt.solvers.budget import Limits
 
 #: Work between two looks at the clock, and about how long that takes.
 SLICE, SLICE_MICROSECONDS = 12_000_000, 20_000
@@ -86,18 +87,18 @@ class Balancing:
     base, slots, sizes
         int64 (G,), (G,), (N,), >= 0: loads before, free slots, sizes of the requests, all of which are placed. N is at
         most the sum of the slots, and all loads together are below 2**61.
-    seed
-        Of the draws.
+    limits
+        When the time is over: a slice does not outlast it; and the seed of the draws.
     """
 
-    def __init__(self, base: IntArray, slots: IntArray, sizes: IntArray, seed: int = 0) -> None:
-        self.base, self.slots, self.sizes = base, slots, sizes
+    def __init__(self, base: IntArray, slots: IntArray, sizes: IntArray, limits: Limits) -> None:
+        self.base, self.slots, self.sizes, self._limits = base, slots, sizes, limits
         self.order = np.argsort(-sizes, kind="stable")
         self.bound = mean_bound(base, slots, sizes[self.order])
         self.assignment: IntArray = np.zeros(sizes.size, np.int64)
         self.max_load = np.iinfo(np.int64).max
         self.work = 0
-        self._dice = new_dice(seed)
+        self._dice = new_dice(limits.seed)
         entries, layers = 1 << 19, 64
         total, parent, last, first = np.empty((4, entries), np.int64)
         start, second_start = np.empty((2, layers), np.int64)
@@ -107,7 +108,11 @@ class Balancing:
             start=start,
             second_start=second_start,
             table=np.empty(1 << 21, np.int64),
+            clock=record(CLOCK),
         )
+
+    def _set_clock(self) -> None:
+        self._lists.clock.deadline, self._lists.clock.expired = self._limits.deadline(), 0
 
     @property
     def done(self) -> bool:
@@ -136,7 +141,8 @@ class Balancing:
         self.offer(assignment)
         work = SLICE
         while not self.done and work >= SLICE:
-            work = swap_down(slots, self.sizes, self.order, self.bound, SLICE, load, assignment)
+            deadline = self._limits.deadline()
+            work = swap_down(slots, self.sizes, self.order, self.bound, SLICE, load, assignment, deadline)
             self.offer(assignment)
             self.work += int(work)
             yield
@@ -212,6 +218,7 @@ class Balancing:
         done = False
         while not done:
             before = int(state.work)
+            self._set_clock()
             done = peel(
                 *(value, item, taken, state, lack, count, workers, last, SLICE, self._dice),
                 *(self._lists, picks, merits, assignment),
@@ -242,6 +249,7 @@ class Balancing:
         known = np.zeros(1 << 18, np.int64)
         picks, merits = np.empty((KEPT, int(slots.max())), np.int64), np.empty(KEPT)
         while self.work < limit:
+            self._set_clock()
             found, work = walk(
                 *(value, lack, slots, holder, order, state, code, known, SLICE, dice),
                 *(self._lists, picks, merits),

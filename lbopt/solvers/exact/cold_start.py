@@ -14,6 +14,7 @@ import numpy as np
 
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.balance import Balancing
 
 #: Free slots per open worker from which on the set of admitted requests hardly matters.
@@ -29,11 +30,19 @@ def is_cold(problem: StepProblem) -> bool:
     return problem.num_requests > problem.num_admitted >= MANY_SLOTS * max(1, open_workers)
 
 
-def balanced_start(problem: StepProblem) -> Generator[IntArray, None, None]:
-    """Yield better and better assignments of the chosen requests, one after each slice."""
+def balanced_start(problem: StepProblem, limits: Limits) -> Generator[IntArray, None, None]:
+    """Yield better and better assignments of the chosen requests, one after each slice.
+
+    Parameters
+    ----------
+    problem
+        A step problem at H = 0.
+    limits
+        When the time is over: a slice does not outlast it.
+    """
     base, sizes = problem.base[:, 0], problem.work[:, 0]
     chosen = _chosen(problem, base, sizes)
-    balancing = Balancing(base, problem.slots, sizes[chosen])
+    balancing = Balancing(base, problem.slots, sizes[chosen], limits)
 
     def search() -> Generator[None, None, bool]:
         done = yield from balancing.longest_first()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.search.decision import (
     choose,
     group_requests,
@@ -94,15 +95,26 @@ class Decision:
         best = int(np.argmin(costs))
         return assignments[best, : self.num_requests], int(costs[best])
 
-    def start(self, cost: int) -> Search:
-        """Return a search for something cheaper than `cost`."""
+    def start(self, cost: int, seed: int = 0) -> Search:
+        """Return a search for something cheaper than `cost`; other seeds let it draw otherwise."""
         search, self.masters = workspace(self.step.load.size, self.step.v.size, int(self.step.slots[-1]))
-        search.known.cost = cost
+        search.known.cost, search.known.seed = cost, seed
         begin(self.step, search)
         return search
 
-    def advance(self, search: Search, budget: int) -> int:
-        """Go on with a search for about so many microseconds; PROVED, OPEN or STUCK."""
+    def advance(self, search: Search, budget: int, deadline: int = NEVER) -> int:
+        """Go on with a search for about so many microseconds; PROVED, OPEN or STUCK.
+
+        Parameters
+        ----------
+        search
+            The search, which changes in place.
+        budget
+            About microseconds.
+        deadline
+            Nanoseconds, see `lbopt.kernels.deadline`; where it has passed the search cannot go on.
+        """
+        search.known.deadline = deadline
         return int(advance(self.step, search, self.masters, budget))
 
     def handed_out(self, search: Search) -> IntArray:

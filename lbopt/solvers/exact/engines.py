@@ -11,7 +11,7 @@ from functools import partial
 
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.budget import Budget, Clock, Limits
+from lbopt.solvers.budget import Budget, Limits
 from lbopt.solvers.certificates import Certificate
 from lbopt.solvers.engine import Answer, Knowledge, Question
 from lbopt.solvers.exact.known_ends_proof import written_known_ends_proof
@@ -26,6 +26,7 @@ from lbopt.solvers.exact.search import (
     search_all_admitted,
     search_exactly,
     search_some_waiting,
+    seconds_to_finish,
 )
 from lbopt.solvers.exact.window_proof import written_window_proof
 from lbopt.solvers.exact.windows import has_one_profile, search_window
@@ -38,9 +39,8 @@ _REFUSED = Answer(assignment=None, bound=None, proof=None, stop="refused", final
 def search_problem(
     problem: StepProblem,
     best: int | None,
-    remaining: Clock,
+    limits: Limits,
     *,
-    effort: int | None = None,
     tie: str = "oldest",
     seed: int | tuple[int, ...] = 0,
 ) -> ExactAnswer:
@@ -52,19 +52,17 @@ def search_problem(
         Any step problem.
     best
         Cost of an assignment that is known already, tokens; None for none.
-    remaining
-        Returns the seconds that are left; None is without limit.
-    effort
-        Units of work, about a microsecond each, after which the search stops; None is without limit.
+    limits
+        When to stop.
     tie, seed
         Without a window: which of the assignments that differ by equals alone, see `tie_orders`.
     """
     if problem.horizon == 0:
-        return search_exactly(problem, best, remaining, effort=effort, tie=tie, seed=seed)
-    answer = search_window(problem, best, remaining, effort=effort)
+        return search_exactly(problem, best, limits, tie=tie, seed=seed)
+    answer = search_window(problem, best, limits)
     if answer.stop != "refused":
         return answer
-    return search_known_ends(problem, best, remaining, effort=effort)
+    return search_known_ends(problem, best, limits)
 
 
 class _OwnEngine(ABC):
@@ -82,14 +80,14 @@ class _OwnEngine(ABC):
         leximax = self.question.tie == "leximax"
         if leximax:
             self._load_tie_kernels()
-        clock = budget.after_loading
-        found = self._search(known.value, clock)
+        limits = budget.limits
+        found = self._search(known.value, limits)
         if found.stop == "refused":
             return
         assignment = known.assignment if found.assignment is None else found.assignment
         ending = "any"
         if leximax and found.stop == "done" and assignment is not None:
-            assignment, ending = self._most_even(found, assignment, clock)
+            assignment, ending = self._most_even(found, assignment, limits)
             if ending == "left to others":
                 return
         self._answer = Answer(
@@ -114,11 +112,11 @@ class _OwnEngine(ABC):
         """Load what `_most_even` needs, before the clock starts."""
 
     @abstractmethod
-    def _search(self, best: int | None, clock: Clock) -> ExactAnswer:
+    def _search(self, best: int | None, limits: Limits) -> ExactAnswer:
         """Look for a cost below `best`, tokens."""
 
     @abstractmethod
-    def _most_even(self, found: ExactAnswer, optimum: IntArray, clock: Clock) -> tuple[IntArray, str]:
+    def _most_even(self, found: ExactAnswer, optimum: IntArray, limits: Limits) -> tuple[IntArray, str]:
         """Return the optimum with the most even loads, and how the search for it ended."""
 
     @abstractmethod
@@ -138,11 +136,12 @@ class Steps(_OwnEngine):
     def _load_tie_kernels(self) -> None:
         load_kernels()
 
-    def _search(self, best: int | None, clock: Clock) -> ExactAnswer:
-        return finished(self.problem, search_some_waiting(self.problem, best, Limits(clock)), best)
+    def _search(self, best: int | None, limits: Limits) -> ExactAnswer:
+        found = search_some_waiting(self.problem, best, limits.leaving(seconds_to_finish(self.problem)))
+        return finished(self.problem, found, best)
 
-    def _most_even(self, found: ExactAnswer, optimum: IntArray, clock: Clock) -> tuple[IntArray, str]:
-        return most_even(self.problem, found, optimum, clock)
+    def _most_even(self, found: ExactAnswer, optimum: IntArray, limits: Limits) -> tuple[IntArray, str]:
+        return most_even(self.problem, found, optimum, limits)
 
     def _certificate(self, found: ExactAnswer) -> Certificate:
         return written_proof(self.problem, found)
@@ -157,8 +156,9 @@ class AllAdmitted(Steps):
             return "window"
         return _nothing_to_do(self.problem) or (None if admits_all(self.problem) else "some wait")
 
-    def _search(self, best: int | None, clock: Clock) -> ExactAnswer:
-        return finished(self.problem, search_all_admitted(self.problem, best, Limits(clock)), best)
+    def _search(self, best: int | None, limits: Limits) -> ExactAnswer:
+        found = search_all_admitted(self.problem, best, limits.leaving(seconds_to_finish(self.problem)))
+        return finished(self.problem, found, best)
 
 
 class Windows(_OwnEngine):
@@ -173,12 +173,12 @@ class Windows(_OwnEngine):
     def _load_tie_kernels(self) -> None:
         load_window_kernel()
 
-    def _search(self, best: int | None, clock: Clock) -> ExactAnswer:
-        return search_window(self.problem, best, clock)
+    def _search(self, best: int | None, limits: Limits) -> ExactAnswer:
+        return search_window(self.problem, best, limits)
 
-    def _most_even(self, found: ExactAnswer, optimum: IntArray, clock: Clock) -> tuple[IntArray, str]:
+    def _most_even(self, found: ExactAnswer, optimum: IntArray, limits: Limits) -> tuple[IntArray, str]:
         """Exhaust; what is too large for that is left to the stages of other solvers where these can be used."""
-        assignment, ending = most_even_window(self.problem, optimum, clock)
+        assignment, ending = most_even_window(self.problem, optimum, limits)
         return assignment, "left to others" if ending == "stuck" and has_stages(self.problem) else ending
 
     def _certificate(self, found: ExactAnswer) -> Certificate:
@@ -192,9 +192,9 @@ class Departures(Windows):
         """Refuse single steps."""
         return "no window" if self.problem.horizon == 0 else _nothing_to_do(self.problem)
 
-    def _search(self, best: int | None, clock: Clock) -> ExactAnswer:
-        clock()  # from here it counts: the search itself leaves out the time in which its kernels are loaded
-        return search_known_ends(self.problem, best, clock)
+    def _search(self, best: int | None, limits: Limits) -> ExactAnswer:
+        limits.remaining()  # from here it counts: loading the kernels within the search is left out
+        return search_known_ends(self.problem, best, limits)
 
     def _certificate(self, found: ExactAnswer) -> Certificate:
         return written_known_ends_proof(self.problem, found.bound, found.prices)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from lbopt.kernels.arrays import record
+from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.known_ends.placing import place_in_order
 from lbopt.kernels.known_ends.polish import polish
 from lbopt.kernels.known_ends.state import NUMBERS, Box, Draft, Prices, Program, Tops, Window
@@ -102,7 +103,7 @@ class KnownEnds:
             admitted = admitted[np.lexsort((admitted, -size[admitted]))]
             for by_envelope in (0, 1):
                 place_in_order(self.window, self.klass[admitted], admitted.size, by_envelope, self.filler, draft)
-                yield polish(self.window, draft, 0, rest)
+                yield polish(self.window, draft, 0, rest, NEVER)
 
     def handed_out(self, pattern: IntArray) -> IntArray:
         """Return the worker of each request: the first requests of a class come first."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbopt.kernels.arrays import record
+from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.known_ends.ascent import ascend, first_prices, round_ascent
 from lbopt.kernels.known_ends.bounds import exact_bound
 from lbopt.kernels.known_ends.state import ASCENT, Prices
@@ -37,8 +38,8 @@ class Ascent:
         """The bound of the best prices before rounding, tokens."""
         return float(self._numbers.best)
 
-    def advance(self, goal: int, steps: int) -> None:
-        """Take steps towards `goal`, the cost of an assignment in tokens."""
+    def advance(self, goal: int, steps: int, deadline: int = NEVER) -> None:
+        """Take steps towards `goal`, the cost of an assignment in tokens; fewer where the deadline passes."""
         ascend(
             self.decision.window,
             float(goal),
@@ -50,6 +51,7 @@ class Ascent:
             self._mean_loads,
             self._mean_used,
             steps,
+            deadline,
         )
 
     def again(self) -> None:

@@ -18,7 +18,7 @@ from lbopt.kernels.known_ends.shaking import shake
 from lbopt.kernels.known_ends.state import INFINITY, OPEN, STUCK
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.budget import Clock, Limits
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.known_ends import KnownEnds
 from lbopt.solvers.exact.known_ends_ascent import Ascent
@@ -36,16 +36,20 @@ _FEW_COLUMNS = 2_000
 #: Steps of an ascent, and products of prices and work between two looks at the clock.
 _STEPS, _LOOK = 600, 3_000_000
 
+#: Loads that a placement compares, up to which all are made whatever the clock says.
+_PLACED = 300_000
+
 #: Entries of `work` up to which elementary reasoning, which is not compiled, takes a millisecond or two.
 _QUICKLY_REASONED = 1_000
+
+#: Seeds that differ.
+_SEEDS = 2_000_000_000
 
 #: Ascents where there is no limit of time.
 _CYCLES = 20
 
 
-def search_known_ends(
-    problem: StepProblem, best: int | None, remaining: Clock, *, effort: int | None = None
-) -> ExactAnswer:
+def search_known_ends(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
     """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
 
     The answer is "refused" where the numbers are too large, or no request can be admitted.
@@ -56,16 +60,14 @@ def search_known_ends(
         A step problem with any window.
     best
         Cost of an assignment that is known already, tokens; None for none.
-    remaining
-        Returns the seconds that are left; None is without limit.
-    effort
-        Limit on the work of the tree of linear programs, about microseconds, the same on every machine.
+    limits
+        When to stop; what `effort` limits is the work of the tree of linear programs.
     """
     decision = KnownEnds(problem)
     if not decision.fits:
         return ExactAnswer(None, 0, "refused")
     _load_kernels()
-    run = _Run(decision, INFINITY if best is None else best, Limits(remaining, effort))
+    run = _Run(decision, INFINITY if best is None else best, limits)
     try:
         stop = run.place() or run.grow()
     except KeyboardInterrupt:
@@ -91,7 +93,7 @@ def search_known_ends(
 def _load_kernels() -> None:
     """Use every kernel once: loading them, or compiling them for the first time ever, is no decision's fault."""
     tiny = StepProblem.known_ends([100, 0, 40], [1, 2, 1], [10, 30, 50, 70, 90], [1, 3, 2, 9, 1], 2, active=[3, 1, 2])
-    run = _Run(KnownEnds(tiny), INFINITY, Limits(lambda: None))
+    run = _Run(KnownEnds(tiny), INFINITY, Limits())
     run.place()
     run._ascend(1)
     run._shake(1)
@@ -109,15 +111,20 @@ class _Run:
         self.ascent = Ascent(decision)
         self._draft = decision.draft()
         self._rest = np.zeros(decision.window.v.shape[1], dtype=np.int64)
-        self._chance = np.array([1], dtype=np.int64)
+        self._chance = np.array([1 + limits.seed % _SEEDS], dtype=np.int64)
 
     def place(self) -> str | None:
         """Find first assignments, and improve them; return which limit was reached, if any."""
         draft = self._draft
-        starts = [(cost, draft.pattern.copy()) for cost in self.decision.placements(draft)]
+        starts = []
+        for cost in self.decision.placements(draft):
+            starts.append((cost, draft.pattern.copy()))
+            self._keep(*starts[-1])
+            if not self._places_quickly and (reached := self._reached()) is not None:
+                return reached
         starts.sort(key=lambda start: start[0])
-        self._keep(*starts[0])
-        self.bound = max(0, self.ascent.proved())
+        if self._proves_quickly or self._reached() is None:
+            self.bound = max(0, self.ascent.proved())
         for cost, pattern in starts[:2]:
             draft.pattern[:] = pattern
             add_loads(self.decision.window, draft)
@@ -141,12 +148,12 @@ class _Run:
 
     def _by_tree(self, tree: Tree) -> str:
         while True:
-            state = tree.advance(_SLICE)
+            state = tree.advance(_SLICE, self.limits.deadline())
             self._keep(int(tree.progress.cost), tree.answer)
             self.bound = max(self.bound, int(tree.progress.bound))
             if state != OPEN:
                 return "stuck" if state == STUCK else "done"
-            reached = self.limits.reached(int(tree.progress.work))
+            reached = self._reached(int(tree.progress.work))
             if reached is not None:
                 return reached
 
@@ -169,11 +176,12 @@ class _Run:
         at_a_time = max(1, min(10, _LOOK // (window.slots.size * window.v.size)))
         reached = None
         for _ in range(0, steps, at_a_time):
-            self.ascent.advance(self.cost, at_a_time)
-            reached = self.limits.reached(0)
+            self.ascent.advance(self.cost, at_a_time, self.limits.deadline())
+            reached = self._reached()
             if reached is not None or self.ascent.value >= self.cost:
                 break
-        self.bound = max(self.bound, self.ascent.proved())
+        if reached is None or self._proves_quickly:
+            self.bound = max(self.bound, self.ascent.proved())
         return reached
 
     def _shake(self, times: int) -> str | None:
@@ -190,15 +198,31 @@ class _Run:
 
     def _polish(self, cost: int, rounds: int) -> str | None:
         for _ in range(rounds):
-            reached = self.limits.reached(0)
+            reached = self._reached()
             if reached is not None:
                 return reached
-            found = int(polish(self.decision.window, self._draft, 1, self._rest))
+            found = int(polish(self.decision.window, self._draft, 1, self._rest, self.limits.deadline()))
             self._keep(found, self._draft.pattern)
             if found == cost:
                 break
             cost = found
         return None
+
+    def _reached(self, work: int = 0) -> str | None:
+        cost = None if self.cost == INFINITY else self.cost
+        return self.limits.reached(work, cost, min(self.bound, self.cost))
+
+    @property
+    def _places_quickly(self) -> bool:
+        """Whether the placements of `greedy_assignment`, than which no answer is worse, take a millisecond or two."""
+        window = self.decision.window
+        return bool(window.slots.sum() * window.peak.size <= _PLACED)
+
+    @property
+    def _proves_quickly(self) -> bool:
+        """Whether a bound in exact integers takes no more than a millisecond or two."""
+        window = self.decision.window
+        return bool(window.slots.size * window.v.size <= _LOOK)
 
     def _keep(self, cost: int, pattern: IntArray) -> None:
         if cost < self.cost:

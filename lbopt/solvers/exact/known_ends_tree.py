@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbopt.kernels.arrays import record
+from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.known_ends.reduced_cost_fixing import fix_by_reduced_costs
 from lbopt.kernels.known_ends.state import BRANCH, OPEN, PROGRESS, STUCK, Nodes, Prices
 from lbopt.kernels.known_ends.tree import advance
@@ -67,10 +68,11 @@ class Tree:
             self.fixed_by.append(prices._replace(pi=prices.pi.copy(), mu=prices.mu.copy()))
         return fixed
 
-    def advance(self, work: int) -> int:
-        """Go on for about `work` units; return STUCK, OPEN or DONE."""
+    def advance(self, work: int, deadline: int = NEVER) -> int:
+        """Go on for about `work` units, or to the deadline; return STUCK, OPEN or DONE."""
         if self.program is None:
             return STUCK
+        self.progress.deadline, self.progress.expired = deadline, 0
         state = advance(
             self.decision.window,
             self.progress,

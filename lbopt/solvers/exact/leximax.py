@@ -15,14 +15,13 @@ What is claimed is proved; what is not proved in time is an optimal assignment a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.budget import Clock
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.leximax_choice import choose
 from lbopt.solvers.exact.leximax_envelope import MOST_SLOTS, least_envelope
@@ -41,11 +40,8 @@ MOST_PRICES = 12
 #: Steps of exchanges between workers.
 _EXCHANGES = 300_000_000
 
-#: Says why to stop, None to go on.
-Stop = Callable[[], str | None]
 
-
-def most_even(problem: StepProblem, answer: ExactAnswer, optimum: IntArray, remaining: Clock) -> tuple[IntArray, str]:
+def most_even(problem: StepProblem, answer: ExactAnswer, optimum: IntArray, limits: Limits) -> tuple[IntArray, str]:
     """Return the leximax assignment among those of the cost of `optimum`, and how it ended: "done" if that is proved.
 
     Parameters
@@ -56,14 +52,14 @@ def most_even(problem: StepProblem, answer: ExactAnswer, optimum: IntArray, rema
         How the search for the optimum ended; its prices are used again.
     optimum
         An assignment of proved cost, int64 (N,).
-    remaining
-        Says how many seconds are left; None is without limit.
+    limits
+        When to stop.
 
     Returns
     -------
     assignment, ending
-        Of the same cost, its sorted loads no greater than before. "done", "time", "interrupted", or "stuck": numbers
-        too large for the search, or too many lists.
+        Of the same cost, its sorted loads no greater than before. "done", "time", "cancelled", "interrupted", or
+        "stuck": numbers too large for the search, or too many lists.
     """
     if not fits_memory(problem):
         return optimum, "stuck"
@@ -72,9 +68,9 @@ def most_even(problem: StepProblem, answer: ExactAnswer, optimum: IntArray, rema
         return optimum, "stuck"
     room: Room | None = None
     try:
-        optimum, ending = least_envelope(problem, decision, answer, optimum, lambda: _out_of(remaining))
-        room = Room(decision, answer, optimum)
-        settled = _settle(room, lambda: _out_of(remaining))
+        optimum, ending = least_envelope(problem, decision, answer, optimum, limits)
+        room = Room(decision, answer, optimum, limits)
+        settled = _settle(room, limits)
         ending = settled if ending == "done" else ending
     except KeyboardInterrupt:
         ending = "interrupted"
@@ -83,7 +79,7 @@ def most_even(problem: StepProblem, answer: ExactAnswer, optimum: IntArray, rema
     return canonical(problem, optimum), ending
 
 
-def _settle(room: Room, stop: Stop) -> str:
+def _settle(room: Room, limits: Limits) -> str:
     """Find the most even loads in `room`; "done" where they are proved to be."""
     room.even_out(_EXCHANGES)
     if room.is_even():
@@ -93,28 +89,24 @@ def _settle(room: Room, stop: Stop) -> str:
     prices = room.best_prices(1)
     if not prices:
         return "stuck"
-    ending = choose(room, prices, BRIEF, stop)
+    ending = choose(room, prices, BRIEF, limits)
     if ending in ("effort", "stuck"):
-        ending = press_down(room, stop)
+        ending = press_down(room, limits)
     if ending == "stuck":
-        ending = choose(room, room.best_prices(MOST_PRICES), LONGEST, stop)
+        ending = choose(room, room.best_prices(MOST_PRICES), LONGEST, limits)
     return "stuck" if ending == "effort" else ending
-
-
-def _out_of(remaining: Clock) -> str | None:
-    left = remaining()
-    return "time" if left is not None and left <= 0 else None
 
 
 @cache
 def load_kernels() -> None:
     """Load the kernels, or compile them where that was never done: no time limit should have to pay for it."""
     problem = StepProblem.now([9, 0, 3], [1, 2, 2], [1, 2, 4, 5, 7, 9])
-    answer = search_exactly(problem, None, lambda: None)
+    limits = Limits()
+    answer = search_exactly(problem, None, limits)
     assert answer.assignment is not None, "there is one"
     decision = Decision(problem)
-    least_envelope(problem, decision, answer, answer.assignment, lambda: None)
-    room = Room(decision, answer, answer.assignment)
+    least_envelope(problem, decision, answer, answer.assignment, limits)
+    room = Room(decision, answer, answer.assignment, limits)
     room.even_out(0)
     room.is_even()
-    choose(room, room.best_prices(1), np.iinfo(np.int64).max, lambda: None)
+    choose(room, room.best_prices(1), np.iinfo(np.int64).max, limits)

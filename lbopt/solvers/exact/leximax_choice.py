@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from lbopt.kernels.leximax.choose import choose_rows
 from lbopt.kernels.leximax.lists import list_workers
 from lbopt.kernels.leximax.state import AT_A_NODE, CHOICE, DONE, Choice, Lists
 from lbopt.model.integers import IntArray
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.leximax_room import Room
 
 #: Steps between two looks at the clock: 2 to 4 ms.
@@ -23,11 +24,11 @@ _LISTED, _BRANCHES, _ROWS = 20_000, 400_000, 60_000
 _STACK = 16_000_000
 
 
-def choose(room: Room, prices: Sequence[IntArray], limit: int, stop: Callable[[], str | None]) -> str:
+def choose(room: Room, prices: Sequence[IntArray], limit: int, limits: Limits) -> str:
     """Look for something more even than the assignment of `room`, and keep it there.
 
     `prices` (K,) are any, the first those by which the lists are made; `limit` is in steps. Returns "done" where
-    nothing more even is left, "effort" at the limit, "stuck" where lists had to be cut short, or what `stop` says.
+    nothing more even is left, "effort" at the limit, "stuck" where lists had to be cut short, or what `limits` say.
 
     Parameters
     ----------
@@ -37,21 +38,25 @@ def choose(room: Room, prices: Sequence[IntArray], limit: int, stop: Callable[[]
         int64 (K,) each, in 1/scale tokens; the lists are made by the first.
     limit
         Steps of the search.
-    stop
-        Returns why to stop, None to go on.
+    limits
+        When to stop.
     """
-    lists, choice = _prepared(room, prices)
+    stopped = limits.stopped()
+    if stopped is not None:
+        return stopped
+    lists, choice = _prepared(room, prices, limits)
     if choice is None:
         return "stuck"
     ending, gains = None, 0
     try:
         while ending is None:
+            choice.state.deadline, choice.state.expired = limits.deadline(), 0
             if choose_rows(lists, choice, SLICE) == DONE:
                 ending = "done" if choice.state.cut == 0 else "stuck"
             elif choice.state.steps >= limit:
                 ending = "effort"
             else:
-                ending = stop()
+                ending = limits.stopped()
     finally:
         gains = int(choice.state.gains)
         if gains:
@@ -59,7 +64,7 @@ def choose(room: Room, prices: Sequence[IntArray], limit: int, stop: Callable[[]
     return ending
 
 
-def _prepared(room: Room, prices: Sequence[IntArray]) -> tuple[Lists, Choice | None]:
+def _prepared(room: Room, prices: Sequence[IntArray], limits: Limits) -> tuple[Lists, Choice | None]:
     """List the patterns of all workers; no choice where its stack would be too large."""
     step, slots, W = room.step, room.slots, room.slots.size
     scale, cap, even = room.scale, int(room.after.max()), room.even_loads()
@@ -73,8 +78,10 @@ def _prepared(room: Room, prices: Sequence[IntArray]) -> tuple[Lists, Choice | N
     items = np.empty((_ROWS, int(slots.max())), dtype=np.int64)
     first, last = np.zeros((2, W), dtype=np.int64)
     need = ceiling[0] - (worth[0] + ceiling[0].sum())
+    least, largest = room.window()
     rows = list_workers(
-        *(step.v, step.n, room.base, slots, *room.window(), profit[0], need, _LISTED, _BRANCHES, items, first, last)
+        *(step.v, step.n, room.base, slots, least, largest, profit[0], need, _LISTED, _BRANCHES),
+        *(items, first, last, limits.deadline()),
     )
     listed = (first >= 0).astype(np.int64)
     first, last = np.maximum(first, 0), np.maximum(last, 0)
@@ -85,11 +92,11 @@ def _prepared(room: Room, prices: Sequence[IntArray]) -> tuple[Lists, Choice | N
     load = np.zeros(rows + spare, dtype=np.int64)
     load[:rows] = room.base[owner] + np.where(mine, step.v[items[:rows] * mine], 0).sum(axis=1)
     loss = np.zeros((rows + spare, len(prices)), dtype=np.int64)
+    some = np.flatnonzero(last > first)
     for i in range(len(prices)):
         gained = np.where(mine, profit[i][items[:rows] * mine], 0).sum(axis=1)
-        for w in np.flatnonzero(listed):
-            if last[w] > first[w]:
-                ceiling[i, w] = min(ceiling[i, w], gained[first[w] : last[w]].max())
+        if some.size:  # their rows follow each other
+            ceiling[i, some] = np.minimum(ceiling[i, some], np.maximum.reduceat(gained, first[some]))
         loss[:rows, i] = ceiling[i][owner] - gained
     lists = Lists(
         v=step.v,

@@ -7,13 +7,12 @@ that there is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from lbopt.kernels.search.state import OPEN, PROVED, Search
 from lbopt.model import StepProblem, loads_after, objective
 from lbopt.model.integers import IntArray
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.decision import LARGEST, Decision
 from lbopt.solvers.exact.search import SLICE, ExactAnswer
 
@@ -25,7 +24,7 @@ _CLOSED = 1 << 62
 
 
 def least_envelope(
-    problem: StepProblem, decision: Decision, answer: ExactAnswer, optimum: IntArray, stop: Callable[[], str | None]
+    problem: StepProblem, decision: Decision, answer: ExactAnswer, optimum: IntArray, limits: Limits
 ) -> tuple[IntArray, str]:
     """Return an assignment of the cost of `optimum` with the least largest load, and "done" where that is proved.
 
@@ -39,8 +38,8 @@ def least_envelope(
         How the search for the optimum ended.
     optimum
         int64 (N,), an assignment of proved cost.
-    stop
-        Returns why to stop, None to go on.
+    limits
+        When to stop.
     """
     if problem.num_admitted == problem.num_requests:  # T is fixed, and M with it
         return optimum, "done"
@@ -52,7 +51,7 @@ def least_envelope(
     while floor < envelope:
         if problem.slots.max() > MOST_SLOTS:
             return optimum, "stuck"
-        answered = stop() or _asked(decision, search, (floor, last), cost, stop)
+        answered = limits.stopped() or _asked(decision, search, (floor, last), cost, limits)
         if answered == "found":
             optimum = decision.handed_out(search)
             envelope = int(loads_after(problem, optimum).max())
@@ -64,19 +63,17 @@ def least_envelope(
     return optimum, "done"
 
 
-def _asked(
-    decision: Decision, search: Search, among: tuple[int, int], cost: int, stop: Callable[[], str | None]
-) -> str:
+def _asked(decision: Decision, search: Search, among: tuple[int, int], cost: int, limits: Limits) -> str:
     """Look for something of at most `cost` with an envelope in the range `among`.
 
-    Returns "found", "none" where that is proved, "stuck", or what `stop` says; `search` has what was found.
+    Returns "found", "none" where that is proved, "stuck", or what `limits` say; `search` has what was found.
     """
     _open_ranges(search, *among, cost + 1)
     state, ending = OPEN, None
     while state == OPEN and ending is None:
-        state = decision.advance(search, SLICE)
+        state = decision.advance(search, SLICE, limits.deadline())
         if state == OPEN:
-            ending = stop()
+            ending = limits.stopped() or ("time" if search.known.expired else None)
     if search.known.cost <= cost:
         return "found"
     bounds = search.ranges.bound[: search.known.ranges].tolist()
@@ -124,3 +121,4 @@ def _open_ranges(search: Search, floor: int, last: int, cost: int) -> None:
         count += 1
     search.known.cost, search.known.ranges, search.known.bound = cost, count, 0
     search.descent.state.fill(0)
+    search.pricing.state.fill(0)

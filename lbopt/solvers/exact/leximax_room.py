@@ -13,6 +13,7 @@ from lbopt.kernels.leximax.even_out import even_out
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.state import EXACT, NONE, Step
 from lbopt.model.integers import IntArray
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.leximax_envelope import hand_over
 from lbopt.solvers.exact.search import ExactAnswer
@@ -34,9 +35,9 @@ class Room:
         Sum of these loads, and of the sizes in them.
     """
 
-    def __init__(self, decision: Decision, answer: ExactAnswer, assignment: IntArray) -> None:
+    def __init__(self, decision: Decision, answer: ExactAnswer, assignment: IntArray, limits: Limits) -> None:
         whole = decision.step
-        self._decision = decision
+        self._decision, self._limits = decision, limits
         slots = whole.slots
         held = _classes_held(decision, assignment)
         self.slots, self.base = slots, whole.load
@@ -87,7 +88,7 @@ class Room:
 
     def even_out(self, limit: int) -> None:
         """Exchange requests between workers for up to so many steps."""
-        even_out(self.step.v, self.slots, self.held, self.after, limit)
+        even_out(self.step.v, self.slots, self.held, self.after, limit, self._limits.deadline())
 
     def window(self) -> IntArray:
         """Return the least and the largest load of each worker in an assignment that is no worse; int64 (2, W)."""
@@ -132,6 +133,7 @@ class Room:
         None where the prices are of no use.
         """
         self.search.price[: prices.size] = prices
+        self.search.known.deadline = self._limits.deadline()
         tokens = int(evaluate(self.step, self.search, envelope, EXACT))
         useless = tokens == NONE or self.search.bound[: self.slots.size].min() <= NONE // 2
         return None if useless else tokens

@@ -11,7 +11,6 @@ envelope: with an assignment, which is more even than the one at hand, or with t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from lbopt.kernels.search.envelopes import advance
 from lbopt.kernels.search.state import OPEN, PROVED, Step
 from lbopt.model.integers import IntArray
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.decision import LARGEST
 from lbopt.solvers.exact.leximax_envelope import is_sound
 from lbopt.solvers.exact.leximax_room import Room
@@ -45,15 +45,18 @@ class Tickets(NamedTuple):
     limits: IntArray  # (L,) tokens, ascending in the size of the ticket, so descending
 
 
-def press_down(room: Room, stop: Callable[[], str | None]) -> str:
+def press_down(room: Room, limits: Limits) -> str:
     """Make the loads of `room` the least from the largest down; "done" where that is proved for each of them.
 
-    Otherwise returns what `stop` says, or "stuck" where a question stayed open.
+    Otherwise returns what `limits` say, or "stuck" where a question stayed open.
     """
     ending, j = "done", 0
     prices: dict[str, IntArray] = {}
     lightest = np.sort(room.base + room.step.sums[room.slots])[::-1]
     while True:
+        stopped = limits.stopped()
+        if stopped is not None:
+            return stopped
         best = room.best
         if best[j] - best[-1] <= 1:  # the rest is as even as its sum allows
             return ending
@@ -61,11 +64,8 @@ def press_down(room: Room, stop: Callable[[], str | None]) -> str:
         if best[j] == best[j + 1] or best[j] <= lightest[j] or (best[: j + 1] == even[: j + 1]).all():
             j += 1
             continue
-        stopped = stop()
-        if stopped is not None:
-            return stopped
         work = WORK_OF_A_STAGE if ending == "done" else WORK_AFTERWARDS
-        answer, held = _asked(room, j, prices, work, stop)
+        answer, held = _asked(room, j, prices, work, limits)
         if held is not None:
             room.take(held)
             assert room.best.tolist() < best.tolist(), "the search answers with loads that were forbidden"
@@ -79,34 +79,32 @@ def press_down(room: Room, stop: Callable[[], str | None]) -> str:
         j += 1
 
 
-def _asked(
-    room: Room, j: int, prices: dict[str, IntArray], work: int, stop: Callable[[], str | None]
-) -> tuple[str, IntArray | None]:
+def _asked(room: Room, j: int, prices: dict[str, IntArray], work: int, limits: Limits) -> tuple[str, IntArray | None]:
     """Ask whether the (j+1)-th load can be less; returns the classes held where it can.
 
-    The answer is "found", "none", "open" or what `stop` says. `prices` are those of the last question; they change in
+    The answer is "found", "none", "open" or what `limits` say. `prices` are those of the last question; they change in
     place.
     """
     for more in range(3):
         question = _question(room, j, more)
         if question is None:
             return "open", None
-        answer, held, sound = _searched(room, question, prices if more == 0 else {}, work, stop)
+        answer, held, sound = _searched(room, question, prices if more == 0 else {}, work, limits)
         if sound:
             return answer, held
     return "open", None
 
 
 def _searched(
-    room: Room, question: Tickets, prices: dict[str, IntArray], work: int, stop: Callable[[], str | None]
+    room: Room, question: Tickets, prices: dict[str, IntArray], work: int, limits: Limits
 ) -> tuple[str, IntArray | None, bool]:
-    step, envelope, limits = question
+    step, envelope, allowed = question
     W, K, L = room.slots.size, room.step.v.size, step.v.size
     search, masters = workspace(W, L, int(step.slots.max()))
     if prices:
         search.bank[0, :K] = prices["requests"]
         order = np.argsort(prices["limits"])
-        search.bank[0, K:L] = np.interp(limits, prices["limits"][order], prices["tickets"][order])
+        search.bank[0, K:L] = np.interp(allowed, prices["limits"][order], prices["tickets"][order])
         search.bank[0, :L] = np.maximum(search.bank[0, :L], step.floor)
     else:
         search.bank[0, :L] = step.floor
@@ -117,9 +115,10 @@ def _searched(
     known.cost, known.ranges, known.prices = envelope + 1, 1, 1
     state, ending = OPEN, None
     while state == OPEN and ending is None:
+        known.deadline = limits.deadline()
         state = advance(step, search, masters, SLICE)
         if state == OPEN:
-            ending = stop() or ("open" if known.work >= work else None)
+            ending = limits.stopped() or ("time" if known.expired else None) or ("open" if known.work >= work else None)
     if known.cost <= envelope:
         answer = search.answer[:W, : step.slots.max()]
         return "found", _without_tickets(answer, room.slots, K), True
@@ -128,7 +127,7 @@ def _searched(
     count, size = int(known.prices) - 1, search.bank.shape[0]
     at = count if count < size else 1 + (count - 1) % (size - 1)  # the newest, see `keeping.place_in_bank`
     room.remember(search.bank[at, :K].copy())
-    prices.update(requests=search.bank[at, :K].copy(), tickets=search.bank[at, K:L].copy(), limits=limits)
+    prices.update(requests=search.bank[at, :K].copy(), tickets=search.bank[at, K:L].copy(), limits=allowed)
     return ending or ("none" if state == PROVED else "open"), None, True
 
 

@@ -14,17 +14,17 @@ from lbopt.kernels.arrays import record
 from lbopt.kernels.leximax.windows import DONE, EXHAUSTION, Exhaustion, Window, exhaust
 from lbopt.model import StepProblem, loads_after, objective
 from lbopt.model.integers import IntArray
-from lbopt.solvers.budget import Clock
+from lbopt.solvers.budget import Limits
 
-#: Steps between two looks at the clock, some 10 ms; and in all.
-SLICE, LONGEST = 1_000_000, 300_000_000
+#: Steps between two looks at the clock, some 3 ms; and in all.
+SLICE, LONGEST = 300_000, 300_000_000
 
 
-def most_even_window(problem: StepProblem, optimum: IntArray, remaining: Clock) -> tuple[IntArray, str]:
+def most_even_window(problem: StepProblem, optimum: IntArray, limits: Limits) -> tuple[IntArray, str]:
     """Return the leximax assignment among those of the cost of `optimum`, and how it ended: "done" if that is proved.
 
-    Other endings are "time", "interrupted", and "stuck" where there is too much to be exhausted. The assignment is then
-    of the same cost, and its sorted loads are no greater.
+    Other endings are "time", "cancelled", "interrupted", and "stuck" where there is too much to be exhausted. The
+    assignment is then of the same cost, and its sorted loads are no greater.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def most_even_window(problem: StepProblem, optimum: IntArray, remaining: Clock) 
         A step problem with a window.
     optimum
         int64 (N,), an assignment of proved cost.
-    remaining
-        Returns the seconds that are left; None is without limit.
+    limits
+        When to stop.
     """
     window, members, workers = _described(problem, objective(problem, optimum))
     W, P = workers.size, window.owner.size
@@ -54,8 +54,7 @@ def most_even_window(problem: StepProblem, optimum: IntArray, remaining: Clock) 
             elif search.state.steps >= LONGEST:
                 ending = "stuck"
             else:
-                left = remaining()
-                ending = "time" if left is not None and left <= 0 else None
+                ending = limits.stopped()
     except KeyboardInterrupt:
         ending = "interrupted"
     if search.state.gains == 0:
@@ -73,7 +72,7 @@ def most_even_window(problem: StepProblem, optimum: IntArray, remaining: Clock) 
 @cache
 def load_window_kernel() -> None:
     """Load the kernel, or compile it where that was never done: no time limit should have to pay for it."""
-    most_even_window(StepProblem.survives([3, 0], [1, 1], [1, 2], 1), np.array([0, 1]), lambda: None)
+    most_even_window(StepProblem.survives([3, 0], [1, 1], [1, 2], 1), np.array([0, 1]), Limits())
 
 
 def _described(problem: StepProblem, cost: int) -> tuple[Window, list[list[int]], IntArray]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import CertificateError
-from lbopt.kernels.search.column_generation import generate_columns
+from lbopt.kernels.search.column_generation import AT_ONCE, begin_columns, generate_columns
 from lbopt.kernels.search.envelopes import LONGEST, SPARSE
 from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.near_optimal import list_all
@@ -149,7 +149,8 @@ class _Writer:
         search, step = self.search, self.step
         search.price[: step.v.size] = self.prices[0] if self.prices else step.floor
         reset_master(self.decision.masters.whole, step.n, step.load.size, 2.0 * M + 1.0)
-        generate_columns(step, search, self.decision.masters.whole, M, NONE, 300)
+        begin_columns(search)
+        generate_columns(step, search, self.decision.masters.whole, M, NONE, 300, AT_ONCE)
         self.found_at[len(self.prices)] = M
         self.prices.append(search.best_price[: step.v.size].copy())
 

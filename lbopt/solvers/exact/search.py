@@ -11,7 +11,7 @@ from lbopt.kernels.routing.state import parameters_of
 from lbopt.kernels.search.state import OPEN, PROVED
 from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
-from lbopt.solvers.budget import Clock, Limits
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.all_admitted import SearchState, kept_prices, place_all
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS
@@ -26,6 +26,9 @@ SLICE = 5_000
 #: Work after which prices are left for a while where many slots are free, and slots of a worker up to which they are
 #: tried at all before everything else.
 BRIEF, MODERATE_SLOTS = 50_000, 16
+
+#: Seconds for a request, and for a request and a worker, that the end of a search takes.
+_SECONDS_EACH, _SECONDS_A_PAIR = 3e-7, 5e-9
 
 #: The defaults of policy "br-0": largest first, lexicographic key, no age bound.
 _ROUTER = parameters_of(stage_switch=7, window_size=4, age_bound=-1)
@@ -42,8 +45,8 @@ class ExactAnswer:
     bound
         Proved lower bound on the cost, tokens.
     stop
-        "done" (bound and best cost are equal), "stuck", "time", "effort", "interrupted", "memory" (more than the
-        search may take), or "refused" (magnitudes beyond int64).
+        "done" (bound and best cost are equal), "stuck", what `Limits.reached` says, "interrupted", "memory" (more than
+        the search may take), or "refused" (magnitudes beyond int64).
     cost
         Cost of the best assignment known, `best` included, tokens; None where the search refused.
     prices, envelopes, scale
@@ -65,9 +68,8 @@ class ExactAnswer:
 def search_exactly(
     problem: StepProblem,
     best: int | None,
-    remaining: Clock,
+    limits: Limits,
     *,
-    effort: int | None = None,
     tie: str = "oldest",
     seed: int | tuple[int, ...] = 0,
 ) -> ExactAnswer:
@@ -79,15 +81,14 @@ def search_exactly(
         A step problem at H = 0.
     best
         Cost of an assignment that is known already, tokens.
-    remaining
-        Says how many seconds are left; None is without limit.
-    effort
-        Units of work, about a microsecond each, after which the search stops: a limit that every machine feels alike.
+    limits
+        When to stop.
     tie, seed
         Which of the assignments that differ by equals alone, see `tie_orders`.
     """
     search = search_all_admitted if admits_all(problem) else search_some_waiting
-    return finished(problem, search(problem, best, Limits(remaining, effort)), best, tie, seed)
+    found = search(problem, best, limits.leaving(seconds_to_finish(problem)))
+    return finished(problem, found, best, tie, seed)
 
 
 def admits_all(problem: StepProblem) -> bool:
@@ -108,6 +109,11 @@ def search_some_waiting(problem: StepProblem, best: int | None, limits: Limits) 
         When to stop.
     """
     return (_cold if is_cold(problem) else by_prices)(problem, best, limits)
+
+
+def seconds_to_finish(problem: StepProblem) -> float:
+    """Return about how long `finished` takes after a search that was cut off: a router compares each with each."""
+    return _SECONDS_EACH * problem.num_requests + _SECONDS_A_PAIR * problem.num_admitted * problem.num_workers
 
 
 def finished(
@@ -188,14 +194,15 @@ def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAn
         assignment, cost = None, best
     if not enough_memory:
         return ExactAnswer(assignment, 0, "memory", cost=cost, proof="elementary-bound")
-    search = decision.start(cost)
+    search = decision.start(cost, limits.seed)
     stop = None
     try:
         state = decision.advance(search, 0)  # no work, but a first bound
         while state == OPEN and stop is None:
-            stop = limits.reached(int(search.known.work))
+            known = what_is_known(search)
+            stop = "time" if known.expired else limits.reached(known.work, known.cost, min(known.bound, known.cost))
             if stop is None:
-                state = decision.advance(search, SLICE)
+                state = decision.advance(search, SLICE, limits.deadline())
     except KeyboardInterrupt:
         stop = "interrupted"
     if stop is None:
@@ -225,16 +232,16 @@ def _cold(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer
     tried: ExactAnswer | None = None
     if bound > 0 and int(problem.slots.max()) <= MODERATE_SLOTS:
         brief = BRIEF if limits.effort is None else min(BRIEF, limits.effort)
-        tried = by_prices(problem, best, Limits(limits.remaining, brief))
+        tried = by_prices(problem, best, replace(limits, effort=brief))
         if tried.stop != "memory" and (tried.stop != "effort" or brief == limits.effort):
             return tried
         best = tried.cost
     found: tuple[IntArray, int] | None = None
-    for slices, assignment in enumerate(balanced_start(problem), start=1):
+    for slices, assignment in enumerate(balanced_start(problem, limits), start=1):
         value = objective(problem, assignment)
         if found is None or value < found[1]:
             found = assignment, value
-        if value <= bound or limits.reached(slices * SLICE_MICROSECONDS) is not None:
+        if value <= bound or limits.reached(slices * SLICE_MICROSECONDS, found[1], bound) is not None:
             break
     assert found is not None, "there is one after the first slice"
     start, cost = found
@@ -264,8 +271,8 @@ def search_all_admitted(problem: StepProblem, best: int | None, limits: Limits) 
     known: SearchState | None = None
     stop = "stuck"
     try:
-        for known in place_all(problem):
-            reached = None if known.done else limits.reached(known.work)
+        for known in place_all(problem, limits):
+            reached = None if known.done else limits.reached(known.work, known.cost, known.bound)
             if reached is not None:
                 stop = reached
                 break

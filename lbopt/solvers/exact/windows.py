@@ -6,6 +6,8 @@ Then what a worker receives enters its loads by one number, see `lbopt.kernels.w
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from lbopt.kernels.arrays import record
@@ -30,7 +32,7 @@ from lbopt.kernels.windows.sums import tabulate
 from lbopt.kernels.windows.tree import advance
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers.budget import Clock
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.certificates.format import MOST_SLOTS
 from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.exact.search import ExactAnswer, raised
@@ -62,9 +64,6 @@ _MEMORY = 1 << 22  # entries of the boxes of all nodes
 
 #: Numbers of a problem up to which elementary reasoning takes a few milliseconds; the root's bound is seldom below it.
 _SMALL = 4000
-
-#: Holds a word once the kernels are loaded in this process: from then on the clock counts from the call.
-_loaded: set[str] = set()
 
 
 def has_one_profile(problem: StepProblem) -> bool:
@@ -223,14 +222,15 @@ class WindowDecision:
 
     def handed_out(self, search: Search) -> IntArray:
         """Return the worker of each request in the best assignment of `search`: the first of a class come first."""
+        taken = np.arange(search.answer.shape[1]) < self.window.slots[:, None]
+        classes, workers = search.answer[taken], np.repeat(self.workers, self.window.slots)
+        by_class = np.argsort(classes, kind="stable")
+        classes, workers = classes[by_class], workers[by_class]
+        place = np.arange(classes.size) - np.searchsorted(classes, classes)  # among those of its class
+        requests = self.order[self.first[classes] + place]
         assignment = np.full(self.problem.num_requests, -1, dtype=np.int64)
-        following = self.first.copy()
-        for w, g in enumerate(self.workers.tolist()):
-            for k in search.answer[w, : self.window.slots[w]].tolist():
-                request = int(self.order[following[k]])
-                following[k] += 1
-                if request < assignment.size:  # beyond are the empty requests that fill slots up
-                    assignment[request] = g
+        real = requests < assignment.size  # beyond are the empty requests that fill slots up
+        assignment[requests[real]] = workers[real]
         return assignment
 
 
@@ -263,9 +263,14 @@ def _tabulated_totals(v: IntArray, begin: IntArray) -> np.ndarray:
     return sums
 
 
-def search_window(
-    problem: StepProblem, best: int | None, remaining: Clock, *, effort: int | None = None
-) -> ExactAnswer:
+@cache
+def _load_kernel() -> None:
+    """Load the kernel, or compile it where that was never done: no time limit should have to pay for it."""
+    decision = WindowDecision(StepProblem.survives([9, 0, 3], [1, 2, 2], [1, 2, 4, 5, 7, 9], 1))
+    advance(decision.window, decision.start(1 << 61), 1)
+
+
+def search_window(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer:
     """Look for an assignment of cost below `best` (None: any), and for the proof that there is none.
 
     The answer is "refused" where the problem is of another kind, the numbers are too large, or nothing was found
@@ -277,13 +282,11 @@ def search_window(
         A step problem with a window.
     best
         Cost of an assignment that is known already, tokens; None for none.
-    remaining
-        Returns the seconds that are left; None is without limit.
-    effort
-        Limit on the work of the search, about microseconds, the same on every machine.
+    limits
+        When to stop.
     """
-    if _loaded:
-        remaining()  # the clock counts from when it is first asked
+    _load_kernel()
+    deadline = limits.deadline()  # the clock counts from when it is first asked
     decision = WindowDecision(problem)
     if not decision.fits:
         return ExactAnswer(None, 0, "refused")
@@ -291,22 +294,20 @@ def search_window(
     cost = nothing if best is None else best
     search = decision.start(cost)
     stop, state = "done", OPEN
+    progress = search.progress
     try:
-        state = advance(decision.window, search, 1)  # the root, whatever the clock says: it gives a first assignment
-        _loaded.add("windows")
-        longest = 0.0
-        left = remaining()
+        budget = 1  # the root, whatever the clock says: it gives a first assignment
         while state == OPEN:
-            if left is not None and left <= longest:  # a node of a large fleet takes a good part of a decode step
-                stop = "time"
-                break
-            if effort is not None and search.progress.work >= effort:
-                stop = "effort"
-                break
-            state = advance(decision.window, search, _SLICE)
-            before, left = left, remaining()
-            if before is not None and left is not None:
-                longest = max(longest, before - left)
+            progress.deadline = deadline
+            state = advance(decision.window, search, budget)
+            if state == OPEN:
+                found = int(progress.cost)
+                told = None if found == nothing else found
+                reached = limits.reached(int(progress.work), told, int(min(progress.bound, found)))
+                if reached is not None or progress.expired:
+                    stop = reached or "time"
+                    break
+                budget, deadline = _SLICE, limits.deadline()
     except KeyboardInterrupt:
         stop = "interrupted"
     if stop == "done" and state != DONE:
@@ -322,6 +323,6 @@ def search_window(
         stop=stop,
         cost=found,
     )
-    if stop == "done" or (stop in ("time", "effort") and problem.base.size + problem.work.size > _SMALL):
+    if stop == "done" or (stop not in ("stuck", "interrupted") and problem.base.size + problem.work.size > _SMALL):
         return answer
     return raised(answer, elementary_bound(problem))

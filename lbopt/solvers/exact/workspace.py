@@ -15,10 +15,14 @@ from lbopt.kernels.search.rematch import MOST_SLOTS
 from lbopt.kernels.search.state import (
     COUNTS,
     DESCENT,
+    DIVING,
+    GENERATION,
     KNOWN,
     LIST,
     LISTED,
+    PIVOTING,
     PLACEMENT,
+    PRICING,
     RANGE,
     ROOT,
     TREE,
@@ -26,6 +30,7 @@ from lbopt.kernels.search.state import (
     Filling,
     Master,
     Masters,
+    Pricing,
     Rematching,
     Search,
     Tree,
@@ -76,7 +81,8 @@ def workspace(num_open: int, num_classes: int, most_slots: int) -> tuple[Search,
     if held is None or any(have < want for have, want in zip(held[0], wanted, strict=True)):
         size = tuple(1 << (max(least, want) - 1).bit_length() for least, want in zip(_LEAST, wanted, strict=True))
         search, masters = _allocate(*size)
-        cleared = (search.known, search.descent.state, masters.tree.state)
+        pricing = search.pricing
+        cleared = (search.known, search.descent.state, pricing.state, pricing.pivoting, masters.tree.state)
         held = ((size[0], size[1], size[2]), search, masters, [_words(state) for state in cleared])
         _ours.held = held
     for words in held[3]:
@@ -94,6 +100,10 @@ class Known(NamedTuple):
     bound: int
     warm: int
     patience: int
+    stop: int
+    deadline: int
+    expired: int
+    seed: int
 
 
 def what_is_known(search: Search) -> Known:
@@ -192,6 +202,19 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
             cursor=ints(W),
             most=ints(W),
             left=ints(W + 1),
+        ),
+        pricing=Pricing(
+            state=record(PRICING),
+            generation=record(GENERATION),
+            pivoting=record(PIVOTING),
+            diving=record(DIVING),
+            left=ints(K),
+            who=ints(W),
+            place=ints(W),
+            load=ints(W),
+            slots=ints(W),
+            rank=ints(W),
+            sums=ints(Q + 1),
         ),
         filling=Filling(left=ints(K), profit=ints(K), best=ints(K), sums=ints(Q + 1)),
         rematching=Rematching(

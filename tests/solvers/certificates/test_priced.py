@@ -61,7 +61,7 @@ def test_true_bounds_are_accepted_and_false_ones_refused(mode):
 def test_mutations(mode):
     """Thousands of damaged certificates: accepted if and only if the plain reader accepts, and only what is true."""
     seen = Counter()
-    seeds = 500 if mode == "exact" else 40
+    seeds = 150 if mode == "exact" else 20
     for seed in range(seeds):
         rng = random.Random(seed)
         problem = step_problem(rng)
@@ -82,12 +82,12 @@ def test_mutations(mode):
                 seen[names[0], passed] += 1
             seen[passed] += 1
     if mode == "exact":
-        assert seen[True] > 1000
-        assert seen[False] > 3000
+        assert seen[True] > 300
+        assert seen[False] > 900
         for never in ("raise_bound", "no_tree", "cut_short", "drop_child", "fewer_dead", "drop_node"):
-            assert seen[never, False] > 30
+            assert seen[never, False] > 9
         for often in ("lower_bound", "change_price", "move_range", "other_prices", "swap_subtrees"):
-            assert seen[often, True] > 10
+            assert seen[often, True] > 3
         assert seen["raise_bound", True] == 0
 
 

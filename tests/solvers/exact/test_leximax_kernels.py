@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.leximax.even_loads import compared, water
 from lbopt.kernels.leximax.even_out import even_out
 from lbopt.kernels.leximax.patterns import list_window
@@ -80,7 +81,7 @@ def test_exchanges_keep_the_requests_and_lower_the_loads(seed):
     after = base + np.array([v[held[w, : slots[w]]].sum() for w in range(W)])
     before = sorted(after.tolist(), reverse=True)
     pool = sorted(k for w in range(W) for k in held[w, : slots[w]].tolist())
-    even_out(v, slots, held, after, 10**7)
+    even_out(v, slots, held, after, 10**7, NEVER)
     assert sorted(after.tolist(), reverse=True) <= before
     assert sorted(k for w in range(W) for k in held[w, : slots[w]].tolist()) == pool
     assert after.tolist() == [int(base[w] + v[held[w, : slots[w]]].sum()) for w in range(W)]

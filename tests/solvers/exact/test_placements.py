@@ -134,7 +134,7 @@ def test_damaged_proofs_never_prove_what_is_false(placements_first):
     rng = random.Random(7)
     seen = {True: 0, False: 0}
     lies = 0
-    for problem in problems(5000, 60, workers=4, requests=9):
+    for problem in problems(5000, 20, workers=4, requests=9):
         best = optimum(problem)
         if best == 0:
             continue
@@ -153,7 +153,7 @@ def test_damaged_proofs_never_prove_what_is_false(placements_first):
                 assert not passed or bound <= best, (problem.to_json(), claim.to_json())
                 lies += bound > best
                 seen[passed] += bound == best
-    assert seen[False] > 30 and lies > 100
+    assert seen[False] > 10 and lies > 50
 
 
 def test_what_a_tree_of_placements_must_not_do():

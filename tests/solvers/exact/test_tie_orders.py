@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lbopt import StepProblem
 from lbopt.exceptions import InputError
 from lbopt.model import check_assignment, objective
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact import search_exactly
 from lbopt.solvers.exact.tie_orders import canonical
 
@@ -96,9 +97,9 @@ def test_three_orders_by_hand():
 @pytest.mark.jit
 def test_a_search_answers_in_the_order_asked_for():
     problem = StepProblem.now([0, 0], [1, 1], [4, 4, 4, 4, 9])
-    answers = {tie: search_exactly(problem, None, lambda: None, tie=tie, seed=3) for tie in TIES}
+    answers = {tie: search_exactly(problem, None, Limits(), tie=tie, seed=3) for tie in TIES}
     assert answers["oldest"].assignment.tolist() == [0, 1, -1, -1, -1]
     assert answers["newest"].assignment.tolist() == [-1, -1, 1, 0, -1]
     assert {answer.cost for answer in answers.values()} == {answer.bound for answer in answers.values()} == {0}
     with pytest.raises(InputError, match="tie order is 'eldest'; expected oldest, newest or random"):
-        search_exactly(problem, None, lambda: None, tie="eldest")
+        search_exactly(problem, None, Limits(), tie="eldest")

@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 from solvers.known_ends.ends_problems import random_ends
 
 from lbopt import solve
+from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.known_ends.ascent import put_on_shares
 from lbopt.kernels.known_ends.bounds import cheapest_pattern, exact_bound
 from lbopt.kernels.known_ends.placing import add_loads
@@ -144,7 +145,7 @@ def test_placements_are_those_of_greedy_and_exchanges_only_help():
             shake(decision.window, draft, draft.pattern.copy(), moves, chance)
             before = objective(problem, check_assignment(problem, decision.handed_out(draft.pattern)))
             add_loads(decision.window, draft)
-            cost = polish(decision.window, draft, 10, rest)
+            cost = polish(decision.window, draft, 10, rest, NEVER)
             assert cost <= before
             assert cost == objective(problem, check_assignment(problem, decision.handed_out(draft.pattern)))
 

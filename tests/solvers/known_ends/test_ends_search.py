@@ -13,6 +13,7 @@ from lbopt.instances.families import generate
 from lbopt.instances.steady import SteadyFleet
 from lbopt.model import check_assignment, objective
 from lbopt.solvers import is_available
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.elementary import elementary_bound, greedy_assignment
 from lbopt.solvers.exact import search_known_ends
 
@@ -41,7 +42,7 @@ def test_it_agrees_with_brute_force(top):
     rng = random.Random(top)
     for _ in range(100):
         problem = random_ends(rng, top=top)
-        answer = search_known_ends(problem, None, endless)
+        answer = search_known_ends(problem, None, Limits())
         check_assignment(problem, answer.assignment)
         best = solve(problem, "brute-force").objective
         assert (answer.stop, answer.bound, objective(problem, answer.assignment)) == ("done", best, best)
@@ -53,7 +54,7 @@ def test_it_agrees_with_brute_force_where_everybody_is_forced_in():
         problem = random_ends(rng, kind="vectors", requests=5, slots=3)
         if problem.num_requests <= problem.num_free_slots:
             problem = StepProblem(problem.base, problem.slots, problem.work, np.ones(problem.num_requests, dtype=bool))
-        answer = search_known_ends(problem, None, endless)
+        answer = search_known_ends(problem, None, Limits())
         assert (answer.stop, answer.cost) == ("done", solve(problem, "brute-force").objective)
 
 
@@ -141,7 +142,7 @@ def test_ctrl_c_keeps_what_is_known(after):
             raise KeyboardInterrupt
 
     problem = next(with_ends(24, 1, pool=256, seed=8))
-    answer = search_known_ends(problem, None, pressed)
+    answer = search_known_ends(problem, None, Limits(pressed))
     check_assignment(problem, answer.assignment)
     assert answer.stop == "interrupted"
     assert answer.bound <= objective(problem, answer.assignment) == answer.cost
@@ -149,13 +150,13 @@ def test_ctrl_c_keeps_what_is_known(after):
 
 def test_numbers_that_are_too_large_are_left_to_others():
     problem = StepProblem.known_ends([0, 2**55], [1, 1], [3, 4, 5], [1, 2, 3], 2)
-    assert search_known_ends(problem, None, endless).stop == "refused"
+    assert search_known_ends(problem, None, Limits()).stop == "refused"
     assert solve(problem, "search").solver != "exact"
 
 
 def test_a_window_without_free_slots_is_left_to_others():
     problem = StepProblem.known_ends([0, 5], [0, 0], [3, 4, 5], [1, 2, 3], 2)
-    assert search_known_ends(problem, None, endless).stop == "refused"
+    assert search_known_ends(problem, None, Limits()).stop == "refused"
 
 
 problems = st.builds(
@@ -167,29 +168,29 @@ problems = st.builds(
 @given(problem=problems, seed=st.integers(0, 2**32))
 def test_the_optimum_does_not_hear_of_names_shifts_and_scales(problem, seed):
     rng = np.random.default_rng(seed)
-    best = search_known_ends(problem, None, endless).cost
+    best = search_known_ends(problem, None, Limits()).cost
     workers, requests = rng.permutation(problem.num_workers), rng.permutation(problem.num_requests)
     renamed = StepProblem(
         problem.base[workers], problem.slots[workers], problem.work[requests], problem.must_admit[requests]
     )
-    assert search_known_ends(renamed, None, endless).cost == best
+    assert search_known_ends(renamed, None, Limits()).cost == best
     shifted = StepProblem(problem.base + rng.integers(0, 50), problem.slots, problem.work, problem.must_admit)
-    assert search_known_ends(shifted, None, endless).cost == best
+    assert search_known_ends(shifted, None, Limits()).cost == best
     scaled = StepProblem(3 * problem.base, problem.slots, 3 * problem.work, problem.must_admit)
-    assert search_known_ends(scaled, None, endless).cost == 3 * best
+    assert search_known_ends(scaled, None, Limits()).cost == 3 * best
     backwards = StepProblem(problem.base[:, ::-1], problem.slots, problem.work[:, ::-1], problem.must_admit)
-    assert search_known_ends(backwards, None, endless).cost == best
+    assert search_known_ends(backwards, None, Limits()).cost == best
 
 
 @settings(max_examples=60, deadline=None)
 @given(problem=problems)
 def test_a_longer_window_costs_no_less_and_nobody_forced_no_more(problem):
-    answer = search_known_ends(problem, None, endless)
+    answer = search_known_ends(problem, None, Limits())
     assert answer.cost >= elementary_bound(problem)
     shorter = StepProblem(problem.base[:, :-1], problem.slots, problem.work[:, :-1], problem.must_admit)
-    assert search_known_ends(shorter, None, endless).cost <= answer.cost
+    assert search_known_ends(shorter, None, Limits()).cost <= answer.cost
     free = StepProblem(problem.base, problem.slots, problem.work)
-    assert search_known_ends(free, None, endless).cost <= answer.cost
+    assert search_known_ends(free, None, Limits()).cost <= answer.cost
 
 
 def test_a_cold_fleet_with_empty_slots_has_an_answer():

@@ -204,7 +204,7 @@ def test_costs_of_sums_and_of_changes_agree_with_the_objective():
         ideal = ideal_total(profile.peak, G, draft.tops, w, search.scratch.gaps)
         least = cost_alone(profile.peak, G, draft.tops, w, ideal)
         assert all(least <= cost_alone(profile.peak, G, draft.tops, w, x) for x in (t, ideal - 1, ideal + 1))
-        polished = polish(pool, profile, slots, draft, 3, search.scratch)
+        polished = polish(pool, profile, slots, draft, 3, search.scratch, search.progress)
         search.answer[:] = draft.pattern
         assignment = decision.handed_out(search)
         assert polished == objective(problem, assignment) <= cost

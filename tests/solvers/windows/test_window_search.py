@@ -11,6 +11,7 @@ from lbopt.instances.families import generate
 from lbopt.instances.steady import SteadyFleet
 from lbopt.model import check_assignment, objective
 from lbopt.solvers import recount
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact import search_window
 
 pytestmark = pytest.mark.jit
@@ -38,7 +39,7 @@ def test_it_agrees_with_exhaustion(top):
     rng = random.Random(top)
     for _ in range(100):
         problem = random_window(rng, top=top)
-        answer = search_window(problem, None, endless)
+        answer = search_window(problem, None, Limits())
         check_assignment(problem, answer.assignment)
         best = optimum(problem)
         assert (answer.stop, answer.bound, objective(problem, answer.assignment)) == ("done", best, best)
@@ -51,7 +52,7 @@ def test_fewer_requests_than_slots_where_nothing_grows():
         few = int(rng.randint(1, full.num_requests))
         work = np.repeat(full.work[:few, :1], full.horizon + 1, axis=1)
         problem = StepProblem(base=full.base, slots=full.slots, work=work)
-        answer = search_window(problem, None, endless)
+        answer = search_window(problem, None, Limits())
         assert (answer.stop, objective(problem, answer.assignment)) == ("done", optimum(problem))
 
 
@@ -106,7 +107,7 @@ def test_the_bound_only_grows_with_time():
 
 def test_ctrl_c_keeps_what_is_known():
     problem = steady(48, 1)[0]
-    search_window(problem, None, endless)  # from now on the clock is asked at the very start as well
+    search_window(problem, None, Limits())  # from now on the clock is asked at the very start as well
     asked = []
 
     def pressed():
@@ -114,7 +115,7 @@ def test_ctrl_c_keeps_what_is_known():
         if len(asked) > 1:
             raise KeyboardInterrupt
 
-    answer = search_window(problem, None, pressed)
+    answer = search_window(problem, None, Limits(pressed))
     check_assignment(problem, answer.assignment)
     assert answer.stop in ("interrupted", "done")
     assert answer.bound <= objective(problem, answer.assignment)
@@ -131,7 +132,7 @@ def test_ctrl_c_keeps_what_is_known():
     ids=["ends inside the window", "an empty slot grows differently", "too large", "nobody can be admitted"],
 )
 def test_windows_of_another_kind_are_left_to_others(problem):
-    assert search_window(problem, None, endless).stop == "refused"
+    assert search_window(problem, None, Limits()).stop == "refused"
     assert solve(problem, "search").status == "optimal"
 
 
