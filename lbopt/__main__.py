@@ -1,17 +1,35 @@
 """python -m lbopt, and the `lbopt` command."""
 
+import io
+import signal
 import sys
+import threading
+from types import FrameType
 
 
 def main() -> None:
     """Run the command line; Ctrl-C while it is still being imported ends it as quietly as later."""
     try:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, _as_ctrl_c)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # where the terminal has no UTF-8, a sign it lacks is shown as ?
+                stream.reconfigure(errors="replace")
         from lbopt.cli import main as run
 
         run()
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(130)
+
+
+def _as_ctrl_c(_number: int, frame: FrameType | None) -> None:
+    """End by SIGTERM, which batch systems send, as by Ctrl-C: what is done is kept, and nothing is left behind."""
+    press = signal.getsignal(signal.SIGINT)
+    if callable(press):
+        press(signal.SIGINT, frame)
+    else:  # Ctrl-C is ignored, as in a script's background job
+        raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import os
 import re
 import secrets
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -27,8 +26,8 @@ with suppress(ImportError):
 
 _NAME = re.compile(r"\.lbopt-[0-9a-f]{16}\.partial")
 
-#: An entry is locked a moment after it is made; a younger one may belong to a writer that is about to lock it.
-_SETTLED_SECONDS = 2.0
+#: An entry is locked a moment after it is made. Who finds it removed in between makes another.
+_ATTEMPTS = 5
 
 
 @contextmanager
@@ -119,14 +118,25 @@ def flush(path: Path) -> None:
 @contextmanager
 def _unfinished(folder: Path, make: Callable[[Path], int]) -> Iterator[Path]:
     _remove_abandoned(folder)
-    partial = folder / f".lbopt-{secrets.token_hex(8)}.partial"  # known before it exists: Ctrl-C leaves nothing
-    handle: int | None = None
+    partial, handle = folder, None
     try:
-        handle = make(partial)
-        _locked(handle)
+        for attempt in range(_ATTEMPTS):
+            partial = folder / f".lbopt-{secrets.token_hex(8)}.partial"  # known before it exists: Ctrl-C leaves nothing
+            try:
+                handle = make(partial)
+            except FileNotFoundError:
+                if attempt == _ATTEMPTS - 1 or not folder.is_dir():
+                    raise
+                continue
+            _locked(handle, wait=True)
+            if partial.exists():
+                break
+            os.close(handle)
+            handle = None
         yield partial
     finally:
-        _remove(partial)
+        if partial != folder:
+            _remove(partial)
         if handle is not None:
             os.close(handle)
 
@@ -140,12 +150,12 @@ def _make_folder(path: Path) -> int:
     return os.open(path, os.O_RDONLY)
 
 
-def _locked(handle: int) -> bool:
+def _locked(handle: int, *, wait: bool = False) -> bool:
     """Lock an entry; return False where another process holds it, or the file system has no locks."""
     if fcntl is None:
         return False
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
         return False
     return True
@@ -155,9 +165,7 @@ def _remove_abandoned(folder: Path) -> None:
     """Remove what writers left that were killed."""
     with suppress(OSError):  # what cannot be removed disturbs nobody
         for entry in [*os.scandir(folder)]:
-            if _NAME.fullmatch(entry.name) and time.time() - entry.stat(follow_symlinks=False).st_mtime > (
-                _SETTLED_SECONDS
-            ):
+            if _NAME.fullmatch(entry.name):
                 handle = os.open(entry.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
                 try:
                     if _locked(handle):

@@ -132,9 +132,8 @@ with unfinished_folder(here) as folder, whole_file(here / "r.json") as partial:
 """
 
 
-def test_what_a_kill_leaves_is_removed_by_the_next_writer(tmp_path, monkeypatch):
+def test_what_a_kill_leaves_is_removed_by_the_next_writer(tmp_path):
     """But nothing of a writer that lives, and nothing that is not ours."""
-    monkeypatch.setattr(module, "_SETTLED_SECONDS", -1.0)
     (tmp_path / "thesis.partial").write_text("precious")
     (tmp_path / ".lbopt-thesis.partial").write_text("precious")
     process = subprocess.Popen([sys.executable, "-c", HALF, tmp_path], stdout=subprocess.PIPE, text=True)
@@ -149,6 +148,29 @@ def test_what_a_kill_leaves_is_removed_by_the_next_writer(tmp_path, monkeypatch)
         process.communicate()
     write_file(tmp_path / "r.json", "new")
     assert names(tmp_path) == [".lbopt-thesis.partial", "other.json", "r.json", "thesis.partial"]
+
+
+@pytest.mark.parametrize("make", ["_make_file", "_make_folder"])
+def test_an_entry_that_is_removed_before_it_is_locked_is_made_again(tmp_path, monkeypatch, make):
+    """Another writer may take it for one that a kill left."""
+    real, removed = getattr(module, make), []
+
+    def swept(path):
+        handle = real(path)
+        if not removed:
+            removed.append(path)
+            module._remove(path)
+        return handle
+
+    monkeypatch.setattr(module, make, swept)
+    if make == "_make_file":
+        write_file(tmp_path / "r.json", "x")
+        assert names(tmp_path) == ["r.json"]
+    else:
+        with unfinished_folder(tmp_path) as partial:
+            assert partial.is_dir()
+            assert partial != removed[0]
+    assert len(removed) == 1
 
 
 def test_writers_move_entries_one_after_the_other(tmp_path):

@@ -75,5 +75,15 @@ def main() -> None:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
     except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing to flush at exit
+        _drop_output()
         sys.exit(1)
+    except OSError as error:  # of the terminal or the file that the output goes to: all others are sentences already
+        named = f"'{error.filename}'" if error.filename else "the output"
+        typer.echo(f"error: {named} cannot be written: {error.strerror or error}", err=True)
+        _drop_output()
+        sys.exit(2)
+
+
+def _drop_output() -> None:
+    """Leave nothing to flush at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Ctrl-C at the two places where it must not act at once, or must not be swallowed."""
+"""Ctrl-C where it must not act at once, must not be swallowed, or must not reach the processes of an engine."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from types import FrameType
 
 _Handler = Callable[[int, FrameType | None], object]
@@ -19,8 +20,8 @@ def held_interrupts() -> Iterator[None]:
         yield
         return
     pressed: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: pressed.append((number, frame)))
-    try:
+    try:  # pressed in between, it finds the handler from before put back
+        signal.signal(signal.SIGINT, lambda number, frame: pressed.append((number, frame)))
         yield
     finally:
         signal.signal(signal.SIGINT, before)
@@ -42,11 +43,30 @@ def noted_interrupts() -> Iterator[list[int]]:
         pressed.append(number)
         act(number, frame)
 
-    signal.signal(signal.SIGINT, note)
     try:
+        signal.signal(signal.SIGINT, note)
         yield pressed
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def deaf_children() -> Iterator[None]:
+    """Let processes that start in the block not hear Ctrl-C of the terminal; here it acts when the block has ended.
+
+    An engine ends its processes itself. While they start, they would answer Ctrl-C with a traceback, and an engine
+    whose start is broken off leaves some of them running.
+    """
+    with held_interrupts():
+        if not hasattr(signal, "pthread_sigmask"):
+            yield
+            return
+        resource_tracker.ensure_running()  # started within the block, it would take the mask off again
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _handler() -> _Handler | None:

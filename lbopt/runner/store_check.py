@@ -21,6 +21,9 @@ from lbopt.runner.writer_lock import WriterLock
 _NAMES = ", ".join(COLUMNS)
 _ADD = f"INSERT INTO results ({_NAMES}, seal) VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"
 
+#: What SQLite raises over a damaged file; UnicodeDecodeError where its own message quotes a damaged name.
+_UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+
 #: The table and its index, each from both ends: SQLite gives up at the first page that it cannot read.
 _SCANS = tuple(
     f"SELECT rowid, key FROM results {which} ORDER BY {by} {way}"
@@ -82,7 +85,7 @@ def check_store(path: Path) -> StoreCheck:
     try:
         connection = connect_to_read(place)
         return _checked(connection)
-    except sqlite3.Error as error:
+    except _UNREADABLE as error:
         raise StoreError(f"store {path} is damaged beyond reading ({_said(error)}); run its command again") from None
     finally:
         if connection is not None:
@@ -131,7 +134,7 @@ def _checked(connection: sqlite3.Connection) -> StoreCheck:
     for number, key in sorted(found_keys.items()):
         try:
             found = connection.execute(f"SELECT {_NAMES}, {seal} FROM results WHERE rowid = ?", (number,)).fetchone()
-        except sqlite3.Error as error:
+        except _UNREADABLE as error:
             damaged.append(DamagedRow(key=key, why=f"row {number} cannot be read ({_said(error)})"))
             continue
         if found is None:  # known from the index alone
@@ -155,7 +158,7 @@ def _checked(connection: sqlite3.Connection) -> StoreCheck:
 def _structure(connection: sqlite3.Connection) -> str | None:
     try:
         return structure_fault(connection)
-    except sqlite3.Error as error:
+    except _UNREADABLE as error:
         return _said(error)
 
 
@@ -171,7 +174,7 @@ def _found(connection: sqlite3.Connection) -> dict[int, str | None]:
 def _until_unreadable(connection: sqlite3.Connection, query: str) -> Iterator[tuple[int, object]]:
     try:
         yield from connection.execute(query)
-    except sqlite3.DatabaseError:  # the other scans find more
+    except _UNREADABLE:  # the other scans find more
         return
 
 

@@ -25,7 +25,13 @@ def with_workers_in_order(problem: StepProblem, assignment: IntArray) -> IntArra
         return assignment.copy()
     new_number = np.arange(loads.size + 1)
     new_number[-1] = -1  # who waits
+    placed = np.flatnonzero(assignment >= 0)
+    placed = placed[np.lexsort((-problem.work[placed, 0], assignment[placed]))]  # by worker, the largest first
+    begin = np.searchsorted(assignment[placed], np.arange(loads.size + 1))
+    sizes = problem.work[placed, 0].tolist()
     for alike in np.split(by_kind, np.flatnonzero(~same) + 1):
-        content = [np.sort(problem.work[assignment == g, 0])[::-1].tolist() for g in alike]
+        if alike.size == 1:
+            continue
+        content = [sizes[begin[g] : begin[g + 1]] for g in alike]
         new_number[alike[sorted(range(alike.size), key=lambda j: content[j], reverse=True)]] = alike
     return new_number[assignment]

@@ -80,7 +80,7 @@ def test_the_terminals_ctrl_c_reaches_the_whole_group(tmp_path, begin, engine):
 def test_kill_9_never_leaves_half_a_row(tmp_path, begin):
     """Killed again and again while it writes as fast as it can: whatever is there is whole, and nothing gets less."""
     path = tmp_path / "store.sqlite"
-    rows = size = 0
+    rows, size = 0, 20_000  # more than an empty store has, whose table may not be committed yet
     for wait in (0.003, 0.011, 0.017, 0.031, 0.05):
         process = begin(FAST)
         wait_until(lambda size=size: path.exists() and path.stat().st_size > size)

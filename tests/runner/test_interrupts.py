@@ -1,11 +1,13 @@
 """Ctrl-C inside and after the blocks that hold it back or note it: the handler that was there is there again."""
 
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
 
-from lbopt.runner.interrupts import held_interrupts, noted_interrupts
+from lbopt.runner.interrupts import deaf_children, held_interrupts, noted_interrupts
 
 
 @pytest.fixture
@@ -76,3 +78,16 @@ def test_outside_the_main_thread_nothing_changes(pressed, block):
     thread.start()
     thread.join()
     assert found == [handler]
+
+
+def test_processes_that_start_in_a_deaf_block_do_not_hear_ctrl_c(pressed):
+    """The group gets it, as from a keyboard; here it acts at the end of the block, and is heard again afterwards."""
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGINT); print('deaf')"
+    with deaf_children():
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        signal.raise_signal(signal.SIGINT)
+        assert pressed == []
+    assert (done.returncode, done.stdout) == (0, "deaf\n")
+    assert pressed == [signal.SIGINT]
+    signal.raise_signal(signal.SIGINT)
+    assert len(pressed) == 2

@@ -17,6 +17,7 @@ from typing import Any
 
 from lbopt.exceptions import BackendUnavailableError
 from lbopt.runner.errors import EngineError
+from lbopt.runner.interrupts import deaf_children
 
 #: An unreachable scheduler is given up after so long.
 CONNECT_SECONDS = 10.0
@@ -75,9 +76,12 @@ def _local_cluster(distributed: ModuleType, jobs: int | None) -> Iterator[Any]:
     import dask
     from dask.system import CPU_COUNT
 
-    with tempfile.TemporaryDirectory(prefix="lbopt-dask-", ignore_cleanup_errors=True) as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="lbopt-dask-", ignore_cleanup_errors=True) as scratch,
+        ExitStack() as started,
+    ):
         try:
-            with dask.config.set({**_quiet_children(dask), "temporary-directory": scratch}):
+            with dask.config.set({**_quiet_children(dask), "temporary-directory": scratch}), deaf_children():
                 cluster = distributed.LocalCluster(
                     n_workers=jobs or CPU_COUNT,
                     threads_per_worker=1,
@@ -87,16 +91,18 @@ def _local_cluster(distributed: ModuleType, jobs: int | None) -> Iterator[Any]:
                     memory_limit=0,  # tasks run in children of the workers, which Dask does not measure
                     silence_logs=_MUTE,
                 )
+                started.callback(_close, cluster)  # before Ctrl-C can act
         except Exception as error:
             raise EngineError(
                 "the local processes of engine 'dask' do not start (a script that uses it needs "
                 f"`if __name__ == '__main__':`); engine 'isolated' needs none of them: {error}"
             ) from error
-        try:
-            yield cluster
-        finally:
-            with suppress(Exception):
-                cluster.close(timeout=5)
+        yield cluster
+
+
+def _close(cluster: Any) -> None:
+    with suppress(Exception):
+        cluster.close(timeout=5)
 
 
 def _quiet_children(dask: ModuleType) -> dict[str, Any]:

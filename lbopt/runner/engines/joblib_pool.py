@@ -17,7 +17,7 @@ import time
 import warnings
 from collections.abc import Generator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -28,6 +28,7 @@ from lbopt.runner.engines.engine import checked_jobs
 from lbopt.runner.engines.isolated import Isolated
 from lbopt.runner.errors import EngineError
 from lbopt.runner.execute import execute
+from lbopt.runner.interrupts import deaf_children
 from lbopt.runner.outcome import Outcome
 from lbopt.runner.task import Task
 
@@ -69,7 +70,9 @@ class Joblib:
                 )
                 calls = [joblib.delayed(_marked)(task, marks) for task in pending.values()]
                 try:
-                    with closing(pool(calls)) as done:
+                    with ExitStack() as begun:
+                        with deaf_children():
+                            done = begun.enter_context(closing(pool(calls)))
                         for outcome in done:
                             del pending[outcome.key]
                             Path(marks, outcome.key).unlink(missing_ok=True)
@@ -112,6 +115,9 @@ def _joblib() -> ModuleType:
             "engine 'joblib' needs the package joblib, which is absent: pip install 'joblib>=1.5'; "
             "engine 'serial' needs none"
         ) from None
+    from joblib.externals.loky.backend import resource_tracker
+
+    resource_tracker.ensure_running()  # its start would take the mask of `deaf_children` off again
     # loky replaces a process that has grown by 100 MB, and gives its task to another: nothing is lost
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
     found: ModuleType = joblib

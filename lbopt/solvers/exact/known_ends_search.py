@@ -36,6 +36,9 @@ _FEW_COLUMNS = 2_000
 #: Steps of an ascent, and products of prices and work between two looks at the clock.
 _STEPS, _LOOK = 600, 3_000_000
 
+#: Products of prices and work up to which a bound is proved whatever the clock says: a millisecond or two.
+_PROVED = 500_000
+
 #: Loads that a placement compares, up to which all are made whatever the clock says.
 _PLACED = 300_000
 
@@ -222,7 +225,7 @@ class _Run:
     def _proves_quickly(self) -> bool:
         """Whether a bound in exact integers takes no more than a millisecond or two."""
         window = self.decision.window
-        return bool(window.slots.size * window.v.size <= _LOOK)
+        return bool(window.slots.size * window.v.size <= _PROVED)
 
     def _keep(self, cost: int, pattern: IntArray) -> None:
         if cost < self.cost:

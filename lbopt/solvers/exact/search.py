@@ -30,6 +30,9 @@ BRIEF, MODERATE_SLOTS = 50_000, 16
 #: Seconds for a request, and for a request and a worker, that the end of a search takes.
 _SECONDS_EACH, _SECONDS_A_PAIR = 3e-7, 5e-9
 
+#: Requests admitted, times requests, up to which a router is asked after the time is over: some tenths of a second.
+_MOST_ROUTED = 500_000_000
+
 #: The defaults of policy "br-0": largest first, lexicographic key, no age bound.
 _ROUTER = parameters_of(stage_switch=7, window_size=4, age_bound=-1)
 
@@ -143,6 +146,8 @@ def finished(
 
 def _no_worse_than_a_router(problem: StepProblem, answer: ExactAnswer, best: int | None) -> ExactAnswer:
     """Return the answer of a search that was cut off, or what a router makes of the problem where that is cheaper."""
+    if problem.num_admitted * problem.num_requests > _MOST_ROUTED:
+        return answer
     placed = routed(problem)
     if placed is None:
         return answer
