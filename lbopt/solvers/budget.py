@@ -126,7 +126,7 @@ class Limits:
     callback: Callable[[Progress], object] | None = None
     seed: int = 0
     _begun: float = field(default_factory=lambda: _now())
-    _told: list[tuple[int | None, int]] = field(default_factory=list)
+    _told: list[tuple[int | None, int, int]] = field(default_factory=list)
 
     def reached(self, work: int, cost: int | None = None, bound: int = 0) -> str | None:
         """Return the stop reason where a limit is reached, else None; tell the callback what is new.
@@ -138,8 +138,9 @@ class Limits:
         cost, bound
             Of the best assignment, None for none, and what is proved; tokens.
         """
-        if self.callback is not None and (not self._told or self._told[-1] != (cost, bound)):
-            self._told[:] = [(cost, bound)]
+        if self.callback is not None and (not self._told or self._told[-1][:2] != (cost, bound)):
+            work = max([work, *(before for *_, before in self._told)])  # a solve as a whole counts none
+            self._told[:] = [(cost, bound, work)]
             self.callback(Progress(cost, bound, _now() - self._begun, work))
         if self.cancel is not None and self.cancel.is_set():
             return "cancelled"

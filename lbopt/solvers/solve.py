@@ -95,9 +95,9 @@ def solve(
             known = join(known, engine, engine.answer())
         if tie == "leximax":
             known = engine.break_ties(known, budget)
+        reached = budget.limits.reached(0, known.value, known.bound or 0)
         if known.final:
             break
-        reached = budget.limits.reached(0, known.value, known.bound or 0)
         if reached in ("target", "cancelled"):
             known = replace(known, reason=reached)
             break

@@ -119,7 +119,7 @@ def test_another_thread_cancels_it():
 
     result = solve(fleet(64, 800, 3), "search", cancel=cancel, callback=heard)
     assert result.stop_reason == "cancelled"
-    assert len(told) == 1
+    assert len(told) <= 2  # what came of it is told, too
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -130,6 +130,8 @@ def test_the_callback_hears_better_and_better(kind):
     assert costs == sorted(costs, reverse=True)
     assert [one.bound for one in told] == sorted(one.bound for one in told)
     assert all(one.bound <= result.objective for one in told)
+    assert (told[-1].objective, told[-1].bound) == (result.objective, result.bound)
+    assert [one.work for one in told] == sorted(one.work for one in told)
     assert [one.seconds for one in told] == sorted(one.seconds for one in told)
 
 
