@@ -20,6 +20,9 @@ SLICE = 100_000
 #: Patterns listed for a worker before anything is decided, branches looked at for them, rows in all.
 _LISTED, _BRANCHES, _ROWS = 20_000, 400_000, 60_000
 
+#: Seconds that making the lists takes for a worker, and again for four further prices.
+_SECONDS_EACH = 8e-5
+
 #: Rows on the stack of a search.
 _STACK = 16_000_000
 
@@ -41,8 +44,8 @@ def choose(room: Room, prices: Sequence[IntArray], limit: int, limits: Limits) -
     limits
         When to stop.
     """
-    stopped = limits.stopped()
-    if stopped is not None:
+    stopped = limits.leaving(_SECONDS_EACH * room.slots.size * (1 + len(prices) / 4)).stopped()
+    if stopped is not None:  # there is no time to make the lists in
         return stopped
     lists, choice = _prepared(room, prices, limits)
     if choice is None:
