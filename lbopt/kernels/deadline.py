@@ -36,15 +36,15 @@ _clock_gettime: Any = _TYPES.ExternalFunction(
 
 
 def now() -> int:
-    """Return the time in nanoseconds of the clock that deadlines are given in."""
-    return time.monotonic_ns()
+    """Return the time in nanoseconds of the clock that deadlines are given in, which is the one read below."""
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC) if HAS_CLOCK else time.monotonic_ns()
 
 
 if _SETTINGS.DISABLE_JIT:
 
     def passed(deadline: int) -> bool:
         """Return whether `deadline` (nanoseconds of `now`, `NEVER` for none) has passed."""
-        return deadline != NEVER and time.monotonic_ns() >= deadline
+        return deadline != NEVER and now() >= deadline
 
 elif not HAS_CLOCK:
 

@@ -11,12 +11,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 from lbopt.kernels import compile_time
 
 #: A deadline that never passes, as `lbopt.kernels.deadline` has it; importing that would import Numba.
 NEVER = 0
+
+#: The clock of `lbopt.kernels.deadline`: nanoseconds of the system's monotonic clock; on macOS Python's is another one.
+_clock: Callable[[], int] = (
+    partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC) if hasattr(time, "CLOCK_MONOTONIC") else time.monotonic_ns
+)
 
 #: Seconds that are as good as no limit.
 _FOREVER = 1e9
@@ -174,7 +180,7 @@ class Limits:
     def deadline(self) -> int:
         """Return when the time is over, nanoseconds of the monotonic clock; to be asked before each slice."""
         left = self.remaining()
-        return NEVER if left is None else max(1, time.monotonic_ns() + int(min(left, _FOREVER) * 1e9))
+        return NEVER if left is None else max(1, _clock() + int(min(left, _FOREVER) * 1e9))
 
 
 def countdown(seconds: float | None) -> Clock:
