@@ -76,7 +76,13 @@ def _descriptor(path: str | os.PathLike[str], name: str, largest: int) -> int:
 def read_bytes(
     path: str | os.PathLike[str], name: str | None = None, *, largest: int = LARGEST_DOCUMENT, way_out: str = ""
 ) -> bytes:
-    """Return the bytes of a regular file; parameters and errors are those of `opened`."""
+    """Return the bytes of a regular file; errors are those of `opened`.
+
+    Parameters
+    ----------
+    path, name, largest, way_out
+        As in `opened`.
+    """
     name = called(path) if name is None else name
     with opened(path, name, largest=largest, way_out=way_out) as stream:
         try:

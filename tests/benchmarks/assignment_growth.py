@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from lbopt.assignment import balanced_assignment
 from lbopt.report.figures import line_style, new_figure
-from lbopt.report.folder import write_file
+from lbopt.whole_file import write_file
 from tests.benchmarks.assignment_speed import costs_of, lean
 
 POINTS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)

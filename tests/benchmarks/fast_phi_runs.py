@@ -16,8 +16,8 @@ import numpy as np
 from lbopt.cli.console import ProgressBar
 from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
-from lbopt.report.folder import write_file
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate
+from lbopt.whole_file import write_file
 from tests.benchmarks.quadrature_states import requests_of_trace
 
 POLICIES = (

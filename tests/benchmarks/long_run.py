@@ -18,8 +18,8 @@ from lbopt.cli.console import ProgressBar
 from lbopt.instances import read_trace
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
-from lbopt.report.folder import write_file
 from lbopt.simulator import SimulationSetting, simulate
+from lbopt.whole_file import write_file
 
 SETTING = SimulationSetting(Fleet(16, 72))
 EFFORT = "effort=200000,time_limit=none"

@@ -18,8 +18,8 @@ from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.predictors import Forecaster, Foresight, make_predictor
 from lbopt.report.figures import line_style, new_figure
-from lbopt.report.folder import write_file
 from lbopt.simulator import ClosedLoop, SimulationSetting, simulate
+from lbopt.whole_file import write_file
 from tests.benchmarks.measure import table_1_requests
 
 SLOTS, ROUNDS = 72, 400

@@ -21,9 +21,9 @@ from lbopt.instances import read_trace
 from lbopt.model import Fleet, objective
 from lbopt.policies import make_policy
 from lbopt.policies.replay import Replay
-from lbopt.report.folder import write_file
 from lbopt.simulator import SimulationSetting, sample_states, simulate
 from lbopt.solvers import solve
+from lbopt.whole_file import write_file
 
 SETTING = SimulationSetting(Fleet(16, 72))
 EFFORT = "effort=20000,time_limit=none"

@@ -20,9 +20,9 @@ from lbopt.cli.console import ProgressBar
 from lbopt.instances import read_trace
 from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
-from lbopt.report.folder import write_file
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate
 from lbopt.statistics import over_seeds
+from lbopt.whole_file import write_file
 
 FILES = {"azure": "azure_llm_2023_conv.csv", "burstgpt": "burstgpt_8000.json"}
 WORKERS, SLOTS, SEEDS, LOAD = (4, 8, 16), 72, 5, 0.95

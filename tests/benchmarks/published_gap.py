@@ -19,10 +19,10 @@ from lbopt.cli.console import ProgressBar
 from lbopt.instances import read_trace
 from lbopt.model import Fleet, StepProblem, barrier_total, check_assignment, objective
 from lbopt.policies import make_policy
-from lbopt.report.folder import write_file
 from lbopt.simulator import SimulationSetting, simulate
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact import search_exactly
+from lbopt.whole_file import write_file
 
 SETTING = SimulationSetting(Fleet(16, 72))
 LOGS = ("bfio-h0", "bfio-h20")

@@ -24,7 +24,7 @@ from lbopt.kernels.routing.fast_phi.route import cheapest, overflow_costs
 from lbopt.policies.fast_phi import FastPhi
 from lbopt.policies.quadrature import Quadrature
 from lbopt.report.figures import COLOURS
-from lbopt.report.folder import write_file
+from lbopt.whole_file import write_file
 from tests.benchmarks.quadrature_states import Floats, Ints, State, busy_observation, drawn, expected_by_fft, seen
 
 NODES = (1, 3, 5, 10, 20, 50, 0)

@@ -87,7 +87,7 @@ def test_mutations(mode):
         for never in ("raise_bound", "no_tree", "cut_short", "drop_child", "fewer_dead", "drop_node"):
             assert seen[never, False] > 9
         for often in ("lower_bound", "change_price", "move_range", "other_prices", "swap_subtrees"):
-            assert seen[often, True] > 3
+            assert seen[often, True] >= 2
         assert seen["raise_bound", True] == 0
 
 

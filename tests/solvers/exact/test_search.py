@@ -9,6 +9,7 @@ from lbopt import StepProblem, solve, verify
 from lbopt.instances.families import generate
 from lbopt.instances.steady import SteadyFleet
 from lbopt.model import check_assignment, objective
+from lbopt.solvers.budget import Limits
 from lbopt.solvers.certificates import check
 from lbopt.solvers.exact.proof import written_proof
 from lbopt.solvers.exact.search import search_exactly
@@ -103,7 +104,7 @@ def test_a_bound_of_zero_needs_no_proof():
     """A search that was cut off at a bound of zero once walked all envelopes to prove that no cost is negative."""
     sizes = [457497, 286954, 379528, 707572, 954281, 710851, 33333, 509025, 30094]
     problem = StepProblem.now([0, 91800], [3, 4], sizes, must_admit=[i in (1, 2, 6) for i in range(9)])
-    answer = search_exactly(problem, None, lambda: None, effort=1)
+    answer = search_exactly(problem, None, Limits(effort=1))
     assert answer.bound == 0 < answer.cost
     certificate = written_proof(problem, answer)
     assert certificate.body["nodes"] == []
