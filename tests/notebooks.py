@@ -14,7 +14,7 @@ from typing import Any
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 #: What a summary says of a solver's time.
-_SOLVER_TIME = re.compile(r"(solver [\w-]+), [\d.]+ s\b")
+_SOLVER_TIME = re.compile(r"(solver [\w-]+,|that it took) [\d.e-]+ s\b")
 
 #: A cell with this tag prints times, which differ from run to run: its numbers are not compared.
 TIMES = "times"
