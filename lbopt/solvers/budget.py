@@ -148,14 +148,11 @@ class Limits:
             work = max([work, *(before for *_, before in self._told)])  # a solve as a whole counts none
             self._told[:] = [(cost, bound, work)]
             self.callback(Progress(cost, bound, _now() - self._begun, work))
-        if self.cancel is not None and self.cancel.is_set():
+        if self._cancelled():
             return "cancelled"
         if cost is not None and self.good_enough(cost, bound):
             return "target"
-        left = self.remaining()
-        if left is not None and left <= 0:
-            return "time"
-        return "effort" if self.effort is not None and work >= self.effort else None
+        return self._out_of_time() or ("effort" if self.effort is not None and work >= self.effort else None)
 
     def leaving(self, seconds: float) -> Limits:
         """Return limits that leave so many seconds to what comes after the search."""
@@ -175,7 +172,14 @@ class Limits:
 
     def stopped(self) -> str | None:
         """Return "time" or "cancelled" where that is so: all that ends a search for ties."""
-        return replace(self, effort=None, callback=None).reached(0)
+        return "cancelled" if self._cancelled() else self._out_of_time()
+
+    def _cancelled(self) -> bool:
+        return self.cancel is not None and self.cancel.is_set()
+
+    def _out_of_time(self) -> str | None:
+        left = self.remaining()
+        return "time" if left is not None and left <= 0 else None
 
     def deadline(self) -> int:
         """Return when the time is over, nanoseconds of the monotonic clock; to be asked before each slice."""

@@ -22,11 +22,7 @@ from lbopt.solvers.exact.proof import written_proof
 from lbopt.solvers.exact.search import (
     ExactAnswer,
     admits_all,
-    finished,
-    search_all_admitted,
     search_exactly,
-    search_some_waiting,
-    seconds_to_finish,
 )
 from lbopt.solvers.exact.window_proof import written_window_proof
 from lbopt.solvers.exact.windows import has_one_profile, search_window
@@ -137,8 +133,7 @@ class Steps(_OwnEngine):
         load_kernels()
 
     def _search(self, best: int | None, limits: Limits) -> ExactAnswer:
-        found = search_some_waiting(self.problem, best, limits.leaving(seconds_to_finish(self.problem)))
-        return finished(self.problem, found, best)
+        return search_exactly(self.problem, best, limits)
 
     def _most_even(self, found: ExactAnswer, optimum: IntArray, limits: Limits) -> tuple[IntArray, str]:
         return most_even(self.problem, found, optimum, limits)
@@ -155,10 +150,6 @@ class AllAdmitted(Steps):
         if self.problem.horizon > 0:
             return "window"
         return _nothing_to_do(self.problem) or (None if admits_all(self.problem) else "some wait")
-
-    def _search(self, best: int | None, limits: Limits) -> ExactAnswer:
-        found = search_all_admitted(self.problem, best, limits.leaving(seconds_to_finish(self.problem)))
-        return finished(self.problem, found, best)
 
 
 class Windows(_OwnEngine):

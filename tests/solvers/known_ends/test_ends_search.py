@@ -22,10 +22,6 @@ pytestmark = pytest.mark.jit
 TOPS = (1, 4, 100, 10**4, 10**6, 10**9)
 
 
-def endless():
-    return None
-
-
 def with_ends(workers, count, *, pool=64, slots=24, horizon=20, seed=5):
     """States of a busy fleet; ends of waiting requests are geometric with a mean of twice the window."""
     trace = generate("burstgpt-like", 2_000, seed=3)

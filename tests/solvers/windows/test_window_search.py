@@ -17,10 +17,6 @@ from lbopt.solvers.exact import search_window
 pytestmark = pytest.mark.jit
 
 
-def endless():
-    return None
-
-
 def optimum(problem):
     numbers = recount.Numbers(
         problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()
