@@ -8,6 +8,7 @@ from lbopt.simulator.run import Run
 from lbopt.simulator.sampling import SampledState, sample_states
 from lbopt.simulator.setting import EVENT_ORDERS, ClosedLoop, EventOrder, SimulationSetting, TraceTimes
 from lbopt.simulator.simulate import simulate
+from lbopt.simulator.telemetry import Telemetry, make_telemetry
 
 __all__ = [
     "EVENT_ORDERS",
@@ -21,8 +22,10 @@ __all__ = [
     "Run",
     "SampledState",
     "SimulationSetting",
+    "Telemetry",
     "TraceTimes",
     "Window",
+    "make_telemetry",
     "sample_states",
     "simulate",
     "simulate_decoders",

@@ -1,4 +1,4 @@
-"""What a policy that decides in Python may not do: the checks of its decisions, with policy, step and value named."""
+"""What a policy may not do: checks of decisions in Python, with policy, step and value named, and of stale sight."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.exceptions import InfeasibleDecisionError
-from lbopt.policies import Observation
+from lbopt.exceptions import InfeasibleDecisionError, InputError
+from lbopt.policies import Observation, Policy, foresight_of
+from lbopt.simulator.setting import SimulationSetting
 
 
 def refuse_infeasible(name: str, observation: Observation, workers: NDArray[Any]) -> None:
@@ -45,3 +46,21 @@ def bound_worker(name: str, observation: Observation, workers: NDArray[Any]) -> 
             f"{workers.tolist()}; expected a list of one worker of 0..{G - 1}, or of -1 to hold it back"
         )
     return worker
+
+
+def refuse_blind(policy: Policy, setting: SimulationSetting) -> None:
+    """Refuse a policy that cannot work with what the telemetry of `setting` shows it."""
+    telemetry = setting.telemetry
+    if telemetry is None:
+        return
+    if foresight_of(policy) is not None:
+        raise InputError(
+            f"policy '{policy.name}' goes by a forecast of every running request, of which reports of workers say "
+            "nothing; leave telemetry out, or take a rule without lookahead"
+        )
+    if policy.admission == "pooled" and (telemetry.front_ends > 1 or telemetry.own == "none"):
+        raise InputError(
+            f"policy '{policy.name}' keeps requests in one pool, whose router knows what it has sent: expected "
+            f"own=optimistic and front_ends=1, not own={telemetry.own} and front_ends={telemetry.front_ends}; "
+            "rules that bind requests on arrival take any"
+        )

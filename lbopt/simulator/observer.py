@@ -60,13 +60,27 @@ class Observer:
             waiting = np.concatenate((bound, waiting))
         count = int(loop.num_waiting(self._requests, self._setting, self._state))
         first = int(progress.undiscovered)
-        return self._seen(np.concatenate((waiting, np.arange(first, first + count - waiting.size))), self._active())
+        everyone = np.concatenate((waiting, np.arange(first, first + count - waiting.size)))
+        state = self._state
+        return self._shown((state.load, state.running, state.queued, state.queued_tokens), everyone, self._active())
 
     def observe(self, waiting: Ints) -> Observation:
         """Return what the policy may see of the present state, with the requests `waiting` to be decided."""
-        return self._seen(waiting, None if self._forecaster is None else self._active(), self._forecaster)
+        sight = self._state.sight
+        front_ends = len(sight.load)
+        f = int(waiting[0]) % front_ends if front_ends > 1 else 0
+        seen = (sight.load[f], sight.running[f], sight.queued[f], sight.queued_tokens[f])
+        return self._shown(seen, waiting, None if self._forecaster is None else self._active(), self._forecaster)
 
-    def _seen(self, waiting: Ints, active: ActiveRequests | None, forecaster: Forecaster | None = None) -> Observation:
+    def _shown(
+        self,
+        workers: tuple[Ints, Ints, Ints, Ints],
+        waiting: Ints,
+        active: ActiveRequests | None,
+        forecaster: Forecaster | None = None,
+    ) -> Observation:
+        """Return an observation of the workers' loads, running and queued requests and queued tokens, int64 (G,)."""
+        loads, running, queued, queued_tokens = workers
         state, sizes, step = self._state, self._requests.prompt[waiting], self.step
         revealed = state.reveal_step[waiting]
         known = np.where(revealed < 0, step, revealed)
@@ -79,11 +93,11 @@ class Observer:
         return Observation(
             step=step,
             clock=float(state.progress.clock),
-            loads=state.load,
-            free_slots=self._setting.slots_per_worker - state.running,
-            running=state.running,
-            queued=state.queued,
-            queued_tokens=state.queued_tokens,
+            loads=loads,
+            free_slots=self._setting.slots_per_worker - running,
+            running=running,
+            queued=queued,
+            queued_tokens=queued_tokens,
             sizes=sizes,
             waited=step - known,
             requests=waiting,

@@ -10,6 +10,7 @@ from lbopt.hardware import AffineStepTime, BarrierForm, PowerLaw, StepTime
 from lbopt.hardware.step_time import StepTimeByUse
 from lbopt.model import Fleet, Trace
 from lbopt.model.integers import LARGEST_TOTAL
+from lbopt.simulator.telemetry import Telemetry
 
 #: Where imbalance, spread, idle share and power are read. The dynamics are the same.
 #: ``paper``: after growth and completions, before the next admission (the BF-IO authors' simulator, their Table 1).
@@ -64,6 +65,8 @@ class SimulationSetting:
         None = the affine law with the constants of the BF-IO experiments for this fleet's slots.
     power
         Watts from loads, and how they are read.
+    telemetry
+        How old what routers see is; None = they see the truth of this moment.
     """
 
     fleet: Fleet
@@ -71,6 +74,7 @@ class SimulationSetting:
     event_order: EventOrder = "paper"
     step_time: StepTime | None = None
     power: PowerLaw = field(default_factory=PowerLaw)
+    telemetry: Telemetry | None = None
 
     def __post_init__(self) -> None:
         if self.event_order not in EVENT_ORDERS:
@@ -112,4 +116,5 @@ class SimulationSetting:
             "event_order": self.event_order,
             "step_time": self.law.describe(),
             "power": self.power.describe(),
+            "telemetry": None if self.telemetry is None else self.telemetry.describe(),
         }

@@ -32,7 +32,7 @@ from lbopt.policies import DecidingPolicy, Observation, Policy, foresight_of
 from lbopt.policies.ledger import Ledger
 from lbopt.policies.replay import Replay
 from lbopt.predictors import Forecaster, make_predictor
-from lbopt.simulator.legality import bound_worker, refuse_infeasible
+from lbopt.simulator.legality import bound_worker, refuse_blind, refuse_infeasible
 from lbopt.simulator.observer import Observer
 from lbopt.simulator.recorder import Recorder
 from lbopt.simulator.run import Run
@@ -92,7 +92,8 @@ def simulate(
     ledger = getattr(policy, "ledger", Ledger())
     noted_before = len(ledger)
     requests = requests_of(trace, policy, setting, seed, training)
-    state = fresh_state(setting.fleet, requests)
+    refuse_blind(policy, setting)
+    state = fresh_state(setting.fleet, requests, setting.telemetry, seed)
     recorder = Recorder(setting, keep_loads)
     rules, rows = (
         setting_of(policy, setting, trace),
@@ -214,7 +215,7 @@ class _Loop:
         workers = self._ask(observation)
         refuse_infeasible(self._policy.name, observation, workers)
         self._state.choice[: workers.size] = workers
-        self._loop.admit_external(self._requests, self._state)
+        self._loop.admit_external(self._requests, self._setting, self._state)
 
     def _bind(self) -> None:
         observation = self._observer.observe(self._observer.next_to_bind)

@@ -9,6 +9,7 @@ from lbopt.exceptions import InputError
 from lbopt.kernels.arrays import Records, record, records
 from lbopt.kernels.routing.codes import EXTERNAL
 from lbopt.kernels.routing.state import TURN, parameters_of
+from lbopt.kernels.simulation.sight import REPORTS, Sight
 from lbopt.kernels.simulation.state import ENDING, PROGRESS, Requests, Rows, Setting, State
 from lbopt.model import Fleet, Trace
 from lbopt.model.integers import LARGEST_TOTAL
@@ -16,6 +17,7 @@ from lbopt.policies.policy import CompiledPolicy, Policy
 from lbopt.simulator.expert_use import preference_of, unused_logs
 from lbopt.simulator.saturation import arrival_times
 from lbopt.simulator.setting import ClosedLoop, SimulationSetting
+from lbopt.simulator.telemetry import Telemetry
 
 #: The calendar of endings has one entry per possible output length.
 _LONGEST_OUTPUT = 50_000_000
@@ -83,8 +85,16 @@ def setting_of(policy: Policy, setting: SimulationSetting, trace: Trace) -> Sett
     )
 
 
-def fresh_state(fleet: Fleet, requests: Requests) -> State:
-    """Return the state before the first decision: an empty fleet, no request known."""
+def fresh_state(fleet: Fleet, requests: Requests, telemetry: Telemetry | None = None, seed: int = 0) -> State:
+    """Return the state before the first decision: an empty fleet, no request known.
+
+    Parameters
+    ----------
+    fleet, requests
+        Of the run.
+    telemetry, seed
+        How old what routers see is, None for the truth; seed of the jitter and loss of its reports.
+    """
     N = requests.prompt.size
     num_workers, slots_per_worker = fleet.num_workers, fleet.slots_per_worker
 
@@ -96,11 +106,12 @@ def fresh_state(fleet: Fleet, requests: Requests) -> State:
 
     progress = record(PROGRESS)
     progress.pause_at = -1
+    load, running, queued, queued_tokens = (per_worker() for _ in range(4))
     return State(
-        load=per_worker(),
-        running=per_worker(),
-        queued=per_worker(),
-        queued_tokens=per_worker(),
+        load=load,
+        running=running,
+        queued=queued,
+        queued_tokens=queued_tokens,
         queue_head=per_worker(),
         queue_tail=per_worker(),
         next_in_queue=per_request(),
@@ -113,7 +124,7 @@ def fresh_state(fleet: Fleet, requests: Requests) -> State:
         start_clock=np.full(N, np.nan),
         reveal_clock=np.full(N, np.nan),
         progress=progress,
-        round_robin=record(TURN),
+        sight=_sight((load, running, queued, queued_tokens), telemetry, seed),
         choice=per_request(),
         scratch_load=per_worker(),
         scratch_free=per_worker(),
@@ -121,6 +132,29 @@ def fresh_state(fleet: Fleet, requests: Requests) -> State:
         unused=np.zeros((num_workers, requests.unused.shape[1])),
         experts_changed=per_worker(),
         experts=np.zeros(num_workers),
+    )
+
+
+def _sight(truth: tuple[NDArray[np.int64], ...], telemetry: Telemetry | None, seed: int) -> Sight:
+    """Return what routers see of an empty fleet: arrays of their own where sight is stale, else those of the truth."""
+    reports = record(REPORTS)
+    front_ends, num_workers = 1, truth[0].size
+    if telemetry is not None:
+        front_ends = telemetry.front_ends
+        reports.stale, reports.own = 1, telemetry.own == "optimistic"
+        reports.period, reports.jitter, reports.lost = telemetry.period, telemetry.jitter, telemetry.lost
+        reports.seed = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+        truth = tuple(np.zeros((front_ends, num_workers), dtype=np.int64) for _ in truth)
+    load, running, queued, queued_tokens = (seen.reshape(front_ends, num_workers) for seen in truth)
+    return Sight(
+        load=load,
+        running=running,
+        queued=queued,
+        queued_tokens=queued_tokens,
+        turns=records(front_ends, TURN),
+        due=np.zeros(num_workers),
+        made=np.zeros(num_workers, dtype=np.int64),
+        reports=reports,
     )
 
 

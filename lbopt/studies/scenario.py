@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from lbopt.exceptions import InputError
 from lbopt.hardware import PowerLaw, make_step_time
 from lbopt.model import Fleet
-from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes
+from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, make_telemetry
 from lbopt.studies.option import Option
 from lbopt.studies.plain import require_kinds
 from lbopt.studies.requests import RequestSource
@@ -33,6 +33,8 @@ class Scenario:
         Where loads are read: "paper" or "theory".
     step_time
         The step-time law as `make_step_time` reads it; None = the affine one of the BF-IO experiments for these slots.
+    telemetry
+        How old what routers see is, as `make_telemetry` reads it; None = they see the truth of the moment.
     power
         How the power law reads utilisation, a name from `READINGS`.
     """
@@ -61,6 +63,12 @@ class Scenario:
         str | None,
         Option("Step-time law, e.g. `roofline:device=h800`.", panel="Fleet", shown="affine, constants of BF-IO"),
     ] = None
+    telemetry: Annotated[
+        str | None,
+        Option(
+            "How old what routers see is, e.g. `period=100ms,own=none,front_ends=4`.", panel="Fleet", shown="the truth"
+        ),
+    ] = None
     power: Annotated[
         str, Option("How power is read: **share**, **split**, **split-fixed-busy** or **mfu**.", panel="Fleet")
     ] = "share"
@@ -83,6 +91,7 @@ class Scenario:
             event_order=self.event_order,  # type: ignore[arg-type]  # checked by SimulationSetting
             step_time=None if self.step_time is None else make_step_time(self.step_time),
             power=PowerLaw(reading=self.power),
+            telemetry=None if self.telemetry is None else make_telemetry(self.telemetry),
         )
 
     def __str__(self) -> str:
@@ -92,7 +101,8 @@ class Scenario:
             arrivals = "arrivals of the trace" + ("" if self.load is None else f" at load {self.load:g}")
         fleet = f"{self.num_workers} workers × {self.slots_per_worker} slots"
         law = "" if self.step_time is None else f" · step time {self.step_time}"
-        return f"{fleet} · {arrivals} · loads read in {self.event_order} order{law}"
+        sight = "" if self.telemetry is None else f" · telemetry {self.telemetry}"
+        return f"{fleet} · {arrivals} · loads read in {self.event_order} order{law}{sight}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scenario as plain data."""

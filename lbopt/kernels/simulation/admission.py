@@ -16,6 +16,7 @@ from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.routing.iqr import bind_iqr
 from lbopt.kernels.simulation.experts import join_experts
 from lbopt.kernels.simulation.real_choice import loads_differ
+from lbopt.kernels.simulation.sight import note_sent
 from lbopt.kernels.simulation.state import (
     TAKE_STEP,
     Requests,
@@ -233,6 +234,8 @@ def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> Non
     progress.pool_head += 1
     progress.decisions += 1
     progress.real_choices += loads_differ(state.load, state.queued_tokens)
+    if state.sight.reports.stale == 1:
+        note_sent(i % state.sight.load.shape[0], w, requests.prompt[i], setting.slots_per_worker, state.sight)
     if state.running[w] < setting.slots_per_worker:
         start(i, w, requests, state)
         if requests.unused.size > 0:
@@ -298,7 +301,10 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     queue_head, queue_tail, next_in_queue = state.queue_head, state.queue_tail, state.next_in_queue
     worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
     code, parameters, slots_per_worker = setting.code, setting.parameters, setting.slots_per_worker
-    round_robin = state.round_robin
+    sight = state.sight
+    stale, front_ends = sight.reports.stale == 1, sight.load.shape[0]
+    f, turn = 0, sight.turns[0]  # the front end, and what it sees
+    s_load, s_running, s_queued, s_tokens = sight.load[0], sight.running[0], sight.queued[0], sight.queued_tokens[0]
     preference, profile = requests.preference, requests.profile
     k, now = progress.step, progress.clock
     head, tail = progress.pool_head, progress.pool_tail
@@ -307,19 +313,30 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     real_choices = 0
     for position in range(head, tail):
         i = pool[position]
+        if front_ends > 1:
+            f = i % front_ends
+            turn = sight.turns[f]
+            s_load, s_running, s_queued, s_tokens = (
+                sight.load[f],
+                sight.running[f],
+                sight.queued[f],
+                sight.queued_tokens[f],
+            )
         if code == BR_0_BYPASS:  # a function in between would cost more than the rules themselves
-            w = bind_bypassing(parameters, slots_per_worker, prompt[i], load, running, queued, queued_tokens)
+            w = bind_bypassing(parameters, slots_per_worker, prompt[i], s_load, s_running, s_queued, s_tokens)
         elif code == IQR:
-            w = bind_iqr(parameters, load, running, queued, queued_tokens)
+            w = bind_iqr(parameters, s_load, s_running, s_queued, s_tokens)
         elif code == BAND:
-            w = bind_in_band(BAND_UNIT * parameters.width, preference, profile[i], running, queued)
+            w = bind_in_band(BAND_UNIT * parameters.width, preference, profile[i], s_running, s_queued)
         else:
-            w = bind(code, i, load, running, queued, queued_tokens, uniforms, round_robin)
+            w = bind(code, i, s_load, s_running, s_queued, s_tokens, uniforms, turn)
         if w < 0:
             break
         bound += 1
         real_choices += loads_differ(load, queued_tokens)
         worker[i] = w
+        if stale:
+            note_sent(f, w, prompt[i], slots_per_worker, sight)
         if running[w] < slots_per_worker:
             start_step[i] = k
             start_clock[i] = now

@@ -5,12 +5,15 @@ a pause that was asked for, the end. It can be called again at once in every cas
 where it was.
 """
 
+import math
+
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.codes import EXTERNAL
 from lbopt.kernels.routing.decide import decide
 from lbopt.kernels.simulation.admission import admit, bind_pool, drain_queues, known_until, num_known, reveal_to_pool
 from lbopt.kernels.simulation.real_choice import has_real_choice, loads_differ
+from lbopt.kernels.simulation.sight import make_reports, next_report, note_sent
 from lbopt.kernels.simulation.state import (
     BEGIN_DECISION,
     BIND,
@@ -54,12 +57,14 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
             if setting.immediate:
                 _note_bindings(setting.slots_per_worker, state.load, state.queued_tokens, progress)
                 drain_queues(requests, setting, state)
+                _see(state)
                 progress.phase = BIND
             else:
                 _note_decision(requests, setting, state)
+                _see(state)
                 progress.phase = DECIDE
         if progress.phase == DECIDE:
-            if progress.pool_head < progress.pool_tail and progress.free_slots > 0:
+            if progress.pool_head < progress.pool_tail and _sees_free_slots(setting, state):
                 if setting.code == EXTERNAL:
                     return NEEDS_DECISION
                 _decide_compiled(requests, setting, state)
@@ -72,9 +77,13 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
             progress.phase = TAKE_STEP
 
         if progress.active == 0:
+            awaited = math.inf  # idle until somebody comes, or is seen to have room: the clock jumps, no step passes
             if setting.reveal_target < 0 and progress.undiscovered < N:
-                # idle until somebody comes: the clock jumps, no step passes
-                progress.clock = max(progress.clock, requests.arrival[progress.undiscovered])
+                awaited = requests.arrival[progress.undiscovered]
+            if progress.pool_head < progress.pool_tail:
+                awaited = min(awaited, next_report(state.sight))
+            if awaited < math.inf:
+                progress.clock = max(progress.clock, awaited)
                 progress.phase = BEGIN_DECISION
                 continue
             if progress.pool_head < progress.pool_tail or progress.undiscovered < N:
@@ -87,9 +96,19 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
 
 
 @kernel
-def admit_external(requests: Requests, state: State) -> None:
-    """Carry out the decision that the outside wrote into `State.choice`, one worker or -1 per pool position."""
-    admit(state.progress.pool_tail - state.progress.pool_head, requests, state)
+def admit_external(requests: Requests, setting: Setting, state: State) -> None:
+    """Carry out the decision that the outside wrote into `State.choice`, one worker or -1 per pool position.
+
+    Parameters
+    ----------
+    requests, setting
+        Of the run.
+    state
+        Changed in place.
+    """
+    reach = state.progress.pool_tail - state.progress.pool_head
+    _note_admitted(reach, requests, setting, state)
+    admit(reach, requests, state)
     state.progress.phase = TAKE_STEP
 
 
@@ -145,9 +164,10 @@ def _note_decision(requests: Requests, setting: Setting, state: State) -> None:
 @kernel
 def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None:
     progress = state.progress
-    state.scratch_load[:] = state.load
-    state.scratch_running[:] = state.running
-    state.scratch_free[:] = setting.slots_per_worker - state.running
+    sight = state.sight  # a pool has one front end
+    state.scratch_load[:] = sight.load[0]
+    state.scratch_running[:] = sight.running[0]
+    state.scratch_free[:] = setting.slots_per_worker - sight.running[0]
     reach = decide(
         setting.code,
         setting.parameters,
@@ -159,7 +179,47 @@ def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None
         state.reveal_step,
         progress.step,
         requests.uniforms,
-        state.round_robin,
+        sight.turns[0],
         state.choice,
     )
+    _note_admitted(reach, requests, setting, state)
     admit(reach, requests, state)
+
+
+@kernel
+def _see(state: State) -> None:
+    """Let reports come in that are due, where sight is stale."""
+    if state.sight.reports.stale == 1:
+        make_reports(
+            *(state.sight, state.progress.clock, state.load, state.running, state.queued, state.queued_tokens),
+        )
+
+
+@kernel
+def _sees_free_slots(setting: Setting, state: State) -> bool:
+    """Return whether the router of the pool sees a free slot; one that it sees is free."""
+    if state.sight.reports.stale == 0:
+        return bool(state.progress.free_slots > 0)
+    return bool(state.sight.running[0].sum() < state.load.size * setting.slots_per_worker)
+
+
+@kernel
+def _note_admitted(reach: int, requests: Requests, setting: Setting, state: State) -> None:
+    """Add the chosen requests among the first `reach` of the pool to what its router sees, where sight is stale.
+
+    Parameters
+    ----------
+    reach
+        Positions of the pool.
+    requests, setting
+        Of the run.
+    state
+        Changed in place.
+    """
+    if state.sight.reports.stale == 0:
+        return
+    head = state.progress.pool_head
+    for position in range(reach):
+        w = state.choice[position]
+        if w >= 0:
+            note_sent(0, w, requests.prompt[state.pool[head + position]], setting.slots_per_worker, state.sight)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lbopt.kernels.arrays import Floats, Ints, Record, Records, integers
 from lbopt.kernels.by_reference import by_reference
+from lbopt.kernels.simulation.sight import Sight
 
 #: One running request. Unused ones are chained, and reused last out, first in, so that those in use stay together in
 #: the cache.
@@ -100,7 +101,7 @@ class State(NamedTuple):
     start_clock: Floats  # float64 (N,), output, seconds
     reveal_clock: Floats  # float64 (N,), output, seconds: arrival, or revelation in a closed loop
     progress: Record  # PROGRESS
-    round_robin: Record  # routing.state.ROUND_ROBIN
+    sight: Sight  # what routers see of the workers
     choice: Ints  # int64 (N,), scratch: worker of each pool position
     scratch_load: Ints  # int64 (G,)
     scratch_free: Ints  # int64 (G,)
