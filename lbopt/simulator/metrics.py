@@ -4,6 +4,9 @@ Definitions follow the experiments of the BF-IO paper (eqs. 6 to 10) and its aut
 spread, idle share and power at the reading point of the event order; throughput = tokens / seconds; TPOT of a request
 = (finish - start) / output; waiting = decisions between revelation and start.
 
+A window that leaves the drain out flatters a rule that postpones long prompts. So three figures are of the whole run,
+whatever the window: its steps' tokens a second, the share of what no rule can pass (`ceiling`), and its seconds.
+
 Intervals: consecutive steps are far from independent, so the window is cut into 20 batches of equal length and a
 Student interval is put around the batch means. It is None where the window has fewer than 40 steps.
 """
@@ -17,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.simulator.ceiling import least_seconds
 from lbopt.statistics import Interval, batch_ratios, interval_around
 
 if TYPE_CHECKING:
@@ -62,6 +66,9 @@ class Metrics:
     idle_share_interval: Interval | None
     throughput_tokens_per_second: float
     throughput_tokens_per_second_interval: Interval | None
+    whole_run_tokens_per_second: float
+    whole_run_share_of_ceiling: float
+    whole_run_seconds: float
     tpot_mean_seconds: float
     tpot_p50_seconds: float
     tpot_p95_seconds: float
@@ -99,6 +106,7 @@ def measure(run: Run, window: Window | None) -> Metrics:
     ones = np.ones(imbalance.size)
 
     request, output = run.requests, run.trace.output
+    whole = float(run.steps["seconds"].sum())
     if window is not None:
         inside = (request["start_step"] >= chosen.first - 1) & (request["start_step"] < chosen.last)
         request = {name: values[inside] for name, values in request.items()}
@@ -118,6 +126,9 @@ def measure(run: Run, window: Window | None) -> Metrics:
         idle_share_interval=batch_interval(idle, ones),
         throughput_tokens_per_second=float(step["active"].sum() / step["seconds"].sum()),
         throughput_tokens_per_second_interval=batch_interval(step["active"], step["seconds"]),
+        whole_run_tokens_per_second=float(run.trace.output.sum() / whole),
+        whole_run_share_of_ceiling=least_seconds(run.trace, run.setting) / whole,
+        whole_run_seconds=whole,
         tpot_mean_seconds=_mean(tpot),
         tpot_p50_seconds=tpot_quantiles[0],
         tpot_p95_seconds=tpot_quantiles[1],

@@ -20,6 +20,8 @@ COMPARED = (
     "imbalance_tokens",
     "spread_tokens",
     "throughput_tokens_per_second",
+    "whole_run_tokens_per_second",
+    "whole_run_share_of_ceiling",
     "tpot_mean_seconds",
     "tpot_p50_seconds",
     "tpot_p95_seconds",
