@@ -7,11 +7,29 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
+
+_SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "": 1.0}
+_DURATION = re.compile(r"(\d+(?:\.\d*)?(?:e-?\d+)?)\s*([a-zµ]*)")
+
+
+def duration(what: str, text: str) -> float:
+    """Read a duration such as 100ms, 2s or 0.5; return seconds.
+
+    Raises
+    ------
+    InputError
+        Naming `what`, where `text` is no duration.
+    """
+    found = _DURATION.fullmatch(text.strip())
+    if found is None or found[2] not in _SECONDS:
+        raise InputError(f"{what} is {shown(text)}; expected a duration such as 100ms, 2s or 0.5")
+    return float(found[1]) * _SECONDS[found[2]]
 
 
 def unknown(kind: str, name: str, known: Iterable[str], remark: str = "") -> InputError:

@@ -48,6 +48,8 @@ _LATENCY_COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("waiting_p99_steps", "wait P99", numbers.steps),
     ("waiting_max_steps", "wait max", numbers.steps),
     ("first_token_mean_seconds", "first token (ms)", numbers.milliseconds),
+    ("slo_share", "within limits", numbers.share),
+    ("goodput_tokens_per_second", "goodput (tokens / s)", numbers.tokens),
 )
 
 #: What the share of the ceiling is of.
@@ -122,18 +124,23 @@ def long_run_tables(outcome: GapOutcome) -> list[Table]:
         by_policy.setdefault(comparison.policy, {})[comparison.metric] = comparison
     order = sorted(by_policy, key=lambda p: by_policy[p]["imbalance_tokens"].value.mean)
     admission = {run.policy: run.admission for run in outcome.long_runs}
+    measured = {comparison.metric for comparison in comparisons}  # goodput only where limits were set
     seeds = len({run.seed for run in outcome.long_runs})
     spread = f"mean over {seeds} seeds ± half a 95 % interval" if seeds > 1 else "one seed"
     tables = [
         Table(
             title=title,
             caption=f"Same requests for all, {spread}; {over}.",
-            headers=("policy", "admission", *(header for _, header, _ in columns)),
+            headers=("policy", "admission", *(header for name, header, _ in columns if name in measured)),
             rows=[
                 (
                     policy,
                     admission[policy],
-                    *(numbers.with_interval(by_policy[policy][name].value, form) for name, _, form in columns),
+                    *(
+                        numbers.with_interval(by_policy[policy][name].value, form)
+                        for name, _, form in columns
+                        if name in measured
+                    ),
                 )
                 for policy in order
             ],

@@ -15,6 +15,8 @@ _LINES: tuple[tuple[str, str, numbers.Format], ...] = (
     ("throughput_tokens_per_second", "throughput (tokens / s)", numbers.tokens),
     ("whole_run_tokens_per_second", "throughput of the whole run (tokens / s)", numbers.tokens),
     ("whole_run_share_of_ceiling", "of what no rule can pass", numbers.share),
+    ("slo_share", "requests within the limits", numbers.share),
+    ("goodput_tokens_per_second", "goodput of the whole run (tokens / s)", numbers.tokens),
     ("tpot_mean_seconds", "TPOT mean (ms)", numbers.milliseconds),
     ("tpot_p50_seconds", "TPOT P50 (ms)", numbers.milliseconds),
     ("tpot_p95_seconds", "TPOT P95 (ms)", numbers.milliseconds),
@@ -37,7 +39,7 @@ def run_table(run: Run, metrics: Metrics) -> Table:
     rows = []
     for name, label, form in _LINES:
         if getattr(metrics, name) is None:
-            continue  # the trace does not say which experts its requests use
+            continue  # of experts that the trace does not name, or limits that nobody set
         interval = getattr(metrics, f"{name}_interval", None)
         around = "" if interval is None else f"{form(interval[0])} … {form(interval[1])}"
         rows.append((label, form(getattr(metrics, name)), around))

@@ -8,6 +8,7 @@ from lbopt.simulator.run import Run
 from lbopt.simulator.sampling import SampledState, sample_states
 from lbopt.simulator.setting import EVENT_ORDERS, ClosedLoop, EventOrder, SimulationSetting, TraceTimes
 from lbopt.simulator.simulate import simulate
+from lbopt.simulator.slo import Slo, make_slo
 from lbopt.simulator.telemetry import Telemetry, make_telemetry
 
 __all__ = [
@@ -22,9 +23,11 @@ __all__ = [
     "Run",
     "SampledState",
     "SimulationSetting",
+    "Slo",
     "Telemetry",
     "TraceTimes",
     "Window",
+    "make_slo",
     "make_telemetry",
     "sample_states",
     "simulate",

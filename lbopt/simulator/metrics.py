@@ -5,7 +5,8 @@ spread, idle share and power at the reading point of the event order; throughput
 = (finish - start) / output; waiting = decisions between revelation and start.
 
 A window that leaves the drain out flatters a rule that postpones long prompts. So three figures are of the whole run,
-whatever the window: its steps' tokens a second, the share of what no rule can pass (`ceiling`), and its seconds.
+whatever the window: its steps' tokens a second, the share of what no rule can pass (`ceiling`), and its seconds. So is
+goodput: tokens a second of the requests that were served within the limits of `Slo`.
 
 Intervals: consecutive steps are far from independent, so the window is cut into 20 batches of equal length and a
 Student interval is put around the batch means. It is None where the window has fewer than 40 steps.
@@ -69,6 +70,8 @@ class Metrics:
     whole_run_tokens_per_second: float
     whole_run_share_of_ceiling: float
     whole_run_seconds: float
+    slo_share: float | None
+    goodput_tokens_per_second: float | None
     tpot_mean_seconds: float
     tpot_p50_seconds: float
     tpot_p95_seconds: float
@@ -107,6 +110,7 @@ def measure(run: Run, window: Window | None) -> Metrics:
 
     request, output = run.requests, run.trace.output
     whole = float(run.steps["seconds"].sum())
+    kept = None if run.setting.slo is None else run.setting.slo.kept(run)
     if window is not None:
         inside = (request["start_step"] >= chosen.first - 1) & (request["start_step"] < chosen.last)
         request = {name: values[inside] for name, values in request.items()}
@@ -129,6 +133,8 @@ def measure(run: Run, window: Window | None) -> Metrics:
         whole_run_tokens_per_second=float(run.trace.output.sum() / whole),
         whole_run_share_of_ceiling=least_seconds(run.trace, run.setting) / whole,
         whole_run_seconds=whole,
+        slo_share=None if kept is None else float(kept.mean()),
+        goodput_tokens_per_second=None if kept is None else float(run.trace.output[kept].sum() / whole),
         tpot_mean_seconds=_mean(tpot),
         tpot_p50_seconds=tpot_quantiles[0],
         tpot_p95_seconds=tpot_quantiles[1],

@@ -10,6 +10,7 @@ from lbopt.hardware import AffineStepTime, BarrierForm, PowerLaw, StepTime
 from lbopt.hardware.step_time import StepTimeByUse
 from lbopt.model import Fleet, Trace
 from lbopt.model.integers import LARGEST_TOTAL
+from lbopt.simulator.slo import Slo
 from lbopt.simulator.telemetry import Telemetry
 
 #: Where imbalance, spread, idle share and power are read. The dynamics are the same.
@@ -67,6 +68,8 @@ class SimulationSetting:
         Watts from loads, and how they are read.
     telemetry
         How old what routers see is; None = they see the truth of this moment.
+    slo
+        Limits within which requests should be served; None = none, and no goodput.
     """
 
     fleet: Fleet
@@ -75,6 +78,7 @@ class SimulationSetting:
     step_time: StepTime | None = None
     power: PowerLaw = field(default_factory=PowerLaw)
     telemetry: Telemetry | None = None
+    slo: Slo | None = None
 
     def __post_init__(self) -> None:
         if self.event_order not in EVENT_ORDERS:
@@ -117,4 +121,5 @@ class SimulationSetting:
             "step_time": self.law.describe(),
             "power": self.power.describe(),
             "telemetry": None if self.telemetry is None else self.telemetry.describe(),
+            "slo": None if self.slo is None else self.slo.describe(),
         }

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
-from lbopt.spec import options_of
+from lbopt.spec import duration, options_of
 
 #: What a front end adds to the last report by itself.
 OWN = ("optimistic", "none")
 
 #: Reports at most this often, s, unless they come with every step; a run would be all reports.
 _OFTEN = 1e-3
-
-_UNITS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "": 1.0}
-_DURATION = re.compile(r"(\d+(?:\.\d*)?(?:e-?\d+)?)\s*([a-zµ]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +76,6 @@ def make_telemetry(text: str) -> Telemetry:
     def built(
         period: str = "100ms", own: str = "optimistic", jitter: float = 0.0, lost: float = 0.0, front_ends: int = 1
     ) -> Telemetry:
-        return Telemetry(_seconds(period), own, jitter, lost, front_ends)
+        return Telemetry(duration("telemetry: period", period), own, jitter, lost, front_ends)
 
     return built(**options_of("telemetry", "stale", text, built))
-
-
-def _seconds(text: str) -> float:
-    """Read a duration such as 100ms, 2s or 0.5."""
-    found = _DURATION.fullmatch(text.strip())
-    if found is None or found[2] not in _UNITS:
-        raise InputError(f"telemetry: period is {shown(text)}; expected a duration such as 100ms, 2s or 0")
-    return float(found[1]) * _UNITS[found[2]]

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from lbopt.exceptions import InputError
 from lbopt.hardware import PowerLaw, make_step_time
 from lbopt.model import Fleet
-from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, make_telemetry
+from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, make_slo, make_telemetry
 from lbopt.studies.option import Option
 from lbopt.studies.plain import require_kinds
 from lbopt.studies.requests import RequestSource
@@ -35,6 +35,8 @@ class Scenario:
         The step-time law as `make_step_time` reads it; None = the affine one of the BF-IO experiments for these slots.
     telemetry
         How old what routers see is, as `make_telemetry` reads it; None = they see the truth of the moment.
+    slo
+        Limits within which requests should be served, as `make_slo` reads it; None = none.
     power
         How the power law reads utilisation, a name from `READINGS`.
     """
@@ -69,6 +71,10 @@ class Scenario:
             "How old what routers see is, e.g. `period=100ms,own=none,front_ends=4`.", panel="Fleet", shown="the truth"
         ),
     ] = None
+    slo: Annotated[
+        str | None,
+        Option("Limits that requests should be served within, e.g. `tpot=50ms,ttft=2s`.", panel="Fleet", shown="none"),
+    ] = None
     power: Annotated[
         str, Option("How power is read: **share**, **split**, **split-fixed-busy** or **mfu**.", panel="Fleet")
     ] = "share"
@@ -92,6 +98,7 @@ class Scenario:
             step_time=None if self.step_time is None else make_step_time(self.step_time),
             power=PowerLaw(reading=self.power),
             telemetry=None if self.telemetry is None else make_telemetry(self.telemetry),
+            slo=None if self.slo is None else make_slo(self.slo),
         )
 
     def __str__(self) -> str:

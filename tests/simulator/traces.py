@@ -1,7 +1,7 @@
 """Random small runs for lbopt's loop and for the naive simulator, and what it means that two runs are the same."""
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import naive
@@ -10,7 +10,7 @@ import numpy as np
 from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet, Trace
 from lbopt.policies import Policy, make_policy
-from lbopt.simulator import ClosedLoop, Run, SimulationSetting, TraceTimes, simulate
+from lbopt.simulator import ClosedLoop, Run, SimulationSetting, Telemetry, TraceTimes, simulate
 
 
 @dataclass
@@ -25,6 +25,10 @@ class Case:
     def __post_init__(self) -> None:
         draws = np.random.default_rng(self.seed).random((len(self.trace), 2))
         self.uniforms = [tuple(pair) for pair in draws.tolist()]
+
+    def seeing(self, telemetry: Telemetry) -> "Case":
+        """The same for routers that see reports."""
+        return Case(self.trace, replace(self.setting, telemetry=telemetry), self.seed)
 
     def run(self, policy: str | Policy, **options: Any) -> Run:
         """What lbopt makes of it."""

@@ -22,6 +22,8 @@ COMPARED = (
     "throughput_tokens_per_second",
     "whole_run_tokens_per_second",
     "whole_run_share_of_ceiling",
+    "slo_share",
+    "goodput_tokens_per_second",
     "tpot_mean_seconds",
     "tpot_p50_seconds",
     "tpot_p95_seconds",
@@ -88,6 +90,8 @@ def compare(runs: Sequence[LongRun], baseline: str) -> list[Comparison]:
         if not seeds:
             continue
         for metric in COMPARED:
+            if getattr(by_seed[seeds[0]].metrics, metric) is None:
+                continue  # nobody set limits
             own = [float(getattr(by_seed[seed].metrics, metric)) for seed in seeds]
             other = [float(getattr(reference[seed].metrics, metric)) for seed in seeds]
             differences = [a - b for a, b in zip(own, other, strict=True)]
