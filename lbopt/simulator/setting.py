@@ -111,7 +111,8 @@ class SimulationSetting:
         return law.form_of_use(self.fleet.num_workers, self.fleet.slots_per_worker)
 
     def describe(self) -> dict[str, Any]:
-        """Return the setting as plain data, for `run.json`."""
+        """Return the setting as plain data, for `run.json`; what is newer than version 0.1 only where it is used."""
+        later = {"telemetry": self.telemetry, "slo": self.slo}
         return {
             "num_workers": self.fleet.num_workers,
             "slots_per_worker": self.fleet.slots_per_worker,
@@ -120,6 +121,5 @@ class SimulationSetting:
             "event_order": self.event_order,
             "step_time": self.law.describe(),
             "power": self.power.describe(),
-            "telemetry": None if self.telemetry is None else self.telemetry.describe(),
-            "slo": None if self.slo is None else self.slo.describe(),
+            **{name: option.describe() for name, option in later.items() if option is not None},
         }

@@ -16,6 +16,9 @@ from lbopt.studies.requests import RequestSource
 
 ARRIVALS = ("closed", "trace")
 
+#: Options that run.json of version 0.1 does not have.
+_LATER = ("telemetry", "slo")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
@@ -112,8 +115,9 @@ class Scenario:
         return f"{fleet} · {arrivals} · loads read in {self.event_order} order{law}{sight}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the scenario as plain data."""
-        return {f.name: getattr(self, f.name) for f in fields(self)} | {"requests": self.requests.describe()}
+        """Return the scenario as plain data; what is newer than version 0.1 only where it is used."""
+        named = {f.name: getattr(self, f.name) for f in fields(self)} | {"requests": self.requests.describe()}
+        return {name: value for name, value in named.items() if name not in _LATER or value is not None}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Scenario:

@@ -29,6 +29,7 @@ from naive.rules import (
     score,
     vllm,
 )
+from naive.sight import Telemetry
 from naive.simulation import Metrics, Trajectory, metrics, simulate
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "POOLED_RULES",
     "Metrics",
     "RequestForecast",
+    "Telemetry",
     "Trajectory",
     "best_single",
     "best_subset",

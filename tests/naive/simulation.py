@@ -12,6 +12,7 @@ from typing import Any
 
 from naive.objective import imbalance, spread
 from naive.rules import HELD, bind, place
+from naive.sight import Sight, Telemetry
 
 PooledRule = Callable[[list[int], list[int], list[int], list[int]], list[int]]
 
@@ -32,6 +33,7 @@ class Setting:
     reveal_target: int | None
     options: dict[str, Any]
     uniforms: list[tuple[float, float]] | None
+    sight: Sight | None = None  # None: rules see the truth
 
 
 @dataclass
@@ -123,11 +125,25 @@ def reveal(setting: Setting, waiting: Waiting, record: Trajectory, step: int, cl
 
 
 def decide_pooled(
-    setting: Setting, waiting: Waiting, record: Trajectory, step: int, loads: Sequence[int], running: Sequence[int]
+    setting: Setting,
+    waiting: Waiting,
+    record: Trajectory,
+    step: int,
+    clock: float,
+    loads: Sequence[int],
+    running: Sequence[int],
 ) -> list[tuple[int, int]]:
     """One call of the rule on the pool; returns (request, worker) of those that start, which leave the pool."""
+    sight = setting.sight
+    if sight is not None:
+        sight.report(clock, [(load, count, 0, 0) for load, count in zip(loads, running, strict=True)])
     if not waiting.pool:
         return []
+    if sight is not None:
+        if sum(seen.running for seen in sight.seen[0]) == setting.num_workers * setting.slots:
+            return []
+        loads = [seen.load for seen in sight.seen[0]]
+        running = [seen.running for seen in sight.seen[0]]
     free = [setting.slots - count for count in running]
     sizes = [setting.prompt[request] for request in waiting.pool]
     waited = [step - record.reveal_step[request] for request in waiting.pool]
@@ -147,6 +163,8 @@ def decide_pooled(
             free[worker] -= 1
             if free[worker] < 0:
                 raise RuntimeError("the rule overfilled a worker")
+            if sight is not None:
+                sight.sent(0, worker, setting.prompt[request])
             starts.append((request, worker))
         else:
             stay.append(request)
@@ -157,6 +175,7 @@ def decide_pooled(
 def decide_immediate(
     setting: Setting,
     waiting: Waiting,
+    clock: float,
     loads: Sequence[int],
     running: Sequence[int],
 ) -> list[tuple[int, int]]:
@@ -173,6 +192,11 @@ def decide_immediate(
             starts.append((request, worker))
             counts[worker] += 1
             current[worker] += setting.prompt[request]
+    sight = setting.sight
+    if sight is not None:
+        in_queues = [sum(setting.prompt[request] for request in queue) for queue in waiting.queues]
+        lengths = [len(queue) for queue in waiting.queues]
+        sight.report(clock, list(zip(current, counts, lengths, in_queues, strict=True)))
     while waiting.pool:
         request = waiting.pool[0]
         queued = [len(queue) for queue in waiting.queues]
@@ -180,12 +204,19 @@ def decide_immediate(
         for worker in range(setting.num_workers):
             for other in waiting.queues[worker]:
                 tokens[worker] += setting.prompt[other]
+        shown, front_end = counts, 0
+        if sight is not None:
+            front_end = request % len(sight.seen)
+            seen = sight.seen[front_end]
+            shown, queued = [one.running for one in seen], [one.queued for one in seen]
+            tokens = [one.load + one.queued_tokens for one in seen]
+            waiting.counter = sight.counter[front_end]
         uniforms = None if setting.uniforms is None else setting.uniforms[request]
         if not isinstance(setting.rule, str):
             raise ValueError("the immediate form takes the name of a rule")
         worker, waiting.counter = bind(
             setting.rule,
-            counts,
+            shown,
             queued,
             tokens,
             uniforms,
@@ -197,6 +228,9 @@ def decide_immediate(
         if worker == HELD:
             break
         waiting.pool.pop(0)
+        if sight is not None:
+            sight.counter[front_end] = waiting.counter
+            sight.sent(front_end, worker, setting.prompt[request])
         if counts[worker] < setting.slots:
             starts.append((request, worker))
             counts[worker] += 1
@@ -230,13 +264,20 @@ def decision(
     revealed = reveal(setting, waiting, record, step, clock)
     waiting.pool.extend(revealed)
     if setting.admission == "pooled":
-        starts = decide_pooled(setting, waiting, record, step, loads, running)
+        starts = decide_pooled(setting, waiting, record, step, clock, loads, running)
     else:
-        starts = decide_immediate(setting, waiting, loads, running)
+        starts = decide_immediate(setting, waiting, clock, loads, running)
     for request, worker in starts:
         record.worker[request] = worker
         record.start_step[request] = step
         record.start_clock[request] = clock
+    sight = setting.sight
+    if sum(running) == 0 and not starts and waiting.pool and sight is not None:
+        awaited = [] if sight.looks_empty() else [min(sight.due)]
+        if setting.arrival is not None and waiting.undiscovered < len(setting.prompt):
+            awaited.append(setting.arrival[waiting.undiscovered])
+        if awaited:  # nobody runs, and the router does not know: the next news comes without a step
+            return decision(setting, waiting, record, step, max(clock, min(awaited)), loads, running)
     unfinished = something_waits(waiting) or waiting.undiscovered < len(setting.prompt)
     if sum(running) == 0 and not starts and unfinished:
         raise RuntimeError(f"decision {step}: nothing is active, and nothing was admitted")
@@ -387,12 +428,14 @@ def simulate(
     options: Mapping[str, Any] | None = None,
     uniforms: Sequence[tuple[float, float]] | None = None,
     counter: int = 0,
+    telemetry: Telemetry | None = None,
 ) -> Trajectory:
     """Run the whole trace (bf_io.md section 6, "Environment"; reference_conventions.json, "step_order").
 
     `rule` is a name of `rules.POOLED_RULES` or `rules.IMMEDIATE_RULES` with its `options`, or, in the pooled form, a
     function of (loads, slots, sizes, waiting). `admission` is "pooled" or "immediate". Give either `arrival` (not
-    decreasing) or `reveal_target`. `uniforms[i]` belongs to request i of the trace.
+    decreasing) or `reveal_target`. `uniforms[i]` belongs to request i of the trace. Without
+    `telemetry` rules see the truth.
     """
     total = len(prompt)
     if len(output) != total or total == 0 or min(output) < 1:
@@ -414,6 +457,7 @@ def simulate(
         reveal_target,
         dict(options or {}),
         None if uniforms is None else list(uniforms),
+        None if telemetry is None else Sight.of(telemetry, num_workers, slots),
     )
     waiting = Waiting(queues=[[] for _ in range(num_workers)], counter=counter)
     record = Trajectory(

@@ -4,7 +4,8 @@ import random
 
 import numpy as np
 import pytest
-from kernels.rules import IMMEDIATE, POOLED, many
+from kernels.rules import IMMEDIATE, POOLED, many, random_br_0
+from simulator.test_against_twin import assert_same
 from simulator.traces import assert_same_run, random_case
 
 from lbopt.exceptions import InputError
@@ -21,6 +22,57 @@ def test_a_report_before_every_decision_is_the_truth(spec):
         case = random_case(rng)
         fresh = case.seeing(Telemetry(period=0.0))
         assert_same_run(case.run(spec), fresh.run(spec))
+
+
+def random_telemetry(rng, pooled):
+    """Reports with every decision to ones that hardly ever come; lost and unsteady ones; up to four front ends."""
+    period = rng.choice([0.0, 0.2, 3.0, 1000.0])
+    return Telemetry(
+        period=period,
+        own="optimistic" if pooled else rng.choice(["optimistic", "none"]),
+        jitter=rng.choice([0.0, 0.3, 1.0]),
+        lost=rng.choice([0.0, 0.5, 0.95]) if period else 0.0,  # an idle fleet decides once more in one of the two loops
+        front_ends=1 if pooled else rng.randint(1, 4),
+    )
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # the draws, as plain Python
+@pytest.mark.parametrize(("spec", "name", "options"), POOLED)
+def test_pooled_runs_are_those_of_the_twin(spec, name, options):
+    rng = random.Random(f"stale {spec}")
+    for _ in range(many(60, 12)):
+        case = random_case(rng).seeing(random_telemetry(rng, True))
+        assert_same(case.run(spec), case.naive_run(name, options, "pooled"))
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize(("spec", "name", "options"), IMMEDIATE)
+def test_immediate_runs_are_those_of_the_twin(spec, name, options):
+    rng = random.Random(f"stale {spec}")
+    for _ in range(many(120, 15)):
+        case = random_case(rng).seeing(random_telemetry(rng, False))
+        assert_same(case.run(spec), case.naive_run(name, options, "immediate"))
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("overbooking", range(3))
+def test_runs_in_which_requests_are_held_are_those_of_the_twin(overbooking):
+    rng = random.Random(f"stale bypass {overbooking}")
+    for _ in range(many(60, 10)):
+        case = random_case(rng).seeing(random_telemetry(rng, False))
+        run = case.run(f"br-0-bypass:overbooking={overbooking},ties=index")
+        assert_same(run, case.naive_run("br_0_bypass", {"overbooking": overbooking, "ties": "index"}, "immediate"))
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_br_0_runs_are_those_of_the_twin():
+    rng = random.Random("stale br-0")
+    for _ in range(many(120, 15)):
+        case = random_case(rng).seeing(random_telemetry(rng, True))
+        if case.setting.fleet.num_workers == 1:
+            continue
+        spec, name, options = random_br_0(rng)
+        assert_same(case.run(spec), case.naive_run(name, options, "pooled"))
 
 
 def test_two_workers_by_hand():
@@ -43,7 +95,7 @@ def test_a_pool_never_overfills_a_worker_and_ends(spec):
     """What its router sees free is free; an idle fleet that looks full is waited for."""
     rng = random.Random(spec)
     for _ in range(many(40, 8)):
-        case = random_case(rng).seeing(Telemetry(rng.choice([0.001, 0.5, 30.0]), lost=rng.choice([0.0, 0.5])))
+        case = random_case(rng).seeing(Telemetry(rng.choice([0.1, 0.5, 30.0]), lost=rng.choice([0.0, 0.5])))
         run = case.run(spec)
         assert (run.requests["start_step"] >= 0).all()
         assert (run.steps["active"] <= case.setting.fleet.num_slots).all()

@@ -53,7 +53,26 @@ class Case:
             event_order=self.setting.event_order,
             options=options,
             uniforms=self.uniforms,
+            telemetry=None if self.setting.telemetry is None else naive_telemetry(self.setting.telemetry, self.seed),
         )
+
+
+def naive_telemetry(telemetry: Telemetry, seed: int) -> naive.Telemetry:
+    """The same for the naive simulator, with the draws of the compiled loop: SplitMix64, a stream a worker."""
+    start = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+
+    def word(start: int, n: int) -> int:
+        z = (start + (n + 1) * 0x9E3779B97F4A7C15) % 2**64
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        return z ^ (z >> 31)
+
+    def draws(worker: int, number: int) -> tuple[float, float]:
+        stream = word(start, worker)
+        jitter, lost = (word(stream, 2 * number + k) for k in range(2))
+        return (jitter >> 11) / 2**53, (lost >> 11) / 2**53
+
+    return naive.Telemetry(**telemetry.describe(), draws=draws)
 
 
 def random_case(rng: random.Random, requests: int = 50) -> Case:

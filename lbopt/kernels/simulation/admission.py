@@ -16,7 +16,7 @@ from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.routing.iqr import bind_iqr
 from lbopt.kernels.simulation.experts import join_experts
 from lbopt.kernels.simulation.real_choice import loads_differ
-from lbopt.kernels.simulation.sight import note_sent
+from lbopt.kernels.simulation.sight import POOL, note_sent
 from lbopt.kernels.simulation.state import (
     TAKE_STEP,
     Requests,
@@ -235,7 +235,7 @@ def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> Non
     progress.decisions += 1
     progress.real_choices += loads_differ(state.load, state.queued_tokens)
     if state.sight.reports.stale == 1:
-        note_sent(i % state.sight.load.shape[0], w, requests.prompt[i], setting.slots_per_worker, state.sight)
+        note_sent(i % len(state.sight.load), w, requests.prompt[i], setting.slots_per_worker, state.sight)
     if state.running[w] < setting.slots_per_worker:
         start(i, w, requests, state)
         if requests.unused.size > 0:
@@ -302,9 +302,9 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
     code, parameters, slots_per_worker = setting.code, setting.parameters, setting.slots_per_worker
     sight = state.sight
-    stale, front_ends = sight.reports.stale == 1, sight.load.shape[0]
-    f, turn = 0, sight.turns[0]  # the front end, and what it sees
-    s_load, s_running, s_queued, s_tokens = sight.load[0], sight.running[0], sight.queued[0], sight.queued_tokens[0]
+    stale, front_ends = sight.reports.stale == 1, len(sight.load)
+    f, turn = POOL, sight.turns[POOL]  # the front end, and what it sees
+    s_load, s_running, s_queued, s_tokens = sight.load[f], sight.running[f], sight.queued[f], sight.queued_tokens[f]
     preference, profile = requests.preference, requests.profile
     k, now = progress.step, progress.clock
     head, tail = progress.pool_head, progress.pool_tail

@@ -40,6 +40,9 @@ REPORTS = np.dtype(
 
 _11 = np.uint64(11)
 
+#: The front end that keeps the pool, and the only one where sight is not stale.
+POOL = 0
+
 
 @by_reference
 class Sight(NamedTuple):
@@ -86,7 +89,7 @@ def make_reports(sight: Sight, clock: float, load: Ints, running: Ints, queued: 
             u = share(reports.seed, w, 2 * n) if reports.jitter > 0.0 else 0.5
             due[w] = due[w] + reports.period * (1.0 + reports.jitter * (2.0 * u - 1.0))
         if arrived:
-            for f in range(sight.load.shape[0]):
+            for f in range(len(sight.load)):
                 sight.load[f, w] = load[w]
                 sight.running[f, w] = running[w]
                 sight.queued[f, w] = queued[w]
@@ -118,11 +121,14 @@ def note_sent(f: int, w: int, prompt: int, slots: int, sight: Sight) -> None:
 
 @kernel
 def next_report(sight: Sight) -> float:
-    """Return when the next report is due, s; infinity where routers see the truth, or all of them an empty fleet."""
-    if sight.reports.stale == 0 or sight.reports.period == 0.0:
+    """Return when the next report is due, s; infinity where routers see the truth, or all of them an empty fleet.
+
+    Zero, so at once, where reports come with every decision: the last one was lost.
+    """
+    if sight.reports.stale == 0:
         return np.inf
     outdated = False
-    for f in range(sight.running.shape[0]):
+    for f in range(len(sight.running)):
         for w in range(sight.due.size):
             outdated = outdated or sight.running[f, w] > 0 or sight.queued[f, w] > 0
     return sight.due.min() if outdated else np.inf
