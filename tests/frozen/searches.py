@@ -39,6 +39,8 @@ class Case(NamedTuple):
     stages
         Stages, as in `envelopes`, from which the envelope that is next is then searched alone: a descent, a tree of
         placements, a deeper descent.
+    seed
+        Of the draws, if it is not the name.
     """
 
     workers: int
@@ -50,6 +52,7 @@ class Case(NamedTuple):
     slices: int = 4
     work: int = 500
     stages: tuple[int, ...] = (2, 3, 22)
+    seed: float | None = None
 
 
 CASES = {
@@ -68,12 +71,23 @@ CASES = {
     "forced and few": Case(6, (1, 2, 3), 15, 300, forced=4, slices=6),
     "few sizes": Case(8, (2, 3), 40, 1000, kinds=6),
     "few small sizes": Case(6, (1, 2, 3), 18, 300, kinds=7, slices=6),
+    # small ones in whose trees something happens: an assignment is found, many classes are tried
+    "whole 1": Case(6, (1, 2, 3), 17, 60, work=300, stages=(3,), seed=0.199974),
+    "whole 2": Case(4, (3, 4), 21, 60, work=300, stages=(3,), seed=0.927998),
+    "whole 3": Case(4, (3, 4), 20, 300, slices=2, work=300, stages=(3,), seed=0.871997),
+    "tried 1": Case(5, (3, 4), 23, 60, work=300, stages=(3,), seed=0.640355),
+    "tried 2": Case(6, (1, 2, 3), 14, 60, work=300, stages=(3,), seed=0.126367),
+    "tried 3": Case(6, (1, 1, 2), 12, 60, slices=2, work=300, stages=(3,), seed=0.055343),
+    "rematched": Case(4, (3, 4), 17, 300, work=300, stages=(2, 3), seed=0.717711),
+    "empty slots": Case(3, (1, 2, 3), 5, 20_000, work=300, seed=0.975199),
+    "more empty slots": Case(5, (2, 3), 9, 20_000, forced=2, slices=2, work=300, seed=0.782474),
+    "hardly any": Case(4, (1, 2), 5, 300, slices=2, work=300, seed=0.253224),
 }
 
 
 def problem_of(name: str, case: Case) -> StepProblem:
     """Return the problem of a case: always the same one for a name."""
-    rng = random.Random(f"frozen search {name}")
+    rng = random.Random(f"frozen search {case.seed or name}")
     free = [rng.choice(case.slots) for _ in range(case.workers)]
     loads = [rng.randrange(case.top) for _ in range(case.workers)]
     sizes = [1 + rng.randrange(case.top) for _ in range(case.kinds or case.requests)]
@@ -104,7 +118,12 @@ def _state(step: Step, search: Search, masters: Masters) -> dict[str, Any]:
         "lists": [search.first[:W], search.last[:W], search.items[:rows], search.loss[:rows]],
         "descent": [descent.state, descent.decided[:W], descent.avail[:K]],
         "pricing": [pricing.generation, pricing.pivoting, pricing.diving, pricing.state],
-        "master": [master.owner[:columns], master.items[:columns], master.basic[:tight], master.row[:tight]],
+        "master": [
+            master.owner[:columns],
+            master.items[:columns, : int(step.slots[-1])],
+            master.basic[:tight],
+            master.row[:tight],
+        ],
         "pivots": counts.pivots if known.warm else 0,
         "tree": [tree.state, tree.nodes[: tree.state.used]],
     }
@@ -114,10 +133,20 @@ def _state(step: Step, search: Search, masters: Masters) -> dict[str, Any]:
 
 def _cleared(search: Search) -> None:
     """Set to zero what searches before have left and a new one does not look at: it would be part of the digests."""
-    for left in (search.first, search.last, search.descent.decided, search.descent.avail):
+    descent = search.descent
+    for left in (search.answer, search.first, search.last, search.items, descent.decided, descent.avail):
         left[:] = 0
     for record in (search.pricing.generation, search.pricing.diving):
         record.fill(0)
+
+
+def _two_prices(step: Step, search: Search, envelope: int) -> None:
+    """Keep the newest prices, and prices of nothing after them, both as if they were found at this envelope."""
+    newest = (search.known.prices - 1) % search.bank.shape[0] if search.known.prices else 0
+    search.bank[0, : step.v.size] = search.bank[newest, : step.v.size]
+    search.bank[1, : step.v.size] = step.floor
+    search.bank_at[:2] = envelope
+    search.known.prices = 2
 
 
 def states(name: str) -> Iterator[dict[str, Any]]:
@@ -130,13 +159,16 @@ def states(name: str) -> Iterator[dict[str, Any]]:
     ending = decision.advance(search, 0)
     for _ in range(case.slices):
         if ending != OPEN:
-            return
+            break
         ending = decision.advance(search, case.work)
         yield {"ending": ending} | _state(step, search, masters)
+    if search.known.ranges == 0:
+        return
     nearest = int(np.argmin(search.ranges.bound[: search.known.ranges]))
     envelope = int(search.ranges.first[nearest])
     for stage in case.stages:
         plant_tree(search, masters, envelope)
+        _two_prices(step, search, envelope)
         alone, known = search.ranges[0], search.known
         alone.stage, alone.priced = stage, known.prices
         # from no good assignment, so that there is something to look for

@@ -72,4 +72,7 @@ def test_a_worker_with_more_such_patterns_than_wanted_has_no_list():
             assert rows == (patterns if most == patterns else 0)
             assert search.first[:2].tolist() == ([0, -1] if most == patterns else [-1, -1])
             assert search.last[:2].tolist() == ([patterns, -1] if most == patterns else [-1, -1])
+        search.bound[:2] = 16 * step.scale
+        assert list_all(step, search, 15, 0, patterns) == 0  # a list of nothing, not no list
+        assert search.first[:2].tolist() == search.last[:2].tolist() == [0, -1]
         assert np.array_equal(step.n, counts)

@@ -9,7 +9,7 @@ from lbopt.kernels.search.assembled import best_three
 from lbopt.kernels.search.pattern import prefix_best, smallest_sums
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.state import EXACT, GLANCE, NONE, QUICK, ROUGH, Step
-from lbopt.kernels.search.tables import one_more, tabulate_pairs
+from lbopt.kernels.search.tables import TABLE, one_more, tabulate_pairs
 from lbopt.solvers.exact.workspace import workspace
 
 
@@ -153,3 +153,28 @@ def test_many_slots_are_priced_exactly(c, classes):
             assert (np.bincount(pattern, minlength=classes) <= n).all()
             assert v[pattern].sum() <= M - load[w]
             assert (scale * v - price)[pattern].sum() == best[w]
+
+
+@pytest.mark.parametrize(("c", "effort"), [(4, QUICK), (5, EXACT)])
+def test_tables_end_where_they_end(c, effort):
+    """One worker has a room of just as many tokens as a table reaches, one of more, and one is too full for it."""
+    rng, classes = np.random.default_rng(c), 20
+    search, _ = workspace(4, 64, 9)
+    v = np.sort(rng.choice(range(TABLE // 8, TABLE // 3), classes, replace=False)).astype(np.int64)
+    n = np.ones(classes, dtype=np.int64)
+    sums = np.zeros(c + 1, dtype=np.int64)
+    smallest_sums(v, n, sums)
+    M = 2 * TABLE
+    load = np.array([TABLE, *([TABLE - 1] if effort == QUICK else []), 2 * TABLE - int(sums[c])])
+    workers = load.size
+    step = Step(
+        *(v, n, np.zeros_like(v), load, np.full(workers, c), np.arange(workers), sums),
+        *(workers, int(load.sum()), int(load.max()), 1, 0, 0),
+    )
+    search.price[:classes] = price = v - np.sort(rng.integers(0, 400, classes))  # so that many sets are nearly as good
+    evaluate(step, search, M, effort)
+    assert search.listed.reach == TABLE
+    best = [naive_best(c, M - g, v.tolist(), (v - price).tolist(), n.tolist()) for g in load.tolist()]
+    value, bound = search.value[:workers].tolist(), search.bound[:workers].tolist()
+    assert all(low <= exact <= high for low, exact, high in zip(value, best, bound, strict=True))
+    assert effort == QUICK or value == best == bound
