@@ -52,7 +52,7 @@ class Case(NamedTuple):
     slices: int = 4
     work: int = 500
     stages: tuple[int, ...] = (2, 3, 22)
-    seed: float | None = None
+    seed: str = ""
 
 
 CASES = {
@@ -72,16 +72,21 @@ CASES = {
     "few sizes": Case(8, (2, 3), 40, 1000, kinds=6),
     "few small sizes": Case(6, (1, 2, 3), 18, 300, kinds=7, slices=6),
     # small ones in whose trees something happens: an assignment is found, many classes are tried
-    "whole 1": Case(6, (1, 2, 3), 17, 60, work=300, stages=(3,), seed=0.199974),
-    "whole 2": Case(4, (3, 4), 21, 60, work=300, stages=(3,), seed=0.927998),
-    "whole 3": Case(4, (3, 4), 20, 300, slices=2, work=300, stages=(3,), seed=0.871997),
-    "tried 1": Case(5, (3, 4), 23, 60, work=300, stages=(3,), seed=0.640355),
-    "tried 2": Case(6, (1, 2, 3), 14, 60, work=300, stages=(3,), seed=0.126367),
-    "tried 3": Case(6, (1, 1, 2), 12, 60, slices=2, work=300, stages=(3,), seed=0.055343),
-    "rematched": Case(4, (3, 4), 17, 300, work=300, stages=(2, 3), seed=0.717711),
-    "empty slots": Case(3, (1, 2, 3), 5, 20_000, work=300, seed=0.975199),
-    "more empty slots": Case(5, (2, 3), 9, 20_000, forced=2, slices=2, work=300, seed=0.782474),
-    "hardly any": Case(4, (1, 2), 5, 300, slices=2, work=300, seed=0.253224),
+    "whole 1": Case(6, (1, 2, 3), 17, 60, work=300, stages=(3,), seed="0.199974"),
+    "whole 2": Case(4, (3, 4), 21, 60, work=300, stages=(3,), seed="0.927998"),
+    "whole 3": Case(4, (3, 4), 20, 300, slices=2, work=300, stages=(3,), seed="0.871997"),
+    "tried 1": Case(5, (3, 4), 23, 60, work=300, stages=(3,), seed="0.640355"),
+    "tried 2": Case(6, (1, 2, 3), 14, 60, work=300, stages=(3,), seed="0.126367"),
+    "tried 3": Case(6, (1, 1, 2), 12, 60, slices=2, work=300, stages=(3,), seed="0.055343"),
+    "rematched": Case(4, (3, 4), 17, 300, work=300, stages=(2, 3), seed="0.717711"),
+    "empty slots": Case(3, (1, 2, 3), 5, 20_000, work=300, seed="0.975199"),
+    "more empty slots": Case(5, (2, 3), 9, 20_000, forced=2, slices=2, work=300, seed="0.782474"),
+    "hardly any": Case(4, (1, 2), 5, 300, slices=2, work=300, seed="0.253224"),
+    # workers that take nothing; a descent whose first prices leave bounds open
+    "nothing taken 1": Case(6, (1, 2), 5, 100, slices=2, work=300, stages=(1, 2, 3), seed="e4"),
+    "nothing taken 2": Case(8, (1, 1, 2), 6, 1000, work=300, stages=(1, 2, 3), seed="e6"),
+    "nothing taken 3": Case(4, (2, 3), 6, 1000, work=300, stages=(1, 2, 3), seed="e7"),
+    "sevens": Case(2, (7,), 16, 1000, slices=2, work=200, stages=(2,), seed="0.217619"),
 }
 
 
