@@ -86,7 +86,9 @@ CASES = {
     "nothing taken 1": Case(6, (1, 2), 5, 100, slices=2, work=300, stages=(1, 2, 3), seed="e4"),
     "nothing taken 2": Case(8, (1, 1, 2), 6, 1000, work=300, stages=(1, 2, 3), seed="e6"),
     "nothing taken 3": Case(4, (2, 3), 6, 1000, work=300, stages=(1, 2, 3), seed="e7"),
-    "sevens": Case(2, (7,), 16, 1000, slices=2, work=200, stages=(2,), seed="0.217619"),
+    "sevens": Case(2, (7, 8), 17, 300, forced=1, slices=2, work=100, stages=(2,), seed="0.591409"),
+    "more sevens": Case(2, (7,), 21, 1000, slices=2, work=100, stages=(2,), seed="0.962383"),
+    "just enough": Case(4, (3, 4), 20, 60, forced=1, slices=2, work=300, stages=(1, 2, 3), seed="0.767951"),
 }
 
 
@@ -146,10 +148,10 @@ def _cleared(search: Search) -> None:
 
 
 def _two_prices(step: Step, search: Search, envelope: int) -> None:
-    """Keep the newest prices, and prices of nothing after them, both as if they were found at this envelope."""
-    newest = (search.known.prices - 1) % search.bank.shape[0] if search.known.prices else 0
-    search.bank[0, : step.v.size] = search.bank[newest, : step.v.size]
-    search.bank[1, : step.v.size] = step.floor
+    """Keep prices that were found, and prices of nothing after them, both as if they were found at this envelope."""
+    kept, K = search.known.prices, step.v.size
+    search.bank[0, :K] = search.bank[min(kept, search.bank.shape[0]) - 1, :K] if kept else step.floor
+    search.bank[1, :K] = step.floor
     search.bank_at[:2] = envelope
     search.known.prices = 2
 
