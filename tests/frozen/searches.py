@@ -79,6 +79,7 @@ CASES = {
     "tried 2": Case(6, (1, 2, 3), 14, 60, work=300, stages=(3,), seed="0.126367"),
     "tried 3": Case(6, (1, 1, 2), 12, 60, slices=2, work=300, stages=(3,), seed="0.055343"),
     "rematched": Case(4, (3, 4), 17, 300, work=300, stages=(2, 3), seed="0.717711"),
+    "rematched among equals": Case(2, (2,), 6, 60, work=300, stages=(2,), seed="0.747270"),
     "empty slots": Case(3, (1, 2, 3), 5, 20_000, work=300, seed="0.975199"),
     "more empty slots": Case(5, (2, 3), 9, 20_000, forced=2, slices=2, work=300, seed="0.782474"),
     "hardly any": Case(4, (1, 2), 5, 300, slices=2, work=300, seed="0.253224"),
