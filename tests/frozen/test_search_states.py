@@ -1,4 +1,7 @@
-"""What a search knows after a fixed amount of work is what it knew when this was frozen, compiled or not."""
+"""What a search knows after a fixed amount of work is what it knew when this was frozen, compiled or not.
+
+After a change of the search that is meant: `python -m tests.frozen.regenerate search-states`.
+"""
 
 from __future__ import annotations
 
