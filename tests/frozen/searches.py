@@ -19,6 +19,9 @@ from lbopt.kernels.search.state import IDLE, OPEN, Masters, Search, Step
 from lbopt.solvers.exact.decision import Decision
 from lbopt.solvers.exact.workspace import plant_tree, what_is_known
 
+#: What is kept openly, of `KNOWN`.
+COUNTERS = ("cost", "ranges", "prices", "work", "bound", "warm", "patience", "stop")
+
 #: Looks at the search of one envelope.
 LOOKS = 4
 
@@ -135,7 +138,7 @@ def _state(step: Step, search: Search, masters: Masters) -> dict[str, Any]:
         "pivots": counts.pivots if known.warm else 0,
         "tree": [tree.state, tree.nodes[: tree.state.used]],
     }
-    counters = {name: value for name, value in known._asdict().items() if name not in ("deadline", "expired", "seed")}
+    counters = {name: getattr(known, name) for name in COUNTERS}
     return counters | {name: digest_of(_numbers(part)).split()[0] for name, part in parts.items()}
 
 
