@@ -31,7 +31,9 @@ def _run() -> None:
         if isinstance(stream, io.TextIOWrapper):  # where the terminal has no UTF-8, a sign it lacks is shown as ?
             stream.reconfigure(errors="replace")
     from lbopt.cli import main as run
+    from lbopt.cli.dropped_interrupts import repeat_dropped_interrupts
 
+    repeat_dropped_interrupts()
     run()
 
 

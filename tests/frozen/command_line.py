@@ -75,6 +75,7 @@ def typed(words: str, folder: Path) -> tuple[int, str, str]:
 
     shown, said, before, code = StringIO(), StringIO(), Path.cwd(), 0
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    hook = sys.unraisablehook
     os.chdir(folder)
     try:
         with patch.object(sys, "argv", ["lbopt", *words.split()]), redirect_stdout(shown), redirect_stderr(said):
@@ -83,6 +84,7 @@ def typed(words: str, folder: Path) -> tuple[int, str, str]:
         code = int(leave.code or 0)
     finally:
         os.chdir(before)
+        sys.unraisablehook = hook
         for number, handler in handlers.items():  # a program ends by ignoring them
             signal.signal(number, handler)
     return code, shown.getvalue(), said.getvalue()
