@@ -58,12 +58,15 @@ class TextBlocks:
 
     def head(self, least: int) -> bytes:
         """Return the beginning: the first line that is not blank with all before it, and at least so many bytes."""
-        found = bytearray()
+        found: list[bytes] = []
+        size, holds_something = 0, False
         for block in self:
-            found += block
-            if len(found) >= least and b"\n" in found.lstrip():
+            found.append(block)
+            size += len(block)
+            holds_something = holds_something or not block.isspace()
+            if size >= least and holds_something:  # a block ends with a line, if it is not the last
                 break
-        return bytes(found)
+        return b"".join(found)
 
     def check(self) -> None:
         """Read the whole file, and refuse it for what `text_bytes` would refuse; what concerns all of it goes first.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from lbopt.exceptions import InputError
@@ -46,7 +47,7 @@ def csv_records(
         Where a line is no row of a CSV file: a quote that is not closed, a field or a line without end.
     """
     pieces = _pieces(text) if isinstance(text, str) else text
-    table = csv.reader(_lines(pieces, name), delimiter=delimiter, strict=True)
+    table = csv.reader(chain.from_iterable(_lines(pieces, name)), delimiter=delimiter, strict=True)
     try:
         for row in table:
             yield table.line_num, row
@@ -64,17 +65,29 @@ def _pieces(text: str) -> Iterator[str]:
         start = end
 
 
-def _lines(pieces: Iterable[str], name: str) -> Iterator[str]:
-    """Yield the lines with their ends, each of at most `LONGEST_LINE` characters."""
-    number = 0
+def _lines(pieces: Iterable[str], name: str) -> Iterator[io.StringIO]:
+    """Yield the lines of each piece, with their ends; a line of more than `LONGEST_LINE` characters is refused."""
+    before = 0
     for piece in pieces:
-        for line in io.StringIO(piece, newline=""):
-            number += 1
-            if len(line) > LONGEST_LINE:
-                raise InputError(
-                    f"{name}, line {number:,} has more than {LONGEST_LINE:,} characters; expected a row of a table"
-                )
-            yield line
+        place = _long_line(piece)
+        yield io.StringIO(piece if place < 0 else piece[:place], newline="")
+        if place >= 0:
+            line = before + piece.count("\n", 0, place) + 1
+            raise InputError(
+                f"{name}, line {line:,} has more than {LONGEST_LINE:,} characters; expected a row of a table"
+            )
+        before += piece.count("\n")
+
+
+def _long_line(text: str) -> int:
+    """Return where the first line begins that has more than `LONGEST_LINE` characters; -1 where there is none."""
+    start = 0
+    while len(text) - start > LONGEST_LINE:
+        end = text.rfind("\n", start, start + LONGEST_LINE + 1)
+        if end < 0:
+            return start
+        start = end + 1
+    return -1
 
 
 def csv_table(text: str, name: str, *, or_none: bool = False) -> CsvTable:
