@@ -22,6 +22,9 @@ from lbopt.kernels.compile import kernel
 #: A deadline that never passes.
 NEVER = 0
 
+#: Work that is never used up.
+ENDLESS = 0
+
 #: Whether the C library of this process has the clock.
 HAS_CLOCK = hasattr(time, "CLOCK_MONOTONIC") and ctypes.sizeof(ctypes.c_long) == 8
 _WHICH = np.int32(time.CLOCK_MONOTONIC if HAS_CLOCK else 0)
@@ -78,3 +81,15 @@ def out_of_time(limits: Record) -> bool:
     if limits.expired == 0 and passed(limits.deadline):
         limits.expired = 1
     return limits.expired == 1
+
+
+@kernel
+def used_up(limits: Record) -> bool:
+    """Return whether a search has to end: its work has reached the most that it may do, or its deadline has passed.
+
+    Parameters
+    ----------
+    limits
+        As in `out_of_time`, with the fields ``work`` and ``most`` (units of work; `ENDLESS` for no limit).
+    """
+    return (limits.most != ENDLESS and limits.work >= limits.most) or out_of_time(limits)

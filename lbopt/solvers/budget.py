@@ -157,8 +157,6 @@ class Limits:
     def leaving(self, seconds: float) -> Limits:
         """Return limits that leave so many seconds to what comes after the search."""
         remaining = self.remaining
-        if remaining() is None:
-            return self
 
         def left() -> float | None:
             now = remaining()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 
 #: Keys of documents that say how long something took, or where and by which version it was made.
 OUTSIDE = ("seconds", "versions", "version", "host", "command", "created", "commit", "cpu", "machine")
@@ -25,7 +26,8 @@ def machine() -> str:
     """What the last bits of a float may depend on."""
     features = np.show_config(mode="dicts") or {}
     simd = "+".join(features.get("SIMD Extensions", {}).get("found", []))
-    return f"{platform.system()} {platform.machine()} NumPy {np.__version__} {simd}"
+    library = " ".join(platform.libc_ver())
+    return f"{platform.system()} {platform.machine()} {library} SciPy {scipy.__version__} NumPy {np.__version__} {simd}"
 
 
 def _hash(words: Iterable[str]) -> str:

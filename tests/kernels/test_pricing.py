@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.search.assembled import best_three
 from lbopt.kernels.search.pattern import prefix_best, smallest_sums
 from lbopt.kernels.search.prices import evaluate
@@ -101,7 +102,7 @@ def test_three_requests_put_together_from_the_table_of_pairs(seed):
         margin = int(rng.integers(3 * v[0], 3 * v[-1] + 2))
         best, pairs, out, scratch = (np.zeros(size, dtype=np.int64) for size in (K, margin + 1, 3, K))
         prefix_best(K, p, n, best)
-        tabulate_pairs(K, margin, v, p, n, pairs)
+        assert tabulate_pairs(K, margin, v, p, n, pairs, NEVER)
         ceiling = one_more(margin, K, v, p, pairs)
         requests = [k for k, copies in enumerate(n.tolist()) for _ in range(copies)]
         worth = max(p[list(taken)].sum() for taken in combinations(requests, 3) if v[list(taken)].sum() <= margin)

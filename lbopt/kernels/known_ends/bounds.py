@@ -10,6 +10,7 @@ an envelope is no less than any weighted mean of loads, the second since no clas
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import passed
 from lbopt.kernels.known_ends.state import INFINITY, Box, Prices, Window
 
 #: Sums of prices stay below it.
@@ -77,6 +78,41 @@ def cheapest_pattern(window: Window, box: Box, w: int, value: Ints, best: Ints) 
 
 
 @kernel
+def cheapest_of_all(window: Window, w: int, value: Ints, best: Ints) -> int:
+    """Return what `cheapest_pattern` returns where the box leaves everything open: the least slots[w] values.
+
+    Parameters
+    ----------
+    window
+        The decision.
+    w
+        The worker.
+    value
+        (K,) int64, of each class, in units of 1/scale.
+    best
+        (Q + 1,) int64, scratch: the least values so far, ascending.
+    """
+    n, c = window.n, window.slots[w]
+    size = 0
+    for k in range(n.size):
+        for _ in range(min(n[k], c)):
+            if size == c and value[k] >= best[c - 1]:
+                break
+            place = size if size < c else c - 1
+            size = min(size + 1, c)
+            while place > 0 and best[place - 1] > value[k]:
+                best[place] = best[place - 1]
+                place -= 1
+            best[place] = value[k]
+    if size < c:
+        return INFINITY
+    least = 0
+    for place in range(c):
+        least += best[place]
+    return least
+
+
+@kernel
 def within_range(window: Window, mu: Ints) -> bool:
     """Return whether sums over these prices stay inside int64; those over loads do by the choice of the scale."""
     most, requests = 0.0, 0.0
@@ -96,7 +132,39 @@ def exact_bound(window: Window, prices: Prices, box: Box) -> int:
     """
     if not within_range(window, prices.mu):
         return -INFINITY
-    scale = window.scale
+    value = _shared(window, prices)
+    for w in range(window.slots.size):
+        price_requests(window, prices.pi, prices.mu, w, prices.value)
+        least = cheapest_pattern(window, box, w, prices.value, prices.best)
+        if least >= INFINITY:
+            return INFINITY
+        value += least
+    return window.constant - (-value) // window.scale
+
+
+@kernel
+def bound_of_all(window: Window, prices: Prices, deadline: int) -> int:
+    """Return what `exact_bound` returns for the box that leaves everything open.
+
+    Beyond the deadline (nanoseconds, see `lbopt.kernels.deadline`) nothing is proved: -INFINITY.
+    """
+    if not within_range(window, prices.mu):
+        return -INFINITY
+    value = _shared(window, prices)
+    for w in range(window.slots.size):
+        if passed(deadline):
+            return -INFINITY
+        price_requests(window, prices.pi, prices.mu, w, prices.value)
+        least = cheapest_of_all(window, w, prices.value, prices.best)
+        if least >= INFINITY:
+            return INFINITY
+        value += least
+    return window.constant - (-value) // window.scale
+
+
+@kernel
+def _shared(window: Window, prices: Prices) -> int:
+    """Return the terms of the bound that no pattern enters, in units of 1/scale."""
     W, T = window.peak.shape
     value = 0
     for w in range(W):
@@ -104,10 +172,4 @@ def exact_bound(window: Window, prices: Prices, box: Box) -> int:
             value += prices.pi[w, h] * window.peak[w, h]
     for k in range(window.n.size):
         value += window.n[k] * prices.mu[k]
-    for w in range(W):
-        price_requests(window, prices.pi, prices.mu, w, prices.value)
-        least = cheapest_pattern(window, box, w, prices.value, prices.best)
-        if least >= INFINITY:
-            return INFINITY
-        value += least
-    return window.constant - (-value) // scale
+    return value

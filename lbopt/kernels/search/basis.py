@@ -35,6 +35,7 @@ def replace_column(m: Master, j: int, b: int, length: float, gain: float) -> Non
         dual[p] += gain * top[p]
     for r in range(size):
         if r != b and step[r] != 0.0:
+            m.counts.entries += size
             factor = step[r]
             line = inverse[r]
             for p in range(size):
@@ -93,6 +94,7 @@ def grow(m: Master, j: int, k: int, length: float, gain: float, W: int) -> None:
     for b in range(size):
         d = step[b]
         if d != 0.0:
+            m.counts.entries += size
             line = inverse[b]
             for p in range(size):
                 line[p] -= d * bottom[p]
@@ -131,6 +133,7 @@ def shrink(m: Master, b: int, p: int, length: float, W: int) -> None:
         dual[q] -= change * top[q]
     for r in range(size):
         if r != b and inverse[r, p] != 0.0:
+            m.counts.entries += size
             factor = inverse[r, p] / pivot
             line = inverse[r]
             for q in range(size):
@@ -175,6 +178,7 @@ def replace_row(m: Master, k: int, p: int, length: float, W: int) -> None:
     for b in range(size):
         scaled = inverse[b, p] / alpha
         if scaled != 0.0:
+            m.counts.entries += size
             line = inverse[b]
             for q in range(size):
                 line[q] -= scaled * r[q]

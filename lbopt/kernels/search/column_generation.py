@@ -9,7 +9,7 @@ used up everything stays as it is, to be taken up again: how the work is sliced 
 
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.deadline import out_of_time
+from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.master import (
     PRICED,
@@ -40,8 +40,8 @@ REFRESH = 50
 #: Work that is never used up: the restricted program is solved in one go.
 AT_ONCE = 1 << 62
 
-#: Squares of the size of a basis that a microsecond of pivots takes.
-_SQUARES = 1000
+#: Entries of the inverse, and of columns looked at, that pivots go through in a microsecond.
+_ENTRIES = 4000
 
 
 @kernel
@@ -66,11 +66,12 @@ def reoptimise(
     books, stop
         Whether the pivots are booked as work here; the work after which to stop.
     """
-    while state.turns < pivots and not out_of_time(known):
+    while state.turns < pivots and not used_up(known):
         if known.work >= stop:
             return False
         if state.turns % REFRESH == 0:
             refresh_duals(m)
+        before = m.counts.entries
         position, gain = best_slack(m, W, priced)
         column, gain = best_column(m, W, gain)
         if column >= 0:
@@ -80,9 +81,9 @@ def reoptimise(
             break
         state.turns += 1
         if books:
-            state.squares += (W + m.counts.tight) ** 2
-            known.work += state.squares // _SQUARES
-            state.squares %= _SQUARES
+            state.entries += m.counts.entries - before + m.items.shape[1] * (m.counts.columns + m.counts.tight)
+            known.work += state.entries // _ENTRIES
+            state.entries %= _ENTRIES
     state.turns = 0
     refresh_duals(m)
     return True
@@ -122,7 +123,7 @@ def begin_columns(search: Search) -> None:
     state, pivoting = search.pricing.generation, search.pricing.pivoting
     state.turns, state.lowest, state.top, state.effort = 0, NO_BOUND, -1, QUICK
     state.pivoting, state.converged, state.before = 0, 0, 0
-    pivoting.turns, pivoting.squares = 0, 0
+    pivoting.turns, pivoting.entries = 0, 0
 
 
 @kernel
@@ -159,7 +160,7 @@ def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int,
         if state.pivoting == 0:
             if known.work >= stop:
                 return False
-            if out_of_time(known):
+            if used_up(known):
                 return True
             total = evaluate(step, search, M, state.effort)
             if total < state.lowest:
@@ -168,7 +169,7 @@ def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int,
                     best_price[k] = price[k]
                 if total // scale <= enough:
                     return True
-            if out_of_time(known):
+            if used_up(known):
                 return True
             add_patterns(m, step, bonus, search.pattern)
             tokens = fill(step, search, M, n, search.undecided, search.leaf)
@@ -186,7 +187,7 @@ def generate_columns(step: Step, search: Search, m: Master, M: int, enough: int,
             return False
         state.pivoting = 0
         state.turns += 1
-        if out_of_time(known):
+        if used_up(known):
             return True
         if m.counts.pivots == state.before:
             loose = False

@@ -10,7 +10,7 @@ A descent that has used up its nodes can be continued: everything it needs is in
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.deadline import out_of_time
+from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.state import Search, Step
 
@@ -151,7 +151,7 @@ def descend(step: Step, search: Search, M: int, target: int, nodes: int) -> tupl
     depth, fresh = state.depth, state.fresh == 1
     while depth >= 0:
         if fresh:
-            if nodes == 0 or out_of_time(search.known):
+            if nodes == 0 or used_up(search.known):
                 state.depth, state.fresh = depth, 1
                 return -1, state.best, 0
             nodes -= 1

@@ -8,7 +8,7 @@ settle what is left at once. A dive can be taken up again: everything it needs i
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.deadline import out_of_time
+from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.column_generation import begin_columns, generate_columns
 from lbopt.kernels.search.descent import descend, start_descent
 from lbopt.kernels.search.master import reset_master
@@ -160,7 +160,7 @@ def dive(
             return UNFINISHED
         state.pricing = 0
         state.pivots += m.counts.pivots
-        if out_of_time(search.known):
+        if used_up(search.known):
             return -1
         tokens, top, done = found.lowest, found.top, state.tokens
         if tokens == NONE or done + tokens // scale < least:

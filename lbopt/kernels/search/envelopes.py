@@ -18,7 +18,7 @@ the trees.
 """
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.deadline import out_of_time
+from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.attempts import CHUNK, PENDING, RAISED, UNCHANGED, try_descent
 from lbopt.kernels.search.column_generation import NO_BOUND, begin_columns, generate_columns
 from lbopt.kernels.search.dive import UNFINISHED, begin_dive, dive
@@ -103,7 +103,7 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
                 known.bound = known.cost
                 return PROVED
             known.bound = ranges[i].bound
-        if known.work >= known.stop or out_of_time(known):
+        if known.work >= known.stop or used_up(known):
             known.bound = max(known.bound, min(ranges[cheapest(search)].bound, known.cost))
             return OPEN
         this = ranges[i]

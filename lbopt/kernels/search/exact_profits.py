@@ -13,12 +13,15 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.deadline import passed
+from lbopt.kernels.deadline import passed, used_up
 from lbopt.kernels.search.state import NONE, Search, Step
 from lbopt.kernels.search.tables import TABLE, joined
 
 #: Largest table of decisions, entries (bytes).
 LARGEST = 64_000_000
+
+#: Entries of which a unit of work is booked: half a nanosecond each.
+_UNIT = 1 << 11
 
 _LESS = -(1 << 60)
 
@@ -126,11 +129,14 @@ def settle(step: Step, search: Search, M: int, c: int, first: int, last: int) ->
     classes = np.zeros(length, dtype=np.int64)
     kept = 0
     for k in range(length):
+        if used_up(search.known):
+            return
         useful = False
         for w in range(first, last):
             rest = margins[w - first] - v[k]
             if rest < 0 or useful:
                 continue
+            search.known.work += rest // _UNIT
             if c == 5 and margins[w - first] <= TABLE:
                 useful = p[k] + joined(rest, pairs, pairs) > value[w]
             elif c == 6 and margins[w - first] <= TABLE:
@@ -145,6 +151,12 @@ def settle(step: Step, search: Search, M: int, c: int, first: int, last: int) ->
     pattern = np.zeros((last - first, c), dtype=np.int64)
     deadline = search.known.deadline
     if exact_patterns(c, margins, kept, v[classes], p[classes], n[classes], profit, pattern, deadline):
+        most, copies = 0, 0
+        for margin in margins:
+            most = max(most, margin)
+        for k in classes:
+            copies += min(n[k], c)
+        search.known.work += copies * c * most // _UNIT
         for w in range(first, last):
             if margins[w - first] < 0:
                 continue

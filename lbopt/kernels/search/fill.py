@@ -2,7 +2,7 @@
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.deadline import out_of_time
+from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, prefix_best, smallest_sums
 from lbopt.kernels.search.state import NONE, Search, Step
 
@@ -40,7 +40,7 @@ def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern
         p[k] = scale * v[k] - price[k]
         lowest = min(lowest, price[k])
     for r in range(load.size):
-        if out_of_time(search.known):
+        if used_up(search.known):
             return -1
         w = rank[r]
         c = slots[w]
@@ -54,7 +54,7 @@ def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern
             full = scale * margin - c * lowest
             value, _ = best_pattern(
                 *(margin, c, scale, full, full, BRANCHES, v, p, now, best, sums, pattern[w], pattern[w, 2 * c :]),
-                *(0, best, best),
+                *(0, best, best, search.known),
             )
             if value == NONE:
                 return -1

@@ -38,7 +38,7 @@ def reset_master(m: Master, n: Ints, W: int, penalty: float) -> None:
         Workers; tokens that an artificial column costs.
     """
     counts = m.counts
-    counts.columns, counts.artificial, counts.tight, counts.pivots = W, W, W, 0
+    counts.columns, counts.artificial, counts.tight, counts.pivots, counts.entries = W, W, W, 0, 0
     for r in range(W + n.size):
         m.place[r] = -1
     for k in range(n.size):
@@ -88,7 +88,7 @@ def copy_master(source: Master, target: Master, W: int, K: int) -> None:
     """
     have, copy = source.counts, target.counts
     copy.columns, copy.artificial = have.columns, have.artificial
-    copy.tight, copy.pivots = have.tight, have.pivots
+    copy.tight, copy.pivots, copy.entries = have.tight, have.pivots, have.entries
     C, R = have.columns, have.tight
     target.owner[:C], target.size[:C] = source.owner[:C], source.size[:C]
     target.worth[:C], target.value[:C] = source.worth[:C], source.value[:C]

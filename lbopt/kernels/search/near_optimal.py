@@ -9,7 +9,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.deadline import out_of_time
+from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.pattern import last_fitting, prefix_best
 from lbopt.kernels.search.state import Search, Step
 
@@ -205,7 +205,7 @@ def list_all(step: Step, search: Search, M: int, budget: int, most: int) -> int:
     end = 0
     for w in range(load.size):
         first[w] = last[w] = -1
-        if slots[w] > MOST_LISTED or end + most > loss.size or out_of_time(search.known):
+        if slots[w] > MOST_LISTED or end + most > loss.size or used_up(search.known):
             continue
         need = bound[w] - budget
         stop = list_patterns(M - load[w], slots[w], scale, need, lowest, v, p, n, best, end, most, items, loss)

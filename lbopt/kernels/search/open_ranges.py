@@ -1,6 +1,7 @@
 """The ranges of envelopes that are still open, and which envelopes there are."""
 
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, prefix_best
 from lbopt.kernels.search.state import Search, Step
 
@@ -68,10 +69,12 @@ def reached(step: Step, search: Search, M: int) -> int:
     prefix_best(v.size, v, n, best)
     top = step.heaviest
     for w in range(load.size):
+        if used_up(search.known):
+            return M
         margin = M - load[w]
         value, bound = best_pattern(
             *(margin, slots[w], 1, margin, margin, BRANCHES, v, v, n, best, step.sums, out[w], search.partner),
-            *(0, best, best),
+            *(0, best, best, search.known),
         )
         if bound >= 0:
             top = max(top, load[w] + (value if value == bound else margin))

@@ -13,14 +13,18 @@ best profits.
 Source: the pricing problem of the Dantzig-Wolfe reformulation of BF-IO (IO) at H = 0 for a fixed envelope.
 """
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.state import NONE
 
 #: Branches after which the search for a pattern of three or more gives up; its ceiling is then the bound. A scan for
 #: the best pair counts as SCAN of them.
 BRANCHES = 4000
 SCAN = 10
+
+#: Classes looked at between two looks at the clock, and of how many a unit of work is booked: two nanoseconds each.
+_LOOK, _UNIT = 1 << 14, 1 << 9
 
 
 @kernel
@@ -193,6 +197,7 @@ def best_pattern(
     tables: int,
     pairs: Ints,
     triples: Ints,
+    known: Record,
 ) -> tuple[int, int]:
     """Find the pattern of most profit for `c` slots and `margin` tokens; write its classes to out[:c].
 
@@ -209,6 +214,8 @@ def best_pattern(
     tables, pairs, triples
         How many tables there are (0, 1, 2): pairs[r] and triples[r] bound the profit of two and of three requests with
         a total of at most r. They end branches early, and with them a pattern that reaches `tops` is looked for first.
+    known
+        Has the deadline, beyond which the search gives up, and the work booked, which grows: see `used_up`.
 
     Returns
     -------
@@ -228,13 +235,13 @@ def best_pattern(
     if tables > 0:
         value, _ = _best_of_many(
             *(margin, c, scale, full, fitting, ceiling, limit, ceiling, v, p, avail, best, sums, out, pair),
-            *(tables, pairs, triples),
+            *(tables, pairs, triples, known),
         )
         if value == ceiling:
             return value, value
     return _best_of_many(
         *(margin, c, scale, full, fitting, ceiling, limit, NONE + 1, v, p, avail, best, sums, out, pair),
-        *(tables, pairs, triples),
+        *(tables, pairs, triples, known),
     )
 
 
@@ -258,6 +265,7 @@ def _best_of_many(
     tables: int,
     pairs: Ints,
     triples: Ints,
+    known: Record,
 ) -> tuple[int, int]:
     """`best_pattern` for c >= 3: descend over the largest, second largest, ... class until a pair is left.
 
@@ -280,11 +288,11 @@ def _best_of_many(
         int64 (K,) and (c + 1,) at least, from `prefix_best` and `smallest_sums`.
     out, pair
         int64 (2 c,) and (2,) at least, written.
-    tables, pairs, triples
+    tables, pairs, triples, known
         As in `best_pattern`.
     """
     found = least - 1
-    branches = 0
+    branches = scanned = 0
     depth = 0
     room = margin
     profit = 0
@@ -296,6 +304,12 @@ def _best_of_many(
         need = sums[rest - 1]
         while k >= 0 and profit + rest * p[best[k]] > found and (avail[k] == 0 or v[k] + need > room):
             k -= 1
+        scanned += top - k + 1
+        if scanned >= _LOOK:
+            known.work += scanned // _UNIT
+            scanned = 0
+            if used_up(known):
+                branches = max(branches, limit)
         if k >= 0 and profit + rest * p[best[k]] > found:
             if tables > 0 and rest <= 2 + tables:
                 others = pairs[room - v[k]] if rest == 3 else triples[room - v[k]]
@@ -326,6 +340,7 @@ def _best_of_many(
                     out[c + j] = out[j]
                 out[c + depth], out[2 * c - 2], out[2 * c - 1] = k, pair[0], pair[1]
             branches += SCAN
+            scanned += k
             if found >= ceiling or branches >= limit:
                 break
         elif depth == 0:

@@ -4,7 +4,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.deadline import out_of_time
+from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.column_generation import AT_ONCE, NO_BOUND, reoptimise
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.keeping import improve
@@ -76,7 +76,7 @@ def bound_node(
             reoptimise(m, W, K, priced, ONCE, search.pricing.pivoting, search.known, False, AT_ONCE)
             pivots = m.counts.pivots - before
             work += pivots * (W + m.counts.tight) ** 2 // 3000
-            if turn > 0 and pivots == 0 and not out_of_time(search.known):
+            if turn > 0 and pivots == 0 and not used_up(search.known):
                 if not anew and best_column(m, W, priced)[0] >= 0:
                     return lowest, SPOILT, work
                 loose = False
@@ -110,11 +110,11 @@ def bound_node(
                 best = tokens
                 compose(step, tree, search.leaf, search.spare)
         turn += 1
-        if work > most or out_of_time(search.known):
+        if work > most or used_up(search.known):
             break
     if best >= 0:
         improve(step, search, search.spare, M, best + tree.state.tokens, 20)
-    done = lowest // scale < target or (work <= most and not out_of_time(search.known))
+    done = lowest // scale < target or (work <= most and not used_up(search.known))
     return lowest, DONE if done else UNFINISHED, work
 
 

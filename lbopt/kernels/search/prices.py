@@ -10,7 +10,7 @@ Source: Lagrangian bound of BF-IO (IO) at H = 0 with the rows "a request is admi
 """
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.deadline import out_of_time
+from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.choices import make_list, prepare
 from lbopt.kernels.search.exact_profits import settle
 from lbopt.kernels.search.pattern import BRANCHES, SCAN, best_pattern, last_fitting
@@ -58,20 +58,20 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
                 value[w] = bound[w] = p[k]
                 pattern[w, 0] = k
                 continue
-            if c > 2 and margin >= sums[c] and (effort == GLANCE or out_of_time(search.known)):
+            if c > 2 and margin >= sums[c] and (effort == GLANCE or used_up(search.known)):
                 value[w], bound[w] = NONE, min(full, ceiling)
                 continue
             value[w], bound[w] = best_pattern(
                 *(margin, c, scale, full, ceiling, limit, v, p, n, best, sums, pattern[w], scratch),
-                *(0, scratch, scratch),
+                *(0, scratch, scratch, search.known),
             )
             if bound[w] == NONE:
                 return NONE
             if value[w] < bound[w]:
                 loose += 1
-        if loose > 0 and effort >= QUICK and not out_of_time(search.known):
+        if loose > 0 and effort >= QUICK and not used_up(search.known):
             loose = relax(step, search, M, lowest, c, first, last, effort)
-        if loose > 0 and effort == EXACT and not out_of_time(search.known):
+        if loose > 0 and effort == EXACT and not used_up(search.known):
             settle(step, search, M, c, first, last)
         for w in range(first, last):
             for q in range(c):  # nothing may have been found before the search for it gave up
@@ -106,7 +106,7 @@ def threshold_prices(step: Step, search: Search, M: int) -> int:
             lowest = total
             for k in range(v.size):
                 best_price[k] = price[k]
-        if total == NONE or low >= high or out_of_time(search.known):
+        if total == NONE or low >= high or used_up(search.known):
             break
         used = 0
         for w in range(slots.size):

@@ -9,7 +9,7 @@ the other takes its best pattern from what it has and what is left.
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.deadline import out_of_time
+from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, last_fitting, prefix_best, smallest_sums
 from lbopt.kernels.search.state import Search, Step
 
@@ -52,7 +52,7 @@ def rematch(step: Step, search: Search, M: int, target: int, rounds: int, patter
             tokens += v[k]
     state = _FIRST + search.known.seed % _SEEDS
     for turn in range(rounds):
-        if tokens >= target or out_of_time(search.known):
+        if tokens >= target or used_up(search.known):
             break
         # Open one slot a worker, and bucket the workers by the largest class the open slot can hold.
         for k in range(K):
@@ -91,7 +91,8 @@ def rematch(step: Step, search: Search, M: int, target: int, rounds: int, patter
             prefix_best(K, p, avail, best)
             full = slack[w] + before
             value, _ = best_pattern(
-                full, c, 1, full, full, BRANCHES, v, p, avail, best, sums, other, scratch.pair, 0, best, best
+                *(full, c, 1, full, full, BRANCHES, v, p, avail, best, sums, other, scratch.pair, 0, best, best),
+                search.known,
             )
             if value > before:
                 for q in range(c):

@@ -29,7 +29,7 @@ STUCK, OPEN, PROVED = -1, 0, 1
 #: used for this decision; `patience`: evaluations of a single envelope at prices of others before it gets its own;
 #: `stop`: work at which the present slice ends; `deadline`, `expired`: see `lbopt.kernels.deadline`; `seed`: of draws.
 KNOWN = integers(
-    *("cost", "ranges", "prices", "work", "bound", "warm", "patience", "stop", "deadline", "expired", "seed")
+    *("cost", "ranges", "prices", "work", "bound", "warm", "patience", "stop", "deadline", "expired", "seed", "most")
 )
 
 #: An open range of envelopes. `bound`: on the cost, tokens; `first`, `last`: envelopes; `stage`: see `envelopes`;
@@ -52,8 +52,8 @@ PRICING = integers("phase", "range", "before")
 #: within a restricted program; `before`: pivots when that began; `converged`: 1 where the bound cannot fall any more.
 GENERATION = integers("turns", "lowest", "top", "effort", "pivoting", "before", "converged")
 
-#: Where the pivots of a restricted program stand. `turns`: so far; `squares`: of the basis, not booked as work yet.
-PIVOTING = integers("turns", "squares")
+#: Where the pivots of a restricted program stand. `turns`: so far; `entries`: looked at and not booked as work yet.
+PIVOTING = integers("turns", "entries")
 
 #: A dive that can be taken up again. `workers`: left; `tokens`: of those settled; `pivots`: made;
 #: `pricing`: 1 where the columns of those left are being generated.
@@ -71,8 +71,8 @@ LISTED = integers("classes", "scale", "total", "lowest", "reach", "widest")
 LIST = integers("length", "ceiling")
 
 #: Sizes of a master program. `columns`; `artificial`: how many of them, at the front, one for each worker; `tight`:
-#: rows; `pivots`: made so far.
-COUNTS = integers("columns", "artificial", "tight", "pivots")
+#: rows; `pivots`: made so far; `entries`: of the inverse that they changed.
+COUNTS = integers("columns", "artificial", "tight", "pivots", "entries")
 
 #: A node of a tree of placements. `parent`: -1 for none; `size_class`: class placed; `place`: worker, WAITS or ROOT;
 #: `reach`: tokens that are not ruled out, -2**62 = closed; `depth`: placements so far; `range`: whose tree it is of.

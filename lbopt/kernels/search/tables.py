@@ -7,7 +7,7 @@ they serve as ceilings at which the search for a pattern of three to six request
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.deadline import out_of_time, passed
+from lbopt.kernels.deadline import passed, used_up
 from lbopt.kernels.search.assembled import best_three, join_pairs
 from lbopt.kernels.search.choices import make_list
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern
@@ -19,12 +19,17 @@ TABLE = 1 << 15
 #: Branches of a thorough search for a pattern of five or six.
 THOROUGH = 100_000
 
+#: Entries of which a unit of work is booked: a nanosecond each.
+_UNIT = 1 << 10
+
 _LESS = -(1 << 60)  # two of them still do not overflow
 
 
 @kernel
-def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, pairs: Ints) -> None:
+def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, pairs: Ints, deadline: int) -> bool:
     """Set pairs[r] to the largest profit of two requests, total at most r <= reach, of `length` classes.
+
+    Returns False where the deadline passed before; the table is of no use then.
 
     Parameters
     ----------
@@ -34,10 +39,14 @@ def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, pairs: In
         int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests.
     pairs
         int64 (reach + 1,) at least, written, 1/scale tokens.
+    deadline
+        Nanoseconds, see `lbopt.kernels.deadline`.
     """
     for r in range(reach + 1):
         pairs[r] = _LESS
     for i in range(length):
+        if passed(deadline):
+            return False
         if 2 * v[i] <= reach and n[i] >= 2 and 2 * p[i] > pairs[2 * v[i]]:
             pairs[2 * v[i]] = 2 * p[i]
         for j in range(i):
@@ -49,6 +58,7 @@ def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, pairs: In
     for r in range(1, reach + 1):
         if pairs[r - 1] > pairs[r]:
             pairs[r] = pairs[r - 1]
+    return True
 
 
 @kernel
@@ -116,8 +126,10 @@ def one_more(margin: int, length: int, v: Ints, p: Ints, table: Ints) -> int:
 
 
 @kernel
-def _make_pairs(step: Step, search: Search, c: int, reach: int) -> None:
+def _make_pairs(step: Step, search: Search, c: int, reach: int) -> bool:
     """Make the table of pairs where there is none for these prices, or one that is too short or of too few classes.
+
+    Returns False where there was no time for that.
 
     It is made from the longest list, which holds the shorter ones, and a little further than needed, because the next
     envelope is often a larger one.
@@ -135,7 +147,10 @@ def _make_pairs(step: Step, search: Search, c: int, reach: int) -> None:
         made.reach, made.widest = min(TABLE, reach + reach // 8 + 32), widest
         length = make_list(step, search, widest)
         v, p, n = search.list_size[widest], search.list_profit[widest], search.list_count[widest]
-        tabulate_pairs(length, made.reach, v, p, n, search.pairs)
+        search.known.work += length * min(length, made.reach) // _UNIT
+        if not tabulate_pairs(length, made.reach, v, p, n, search.pairs, search.known.deadline):
+            made.reach = -1
+    return bool(made.reach >= reach)
 
 
 @kernel
@@ -166,18 +181,20 @@ def relax(step: Step, search: Search, M: int, lowest: int, c: int, first: int, l
     for w in range(first, last):
         if value[w] < bound[w] and M - load[w] <= TABLE:
             reach = max(reach, M - load[w])
-    _make_pairs(step, search, c, reach)
+    if not _make_pairs(step, search, c, reach):
+        return last - first
     tables = 1
     limit = BRANCHES
     if effort == EXACT and 5 <= c <= 6 and tabulate_triples(length, reach, v, p, pairs, triples, search.known.deadline):
         tables = 2
         limit = THOROUGH
+        search.known.work += length * max(0, reach) // _UNIT
     loose = 0
     for w in range(first, last):
         margin = M - load[w]
         if value[w] == bound[w]:
             continue
-        if margin <= TABLE and not out_of_time(search.known):
+        if margin <= TABLE and not used_up(search.known):
             ceiling = bound[w]
             if c == 3:
                 ceiling = one_more(margin, length, v, p, pairs)
@@ -201,7 +218,7 @@ def relax(step: Step, search: Search, M: int, lowest: int, c: int, first: int, l
             full = scale * margin - c * lowest
             value[w], bound[w] = best_pattern(
                 *(margin, c, scale, full, bound[w], limit, v, p, n, best, sums, pattern[w], scratch),
-                *(tables, pairs, triples),
+                *(tables, pairs, triples, search.known),
             )
         if value[w] < bound[w]:
             loose += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbopt.kernels.deadline import NEVER
+from lbopt.kernels.deadline import ENDLESS, NEVER
 from lbopt.kernels.search.decision import (
     choose,
     group_requests,
@@ -95,10 +95,13 @@ class Decision:
         best = int(np.argmin(costs))
         return assignments[best, : self.num_requests], int(costs[best])
 
-    def start(self, cost: int, seed: int = 0) -> Search:
-        """Return a search for something cheaper than `cost`; other seeds let it draw otherwise."""
+    def start(self, cost: int, seed: int = 0, most: int = ENDLESS) -> Search:
+        """Return a search for something cheaper than `cost`; other seeds let it draw otherwise.
+
+        Beyond `most` units of work it cannot go on.
+        """
         search, self.masters = workspace(self.step.load.size, self.step.v.size, int(self.step.slots[-1]))
-        search.known.cost, search.known.seed = cost, seed
+        search.known.cost, search.known.seed, search.known.most = cost, seed, most
         begin(self.step, search)
         return search
 

@@ -10,7 +10,7 @@ import numpy as np
 from lbopt.kernels.arrays import record
 from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.known_ends.ascent import ascend, first_prices, round_ascent
-from lbopt.kernels.known_ends.bounds import exact_bound
+from lbopt.kernels.known_ends.bounds import bound_of_all
 from lbopt.kernels.known_ends.state import ASCENT, Prices
 from lbopt.model.integers import IntArray
 from lbopt.solvers.exact.known_ends import KnownEnds
@@ -61,10 +61,10 @@ class Ascent:
         self._pi[:], self._mu[:] = self._best_pi, self._best_mu
         self._numbers.step, self._numbers.shrink = _AGAIN, _SHRINK
 
-    def proved(self) -> int:
-        """Round the best prices; return the bound that they prove, tokens."""
+    def proved(self, deadline: int = NEVER) -> int:
+        """Round the best prices; return the bound that they prove, tokens; none, below zero, beyond the deadline."""
         round_ascent(self.decision.window, self._best_pi, self._best_mu, self.prices)
-        return int(exact_bound(self.decision.window, self.prices, self.decision.box()))
+        return int(bound_of_all(self.decision.window, self.prices, deadline))
 
     def kept(self) -> IntArray:
         """Return the rounded prices in one row, as `unpacked` reads them."""

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import CertificateError
-from lbopt.kernels.known_ends.bounds import exact_bound
+from lbopt.kernels.deadline import NEVER
+from lbopt.kernels.known_ends.bounds import bound_of_all
 from lbopt.kernels.known_ends.state import OPEN, STUCK, Prices
 from lbopt.kernels.known_ends.tree import BRANCHED
 from lbopt.model import StepProblem
@@ -70,7 +71,7 @@ class _Writer:
         """Return the records of the tree, in preorder."""
         tree = self.tree
         for prices in self.kept:
-            if exact_bound(self.decision.window, prices, self.decision.box()) >= self.bound:
+            if bound_of_all(self.decision.window, prices, NEVER) >= self.bound:
                 tree.fixed_by.clear()
                 return [self._priced(prices)]
         records: list[dict[str, Any]] = []

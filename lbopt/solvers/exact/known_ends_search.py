@@ -12,6 +12,7 @@ from itertools import count
 
 import numpy as np
 
+from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.known_ends.placing import add_loads
 from lbopt.kernels.known_ends.polish import polish
 from lbopt.kernels.known_ends.shaking import shake
@@ -38,6 +39,9 @@ _STEPS, _LOOK = 600, 3_000_000
 
 #: Products of prices and work up to which a bound is proved whatever the clock says: a millisecond or two.
 _PROVED = 500_000
+
+#: Seconds that one of them takes in proving a bound, and a request in handing an answer out.
+_SECONDS_A_PRODUCT, _SECONDS_A_REQUEST = 1e-9, 5e-7
 
 #: Loads that a placement compares, up to which all are made whatever the clock says.
 _PLACED = 300_000
@@ -109,6 +113,7 @@ class _Run:
 
     def __init__(self, decision: KnownEnds, cost: int, limits: Limits) -> None:
         self.decision, self.limits = decision, limits
+        self._to_prove = limits  # what is left of the time when prices are as good as they get
         self.cost, self.bound = cost, 0
         self.pattern: IntArray | None = None
         self.ascent = Ascent(decision)
@@ -119,6 +124,9 @@ class _Run:
     def place(self) -> str | None:
         """Find first assignments, and improve them; return which limit was reached, if any."""
         draft = self._draft
+        window = self.decision.window
+        self._to_prove = self.limits.leaving(_SECONDS_A_REQUEST * self.decision.problem.num_requests)
+        self.limits = self._to_prove.leaving(_SECONDS_A_PRODUCT * window.slots.size * window.v.size)
         starts = []
         for cost in self.decision.placements(draft):
             starts.append((cost, draft.pattern.copy()))
@@ -127,10 +135,10 @@ class _Run:
                 return reached
         starts.sort(key=lambda start: start[0])
         if self._proves_quickly or self._reached() is None:
-            self.bound = max(0, self.ascent.proved())
+            self.bound = max(0, self._proved())
         for cost, pattern in starts[:2]:
             draft.pattern[:] = pattern
-            add_loads(self.decision.window, draft)
+            add_loads(window, draft)
             reached = self._polish(cost, _POLISH_ROUNDS)
             if reached is not None:
                 return reached
@@ -183,9 +191,12 @@ class _Run:
             reached = self._reached()
             if reached is not None or self.ascent.value >= self.cost:
                 break
-        if reached is None or self._proves_quickly:
-            self.bound = max(self.bound, self.ascent.proved())
+        if reached is None or reached == "time" or self._proves_quickly:
+            self.bound = max(self.bound, self._proved())
         return reached
+
+    def _proved(self) -> int:
+        return self.ascent.proved(NEVER if self._proves_quickly else self._to_prove.deadline())
 
     def _shake(self, times: int) -> str | None:
         """Leave the best assignment a little, and improve what comes of it."""

@@ -20,8 +20,8 @@ SLICE = 100_000
 #: Patterns listed for a worker before anything is decided, branches looked at for them, rows in all.
 _LISTED, _BRANCHES, _ROWS = 20_000, 400_000, 60_000
 
-#: Seconds that making the lists takes for a worker, and again for four further prices.
-_SECONDS_EACH = 8e-5
+#: Seconds that making the lists takes for a worker, and again for four further prices; and those of a row.
+_SECONDS_EACH, _SECONDS_A_ROW = 8e-5, 1.5e-7
 
 #: Rows on the stack of a search.
 _STACK = 16_000_000
@@ -86,6 +86,9 @@ def _prepared(room: Room, prices: Sequence[IntArray], limits: Limits) -> tuple[L
         *(step.v, step.n, room.base, slots, least, largest, profit[0], need, _LISTED, _BRANCHES),
         *(items, first, last, limits.deadline()),
     )
+    if limits.leaving(_SECONDS_A_ROW * rows * (1 + len(prices) / 4)).stopped() is not None:
+        rows = 0  # there is no time to read the lists in
+        first[:] = last[:] = -1
     listed = (first >= 0).astype(np.int64)
     first, last = np.maximum(first, 0), np.maximum(last, 0)
     spare = int((listed == 0).sum()) * AT_A_NODE

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lbopt.kernels.deadline import ENDLESS
 from lbopt.kernels.routing.br_0 import br_0
 from lbopt.kernels.routing.state import parameters_of
 from lbopt.kernels.search.state import OPEN, PROVED
@@ -29,6 +30,9 @@ BRIEF, MODERATE_SLOTS = 50_000, 16
 
 #: Seconds for a request, and for a request and a worker, that the end of a search takes.
 _SECONDS_EACH, _SECONDS_A_PAIR = 3e-7, 5e-9
+
+#: Seconds that the end of a search may take whatever the clock says.
+_BRIEFLY = 0.004
 
 #: Requests admitted, times requests, up to which a router is asked after the time is over: some tenths of a second.
 _MOST_ROUTED = 500_000_000
@@ -91,7 +95,7 @@ def search_exactly(
     """
     search = search_all_admitted if admits_all(problem) else search_some_waiting
     found = search(problem, best, limits.leaving(seconds_to_finish(problem)))
-    return finished(problem, found, best, tie, seed)
+    return finished(problem, found, best, limits, tie, seed)
 
 
 def admits_all(problem: StepProblem) -> bool:
@@ -123,10 +127,13 @@ def finished(
     problem: StepProblem,
     answer: ExactAnswer,
     best: int | None,
+    limits: Limits,
     tie: str = "oldest",
     seed: int | tuple[int, ...] = 0,
 ) -> ExactAnswer:
     """Return the answer with the placement that `tie` names. After a search that was cut off, a router may be better.
+
+    A large problem whose time is over already is spared the router.
 
     Parameters
     ----------
@@ -134,11 +141,13 @@ def finished(
         A step problem at H = 0.
     answer
         What the search ended with.
-    best, tie, seed
+    best, limits, tie, seed
         As in `search_exactly`.
     """
     if answer.stop not in ("done", "refused"):
-        answer = raised(_no_worse_than_a_router(problem, answer, best), elementary_bound(problem))
+        if limits.stopped() is None or seconds_to_finish(problem) <= _BRIEFLY:
+            answer = _no_worse_than_a_router(problem, answer, best)
+        answer = raised(answer, elementary_bound(problem))
     if answer.assignment is None:
         return answer
     return replace(answer, assignment=canonical(problem, answer.assignment, tie, seed))
@@ -199,7 +208,7 @@ def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAn
         assignment, cost = None, best
     if not enough_memory:
         return ExactAnswer(assignment, 0, "memory", cost=cost, proof="elementary-bound")
-    search = decision.start(cost, limits.seed)
+    search = decision.start(cost, limits.seed, limits.effort or ENDLESS)
     stop = None
     try:
         state = decision.advance(search, 0)  # no work, but a first bound

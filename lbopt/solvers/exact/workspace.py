@@ -104,6 +104,7 @@ class Known(NamedTuple):
     deadline: int
     expired: int
     seed: int
+    most: int
 
 
 def what_is_known(search: Search) -> Known:

@@ -77,12 +77,24 @@ def test_effort_is_kept_where_one_restricted_program_takes_seconds():
     decision = Decision(problem)
     _, cost = decision.first_assignment()
     search = decision.start(cost)
-    decision.advance(search, 0)
-    done = []
-    while len(done) < 40 and decision.advance(search, 5_000) == OPEN:
+    decision.advance(search, 1)  # the first prices, which are found in one go
+    done = [int(search.known.work)]
+    while len(done) < 41 and decision.advance(search, 5_000) == OPEN:
         done.append(int(search.known.work))
-    assert len(done) == 40, "it is far from its end"
-    assert max(np.diff([0, *done])) < 60_000
+    assert len(done) == 41, "it is far from its end"
+    assert max(np.diff(done)) < 60_000
+
+
+@pytest.mark.parametrize("most", [1, 3_000, 100_000])
+def test_effort_is_kept_within_the_first_prices_too(most):
+    """They take seconds here: what is part of them looks at the work that is done."""
+    problem = fleet(256, 2_000, 4)
+    decision = Decision(problem)
+    _, cost = decision.first_assignment()
+    search = decision.start(cost, most=most)
+    assert decision.advance(search, 10**9) == OPEN
+    assert most <= int(search.known.work) < most + 60_000
+    assert 0 <= int(search.known.bound) <= int(search.known.cost) <= cost
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,7 +11,7 @@ from solvers.known_ends.ends_problems import random_ends
 from lbopt import solve
 from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.known_ends.ascent import put_on_shares
-from lbopt.kernels.known_ends.bounds import cheapest_pattern, exact_bound
+from lbopt.kernels.known_ends.bounds import bound_of_all, cheapest_pattern, exact_bound
 from lbopt.kernels.known_ends.placing import add_loads
 from lbopt.kernels.known_ends.polish import polish
 from lbopt.kernels.known_ends.shaking import shake
@@ -77,7 +77,10 @@ def test_no_prices_prove_more_than_the_optimum():
             for k in range(prices.mu.size):
                 price = rng.randint(-200, 200) * scale
                 prices.mu[k] = price if window.must[k] else min(0, price)
-            assert exact_bound(window, prices, decision.box()) <= best
+            bound = exact_bound(window, prices, decision.box())
+            assert bound <= best
+            assert bound_of_all(window, prices, NEVER) == bound
+            assert bound_of_all(window, prices, 1) == -INFINITY
 
 
 def test_prices_beyond_the_range_prove_nothing():
