@@ -135,10 +135,12 @@ def _unfinished(folder: Path, make: Callable[[Path], int]) -> Iterator[Path]:
             handle = None
         yield partial
     finally:
-        if partial != folder:
-            _remove(partial)
-        if handle is not None:
-            os.close(handle)
+        try:
+            if partial != folder:
+                _remove(partial)
+        finally:
+            if handle is not None:
+                os.close(handle)
 
 
 def _make_file(path: Path) -> int:

@@ -237,10 +237,10 @@ class Rounds:
             wrong.append(f"it had not ended after {PATIENCE:g} s")
             os.killpg(run.pid, signal.SIGKILL)
             run.ended(10)
-        elif before is None and code not in ((0, 1, 130) if name != "SIGKILL" else (0, 1, -9)):
+        elif before is None and code not in _allowed(name, begun=bool(said) or after > (0.2 if cold else 0.02)):
             wrong.append(f"exit code {code}: {said[-300:]}")
         if "Traceback" in said:
-            wrong.append(f"traceback: {said[-800:]}")
+            wrong.append(f"traceback: {said[max(0, said.find('Traceback') - 200) :][:3000]}")
         wrong += [f"orphan: {one}" for one in run.orphans()]
         remains = left(run)
         if name == "SIGKILL":
@@ -259,6 +259,13 @@ class Rounds:
             "ended_after": round(took, 3),
             "wrong": wrong,
         }
+
+
+def _allowed(name: str, *, begun: bool) -> tuple[int, ...]:
+    """Return the exit codes after a signal; before the program has begun, nobody but the system answers SIGTERM."""
+    if name == "SIGKILL":
+        return (0, 1, -9)
+    return (0, 1, 130) if begun or name != "SIGTERM" else (0, 1, 130, -15)
 
 
 def table(lines: list[dict[str, object]]) -> str:

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from lbopt import __version__
+from lbopt.cli.caches import provide_caches
 from lbopt.cli.lazy import CONTEXT, Verb, group
 from lbopt.exceptions import LbOptError
 
@@ -69,6 +70,7 @@ def main() -> None:
     """Run the command line; what lbopt raises on purpose becomes one sentence and exit code 2."""
     logging.basicConfig(level=logging.WARNING, format="note: %(message)s")
     logging.getLogger("lbopt.kernels").setLevel(logging.INFO)  # says when kernels are compiled
+    provide_caches()
     try:
         app()
     except LbOptError as error:

@@ -5,6 +5,7 @@ the depth of nesting and the length of numbers, and says what is wrong with a fi
 mean is for the readers, which call it.
 """
 
+from lbopt.files.blocks import TextBlocks, without_blank_end
 from lbopt.files.csv_text import CsvTable, csv_records, csv_table
 from lbopt.files.expansion import gunzipped
 from lbopt.files.json_text import JsonFault, json_lines, json_value, parse_json, read_json
@@ -17,6 +18,7 @@ __all__ = [
     "LARGEST_DOCUMENT",
     "CsvTable",
     "JsonFault",
+    "TextBlocks",
     "called",
     "check_name",
     "csv_records",
@@ -37,4 +39,5 @@ __all__ = [
     "shown",
     "starts_with",
     "text_bytes",
+    "without_blank_end",
 ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from lbopt.exceptions import InputError
@@ -12,6 +13,9 @@ from lbopt.files.shown import listed, shown
 
 #: Characters of a line.
 LONGEST_LINE = 2**22
+
+#: Characters of a piece of a text; a piece is longer where a line is.
+_PIECE = 2**18
 
 
 class CsvTable(NamedTuple):
@@ -21,13 +25,15 @@ class CsvTable(NamedTuple):
     rows: list[tuple[int, list[str]]]
 
 
-def csv_records(text: str, name: str, *, delimiter: str = ",", hint: str = "") -> Iterator[tuple[int, list[str]]]:
+def csv_records(
+    text: str | Iterable[str], name: str, *, delimiter: str = ",", hint: str = ""
+) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and fields of each row, the header among them.
 
     Parameters
     ----------
     text
-        The file.
+        The file, whole or in pieces that end with a line feed, but for the last.
     name
         What errors call it.
     delimiter
@@ -40,12 +46,8 @@ def csv_records(text: str, name: str, *, delimiter: str = ",", hint: str = "") -
     InputError
         Where a line is no row of a CSV file: a quote that is not closed, a field or a line without end.
     """
-    if (place := _long_line(text)) >= 0:
-        line = text.count("\n", 0, place) + 1
-        raise InputError(f"{name}, line {line:,} has more than {LONGEST_LINE:,} characters; expected a row of a table")
-    # `io.StringIO` would take four bytes for each character.
-    lines = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", newline="")
-    table = csv.reader(lines, delimiter=delimiter, strict=True)
+    pieces = _pieces(text) if isinstance(text, str) else text
+    table = csv.reader(chain.from_iterable(_lines(pieces, name)), delimiter=delimiter, strict=True)
     try:
         for row in table:
             yield table.line_num, row
@@ -54,10 +56,38 @@ def csv_records(text: str, name: str, *, delimiter: str = ",", hint: str = "") -
         raise InputError(f"{name}, line {table.line_num:,}: not a CSV row ({error}){cause}") from None
 
 
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a text in pieces that end with a line feed, but for the last."""
+    start = 0
+    while start < len(text):
+        end = text.rfind("\n", start, start + _PIECE) + 1 or text.find("\n", start + _PIECE) + 1 or len(text)
+        yield text[start:end]
+        start = end
+
+
+def _lines(pieces: Iterable[str], name: str) -> Iterator[io.StringIO]:
+    """Yield the lines of each piece, with their ends; a line of more than `LONGEST_LINE` characters is refused."""
+    before = 0
+    for piece in pieces:
+        place = _long_line(piece)
+        yield io.StringIO(piece if place < 0 else piece[:place], newline="")
+        if place >= 0:
+            line = before + piece.count("\n", 0, place) + 1
+            raise InputError(
+                f"{name}, line {line:,} has more than {LONGEST_LINE:,} characters; expected a row of a table"
+            )
+        before += piece.count("\n")
+
+
 def _long_line(text: str) -> int:
-    """Return a place in a line of twice `LONGEST_LINE` or more, which is always found; -1 where there is none."""
-    starts = range(0, len(text) - LONGEST_LINE, LONGEST_LINE)
-    return next((at for at in starts if text.find("\n", at, at + LONGEST_LINE) < 0), -1)
+    """Return where the first line begins that has more than `LONGEST_LINE` characters; -1 where there is none."""
+    start = 0
+    while len(text) - start > LONGEST_LINE:
+        end = text.rfind("\n", start, start + LONGEST_LINE + 1)
+        if end < 0:
+            return start
+        start = end + 1
+    return -1
 
 
 def csv_table(text: str, name: str, *, or_none: bool = False) -> CsvTable:

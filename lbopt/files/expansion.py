@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
+from collections.abc import Iterator
+from typing import BinaryIO
 
 from lbopt.exceptions import InputError
 
@@ -42,6 +44,19 @@ def gunzipped(data: bytes, name: str, *, largest: int) -> bytes:
     ----------
     data
         The file.
+    name, largest
+        As in `gunzipped_blocks`, which has the errors, too.
+    """
+    return b"".join(gunzipped_blocks(io.BytesIO(data), name, largest=largest))
+
+
+def gunzipped_blocks(packed: BinaryIO, name: str, *, largest: int) -> Iterator[bytes]:
+    """Yield the content of a gzip file in blocks of up to a MiB.
+
+    Parameters
+    ----------
+    packed
+        The file, at its beginning; it is not closed.
     name
         What errors call it.
     largest
@@ -52,24 +67,21 @@ def gunzipped(data: bytes, name: str, *, largest: int) -> bytes:
     InputError
         Where the file is damaged, ends too early, or grows beyond `most_unpacked`.
     """
-    packed = io.BytesIO(data)
-    blocks: list[bytes] = []
+    whole = packed.seek(0, io.SEEK_END)
+    packed.seek(0)
     size = 0
     try:
         with gzip.GzipFile(fileobj=packed) as stream:
             while block := stream.read(_BLOCK):
                 size += len(block)
-                most = most_unpacked(
-                    packed.tell(), largest, HARMLESS_TEXT
-                )  # of what was read so far: a bomb ends early
-                if size > most:
+                # of what was read so far: a bomb ends early
+                if size > (most := most_unpacked(packed.tell(), largest, HARMLESS_TEXT)):
                     raise InputError(
-                        f"{name} unpacks from {len(data):,} to more than {most:,} bytes; "
+                        f"{name} unpacks from {whole:,} to more than {most:,} bytes; "
                         "unpack it yourself if it is what you meant"
                     )
-                blocks.append(block)
+                yield block
     except EOFError:
         raise InputError(f"{name} is a gzip file that ends too early; fetch or copy it again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{name} is a damaged gzip file: {error}; fetch or copy it again") from None
-    return b"".join(blocks)

@@ -7,7 +7,8 @@ import os
 from lbopt.exceptions import InputError
 from lbopt.files.regular import LARGEST_DOCUMENT, called, read_bytes
 
-_MARK = b"\xef\xbb\xbf"
+#: The byte order mark of UTF-8.
+MARK = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _OTHER = {
     b"PK\x03\x04": "a zip archive or a spreadsheet",
@@ -36,21 +37,44 @@ def text_bytes(data: bytes, name: str, expected: str = "text in UTF-8") -> bytes
     InputError
         Where the bytes are those of another kind of file, text in UTF-16, or no text.
     """
+    if (error := other_kind(data, name, expected)) is not None:
+        raise error
+    data = data.removeprefix(MARK)
+    if (place := data.find(b"\0")) >= 0:
+        raise nul_byte(name, line_of(data, place), expected)
+    if (place := odd_byte(data)) >= 0:
+        raise no_utf_8(name, line_of(data, place), data[place])
+    return data
+
+
+def other_kind(data: bytes, name: str, expected: str) -> InputError | None:
+    """Return the error about a file that begins so, where it is of another kind or in UTF-16."""
     if data.startswith(_UTF_16):
-        raise InputError(f"{name} is UTF-16 text; expected {expected}: save it as UTF-8")
+        return InputError(f"{name} is UTF-16 text; expected {expected}: save it as UTF-8")
     for magic, kind in _OTHER.items():
         if data.startswith(magic):
-            raise InputError(f"{name} is {kind}; expected {expected}")
-    data = data.removeprefix(_MARK)
-    if (place := data.find(b"\0")) >= 0:
-        raise InputError(f"{name}, line {line_of(data, place):,}: a NUL byte; expected {expected}")
+            return InputError(f"{name} is {kind}; expected {expected}")
+    return None
+
+
+def odd_byte(data: bytes) -> int:
+    """Return the place of the first byte that is not UTF-8; -1 where all are."""
     if not data.isascii():
         try:
             data.decode()
         except UnicodeDecodeError as error:
-            where = f"{name}, line {line_of(data, error.start):,}"
-            raise InputError(f"{where}: byte 0x{data[error.start]:02x} is not UTF-8 text") from None
-    return data
+            return error.start
+    return -1
+
+
+def nul_byte(name: str, line: int, expected: str) -> InputError:
+    """Return the error about a NUL byte."""
+    return InputError(f"{name}, line {line:,}: a NUL byte; expected {expected}")
+
+
+def no_utf_8(name: str, line: int, byte: int) -> InputError:
+    """Return the error about a byte that is not UTF-8."""
+    return InputError(f"{name}, line {line:,}: byte 0x{byte:02x} is not UTF-8 text")
 
 
 def read_text(

@@ -24,7 +24,9 @@ _LARGEST_EXACT_FLOAT = 2.0**53
 
 
 def integer_array(name: str, values: Any, *, ndim: tuple[int, ...]) -> IntArray:
-    """Return `values` as a new, non-writeable int64 array of non-negative entries.
+    """Return `values` as a non-writeable int64 array of non-negative entries.
+
+    It is a new one, unless the values are such an array already, whole and not a view of another.
 
     Parameters
     ----------
@@ -59,7 +61,8 @@ def integer_array(name: str, values: Any, *, ndim: tuple[int, ...]) -> IntArray:
         _refuse_where(name, raw, raw > LARGEST_TOTAL, "at most 2**62")
     elif raw.dtype.kind != "i":
         raise InputError(f"{name} must hold whole numbers; it holds {raw.dtype} values")
-    exact = np.array(raw, dtype=np.int64, order="C")
+    is_frozen = raw.dtype == np.int64 and raw.flags.owndata and raw.flags.c_contiguous and not raw.flags.writeable
+    exact = raw if is_frozen else np.array(raw, dtype=np.int64, order="C")
     _refuse_where(name, exact, exact < 0, "zero or more")
     _refuse_where(name, exact, exact > LARGEST_TOTAL, f"at most 2**62 = {LARGEST_TOTAL}")
     exact.flags.writeable = False

@@ -69,7 +69,7 @@ class Trace(Displayed):
             raise InputError(f"trace '{self.name}' has {count} requests but arrival has shape {times.shape}")
         if not np.isfinite(times).all():
             raise InputError(f"trace '{self.name}': arrival[{int(np.argmin(np.isfinite(times)))}] is not a number")
-        backwards = np.flatnonzero(np.diff(times) < 0)
+        backwards = np.flatnonzero(times[1:] < times[:-1])
         if backwards.size:
             row = int(backwards[0]) + 1
             raise InputError(

@@ -11,13 +11,14 @@ import csv
 import json
 import math
 import os
-import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import called, check_name, read_json
+from lbopt.runner.interrupts import held_interrupts
 from lbopt.whole_file import flush, one_at_a_time, unfinished_folder
 
 #: The file by which a folder is known to be ours; it names its format and the other files.
@@ -27,7 +28,7 @@ MARK = "run.json"
 def check_target(folder: Path, format: str) -> None:
     """Refuse, before any work, a folder that could not be written or holds anything that is not ours."""
     check_name(folder, f"output folder '{called(folder)}'")
-    with one_at_a_time(folder.resolve().parent):
+    with one_at_a_time(folder.resolve().parent), held_interrupts():
         _check(folder, format)
 
 
@@ -78,7 +79,7 @@ def write_whole(folder: Path, format: str, write: Callable[[Path], dict[str, Any
 def _put_in_place(partial: Path, folder: Path, format: str) -> None:
     """Let a folder take the place of another; runs that end at the same moment do so one after the other."""
     place = folder.resolve()
-    with one_at_a_time(place.parent):
+    with one_at_a_time(place.parent), held_interrupts():
         _check(folder, format)  # again: another run may have ended meanwhile
         try:
             if place.exists():
@@ -110,10 +111,12 @@ def _restore(place: Path, format: str) -> None:
     """Bring back a folder of ours that was moved aside and not replaced, or drop it where it was replaced."""
     old = _old(place)
     if old.is_dir() and {entry.name for entry in old.iterdir()} <= _own_files(old, format):
-        if place.exists():
-            shutil.rmtree(old, ignore_errors=True)
-        else:
+        if not place.exists():
             old.rename(place)
+            return
+        # a kill in its midst must not leave a folder that has lost its run.json, and is nobody's
+        with suppress(OSError), unfinished_folder(place.parent) as dropped:
+            old.rename(dropped / "old")
 
 
 def _own_files(place: Path, format: str) -> set[str]:

@@ -72,6 +72,58 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(tmp_path, number, ignored):
     assert (process.returncode, shown, said) == (130, "tidied up\n", "interrupted\n")
 
 
+#: Ends well, and lingers in an exit function, as engine "joblib" does.
+LINGERING = """
+import atexit, sys, time
+import lbopt.cli
+def linger():
+    print("there", flush=True)
+    time.sleep(0.3)
+    print("tidied up", flush=True)
+atexit.register(linger)
+lbopt.cli.main = lambda: sys.exit(1)
+from lbopt.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_meets_exit_functions_changes_nothing(number):
+    """Everything is written by then: the code stays that of the run, and there is no traceback."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", LINGERING], env=environment(), stdout=PIPE, stderr=PIPE, text=True
+    )
+    assert process.stdout.readline() == "there\n"
+    process.send_signal(number)
+    shown, said = process.communicate(timeout=20)
+    assert (process.returncode, shown, said) == (1, "tidied up\n", "")
+
+
+#: A press that meets a finaliser, in which Python drops it.
+DROPPED = """
+import signal, sys, time
+import lbopt.cli
+class Thing:
+    def __del__(self):
+        signal.raise_signal(signal.{name})
+def run():
+    Thing()
+    time.sleep(20)
+lbopt.cli.main = run
+from lbopt.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_that_meets_a_finaliser_ends_the_run(name):
+    code = DROPPED.format(name=name)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=False, timeout=15
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_standard_output_that_is_full(tmp_path):
     """The results of a verb that cannot be shown: one sentence, and not exit code 0."""

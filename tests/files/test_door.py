@@ -65,6 +65,9 @@ def test_only_regular_files(tmp_path):
         with pytest.raises(InputError) as caught:
             files.read_bytes(path, "the thing", largest=100)
         assert str(caught.value) == f"cannot read the thing: {why}"
+        with pytest.raises(InputError) as caught:
+            list(files.TextBlocks(path, "the thing", 100, "text"))
+        assert str(caught.value) == f"cannot read the thing: {why}"
         assert not files.starts_with(path, b"no such beginning")
     assert files.starts_with(tmp_path / "large", b"xx")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
@@ -73,6 +74,8 @@ def typed(words: str, folder: Path) -> tuple[int, str, str]:
     from lbopt.__main__ import main
 
     shown, said, before, code = StringIO(), StringIO(), Path.cwd(), 0
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    hook = sys.unraisablehook
     os.chdir(folder)
     try:
         with patch.object(sys, "argv", ["lbopt", *words.split()]), redirect_stdout(shown), redirect_stderr(said):
@@ -81,6 +84,9 @@ def typed(words: str, folder: Path) -> tuple[int, str, str]:
         code = int(leave.code or 0)
     finally:
         os.chdir(before)
+        sys.unraisablehook = hook
+        for number, handler in handlers.items():  # a program ends by ignoring them
+            signal.signal(number, handler)
     return code, shown.getvalue(), said.getvalue()
 
 

@@ -15,7 +15,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))  # tests import each other from here
 
-from frozen import answers, command_line, digests, runs  # noqa: E402
+from frozen import answers, command_line, digests, runs, searches  # noqa: E402
 
 
 def write(name: str, document: Any) -> None:
@@ -51,7 +51,7 @@ def run_twice(name: str) -> dict[str, Any]:
 
 
 def main(chosen: list[str]) -> None:
-    """Write all files, or only the named parts: options, exit-codes, answers, or names of runs."""
+    """Write all files, or only the named parts: options, exit-codes, answers, search-states, or names of runs."""
     if not chosen or "options" in chosen:
         write("options", command_line.all_options())
     with tempfile.TemporaryDirectory() as folder:
@@ -60,6 +60,8 @@ def main(chosen: list[str]) -> None:
         if not chosen or "answers" in chosen:
             found = {" ".join(case): answers.answer(*case) for case in answers.cases()}
             write("answers", {"machine": digests.machine(), "answers": found})
+    if not chosen or "search-states" in chosen:
+        write("search_states", {name: list(searches.states(name)) for name in searches.CASES})
     for name in runs.RUNS:
         if not chosen or name in chosen:
             write(f"runs/{runs.file_name(name)}", {"machine": digests.machine(), **run_twice(name)})

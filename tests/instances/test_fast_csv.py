@@ -7,7 +7,7 @@ import pytest
 from instances import texts
 
 from lbopt.exceptions import InputError
-from lbopt.instances.readers import azure, burstgpt, fast_csv
+from lbopt.instances.readers import azure, burstgpt
 from lbopt.instances.readers.csv_rows import read_csv_by_row
 from lbopt.instances.readers.fast_csv import read_clean_csv
 from lbopt.instances.readers.layout import header_of, locate
@@ -24,7 +24,7 @@ TEXTS = {
 def slow(data, layout):
     """The rows as the slow reader has them, or None where it refuses the file."""
     try:
-        return read_csv_by_row(data, layout, "f", skip_malformed=False)
+        return read_csv_by_row([data], layout, "f", skip_malformed=False)
     except InputError:
         return None
 
@@ -43,7 +43,7 @@ def test_fast_reader_accepts_only_what_the_slow_one_does(key):
             continue
         if b"\0" in data:  # refused before either reader sees it
             continue
-        fast = read_clean_csv(data, layout)
+        fast = read_clean_csv([data], layout)
         if fast is None:
             continue
         accepted += 1
@@ -61,20 +61,23 @@ def test_fast_reader_takes_clean_files(key):
     columns, clock = (azure.COLUMNS, "date-time") if "azure" in key else (burstgpt.COLUMNS, "seconds")
     for text in (TEXTS[key], TEXTS[key].rstrip(), TEXTS[key].replace("\n", "\r\n")):
         data = text.encode()
-        assert read_clean_csv(data, locate(header_of(data, "f"), columns, clock, "f")) is not None
+        assert read_clean_csv([data], locate(header_of(data, "f"), columns, clock, "f")) is not None
 
 
-def test_fast_reader_in_small_pieces(monkeypatch):
-    """Neither the chunks of rows nor the blocks of bytes may show in what is read."""
-    rows = "".join(f"{i},ChatGPT,{i * 7},{i + 1},0,API log\n" for i in range(57))
-    data = (texts.BURSTGPT_OLD.split("\n")[0] + "\n" + rows).encode()
+def test_fast_reader_in_small_pieces():
+    """Where the file is cut into blocks must not show in what is read."""
+    lines = [f"{i},ChatGPT,{i * 7},{i + 1},0,API log\n" for i in range(57)]
+    lines = [texts.BURSTGPT_OLD.split("\n")[0] + "\n", *lines, "\n", "  \n"]
+    data = "".join(lines).encode()
     layout = locate(header_of(data, "f"), burstgpt.COLUMNS, "seconds", "f")
     twin = slow(data, layout)
     for size in (1, 2, 5, 56, 57, 1000):
-        monkeypatch.setattr(fast_csv, "_CHUNK_ROWS", size)
-        monkeypatch.setattr(fast_csv, "_BLOCK_BYTES", 3 * size)
-        fast = read_clean_csv(data, layout)
+        blocks = ["".join(lines[first : first + size]).encode() for first in range(0, len(lines), size)]
+        fast = read_clean_csv(blocks, layout)
         np.testing.assert_array_equal(fast.prompt, twin.prompt)
         np.testing.assert_array_equal(fast.output, twin.output)
         np.testing.assert_array_equal(fast.arrival, twin.arrival)
-        assert read_clean_csv(data.replace(b"40,ChatGPT,", b"40,"), layout) is None
+        broken = [block.replace(b"40,ChatGPT,", b"40,") for block in blocks]
+        assert read_clean_csv(broken, layout) is None
+        marked = [block.replace(b"40,ChatGPT", b"\xef\xbb\xbf40,ChatGPT") for block in blocks]
+        assert read_clean_csv(marked, layout) is None

@@ -2,13 +2,14 @@
 
 import gzip
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from instances import texts
 
 from lbopt.exceptions import InputError
-from lbopt.files import expansion
+from lbopt.files import blocks, expansion
 from lbopt.instances.readers import Columns, contents, read_trace
 
 BURST = texts.BURSTGPT_OLD
@@ -193,3 +194,53 @@ def test_wrong_format_is_refused(tmp_path, format, text):
     own = {"azure": AZURE, "burstgpt": BURST, "mooncake": MOON, "lengths": texts.LENGTHS}[format]
     if text != own:
         refused(tmp_path, text, "t.csv", format=format)
+
+
+def outcome(path, **options):
+    """What comes of a file: the trace with what was left out, or the refusal."""
+    try:
+        trace = read_trace(path, **options)
+    except InputError as error:
+        return str(error)
+    return trace.digest, trace.left_out
+
+
+def test_where_a_file_is_cut_into_blocks_does_not_show(tmp_path, monkeypatch):
+    """Neither in what is read nor in what is refused, and why."""
+    path = tmp_path / "t.csv"
+    cases = [data if isinstance(data, bytes) else data.encode() for data, _ in (*ROWS.values(), *FILES.values())]
+    whole = [data.encode() for data in (AZURE, BURST, BURST.replace("\n", "\r\n"), MOON, texts.LENGTHS)]
+    for data in (*cases, *whole, *(AZURE.encode() + row for row in (b" \n\n", b"x\0", b"x\n\xff", b'"'))):
+        path.write_bytes(data)
+        found = set()
+        for size in (2**22, 1, 60):
+            monkeypatch.setattr(blocks, "BLOCK", size)
+            found.add(repr([outcome(path), outcome(path, skip_malformed=True)]))
+        assert len(found) == 1, (data[:200], found)
+
+
+def test_faults_of_the_whole_file_go_first(tmp_path, monkeypatch):
+    """A byte that is no text is named before a row that cannot be used, although it comes later."""
+    monkeypatch.setattr(blocks, "BLOCK", 1)
+    refused(tmp_path, BURST.replace("1087", "many").encode() + b"\n\xff", "line 6: byte 0xff is not UTF-8")
+    refused(tmp_path, b"a,b,c\n1,2,3\n\0", "line 3: a NUL byte")
+
+
+def test_a_large_file_takes_little_more_than_its_trace(tmp_path, monkeypatch):
+    """Also where a fault makes the slow reader read it."""
+    columns = Columns("prompt", "output", "arrival")
+    path = tmp_path / "t.csv"
+    header, requests = "arrival,prompt,output\n", 120_000
+    for text in ("1,2,3\n", "1,2,3\nx,x,x\n"):  # imports what it needs
+        path.write_text(header + text)
+        read_trace(path, columns=columns, skip_malformed=True)
+    monkeypatch.setattr(blocks, "BLOCK", 2**16)
+    rows = "".join(f"{place}.5,{place % 977},{1 + place % 13}\n" for place in range(requests))
+    for last, malformed, bytes_each in (("", 0, 40), ("x,x,x\n", 1, 56)):
+        path.write_text(header + rows + last)
+        tracemalloc.start()
+        trace = read_trace(path, columns=columns, skip_malformed=True)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert (len(trace), trace.left_out.get("malformed", 0)) == (requests, malformed)
+        assert peak < bytes_each * requests + 2.5 * 2**20, peak

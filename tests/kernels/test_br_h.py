@@ -251,7 +251,7 @@ def test_projections_as_the_twin(fractional, literal):
             (
                 rng.randrange(G),
                 rng.randint(0, 900),
-                rng.choice([1.0, rng.uniform(0, H), float(H), float(rng.randint(1, H))]),
+                rng.choice([1.0, rng.uniform(0, H), float(H), float(rng.randint(1, H)), rng.uniform(-2, 0)]),
             )
             for _ in range(rng.randint(0, 9))
         ]

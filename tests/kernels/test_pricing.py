@@ -10,7 +10,7 @@ from lbopt.kernels.search.assembled import best_three
 from lbopt.kernels.search.pattern import prefix_best, smallest_sums
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.state import EXACT, GLANCE, NONE, QUICK, ROUGH, Step
-from lbopt.kernels.search.tables import one_more, tabulate_pairs
+from lbopt.kernels.search.tables import TABLE, one_more, tabulate_pairs
 from lbopt.solvers.exact.workspace import workspace
 
 
@@ -111,3 +111,71 @@ def test_three_requests_put_together_from_the_table_of_pairs(seed):
         assert v[out].sum() <= margin
         one_below += worth == ceiling - 1
     assert one_below > 3
+
+
+def naive_best(c: int, margin: int, v: list[int], p: list[int], n: list[int]) -> int | None:
+    """The most profit of exactly c requests within a margin: by how many and how large they are, class after class."""
+    best = {(0, 0): 0}
+    for size, profit, copies in zip(v, p, n, strict=True):
+        for (count, total), worth in list(best.items()):
+            for more in range(1, min(copies, c - count) + 1):
+                at = count + more, total + more * size
+                if at[1] <= margin:
+                    best[at] = max(best.get(at, NONE), worth + more * profit)
+    return max((worth for (count, _), worth in best.items() if count == c), default=None)
+
+
+@pytest.mark.parametrize(("c", "classes"), [(3, 40), (4, 40), (5, 30), (6, 30), (7, 16), (9, 16)])
+def test_many_slots_are_priced_exactly(c, classes):
+    """Where branching gives up, tables over tokens decide; one worker has hardly room, one has it for anything."""
+    rng = np.random.default_rng(c)
+    search, _ = workspace(4, 64, 9)
+    for scale in (1, 16):
+        v = np.sort(rng.choice(90, classes, replace=False)).astype(np.int64)
+        n = rng.integers(0, 3, classes)
+        n[:c] += 1
+        sums = np.zeros(c + 1, dtype=np.int64)
+        smallest_sums(v, n, sums)
+        load = np.array([0, 55, 71, 300])
+        step = Step(
+            *(v, n, np.zeros_like(v), load, np.full(4, c), np.arange(4), sums),
+            *(4, int(load.sum()), 300, scale, 0, 0),
+        )
+        price = (scale * v // 2 + rng.integers(0, 8 * scale, classes)).astype(np.int64)
+        search.price[:classes] = price
+        M = 300 + int(sums[c])
+        total = evaluate(step, search, M, EXACT)
+        best = [naive_best(c, M - g, v.tolist(), (scale * v - price).tolist(), n.tolist()) for g in load.tolist()]
+        assert search.bound[:4].tolist() == search.value[:4].tolist() == best
+        assert total == sum(best) + (n * price).sum()
+        for w in range(4):  # what is said to be worth that is a pattern, and is
+            pattern = search.pattern[w, :c]
+            assert (np.diff(pattern) <= 0).all()
+            assert (np.bincount(pattern, minlength=classes) <= n).all()
+            assert v[pattern].sum() <= M - load[w]
+            assert (scale * v - price)[pattern].sum() == best[w]
+
+
+@pytest.mark.parametrize(("c", "effort"), [(4, QUICK), (5, EXACT)])
+def test_tables_end_where_they_end(c, effort):
+    """One worker has a room of just as many tokens as a table reaches, one of more, and one is too full for it."""
+    rng, classes = np.random.default_rng(c), 20
+    search, _ = workspace(4, 64, 9)
+    v = np.sort(rng.choice(range(TABLE // 8, TABLE // 3), classes, replace=False)).astype(np.int64)
+    n = np.ones(classes, dtype=np.int64)
+    sums = np.zeros(c + 1, dtype=np.int64)
+    smallest_sums(v, n, sums)
+    M = 2 * TABLE
+    load = np.array([TABLE, *([TABLE - 1] if effort == QUICK else []), 2 * TABLE - int(sums[c])])
+    workers = load.size
+    step = Step(
+        *(v, n, np.zeros_like(v), load, np.full(workers, c), np.arange(workers), sums),
+        *(workers, int(load.sum()), int(load.max()), 1, 0, 0),
+    )
+    search.price[:classes] = price = v - np.sort(rng.integers(0, 400, classes))  # so that many sets are nearly as good
+    evaluate(step, search, M, effort)
+    assert search.listed.reach == TABLE
+    best = [naive_best(c, M - g, v.tolist(), (v - price).tolist(), n.tolist()) for g in load.tolist()]
+    value, bound = search.value[:workers].tolist(), search.bound[:workers].tolist()
+    assert all(low <= exact <= high for low, exact, high in zip(value, best, bound, strict=True))
+    assert effort == QUICK or value == best == bound

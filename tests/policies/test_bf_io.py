@@ -66,6 +66,10 @@ def test_every_decision_of_a_run_is_recorded_and_is_what_solve_says(tie):
     assert (solved["bound"] <= solved["imbalance"]).all()
     proved = solved["standing"] == STANDINGS.index("proved")
     assert (proved == (solved["bound"] == solved["imbalance"])).all()
+    table = run.decision_table()
+    assert table.columns.tolist() == list(solved)
+    assert table["standing"].tolist() == [STANDINGS[number] for number in solved["standing"]]
+    assert table["bound"].tolist() == solved["bound"].tolist()
     assert run.tally == {"proved": int(proved.sum())} | ({"open": int((~proved).sum())} if not proved.all() else {})
     assert run.open_gaps.sum() == (solved["imbalance"] - solved["bound"]).sum()
     for i in range(20, len(seen), 17):

@@ -13,6 +13,7 @@ from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet, Trace
 from lbopt.policies import Observation, make_policy
 from lbopt.policies.decide import repeats_alike
+from lbopt.policies.observation import ActiveRequests
 from lbopt.policies.python_file import CallablePolicy
 from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes
 
@@ -101,6 +102,13 @@ def test_observations_are_read_only_snapshots():
                     value[...] = 0
         with pytest.raises(dataclasses.FrozenInstanceError):
             observation.step = 0
+
+
+def test_running_requests_are_read_only_too():
+    active = ActiveRequests(*np.arange(8).reshape(4, 2))
+    for field in dataclasses.fields(active):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(active, field.name)[:] = 0
 
 
 def test_a_function_that_writes_into_its_observation_is_told_so():

@@ -1,6 +1,8 @@
 """A folder of results appears whole or not at all, and never in the place of somebody else's."""
 
 import json
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +77,47 @@ def test_a_failure_of_the_last_rename_leaves_the_old_folder(tmp_path, monkeypatc
         write_whole(folder, KIND, fill)
     assert folder.is_dir()
     assert (folder / "a.csv").read_text() == "old"
+
+
+class Killed(BaseException):
+    """Stands for kill -9."""
+
+
+def test_a_kill_while_the_replaced_folder_is_removed(tmp_path, monkeypatch):
+    """What is left of it belongs to nobody, and the next run removes it."""
+    folder = tmp_path / "out"
+    write_whole(folder, KIND, lambda target: fill(target, "old"))
+
+    def killed(path, **_options):
+        next(Path(path).rglob(MARK)).unlink()
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(shutil, "rmtree", killed)
+        write_whole(folder, KIND, lambda target: fill(target, "newer"))
+    assert (folder / "a.csv").read_text() == "newer"
+    write_whole(folder, KIND, lambda target: fill(target, "newest"))
+    assert content(folder)["a.csv"] == "newest"
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_ctrl_c_waits_until_a_folder_is_in_place(tmp_path, monkeypatch, before):
+    """Pressed at any rename, it acts when the old folder is away and the new one is there."""
+    folder = tmp_path / "out"
+    if before:
+        write_whole(folder, KIND, lambda target: fill(target, "old"))
+    rename = Path.rename
+
+    def pressed(self, target):
+        signal.raise_signal(signal.SIGINT)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(folder, KIND, lambda target: fill(target, "newer"))
+    assert content(folder)["a.csv"] == "newer"
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_full_disk_is_one_sentence(tmp_path):

@@ -79,6 +79,29 @@ def test_printing_only_on_the_command_line():
     assert found == []
 
 
+def test_the_wall_clock_only_dates_results():
+    """It may jump by hours: no deadline, lock or store depends on it."""
+    today = {"now", "utcnow", "today", "fromtimestamp"}
+    clocks = {"time": {"time", "time_ns", "localtime", "gmtime", "ctime", "CLOCK_REALTIME"}}
+    clocks |= {"datetime": today, "date": today}
+    found = {
+        name_of(path)
+        for path in FILES
+        for node in ast.walk(tree_of(path))
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.attr in clocks.get(node.value.id, ())
+        )
+        or (
+            isinstance(node, ast.ImportFrom)
+            and node.module == "time"
+            and clocks["time"] & {alias.name for alias in node.names}
+        )
+    }
+    assert found == {"hardware/measure/measurement.py", "runner/provenance.py"}
+
+
 def test_numba_lives_in_the_kernels():
     """Numba is imported under kernels/ alone."""
     found = importers("numba")

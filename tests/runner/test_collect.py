@@ -44,5 +44,6 @@ def test_names_of_tasks():
     assert called(tasks[0]) == "double(x=0, seed=7)"
     assert named(tasks[:2]) == "double(x=0, seed=7), double(x=1, seed=7)"
     assert named(tasks).endswith("double(x=2, seed=7), and 2 more")
+    assert named(tasks[:4]).endswith("double(x=2, seed=7), and 1 more")
     long = called(Task("runner.jobs:big", {"x": "a" * 10_000}, None))
     assert (len(long), long[-4:]) == (100, "...)")

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from lbopt.exceptions import InputError, LbOptError
-from lbopt.runner import DamagedRowError, Store, StoreError, Summary, Task, collect, export_store, run_tasks
+from lbopt.runner import DamagedRow, DamagedRowError, Store, StoreError, Summary, Task, collect, export_store, run_tasks
+from lbopt.runner.row import COLUMNS as ROW
+from lbopt.runner.row import checked_row, seal_of
 from lbopt.runner.store_check import check_store, rescue
 
 STORED = sorted((Path(__file__).resolve().parents[1] / "stored" / "stores").glob("*.sqlite"))
@@ -264,6 +266,19 @@ def test_a_whole_row_of_another_task_is_noticed(sound, tmp_path):
     )
     with Store(path, read_only=True) as store:
         assert len(store.damaged()) == 1
+
+
+def test_a_failure_without_its_reason_is_damage(sound):
+    """In a row whose hash is right: nobody but a faulty writer makes one."""
+    connection = sqlite3.connect(sound[0])
+    failed = connection.execute(f"SELECT {', '.join(ROW)} FROM results WHERE status = 'failed'").fetchone()
+    connection.close()
+    assert checked_row(failed, seal_of(failed)).failure is not None
+    for name in ("kind", "exception", "message", "traceback"):
+        values = [None if column == name else value for column, value in zip(ROW, failed, strict=True)]
+        damaged = checked_row(values, seal_of(values))
+        assert isinstance(damaged, DamagedRow)
+        assert damaged.why == "it does not say why there is no answer"
 
 
 @pytest.mark.parametrize("source", STORED, ids=lambda path: path.stem)

@@ -72,3 +72,18 @@ def test_not_even_critical_messages_of_dask_are_shown_while_connected(monkeypatc
     with dask_connection.connected("host:8786", None):
         assert not logger.isEnabledFor(logging.CRITICAL)
     assert logger.level == logging.INFO
+
+
+def test_no_worker_of_this_machine_is_given_up_by_the_wall_clock(monkeypatch):
+    """Set forward by hours, it would have all workers started anew."""
+    dask = pytest.importorskip("dask")
+    seen = []
+
+    def cluster(**options):
+        seen.append(dask.config.get("distributed.scheduler.worker-ttl"))
+        return SimpleNamespace(close=lambda timeout: None)
+
+    made = SimpleNamespace(LocalCluster=cluster, Client=lambda *given, **options: Client(None))
+    monkeypatch.setattr(dask_connection, "_distributed", lambda: made)
+    with dask_connection.connected(None, 1):
+        assert seen == [None]

@@ -9,9 +9,9 @@ from studies.routers import lightest
 
 from lbopt.exceptions import InputError
 from lbopt.instances import open_trace
-from lbopt.model import Fleet
+from lbopt.model import Fleet, StepProblem
 from lbopt.policies import make_policy
-from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, sample_states, simulate
+from lbopt.simulator import ClosedLoop, SampledState, SimulationSetting, TraceTimes, sample_states, simulate
 
 FLEET = Fleet(3, 4)
 CLOSED = SimulationSetting(fleet=FLEET)
@@ -192,3 +192,12 @@ def test_a_run_without_choices_gives_no_state():
     states, run = sample_states(trace, make_policy("fcfs"), SimulationSetting(Fleet(1, 4), ClosedLoop(1)), 3)
     assert states == []
     assert run.num_steps > 0
+
+
+def test_a_state_has_a_count_for_each_worker_and_a_wait_for_each_request():
+    problem = StepProblem.now([3, 1], [1, 0], [2, 4, 6])
+    data = {"problem": problem.to_dict(), "running": [1, 1], "waited": [0, 0, 2]}
+    assert SampledState.from_dict(data, source="it").waited.tolist() == [0, 0, 2]
+    for name, wrong in (("running", [1, 1, 1]), ("waited", [0, 0])):
+        with pytest.raises(InputError, match=r"it has \d running counts for 2 workers and \d waits for 3 requests"):
+            SampledState.from_dict(data | {name: wrong}, source="it")

@@ -14,7 +14,7 @@ from lbopt.exceptions import InputError
 from lbopt.instances.names import did_you_mean
 from lbopt.instances.readers.azure import read_azure
 from lbopt.instances.readers.burstgpt import read_burstgpt
-from lbopt.instances.readers.contents import read_contents
+from lbopt.instances.readers.contents import open_contents
 from lbopt.instances.readers.detect import detect
 from lbopt.instances.readers.layout import Columns
 from lbopt.instances.readers.lengths import read_lengths
@@ -89,14 +89,18 @@ def read(
         raise InputError(f"columns can be named only for the format csv; the format given is {format!r}")
     if columns is None and format == "csv":
         raise InputError("the format csv needs the names of the columns that hold prompt and output tokens")
-    data = read_contents(path)
+    contents = open_contents(path)
     source = os.fspath(path)
-    if columns is not None:
-        rows = read_user_csv(data, source, columns=columns, skip_malformed=skip_malformed)
-        format = "csv"
-    else:
-        format = detect(data, source) if format == "auto" else format
-        rows = READERS[format](data, source, skip_malformed=skip_malformed)
+    try:
+        if columns is not None:
+            rows = read_user_csv(contents, source, columns=columns, skip_malformed=skip_malformed)
+            format = "csv"
+        else:
+            format = detect(contents.head, source) if format == "auto" else format
+            rows = READERS[format](contents, source, skip_malformed=skip_malformed)
+    except InputError:
+        contents.blocks.check()  # what is wrong with the file as a whole goes before what is wrong with a row
+        raise
     return assemble(rows, source=source, name=name or _stem(path), format=format)
 
 

@@ -6,6 +6,7 @@ Source: github.com/HPMLL/BurstGPT (CC BY 4.0).
 
 from __future__ import annotations
 
+from lbopt.instances.readers.contents import Contents
 from lbopt.instances.readers.csv_rows import read_csv
 from lbopt.instances.readers.layout import Columns, header_of, locate
 from lbopt.instances.readers.rows import Rows
@@ -13,7 +14,7 @@ from lbopt.instances.readers.rows import Rows
 COLUMNS = Columns(prompt="Request tokens", output="Response tokens", arrival="Timestamp")
 
 
-def read_burstgpt(data: bytes, source: str, *, skip_malformed: bool) -> Rows:
+def read_burstgpt(contents: Contents, source: str, *, skip_malformed: bool) -> Rows:
     """Return the rows of a BurstGPT file, old columns or new; `source` is its name in error messages."""
-    layout = locate(header_of(data, source), COLUMNS, "seconds", source)
-    return read_csv(data, layout, source, skip_malformed=skip_malformed)
+    layout = locate(header_of(contents.head, source), COLUMNS, "seconds", source)
+    return read_csv(contents.blocks, layout, source, skip_malformed=skip_malformed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,9 @@ from numpy.typing import NDArray
 
 #: Nanoseconds that stand for "not a date-time" (pandas' NaT).
 BAD = np.iinfo(np.int64).min
+
+#: Texts that `DateColumn` holds before it converts them.
+_AT_ONCE = 100_000
 
 
 def nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
@@ -29,6 +33,40 @@ def nanoseconds(texts: Sequence[str]) -> NDArray[np.int64]:
         times = times.mask(outside)
     values = times.dt.as_unit("ns").dt.tz_localize(None).to_numpy(dtype="datetime64[ns]").astype(np.int64)
     return np.asarray(values, dtype=np.int64)
+
+
+class DateColumn:
+    """Date-times that come one by one; their texts are dropped some thousands at a time."""
+
+    def __init__(self) -> None:
+        self.first_bad: tuple[int, str] | None = None
+        self._lines: list[int] = []
+        self._texts: list[str] = []
+        self._times = array("q")
+
+    def add(self, line: int, text: str) -> None:
+        """Take the text of a line."""
+        self._lines.append(line)
+        self._texts.append(text)
+        if len(self._texts) >= _AT_ONCE:
+            self._convert()
+
+    def nanoseconds(self) -> NDArray[np.int64]:
+        """Return what the function `nanoseconds` gives for all; `first_bad` is then line and text of the first bad."""
+        self._convert()
+        return np.array(self._times, dtype=np.int64)
+
+    def _convert(self) -> None:
+        if not self._texts:
+            return
+        times = nanoseconds(self._texts)
+        bad = times == BAD
+        if self.first_bad is None and bad.any():
+            first = int(np.argmax(bad))
+            self.first_bad = self._lines[first], self._texts[first]
+        self._times.frombytes(times.tobytes())
+        self._lines.clear()
+        self._texts.clear()
 
 
 def relative_seconds(times: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -11,15 +11,16 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.files import listed, shown
+from lbopt.instances.readers.contents import Contents
 from lbopt.instances.readers.faults import RowFault
 from lbopt.instances.readers.json_values import lengths, parse
 from lbopt.instances.readers.rows import Rows
 
 
-def read_lengths(data: bytes, source: str, *, skip_malformed: bool) -> Rows:
+def read_lengths(contents: Contents, source: str, *, skip_malformed: bool) -> Rows:
     """Return the rows of a lengths file; `source` is its name in error messages, rows are counted from 0."""
     try:
-        document = parse(data)
+        document = parse(b"".join(contents.blocks))
     except RowFault as fault:
         raise InputError(f"{source}: {fault}") from None
     records = document.get("data") if isinstance(document, dict) else None

@@ -7,10 +7,13 @@ Source: github.com/kvcache-ai/Mooncake, FAST25-release (Apache 2.0).
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.files import without_blank_end
+from lbopt.instances.readers.contents import Contents
 from lbopt.instances.readers.faults import RowFault, seconds
 from lbopt.instances.readers.json_values import field, lengths, parse
 from lbopt.instances.readers.rows import Rows
@@ -18,11 +21,11 @@ from lbopt.instances.readers.rows import Rows
 LONGEST_LINE = 2**22
 
 
-def read_mooncake(data: bytes, source: str, *, skip_malformed: bool) -> Rows:
+def read_mooncake(contents: Contents, source: str, *, skip_malformed: bool) -> Rows:
     """Return the rows of a Mooncake file; `source` is its name in error messages."""
     prompt, output, clock = array("q"), array("q"), array("d")
     malformed = 0
-    for number, line in enumerate(data.rstrip().split(b"\n"), start=1):
+    for number, line in enumerate(_lines(contents.blocks), start=1):
         try:
             request, answer, milliseconds = _row(line)
         except RowFault as fault:
@@ -39,6 +42,12 @@ def read_mooncake(data: bytes, source: str, *, skip_malformed: bool) -> Rows:
         arrival=np.array(clock, dtype=np.float64),
         malformed=malformed,
     )
+
+
+def _lines(text: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines without their ends; blank ones at the end are none."""
+    for block in without_blank_end(text):
+        yield from block.removesuffix(b"\n").split(b"\n")
 
 
 def _row(line: bytes) -> tuple[int, int, float]:

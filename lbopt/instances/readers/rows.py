@@ -80,14 +80,17 @@ def assemble(rows: Rows, *, source: str, name: str, format: str) -> Reading:
     for reason, count in left_out.items():
         logger.warning("%s: %d rows left out (%s)", source, count, reason)
 
-    prompt, output = rows.prompt[kept], rows.output[kept]
-    arrival, reordered = None, 0
-    if rows.arrival is not None:
-        arrival = rows.arrival[kept]
+    prompt, output, arrival = rows.prompt, rows.output, rows.arrival
+    if NO_OUTPUT in left_out:
+        prompt, output, arrival = prompt[kept], output[kept], None if arrival is None else arrival[kept]
+    reordered = 0
+    if arrival is not None:
         reordered = int(np.count_nonzero(arrival < np.maximum.accumulate(arrival)))
         if reordered:
             order = np.argsort(arrival, kind="stable")
             prompt, output, arrival = prompt[order], output[order], arrival[order]
             logger.warning("%s: %d rows were out of time order; sorted by arrival", source, reordered)
+    for column in (prompt, output):
+        column.flags.writeable = False  # the trace keeps them as they are
     trace = Trace(prompt=prompt, output=output, arrival=arrival, name=name, left_out=left_out)
     return Reading(trace=trace, format=format, reordered=reordered)

@@ -28,6 +28,10 @@ _MUTE = logging.CRITICAL + 1
 #: What a worker process has to find in its environment when it imports Dask, to be as quiet as this one.
 _QUIET = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 
+#: Dask takes a worker of whom it has not heard for minutes, by the wall clock, for dead. When the clock is set forward,
+#: those are all. A process of this machine that has died is seen without.
+_NO_DEADLINE = {"distributed.scheduler.worker-ttl": None}
+
 
 @contextmanager
 def connected(address: str | None, jobs: int | None) -> Iterator[Any]:
@@ -81,7 +85,8 @@ def _local_cluster(distributed: ModuleType, jobs: int | None) -> Iterator[Any]:
         ExitStack() as started,
     ):
         try:
-            with dask.config.set({**_quiet_children(dask), "temporary-directory": scratch}), deaf_children():
+            options = {**_quiet_children(dask), **_NO_DEADLINE, "temporary-directory": scratch}
+            with dask.config.set(options), deaf_children():
                 cluster = distributed.LocalCluster(
                     n_workers=jobs or CPU_COUNT,
                     threads_per_worker=1,

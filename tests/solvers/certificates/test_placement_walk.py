@@ -1,6 +1,7 @@
 """Trees of placements, written out to the last request without any search: what they prove is exactly what is true."""
 
 import random
+from itertools import combinations
 
 import pytest
 
@@ -115,6 +116,27 @@ def test_a_tree_that_leaves_something_out_proves_nothing_false():
             del tree[at]
         for needed in range(max(0, most - 2), most + 1):
             assert not holds(little.walk(needed), tree)
+
+
+def test_a_case_is_refuted_where_all_workers_by_themselves_bring_too_little():
+    """At prices of zero the bound is what each worker could bring alone, out of all that is left."""
+    rng = random.Random("alone")
+    bounds = 0
+    for _ in range(400):
+        little = Little(rng)
+        requests = [size for size, n in zip(little.classes.sizes, little.classes.counts, strict=True) for _ in range(n)]
+        little.workers = {g: (rng.randint(1, 3), rng.randint(0, 18)) for g in little.workers}
+        alone = [
+            max((sum(one) for one in combinations(requests, slots) if sum(one) <= room), default=None)
+            for slots, room in little.workers.values()
+        ]
+        if None in alone:
+            assert holds(little.walk(0), [Refuted(FREE)])
+        else:
+            bounds += 1
+            assert holds(little.walk(sum(alone) + 1), [Refuted(FREE)])
+            assert not holds(little.walk(sum(alone)), [Refuted(FREE)])
+    assert bounds > 100
 
 
 def test_a_case_after_a_placement_by_hand():

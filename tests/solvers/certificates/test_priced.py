@@ -16,7 +16,16 @@ from lbopt.exceptions import CertificateError
 from lbopt.model import StepProblem
 from lbopt.solvers import certificates
 from lbopt.solvers.certificates import Certificate, best_profits, cardinality_table, check, priced_envelopes, profits
-from lbopt.solvers.certificates.writer import branch, dead
+from lbopt.solvers.certificates.priced_body import (
+    Branch,
+    Dead,
+    Node,
+    Placement,
+    PricedBody,
+    Refuted,
+    read_priced_body,
+)
+from lbopt.solvers.certificates.writer import branch, dead, placement, refuted
 
 TINY = {"i": 0, "O": 0}
 MODES = {
@@ -229,6 +238,22 @@ def test_a_slot_number_without_end():
     assert check(problem, priced_envelopes(problem.digest, 0, 1, body, [])) == 0
     with pytest.raises(CertificateError, match="node 0"):
         check(problem, priced_envelopes(problem.digest, 1, 1, body, [(0, 10, 0, None)]))
+
+
+def test_a_class_that_prices_do_not_name_costs_nothing():
+    """One of three requests is admitted: at a price of 1 for each of them the bound would be 6 tokens, not 4."""
+    problem = StepProblem.now([0, 10], [1, 0], [4, 4, 4])
+    certificate = priced_envelopes(problem.digest, 6, 1, [[0]], [(10, 10, 0, None)])
+    assert certificate.body["prices"] == [[]]
+    assert check(problem, certificate) == 6
+
+
+def test_numbers_from_zero_on_are_read():
+    """Classes, workers and prices of all kinds of records."""
+    tree = [placement(0, 0, True, [0, 1]), refuted(0), branch(0, [[1, 0]]), dead([0])]
+    body = {"scale": 1, "prices": [[[0, 0]]], "nodes": [{"envelopes": [0, 5], "prices": 0, "tree": tree}]}
+    records = Placement(0, 0, True, (0, 1)), Refuted(0), Branch(0, ((1, 0),)), Dead((0,))
+    assert read_priced_body(body) == PricedBody(1, ({0: 0},), (Node(0, 5, 0, records),))
 
 
 def test_a_tree_as_deep_as_there_are_workers():

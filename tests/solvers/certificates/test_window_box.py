@@ -318,6 +318,14 @@ def test_sets_are_found_where_an_assignment_has_all_totals():
     assert missing > 10
 
 
+def test_sets_keep_to_the_classes_of_the_next_request():
+    """Two requests of a total of 13: 9 and 4, or 12 and 1; none of them may be larger than 9."""
+    for sizes, there in (([1, 4, 9, 12], True), ([1, 5, 9, 12], False)):
+        pool = WindowPool(sizes, [1] * 4, [0] * 4, [2], [[0]])
+        box = WindowBox(pool, {0: 13}, {0: 13}, {0: [(0, 2)]}, [1] * 4, {0: []}, {0: (0, 2)})
+        assert window_sets.has_sets(box) is there
+
+
 def test_an_open_total_or_a_long_search_is_refused(monkeypatch):
     pool = WindowPool([1, 4, 9, 20], [2, 2, 2, 2], [0] * 4, [3, 3], [[0], [0]])
     box = WindowBox.root(pool, 3)
