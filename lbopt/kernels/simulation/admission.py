@@ -16,7 +16,7 @@ from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.routing.iqr import bind_iqr
 from lbopt.kernels.simulation.experts import join_experts
 from lbopt.kernels.simulation.real_choice import loads_differ
-from lbopt.kernels.simulation.sight import POOL, note_sent
+from lbopt.kernels.simulation.sight import note_sent
 from lbopt.kernels.simulation.state import (
     TAKE_STEP,
     Requests,
@@ -303,7 +303,8 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     code, parameters, slots_per_worker = setting.code, setting.parameters, setting.slots_per_worker
     sight = state.sight
     stale, front_ends = sight.reports.stale == 1, len(sight.load)
-    f, turn = POOL, sight.turns[POOL]  # the front end, and what it sees
+    f = 0  # the front end, and what it sees
+    turn = sight.turns[f]
     s_load, s_running, s_queued, s_tokens = sight.load[f], sight.running[f], sight.queued[f], sight.queued_tokens[f]
     preference, profile = requests.preference, requests.profile
     k, now = progress.step, progress.clock

@@ -13,7 +13,7 @@ from lbopt.kernels.routing.codes import EXTERNAL
 from lbopt.kernels.routing.decide import decide
 from lbopt.kernels.simulation.admission import admit, bind_pool, drain_queues, known_until, num_known, reveal_to_pool
 from lbopt.kernels.simulation.real_choice import has_real_choice, loads_differ
-from lbopt.kernels.simulation.sight import POOL, make_reports, next_report, note_sent
+from lbopt.kernels.simulation.sight import make_reports, next_report, note_sent
 from lbopt.kernels.simulation.state import (
     BEGIN_DECISION,
     BIND,
@@ -164,10 +164,10 @@ def _note_decision(requests: Requests, setting: Setting, state: State) -> None:
 @kernel
 def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None:
     progress = state.progress
-    sight = state.sight  # a pool has one front end
-    state.scratch_load[:] = sight.load[POOL]
-    state.scratch_running[:] = sight.running[POOL]
-    state.scratch_free[:] = setting.slots_per_worker - sight.running[POOL]
+    sight, f = state.sight, 0  # a pool has one front end
+    state.scratch_load[:] = sight.load[f]
+    state.scratch_running[:] = sight.running[f]
+    state.scratch_free[:] = setting.slots_per_worker - sight.running[f]
     reach = decide(
         setting.code,
         setting.parameters,
@@ -179,7 +179,7 @@ def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None
         state.reveal_step,
         progress.step,
         requests.uniforms,
-        sight.turns[POOL],
+        sight.turns[f],
         state.choice,
     )
     _note_admitted(reach, requests, setting, state)
@@ -200,7 +200,8 @@ def _sees_free_slots(setting: Setting, state: State) -> bool:
     """Return whether the router of the pool sees a free slot; one that it sees is free."""
     if state.sight.reports.stale == 0:
         return bool(state.progress.free_slots > 0)
-    return bool(state.sight.running[POOL].sum() < state.load.size * setting.slots_per_worker)
+    f = 0  # a pool has one front end
+    return bool(state.sight.running[f].sum() < state.load.size * setting.slots_per_worker)
 
 
 @kernel
@@ -222,4 +223,4 @@ def _note_admitted(reach: int, requests: Requests, setting: Setting, state: Stat
     for position in range(reach):
         w = state.choice[position]
         if w >= 0:
-            note_sent(POOL, w, requests.prompt[state.pool[head + position]], setting.slots_per_worker, state.sight)
+            note_sent(0, w, requests.prompt[state.pool[head + position]], setting.slots_per_worker, state.sight)
