@@ -304,12 +304,13 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     worker, start_step, start_clock = state.worker, state.start_step, state.start_clock
     code, parameters, slots_per_worker = setting.code, setting.parameters, setting.slots_per_worker
     sight = state.sight
-    stale, books, front_ends = sight.reports.stale == 1, sight.books.size > 0, sight.load.shape[0]
+    stale, front_ends = sight.reports.stale == 1, sight.load.shape[0]
     f, turn = 0, sight.turns[0]  # the front end, and what it sees
     s_load, s_running, s_queued, s_tokens = sight.load[0], sight.running[0], sight.queued[0], sight.queued_tokens[0]
     preference, profile = requests.preference, requests.profile
     k, now = progress.step, progress.clock
     head, tail = progress.pool_head, progress.pool_tail
+    noted = sight.books.size > 0
     bound = 0
     started = 0
     real_choices = 0
@@ -340,7 +341,7 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
         bound += 1
         real_choices += loads_differ(load, queued_tokens)
         worker[i] = w
-        if books:
+        if noted:
             sight.books[f, w] += entry_of(code, prompt[i])
         if stale:
             note_sent(f, w, prompt[i], slots_per_worker, sight)
