@@ -28,6 +28,7 @@ def rerun(
     """
     from lbopt.cli.console import ProgressBar, remark, say
     from lbopt.exceptions import InputError
+    from lbopt.policies.editions import edition, edition_of
     from lbopt.policies.outside_code import changed_code, refused_code
     from lbopt.report.difference import account_difference, folder_difference
     from lbopt.report.provenance import provenance
@@ -40,7 +41,11 @@ def rerun(
         say(f"differs: {changed}")
         raise typer.Exit(1)
     source = f"'{folder / 'run.json'}'"
-    with tempfile.TemporaryDirectory() as scratch, refused_code(source, allowed=allow_code):
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        refused_code(source, allowed=allow_code),
+        edition(edition_of(before, source)),
+    ):
         again = Path(scratch) / "again"
         with ProgressBar() as bar:
             outcome = _run_again(study, before, folder, again, bar, allow_code)
@@ -56,7 +61,7 @@ def rerun(
     say(f"differs: {difference}")
     now = provenance(before["command"])["versions"]
     for name, version in before["versions"].items():
-        if now.get(name) != version:
+        if now.get(name) != version and name != "rules":  # those of then were run
             remark(f"note: {name} was {version}, is {now.get(name, 'missing')}")
     raise typer.Exit(1)
 

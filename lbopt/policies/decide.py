@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.kernels.routing.codes import COUNTING_PROMPTS, KEEPING_BOOKS
 from lbopt.kernels.routing.state import parameters_of, turn_of
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import CompiledPolicy, DecidingPolicy, LookingAhead, Policy
@@ -29,17 +30,24 @@ def decide(policy: Policy, observation: Observation, *, seed: int = 0, round_rob
         Worker at which round-robin stands.
     """
     if isinstance(policy, CompiledPolicy):
-        refuse_guided(policy)
+        refuse_unknowing(policy)
         return _call_compiled(_compiled_arguments(policy, observation, seed, round_robin_at))
     assert isinstance(policy, DecidingPolicy)
     return np.asarray(policy.decide(observation))
 
 
-def refuse_guided(policy: Policy) -> None:
+def refuse_unknowing(policy: Policy) -> None:
     """Refuse a rule that goes by what is known of requests and not of a frozen state."""
-    if isinstance(policy, CompiledPolicy) and policy.guide is not None:
+    if not isinstance(policy, CompiledPolicy):
+        return
+    if policy.guide is not None:
         raise InputError(
             f"policy '{policy.name}' goes by the experts that requests use, and a frozen state does not say which; "
+            "simulate it, or leave it out"
+        )
+    if policy.code in COUNTING_PROMPTS:
+        raise InputError(
+            f"policy '{policy.name}' goes by the prompts of running requests, which a frozen state does not list; "
             "simulate it, or leave it out"
         )
 
@@ -77,6 +85,7 @@ def _compiled_arguments(
         observation.loads.copy(),
         observation.free_slots.copy(),
         observation.running.copy(),
+        observation.running.copy() if policy.code in KEEPING_BOOKS else np.zeros(0, dtype=np.int64),
         np.arange(count),
         observation.sizes.copy(),
         -observation.waited,  # revealed that many steps before "step 0"

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from lbopt.exceptions import InputError
-from lbopt.policies import worker_rules
+from lbopt.policies import engine_rules, worker_rules
 from lbopt.policies.bf_io import BfIo
 from lbopt.policies.br_0 import br_0
 from lbopt.policies.br_0_bypass import br_0_bypass
 from lbopt.policies.br_h import BrH
 from lbopt.policies.decode_programs import BarrierTime, CountThenLoad, LevelThenLoad
 from lbopt.policies.domain import domain
+from lbopt.policies.editions import VERSIONED, present_edition
 from lbopt.policies.eldr import eldr
 from lbopt.policies.fast_phi import FastPhi
 from lbopt.policies.iqr import iqr
@@ -30,7 +31,7 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "power-of-two": worker_rules.power_of_two,
     "jsq": worker_rules.jsq,
     "jsq-load": worker_rules.jsq_load,
-    "vllm": worker_rules.vllm,
+    "vllm": engine_rules.vllm,
     "max-min": max_min,
     "br-0": br_0,
     "br-h": BrH,
@@ -43,6 +44,15 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "fast-phi": FastPhi,
     "eldr": eldr,
     "domain": domain,
+    "sglang": engine_rules.sglang,
+    "tensorrt-llm": engine_rules.tensorrt_llm,
+    "tpu-inference": engine_rules.tpu_inference,
+    "smg": engine_rules.smg,
+    "dynamo": engine_rules.dynamo,
+    "llm-d": engine_rules.llm_d,
+    "lmdeploy": engine_rules.lmdeploy,
+    "lightllm": engine_rules.lightllm,
+    "vllm-ascend": engine_rules.vllm_ascend,
 }
 
 
@@ -63,7 +73,11 @@ ABOUT: dict[str, About] = {
     "power-of-two": About("takes the one with fewer requests of two random workers", "requests", "BalanceRoute"),
     "jsq": About("takes the worker with the fewest requests", "requests, running and queued", "BalanceRoute"),
     "jsq-load": About("takes the worker with the fewest tokens", "tokens, resident and queued", "BF-IO, simulator"),
-    "vllm": About("takes the worker with the least 4 · waiting + running", "requests, running and queued", "vLLM"),
+    "vllm": About(
+        "takes the worker with the least max(C · own in flight, waiting + running); queues at full caches count more",
+        "requests, running and queued; own requests in flight; share of the KV cache in use",
+        "vLLM, vllm/v1/engine/core_client.py at 00080ee1 (PR 49204); version=2025: 4 · waiting + running",
+    ),
     "max-min": About("largest request first, each to the lightest worker", "sizes, loads", "BF-IO, appendix A.1.1"),
     "br-0": About("BalanceRoute without lookahead", "sizes, loads, free slots", "arXiv 2605.06113, algorithm 2"),
     "br-h": About(
@@ -107,6 +121,51 @@ ABOUT: dict[str, About] = {
         "experts that the prompt used, requests of workers",
         "ELDR, arXiv 2607.00466",
     ),
+    "sglang": About(
+        "takes the worker with the fewest tokens, then the fewest requests",
+        "tokens and requests, running and queued",
+        "SGLang, managers/data_parallel_controller.py (DPBudget, total_tokens)",
+    ),
+    "tensorrt-llm": About(
+        "longest prompt first, each to the worker with the fewest prompt tokens, numbers of requests kept even",
+        "prompts of waiting and running requests, free slots",
+        "TensorRT-LLM, _torch/pyexecutor/scheduler/adp_router.py at 02385f29 (default; without wished ranks)",
+    ),
+    "tpu-inference": About(
+        "takes the worker with the fewest prompt tokens to do, here queued ones, then the fewest requests",
+        "queued tokens, requests",
+        "tpu-inference, core/sched/dp_scheduler.py at b8692ff (PR 3315; without its cache and its last tie)",
+    ),
+    "smg": About(
+        "takes the worker with the least queued tokens / 2000 + 0.15 · u / (1 - u), u the share of its KV cache in use",
+        "queued tokens, share of the KV cache in use",
+        "smg, model_gateway/src/policies/least_load.rs at 73da68c",
+    ),
+    "dynamo": About(
+        "takes the worker with the fewest 16-token blocks of prompts among the requests that this router sent",
+        "own requests in flight and their prompts",
+        "Dynamo, lib/kv-router/src/scheduling/selector/default.rs at 07a6c9ce (decode, defaults, no shared prefixes)",
+    ),
+    "llm-d": About(
+        "takes the worker with the best sum of three scores: short queue, few running, free KV cache",
+        "requests, running and queued; share of the KV cache in use",
+        "llm-d-router, pkg/epp/framework/plugins/scheduling/scorer at ebab687 (equal weights are our choice)",
+    ),
+    "lmdeploy": About(
+        "takes the worker with the fewest requests among those that this router sent",
+        "own requests in flight",
+        "LMDeploy, lmdeploy/serve/proxy/proxy.py at 1263d5c (workers of equal speed)",
+    ),
+    "lightllm": About(
+        "takes the worker with the fewest requests, any of equal ones",
+        "requests, running and queued",
+        "LightLLM, dp_balancer/bs.py at 87881ae",
+    ),
+    "vllm-ascend": About(
+        "takes the worker with the fewest prompt tokens among the requests that this router sent",
+        "own requests in flight and their prompts",
+        "vllm-ascend, load_balance_proxy_server_example.py at 182b75e (decode side)",
+    ),
     "domain": About(
         "gives each domain of requests a block of workers",
         "label of the request, requests of workers",
@@ -148,4 +207,6 @@ def make_policy(spec: str, given: Mapping[str, Any] | None = None) -> Policy:
     if name not in POLICIES:
         raise unknown("policy", name, POLICIES, " (also replay:FILE and file.py:function)")
     factory = POLICIES[name]
+    if name in VERSIONED:
+        given = {"version": present_edition(), **(given or {})}
     return factory(**options_of("policy", name, rest, factory, given))

@@ -1,8 +1,8 @@
 """The rules that take requests in order of arrival and choose only the worker, as one table.
 
 Sources: BF-IO appendix A.1.1 and its authors' simulator (fcfs, and their "JSQ", which goes by tokens); the evaluation
-of BalanceRoute (arXiv 2605.06113) for the baselines; vLLM's data-parallel balancer (vllm/v1/engine/core_client.py) for
-vllm. All break ties by the lowest worker number. By default each binds requests when its source does.
+of BalanceRoute (arXiv 2605.06113) for the baselines. All break ties by the lowest worker number. By default each binds
+requests when its source does. Rules of serving engines are in `engine_rules`.
 """
 
 from __future__ import annotations
@@ -52,5 +52,3 @@ power_of_two = worker_rule("power-of-two", codes.POWER_OF_TWO, "immediate", draw
 jsq = worker_rule("jsq", codes.JSQ, "immediate")
 #: fewest tokens
 jsq_load = worker_rule("jsq-load", codes.JSQ_LOAD, "pooled")
-#: least 4 * waiting + running
-vllm = worker_rule("vllm", codes.VLLM, "immediate")

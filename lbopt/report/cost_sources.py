@@ -18,6 +18,7 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.files import called, csv_table, exists, json_lines, read_json, read_text
 from lbopt.hardware import PowerLaw
+from lbopt.policies.editions import edition, edition_of, spelled_out
 from lbopt.policies.outside_code import changed_code, refused_code
 from lbopt.report.folder import MARK
 from lbopt.report.study_report import read_account, read_config
@@ -60,12 +61,14 @@ def read_cost_source(folder: Path, router: str | None, *, allow_code: bool = Fal
     InputError
         If it is no such folder, it names policy files that may not be run, or one of them has changed.
     """
-    kind = _account(folder).get("format")
+    account, mark = _account(folder), f"'{folder / MARK}'"
+    kind = account.get("format")
     if kind == GAP.format:
-        with refused_code(f"'{folder / MARK}'", allowed=allow_code):
+        with refused_code(mark, allowed=allow_code), edition(edition_of(account, mark)):
             return _of_gap(folder, router)
     if kind == SIMULATION.format:
-        return _of_simulation(folder, router)
+        with edition(edition_of(account, mark)):
+            return _of_simulation(folder, router)
     raise InputError(f"'{folder}' was written as '{kind}'; a cost is computed from folders of lbopt gap or simulate")
 
 
@@ -161,7 +164,7 @@ def _of_gap(folder: Path, router: str | None) -> CostSource:
     if account["interrupted"]:
         notes.append("the report was interrupted: it covers what was done until then")
     given = {"horizon": config.horizon or None, "predictor": config.predictor}
-    specs = {config.build(spec).name: spec for spec in config.policies}
+    specs = {config.build(spec).name: spelled_out(spec) for spec in config.policies}
     return CostSource(
         title=f"{folder}: {config.scenario.requests.trace}, {config.scenario}",
         points=chosen,
@@ -184,7 +187,7 @@ def _of_simulation(folder: Path, router: str | None) -> CostSource:
         asked = account["asked"]
         scenario = Scenario.from_dict(asked["scenario"])
         seed = int(account["seed"])
-        spec, given = str(asked["policy"]), {"horizon": asked["horizon"], "predictor": asked["predictor"]}
+        spec, given = spelled_out(str(asked["policy"])), {"horizon": asked["horizon"], "predictor": asked["predictor"]}
         rerun = Rerun(scenario, {str(name): (spec, given)}, (seed,))
     except InputError as error:
         raise InputError(f"'{folder / MARK}': {error}") from None

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import lbopt
+from lbopt.policies.editions import present_edition
 
 _PACKAGES = ("numpy", "numba", "scipy", "pandas", "highspy", "ortools", "pulp")
 
@@ -26,7 +27,12 @@ def provenance(command: str, packages: Sequence[str] = ()) -> dict[str, Any]:
     """
     return {
         "command": command,
-        "versions": {"lbopt": lbopt.__version__, "python": platform.python_version()} | _installed(packages),
+        "versions": {
+            "lbopt": lbopt.__version__,
+            "rules": str(present_edition()),
+            "python": platform.python_version(),
+        }
+        | _installed(packages),
         "platform": platform.platform(),
         "processor": _processor(),
         "cpu_count": os.cpu_count(),

@@ -106,7 +106,8 @@ def simulate_decoders(
     if not isinstance(policy, CompiledPolicy) or policy.admission != "immediate" or policy.code not in _CODES:
         raise InputError(
             f"policy '{policy.name}' cannot run on decoders without a barrier; expected one that binds a request when "
-            "it arrives: jsq, jsq-load:admission=immediate, round-robin, random, power-of-two, vllm, eldr or domain"
+            "it arrives: jsq, jsq-load:admission=immediate, round-robin, random, power-of-two, "
+            "vllm:version=2025, eldr or domain"
         )
     if setting.fleet.kv_capacity is not None:
         raise InputError("decoders without a barrier do not look at kv_capacity; leave it out")

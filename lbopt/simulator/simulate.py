@@ -93,12 +93,10 @@ def simulate(
     noted_before = len(ledger)
     requests = requests_of(trace, policy, setting, seed, training)
     refuse_blind(policy, setting)
-    state = fresh_state(setting.fleet, requests, setting.telemetry, seed)
+    rules = setting_of(policy, setting, trace)
+    state = fresh_state(setting.fleet, requests, setting.telemetry, seed, rules.code)
     recorder = Recorder(setting, keep_loads)
-    rules, rows = (
-        setting_of(policy, setting, trace),
-        _rows_for(setting.fleet.num_workers, isinstance(setting.law, ExplainedStepTime)),
-    )
+    rows = _rows_for(setting.fleet.num_workers, isinstance(setting.law, ExplainedStepTime))
     observer = Observer(requests, rules, state, forecaster_of(policy, trace, training))
     loop = _Loop(policy, requests, rules, state, rows, observer, progress)
     pauses = deque([] if look_at is None else look_at.tolist())

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.arrays import Records, record, records
-from lbopt.kernels.routing.codes import EXTERNAL
+from lbopt.kernels.routing.codes import EXTERNAL, FIRST_BY_SCORE, KEEPING_BOOKS, SMG, TENSORRT_LLM, VLLM_2026
 from lbopt.kernels.routing.state import TURN, parameters_of
-from lbopt.kernels.simulation.sight import REPORTS, Sight
+from lbopt.kernels.simulation.sight import AS_QUEUED, AS_TOKENS, NOTHING, OPTIMISTIC, REPORTS, Sight
 from lbopt.kernels.simulation.state import ENDING, PROGRESS, Requests, Rows, Setting, State
 from lbopt.model import Fleet, Trace
 from lbopt.model.integers import LARGEST_TOTAL
@@ -68,6 +68,10 @@ def setting_of(policy: Policy, setting: SimulationSetting, trace: Trace) -> Sett
         reveal_target = min(setting.arrivals.reveal_target or 4 * setting.fleet.num_workers, len(trace))
     compiled = policy if isinstance(policy, CompiledPolicy) else CompiledPolicy(policy.name, policy.admission, EXTERNAL)
     form = setting.form_for(trace)
+    parameters = dict(compiled.parameters)
+    if compiled.code >= FIRST_BY_SCORE:
+        parameters["front_ends"] = 1 if setting.telemetry is None else setting.telemetry.front_ends
+        parameters["kv_capacity"] = setting.fleet.kv_capacity or 0
     return Setting(
         slots_per_worker=setting.fleet.slots_per_worker,
         immediate=policy.admission == "immediate",
@@ -81,11 +85,13 @@ def setting_of(policy: Policy, setting: SimulationSetting, trace: Trace) -> Sett
         expert_layers=0 if trace.experts is None else trace.experts.shape[0],
         kv_capacity=-1 if setting.fleet.kv_capacity is None else setting.fleet.kv_capacity,
         code=compiled.code,
-        parameters=parameters_of(**compiled.parameters),
+        parameters=parameters_of(**parameters),
     )
 
 
-def fresh_state(fleet: Fleet, requests: Requests, telemetry: Telemetry | None = None, seed: int = 0) -> State:
+def fresh_state(
+    fleet: Fleet, requests: Requests, telemetry: Telemetry | None = None, seed: int = 0, code: int = EXTERNAL
+) -> State:
     """Return the state before the first decision: an empty fleet, no request known.
 
     Parameters
@@ -94,6 +100,8 @@ def fresh_state(fleet: Fleet, requests: Requests, telemetry: Telemetry | None = 
         Of the run.
     telemetry, seed
         How old what routers see is, None for the truth; seed of the jitter and loss of its reports.
+    code
+        The rule, see `lbopt.kernels.routing.codes`.
     """
     N = requests.prompt.size
     num_workers, slots_per_worker = fleet.num_workers, fleet.slots_per_worker
@@ -124,7 +132,7 @@ def fresh_state(fleet: Fleet, requests: Requests, telemetry: Telemetry | None = 
         start_clock=np.full(N, np.nan),
         reveal_clock=np.full(N, np.nan),
         progress=progress,
-        sight=_sight((load, running, queued, queued_tokens), telemetry, seed),
+        sight=_sight((load, running, queued, queued_tokens), telemetry, seed, code),
         choice=per_request(),
         scratch_load=per_worker(),
         scratch_free=per_worker(),
@@ -135,23 +143,43 @@ def fresh_state(fleet: Fleet, requests: Requests, telemetry: Telemetry | None = 
     )
 
 
-def _sight(truth: tuple[NDArray[np.int64], ...], telemetry: Telemetry | None, seed: int) -> Sight:
-    """Return what routers see of an empty fleet: arrays of their own where sight is stale, else those of the truth."""
+#: What a front end adds of a request that it sends, by rule; other rules: one request.
+_OWN_FORM = {VLLM_2026: AS_QUEUED, SMG: AS_TOKENS}
+
+
+def _sight(truth: tuple[NDArray[np.int64], ...], telemetry: Telemetry | None, seed: int, code: int) -> Sight:
+    """Return what routers see of an empty fleet: arrays of their own where sight is stale, else those of the truth.
+
+    Parameters
+    ----------
+    truth
+        int64 (G,): load, running and queued requests, queued tokens.
+    telemetry, seed, code
+        As of `fresh_state`.
+    """
     reports = record(REPORTS)
     front_ends, num_workers = 1, truth[0].size
     if telemetry is not None:
         front_ends = telemetry.front_ends
-        reports.stale, reports.own = 1, telemetry.own == "optimistic"
+        reports.stale = 1
+        reports.own = _OWN_FORM.get(code, OPTIMISTIC) if telemetry.own == "optimistic" else NOTHING
+        reports.gathers = code == TENSORRT_LLM
         reports.period, reports.jitter, reports.lost = telemetry.period, telemetry.jitter, telemetry.lost
         reports.seed = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
         truth = tuple(np.zeros((front_ends, num_workers), dtype=np.int64) for _ in truth)
     load, running, queued, queued_tokens = (seen.reshape(front_ends, num_workers) for seen in truth)
+    books = np.zeros((front_ends, num_workers if code in KEEPING_BOOKS else 0), dtype=np.int64)
+    turns = records(front_ends, TURN)
+    if code == VLLM_2026:
+        turns.next_worker = num_workers * np.arange(front_ends) // front_ends
     return Sight(
         load=load,
         running=running,
         queued=queued,
         queued_tokens=queued_tokens,
-        turns=records(front_ends, TURN),
+        books=books,
+        own=books.copy() if reports.gathers else books,
+        turns=turns,
         due=np.zeros(num_workers),
         made=np.zeros(num_workers, dtype=np.int64),
         reports=reports,

@@ -23,6 +23,9 @@ _POLICIES = {
     "fast-phi-ahead": "fast-phi --horizon 4 --predictor oracle",
     "bf-io-ahead": "bf-io --horizon 3 --predictor oracle",
     "jsq-pooled": "jsq:admission=pooled",
+    "vllm-2025": "vllm:version=2025",
+    **{name: name for name in ("sglang", "tensorrt-llm", "tpu-inference", "smg", "dynamo", "llm-d", "lmdeploy")},
+    **{name: name for name in ("lightllm", "vllm-ascend")},
 }
 
 #: Name of a run, and the commands that make it; folders are named after what they hold.

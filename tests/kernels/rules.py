@@ -5,6 +5,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from naive.rules import ENGINE_RULES, Seen
 
 from lbopt.policies import Observation
 
@@ -18,7 +19,7 @@ POOLED: list[tuple[str, str, dict[str, Any]]] = [
     ("power-of-two:admission=pooled", "power_of_two", {}),
     ("jsq:admission=pooled", "jsq", {}),
     ("jsq-load", "jsq_load", {}),
-    ("vllm:admission=pooled", "vllm", {}),
+    ("vllm:version=2025,admission=pooled", "vllm", {}),
     ("max-min", "max_min", {"scope": "oldest"}),
     ("max-min:scope=pool", "max_min", {"scope": "pool"}),
     ("iqr", "iqr", {}),
@@ -26,14 +27,14 @@ POOLED: list[tuple[str, str, dict[str, Any]]] = [
 ]
 #: Immediate rules that go by one number of each worker, and never hold a request back.
 BY_SIGNAL: list[tuple[str, str, dict[str, Any]]] = [
-    (f"{spec}:admission=immediate", name, {})
+    (f"{spec}admission=immediate", name, {})
     for spec, name in (
-        ("round-robin", "round_robin"),
-        ("random", "random"),
-        ("power-of-two", "power_of_two"),
-        ("jsq", "jsq"),
-        ("jsq-load", "jsq_load"),
-        ("vllm", "vllm"),
+        ("round-robin:", "round_robin"),
+        ("random:", "random"),
+        ("power-of-two:", "power_of_two"),
+        ("jsq:", "jsq"),
+        ("jsq-load:", "jsq_load"),
+        ("vllm:version=2025,", "vllm"),
     )
 ]
 IMMEDIATE: list[tuple[str, str, dict[str, Any]]] = [
@@ -42,6 +43,11 @@ IMMEDIATE: list[tuple[str, str, dict[str, Any]]] = [
     ("br-0-bypass", "br_0_bypass", {}),
     ("br-0-bypass:overbooking=0", "br_0_bypass", {"overbooking": 0}),
     ("br-0-bypass:overbooking=none,ties=index", "br_0_bypass", {"overbooking": None, "ties": "index"}),
+]
+#: (lbopt's spec, the twin's name) of the rules of serving engines that bind on arrival by a score.
+ENGINE = [
+    ("vllm", "vllm_2026"),
+    *((name.replace("_", "-"), name) for name in ENGINE_RULES if name != "vllm_2026"),
 ]
 
 
@@ -102,3 +108,21 @@ def random_observation(rng: random.Random, workers: tuple[int, ...] = (1, 2, 2, 
         waited=sorted((rng.randint(0, 8) for _ in range(n)), reverse=True),  # order of revelation is order of age
         requests=np.arange(n),
     )
+
+
+def random_seen(rng: random.Random) -> tuple[list[Seen], int | None]:
+    """Workers as a front end sees them, ties and none, and the KV capacity, if any, which loads may exceed."""
+    G = rng.choice([1, 2, 3, 5, 8])
+    top = rng.choice([0, 1, 3, 40, 1000, 10**6])
+    few = [rng.randint(0, top) for _ in range(2)]
+    most = rng.choice([0, 1, 2, 6])
+
+    def tokens() -> int:
+        return rng.choice(few) if rng.random() < 0.5 else rng.randint(0, top)
+
+    def worker() -> Seen:
+        queued = rng.choice([0, 0, rng.randint(0, most)])
+        own = [tokens() for _ in range(rng.randint(0, most))]
+        return Seen(tokens(), rng.randint(0, most), queued, tokens() if queued else 0, own)
+
+    return [worker() for _ in range(G)], rng.choice([None, 1 + rng.randint(0, 2 * top)])

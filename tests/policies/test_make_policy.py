@@ -79,7 +79,8 @@ def test_defaults(name):
 def test_published_baselines_bind_when_their_source_does():
     immediate = {name for name in POLICIES if make_policy(name).admission == "immediate"}
     classics = {"round-robin", "random", "power-of-two", "jsq", "vllm"}
-    assert immediate == classics | {"br-0-bypass", "fast-phi", "eldr", "domain"}
+    engines = {"sglang", "tpu-inference", "smg", "dynamo", "llm-d", "lmdeploy", "lightllm", "vllm-ascend"}
+    assert immediate == classics | engines | {"br-0-bypass", "fast-phi", "eldr", "domain"}
 
 
 def test_options_reach_the_policy():
@@ -103,6 +104,8 @@ def test_options_reach_the_policy():
         ("", r"unknown policy ''"),
         ("fcfs:admission=immediate", r"policy 'fcfs' cannot use admission 'immediate'; expected pooled"),
         ("jsq:admission=late", r"policy 'jsq' cannot use admission 'late'; expected pooled or immediate"),
+        ("vllm:version=2024", r"policy 'vllm': version is 2024; expected 2025 or 2026"),
+        ("vllm:admission=pooled", r"policy 'vllm' cannot use admission 'pooled'; expected immediate"),
         ("br-0:window=4,window=8", r"policy 'br-0': option window is given twice"),
         ("jsq:depth=2", r"policy 'jsq' has no option 'depth'; it takes admission"),
         ("br-0:7", r"policy 'br-0' has no option '7'; it takes stage_switch, window, window_order, key, age_bound"),

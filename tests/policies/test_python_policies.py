@@ -61,7 +61,7 @@ def test_a_pooled_function_runs_as_the_compiled_rule(function, spec):
 
 @pytest.mark.parametrize(
     ("function", "spec"),
-    [(bind_lightest, "jsq-load:admission=immediate"), (bind_fewest, "jsq"), (bind_vllm, "vllm")],
+    [(bind_lightest, "jsq-load:admission=immediate"), (bind_fewest, "jsq"), (bind_vllm, "vllm:version=2025")],
 )
 def test_an_immediate_function_runs_as_the_compiled_rule(function, spec):
     rng = random.Random(f"python {spec}")

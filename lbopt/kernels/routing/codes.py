@@ -18,6 +18,19 @@ BR_0 = 9
 IQR = 10
 BR_0_BYPASS = 11
 BAND = 12
+TENSORRT_LLM = 13
+
+#: From here on: rules of serving engines that take the worker of least score, see `least_score`.
+FIRST_BY_SCORE = 14
+VLLM_2026 = 14
+SGLANG = 15
+TPU_INFERENCE = 16
+SMG = 17
+DYNAMO = 18
+LLM_D = 19
+LMDEPLOY = 20
+LIGHTLLM = 21
+VLLM_ASCEND = 22
 
 # iqr: which percentile Q1 and Q3 are
 PERCENTILE_LINEAR = 0  # NumPy's default, type 7
@@ -25,6 +38,13 @@ PERCENTILE_LOWER = 1
 PERCENTILE_HIGHER = 2
 PERCENTILE_NEAREST = 3
 PERCENTILE_WEIBULL = 4  # type 6
+
+#: Rules that go by what their front end has sent and has not ended, see `books`; those that count prompts there.
+KEEPING_BOOKS = frozenset({VLLM_2026, LMDEPLOY, VLLM_ASCEND, DYNAMO, TENSORRT_LLM})
+COUNTING_PROMPTS = frozenset({VLLM_ASCEND, DYNAMO, TENSORRT_LLM})
+
+#: Tokens in a block of KV cache, as Dynamo counts them.
+BLOCK = 16
 
 #: Unit of the width of a band.
 BAND_UNIT = 1e-9

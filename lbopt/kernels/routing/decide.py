@@ -4,10 +4,12 @@ from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.br_0 import br_0
 from lbopt.kernels.routing.bypass import place_bypassing
-from lbopt.kernels.routing.codes import BR_0, BR_0_BYPASS, FCFS, IQR, MAX_MIN
+from lbopt.kernels.routing.codes import BR_0, BR_0_BYPASS, FCFS, FIRST_BY_SCORE, IQR, MAX_MIN, TENSORRT_LLM
 from lbopt.kernels.routing.fifo import fill_in_order, one_by_one
 from lbopt.kernels.routing.iqr import iqr
+from lbopt.kernels.routing.least_score import place_by_score
 from lbopt.kernels.routing.max_min import max_min
+from lbopt.kernels.routing.shared_out import share_out
 
 
 @kernel
@@ -17,6 +19,7 @@ def decide(
     load: Ints,
     free: Ints,
     running: Ints,
+    own: Ints,
     pool: Ints,
     prompt: Ints,
     reveal_step: Ints,
@@ -33,6 +36,8 @@ def decide(
         The rule, see `codes`, and its parameters, `state.PARAMETERS`.
     load, free, running
         int64 (G,): tokens, free slots and running requests; changed in place.
+    own
+        int64 (G,): what the router has in its books, see `books`; empty for rules without. Not changed.
     pool
         int64 (n,): request numbers in order of revelation.
     prompt, reveal_step
@@ -56,4 +61,8 @@ def decide(
         return iqr(parameters, load, free, running, pool, prompt, choice)
     if code == BR_0_BYPASS:
         return place_bypassing(parameters, load, free, pool, prompt, choice)
+    if code == TENSORRT_LLM:
+        return share_out(free, running, own, pool, prompt, choice)
+    if code >= FIRST_BY_SCORE:
+        return place_by_score(code, parameters, load, free, running, own.copy(), pool, prompt, uniforms, turn, choice)
     return one_by_one(code, load, free, running, pool, prompt, uniforms, turn, choice)

@@ -18,9 +18,11 @@ PARAMETERS = integers(
     "overbooking",  # br-0-bypass. Requests that a worker may hold beyond its slots; -1 = any number
     "ties_by_number",  # 0: equal F goes to the lighter worker, 1: to the lower number
     "width",  # band. In units of BAND_UNIT
+    "front_ends",  # rules by score. Routers that share the fleet; 0 counts as one
+    "kv_capacity",  # rules by score. Tokens that a worker can hold; 0 = nobody knows
 )
 
-#: Where round-robin stands.
+#: Where round-robin stands, or the scan of a rule that begins at another worker each time.
 TURN = integers("next_worker")
 
 

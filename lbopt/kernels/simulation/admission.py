@@ -10,10 +10,12 @@ work itself.
 from lbopt.kernels.arrays import Floats, Ints, Record, Records
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.band import bind_in_band
+from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.bypass import bind_bypassing
-from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BR_0_BYPASS, IQR
+from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BR_0_BYPASS, FIRST_BY_SCORE, IQR
 from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.routing.iqr import bind_iqr
+from lbopt.kernels.routing.least_score import bind_by_score
 from lbopt.kernels.simulation.experts import join_experts
 from lbopt.kernels.simulation.real_choice import loads_differ
 from lbopt.kernels.simulation.sight import note_sent
@@ -309,6 +311,7 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     preference, profile = requests.preference, requests.profile
     k, now = progress.step, progress.clock
     head, tail = progress.pool_head, progress.pool_tail
+    noted = sight.books.size > 0
     bound = 0
     started = 0
     real_choices = 0
@@ -329,6 +332,9 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
             w = bind_iqr(parameters, s_load, s_running, s_queued, s_tokens)
         elif code == BAND:
             w = bind_in_band(BAND_UNIT * parameters.width, preference, profile[i], s_running, s_queued)
+        elif code >= FIRST_BY_SCORE:
+            own = sight.own[f]
+            w = bind_by_score(code, i, parameters, s_load, s_running, s_queued, s_tokens, own, uniforms, turn)
         else:
             w = bind(code, i, s_load, s_running, s_queued, s_tokens, uniforms, turn)
         if w < 0:
@@ -336,6 +342,8 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
         bound += 1
         real_choices += loads_differ(load, queued_tokens)
         worker[i] = w
+        if noted:
+            sight.books[f, w] += entry_of(code, prompt[i])
         if stale:
             note_sent(f, w, prompt[i], slots_per_worker, sight)
         if running[w] < slots_per_worker:

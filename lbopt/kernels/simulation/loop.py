@@ -9,11 +9,12 @@ import math
 
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.codes import EXTERNAL
 from lbopt.kernels.routing.decide import decide
 from lbopt.kernels.simulation.admission import admit, bind_pool, drain_queues, known_until, num_known, reveal_to_pool
 from lbopt.kernels.simulation.real_choice import has_real_choice, loads_differ
-from lbopt.kernels.simulation.sight import make_reports, next_report, note_sent
+from lbopt.kernels.simulation.sight import POOL, make_reports, next_report, note_sent
 from lbopt.kernels.simulation.state import (
     BEGIN_DECISION,
     BIND,
@@ -174,6 +175,7 @@ def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None
         state.scratch_load,
         state.scratch_free,
         state.scratch_running,
+        sight.own[POOL],
         state.pool[progress.pool_head : progress.pool_tail],
         requests.prompt,
         state.reveal_step,
@@ -206,7 +208,7 @@ def _sees_free_slots(setting: Setting, state: State) -> bool:
 
 @kernel
 def _note_admitted(reach: int, requests: Requests, setting: Setting, state: State) -> None:
-    """Add the chosen requests among the first `reach` of the pool to what its router sees, where sight is stale.
+    """Note the chosen requests among the first `reach` of the pool: in the books, and in what stale sight sees.
 
     Parameters
     ----------
@@ -217,9 +219,15 @@ def _note_admitted(reach: int, requests: Requests, setting: Setting, state: Stat
     state
         Changed in place.
     """
-    if state.sight.reports.stale == 0:
-        return
+    sight = state.sight
     head = state.progress.pool_head
+    if sight.books.size > 0:
+        for position in range(reach):
+            w = state.choice[position]
+            if w >= 0:
+                sight.books[POOL, w] += entry_of(setting.code, requests.prompt[state.pool[head + position]])
+    if sight.reports.stale == 0:
+        return
     for position in range(reach):
         w = state.choice[position]
         if w >= 0:

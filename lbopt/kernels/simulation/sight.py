@@ -6,10 +6,14 @@ Worker w makes report n at the first decision from time T[w, n] on, where T[w, 0
 
 and with a period of zero at every decision. A report is lost where the odd draw is below `lost`. Else all front ends
 see the worker as it is at this moment; what a front end added by itself is gone. An optimistic front end adds each
-request that it sends: running where it sees a free slot, else queued. Front ends do not see what others send.
+request that it sends: running where it sees a free slot, else queued; a few rules add it in a form of their own,
+`AS_QUEUED` and `AS_TOKENS`. Front ends do not see what others send.
 
 Request i comes in through front end i mod C. Where sight is not stale there is one front end, and its arrays are those
 of the truth, so that rules read the same arrays in both cases.
+
+The books of a front end are what it sent itself and has not ended (`routing.books`): it knows that exactly, and no
+report wipes it. Rules whose workers report such sums instead see them like everything else, `reports.gathers`.
 
 Source: the balancers of vLLM and SGLang (reports of 20 ms to 10 s, own requests added until the next one).
 """
@@ -25,11 +29,20 @@ from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.sampling.draw import word
 
-#: How reports come. `stale`: 0 where routers see the truth; `own`: 1 where a front end adds what it sends.
+#: What a front end adds of a request that it sends: nothing; one request, running or queued; C queued requests (vllm);
+#: its queued tokens (smg).
+NOTHING = 0
+OPTIMISTIC = 1
+AS_QUEUED = 2
+AS_TOKENS = 3
+
+#: How reports come. `stale`: 0 where routers see the truth; `own`: one of the codes above; `gathers`: 1 where reports
+#: carry the books.
 REPORTS = np.dtype(
     [
         ("stale", np.int64),
         ("own", np.int64),
+        ("gathers", np.int64),
         ("period", np.float64),  # s
         ("jitter", np.float64),
         ("lost", np.float64),
@@ -40,6 +53,9 @@ REPORTS = np.dtype(
 
 _11 = np.uint64(11)
 
+#: The front end that keeps the pool, and the only one where sight is not stale.
+POOL = 0
+
 
 @by_reference
 class Sight(NamedTuple):
@@ -49,6 +65,8 @@ class Sight(NamedTuple):
     running: Ints  # int64 (C, G)
     queued: Ints  # int64 (C, G), requests bound to the worker but not started
     queued_tokens: Ints  # int64 (C, G)
+    books: Ints  # int64 (C, G), the truth: what each front end has in its books; (C, 0) for rules without
+    own: Ints  # the same as the rule sees it
     turns: Records  # routing.state.TURN (C,), where round-robin stands
     due: Floats  # float64 (G,), s: of the next report
     made: Ints  # int64 (G,), reports so far
@@ -91,6 +109,8 @@ def make_reports(sight: Sight, clock: float, load: Ints, running: Ints, queued: 
                 sight.running[f, w] = running[w]
                 sight.queued[f, w] = queued[w]
                 sight.queued_tokens[f, w] = queued_tokens[w]
+                if reports.gathers == 1:
+                    sight.own[f, w] = sight.books[f, w]
 
 
 @kernel
@@ -106,9 +126,16 @@ def note_sent(f: int, w: int, prompt: int, slots: int, sight: Sight) -> None:
     sight
         Stale sight; changed in place.
     """
-    if sight.reports.own == 0:
+    own = sight.reports.own
+    if own == NOTHING:
         return
-    if sight.running[f, w] < slots:
+    if sight.reports.gathers == 1:
+        sight.own[f, w] += prompt
+    if own == AS_QUEUED:
+        sight.queued[f, w] += len(sight.load)
+    elif own == AS_TOKENS:
+        sight.queued_tokens[f, w] += prompt
+    elif sight.running[f, w] < slots:
         sight.running[f, w] += 1
         sight.load[f, w] += prompt
     else:

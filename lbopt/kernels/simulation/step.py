@@ -9,6 +9,7 @@ import math
 
 from lbopt.kernels.arrays import Ints, Record, Records
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.simulation.experts import count_experts, leave_experts
 from lbopt.kernels.simulation.state import (
     Requests,
@@ -70,6 +71,8 @@ def take_step(requests: Requests, setting: Setting, state: State, rows: Rows) ->
         load[g] += running[g]
     if setting.expert_layers > 0:
         _take_experts_along(requests, state)
+    if state.sight.books.size > 0:
+        _strike_from_books(requests, setting, state)
     completed = _complete(progress, load, running, state.endings, state.calendar)
     progress.active -= completed
     rows.completed[r] = completed
@@ -132,4 +135,15 @@ def _take_experts_along(requests: Requests, state: State) -> None:
         ended[w] += 1
         row = requests.unused[requests.profile[ending.request]]
         leave_experts(row, w, state.running[w] - ended[w], state.unused, state.experts_changed)
+        e = ending.following
+
+
+@kernel
+def _strike_from_books(requests: Requests, setting: Setting, state: State) -> None:
+    """Strike the requests that end with this step from the books of the front ends that sent them."""
+    books = state.sight.books
+    e = state.calendar[state.progress.step % state.calendar.size]
+    while e >= 0:
+        ending = state.endings[e]
+        books[ending.request % len(books), ending.worker] -= entry_of(setting.code, requests.prompt[ending.request])
         e = ending.following

@@ -40,6 +40,16 @@ IN_ENGINES = {
     "power-of-two": "--policy power_of_two of vllm-router and sglang-router",
     "jsq": "SGLang: --load-balance-method total_requests; vLLM's own balancer is close to it",
     "jsq-load:admission=immediate": "SGLang: --load-balance-method total_tokens",
+    "vllm": "vLLM: its own balancer between data-parallel ranks, since pull request 49204",
+    "sglang": "SGLang: --load-balance-method total_tokens",
+    "tensorrt-llm": "TensorRT-LLM: its default with attention data parallelism",
+    "tpu-inference": "tpu-inference: its scheduler of data-parallel ranks",
+    "smg": "smg: its policy least_load",
+    "dynamo": "Dynamo: its KV router in front of decode workers",
+    "llm-d": "llm-d: the scorers of queues, running requests and KV cache, with equal weights",
+    "lmdeploy": "LMDeploy: its proxy's default",
+    "lightllm": "LightLLM: its default between data-parallel ranks",
+    "vllm-ascend": "vllm-ascend: the example proxy for prefill apart from decode",
 }
 
 

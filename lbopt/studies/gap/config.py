@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
 from lbopt.policies import Policy, look_ahead, make_policy
-from lbopt.policies.decide import refuse_guided
+from lbopt.policies.decide import refuse_unknowing
 from lbopt.predictors import check_predictor
 from lbopt.predictors.foresight import LONGEST_HORIZON
 from lbopt.simulator import NEW
@@ -130,7 +130,7 @@ class GapConfig:
     def build(self, spec: str) -> Policy:
         """Build the policy that `spec` names, with this study's horizon and predictor where it names none."""
         policy = make_policy(spec, look_ahead(self.horizon or None, self.predictor))
-        refuse_guided(policy)  # before states are sampled for it
+        refuse_unknowing(policy)  # before states are sampled for it
         return policy
 
     @property

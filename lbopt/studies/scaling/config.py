@@ -12,6 +12,7 @@ import numpy as np
 import lbopt
 from lbopt.exceptions import InputError
 from lbopt.policies import Policy, foresight_of, make_policy
+from lbopt.policies.editions import spelled_out
 from lbopt.runner import Task
 from lbopt.studies.option import Option
 from lbopt.studies.plain import from_plain
@@ -131,7 +132,7 @@ class ScalingConfig:
     def task(self, policy: str, G: int, B: int) -> Task:
         """Return the task of one rule on one fleet."""
         given: dict[str, Any] = {
-            "policy": policy,
+            "policy": spelled_out(policy),  # other processes do not know of editions
             "G": G,
             "B": B,
             "p": self.end_probability(B),
