@@ -14,7 +14,7 @@ from lbopt.kernels.routing.codes import EXTERNAL
 from lbopt.kernels.routing.decide import decide
 from lbopt.kernels.simulation.admission import admit, bind_pool, drain_queues, known_until, num_known, reveal_to_pool
 from lbopt.kernels.simulation.real_choice import has_real_choice, loads_differ
-from lbopt.kernels.simulation.sight import POOL, make_reports, next_report, note_sent
+from lbopt.kernels.simulation.sight import make_reports, next_report, note_sent
 from lbopt.kernels.simulation.state import (
     BEGIN_DECISION,
     BIND,
@@ -175,7 +175,7 @@ def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None
         state.scratch_load,
         state.scratch_free,
         state.scratch_running,
-        sight.own[POOL],
+        sight.own[f],
         state.pool[progress.pool_head : progress.pool_tail],
         requests.prompt,
         state.reveal_step,
@@ -219,16 +219,16 @@ def _note_admitted(reach: int, requests: Requests, setting: Setting, state: Stat
     state
         Changed in place.
     """
-    sight = state.sight
+    sight, f = state.sight, 0  # a pool has one front end
     head = state.progress.pool_head
     if sight.books.size > 0:
         for position in range(reach):
             w = state.choice[position]
             if w >= 0:
-                sight.books[POOL, w] += entry_of(setting.code, requests.prompt[state.pool[head + position]])
+                sight.books[f, w] += entry_of(setting.code, requests.prompt[state.pool[head + position]])
     if sight.reports.stale == 0:
         return
     for position in range(reach):
         w = state.choice[position]
         if w >= 0:
-            note_sent(0, w, requests.prompt[state.pool[head + position]], setting.slots_per_worker, state.sight)
+            note_sent(f, w, requests.prompt[state.pool[head + position]], setting.slots_per_worker, state.sight)

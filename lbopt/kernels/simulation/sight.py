@@ -53,9 +53,6 @@ REPORTS = np.dtype(
 
 _11 = np.uint64(11)
 
-#: The front end that keeps the pool, and the only one where sight is not stale.
-POOL = 0
-
 
 @by_reference
 class Sight(NamedTuple):
