@@ -121,6 +121,11 @@ ABOUT: dict[str, About] = {
         "experts that the prompt used, requests of workers",
         "ELDR, arXiv 2607.00466",
     ),
+    "domain": About(
+        "gives each domain of requests a block of workers",
+        "label of the request, requests of workers",
+        "ELDR, arXiv 2607.00466, baseline",
+    ),
     "sglang": About(
         "takes the worker with the fewest tokens, then the fewest requests",
         "tokens and requests, running and queued",
@@ -165,11 +170,6 @@ ABOUT: dict[str, About] = {
         "takes the worker with the fewest prompt tokens among the requests that this router sent",
         "own requests in flight and their prompts",
         "vllm-ascend, load_balance_proxy_server_example.py at 182b75e (decode side)",
-    ),
-    "domain": About(
-        "gives each domain of requests a block of workers",
-        "label of the request, requests of workers",
-        "ELDR, arXiv 2607.00466, baseline",
     ),
 }
 
