@@ -47,7 +47,10 @@ def choose(room: Room, prices: Sequence[IntArray], limit: int, limits: Limits) -
     stopped = limits.leaving(_SECONDS_EACH * room.slots.size * (1 + len(prices) / 4)).stopped()
     if stopped is not None:  # there is no time to make the lists in
         return stopped
-    lists, choice = _prepared(room, prices, limits)
+    prepared = _prepared(room, prices, limits)
+    if prepared is None:
+        return limits.stopped() or "time"
+    lists, choice = prepared
     if choice is None:
         return "stuck"
     ending, gains = None, 0
@@ -67,8 +70,8 @@ def choose(room: Room, prices: Sequence[IntArray], limit: int, limits: Limits) -
     return ending
 
 
-def _prepared(room: Room, prices: Sequence[IntArray], limits: Limits) -> tuple[Lists, Choice | None]:
-    """List the patterns of all workers; no choice where its stack would be too large."""
+def _prepared(room: Room, prices: Sequence[IntArray], limits: Limits) -> tuple[Lists, Choice | None] | None:
+    """List the patterns of all workers; no choice where its stack would be too large, nothing where time is over."""
     step, slots, W = room.step, room.slots, room.slots.size
     scale, cap, even = room.scale, int(room.after.max()), room.even_loads()
     profit = scale * step.v - np.array(prices)
@@ -87,8 +90,7 @@ def _prepared(room: Room, prices: Sequence[IntArray], limits: Limits) -> tuple[L
         *(items, first, last, limits.deadline()),
     )
     if limits.leaving(_SECONDS_A_ROW * rows * (1 + len(prices) / 4)).stopped() is not None:
-        rows = 0  # there is no time to read the lists in
-        first[:] = last[:] = -1
+        return None  # there is no time to read the lists in
     listed = (first >= 0).astype(np.int64)
     first, last = np.maximum(first, 0), np.maximum(last, 0)
     spare = int((listed == 0).sum()) * AT_A_NODE
@@ -104,6 +106,8 @@ def _prepared(room: Room, prices: Sequence[IntArray], limits: Limits) -> tuple[L
         if some.size:  # their rows follow each other
             ceiling[i, some] = np.minimum(ceiling[i, some], np.maximum.reduceat(gained, first[some]))
         loss[:rows, i] = ceiling[i][owner] - gained
+    listing = _ints(rows + spare, items.shape[1])  # the spare rows cost nothing until they are used
+    listing[:rows] = items[:rows] * mine
     lists = Lists(
         v=step.v,
         base=room.base,
@@ -111,7 +115,7 @@ def _prepared(room: Room, prices: Sequence[IntArray], limits: Limits) -> tuple[L
         listed=listed,
         profit=profit,
         bound=ceiling,
-        items=np.concatenate([items[:rows] * mine, np.zeros((spare, items.shape[1]), dtype=np.int64)]),
+        items=listing,
         loss=loss,
         load=load,
         forced=(step.floor < 0).astype(np.int64),
