@@ -75,4 +75,4 @@ def make_slo(text: str) -> Slo:
         }
         return Slo(**limits)
 
-    return built(**options_of("slo", "limits", text, built))
+    return built(**options_of("setting", "slo", text, built))

@@ -78,4 +78,4 @@ def make_telemetry(text: str) -> Telemetry:
     ) -> Telemetry:
         return Telemetry(duration("telemetry: period", period), own, jitter, lost, front_ends)
 
-    return built(**options_of("telemetry", "stale", text, built))
+    return built(**options_of("setting", "telemetry", text, built))
