@@ -12,6 +12,8 @@ import stat
 import tempfile
 from pathlib import Path
 
+from lbopt.kernels.cache_root import cache_root
+
 
 def provide_caches() -> None:
     """Name a folder that can be written to this process and those that it starts, where theirs cannot.
@@ -19,7 +21,7 @@ def provide_caches() -> None:
     One sentence says so when a kernel is compiled, and not before: most verbs need none. Matplotlib's folder, which
     lies in the same home, goes along.
     """
-    wanted = _wanted()
+    wanted = cache_root()
     if not hasattr(os, "getuid") or _can_be_written(wanted):
         return
     place = _own_temporary_folder()
@@ -31,15 +33,6 @@ def provide_caches() -> None:
     os.environ["NUMBA_CACHE_DIR"] = str(place / "kernels")
     if not os.environ.get("MPLCONFIGDIR") and not _can_be_written(Path.home() / ".config"):
         os.environ["MPLCONFIGDIR"] = str(place / "matplotlib")
-
-
-def _wanted() -> Path:
-    """Return the folder that `lbopt.kernels` would take."""
-    import platformdirs
-
-    if named := os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(named)
-    return Path(os.environ.get("LBOPT_CACHE") or platformdirs.user_cache_dir("lbopt")) / "kernels"
 
 
 def _can_be_written(folder: Path) -> bool:

@@ -14,7 +14,6 @@ new, empty folder, which serves every copy of these sources, wherever it lies (`
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -22,10 +21,10 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-import platformdirs
 from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
+from lbopt.kernels.cache_root import cache_root
 from lbopt.kernels.compile_lock import one_compiler
 from lbopt.kernels.compile_time import announce, preparing
 from lbopt.kernels.inner import as_inner
@@ -51,13 +50,7 @@ def source_hash() -> str:
 @cache
 def cache_folder() -> Path | None:
     """Return the writable folder for compiled kernels of exactly these sources, or None where there is none."""
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        root = Path(os.environ["NUMBA_CACHE_DIR"])
-    elif os.environ.get("LBOPT_CACHE"):
-        root = Path(os.environ["LBOPT_CACHE"]) / "kernels"
-    else:
-        root = Path(platformdirs.user_cache_dir("lbopt")) / "kernels"
-    folder = root / source_hash()
+    folder = cache_root() / source_hash()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
