@@ -14,6 +14,9 @@ from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import ClosedLoop, SimulationSetting, Telemetry, TraceTimes, make_telemetry, simulate
 
+#: The draws wrap around, of which NumPy warns where they run as plain Python.
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+
 
 @pytest.mark.parametrize("spec", [*(spec for spec, *_ in (*POOLED, *IMMEDIATE)), "br-0", "br-0-bypass", "iqr"])
 def test_a_report_before_every_decision_is_the_truth(spec):
@@ -36,7 +39,6 @@ def random_telemetry(rng, pooled):
     )
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # the draws, as plain Python
 @pytest.mark.parametrize(("spec", "name", "options"), POOLED)
 def test_pooled_runs_are_those_of_the_twin(spec, name, options):
     rng = random.Random(f"stale {spec}")
@@ -45,7 +47,6 @@ def test_pooled_runs_are_those_of_the_twin(spec, name, options):
         assert_same(case.run(spec), case.naive_run(name, options, "pooled"))
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.parametrize(("spec", "name", "options"), IMMEDIATE)
 def test_immediate_runs_are_those_of_the_twin(spec, name, options):
     rng = random.Random(f"stale {spec}")
@@ -54,7 +55,6 @@ def test_immediate_runs_are_those_of_the_twin(spec, name, options):
         assert_same(case.run(spec), case.naive_run(name, options, "immediate"))
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.parametrize("overbooking", range(3))
 def test_runs_in_which_requests_are_held_are_those_of_the_twin(overbooking):
     rng = random.Random(f"stale bypass {overbooking}")
@@ -64,7 +64,6 @@ def test_runs_in_which_requests_are_held_are_those_of_the_twin(overbooking):
         assert_same(run, case.naive_run("br_0_bypass", {"overbooking": overbooking, "ties": "index"}, "immediate"))
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 def test_br_0_runs_are_those_of_the_twin():
     rng = random.Random("stale br-0")
     for _ in range(many(120, 15)):
