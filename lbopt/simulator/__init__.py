@@ -1,6 +1,7 @@
 """Live with a policy over time: the loop, its state, the recorder, and metrics over a stated window."""
 
 from lbopt.simulator.decoders import DecoderRun, simulate_decoders
+from lbopt.simulator.engine import Engine, make_engine
 from lbopt.simulator.frozen import NEW, FrozenRequests
 from lbopt.simulator.frozen_view import FrozenView
 from lbopt.simulator.metrics import Metrics, Window
@@ -16,6 +17,7 @@ __all__ = [
     "NEW",
     "ClosedLoop",
     "DecoderRun",
+    "Engine",
     "EventOrder",
     "FrozenRequests",
     "FrozenView",
@@ -27,6 +29,7 @@ __all__ = [
     "Telemetry",
     "TraceTimes",
     "Window",
+    "make_engine",
     "make_slo",
     "make_telemetry",
     "sample_states",

@@ -6,8 +6,9 @@ heaviest worker is never below the mean, all steps together take at least
 
     fixed K + per_token W / G,    K = the larger of ceil(sum of o / (G B)) and the longest output.
 
-What requests cost by their number counts with the cheapest share of a request that the law knows. The bound is of runs
-without pre-emption; time in which nothing runs is not counted.
+What requests cost by their number counts with the cheapest share of a request that the law knows. Where workers differ
+in speed, the G of the own parts is the number of workers of speed one that do as much; pre-emption only adds work. Time
+in which nothing runs is not counted.
 Source: the identity is that of BF-IO's proof of Theorem 1 summed over a run; the bound is lbopt's.
 """
 
@@ -20,8 +21,8 @@ from lbopt.model import Trace
 from lbopt.simulator.setting import SimulationSetting
 
 
-def least_seconds(trace: Trace, setting: SimulationSetting) -> float:
-    """Return the least seconds that the steps of a whole run over `trace` take, whatever the rule.
+def least_seconds(trace: Trace, setting: SimulationSetting) -> float | None:
+    """Return the least seconds that the steps of a whole run over `trace` take, whatever the rule; None with drafts.
 
     Parameters
     ----------
@@ -31,14 +32,19 @@ def least_seconds(trace: Trace, setting: SimulationSetting) -> float:
         Fleet and step-time law.
     """
     form = setting.form_for(trace)
-    G, slots = setting.fleet.num_workers, setting.fleet.num_slots
+    engine = setting.engine
+    if engine is not None and engine.draft:
+        return None  # how many steps a request takes is a matter of chance
+    G, slots = setting.fleet.num_workers, setting.num_slots
+    equals = G + sum(1 / factor - 1 for _, factor in (() if engine is None else engine.slow))
     prompt, output = (np.array(lengths, dtype=object) for lengths in (trace.prompt, trace.output))  # sums beyond int64
     work = int((prompt * output + output * (output - 1) // 2).sum())
     tokens = int(output.sum())
     steps = max(-(-tokens // slots), int(output.max()))
     together = _least_of_count(form.of_active, steps, tokens)
-    of_each = _least_of_count(form.of_running, steps, tokens / G)
-    return form.fixed * steps + (form.per_token + form.per_mean_token) * (work / G) + together + of_each
+    of_each = _least_of_count(form.of_running, steps, tokens / equals)
+    alone = form.per_token * (work / equals) + of_each
+    return form.fixed * steps + alone + form.per_mean_token * (work / G) + together
 
 
 def _least_of_count(table: NDArray[np.float64], steps: int, requests: float) -> float:

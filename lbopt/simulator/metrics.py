@@ -68,7 +68,7 @@ class Metrics:
     throughput_tokens_per_second: float
     throughput_tokens_per_second_interval: Interval | None
     whole_run_tokens_per_second: float
-    whole_run_share_of_ceiling: float
+    whole_run_share_of_ceiling: float | None
     whole_run_seconds: float
     slo_share: float | None
     goodput_tokens_per_second: float | None
@@ -110,6 +110,8 @@ def measure(run: Run, window: Window | None) -> Metrics:
 
     request, output = run.requests, run.trace.output
     whole = float(run.steps["seconds"].sum())
+    least = least_seconds(run.trace, run.setting)
+    made = step.get("made", step["active"])  # without an engine every running request makes one token
     kept = None if run.setting.slo is None else run.setting.slo.kept(run)
     if window is not None:
         inside = (request["start_step"] >= chosen.first - 1) & (request["start_step"] < chosen.last)
@@ -128,10 +130,10 @@ def measure(run: Run, window: Window | None) -> Metrics:
         spread_tokens_interval=batch_interval(spread, ones),
         idle_share=float(idle.mean()),
         idle_share_interval=batch_interval(idle, ones),
-        throughput_tokens_per_second=float(step["active"].sum() / step["seconds"].sum()),
-        throughput_tokens_per_second_interval=batch_interval(step["active"], step["seconds"]),
+        throughput_tokens_per_second=float(made.sum() / step["seconds"].sum()),
+        throughput_tokens_per_second_interval=batch_interval(made, step["seconds"]),
         whole_run_tokens_per_second=float(run.trace.output.sum() / whole),
-        whole_run_share_of_ceiling=least_seconds(run.trace, run.setting) / whole,
+        whole_run_share_of_ceiling=None if least is None else least / whole,
         whole_run_seconds=whole,
         slo_share=None if kept is None else float(kept.mean()),
         goodput_tokens_per_second=None if kept is None else float(run.trace.output[kept].sum() / whole),
@@ -146,7 +148,7 @@ def measure(run: Run, window: Window | None) -> Metrics:
         first_token_p99_seconds=_quantiles(first_token, (0.99,))[0],
         energy_joules=float((step["watts"] * step["seconds"]).sum()),
         mean_load_tokens=float(step["read_sum"].mean() / G),
-        occupancy=float(step["active"].mean() / fleet.num_slots),
+        occupancy=float(step["active"].mean() / run.setting.num_slots),
         real_choice_share=run.real_choices / run.decisions if run.decisions else 0.0,
         over_capacity_share=float(step["over_capacity"].mean() / G),
         active_experts=None if run.trace.experts is None else float(step["experts"].mean()),

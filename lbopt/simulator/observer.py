@@ -81,7 +81,7 @@ class Observer:
     ) -> Observation:
         """Return an observation of the workers' loads, running and queued requests and queued tokens, int64 (G,)."""
         loads, running, queued, queued_tokens = workers
-        state, sizes, step = self._state, self._requests.prompt[waiting], self.step
+        state, sizes, step = self._state, self._state.size[waiting], self.step
         revealed = state.reveal_step[waiting]
         known = np.where(revealed < 0, step, revealed)
         forecast = None
@@ -94,7 +94,7 @@ class Observer:
             step=step,
             clock=float(state.progress.clock),
             loads=loads,
-            free_slots=self._setting.slots_per_worker - running,
+            free_slots=state.engine.free if state.engine.rules.on else self._setting.slots_per_worker - running,
             running=running,
             queued=queued,
             queued_tokens=queued_tokens,
@@ -109,14 +109,28 @@ class Observer:
         """Return the requests that have ended since the last time, in the order in which they did."""
         known = int(self._state.progress.undiscovered)
         candidates = np.concatenate([self._untold, np.arange(self._untold_from, known)])
-        start = self._state.start_step[candidates]
-        finish = start + self._requests.output[candidates]
-        has_ended = (start >= 0) & (finish <= self.step)
+        if self._state.engine.rules.on:
+            finish = self._state.engine.finish_step[candidates]
+            has_ended = finish >= 0
+        else:
+            start = self._state.start_step[candidates]
+            finish = start + self._requests.output[candidates]
+            has_ended = (start >= 0) & (finish <= self.step)
         self._untold, self._untold_from = candidates[~has_ended], known
         ended: Ints = candidates[has_ended][np.argsort(finish[has_ended], kind="stable")]
         return ended
 
     def _active(self) -> ActiveRequests:
+        engine = self._state.engine
+        if engine.rules.on:
+            seats = np.arange(engine.seats.shape[1]) < self._state.running[:, None]
+            numbers = engine.seats[seats]
+            return ActiveRequests(
+                worker=np.nonzero(seats)[0],
+                requests=numbers,
+                prompt=self._requests.prompt[numbers],
+                generated=engine.made[numbers],
+            )
         used = np.flatnonzero(self._worker_of_ending >= 0)
         numbers = self._request_of_ending[used]
         return ActiveRequests(

@@ -17,6 +17,13 @@ from lbopt.hardware.step_time import ExplainedStepTime, kinds_of
 from lbopt.kernels.simulation.state import Rows
 from lbopt.simulator.setting import SimulationSetting
 
+#: Further columns of runs with an engine (`SimulationSetting.engine`).
+ENGINE_COLUMNS: dict[str, str] = {
+    "made": "tokens made with the step",
+    "computed": "tokens of prompts computed in the step",
+    "blocks": "blocks of memory in use during the step, all workers",
+}
+
 #: Columns of `Run.steps`, with units. "read" = at the reading point of the event order.
 STEP_COLUMNS: dict[str, str] = {
     "barrier_max": "tokens, heaviest worker during the step",
@@ -75,7 +82,7 @@ class Recorder:
         source = "post" if self.setting.event_order == "paper" else "barrier"
         part["read_max"] = part[f"{source}_max"]
         part["read_sum"] = part[f"{source}_sum"]
-        for name in STEP_COLUMNS:
+        for name in STEP_COLUMNS | (ENGINE_COLUMNS if self.setting.engine is not None else {}):
             if name not in part:
                 part[name] = getattr(rows, name)[:count].copy()
         if self.keep_loads:

@@ -12,8 +12,9 @@ from lbopt.display import Displayed
 from lbopt.hardware.step_time import KINDS
 from lbopt.model import Trace
 from lbopt.policies.ledger import STANDINGS, Ledger
+from lbopt.simulator.happened import Happened
 from lbopt.simulator.metrics import Metrics, Window, default_window, measure
-from lbopt.simulator.recorder import STEP_COLUMNS
+from lbopt.simulator.recorder import ENGINE_COLUMNS, STEP_COLUMNS
 from lbopt.simulator.setting import SimulationSetting
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Columns of `Run.requests`, with units.
 REQUEST_COLUMNS: dict[str, str] = {
-    "worker": "where it ran",
+    "worker": "where it ran, or ran last",
     "reveal_step": "decision at which it became known",
     "start_step": "decision at which it started; its first token comes with the step after",
     "finish_step": "step with which it ended, start_step + output",
@@ -53,6 +54,8 @@ class Run(Displayed):
     solved
         Its decisions one by one, arrays of shape (decisions,): step, imbalance and bound in tokens, standing (place in
         `STANDINGS`). Empty arrays for other policies.
+    happened
+        What the engine counted; None where workers are kind.
     """
 
     trace: Trace
@@ -67,6 +70,7 @@ class Run(Displayed):
     seconds: float
     tally: dict[str, int] = field(default_factory=dict)
     solved: dict[str, NDArray[np.int64]] = field(default_factory=lambda: Ledger().columns())
+    happened: Happened | None = None
 
     def __repr__(self) -> str:
         return (
@@ -113,5 +117,6 @@ class Run(Displayed):
         """Return one row per step."""
         import pandas as pd
 
-        columns = {"step": np.arange(1, self.num_steps + 1)} | {name: self.steps[name] for name in STEP_COLUMNS}
+        names = [*STEP_COLUMNS, *(ENGINE_COLUMNS if self.happened is not None else ())]
+        columns = {"step": np.arange(1, self.num_steps + 1)} | {name: self.steps[name] for name in names}
         return pd.DataFrame(columns | {"bound": np.array([*KINDS, ""])[self.steps["bound"]]})

@@ -10,6 +10,7 @@ from lbopt.hardware import AffineStepTime, BarrierForm, PowerLaw, StepTime
 from lbopt.hardware.step_time import StepTimeByUse
 from lbopt.model import Fleet, Trace
 from lbopt.model.integers import LARGEST_TOTAL
+from lbopt.simulator.engine import Engine
 from lbopt.simulator.slo import Slo
 from lbopt.simulator.telemetry import Telemetry
 
@@ -68,6 +69,8 @@ class SimulationSetting:
         Watts from loads, and how they are read.
     telemetry
         How old what routers see is; None = they see the truth of this moment.
+    engine
+        What makes workers less kind: memory that runs out, prompts that take time, ...; None = nothing.
     slo
         Limits within which requests should be served; None = none, and no goodput.
     """
@@ -79,18 +82,27 @@ class SimulationSetting:
     power: PowerLaw = field(default_factory=PowerLaw)
     telemetry: Telemetry | None = None
     slo: Slo | None = None
+    engine: Engine | None = None
 
     def __post_init__(self) -> None:
         if self.event_order not in EVENT_ORDERS:
             raise InputError(f"event order '{self.event_order}' is unknown; expected {' or '.join(EVENT_ORDERS)}")
         if self.step_time is None:
             object.__setattr__(self, "step_time", AffineStepTime.of_bf_io_paper(self.fleet.slots_per_worker))
+        if self.engine is not None:
+            self.engine.refuse_fleet(self.fleet)
 
     @property
     def law(self) -> StepTime:
         """The step-time law, filled in."""
         assert self.step_time is not None
         return self.step_time
+
+    @property
+    def num_slots(self) -> int:
+        """Slots of the whole fleet, where workers may have different numbers of them."""
+        fewer = () if self.engine is None else self.engine.slots
+        return self.fleet.num_slots - sum(self.fleet.slots_per_worker - slots for _, slots in fewer)
 
     @property
     def form(self) -> BarrierForm:
@@ -112,7 +124,7 @@ class SimulationSetting:
 
     def describe(self) -> dict[str, Any]:
         """Return the setting as plain data, for `run.json`; what is newer than version 0.1 only where it is used."""
-        later = {"telemetry": self.telemetry, "slo": self.slo}
+        later = {"telemetry": self.telemetry, "engine": self.engine, "slo": self.slo}
         return {
             "num_workers": self.fleet.num_workers,
             "slots_per_worker": self.fleet.slots_per_worker,

@@ -32,6 +32,7 @@ from lbopt.policies import DecidingPolicy, Observation, Policy, foresight_of
 from lbopt.policies.ledger import Ledger
 from lbopt.policies.replay import Replay
 from lbopt.predictors import Forecaster, make_predictor
+from lbopt.simulator.happened import happened_of
 from lbopt.simulator.legality import bound_worker, refuse_blind, refuse_infeasible
 from lbopt.simulator.observer import Observer
 from lbopt.simulator.recorder import Recorder
@@ -93,8 +94,10 @@ def simulate(
     noted_before = len(ledger)
     requests = requests_of(trace, policy, setting, seed, training)
     refuse_blind(policy, setting)
+    if setting.engine is not None:
+        setting.engine.refuse_run(trace, policy, setting.fleet)
     rules = setting_of(policy, setting, trace)
-    state = fresh_state(setting.fleet, requests, setting.telemetry, seed, rules.code)
+    state = fresh_state(setting.fleet, requests, setting.telemetry, seed, rules.code, setting.engine)
     recorder = Recorder(setting, keep_loads)
     rows = _rows_for(setting.fleet.num_workers, isinstance(setting.law, ExplainedStepTime))
     observer = Observer(requests, rules, state, forecaster_of(policy, trace, training))
@@ -129,6 +132,7 @@ def simulate(
         seconds=time.perf_counter() - begin,
         tally=dict(ledger.tally(noted_before)),
         solved=ledger.columns(noted_before),
+        happened=happened_of(state.engine),
     )
 
 
@@ -233,7 +237,10 @@ def _rows_for(num_workers: int, with_running: bool) -> Rows:
 
 def _request_columns(requests: Requests, state: State, recorder: Recorder) -> dict[str, NDArray[Any]]:
     clock = recorder.columns()["clock"]
-    finish_step = state.start_step + requests.output
+    if state.engine.rules.on:
+        finish_step, first_token_step = state.engine.finish_step, state.engine.first_token_step
+    else:
+        finish_step, first_token_step = state.start_step + requests.output, state.start_step + 1
     return {
         "worker": state.worker,
         "reveal_step": state.reveal_step,
@@ -242,5 +249,5 @@ def _request_columns(requests: Requests, state: State, recorder: Recorder) -> di
         "reveal_clock": state.reveal_clock,
         "start_clock": state.start_clock,
         "finish_clock": clock[finish_step - 1],
-        "first_token_clock": clock[state.start_step],
+        "first_token_clock": clock[first_token_step - 1],
     }

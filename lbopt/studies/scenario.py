@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from lbopt.exceptions import InputError
 from lbopt.hardware import PowerLaw, make_step_time
 from lbopt.model import Fleet
-from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, make_slo, make_telemetry
+from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, make_engine, make_slo, make_telemetry
 from lbopt.studies.option import Option
 from lbopt.studies.plain import require_kinds
 from lbopt.studies.requests import RequestSource
@@ -17,7 +17,7 @@ from lbopt.studies.requests import RequestSource
 ARRIVALS = ("closed", "trace")
 
 #: Options that run.json of version 0.1 does not have.
-_LATER = ("telemetry", "slo")
+_LATER = ("telemetry", "engine", "slo")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +38,8 @@ class Scenario:
         The step-time law as `make_step_time` reads it; None = the affine one of the BF-IO experiments for these slots.
     telemetry
         How old what routers see is, as `make_telemetry` reads it; None = they see the truth of the moment.
+    engine
+        What makes workers less kind, as `make_engine` reads it; None = nothing.
     slo
         Limits within which requests should be served, as `make_slo` reads it; None = none.
     power
@@ -74,6 +76,12 @@ class Scenario:
             "How old what routers see is, e.g. `period=100ms,own=none,front_ends=4`.", panel="Fleet", shown="the truth"
         ),
     ] = None
+    engine: Annotated[
+        str | None,
+        Option(
+            "What makes workers less kind, e.g. `preempt=recompute,draft=2,slow=3:1.5`.", panel="Fleet", shown="nothing"
+        ),
+    ] = None
     slo: Annotated[
         str | None,
         Option("Limits that requests should be served within, e.g. `tpot=50ms,ttft=2s`.", panel="Fleet", shown="none"),
@@ -101,6 +109,7 @@ class Scenario:
             step_time=None if self.step_time is None else make_step_time(self.step_time),
             power=PowerLaw(reading=self.power),
             telemetry=None if self.telemetry is None else make_telemetry(self.telemetry),
+            engine=None if self.engine is None else make_engine(self.engine),
             slo=None if self.slo is None else make_slo(self.slo),
         )
 
@@ -112,7 +121,8 @@ class Scenario:
         fleet = f"{self.num_workers} workers × {self.slots_per_worker} slots"
         law = "" if self.step_time is None else f" · step time {self.step_time}"
         sight = "" if self.telemetry is None else f" · telemetry {self.telemetry}"
-        return f"{fleet} · {arrivals} · loads read in {self.event_order} order{law}{sight}"
+        kindness = "" if self.engine is None else f" · engine {self.engine}"
+        return f"{fleet} · {arrivals} · loads read in {self.event_order} order{law}{sight}{kindness}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scenario as plain data; what is newer than version 0.1 only where it is used."""

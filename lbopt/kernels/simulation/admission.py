@@ -9,6 +9,8 @@ work itself.
 
 from lbopt.kernels.arrays import Floats, Ints, Record, Records
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.engine.queues import join_queue_of, slots_of
+from lbopt.kernels.engine.workers import list_open, show_open
 from lbopt.kernels.routing.band import bind_in_band
 from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.bypass import bind_bypassing
@@ -237,8 +239,10 @@ def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> Non
     progress.decisions += 1
     progress.real_choices += loads_differ(state.load, state.queued_tokens)
     if state.sight.reports.stale == 1:
-        note_sent(i % len(state.sight.load), w, requests.prompt[i], setting.slots_per_worker, state.sight)
-    if state.running[w] < setting.slots_per_worker:
+        note_sent(i % len(state.sight.load), w, state.size[i], slots_of(w, setting, state), state.sight)
+    if state.engine.rules.on == 1:
+        join_queue_of(i, w, state)
+    elif state.running[w] < setting.slots_per_worker:
         start(i, w, requests, state)
         if requests.unused.size > 0:
             _use_experts(i, w, requests, state)
@@ -297,7 +301,7 @@ def join_queue(
 def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     """Immediate admission by a compiled rule: `bind_next` from the head of the pool, until it is empty or held."""
     progress, pool = state.progress, state.pool
-    prompt, output, uniforms = requests.prompt, requests.output, requests.uniforms
+    prompt, output, size, uniforms = requests.prompt, requests.output, state.size, requests.uniforms
     load, running, endings, calendar = state.load, state.running, state.endings, state.calendar
     queued, queued_tokens = state.queued, state.queued_tokens
     queue_head, queue_tail, next_in_queue = state.queue_head, state.queue_tail, state.next_in_queue
@@ -312,6 +316,12 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     k, now = progress.step, progress.clock
     head, tail = progress.pool_head, progress.pool_tail
     noted = sight.books.size > 0
+    in_detail = state.engine.rules.on == 1
+    narrow = state.engine.narrow
+    num_open = list_open(state) if in_detail else load.size
+    if num_open == 0:
+        return
+    own = sight.own[f]
     bound = 0
     started = 0
     real_choices = 0
@@ -320,33 +330,47 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
         if front_ends > 1:
             f = i % front_ends
             turn = sight.turns[f]
-            s_load, s_running, s_queued, s_tokens = (
+            s_load, s_running, s_queued, s_tokens, own = (
                 sight.load[f],
                 sight.running[f],
                 sight.queued[f],
                 sight.queued_tokens[f],
+                sight.own[f],
+            )
+        if num_open < load.size:
+            show_open(f, num_open, sight, narrow)
+            turn.next_worker %= num_open
+            s_load, s_running, s_queued, s_tokens, own = (
+                narrow[1][:num_open],
+                narrow[2][:num_open],
+                narrow[3][:num_open],
+                narrow[4][:num_open],
+                narrow[5][:num_open],
             )
         if code == BR_0_BYPASS:  # a function in between would cost more than the rules themselves
-            w = bind_bypassing(parameters, slots_per_worker, prompt[i], s_load, s_running, s_queued, s_tokens)
+            w = bind_bypassing(parameters, slots_per_worker, size[i], s_load, s_running, s_queued, s_tokens)
         elif code == IQR:
             w = bind_iqr(parameters, s_load, s_running, s_queued, s_tokens)
         elif code == BAND:
             w = bind_in_band(BAND_UNIT * parameters.width, preference, profile[i], s_running, s_queued)
         elif code >= FIRST_BY_SCORE:
-            own = sight.own[f]
             w = bind_by_score(code, i, parameters, s_load, s_running, s_queued, s_tokens, own, uniforms, turn)
         else:
             w = bind(code, i, s_load, s_running, s_queued, s_tokens, uniforms, turn)
         if w < 0:
             break
+        if num_open < load.size:
+            w = narrow[0, w]
         bound += 1
         real_choices += loads_differ(load, queued_tokens)
         worker[i] = w
         if noted:
             sight.books[f, w] += entry_of(code, prompt[i])
         if stale:
-            note_sent(f, w, prompt[i], slots_per_worker, sight)
-        if running[w] < slots_per_worker:
+            note_sent(f, w, size[i], slots_of(w, setting, state), sight)
+        if in_detail:
+            join_queue_of(i, w, state)
+        elif running[w] < slots_per_worker:
             start_step[i] = k
             start_clock[i] = now
             enter(i, w, k, prompt, output, load, running, endings, calendar, progress)
@@ -360,6 +384,7 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     progress.pool_head = head + bound
     progress.decisions += bound
     progress.real_choices += real_choices
-    progress.queued += bound - started
-    progress.active += started
-    progress.admitted += started
+    if not in_detail:
+        progress.queued += bound - started
+        progress.active += started
+        progress.admitted += started

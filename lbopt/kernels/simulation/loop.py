@@ -9,6 +9,11 @@ import math
 
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.engine.preempt import make_fit
+from lbopt.kernels.engine.queues import let_in, num_slots, see_free_slots, send_chosen, slots_of
+from lbopt.kernels.engine.step import take_engine_step
+from lbopt.kernels.engine.workers import awaited as awaited_by_engine
+from lbopt.kernels.engine.workers import come_and_go
 from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.codes import EXTERNAL
 from lbopt.kernels.routing.decide import decide
@@ -49,20 +54,29 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
     """
     progress = state.progress
     N = requests.prompt.size
+    in_detail = state.engine.rules.on == 1
     while True:
         if progress.phase == BEGIN_DECISION:
             if 0 <= progress.pause_at <= progress.step and _something_to_decide(requests, setting, state):
                 progress.pause_at = -1
                 return PAUSED
+            if in_detail:
+                come_and_go(requests, setting, state)
+                make_fit(state)
             reveal_to_pool(requests, setting, state)
             if setting.immediate:
-                _note_bindings(setting.slots_per_worker, state.load, state.queued_tokens, progress)
-                drain_queues(requests, setting, state)
+                _note_bindings(num_slots(setting, state), state.load, state.queued_tokens, progress)
+                if in_detail:
+                    let_in(state)
+                else:
+                    drain_queues(requests, setting, state)
                 _see(state)
                 progress.phase = BIND
             else:
-                _note_decision(requests, setting, state)
+                if in_detail:
+                    let_in(state)
                 _see(state)
+                _note_decision(requests, setting, state)
                 progress.phase = DECIDE
         if progress.phase == DECIDE:
             if progress.pool_head < progress.pool_tail and _sees_free_slots(setting, state):
@@ -77,12 +91,16 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
                 return NEEDS_WORKER
             progress.phase = TAKE_STEP
 
+        if in_detail:
+            let_in(state)
         if progress.active == 0:
             awaited = math.inf  # idle until somebody comes, or is seen to have room: the clock jumps, no step passes
             if setting.reveal_target < 0 and progress.undiscovered < N:
                 awaited = requests.arrival[progress.undiscovered]
             if progress.pool_head < progress.pool_tail:
                 awaited = min(awaited, next_report(state.sight))
+            if in_detail and (num_known(progress) > 0 or progress.undiscovered < N):
+                awaited = min(awaited, awaited_by_engine(state))
             if awaited < math.inf:
                 progress.clock = max(progress.clock, awaited)
                 progress.phase = BEGIN_DECISION
@@ -92,7 +110,10 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
             return FINISHED
         if progress.row == rows.active.size:
             return ROWS_FULL
-        take_step(requests, setting, state, rows)
+        if in_detail:
+            take_engine_step(requests, setting, state, rows)
+        else:
+            take_step(requests, setting, state, rows)
         progress.phase = BEGIN_DECISION
 
 
@@ -109,7 +130,7 @@ def admit_external(requests: Requests, setting: Setting, state: State) -> None:
     """
     reach = state.progress.pool_tail - state.progress.pool_head
     _note_admitted(reach, requests, setting, state)
-    admit(reach, requests, state)
+    _start_chosen(reach, requests, state)
     state.progress.phase = TAKE_STEP
 
 
@@ -128,19 +149,19 @@ def _something_to_decide(requests: Requests, setting: Setting, state: State) -> 
 
 
 @kernel
-def _note_bindings(slots_per_worker: int, load: Ints, queued_tokens: Ints, progress: Record) -> None:
+def _note_bindings(slots: int, load: Ints, queued_tokens: Ints, progress: Record) -> None:
     """Write down what immediate admission faces in this step, before anything starts.
 
     Parameters
     ----------
-    slots_per_worker
-        B.
+    slots
+        Of the fleet.
     load, queued_tokens
         int64 (G,), tokens.
     progress
         As in `State`; changed in place.
     """
-    free = load.size * slots_per_worker - progress.active
+    free = slots - progress.active
     waiting = num_known(progress)
     progress.free_slots = free
     progress.waiting = waiting
@@ -151,11 +172,15 @@ def _note_bindings(slots_per_worker: int, load: Ints, queued_tokens: Ints, progr
 def _note_decision(requests: Requests, setting: Setting, state: State) -> None:
     """Write down what the pooled decision faces, before it is made."""
     progress = state.progress
-    free = state.load.size * setting.slots_per_worker - progress.active
-    progress.free_slots = free
     pool = state.pool[progress.pool_head : progress.pool_tail]
     progress.waiting = pool.size
-    real = has_real_choice(state.load, state.running, setting.slots_per_worker, pool, requests.prompt)
+    free = num_slots(setting, state) - progress.active
+    if state.engine.rules.on == 1:
+        see_free_slots(state)
+        real = loads_differ(state.load, state.queued_tokens) if pool.size > 0 and free > 0 else 0
+    else:
+        real = has_real_choice(state.load, state.running, setting.slots_per_worker, pool, requests.prompt)
+    progress.free_slots = free
     progress.real_choice = real
     if pool.size > 0 and free > 0:
         progress.decisions += 1
@@ -168,7 +193,10 @@ def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None
     sight, f = state.sight, 0  # a pool has one front end
     state.scratch_load[:] = sight.load[f]
     state.scratch_running[:] = sight.running[f]
-    state.scratch_free[:] = setting.slots_per_worker - sight.running[f]
+    if state.engine.rules.on == 1:
+        state.scratch_free[:] = state.engine.free
+    else:
+        state.scratch_free[:] = setting.slots_per_worker - sight.running[f]
     reach = decide(
         setting.code,
         setting.parameters,
@@ -177,7 +205,7 @@ def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None
         state.scratch_running,
         sight.own[f],
         state.pool[progress.pool_head : progress.pool_tail],
-        requests.prompt,
+        state.size,
         state.reveal_step,
         progress.step,
         requests.uniforms,
@@ -185,7 +213,16 @@ def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None
         state.choice,
     )
     _note_admitted(reach, requests, setting, state)
-    admit(reach, requests, state)
+    _start_chosen(reach, requests, state)
+
+
+@kernel
+def _start_chosen(reach: int, requests: Requests, state: State) -> None:
+    """Start the chosen ones among the first `reach` of the pool, or send them to their workers' queues."""
+    if state.engine.rules.on == 1:
+        send_chosen(reach, state)
+    else:
+        admit(reach, requests, state)
 
 
 @kernel
@@ -200,6 +237,8 @@ def _see(state: State) -> None:
 @kernel
 def _sees_free_slots(setting: Setting, state: State) -> bool:
     """Return whether the router of the pool sees a free slot; one that it sees is free."""
+    if state.engine.rules.on == 1:
+        return bool(state.engine.free.sum() > 0)
     if state.sight.reports.stale == 0:
         return bool(state.progress.free_slots > 0)
     f = 0  # a pool has one front end
@@ -231,4 +270,4 @@ def _note_admitted(reach: int, requests: Requests, setting: Setting, state: Stat
     for position in range(reach):
         w = state.choice[position]
         if w >= 0:
-            note_sent(f, w, requests.prompt[state.pool[head + position]], setting.slots_per_worker, state.sight)
+            note_sent(f, w, state.size[state.pool[head + position]], slots_of(w, setting, state), sight)

@@ -1,0 +1,130 @@
+"""A worker's own queue and its list of running requests, where requests may come back: sent, let in, put at its head.
+
+A request that is sent waits in the queue even where a slot is free; then queues are let in, in order, while the head
+fits. Definition: the manual, page *engine*, "A decision", 4 to 6.
+"""
+
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.engine.memory import blocks_of, has_room
+from lbopt.kernels.simulation.state import Setting, State
+
+
+@kernel
+def join_queue_of(i: int, w: int, state: State) -> None:
+    """Put request `i`, which the router sends to worker `w` now, at the end of the worker's queue."""
+    engine, progress = state.engine, state.progress
+    engine.ready[i] = progress.clock + engine.rules.transfer
+    state.worker[i] = w
+    state.next_in_queue[i] = -1
+    if state.queued[w] == 0:
+        state.queue_head[w] = i
+    else:
+        state.next_in_queue[state.queue_tail[w]] = i
+    state.queue_tail[w] = i
+    state.queued[w] += 1
+    state.queued_tokens[w] += engine.size[i]
+    progress.queued += 1
+
+
+@kernel
+def put_at_head(i: int, w: int, state: State) -> None:
+    """Put request `i` at the head of worker `w`'s queue: it was pre-empted there."""
+    state.next_in_queue[i] = state.queue_head[w] if state.queued[w] > 0 else -1
+    if state.queued[w] == 0:
+        state.queue_tail[w] = i
+    state.queue_head[w] = i
+    state.queued[w] += 1
+    state.queued_tokens[w] += state.engine.size[i]
+    state.progress.queued += 1
+
+
+@kernel
+def take_head(w: int, state: State) -> int:
+    """Take the head from worker `w`'s queue, which is not empty."""
+    i = state.queue_head[w]
+    state.queue_head[w] = state.next_in_queue[i]
+    state.queued[w] -= 1
+    state.queued_tokens[w] -= state.engine.size[i]
+    state.progress.queued -= 1
+    return i
+
+
+@kernel
+def take_seat(i: int, w: int, state: State) -> None:
+    """Let request `i` run at the end of worker `w`'s list."""
+    engine, progress = state.engine, state.progress
+    engine.seats[w, state.running[w]] = i
+    state.running[w] += 1
+    state.load[w] += engine.size[i]
+    progress.active += 1
+    progress.admitted += 1
+    if engine.rules.blocks >= 0:
+        engine.held[i] = blocks_of(engine.size[i], engine.rules)
+        engine.used[w] += engine.held[i]
+    if engine.swapped[i] == 1:
+        engine.swapped[i] = 0
+        engine.moved[w] += engine.computed[i]
+        engine.tally.moved += engine.computed[i]
+    if state.start_step[i] < 0:
+        state.start_step[i] = progress.step
+        state.start_clock[i] = progress.clock
+
+
+@kernel
+def slots_of(w: int, setting: Setting, state: State) -> int:
+    """Return the slots of worker `w`."""
+    return state.engine.slots[w] if state.engine.rules.on == 1 else setting.slots_per_worker
+
+
+@kernel
+def num_slots(setting: Setting, state: State) -> int:
+    """Return the slots of the fleet."""
+    return state.engine.slots.sum() if state.engine.rules.on == 1 else state.load.size * setting.slots_per_worker
+
+
+@kernel
+def has_arrived(w: int, state: State) -> bool:
+    """Return whether worker `w`'s queue has a head whose memory is there."""
+    return bool(state.queued[w] > 0 and state.engine.ready[state.queue_head[w]] <= state.progress.clock)
+
+
+@kernel
+def let_in(state: State) -> None:
+    """Let the heads of all queues run while there are slots and they fit."""
+    if state.progress.queued == 0:
+        return
+    engine = state.engine
+    for w in range(state.queued.size):
+        if engine.stopped[w] == 1:
+            continue
+        while state.running[w] < engine.slots[w] and has_arrived(w, state):
+            if not has_room(engine.size[state.queue_head[w]], w, state.running[w], engine):
+                break
+            take_seat(take_head(w, state), w, state)
+
+
+@kernel
+def see_free_slots(state: State) -> None:
+    """Write the slots that a pooled rule sees free into `Engine.free`."""
+    engine, sight, f = state.engine, state.sight, 0  # a pool has one front end
+    for w in range(engine.free.size):
+        free = 0
+        if engine.is_open[w] == 1 and not has_arrived(w, state):
+            free = max(0, engine.slots[w] - sight.running[f, w] - sight.queued[f, w])
+        engine.free[w] = free
+
+
+@kernel
+def send_chosen(reach: int, state: State) -> None:
+    """Send the chosen ones among the first `reach` of the pool to their workers; the others keep their order."""
+    progress, pool, choice = state.progress, state.pool, state.choice
+    head = progress.pool_head
+    for position in range(reach):
+        if choice[position] >= 0:
+            join_queue_of(pool[head + position], choice[position], state)
+    keep = head + reach
+    for position in range(reach - 1, -1, -1):
+        if choice[position] < 0:
+            keep -= 1
+            pool[keep] = pool[head + position]
+    progress.pool_head = keep

@@ -1,0 +1,255 @@
+"""Workers as they are: `Engine`, and the text in which users write it.
+
+What each option does: the manual, page *engine*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from lbopt.exceptions import InputError
+from lbopt.files import shown
+from lbopt.model import Fleet, Trace
+from lbopt.policies import CompiledPolicy, Policy
+from lbopt.spec import duration, options_of
+
+PREEMPT = ("none", "recompute", "swap")
+
+#: Options that name workers, `worker:value` or `worker@time`.
+_OF_WORKERS = ("slow", "slots", "drain", "leave", "join")
+_DURATIONS = ("swap_cost", "prefill_cost", "transfer", "draft_cost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """What makes workers less kind than they are by default.
+
+    Parameters
+    ----------
+    preempt
+        What happens where a worker's memory, `Fleet.kv_capacity`, is full: "recompute" or "swap"; "none": it never is.
+    block, watermark
+        Tokens of a block of memory; share of the blocks that stay free when a request is let in.
+    swap_cost
+        Seconds to move one token out of memory or in.
+    prefill, prefill_cost
+        Tokens that a worker may compute in a step, 0 where prompts are computed elsewhere; seconds for one of them.
+    transfer
+        Seconds between sending a request and the arrival of its memory.
+    draft, acceptance, spread, draft_cost
+        Tokens drafted for a request in a step; the mean chance that one is accepted, and the largest distance of a
+        request's chance from it; seconds that drafting adds to a step.
+    slow, slots
+        By worker: factor of its own part of a step; slots.
+    drain, leave, join
+        Pairs of worker and second.
+    """
+
+    preempt: str = "none"
+    block: int = 16
+    watermark: float = 0.01
+    swap_cost: float = 0.0
+    prefill: int = 0
+    prefill_cost: float = 0.0
+    transfer: float = 0.0
+    draft: int = 0
+    acceptance: float = 0.7
+    spread: float = 0.0
+    draft_cost: float = 0.0
+    slow: tuple[tuple[int, float], ...] = ()
+    slots: tuple[tuple[int, int], ...] = ()
+    drain: tuple[tuple[int, float], ...] = ()
+    leave: tuple[tuple[int, float], ...] = ()
+    join: tuple[tuple[int, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.preempt not in PREEMPT:
+            raise InputError(f"engine: preempt is {shown(self.preempt)}; expected {', '.join(PREEMPT)}")
+        for name, least, most, what in (
+            ("block", 1, 2**20, "tokens, 1 to 2**20"),
+            ("prefill", 0, 2**30, "tokens a step, 0 (computed elsewhere) to 2**30"),
+            ("draft", 0, 64, "tokens, 0 to 64"),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise InputError(f"engine: {name} is {shown(value)}; expected {what}")
+        for name, below in (("watermark", True), ("acceptance", False), ("spread", False)):
+            value = getattr(self, name)
+            if not 0 <= value <= 1 or (below and value == 1):
+                raise InputError(f"engine: {name} is {value:g}; expected a share from 0 to {'below ' * below}1")
+        for name in _DURATIONS:
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InputError(f"engine: {name} is {getattr(self, name):g} s; expected 0 seconds or more")
+        if self.prefill and self.transfer:
+            raise InputError(
+                "engine: prefill computes prompts on the worker and transfer brings them from elsewhere; leave one out"
+            )
+        for worker, factor in self.slow:
+            if not 0 < factor < math.inf:
+                raise InputError(f"engine: slow is {factor:g} for worker {worker}; expected a factor above 0")
+        for name in ("drain", "leave", "join"):
+            for worker, second in getattr(self, name):
+                if not 0 <= second < math.inf:
+                    raise InputError(f"engine: worker {worker} is to {name} at {second:g} s; expected 0 s or later")
+        for name in ("slow", "slots"):
+            named = [worker for worker, _ in getattr(self, name)]
+            if len(named) > len(set(named)):
+                raise InputError(f"engine: {name} names a worker twice: {', '.join(map(str, sorted(named)))}")
+
+    @property
+    def events(self) -> list[tuple[float, int, int]]:
+        """Second, worker and kind (0 = join, 1 = drain, 2 = leave), in the order in which they happen."""
+        kinds = (self.join, self.drain, self.leave)
+        return sorted((second, worker, kind) for kind, pairs in enumerate(kinds) for worker, second in pairs)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what differs from the defaults as plain data."""
+        chosen = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return chosen | {name: [list(pair) for pair in chosen[name]] for name in _OF_WORKERS if name in chosen}
+
+    def refuse_fleet(self, fleet: Fleet) -> None:
+        """Refuse a fleet that cannot be this way.
+
+        Raises
+        ------
+        InputError
+            If an option names a worker that the fleet has not, or more slots; or where memory or work of a step is
+            not known or too small.
+        """
+        if self.preempt != "none" and fleet.kv_capacity is None:
+            raise InputError(f"engine: preempt={self.preempt} needs a memory that can be full; name --kv-capacity")
+        for name in _OF_WORKERS:
+            for worker, _ in getattr(self, name):
+                if not 0 <= worker < fleet.num_workers:
+                    raise InputError(
+                        f"engine: {name} names worker {worker}; the fleet has workers 0 to {fleet.num_workers - 1}"
+                    )
+        for worker, slots in self.slots:
+            if not 1 <= slots <= fleet.slots_per_worker:
+                raise InputError(
+                    f"engine: worker {worker} is given {slots} slots; expected 1 to {fleet.slots_per_worker} (--slots)"
+                )
+        least = fleet.slots_per_worker * (1 + self.draft)
+        if 0 < self.prefill < least:
+            raise InputError(
+                f"engine: prefill is {self.prefill} tokens a step; expected 0, or at least {least}, what "
+                f"{fleet.slots_per_worker} decoding requests need with {self.draft} drafted tokens each"
+            )
+
+    def refuse_run(self, trace: Trace, policy: Policy, fleet: Fleet) -> None:
+        """Refuse requests or a policy that cannot run this way.
+
+        Raises
+        ------
+        InputError
+            If a request can never fit, the trace says which experts are used, or a policy that binds on arrival knows
+            nothing of workers that come and go.
+        """
+        if trace.experts is not None:
+            raise InputError(
+                f"trace '{trace.name}' says which experts its requests use, which is counted for workers without "
+                "engine only; leave engine out"
+            )
+        if policy.admission == "immediate" and self.events and not _binds_among_open(policy):
+            raise InputError(
+                f"policy '{policy.name}' binds requests on arrival and knows nothing of workers that come and go; take "
+                "another rule, or leave drain, leave and join out"
+            )
+        if self.preempt == "none":
+            return
+        assert fleet.kv_capacity is not None
+        most = fleet.kv_capacity // self.block
+        largest = trace.prompt + trace.output - 1 + self.draft
+        i = int(largest.argmax())
+        if -(-int(largest[i]) // self.block) > most:
+            raise InputError(
+                f"request {i} of trace '{trace.name}' holds {int(largest[i])} tokens at its end, and a worker has "
+                f"{most} blocks of {self.block}; expected a --kv-capacity of at least "
+                f"{-(-int(largest[i]) // self.block) * self.block}"
+            )
+
+
+def _binds_among_open(policy: Policy) -> bool:
+    from lbopt.kernels.routing.codes import BAND
+
+    return isinstance(policy, CompiledPolicy) and policy.code != BAND
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The options as users write them: durations and lists of workers are texts."""
+
+    preempt: str = "none"
+    block: int = 16
+    watermark: float = 0.01
+    swap_cost: str = "0s"
+    prefill: int = 0
+    prefill_cost: str = "0s"
+    transfer: str = "0s"
+    draft: int = 0
+    acceptance: float = 0.7
+    spread: float = 0.0
+    draft_cost: str = "0s"
+    slow: str = ""
+    slots: str = ""
+    drain: str = ""
+    leave: str = ""
+    join: str = ""
+
+    def read(self) -> Engine:
+        """Return what the texts say."""
+        as_they_are = ("preempt", "block", "watermark", "prefill", "draft", "acceptance", "spread")
+        return Engine(
+            **{name: getattr(self, name) for name in as_they_are},
+            **{name: duration(f"engine: {name}", getattr(self, name)) for name in _DURATIONS},
+            slow=self._pairs("slow", ":", "3:1.5+7:1.2", _number),
+            slots=self._pairs("slots", ":", "2:36", _count),
+            drain=self._pairs("drain", "@", "5@100s", duration),
+            leave=self._pairs("leave", "@", "5@100s", duration),
+            join=self._pairs("join", "@", "5@100s", duration),
+        )
+
+    def _pairs(
+        self, name: str, mark: str, example: str, read: Callable[[str, str], Any]
+    ) -> tuple[tuple[int, Any], ...]:
+        """Return the pairs of worker and value that option `name` lists."""
+        pairs = []
+        for part in filter(None, getattr(self, name).split("+")):
+            worker, marked, value = part.partition(mark)
+            if not marked or not worker.isdecimal():
+                raise InputError(f"engine: {name} has {shown(part)}; expected WORKER{mark}VALUE such as {example}")
+            pairs.append((int(worker), read(f"engine: {name} of worker {int(worker)}", value)))
+        return tuple(pairs)
+
+
+def _number(what: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{what} is {shown(text)}; expected a number") from None
+
+
+def _count(what: str, text: str) -> int:
+    if not text.isdecimal():
+        raise InputError(f"{what} is {shown(text)}; expected a whole number")
+    return int(text)
+
+
+def make_engine(text: str) -> Engine:
+    """Read ``preempt=recompute,draft=2,slow=3:1.5+7:1.2,leave=5@100s``; what is left out is the default.
+
+    Raises
+    ------
+    InputError
+        If an option or a value is unknown.
+
+    Examples
+    --------
+    >>> from lbopt.simulator import make_engine
+    >>> make_engine("slow=3:1.5,leave=5@2min").leave
+    ((5, 120.0),)
+    """
+    return _Written(**options_of("setting", "engine", text, _Written)).read()
