@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.kernels.arrays import record
+from lbopt.kernels.arrays import Ints, Records, record, records
 from lbopt.kernels.engine import state as compiled
-from lbopt.kernels.engine.state import JOIN, RULES, TALLY
+from lbopt.kernels.engine.state import JOIN, RULES, TALLY, TRACK
 from lbopt.kernels.simulation.state import Requests
 from lbopt.model import Fleet
 from lbopt.simulator.engine import Engine
@@ -25,9 +25,6 @@ def fresh_engine(engine: Engine | None, fleet: Fleet, requests: Requests, seed: 
     """
     N, G = (requests.prompt.size, fleet.num_workers) if engine is not None else (0, 0)
     chosen = Engine() if engine is None else engine
-
-    def per_request(value: int = 0) -> NDArray[np.int64]:
-        return np.full(N, value, dtype=np.int64)
 
     def per_worker(value: int = 0) -> NDArray[np.int64]:
         return np.full(G, value, dtype=np.int64)
@@ -62,16 +59,11 @@ def fresh_engine(engine: Engine | None, fleet: Fleet, requests: Requests, seed: 
         event_worker=np.array([worker for _, worker, _ in events], dtype=np.int64),
         event_kind=np.array([kind for _, _, kind in events], dtype=np.int64),
         seats=np.full((G, fleet.slots_per_worker), -1, dtype=np.int64),
+        tracks=_tracks(chosen, rules.seed, size, requests.output[:N]),
         size=size,
-        made=per_request(),
-        computed=per_request() if chosen.prefill else size.copy(),
-        lost=per_request(),
-        swapped=per_request(),
-        held=per_request(),
         ready=np.zeros(N),
-        chance=_chances(chosen, rules.seed, N if chosen.draft else 0),
-        first_token_step=per_request(-1),
-        finish_step=per_request(-1),
+        first_token_step=np.full(N, -1, dtype=np.int64),
+        finish_step=np.full(N, -1, dtype=np.int64),
         used=per_worker(),
         stopped=per_worker(),
         moved=per_worker(),
@@ -81,11 +73,21 @@ def fresh_engine(engine: Engine | None, fleet: Fleet, requests: Requests, seed: 
     )
 
 
-def _chances(engine: Engine, seed: np.uint64, count: int) -> NDArray[np.float64]:
-    """Return the chance of each of `count` requests that a drafted token is accepted."""
-    chances = np.zeros(count)
-    if count:
+def _tracks(engine: Engine, seed: np.uint64, prompt: Ints, output: Ints) -> Records:
+    """Return the tracks of all requests before they start.
+
+    Parameters
+    ----------
+    engine, seed
+        The options, and the seed of its draws.
+    prompt, output
+        int64 (N,), tokens.
+    """
+    tracks = records(prompt.size, TRACK)
+    tracks.tokens, tracks.wanted = prompt, output
+    tracks.computed = 0 if engine.prefill else prompt
+    if engine.draft and prompt.size:
         from lbopt.kernels.engine.step import draw_chances
 
-        draw_chances(seed, engine.acceptance, engine.spread, chances)
-    return chances
+        draw_chances(seed, engine.acceptance, engine.spread, tracks)
+    return tracks

@@ -129,7 +129,7 @@ class Observer:
                 worker=np.nonzero(seats)[0],
                 requests=numbers,
                 prompt=self._requests.prompt[numbers],
-                generated=engine.made[numbers],
+                generated=engine.tracks.made[numbers],
             )
         used = np.flatnonzero(self._worker_of_ending >= 0)
         numbers = self._request_of_ending[used]

@@ -33,8 +33,8 @@ def has_room(size: int, w: int, running: int, engine: Engine) -> bool:
 
 
 @kernel
-def lose(i: int, engine: Engine) -> None:
-    """Let request `i` lose what was computed of it."""
-    engine.lost[i] += engine.computed[i]
-    engine.computed[i] = 0
-    engine.swapped[i] = 0
+def lose(track: Record) -> None:
+    """Let a request lose what was computed of it."""
+    track.lost += track.computed
+    track.computed = 0
+    track.swapped = 0

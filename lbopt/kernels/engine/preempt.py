@@ -29,15 +29,17 @@ def _preempt_last(w: int, state: State) -> None:
     engine = state.engine
     state.running[w] -= 1
     i = engine.seats[w, state.running[w]]
-    state.load[w] -= engine.size[i]
+    track = engine.tracks[i]
+    engine.size[i] = track.tokens
+    state.load[w] -= track.tokens
     state.progress.active -= 1
-    engine.used[w] -= engine.held[i]
-    engine.held[i] = 0
+    engine.used[w] -= track.blocks
+    track.blocks = 0
     engine.tally.preemptions += 1
     if engine.rules.swaps == 1:
-        engine.swapped[i] = 1
-        engine.moved[w] += engine.computed[i]
-        engine.tally.moved += engine.computed[i]
+        track.swapped = 1
+        engine.moved[w] += track.computed
+        engine.tally.moved += track.computed
     else:
-        lose(i, engine)
+        lose(track)
     put_at_head(i, w, state)

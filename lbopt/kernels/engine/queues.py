@@ -55,16 +55,17 @@ def take_seat(i: int, w: int, state: State) -> None:
     engine, progress = state.engine, state.progress
     engine.seats[w, state.running[w]] = i
     state.running[w] += 1
-    state.load[w] += engine.size[i]
+    track = engine.tracks[i]
+    state.load[w] += track.tokens
     progress.active += 1
     progress.admitted += 1
     if engine.rules.blocks >= 0:
-        engine.held[i] = blocks_of(engine.size[i], engine.rules)
-        engine.used[w] += engine.held[i]
-    if engine.swapped[i] == 1:
-        engine.swapped[i] = 0
-        engine.moved[w] += engine.computed[i]
-        engine.tally.moved += engine.computed[i]
+        track.blocks = blocks_of(track.tokens, engine.rules)
+        engine.used[w] += track.blocks
+    if track.swapped == 1:
+        track.swapped = 0
+        engine.moved[w] += track.computed
+        engine.tally.moved += track.computed
     if state.start_step[i] < 0:
         state.start_step[i] = progress.step
         state.start_clock[i] = progress.clock

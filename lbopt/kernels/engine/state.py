@@ -1,7 +1,7 @@
 """What the loop knows of workers that are not kind: `Engine`. Its arrays are empty where the option is not used.
 
-Requests of a worker stand in `seats` in the order in which they started. A request's size is its prompt and what it has
-made; `computed` of these tokens are in memory, or on their way with a request that was computed elsewhere.
+Requests of a worker stand in `seats` in the order in which they started. What a step needs of a request
+is its track, see `TRACK`.
 Definition: the manual, page *engine*.
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lbopt.kernels.arrays import Floats, Ints, Record, integers
+from lbopt.kernels.arrays import Floats, Ints, Record, Records, integers
 from lbopt.kernels.by_reference import by_reference
 
 #: The options of a run. `blocks`: of each worker, -1 = memory never runs out.
@@ -30,6 +30,21 @@ RULES = np.dtype(
         ("draft_seconds", np.float64),  # s a step
         ("seed", np.uint64),
         ("next_event", np.int64),
+    ],
+    align=True,
+)
+
+#: What a step reads and writes of a request, together in one line of the cache.
+TRACK = np.dtype(
+    [
+        ("tokens", np.int64),  # its size: prompt, and output so far
+        ("computed", np.int64),  # tokens of these
+        ("made", np.int64),  # tokens of the output so far
+        ("wanted", np.int64),  # tokens of the whole output
+        ("blocks", np.int64),  # that it occupies; 0 where it does not run
+        ("lost", np.int64),  # tokens that were computed, lost, and not computed again yet
+        ("swapped", np.int64),  # 1 while what was computed is out of memory
+        ("chance", np.float64),  # that a drafted token is accepted
     ],
     align=True,
 )
@@ -61,14 +76,9 @@ class Engine(NamedTuple):
     event_worker: Ints  # int64 (E,)
     event_kind: Ints  # int64 (E,)
     seats: Ints  # int64 (G, B), requests of each worker; the first `running` are taken
-    size: Ints  # int64 (N,), tokens
-    made: Ints  # int64 (N,), tokens of the output so far
-    computed: Ints  # int64 (N,), tokens
-    lost: Ints  # int64 (N,), tokens that were computed, lost, and not computed again yet
-    swapped: Ints  # int64 (N,), 1 while what was computed is out of memory
-    held: Ints  # int64 (N,), blocks
+    tracks: Records  # TRACK (N,)
+    size: Ints  # int64 (N,), tokens, of requests that do not run
     ready: Floats  # float64 (N,), s: its memory has arrived
-    chance: Floats  # float64 (N,), of a drafted token; empty where nothing is drafted
     first_token_step: Ints  # int64 (N,), output
     finish_step: Ints  # int64 (N,), output
     used: Ints  # int64 (G,), blocks

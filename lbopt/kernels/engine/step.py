@@ -8,13 +8,15 @@ import math
 
 import numpy as np
 
-from lbopt.kernels.arrays import Floats
+from lbopt.kernels.arrays import Ints, Record, Records
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.engine.memory import blocks_of
-from lbopt.kernels.engine.state import Engine
 from lbopt.kernels.routing.books import entry_of
-from lbopt.kernels.simulation.sight import share
+from lbopt.kernels.sampling.draw import word
+from lbopt.kernels.simulation.sight import UNIT, share
 from lbopt.kernels.simulation.state import Requests, Rows, Setting, State
+
+_11 = np.uint64(11)
 
 
 @kernel
@@ -98,92 +100,118 @@ def _run_worker(w: int, requests: Requests, setting: Setting, state: State) -> t
     tuple of ints
         Tokens attended to, requests that took part, tokens made, tokens computed, and requests that decoded.
     """
-    engine, rules = state.engine, state.engine.rules
-    seats, size, done = engine.seats[w], engine.size, engine.computed
+    engine, rules, step = state.engine, state.engine.rules, state.progress.step
+    seats, tracks, first_token_step = engine.seats[w], engine.tracks, engine.first_token_step
+    budget, draft, seed = rules.budget, rules.draft, rules.seed
+    enforced, block = rules.blocks >= 0, rules.block
     n = state.running[w]
-    left = rules.budget
-    if rules.budget > 0:
-        for seat in range(n):
-            if done[seats[seat]] == size[seats[seat]]:
-                left -= 1 + rules.draft
+    left = budget - (1 + draft) * _num_decoding(n, seats, tracks) if budget > 0 else 0
     attended, part, tokens, prompts, decoding, kept = 0, 0, 0, 0, 0, 0
+    load, used = state.load[w], engine.used[w]
     for seat in range(n):
         i = seats[seat]
-        lacking = size[i] - done[i]
-        drafts = rules.draft
+        track = tracks[i]
+        lacking = track.tokens - track.computed
+        drafts = draft
         if lacking > 0:
             more = lacking
-            if rules.budget > 0:
+            if budget > 0:
                 more = min(lacking, left)
                 left -= more
                 drafts = 0
-            _compute(i, more, engine)
+            _compute(track, more, engine.tally)
             prompts += more
-            if done[i] < size[i]:
+            if track.computed < track.tokens:
                 if more > 0:
                     part += 1
-                    attended += done[i]
+                    attended += track.computed
                 seats[kept] = i
                 kept += 1
                 continue
         part += 1
-        attended += size[i]
-        if lacking == 0 or rules.budget == 0:
+        attended += track.tokens
+        if lacking == 0 or budget == 0:
             decoding += 1
         new = 1
         if drafts > 0:
-            new += _accepted(i, drafts, engine)
-        new = min(new, requests.output[i] - engine.made[i])
-        if engine.made[i] == 0:
-            engine.first_token_step[i] = state.progress.step
-        engine.made[i] += new
+            new += _accepted(word(seed, i), track.made, drafts, track.chance)
+        if track.made == 0:
+            first_token_step[i] = step
+        new = min(new, track.wanted - track.made)
         tokens += new
-        if engine.made[i] == requests.output[i]:
-            _end(i, w, requests, setting, state)
+        track.made += new
+        if track.made == track.wanted:
+            load -= track.tokens
+            used -= track.blocks
+            track.blocks = 0
+            engine.finish_step[i] = step
+            _strike(i, w, requests, setting, state)
             continue
-        size[i] += new
-        done[i] = size[i]
-        state.load[w] += new
-        if rules.blocks >= 0:
-            _grow(i, w, engine)
+        track.tokens += new
+        track.computed = track.tokens
+        load += new
+        if enforced and track.blocks * block < track.tokens + draft:  # no division for every token
+            blocks = blocks_of(track.tokens, rules)
+            used += blocks - track.blocks  # what its next step needs, also where there are none left
+            track.blocks = blocks
         seats[kept] = i
         kept += 1
     state.running[w] = kept
+    state.load[w] = load
+    engine.used[w] = used
     return attended, part, tokens, prompts, decoding
 
 
 @kernel
-def _compute(i: int, more: int, engine: Engine) -> None:
-    """Compute `more` tokens of request `i`."""
-    again = min(more, engine.lost[i])
-    engine.lost[i] -= again
-    engine.tally.recomputed += again
-    engine.computed[i] += more
+def _num_decoding(n: int, seats: Ints, tracks: Records) -> int:
+    """Return how many of the first `n` requests of `seats` have all their tokens computed.
+
+    Parameters
+    ----------
+    n, seats
+        Requests of a worker, int64 (B,).
+    tracks
+        TRACK (N,).
+    """
+    decoding = 0
+    for seat in range(n):
+        track = tracks[seats[seat]]
+        if track.computed == track.tokens:
+            decoding += 1
+    return decoding
 
 
 @kernel
-def _accepted(i: int, drafts: int, engine: Engine) -> int:
-    """Return how many of the drafted tokens of request `i` are accepted."""
+def _compute(track: Record, more: int, tally: Record) -> None:
+    """Compute `more` tokens of a request."""
+    again = min(more, track.lost)
+    track.lost -= again
+    tally.recomputed += again
+    track.computed += more
+
+
+@kernel
+def _accepted(start: np.uint64, made: int, drafts: int, chance: float) -> int:
+    """Return how many drafted tokens of a request are accepted.
+
+    Parameters
+    ----------
+    start
+        Start of the request's own stream of draws.
+    made, drafts
+        Tokens so far, and drafted.
+    chance
+        That one is accepted.
+    """
     accepted = 0
-    while accepted < drafts and share(engine.rules.seed, i, engine.made[i] + accepted + 1) < engine.chance[i]:
+    while accepted < drafts and float(word(start, made + accepted + 1) >> _11) * UNIT < chance:
         accepted += 1
     return accepted
 
 
 @kernel
-def _grow(i: int, w: int, engine: Engine) -> None:
-    """Give request `i` of worker `w` the blocks that its next step needs, also where there are none left."""
-    rules = engine.rules
-    needed = engine.size[i] + rules.draft
-    if engine.held[i] * rules.block < needed:  # a division for every token would be half of the step
-        blocks = blocks_of(engine.size[i], rules)
-        engine.used[w] += blocks - engine.held[i]
-        engine.held[i] = blocks
-
-
-@kernel
-def _end(i: int, w: int, requests: Requests, setting: Setting, state: State) -> None:
-    """Let request `i` of worker `w` end; its seat is given up by the caller.
+def _strike(i: int, w: int, requests: Requests, setting: Setting, state: State) -> None:
+    """Strike request `i`, which ended on worker `w`, from the books of the front end that sent it.
 
     Parameters
     ----------
@@ -194,18 +222,13 @@ def _end(i: int, w: int, requests: Requests, setting: Setting, state: State) -> 
     state
         Changed in place.
     """
-    engine = state.engine
-    state.load[w] -= engine.size[i]
-    engine.finish_step[i] = state.progress.step
-    engine.used[w] -= engine.held[i]
-    engine.held[i] = 0
     books = state.sight.books
     if books.size > 0:
         books[i % len(books), w] -= entry_of(setting.code, requests.prompt[i])
 
 
 @kernel
-def draw_chances(seed: np.uint64, mean: float, spread: float, chance: Floats) -> None:
-    """Write the chance that a drafted token is accepted, of each request, into `chance`, float64 (N,)."""
-    for i in range(chance.size):
-        chance[i] = min(1.0, max(0.0, mean + spread * (2.0 * share(seed, i, 0) - 1.0)))
+def draw_chances(seed: np.uint64, mean: float, spread: float, tracks: Records) -> None:
+    """Write the chance that a drafted token is accepted into each of `tracks`, TRACK (N,)."""
+    for i in range(tracks.size):
+        tracks[i].chance = min(1.0, max(0.0, mean + spread * (2.0 * share(seed, i, 0) - 1.0)))

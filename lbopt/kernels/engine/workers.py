@@ -61,8 +61,10 @@ def _return(i: int, w: int, requests: Requests, setting: Setting, state: State) 
         Changed in place.
     """
     progress = state.progress
-    lose(i, state.engine)
-    state.engine.held[i] = 0
+    track = state.engine.tracks[i]
+    lose(track)
+    track.blocks = 0
+    state.engine.size[i] = track.tokens
     state.engine.tally.returned += 1
     state.worker[i] = -1
     progress.pool_head -= 1  # there is room: it was taken out of the pool before

@@ -52,6 +52,7 @@ REPORTS = np.dtype(
 )
 
 _11 = np.uint64(11)
+UNIT = 1.1102230246251565e-16  # 2^-53
 
 
 @by_reference
@@ -73,7 +74,7 @@ class Sight(NamedTuple):
 @kernel
 def share(seed: np.uint64, w: int, n: int) -> float:
     """Return draw `n` of worker `w`, in [0, 1)."""
-    return float(word(word(seed, w), n) >> _11) * 1.1102230246251565e-16  # 2^-53
+    return float(word(word(seed, w), n) >> _11) * UNIT
 
 
 @kernel
