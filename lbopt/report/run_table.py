@@ -5,6 +5,7 @@ from __future__ import annotations
 from lbopt.policies.ledger import STANDINGS
 from lbopt.report import numbers
 from lbopt.simulator import Metrics, Run
+from lbopt.simulator.happened import engine_figures
 from lbopt.table import Table
 
 _LINES: tuple[tuple[str, str, numbers.Format], ...] = (
@@ -33,6 +34,17 @@ _LINES: tuple[tuple[str, str, numbers.Format], ...] = (
     ("active_experts", "experts of a layer in use on a busy worker", numbers.steps),
 )
 
+#: Lines of runs with an engine (`engine_figures`).
+_ENGINE_LINES: tuple[tuple[str, str, numbers.Format], ...] = (
+    ("preemptions", "pre-emptions", numbers.whole),
+    ("recomputed_tokens", "tokens computed once more", numbers.whole),
+    ("moved_tokens", "tokens moved out of memory and back", numbers.whole),
+    ("memory_share", "memory in use", numbers.share),
+    ("computed_tokens", "tokens of prompts computed", numbers.whole),
+    ("tokens_per_turn", "tokens a request makes in a step", numbers.fixed(3)),
+    ("returned_requests", "requests back from workers that left", numbers.whole),
+)
+
 
 def run_table(run: Run, metrics: Metrics) -> Table:
     """Return one line per metric."""
@@ -43,6 +55,9 @@ def run_table(run: Run, metrics: Metrics) -> Table:
         interval = getattr(metrics, f"{name}_interval", None)
         around = "" if interval is None else f"{form(interval[0])} … {form(interval[1])}"
         rows.append((label, form(getattr(metrics, name)), around))
+    if run.happened is not None:
+        figures = engine_figures(run)
+        rows += [(label, form(figures[name]), "") for name, label, form in _ENGINE_LINES if figures[name] is not None]
     return Table(
         title=f"{run.policy} ({run.admission}) on {run.trace.name}: "
         f"{len(run.trace):,} requests, {run.num_steps:,} steps",

@@ -94,7 +94,7 @@ class Observer:
             step=step,
             clock=float(state.progress.clock),
             loads=loads,
-            free_slots=state.engine.free if state.engine.rules.on else self._setting.slots_per_worker - running,
+            free_slots=self._free_slots(running),
             running=running,
             queued=queued,
             queued_tokens=queued_tokens,
@@ -104,6 +104,12 @@ class Observer:
             active=active,
             forecast=forecast,
         )
+
+    def _free_slots(self, running: Ints) -> Ints:
+        engine = self._state.engine
+        if not engine.rules.on:
+            return self._setting.slots_per_worker - running
+        return np.maximum(engine.slots - running, 0) if self._setting.immediate else engine.free
 
     def _newly_ended(self) -> Ints:
         """Return the requests that have ended since the last time, in the order in which they did."""

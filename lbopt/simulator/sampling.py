@@ -150,6 +150,11 @@ def sample_states(
     """
     if count < 1:
         raise InputError(f"the number of states is {count}; expected at least 1")
+    if setting.engine is not None:
+        raise InputError(
+            "states to be solved are sampled from workers without engine: a placement of requests that may be "
+            "pre-empted or restarted is another problem; leave engine out"
+        )
     run = simulate(trace, policy, setting, seed=seed, training=training)
     window = run.window
     length = window.last - window.first

@@ -27,11 +27,12 @@ from lbopt.kernels.simulation.state import (
     Setting,
     State,
 )
-from lbopt.model import Trace
+from lbopt.model import Fleet, Trace
 from lbopt.policies import DecidingPolicy, Observation, Policy, foresight_of
 from lbopt.policies.ledger import Ledger
 from lbopt.policies.replay import Replay
 from lbopt.predictors import Forecaster, make_predictor
+from lbopt.simulator.conservation import check
 from lbopt.simulator.happened import happened_of
 from lbopt.simulator.legality import bound_worker, refuse_blind, refuse_infeasible
 from lbopt.simulator.observer import Observer
@@ -58,6 +59,7 @@ def simulate(
     training: Trace | None = None,
     look_at: NDArray[np.int64] | None = None,
     look: Look | None = None,
+    check_laws: bool = False,
 ) -> Run:
     """Run `policy` over `trace` until every request has ended.
 
@@ -81,11 +83,15 @@ def simulate(
     look_at, look
         Ascending decision steps, and a function that is shown, at the first decision of each of them that has
         something to decide, what a pooled router would see.
+    check_laws
+        Count everything anew before every step, see `lbopt.simulator.conservation`; slow, for debugging.
 
     Raises
     ------
     InfeasibleDecisionError
         When a policy breaks a rule, naming policy, step and value.
+    BrokenLawError
+        With `check_laws`, where the state contradicts itself.
     """
     begin = time.perf_counter()
     if isinstance(policy, Replay):
@@ -99,7 +105,8 @@ def simulate(
     rules = setting_of(policy, setting, trace)
     state = fresh_state(setting.fleet, requests, setting.telemetry, seed, rules.code, setting.engine)
     recorder = Recorder(setting, keep_loads)
-    rows = _rows_for(setting.fleet.num_workers, isinstance(setting.law, ExplainedStepTime))
+    explained = isinstance(setting.law, ExplainedStepTime)
+    rows = fresh_rows(setting.fleet.num_workers, 1, explained) if check_laws else _rows_for(setting.fleet, explained)
     observer = Observer(requests, rules, state, forecaster_of(policy, trace, training))
     loop = _Loop(policy, requests, rules, state, rows, observer, progress)
     pauses = deque([] if look_at is None else look_at.tolist())
@@ -116,6 +123,8 @@ def simulate(
             loop.pause_from(pauses)
             continue
         loop.hand_rows_to(recorder)
+        if check_laws:
+            check(requests, rules, state)
         loop.tell()
         if why == FINISHED:
             break
@@ -230,9 +239,9 @@ class _Loop:
         return np.asarray(self._policy.decide(observation))
 
 
-def _rows_for(num_workers: int, with_running: bool) -> Rows:
-    count = max(64, min(ROWS_PER_CHUNK, _CHUNK_BYTES // (24 * num_workers)))
-    return fresh_rows(num_workers, count, with_running)
+def _rows_for(fleet: Fleet, with_running: bool) -> Rows:
+    count = max(64, min(ROWS_PER_CHUNK, _CHUNK_BYTES // (24 * fleet.num_workers)))
+    return fresh_rows(fleet.num_workers, count, with_running)
 
 
 def _request_columns(requests: Requests, state: State, recorder: Recorder) -> dict[str, NDArray[Any]]:

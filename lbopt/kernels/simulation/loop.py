@@ -98,7 +98,7 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
             if setting.reveal_target < 0 and progress.undiscovered < N:
                 awaited = requests.arrival[progress.undiscovered]
             if progress.pool_head < progress.pool_tail:
-                awaited = min(awaited, next_report(state.sight))
+                awaited = min(awaited, next_report(state.sight, state.running, state.queued))
             if in_detail and (num_known(progress) > 0 or progress.undiscovered < N):
                 awaited = min(awaited, awaited_by_engine(state))
             if awaited < math.inf:

@@ -142,15 +142,23 @@ def note_sent(f: int, w: int, prompt: int, slots: int, sight: Sight) -> None:
 
 
 @kernel
-def next_report(sight: Sight) -> float:
-    """Return when the next report is due, s; infinity where routers see the truth, or all of them an empty fleet.
+def next_report(sight: Sight, running: Ints, queued: Ints) -> float:
+    """Return when the next report is due, s; infinity where none will say anything that routers do not see already.
 
-    Zero, so at once, where reports come with every decision: the last one was lost.
+    Zero, so at once, where reports come with every decision and the last one was lost.
+
+    Parameters
+    ----------
+    sight
+        Of the run.
+    running, queued
+        int64 (G,), the truth.
     """
-    if sight.reports.stale == 0:
+    reports = sight.reports
+    if reports.stale == 0 or (reports.period == 0.0 and reports.lost == 0.0):
         return np.inf
     outdated = False
     for f in range(len(sight.running)):
         for w in range(sight.due.size):
-            outdated = outdated or sight.running[f, w] > 0 or sight.queued[f, w] > 0
+            outdated = outdated or sight.running[f, w] != running[w] or sight.queued[f, w] != queued[w]
     return sight.due.min() if outdated else np.inf

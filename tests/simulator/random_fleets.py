@@ -1,0 +1,114 @@
+"""Random fleets with an engine: small requests on small workers, so that everything happens within some hundred steps.
+
+Seconds are multiples of 2^-20, so that sums of them are exact in whatever order they are taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbopt.hardware import AffineStepTime
+from lbopt.model import Fleet, Trace
+from lbopt.simulator import ClosedLoop, Engine, SimulationSetting, Telemetry, TraceTimes
+
+TICK = 2.0**-20
+RULES = (
+    "jsq",
+    "jsq-load:admission=immediate",
+    "round-robin",
+    "power-of-two",
+    "vllm",
+    "sglang",
+    "dynamo",
+    "llm-d",
+    "br-0-bypass",
+    "max-min",
+    "br-0:stage_switch=2",
+    "jsq-load",
+    "tensorrt-llm",
+    "fcfs",
+)
+POOLED = frozenset({"max-min", "br-0:stage_switch=2", "jsq-load", "tensorrt-llm", "fcfs"})
+
+
+@dataclass(frozen=True)
+class RandomFleet:
+    """What to simulate."""
+
+    trace: Trace
+    rule: str
+    setting: SimulationSetting
+    seed: int
+
+
+def random_fleet(seed: int, rules: tuple[str, ...] = RULES) -> RandomFleet:
+    """Return fleet number `seed`; each option is on in about every second one."""
+    rng = np.random.default_rng(seed)
+
+    def ticks(most: int) -> float:
+        return float(rng.integers(0, most)) * TICK
+
+    def sometimes() -> bool:
+        return bool(rng.random() < 0.5)
+
+    workers, slots, count = int(rng.integers(1, 6)), int(rng.integers(1, 7)), int(rng.integers(1, 60))
+    rule = str(rng.choice(rules))
+    draft = int(rng.integers(1, 4)) if sometimes() else 0
+    block = int(rng.choice([1, 4, 16]))
+    trace = Trace(
+        prompt=rng.integers(0 if sometimes() else 1, 60, count),
+        output=rng.integers(1, 30, count),
+        arrival=np.sort(rng.integers(0, 40 * count, count)) * (1024 * TICK),
+        name=f"random fleet {seed}",
+    )
+    prefill = int(rng.integers(slots * (1 + draft), slots * (1 + draft) + 40)) if sometimes() else 0
+    least = int((trace.prompt + trace.output).max()) + draft + block
+    capacity = least + int(rng.integers(0, 60 * slots))
+    chosen = [w for w in range(workers) if sometimes()]
+    end = 40.0 * count * 1024 * TICK
+
+    def moments() -> tuple[tuple[int, float], ...]:
+        return tuple((w, float(rng.integers(0, 64)) / 64 * end) for w in range(workers) if rng.random() < 0.25)
+
+    engine = Engine(
+        preempt=str(rng.choice(["none", "recompute", "swap"])),
+        block=block,
+        watermark=float(rng.choice([0, 0.01, 0.25])),
+        swap_cost=ticks(64),
+        prefill=prefill,
+        prefill_cost=ticks(64),
+        transfer=0.0 if prefill or sometimes() else ticks(40_000),
+        draft=draft,
+        acceptance=float(rng.random()),
+        spread=float(rng.choice([0, 0.3])),
+        draft_cost=ticks(1000),
+        slow=tuple((w, float(rng.choice([0.5, 1.5, 2.0]))) for w in chosen),
+        slots=tuple((w, int(rng.integers(1, slots + 1))) for w in chosen),
+        drain=moments(),
+        leave=moments(),
+        join=moments(),
+    )
+    telemetry = None
+    if sometimes():
+        pooled = rule in POOLED
+        telemetry = Telemetry(
+            period=float(rng.choice([0, 1 / 64, 1 / 8])),
+            own="optimistic" if pooled or sometimes() else "none",
+            jitter=0.0,
+            front_ends=1 if pooled else int(rng.integers(1, 4)),
+        )
+    return RandomFleet(
+        trace,
+        rule,
+        SimulationSetting(
+            Fleet(workers, slots, capacity),
+            arrivals=TraceTimes() if sometimes() else ClosedLoop(int(rng.integers(1, 20))),
+            event_order="theory" if sometimes() else "paper",
+            step_time=AffineStepTime(float(rng.integers(1, 20_000)) * TICK, float(rng.integers(0, 400)) * TICK),
+            telemetry=telemetry,
+            engine=engine,
+        ),
+        seed,
+    )
