@@ -94,14 +94,20 @@ def let_in(state: State) -> None:
     """Let the heads of all queues run while there are slots and they fit."""
     if state.progress.queued == 0:
         return
-    engine = state.engine
     for w in range(state.queued.size):
-        if engine.stopped[w] == 1:
-            continue
-        while state.running[w] < engine.slots[w] and has_arrived(w, state):
-            if not has_room(engine.size[state.queue_head[w]], w, state.running[w], engine):
-                break
-            take_seat(take_head(w, state), w, state)
+        let_in_at(w, state)
+
+
+@kernel
+def let_in_at(w: int, state: State) -> None:
+    """Let the heads of worker `w`'s queue run while there are slots and they fit."""
+    engine = state.engine
+    if engine.stopped[w] == 1:
+        return
+    while state.running[w] < engine.slots[w] and has_arrived(w, state):
+        if not has_room(engine.size[state.queue_head[w]], w, state.running[w], engine):
+            return
+        take_seat(take_head(w, state), w, state)
 
 
 @kernel

@@ -9,7 +9,7 @@ work itself.
 
 from lbopt.kernels.arrays import Floats, Ints, Record, Records
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.engine.queues import join_queue_of, slots_of
+from lbopt.kernels.engine.queues import join_queue_of, let_in_at, slots_of
 from lbopt.kernels.engine.workers import list_open, show_open
 from lbopt.kernels.routing.band import bind_in_band
 from lbopt.kernels.routing.books import entry_of
@@ -242,6 +242,7 @@ def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> Non
         note_sent(i % len(state.sight.load), w, state.size[i], slots_of(w, setting, state), state.sight)
     if state.engine.rules.on == 1:
         join_queue_of(i, w, state)
+        let_in_at(w, state)
     elif state.running[w] < setting.slots_per_worker:
         start(i, w, requests, state)
         if requests.unused.size > 0:
@@ -370,6 +371,7 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
             note_sent(f, w, size[i], slots_of(w, setting, state), sight)
         if in_detail:
             join_queue_of(i, w, state)
+            let_in_at(w, state)
         elif running[w] < slots_per_worker:
             start_step[i] = k
             start_clock[i] = now

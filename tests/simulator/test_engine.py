@@ -1,0 +1,222 @@
+"""The engine in detail: nothing changes while its options are off, laws hold in any fleet, and what it refuses."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from simulator.random_fleets import RULES, random_fleet
+
+from lbopt.exceptions import InfeasibleDecisionError, InputError
+from lbopt.instances import open_trace
+from lbopt.kernels.simulation import loop as compiled_loop
+from lbopt.kernels.simulation.state import Requests, Setting, State
+from lbopt.model import Fleet, Trace
+from lbopt.policies import make_policy
+from lbopt.simulator import (
+    ClosedLoop,
+    Engine,
+    SimulationSetting,
+    Telemetry,
+    TraceTimes,
+    make_engine,
+    sample_states,
+    simulate,
+)
+from lbopt.simulator.conservation import BrokenLawError, check
+from lbopt.simulator.state import fresh_rows, fresh_state, requests_of, setting_of
+
+FLEETS = 1000
+CHUNK = 100
+
+
+@pytest.mark.parametrize("rule", [*RULES, "br-h:horizon=4", "bf-io:time_limit=none,effort=20000"])
+@pytest.mark.parametrize("arrivals", [ClosedLoop(), TraceTimes(0.9)])
+def test_an_engine_without_options_changes_nothing(rule: str, arrivals: ClosedLoop | TraceTimes) -> None:
+    looks_ahead = rule.startswith("br-h")
+    trace = open_trace("azure-like", count=200 if looks_ahead or rule.startswith("bf-io") else 1500, seed=3)
+    sights = [None] if looks_ahead else [None, Telemetry(0.1, jitter=0.3, lost=0.1)]
+    for telemetry in sights:
+        runs = [
+            simulate(
+                trace,
+                make_policy(rule),
+                SimulationSetting(Fleet(4, 8), arrivals=arrivals, telemetry=telemetry, engine=engine),
+                training=trace,
+            )
+            for engine in (None, Engine())
+        ]
+        for name, values in runs[0].requests.items():
+            assert np.array_equal(values, runs[1].requests[name]), name
+        for name, values in runs[0].steps.items():
+            if name != "real_choice":  # told more coarsely with an engine
+                assert np.array_equal(values, runs[1].steps[name], equal_nan=True), name
+
+
+@pytest.mark.parametrize("first", range(0, FLEETS, CHUNK))
+def test_laws_of_conservation_hold_in_random_fleets(first: int) -> None:
+    stuck = 0
+    for seed in range(first, first + CHUNK):
+        fleet = random_fleet(seed)
+        try:
+            run = simulate(fleet.trace, make_policy(fleet.rule), fleet.setting, seed=seed, check_laws=True)
+        except InfeasibleDecisionError:
+            engine = fleet.setting.engine
+            assert engine is not None
+            assert engine.drain or engine.leave  # nobody is left to take the rest
+            stuck += 1
+            continue
+        assert run.steps["made"].sum() == fleet.trace.output.sum()
+        assert (run.requests["finish_step"] > run.requests["start_step"]).all()
+        assert (run.requests["first_token_clock"] <= run.requests["finish_clock"]).all()
+    assert stuck < CHUNK / 4
+
+
+def test_a_run_without_engine_keeps_the_laws_too() -> None:
+    trace = open_trace("azure-like", count=300, seed=0)
+    for rule in ("jsq", "br-0"):
+        simulate(trace, make_policy(rule), SimulationSetting(Fleet(4, 8)), check_laws=True)
+
+
+def _stopped() -> tuple[Requests, Setting, State]:
+    """Return a fleet in the middle of a run, between a decision and its step."""
+    trace = Trace(prompt=np.arange(10, 50), output=np.full(40, 20))
+    fleet = Fleet(2, 8, 400)
+    chosen = SimulationSetting(fleet, engine=Engine(preempt="recompute", block=4))
+    policy = make_policy("jsq")
+    requests = requests_of(trace, policy, chosen, 0)
+    setting = setting_of(policy, chosen, trace)
+    state = fresh_state(fleet, requests, None, 0, setting.code, chosen.engine)
+    rows = fresh_rows(2, 30)
+    compiled_loop.run(requests, setting, state, rows)
+    check(requests, setting, state)
+    return requests, setting, state
+
+
+def _grow(state: State) -> None:
+    state.engine.tracks.tokens[int(state.engine.seats[0, 0])] += 1
+
+
+def _swap_worker(state: State) -> None:
+    state.worker[int(state.engine.seats[0, 0])] = 1
+
+
+@pytest.mark.parametrize(
+    ("law", "harm"),
+    [
+        ("one place", lambda state: state.engine.seats.__setitem__((0, 0), state.engine.seats[1, 0])),
+        ("running requests", lambda state: setattr(state.progress, "active", state.progress.active + 1)),
+        ("queued requests", lambda state: setattr(state.progress, "queued", state.progress.queued + 1)),
+        ("load", lambda state: state.load.__setitem__(1, state.load[1] + 1)),
+        ("queued tokens", lambda state: state.queued_tokens.__setitem__(0, state.queued_tokens[0] - 1)),
+        ("load", _grow),
+        ("slots", lambda state: state.engine.slots.__setitem__(0, 1)),
+        ("worker", _swap_worker),
+        ("blocks", lambda state: state.engine.used.__setitem__(0, state.engine.used[0] - 1)),
+        ("memory", lambda state: setattr(state.engine.rules, "blocks", 3)),
+    ],
+)
+def test_a_broken_law_is_noticed(law: str, harm: Callable[[State], Any]) -> None:
+    requests, setting, state = _stopped()
+    harm(state)
+    with pytest.raises(BrokenLawError, match=law):
+        check(requests, setting, state)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("preempt=maybe", "preempt is 'maybe'; expected none, recompute, swap"),
+        ("preemt=swap", "has no option 'preemt'"),
+        ("block=0", "block is 0; expected tokens, 1 to 2"),
+        ("watermark=1", "watermark is 1; expected a share from 0 to below 1"),
+        ("acceptance=1.5", "acceptance is 1.5; expected a share from 0 to 1"),
+        ("draft=65", "draft is 65; expected tokens, 0 to 64"),
+        ("draft=two", "draft is 'two'; expected a number"),
+        ("prefill=500,transfer=1ms", "leave one out"),
+        ("swap_cost=soon", "swap_cost is 'soon'; expected a duration"),
+        ("slow=3", "slow has '3'; expected WORKER:VALUE"),
+        ("slow=3:0", "slow is 0 for worker 3; expected a factor above 0"),
+        ("slow=1:2+1:3", "slow names a worker twice"),
+        ("slots=1:few", "slots of worker 1 is 'few'; expected a whole number"),
+        ("leave=1", "leave has '1'; expected WORKER@VALUE"),
+        ("leave=1@later", "leave of worker 1 is 'later'; expected a duration"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        make_engine(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("engine", "capacity", "said"),
+    [
+        (Engine(preempt="swap"), None, "needs a memory that can be full; name --kv-capacity"),
+        (Engine(slow=((4, 2.0),)), None, "slow names worker 4; the fleet has workers 0 to 3"),
+        (Engine(leave=((9, 2.0),)), None, "leave names worker 9"),
+        (Engine(slots=((1, 99),)), None, "worker 1 is given 99 slots; expected 1 to 8"),
+        (Engine(prefill=20, draft=2), None, "prefill is 20 tokens a step; expected 0, or at least 24"),
+    ],
+)
+def test_a_fleet_that_cannot_be_so_is_refused(engine: Engine, capacity: int | None, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        SimulationSetting(Fleet(4, 8, capacity), engine=engine)
+
+
+def test_runs_that_cannot_be_so_are_refused() -> None:
+    trace = Trace(prompt=np.array([5, 60]), output=np.array([5, 5]), arrival=np.zeros(2))
+    setting = SimulationSetting(Fleet(4, 8, 64), engine=Engine(preempt="swap"))
+    simulate(trace, make_policy("jsq"), setting)  # 64 tokens at its end
+    with pytest.raises(
+        InputError, match=r"request 1 .* holds 64 tokens .* 3 blocks of 16; expected a --kv-capacity of at least 64"
+    ):
+        simulate(trace, make_policy("jsq"), SimulationSetting(Fleet(4, 8, 63), engine=Engine(preempt="swap")))
+    closing = SimulationSetting(Fleet(4, 8), engine=Engine(leave=((1, 1.0),)))
+    with pytest.raises(InputError, match="knows nothing of workers that come and go"):
+        simulate(trace, make_policy("fast-phi"), closing)
+    simulate(trace, make_policy("bf-io"), closing)
+    with pytest.raises(InputError, match="leave engine out"):
+        sample_states(trace, make_policy("jsq"), closing, 3)
+    with pytest.raises(InfeasibleDecisionError, match="admits nothing"):
+        gone = Engine(leave=tuple((w, 0.0) for w in range(4)))
+        simulate(trace, make_policy("jsq"), SimulationSetting(Fleet(4, 8), engine=gone))
+
+
+def test_what_a_fleet_is_told_is_what_is_written() -> None:
+    text = (
+        "preempt=swap,block=8,watermark=0.05,swap_cost=1us,transfer=3ms,draft=2,spread=0.1,slow=3:1.5+0:2,leave=1@2min"
+    )
+    engine = make_engine(text)
+    assert engine.slow == ((3, 1.5), (0, 2.0))
+    assert engine.leave == ((1, 120.0),)
+    assert engine.describe()["transfer"] == 0.003
+    assert Engine().describe() == {}
+    assert engine.events == [(120.0, 1, 2)]
+
+
+def test_policies_in_python_see_what_compiled_ones_see() -> None:
+    fleet = copy.copy(random_fleet(7, rules=("max-min",)))
+    assert fleet.setting.engine is not None
+    compiled = simulate(fleet.trace, make_policy("max-min"), fleet.setting, seed=7)
+
+    class MaxMin:
+        name, admission = "max-min in Python", "pooled"
+
+        def decide(self, observation: Any) -> Any:
+            free, loads = observation.free_slots.copy(), observation.loads.copy()
+            choice = np.full(observation.sizes.size, -1)
+            oldest = np.arange(min(free.sum(), choice.size))
+            for position in sorted(oldest, key=lambda p: -observation.sizes[p]):
+                worker = min(np.flatnonzero(free > 0), key=lambda w: (loads[w], w))
+                choice[position] = worker
+                free[worker] -= 1
+                loads[worker] += observation.sizes[position]
+            return choice
+
+    found = simulate(fleet.trace, MaxMin(), fleet.setting, seed=7)
+    for name, values in compiled.requests.items():
+        assert np.array_equal(values, found.requests[name]), name
