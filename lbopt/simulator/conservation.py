@@ -13,6 +13,7 @@ Source: lbopt; the definitions are those of the manual, pages *simulator* and *e
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ def check(requests: Requests, setting: Setting, state: State) -> None:
             raise BrokenLawError(f"step {int(state.progress.step)}: {law}: {found} is not {expected}")
 
 
-Law = tuple[str, object, object]
+Law = tuple[str, Any, Any]
 
 
 def _laws(requests: Requests, setting: Setting, state: State) -> Iterator[Law]:

@@ -202,9 +202,10 @@ class _Written:
     def read(self) -> Engine:
         """Return what the texts say."""
         as_they_are = ("preempt", "block", "watermark", "prefill", "draft", "acceptance", "spread")
+        plain: dict[str, Any] = {name: getattr(self, name) for name in as_they_are}
+        plain |= {name: duration(f"engine: {name}", getattr(self, name)) for name in _DURATIONS}
         return Engine(
-            **{name: getattr(self, name) for name in as_they_are},
-            **{name: duration(f"engine: {name}", getattr(self, name)) for name in _DURATIONS},
+            **plain,
             slow=self._pairs("slow", ":", "3:1.5+7:1.2", _number),
             slots=self._pairs("slots", ":", "2:36", _count),
             drain=self._pairs("drain", "@", "5@100s", duration),

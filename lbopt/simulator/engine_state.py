@@ -69,7 +69,12 @@ def fresh_engine(engine: Engine | None, fleet: Fleet, requests: Requests, seed: 
         moved=per_worker(),
         free=per_worker(),
         part=per_worker(),
-        narrow=np.zeros((6, G), dtype=np.int64),
+        open_workers=per_worker(),
+        shown_load=per_worker(),
+        shown_running=per_worker(),
+        shown_queued=per_worker(),
+        shown_tokens=per_worker(),
+        shown_own=per_worker(),
     )
 
 

@@ -86,4 +86,9 @@ class Engine(NamedTuple):
     moved: Ints  # int64 (G,), tokens moved since the last step
     free: Ints  # int64 (G,), slots that pooled rules see free
     part: Ints  # int64 (G,), requests that take part in the step
-    narrow: Ints  # int64 (6, G), scratch: open workers and what is seen of them
+    open_workers: Ints  # int64 (G,), scratch: their numbers first
+    shown_load: Ints  # int64 (G,), scratch: what is seen of the open workers, in this order; as the next four
+    shown_running: Ints
+    shown_queued: Ints
+    shown_tokens: Ints
+    shown_own: Ints

@@ -95,6 +95,15 @@ def take_engine_step(requests: Requests, setting: Setting, state: State, rows: R
 def _run_worker(w: int, requests: Requests, setting: Setting, state: State) -> tuple[int, int, int, int, int]:
     """Let worker `w` do its part of the step.
 
+    Parameters
+    ----------
+    w
+        Worker.
+    requests, setting
+        Of the run.
+    state
+        Changed in place.
+
     Returns
     -------
     tuple of ints
@@ -229,6 +238,16 @@ def _strike(i: int, w: int, requests: Requests, setting: Setting, state: State) 
 
 @kernel
 def draw_chances(seed: np.uint64, mean: float, spread: float, tracks: Records) -> None:
-    """Write the chance that a drafted token is accepted into each of `tracks`, TRACK (N,)."""
+    """Write the chance that a drafted token is accepted into the track of each request.
+
+    Parameters
+    ----------
+    seed
+        Of the draws.
+    mean, spread
+        Middle and half-width of the even distribution, which is cut at 0 and 1.
+    tracks
+        TRACK (N,); changed in place.
+    """
     for i in range(tracks.size):
         tracks[i].chance = min(1.0, max(0.0, mean + spread * (2.0 * share(seed, i, 0) - 1.0)))

@@ -5,11 +5,10 @@ Definition: the manual, page *engine*, "A decision", 1.
 
 import math
 
-from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.engine.memory import lose
 from lbopt.kernels.engine.queues import take_head
-from lbopt.kernels.engine.state import JOIN, LEAVE
+from lbopt.kernels.engine.state import JOIN, LEAVE, Engine
 from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.simulation.sight import Sight
 from lbopt.kernels.simulation.state import Requests, Setting, State
@@ -89,19 +88,19 @@ def _sort(first: int, end: int, state: State) -> None:
 
 @kernel
 def list_open(state: State) -> int:
-    """Write the numbers of the open workers into row 0 of `Engine.narrow`; returns how many there are."""
+    """Write the numbers of the open workers into `Engine.open_workers`; returns how many there are."""
     engine = state.engine
     count = 0
     for w in range(engine.is_open.size):
         if engine.is_open[w] == 1:
-            engine.narrow[0, count] = w
+            engine.open_workers[count] = w
             count += 1
     return count
 
 
 @kernel
-def show_open(f: int, count: int, sight: Sight, narrow: Ints) -> None:
-    """Write what front end `f` sees of the `count` open workers into rows 1 to 5 of `narrow`, see `Sight`.
+def show_open(f: int, count: int, sight: Sight, engine: Engine) -> None:
+    """Write what front end `f` sees of the `count` open workers into the `shown_` arrays.
 
     Parameters
     ----------
@@ -109,17 +108,17 @@ def show_open(f: int, count: int, sight: Sight, narrow: Ints) -> None:
         Front end, and open workers.
     sight
         What is seen.
-    narrow
-        int64 (6, G), row 0 the numbers of the open workers; changed in place.
+    engine
+        `Engine.open_workers` is read; the arrays `shown_` are changed in place.
     """
     for place in range(count):
-        w = narrow[0, place]
-        narrow[1, place] = sight.load[f, w]
-        narrow[2, place] = sight.running[f, w]
-        narrow[3, place] = sight.queued[f, w]
-        narrow[4, place] = sight.queued_tokens[f, w]
+        w = engine.open_workers[place]
+        engine.shown_load[place] = sight.load[f, w]
+        engine.shown_running[place] = sight.running[f, w]
+        engine.shown_queued[place] = sight.queued[f, w]
+        engine.shown_tokens[place] = sight.queued_tokens[f, w]
         if sight.own.shape[1] > 0:
-            narrow[5, place] = sight.own[f, w]
+            engine.shown_own[place] = sight.own[f, w]
 
 
 @kernel

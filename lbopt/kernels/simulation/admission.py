@@ -318,7 +318,7 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     head, tail = progress.pool_head, progress.pool_tail
     noted = sight.books.size > 0
     in_detail = state.engine.rules.on == 1
-    narrow = state.engine.narrow
+    engine = state.engine
     num_open = list_open(state) if in_detail else load.size
     if num_open == 0:
         return
@@ -339,14 +339,14 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
                 sight.own[f],
             )
         if num_open < load.size:
-            show_open(f, num_open, sight, narrow)
+            show_open(f, num_open, sight, engine)
             turn.next_worker %= num_open
             s_load, s_running, s_queued, s_tokens, own = (
-                narrow[1][:num_open],
-                narrow[2][:num_open],
-                narrow[3][:num_open],
-                narrow[4][:num_open],
-                narrow[5][:num_open],
+                engine.shown_load[:num_open],
+                engine.shown_running[:num_open],
+                engine.shown_queued[:num_open],
+                engine.shown_tokens[:num_open],
+                engine.shown_own[:num_open],
             )
         if code == BR_0_BYPASS:  # a function in between would cost more than the rules themselves
             w = bind_bypassing(parameters, slots_per_worker, size[i], s_load, s_running, s_queued, s_tokens)
@@ -361,7 +361,7 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
         if w < 0:
             break
         if num_open < load.size:
-            w = narrow[0, w]
+            w = engine.open_workers[w]
         bound += 1
         real_choices += loads_differ(load, queued_tokens)
         worker[i] = w
