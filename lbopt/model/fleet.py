@@ -25,7 +25,8 @@ class Fleet:
     slots_per_worker
         B >= 1, requests that may run on one worker at a time.
     kv_capacity
-        Tokens that fit into one worker's KV memory; None means unlimited. Exceeding it is reported, not prevented.
+        Tokens that fit into one worker's KV memory; None means unlimited. Exceeding it is reported, and
+        prevented where workers are simulated in detail.
     """
 
     num_workers: int

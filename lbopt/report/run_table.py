@@ -5,7 +5,7 @@ from __future__ import annotations
 from lbopt.policies.ledger import STANDINGS
 from lbopt.report import numbers
 from lbopt.simulator import Metrics, Run
-from lbopt.simulator.happened import engine_figures
+from lbopt.simulator.happened import detail_figures
 from lbopt.table import Table
 
 _LINES: tuple[tuple[str, str, numbers.Format], ...] = (
@@ -34,8 +34,8 @@ _LINES: tuple[tuple[str, str, numbers.Format], ...] = (
     ("active_experts", "experts of a layer in use on a busy worker", numbers.steps),
 )
 
-#: Lines of runs with an engine (`engine_figures`).
-_ENGINE_LINES: tuple[tuple[str, str, numbers.Format], ...] = (
+#: Lines of runs in detail (`detail_figures`).
+_DETAIL_LINES: tuple[tuple[str, str, numbers.Format], ...] = (
     ("preemptions", "pre-emptions", numbers.whole),
     ("recomputed_tokens", "tokens computed once more", numbers.whole),
     ("moved_tokens", "tokens moved out of memory and back", numbers.whole),
@@ -56,8 +56,8 @@ def run_table(run: Run, metrics: Metrics) -> Table:
         around = "" if interval is None else f"{form(interval[0])} … {form(interval[1])}"
         rows.append((label, form(getattr(metrics, name)), around))
     if run.happened is not None:
-        figures = engine_figures(run)
-        rows += [(label, form(figures[name]), "") for name, label, form in _ENGINE_LINES if figures[name] is not None]
+        figures = detail_figures(run)
+        rows += [(label, form(figures[name]), "") for name, label, form in _DETAIL_LINES if figures[name] is not None]
     return Table(
         title=f"{run.policy} ({run.admission}) on {run.trace.name}: "
         f"{len(run.trace):,} requests, {run.num_steps:,} steps",

@@ -1,7 +1,7 @@
 """Live with a policy over time: the loop, its state, the recorder, and metrics over a stated window."""
 
 from lbopt.simulator.decoders import DecoderRun, simulate_decoders
-from lbopt.simulator.engine import Engine, make_engine
+from lbopt.simulator.detail import Detail, make_detail
 from lbopt.simulator.frozen import NEW, FrozenRequests
 from lbopt.simulator.frozen_view import FrozenView
 from lbopt.simulator.metrics import Metrics, Window
@@ -17,7 +17,7 @@ __all__ = [
     "NEW",
     "ClosedLoop",
     "DecoderRun",
-    "Engine",
+    "Detail",
     "EventOrder",
     "FrozenRequests",
     "FrozenView",
@@ -29,7 +29,7 @@ __all__ = [
     "Telemetry",
     "TraceTimes",
     "Window",
-    "make_engine",
+    "make_detail",
     "make_slo",
     "make_telemetry",
     "sample_states",

@@ -32,11 +32,11 @@ def least_seconds(trace: Trace, setting: SimulationSetting) -> float | None:
         Fleet and step-time law.
     """
     form = setting.form_for(trace)
-    engine = setting.engine
-    if engine is not None and engine.draft:
+    detail = setting.detail
+    if detail is not None and detail.draft:
         return None  # how many steps a request takes is a matter of chance
     G, slots = setting.fleet.num_workers, setting.num_slots
-    equals = G + sum(1 / factor - 1 for _, factor in (() if engine is None else engine.slow))
+    equals = G + sum(1 / factor - 1 for _, factor in (() if detail is None else detail.slow))
     prompt, output = (np.array(lengths, dtype=object) for lengths in (trace.prompt, trace.output))  # sums beyond int64
     work = int((prompt * output + output * (output - 1) // 2).sum())
     tokens = int(output.sum())

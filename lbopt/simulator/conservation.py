@@ -7,7 +7,7 @@ Told from the arrays of the loop by counting anew, with none of the loop's funct
 * tokens: loads and queued tokens are sums of sizes; a size is the prompt and what was made; what is computed is there;
 * blocks: a worker's blocks are those of its running requests, and not more than it has.
 
-Source: lbopt; the definitions are those of the manual, pages *simulator* and *engine*.
+Source: lbopt; the definitions are those of the manual, pages *simulator* and *detail*.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Law = tuple[str, Any, Any]
 
 
 def _laws(requests: Requests, setting: Setting, state: State) -> Iterator[Law]:
-    progress, engine = state.progress, state.engine
+    progress, detail = state.progress, state.detail
     G, N = state.load.size, requests.prompt.size
     running = _running(state)
     queues = [_queue(w, state) for w in range(G)]
@@ -74,20 +74,20 @@ def _laws(requests: Requests, setting: Setting, state: State) -> Iterator[Law]:
     )
     yield "those that ended made all they want", made[ended], requests.output[ended]
 
-    slots = engine.slots if engine.rules.on else np.full(G, setting.slots_per_worker)
+    slots = detail.slots if detail.rules.on else np.full(G, setting.slots_per_worker)
     yield "slots", bool((state.running <= slots).all()), True
     for w, place in enumerate((*running, *queues)):
         yield "requests know their worker", state.worker[place], np.full(len(place), w % G)
-    if engine.rules.on and engine.rules.blocks >= 0:
-        needed = -(-(sizes + int(engine.rules.draft)) // int(engine.rules.block))
-        yield "blocks", engine.used, [int(needed[place].sum()) for place in running]
-        yield "memory", bool((engine.used <= engine.rules.blocks).all()), True
+    if detail.rules.on and detail.rules.blocks >= 0:
+        needed = -(-(sizes + int(detail.rules.draft)) // int(detail.rules.block))
+        yield "blocks", detail.used, [int(needed[place].sum()) for place in running]
+        yield "memory", bool((detail.used <= detail.rules.blocks).all()), True
 
 
 def _running(state: State) -> list[list[int]]:
     """Return the requests that run on each worker."""
-    if state.engine.rules.on:
-        return [state.engine.seats[w, : state.running[w]].tolist() for w in range(state.load.size)]
+    if state.detail.rules.on:
+        return [state.detail.seats[w, : state.running[w]].tolist() for w in range(state.load.size)]
     return [state.endings.request[state.endings.worker == w].tolist() for w in range(state.load.size)]
 
 
@@ -102,15 +102,15 @@ def _queue(w: int, state: State) -> list[int]:
 
 def _ended(requests: Requests, state: State) -> list[int]:
     step = int(state.progress.step)
-    if state.engine.rules.on:
-        return np.flatnonzero(state.engine.finish_step >= 0).tolist()
+    if state.detail.rules.on:
+        return np.flatnonzero(state.detail.finish_step >= 0).tolist()
     return np.flatnonzero((state.start_step >= 0) & (state.start_step + requests.output <= step)).tolist()
 
 
 def _sizes(requests: Requests, state: State) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return of each request its size, what it has made and what is computed, int64 (N,)."""
-    if state.engine.rules.on:
-        tracks = state.engine.tracks
+    if state.detail.rules.on:
+        tracks = state.detail.tracks
         sizes = np.where(tracks.made == tracks.wanted, requests.prompt + tracks.made, tracks.tokens)
         return sizes, np.array(tracks.made), np.where(tracks.made == tracks.wanted, 0, tracks.computed)
     step = int(state.progress.step)

@@ -113,8 +113,8 @@ def simulate_decoders(
         raise InputError("decoders without a barrier do not look at kv_capacity; leave it out")
     if setting.telemetry is not None:
         raise InputError("decoders without a barrier are seen as they are; leave telemetry out")
-    if setting.engine is not None:
-        raise InputError("decoders without a barrier have no engine; leave engine out")
+    if setting.detail is not None:
+        raise InputError("decoders without a barrier do nothing in detail; leave detail out")
     if isinstance(setting.arrivals, ClosedLoop):
         raise InputError("decoders without a barrier take requests at the trace's times; expected arrivals of a trace")
     edges = np.array(window, dtype=np.float64)

@@ -1,11 +1,11 @@
-"""What workers with an engine did beyond making tokens: pre-emptions, tokens computed twice, memory in use."""
+"""What workers in detail did beyond making tokens: pre-emptions, tokens computed twice, memory in use."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from lbopt.kernels.engine import state as compiled
+from lbopt.kernels.detail import state as compiled
 
 if TYPE_CHECKING:
     from lbopt.simulator.run import Run
@@ -33,20 +33,20 @@ class Happened:
     returned_requests: int
 
 
-def happened_of(engine: compiled.Engine) -> Happened | None:
-    """Return what the loop counted; None where workers are kind."""
-    if not engine.rules.on:
+def happened_of(detail: compiled.Detail) -> Happened | None:
+    """Return what the loop counted; None without `SimulationSetting.detail`."""
+    if not detail.rules.on:
         return None
-    tally = engine.tally
+    tally = detail.tally
     return Happened(int(tally.preemptions), int(tally.recomputed), int(tally.moved), int(tally.returned))
 
 
-def engine_figures(run: Run) -> dict[str, Any]:
-    """Return the counts of a run with an engine and, over all its steps, the rates that tables show."""
-    assert run.happened is not None and run.setting.engine is not None
-    steps, fleet, engine = run.steps, run.setting.fleet, run.setting.engine
-    enforced = engine.preempt != "none" and fleet.kv_capacity is not None
-    blocks = fleet.num_workers * ((fleet.kv_capacity or 0) // engine.block)
+def detail_figures(run: Run) -> dict[str, Any]:
+    """Return the counts of a run in detail and, over all its steps, the rates that tables show."""
+    assert run.happened is not None and run.setting.detail is not None
+    steps, fleet, detail = run.steps, run.setting.fleet, run.setting.detail
+    enforced = detail.preempt != "none" and fleet.kv_capacity is not None
+    blocks = fleet.num_workers * ((fleet.kv_capacity or 0) // detail.block)
     return asdict(run.happened) | {
         "computed_tokens": int(steps["computed"].sum()),
         "memory_share": float(steps["blocks"].mean() / blocks) if enforced else None,

@@ -111,7 +111,7 @@ def measure(run: Run, window: Window | None) -> Metrics:
     request, output = run.requests, run.trace.output
     whole = float(run.steps["seconds"].sum())
     least = least_seconds(run.trace, run.setting)
-    made = step.get("made", step["active"])  # without an engine every running request makes one token
+    made = step.get("made", step["active"])  # without detail every running request makes one token
     kept = None if run.setting.slo is None else run.setting.slo.kept(run)
     if window is not None:
         inside = (request["start_step"] >= chosen.first - 1) & (request["start_step"] < chosen.last)

@@ -106,17 +106,17 @@ class Observer:
         )
 
     def _free_slots(self, running: Ints) -> Ints:
-        engine = self._state.engine
-        if not engine.rules.on:
+        detail = self._state.detail
+        if not detail.rules.on:
             return self._setting.slots_per_worker - running
-        return np.maximum(engine.slots - running, 0) if self._setting.immediate else engine.free
+        return np.maximum(detail.slots - running, 0) if self._setting.immediate else detail.free
 
     def _newly_ended(self) -> Ints:
         """Return the requests that have ended since the last time, in the order in which they did."""
         known = int(self._state.progress.undiscovered)
         candidates = np.concatenate([self._untold, np.arange(self._untold_from, known)])
-        if self._state.engine.rules.on:
-            finish = self._state.engine.finish_step[candidates]
+        if self._state.detail.rules.on:
+            finish = self._state.detail.finish_step[candidates]
             has_ended = finish >= 0
         else:
             start = self._state.start_step[candidates]
@@ -127,15 +127,15 @@ class Observer:
         return ended
 
     def _active(self) -> ActiveRequests:
-        engine = self._state.engine
-        if engine.rules.on:
-            seats = np.arange(engine.seats.shape[1]) < self._state.running[:, None]
-            numbers = engine.seats[seats]
+        detail = self._state.detail
+        if detail.rules.on:
+            seats = np.arange(detail.seats.shape[1]) < self._state.running[:, None]
+            numbers = detail.seats[seats]
             return ActiveRequests(
                 worker=np.nonzero(seats)[0],
                 requests=numbers,
                 prompt=self._requests.prompt[numbers],
-                generated=engine.tracks.made[numbers],
+                generated=detail.tracks.made[numbers],
             )
         used = np.flatnonzero(self._worker_of_ending >= 0)
         numbers = self._request_of_ending[used]

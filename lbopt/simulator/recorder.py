@@ -17,8 +17,8 @@ from lbopt.hardware.step_time import ExplainedStepTime, kinds_of
 from lbopt.kernels.simulation.state import Rows
 from lbopt.simulator.setting import SimulationSetting
 
-#: Further columns of runs with an engine (`SimulationSetting.engine`).
-ENGINE_COLUMNS: dict[str, str] = {
+#: Further columns of runs in detail (`SimulationSetting.detail`).
+DETAIL_COLUMNS: dict[str, str] = {
     "made": "tokens made with the step",
     "computed": "tokens of prompts computed in the step",
     "blocks": "blocks of memory in use during the step, all workers",
@@ -82,7 +82,7 @@ class Recorder:
         source = "post" if self.setting.event_order == "paper" else "barrier"
         part["read_max"] = part[f"{source}_max"]
         part["read_sum"] = part[f"{source}_sum"]
-        for name in STEP_COLUMNS | (ENGINE_COLUMNS if self.setting.engine is not None else {}):
+        for name in STEP_COLUMNS | (DETAIL_COLUMNS if self.setting.detail is not None else {}):
             if name not in part:
                 part[name] = getattr(rows, name)[:count].copy()
         if self.keep_loads:

@@ -14,7 +14,7 @@ from lbopt.model import Trace
 from lbopt.policies.ledger import STANDINGS, Ledger
 from lbopt.simulator.happened import Happened
 from lbopt.simulator.metrics import Metrics, Window, default_window, measure
-from lbopt.simulator.recorder import ENGINE_COLUMNS, STEP_COLUMNS
+from lbopt.simulator.recorder import DETAIL_COLUMNS, STEP_COLUMNS
 from lbopt.simulator.setting import SimulationSetting
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Run(Displayed):
         Its decisions one by one, arrays of shape (decisions,): step, imbalance and bound in tokens, standing (place in
         `STANDINGS`). Empty arrays for other policies.
     happened
-        What the engine counted; None where workers are kind.
+        What was counted; None without `SimulationSetting.detail`.
     """
 
     trace: Trace
@@ -117,6 +117,6 @@ class Run(Displayed):
         """Return one row per step."""
         import pandas as pd
 
-        names = [*STEP_COLUMNS, *(ENGINE_COLUMNS if self.happened is not None else ())]
+        names = [*STEP_COLUMNS, *(DETAIL_COLUMNS if self.happened is not None else ())]
         columns = {"step": np.arange(1, self.num_steps + 1)} | {name: self.steps[name] for name in names}
         return pd.DataFrame(columns | {"bound": np.array([*KINDS, ""])[self.steps["bound"]]})

@@ -150,10 +150,10 @@ def sample_states(
     """
     if count < 1:
         raise InputError(f"the number of states is {count}; expected at least 1")
-    if setting.engine is not None:
+    if setting.detail is not None:
         raise InputError(
-            "states to be solved are sampled from workers without engine: a placement of requests that may be "
-            "pre-empted or restarted is another problem; leave engine out"
+            "states to be solved are sampled from workers without detail, since a request that may be pre-empted or "
+            "restarted is no part of the step's problem; leave detail out"
         )
     run = simulate(trace, policy, setting, seed=seed, training=training)
     window = run.window

@@ -10,7 +10,7 @@ from lbopt.hardware import AffineStepTime, BarrierForm, PowerLaw, StepTime
 from lbopt.hardware.step_time import StepTimeByUse
 from lbopt.model import Fleet, Trace
 from lbopt.model.integers import LARGEST_TOTAL
-from lbopt.simulator.engine import Engine
+from lbopt.simulator.detail import Detail
 from lbopt.simulator.slo import Slo
 from lbopt.simulator.telemetry import Telemetry
 
@@ -69,8 +69,8 @@ class SimulationSetting:
         Watts from loads, and how they are read.
     telemetry
         How old what routers see is; None = they see the truth of this moment.
-    engine
-        What makes workers less kind: memory that runs out, prompts that take time, ...; None = nothing.
+    detail
+        Workers in detail: memory that runs out, prompts that take time, ...; None = none of it.
     slo
         Limits within which requests should be served; None = none, and no goodput.
     """
@@ -82,15 +82,15 @@ class SimulationSetting:
     power: PowerLaw = field(default_factory=PowerLaw)
     telemetry: Telemetry | None = None
     slo: Slo | None = None
-    engine: Engine | None = None
+    detail: Detail | None = None
 
     def __post_init__(self) -> None:
         if self.event_order not in EVENT_ORDERS:
             raise InputError(f"event order '{self.event_order}' is unknown; expected {' or '.join(EVENT_ORDERS)}")
         if self.step_time is None:
             object.__setattr__(self, "step_time", AffineStepTime.of_bf_io_paper(self.fleet.slots_per_worker))
-        if self.engine is not None:
-            self.engine.refuse_fleet(self.fleet)
+        if self.detail is not None:
+            self.detail.refuse_fleet(self.fleet)
 
     @property
     def law(self) -> StepTime:
@@ -101,7 +101,7 @@ class SimulationSetting:
     @property
     def num_slots(self) -> int:
         """Slots of the whole fleet, where workers may have different numbers of them."""
-        fewer = () if self.engine is None else self.engine.slots
+        fewer = () if self.detail is None else self.detail.slots
         return self.fleet.num_slots - sum(self.fleet.slots_per_worker - slots for _, slots in fewer)
 
     @property
@@ -124,7 +124,7 @@ class SimulationSetting:
 
     def describe(self) -> dict[str, Any]:
         """Return the setting as plain data, for `run.json`; what is newer than version 0.1 only where it is used."""
-        later = {"telemetry": self.telemetry, "engine": self.engine, "slo": self.slo}
+        later = {"telemetry": self.telemetry, "detail": self.detail, "slo": self.slo}
         return {
             "num_workers": self.fleet.num_workers,
             "slots_per_worker": self.fleet.slots_per_worker,

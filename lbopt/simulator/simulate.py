@@ -100,10 +100,10 @@ def simulate(
     noted_before = len(ledger)
     requests = requests_of(trace, policy, setting, seed, training)
     refuse_blind(policy, setting)
-    if setting.engine is not None:
-        setting.engine.refuse_run(trace, policy, setting.fleet)
+    if setting.detail is not None:
+        setting.detail.refuse_run(trace, policy, setting.fleet)
     rules = setting_of(policy, setting, trace)
-    state = fresh_state(setting.fleet, requests, setting.telemetry, seed, rules.code, setting.engine)
+    state = fresh_state(setting.fleet, requests, setting.telemetry, seed, rules.code, setting.detail)
     recorder = Recorder(setting, keep_loads)
     explained = isinstance(setting.law, ExplainedStepTime)
     rows = fresh_rows(setting.fleet.num_workers, 1, explained) if check_laws else _rows_for(setting.fleet, explained)
@@ -141,7 +141,7 @@ def simulate(
         seconds=time.perf_counter() - begin,
         tally=dict(ledger.tally(noted_before)),
         solved=ledger.columns(noted_before),
-        happened=happened_of(state.engine),
+        happened=happened_of(state.detail),
     )
 
 
@@ -246,8 +246,8 @@ def _rows_for(fleet: Fleet, with_running: bool) -> Rows:
 
 def _request_columns(requests: Requests, state: State, recorder: Recorder) -> dict[str, NDArray[Any]]:
     clock = recorder.columns()["clock"]
-    if state.engine.rules.on:
-        finish_step, first_token_step = state.engine.finish_step, state.engine.first_token_step
+    if state.detail.rules.on:
+        finish_step, first_token_step = state.detail.finish_step, state.detail.first_token_step
     else:
         finish_step, first_token_step = state.start_step + requests.output, state.start_step + 1
     return {

@@ -14,8 +14,8 @@ from lbopt.kernels.simulation.state import ENDING, PROGRESS, Requests, Rows, Set
 from lbopt.model import Fleet, Trace
 from lbopt.model.integers import LARGEST_TOTAL
 from lbopt.policies.policy import CompiledPolicy, Policy
-from lbopt.simulator.engine import Engine
-from lbopt.simulator.engine_state import fresh_engine
+from lbopt.simulator.detail import Detail
+from lbopt.simulator.detail_state import fresh_detail
 from lbopt.simulator.expert_use import preference_of, unused_logs
 from lbopt.simulator.saturation import arrival_times
 from lbopt.simulator.setting import ClosedLoop, SimulationSetting
@@ -97,7 +97,7 @@ def fresh_state(
     telemetry: Telemetry | None = None,
     seed: int = 0,
     code: int = EXTERNAL,
-    engine: Engine | None = None,
+    detail: Detail | None = None,
 ) -> State:
     """Return the state before the first decision: an empty fleet, no request known.
 
@@ -109,8 +109,8 @@ def fresh_state(
         How old what routers see is, None for the truth; seed of the jitter and loss of its reports.
     code
         The rule, see `lbopt.kernels.routing.codes`.
-    engine
-        What makes workers less kind; None = nothing.
+    detail
+        Workers in detail; None = none of it.
     """
     N = requests.prompt.size
     num_workers, slots_per_worker = fleet.num_workers, fleet.slots_per_worker
@@ -124,7 +124,7 @@ def fresh_state(
     progress = record(PROGRESS)
     progress.pause_at = -1
     load, running, queued, queued_tokens = (per_worker() for _ in range(4))
-    in_detail = fresh_engine(engine, fleet, requests, seed)
+    in_detail = fresh_detail(detail, fleet, requests, seed)
     return State(
         load=load,
         running=running,
@@ -143,8 +143,8 @@ def fresh_state(
         reveal_clock=np.full(N, np.nan),
         progress=progress,
         sight=_sight((load, running, queued, queued_tokens), telemetry, seed, code),
-        engine=in_detail,
-        size=requests.prompt if engine is None else in_detail.size,
+        detail=in_detail,
+        size=requests.prompt if detail is None else in_detail.size,
         choice=per_request(),
         scratch_load=per_worker(),
         scratch_free=per_worker(),

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from lbopt.exceptions import InputError
 from lbopt.hardware import PowerLaw, make_step_time
 from lbopt.model import Fleet
-from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, make_engine, make_slo, make_telemetry
+from lbopt.simulator import ClosedLoop, SimulationSetting, TraceTimes, make_detail, make_slo, make_telemetry
 from lbopt.studies.option import Option
 from lbopt.studies.plain import require_kinds
 from lbopt.studies.requests import RequestSource
@@ -17,7 +17,7 @@ from lbopt.studies.requests import RequestSource
 ARRIVALS = ("closed", "trace")
 
 #: Options that run.json of version 0.1 does not have.
-_LATER = ("telemetry", "engine", "slo")
+_LATER = ("telemetry", "detail", "slo")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,8 @@ class Scenario:
         The step-time law as `make_step_time` reads it; None = the affine one of the BF-IO experiments for these slots.
     telemetry
         How old what routers see is, as `make_telemetry` reads it; None = they see the truth of the moment.
-    engine
-        What makes workers less kind, as `make_engine` reads it; None = nothing.
+    detail
+        Workers in detail, as `make_detail` reads it; None = none of it.
     slo
         Limits within which requests should be served, as `make_slo` reads it; None = none.
     power
@@ -54,7 +54,7 @@ class Scenario:
         int, Option("Slots per worker.", names=("--slots", "-B"), key="slots", panel="Fleet", first=True)
     ] = 72
     kv_capacity: Annotated[
-        int | None, Option("KV tokens a worker can hold; exceeding it is reported.", panel="Fleet")
+        int | None, Option("KV tokens a worker can hold; exceeding it is reported, or see --detail.", panel="Fleet")
     ] = None
     arrivals: Annotated[
         str, Option("**closed**: as fast as they are taken; **trace**: the trace's times.", panel="Fleet")
@@ -76,11 +76,9 @@ class Scenario:
             "How old what routers see is, e.g. `period=100ms,own=none,front_ends=4`.", panel="Fleet", shown="the truth"
         ),
     ] = None
-    engine: Annotated[
+    detail: Annotated[
         str | None,
-        Option(
-            "What makes workers less kind, e.g. `preempt=recompute,draft=2,slow=3:1.5`.", panel="Fleet", shown="nothing"
-        ),
+        Option("Workers in detail, e.g. `preempt=recompute,draft=2,slow=3:1.5`.", panel="Fleet", shown="nothing"),
     ] = None
     slo: Annotated[
         str | None,
@@ -109,7 +107,7 @@ class Scenario:
             step_time=None if self.step_time is None else make_step_time(self.step_time),
             power=PowerLaw(reading=self.power),
             telemetry=None if self.telemetry is None else make_telemetry(self.telemetry),
-            engine=None if self.engine is None else make_engine(self.engine),
+            detail=None if self.detail is None else make_detail(self.detail),
             slo=None if self.slo is None else make_slo(self.slo),
         )
 
@@ -121,7 +119,7 @@ class Scenario:
         fleet = f"{self.num_workers} workers × {self.slots_per_worker} slots"
         law = "" if self.step_time is None else f" · step time {self.step_time}"
         sight = "" if self.telemetry is None else f" · telemetry {self.telemetry}"
-        kindness = "" if self.engine is None else f" · engine {self.engine}"
+        kindness = "" if self.detail is None else f" · detail {self.detail}"
         return f"{fleet} · {arrivals} · loads read in {self.event_order} order{law}{sight}{kindness}"
 
     def to_dict(self) -> dict[str, Any]:

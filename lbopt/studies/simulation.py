@@ -12,7 +12,7 @@ from lbopt.exceptions import InputError
 from lbopt.hardware.step_time import StepTimeByUse
 from lbopt.policies import LookingAhead, Policy, foresight_of, look_ahead, make_policy
 from lbopt.simulator import Metrics, Run, simulate
-from lbopt.simulator.happened import engine_figures
+from lbopt.simulator.happened import detail_figures
 from lbopt.simulator.metrics import Window
 from lbopt.studies.logs import refuse_logs_of_other_requests
 from lbopt.studies.option import Option
@@ -163,7 +163,7 @@ def _facts(outcome: SimulationOutcome) -> dict[str, Any]:
         "seed": run.seed,
         "metrics": outcome.metrics.to_dict(),
         "tally": run.tally,
-        **({} if run.happened is None else {"engine": engine_figures(run)}),
+        **({} if run.happened is None else {"detail": detail_figures(run)}),
     }
 
 

@@ -1,4 +1,4 @@
-"""Random fleets with an engine: small requests on small workers, so that everything happens within some hundred steps.
+"""Random fleets in detail: small requests on small workers, so that everything happens within some hundred steps.
 
 Seconds are multiples of 2^-20, so that sums of them are exact in whatever order they are taken.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet, Trace
-from lbopt.simulator import ClosedLoop, Engine, SimulationSetting, Telemetry, TraceTimes
+from lbopt.simulator import ClosedLoop, Detail, SimulationSetting, Telemetry, TraceTimes
 
 TICK = 2.0**-20
 RULES = (
@@ -72,7 +72,7 @@ def random_fleet(seed: int, rules: tuple[str, ...] = RULES) -> RandomFleet:
     def moments() -> tuple[tuple[int, float], ...]:
         return tuple((w, float(rng.integers(0, 64)) / 64 * end) for w in range(workers) if rng.random() < 0.25)
 
-    engine = Engine(
+    detail = Detail(
         preempt=str(rng.choice(["none", "recompute", "swap"])),
         block=block,
         watermark=float(rng.choice([0, 0.01, 0.25])),
@@ -108,7 +108,7 @@ def random_fleet(seed: int, rules: tuple[str, ...] = RULES) -> RandomFleet:
             event_order="theory" if sometimes() else "paper",
             step_time=AffineStepTime(float(rng.integers(1, 20_000)) * TICK, float(rng.integers(0, 400)) * TICK),
             telemetry=telemetry,
-            engine=engine,
+            detail=detail,
         ),
         seed,
     )

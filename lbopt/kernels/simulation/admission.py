@@ -9,8 +9,8 @@ work itself.
 
 from lbopt.kernels.arrays import Floats, Ints, Record, Records
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.engine.queues import join_queue_of, let_in_at, slots_of
-from lbopt.kernels.engine.workers import list_open, show_open
+from lbopt.kernels.detail.queues import join_queue_of, let_in_at, slots_of
+from lbopt.kernels.detail.workers import list_open, show_open
 from lbopt.kernels.routing.band import bind_in_band
 from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.bypass import bind_bypassing
@@ -240,7 +240,7 @@ def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> Non
     progress.real_choices += loads_differ(state.load, state.queued_tokens)
     if state.sight.reports.stale == 1:
         note_sent(i % len(state.sight.load), w, state.size[i], slots_of(w, setting, state), state.sight)
-    if state.engine.rules.on == 1:
+    if state.detail.rules.on == 1:
         join_queue_of(i, w, state)
         let_in_at(w, state)
     elif state.running[w] < setting.slots_per_worker:
@@ -317,8 +317,8 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     k, now = progress.step, progress.clock
     head, tail = progress.pool_head, progress.pool_tail
     noted = sight.books.size > 0
-    in_detail = state.engine.rules.on == 1
-    engine = state.engine
+    in_detail = state.detail.rules.on == 1
+    detail = state.detail
     num_open = list_open(state) if in_detail else load.size
     if num_open == 0:
         return
@@ -339,14 +339,14 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
                 sight.own[f],
             )
         if num_open < load.size:
-            show_open(f, num_open, sight, engine)
+            show_open(f, num_open, sight, detail)
             turn.next_worker %= num_open
             s_load, s_running, s_queued, s_tokens, own = (
-                engine.shown_load[:num_open],
-                engine.shown_running[:num_open],
-                engine.shown_queued[:num_open],
-                engine.shown_tokens[:num_open],
-                engine.shown_own[:num_open],
+                detail.shown_load[:num_open],
+                detail.shown_running[:num_open],
+                detail.shown_queued[:num_open],
+                detail.shown_tokens[:num_open],
+                detail.shown_own[:num_open],
             )
         if code == BR_0_BYPASS:  # a function in between would cost more than the rules themselves
             w = bind_bypassing(parameters, slots_per_worker, size[i], s_load, s_running, s_queued, s_tokens)
@@ -361,7 +361,7 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
         if w < 0:
             break
         if num_open < load.size:
-            w = engine.open_workers[w]
+            w = detail.open_workers[w]
         bound += 1
         real_choices += loads_differ(load, queued_tokens)
         worker[i] = w

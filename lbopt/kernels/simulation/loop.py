@@ -9,11 +9,11 @@ import math
 
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.engine.preempt import make_fit
-from lbopt.kernels.engine.queues import let_in, num_slots, see_free_slots, send_chosen, slots_of
-from lbopt.kernels.engine.step import take_engine_step
-from lbopt.kernels.engine.workers import awaited as awaited_by_engine
-from lbopt.kernels.engine.workers import come_and_go
+from lbopt.kernels.detail.preempt import make_fit
+from lbopt.kernels.detail.queues import let_in, num_slots, see_free_slots, send_chosen, slots_of
+from lbopt.kernels.detail.step import take_detailed_step
+from lbopt.kernels.detail.workers import awaited as awaited_in_detail
+from lbopt.kernels.detail.workers import come_and_go
 from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.codes import EXTERNAL
 from lbopt.kernels.routing.decide import decide
@@ -54,7 +54,7 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
     """
     progress = state.progress
     N = requests.prompt.size
-    in_detail = state.engine.rules.on == 1
+    in_detail = state.detail.rules.on == 1
     while True:
         if progress.phase == BEGIN_DECISION:
             if 0 <= progress.pause_at <= progress.step and _something_to_decide(requests, setting, state):
@@ -100,7 +100,7 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
             if progress.pool_head < progress.pool_tail:
                 awaited = min(awaited, next_report(state.sight, state.running, state.queued))
             if in_detail and (num_known(progress) > 0 or progress.undiscovered < N):
-                awaited = min(awaited, awaited_by_engine(state))
+                awaited = min(awaited, awaited_in_detail(state))
             if awaited < math.inf:
                 progress.clock = max(progress.clock, awaited)
                 progress.phase = BEGIN_DECISION
@@ -111,7 +111,7 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
         if progress.row == rows.active.size:
             return ROWS_FULL
         if in_detail:
-            take_engine_step(requests, setting, state, rows)
+            take_detailed_step(requests, setting, state, rows)
         else:
             take_step(requests, setting, state, rows)
         progress.phase = BEGIN_DECISION
@@ -175,7 +175,7 @@ def _note_decision(requests: Requests, setting: Setting, state: State) -> None:
     pool = state.pool[progress.pool_head : progress.pool_tail]
     progress.waiting = pool.size
     free = num_slots(setting, state) - progress.active
-    if state.engine.rules.on == 1:
+    if state.detail.rules.on == 1:
         see_free_slots(state)
         real = loads_differ(state.load, state.queued_tokens) if pool.size > 0 and free > 0 else 0
     else:
@@ -193,8 +193,8 @@ def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None
     sight, f = state.sight, 0  # a pool has one front end
     state.scratch_load[:] = sight.load[f]
     state.scratch_running[:] = sight.running[f]
-    if state.engine.rules.on == 1:
-        state.scratch_free[:] = state.engine.free
+    if state.detail.rules.on == 1:
+        state.scratch_free[:] = state.detail.free
     else:
         state.scratch_free[:] = setting.slots_per_worker - sight.running[f]
     reach = decide(
@@ -219,7 +219,7 @@ def _decide_compiled(requests: Requests, setting: Setting, state: State) -> None
 @kernel
 def _start_chosen(reach: int, requests: Requests, state: State) -> None:
     """Start the chosen ones among the first `reach` of the pool, or send them to their workers' queues."""
-    if state.engine.rules.on == 1:
+    if state.detail.rules.on == 1:
         send_chosen(reach, state)
     else:
         admit(reach, requests, state)
@@ -237,8 +237,8 @@ def _see(state: State) -> None:
 @kernel
 def _sees_free_slots(setting: Setting, state: State) -> bool:
     """Return whether the router of the pool sees a free slot; one that it sees is free."""
-    if state.engine.rules.on == 1:
-        return bool(state.engine.free.sum() > 0)
+    if state.detail.rules.on == 1:
+        return bool(state.detail.free.sum() > 0)
     if state.sight.reports.stale == 0:
         return bool(state.progress.free_slots > 0)
     f = 0  # a pool has one front end

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lbopt.kernels.arrays import Floats, Ints, Record, Records, integers
 from lbopt.kernels.by_reference import by_reference
-from lbopt.kernels.engine.state import Engine
+from lbopt.kernels.detail.state import Detail
 from lbopt.kernels.simulation.sight import Sight
 
 #: One running request. Unused ones are chained, and reused last out, first in, so that those in use stay together in
@@ -103,7 +103,7 @@ class State(NamedTuple):
     reveal_clock: Floats  # float64 (N,), output, seconds: arrival, or revelation in a closed loop
     progress: Record  # PROGRESS
     sight: Sight  # what routers see of the workers
-    engine: Engine  # workers that are not kind; off by default
+    detail: Detail  # workers in detail; off by default
     size: Ints  # int64 (N,), tokens of a request as rules see it: its prompt, and what a worker that left had made
     choice: Ints  # int64 (N,), scratch: worker of each pool position
     scratch_load: Ints  # int64 (G,)
@@ -131,7 +131,7 @@ class Rows(NamedTuple):
     real_choice: Ints  # int64 (K,), 1 where two feasible placements differ
     experts: Floats  # float64 (K,), `State.experts`, mean over workers that run something; NaN where unknown
     over_capacity: Ints  # int64 (K,), workers whose barrier load exceeds kv_capacity
-    made: Ints  # int64 (K,), tokens made, where `Engine` is on; so the next two
+    made: Ints  # int64 (K,), tokens made, where `Detail` is on; so the next two
     computed: Ints  # int64 (K,), tokens of prompts computed
     blocks: Ints  # int64 (K,), of memory in use
 

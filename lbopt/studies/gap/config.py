@@ -111,6 +111,11 @@ class GapConfig:
     ] = None
 
     def __post_init__(self) -> None:
+        if self.scenario.detail is not None and self.problems is None:
+            raise InputError(
+                f"detail is '{self.scenario.detail}': states to be solved are sampled from workers without it, since a "
+                "request that may be pre-empted or restarted is no part of the step's problem; leave detail out"
+            )
         for name in ("states", "seeds"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; expected at least 1")

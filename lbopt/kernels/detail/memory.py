@@ -1,12 +1,12 @@
 """Memory in blocks: what a request occupies, whether one more fits, and who is pre-empted where it ran out.
 
 The last of the list goes first, as in vLLM. That is the longest head of the list that fits with what every request of
-it needs next. Definition: the manual, page *engine*, "A decision", 2 and 4.
+it needs next. Definition: the manual, page *detail*, "A decision", 2 and 4.
 """
 
 from lbopt.kernels.arrays import Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.engine.state import Engine
+from lbopt.kernels.detail.state import Detail
 
 
 @kernel
@@ -16,20 +16,20 @@ def blocks_of(size: int, rules: Record) -> int:
 
 
 @kernel
-def has_room(size: int, w: int, running: int, engine: Engine) -> bool:
+def has_room(size: int, w: int, running: int, detail: Detail) -> bool:
     """Return whether a request of `size` tokens fits on worker `w` beside its `running` ones.
 
     Parameters
     ----------
     size, w, running
         Tokens, worker, and the length of its list.
-    engine
+    detail
         Of the run.
     """
-    rules = engine.rules
+    rules = detail.rules
     if rules.blocks < 0 or running == 0:
         return True
-    return bool(engine.used[w] + blocks_of(size, rules) <= rules.blocks - rules.kept_free)
+    return bool(detail.used[w] + blocks_of(size, rules) <= rules.blocks - rules.kept_free)
 
 
 @kernel

@@ -1,7 +1,7 @@
-"""One step of workers that are not kind: every running request is visited.
+"""One step of workers in detail: every running request is visited.
 
 Decoding requests come first; what a worker may still compute goes to prompts, in the order of its list. A request that
-ends or does not end keeps the order of the others. Definition: the manual, page *engine*, "A step".
+ends or does not end keeps the order of the others. Definition: the manual, page *detail*, "A step".
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints, Record, Records
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.engine.memory import blocks_of
+from lbopt.kernels.detail.memory import blocks_of
 from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.sampling.draw import word
 from lbopt.kernels.simulation.sight import UNIT, share
@@ -20,7 +20,7 @@ _11 = np.uint64(11)
 
 
 @kernel
-def take_engine_step(requests: Requests, setting: Setting, state: State, rows: Rows) -> None:
+def take_detailed_step(requests: Requests, setting: Setting, state: State, rows: Rows) -> None:
     """Advance by one step and write its row. Cost: one visit to every running request.
 
     Parameters
@@ -32,9 +32,9 @@ def take_engine_step(requests: Requests, setting: Setting, state: State, rows: R
     rows
         Row ``state.progress.row`` is written.
     """
-    progress, engine = state.progress, state.engine
+    progress, detail = state.progress, state.detail
     r, G = progress.row, state.load.size
-    rows.blocks[r] = engine.used.sum()
+    rows.blocks[r] = detail.used.sum()
     rows.admitted[r] = progress.admitted
     rows.waiting[r] = progress.waiting
     rows.free_slots[r] = progress.free_slots
@@ -49,13 +49,13 @@ def take_engine_step(requests: Requests, setting: Setting, state: State, rows: R
         ran = state.running[w]
         attended, part, tokens, prompts, decoding = _run_worker(w, requests, setting, state)
         rows.barrier_loads[r, w] = attended
-        engine.part[w] = part
+        detail.part[w] = part
         own = setting.seconds_per_token * attended
         if of_running.size > 0:
             own += of_running[part]
-        own += prompts * engine.rules.compute_seconds + engine.moved[w] * engine.rules.move_seconds
-        engine.moved[w] = 0
-        slowest = max(slowest, own * engine.slow[w])
+        own += prompts * detail.rules.compute_seconds + detail.moved[w] * detail.rules.move_seconds
+        detail.moved[w] = 0
+        slowest = max(slowest, own * detail.slow[w])
         total += attended
         active += part
         made += tokens
@@ -67,8 +67,8 @@ def take_engine_step(requests: Requests, setting: Setting, state: State, rows: R
         together = setting.seconds_per_mean_token * (total / G)
     if setting.seconds_of_active.size > 0:
         together += setting.seconds_of_active[active]
-    if drafts and engine.rules.draft > 0:
-        together += engine.rules.draft_seconds
+    if drafts and detail.rules.draft > 0:
+        together += detail.rules.draft_seconds
     seconds = setting.fixed_seconds + slowest + together
 
     progress.clock += seconds
@@ -79,7 +79,7 @@ def take_engine_step(requests: Requests, setting: Setting, state: State, rows: R
         if setting.kv_capacity >= 0 and rows.barrier_loads[r, w] > setting.kv_capacity:
             over += 1
     if rows.running.shape[0] > 0:
-        rows.running[r] = engine.part
+        rows.running[r] = detail.part
     rows.active[r] = active
     rows.seconds[r] = seconds
     rows.clock[r] = progress.clock
@@ -109,14 +109,14 @@ def _run_worker(w: int, requests: Requests, setting: Setting, state: State) -> t
     tuple of ints
         Tokens attended to, requests that took part, tokens made, tokens computed, and requests that decoded.
     """
-    engine, rules, step = state.engine, state.engine.rules, state.progress.step
-    seats, tracks, first_token_step = engine.seats[w], engine.tracks, engine.first_token_step
+    detail, rules, step = state.detail, state.detail.rules, state.progress.step
+    seats, tracks, first_token_step = detail.seats[w], detail.tracks, detail.first_token_step
     budget, draft, seed = rules.budget, rules.draft, rules.seed
     enforced, block = rules.blocks >= 0, rules.block
     n = state.running[w]
     left = budget - (1 + draft) * _num_decoding(n, seats, tracks) if budget > 0 else 0
     attended, part, tokens, prompts, decoding, kept = 0, 0, 0, 0, 0, 0
-    load, used = state.load[w], engine.used[w]
+    load, used = state.load[w], detail.used[w]
     for seat in range(n):
         i = seats[seat]
         track = tracks[i]
@@ -128,7 +128,7 @@ def _run_worker(w: int, requests: Requests, setting: Setting, state: State) -> t
                 more = min(lacking, left)
                 left -= more
                 drafts = 0
-            _compute(track, more, engine.tally)
+            _compute(track, more, detail.tally)
             prompts += more
             if track.computed < track.tokens:
                 if more > 0:
@@ -153,7 +153,7 @@ def _run_worker(w: int, requests: Requests, setting: Setting, state: State) -> t
             load -= track.tokens
             used -= track.blocks
             track.blocks = 0
-            engine.finish_step[i] = step
+            detail.finish_step[i] = step
             _strike(i, w, requests, setting, state)
             continue
         track.tokens += new
@@ -167,7 +167,7 @@ def _run_worker(w: int, requests: Requests, setting: Setting, state: State) -> t
         kept += 1
     state.running[w] = kept
     state.load[w] = load
-    engine.used[w] = used
+    detail.used[w] = used
     return attended, part, tokens, prompts, decoding
 
 

@@ -1,4 +1,4 @@
-"""Every option of the engine on a fleet so small that a pencil gives the same; a step takes a second unless said."""
+"""Every option of workers in detail on a fleet so small that a pencil gives the same; a step takes a second unless said."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from lbopt.hardware import AffineStepTime
 from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
-from lbopt.simulator import Engine, Run, SimulationSetting, TraceTimes, simulate
+from lbopt.simulator import Detail, Run, SimulationSetting, TraceTimes, simulate
 from lbopt.simulator.happened import Happened
 
 
 def run(
     requests: list[tuple[float, int, int]],
-    engine: Engine,
+    detail: Detail,
     *,
     workers: int = 1,
     slots: int = 2,
@@ -31,7 +31,7 @@ def run(
         arrivals=TraceTimes(),
         event_order="theory",
         step_time=AffineStepTime(1.0, per_token),
-        engine=engine,
+        detail=detail,
     )
     trace = Trace(prompt=prompt, output=output, arrival=arrival.astype(float))
     return simulate(trace, make_policy(rule), setting, check_laws=True, keep_loads=True)
@@ -48,8 +48,8 @@ TWO = [(0, 3, 4), (0, 3, 4)]
 
 
 def test_recomputation() -> None:
-    engine = Engine(preempt="recompute", block=1, watermark=0, prefill_cost=0.25)
-    found = run(TWO, engine, capacity=8)
+    detail = Detail(preempt="recompute", block=1, watermark=0, prefill_cost=0.25)
+    found = run(TWO, detail, capacity=8)
     assert requests_of(found, "start_step", "finish_step") == [(0, 4), (0, 6)]
     assert found.happened == Happened(preemptions=1, recomputed_tokens=5, moved_tokens=0, returned_requests=0)
     assert found.steps["computed"].tolist() == [0, 0, 0, 0, 5, 0]
@@ -60,7 +60,7 @@ def test_recomputation() -> None:
 
 def test_swap() -> None:
     # the 5 tokens of the second go out in the step after the pre-emption, the third, and come back in the fifth
-    found = run(TWO, Engine(preempt="swap", block=1, watermark=0, swap_cost=0.125), capacity=8)
+    found = run(TWO, Detail(preempt="swap", block=1, watermark=0, swap_cost=0.125), capacity=8)
     assert requests_of(found, "start_step", "finish_step") == [(0, 4), (0, 6)]
     assert found.happened == Happened(preemptions=1, recomputed_tokens=0, moved_tokens=10, returned_requests=0)
     assert found.steps["seconds"].tolist() == [1, 1, 1.625, 1, 1.625, 1]
@@ -70,20 +70,20 @@ def test_watermark() -> None:
     # 3 + 6 tokens fit into 10, but not into the 8 that a watermark of a fifth leaves
     requests = [(0, 6, 2), (0, 3, 2)]
     for watermark, start in ((0.0, 0), (0.2, 2)):
-        found = run(requests, Engine(preempt="recompute", block=1, watermark=watermark), capacity=10)
+        found = run(requests, Detail(preempt="recompute", block=1, watermark=watermark), capacity=10)
         assert requests_of(found, "start_step") == [(0,), (start,)]
 
 
 def test_blocks() -> None:
     # two blocks of 4: two prompts of 4 fit, but after a step each needs 5 tokens, two blocks
-    found = run([(0, 4, 2), (0, 4, 2)], Engine(preempt="recompute", block=4, watermark=0), capacity=11)
+    found = run([(0, 4, 2), (0, 4, 2)], Detail(preempt="recompute", block=4, watermark=0), capacity=11)
     assert requests_of(found, "start_step", "finish_step") == [(0, 2), (0, 3)]
     assert found.steps["blocks"].tolist() == [2, 2, 2]
 
 
 def test_those_that_started_last_are_preempted_first_and_come_back_first() -> None:
     requests = [(k, 3, 9) for k in range(4)]
-    found = run(requests, Engine(preempt="recompute", block=1, watermark=0), slots=4, capacity=20)
+    found = run(requests, Detail(preempt="recompute", block=1, watermark=0), slots=4, capacity=20)
     # sizes at decision 3: 6, 5, 4, 3 = 18; decision 4: 22 > 20, so request 3 waits: 7, 6, 5 = 18; decision 5: 21, so
     # request 2 waits in front of it: 8, 7 = 15; decision 9: 12 + 11 > 20 ... request 0 ends with step 9
     assert found.steps["active"].tolist()[:6] == [1, 2, 3, 4, 3, 2]
@@ -96,7 +96,7 @@ def test_those_that_started_last_are_preempted_first_and_come_back_first() -> No
 
 def test_prompts_in_pieces() -> None:
     # 10 tokens, 4 a step: 4, 4, 2 and the first token, then the second
-    found = run([(0, 10, 2)], Engine(prefill=4), slots=1)
+    found = run([(0, 10, 2)], Detail(prefill=4), slots=1)
     assert found.steps["barrier_max"].tolist() == [4, 8, 10, 11]
     assert found.steps["computed"].tolist() == [4, 4, 2, 0]
     assert found.steps["made"].tolist() == [0, 0, 1, 1]
@@ -106,7 +106,7 @@ def test_prompts_in_pieces() -> None:
 def test_decoding_comes_before_prompts() -> None:
     # step 1: the first computes 1 and makes a token, the second gets the 3 left. Step 2: the first decodes, 1; 3 left
     # complete the second, which makes its only token
-    found = run([(0, 1, 5), (0, 6, 1)], Engine(prefill=4), slots=2, rule="fcfs")
+    found = run([(0, 1, 5), (0, 6, 1)], Detail(prefill=4), slots=2, rule="fcfs")
     assert requests_of(found, "finish_step") == [(5,), (2,)]
     assert found.steps["barrier_max"].tolist()[:2] == [1 + 3, 2 + 6]
     assert found.steps["active"].tolist() == [2, 2, 1, 1, 1]
@@ -114,20 +114,20 @@ def test_decoding_comes_before_prompts() -> None:
 
 def test_a_prompt_that_gets_nothing_takes_no_part() -> None:
     # 4 a step: the first takes all of step 1 and 2 of step 2
-    found = run([(0, 6, 1), (0, 2, 1)], Engine(prefill=4), slots=2, rule="fcfs")
+    found = run([(0, 6, 1), (0, 2, 1)], Detail(prefill=4), slots=2, rule="fcfs")
     assert found.steps["active"].tolist() == [1, 2]
     assert found.steps["barrier_max"].tolist() == [4, 6 + 2]
 
 
 def test_transfer() -> None:
-    found = run([(0, 3, 2), (1, 3, 1)], Engine(transfer=2.5))
+    found = run([(0, 3, 2), (1, 3, 1)], Detail(transfer=2.5))
     # nothing runs at second 1, when the second is sent; so its memory is there at 3.5
     assert requests_of(found, "start_clock", "finish_clock") == [(2.5, 4.5), (3.5, 4.5)]
 
 
 @pytest.mark.parametrize(("acceptance", "steps"), [(0.0, 7), (1.0, 3)])
 def test_drafts_all_or_none_accepted(acceptance: float, steps: int) -> None:
-    found = run([(0, 3, 7)], Engine(draft=2, acceptance=acceptance, draft_cost=0.5))
+    found = run([(0, 3, 7)], Detail(draft=2, acceptance=acceptance, draft_cost=0.5))
     assert found.num_steps == steps
     assert found.steps["seconds"].tolist() == [1.5] * steps
     assert found.steps["made"].sum() == 7
@@ -136,14 +136,14 @@ def test_drafts_all_or_none_accepted(acceptance: float, steps: int) -> None:
 def test_drafts_by_chance() -> None:
     # of 20,000 tokens, each step makes 1, 2 or 3 with chances 1 - p, p (1 - p) and p^2
     p = 0.6
-    found = run([(0, 1, 20_000)], Engine(draft=2, acceptance=p))
+    found = run([(0, 1, 20_000)], Detail(draft=2, acceptance=p))
     counts = np.bincount(found.steps["made"], minlength=4)[1:] / found.num_steps
     assert np.allclose(counts, [1 - p, p * (1 - p), p * p], atol=0.02)
     assert found.steps["made"].mean() == pytest.approx(1 + p + p * p, abs=0.03)
 
 
 def test_spread_lets_requests_differ() -> None:
-    found = run([(0, 1, 2_000)] * 50, Engine(draft=1, acceptance=0.5, spread=0.4), slots=50)
+    found = run([(0, 1, 2_000)] * 50, Detail(draft=1, acceptance=0.5, spread=0.4), slots=50)
     rates = 2_000 / (found.requests["finish_step"] - found.requests["start_step"]) - 1
     assert rates.min() < 0.2
     assert rates.max() > 0.8
@@ -153,41 +153,41 @@ def test_spread_lets_requests_differ() -> None:
 def test_drafted_tokens_occupy_memory() -> None:
     # 4 + 3 drafted are 7 tokens; two such need 14
     requests = [(0, 4, 1), (0, 4, 1)]
-    engine = Engine(preempt="recompute", block=1, watermark=0, draft=3)
+    detail = Detail(preempt="recompute", block=1, watermark=0, draft=3)
     for capacity, start in ((14, 0), (13, 1)):
-        assert requests_of(run(requests, engine, capacity=capacity), "start_step") == [(0,), (start,)]
+        assert requests_of(run(requests, detail, capacity=capacity), "start_step") == [(0,), (start,)]
 
 
 def test_a_slow_worker() -> None:
-    found = run([(0, 4, 1), (0, 4, 1)], Engine(slow=((1, 2.0),)), workers=2, slots=1, per_token=1.0)
+    found = run([(0, 4, 1), (0, 4, 1)], Detail(slow=((1, 2.0),)), workers=2, slots=1, per_token=1.0)
     assert found.steps["seconds"].tolist() == [1 + 2.0 * 4]
 
 
 def test_fewer_slots() -> None:
-    found = run([(0, 4, 1)] * 4, Engine(slots=((1, 1),)), workers=2, slots=2)
+    found = run([(0, 4, 1)] * 4, Detail(slots=((1, 1),)), workers=2, slots=2)
     assert found.steps["active"].tolist() == [3, 1]
     assert found.metrics().occupancy == 1.0  # of 3 slots, in the window up to the last admission
 
 
 def test_drain() -> None:
     # worker 0 runs what it has and takes nothing from second 0.5 on
-    found = run([(0, 4, 5), (1, 1, 1), (2, 1, 1)], Engine(drain=((0, 0.5),)), workers=2, rule="round-robin")
+    found = run([(0, 4, 5), (1, 1, 1), (2, 1, 1)], Detail(drain=((0, 0.5),)), workers=2, rule="round-robin")
     assert requests_of(found, "worker", "finish_clock") == [(0, 5.0), (1, 2.0), (1, 3.0)]
 
 
 def test_leave() -> None:
     # at the decision of second 2 worker 0 has left; its request has made 2 tokens, and all 6 are computed anew
-    found = run([(0, 4, 4)], Engine(leave=((0, 1.5),), prefill_cost=0.5), workers=2)
+    found = run([(0, 4, 4)], Detail(leave=((0, 1.5),), prefill_cost=0.5), workers=2)
     assert requests_of(found, "worker", "start_step", "finish_step", "finish_clock") == [(1, 0, 4, 2 + (1 + 3) + 1.0)]
     assert found.happened == Happened(preemptions=0, recomputed_tokens=6, moved_tokens=0, returned_requests=1)
 
 
 def test_join() -> None:
-    found = run([(0, 4, 4), (0, 4, 4)], Engine(join=((1, 1.5),)), workers=2, slots=1)
+    found = run([(0, 4, 4), (0, 4, 4)], Detail(join=((1, 1.5),)), workers=2, slots=1)
     assert requests_of(found, "worker", "start_clock") == [(0, 0.0), (1, 2.0)]
 
 
 def test_a_restart() -> None:
     # the only worker is away from 1.5 to 4; the clock goes on to its return
-    found = run([(0, 4, 4)], Engine(leave=((0, 1.5),), join=((0, 4.0),)))
+    found = run([(0, 4, 4)], Detail(leave=((0, 1.5),), join=((0, 4.0),)))
     assert requests_of(found, "start_clock", "finish_clock") == [(0.0, 6.0)]

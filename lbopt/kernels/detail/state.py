@@ -1,8 +1,8 @@
-"""What the loop knows of workers that are not kind: `Engine`. Its arrays are empty where the option is not used.
+"""What the loop knows of workers in detail: `Detail`. Its arrays are empty where the option is not used.
 
 Requests of a worker stand in `seats` in the order in which they started. What a step needs of a request
 is its track, see `TRACK`.
-Definition: the manual, page *engine*.
+Definition: the manual, page *detail*.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ LEAVE = 2
 
 
 @by_reference
-class Engine(NamedTuple):
+class Detail(NamedTuple):
     """Everything of N requests on G workers that only runs with these options have."""
 
     rules: Record  # RULES

@@ -1,19 +1,19 @@
 """A worker's own queue and its list of running requests, where requests may come back: sent, let in, put at its head.
 
 A request that is sent waits in the queue even where a slot is free; then queues are let in, in order, while the head
-fits. Definition: the manual, page *engine*, "A decision", 4 to 6.
+fits. Definition: the manual, page *detail*, "A decision", 4 to 6.
 """
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.engine.memory import blocks_of, has_room
+from lbopt.kernels.detail.memory import blocks_of, has_room
 from lbopt.kernels.simulation.state import Setting, State
 
 
 @kernel
 def join_queue_of(i: int, w: int, state: State) -> None:
     """Put request `i`, which the router sends to worker `w` now, at the end of the worker's queue."""
-    engine, progress = state.engine, state.progress
-    engine.ready[i] = progress.clock + engine.rules.transfer
+    detail, progress = state.detail, state.progress
+    detail.ready[i] = progress.clock + detail.rules.transfer
     state.worker[i] = w
     state.next_in_queue[i] = -1
     if state.queued[w] == 0:
@@ -22,7 +22,7 @@ def join_queue_of(i: int, w: int, state: State) -> None:
         state.next_in_queue[state.queue_tail[w]] = i
     state.queue_tail[w] = i
     state.queued[w] += 1
-    state.queued_tokens[w] += engine.size[i]
+    state.queued_tokens[w] += detail.size[i]
     progress.queued += 1
 
 
@@ -34,7 +34,7 @@ def put_at_head(i: int, w: int, state: State) -> None:
         state.queue_tail[w] = i
     state.queue_head[w] = i
     state.queued[w] += 1
-    state.queued_tokens[w] += state.engine.size[i]
+    state.queued_tokens[w] += state.detail.size[i]
     state.progress.queued += 1
 
 
@@ -44,7 +44,7 @@ def take_head(w: int, state: State) -> int:
     i = state.queue_head[w]
     state.queue_head[w] = state.next_in_queue[i]
     state.queued[w] -= 1
-    state.queued_tokens[w] -= state.engine.size[i]
+    state.queued_tokens[w] -= state.detail.size[i]
     state.progress.queued -= 1
     return i
 
@@ -52,20 +52,20 @@ def take_head(w: int, state: State) -> int:
 @kernel
 def take_seat(i: int, w: int, state: State) -> None:
     """Let request `i` run at the end of worker `w`'s list."""
-    engine, progress = state.engine, state.progress
-    engine.seats[w, state.running[w]] = i
+    detail, progress = state.detail, state.progress
+    detail.seats[w, state.running[w]] = i
     state.running[w] += 1
-    track = engine.tracks[i]
+    track = detail.tracks[i]
     state.load[w] += track.tokens
     progress.active += 1
     progress.admitted += 1
-    if engine.rules.blocks >= 0:
-        track.blocks = blocks_of(track.tokens, engine.rules)
-        engine.used[w] += track.blocks
+    if detail.rules.blocks >= 0:
+        track.blocks = blocks_of(track.tokens, detail.rules)
+        detail.used[w] += track.blocks
     if track.swapped == 1:
         track.swapped = 0
-        engine.moved[w] += track.computed
-        engine.tally.moved += track.computed
+        detail.moved[w] += track.computed
+        detail.tally.moved += track.computed
     if state.start_step[i] < 0:
         state.start_step[i] = progress.step
         state.start_clock[i] = progress.clock
@@ -74,19 +74,19 @@ def take_seat(i: int, w: int, state: State) -> None:
 @kernel
 def slots_of(w: int, setting: Setting, state: State) -> int:
     """Return the slots of worker `w`."""
-    return state.engine.slots[w] if state.engine.rules.on == 1 else setting.slots_per_worker
+    return state.detail.slots[w] if state.detail.rules.on == 1 else setting.slots_per_worker
 
 
 @kernel
 def num_slots(setting: Setting, state: State) -> int:
     """Return the slots of the fleet."""
-    return state.engine.slots.sum() if state.engine.rules.on == 1 else state.load.size * setting.slots_per_worker
+    return state.detail.slots.sum() if state.detail.rules.on == 1 else state.load.size * setting.slots_per_worker
 
 
 @kernel
 def has_arrived(w: int, state: State) -> bool:
     """Return whether worker `w`'s queue has a head whose memory is there."""
-    return bool(state.queued[w] > 0 and state.engine.ready[state.queue_head[w]] <= state.progress.clock)
+    return bool(state.queued[w] > 0 and state.detail.ready[state.queue_head[w]] <= state.progress.clock)
 
 
 @kernel
@@ -101,24 +101,24 @@ def let_in(state: State) -> None:
 @kernel
 def let_in_at(w: int, state: State) -> None:
     """Let the heads of worker `w`'s queue run while there are slots and they fit."""
-    engine = state.engine
-    if engine.stopped[w] == 1:
+    detail = state.detail
+    if detail.stopped[w] == 1:
         return
-    while state.running[w] < engine.slots[w] and has_arrived(w, state):
-        if not has_room(engine.size[state.queue_head[w]], w, state.running[w], engine):
+    while state.running[w] < detail.slots[w] and has_arrived(w, state):
+        if not has_room(detail.size[state.queue_head[w]], w, state.running[w], detail):
             return
         take_seat(take_head(w, state), w, state)
 
 
 @kernel
 def see_free_slots(state: State) -> None:
-    """Write the slots that a pooled rule sees free into `Engine.free`."""
-    engine, sight, f = state.engine, state.sight, 0  # a pool has one front end
-    for w in range(engine.free.size):
+    """Write the slots that a pooled rule sees free into `Detail.free`."""
+    detail, sight, f = state.detail, state.sight, 0  # a pool has one front end
+    for w in range(detail.free.size):
         free = 0
-        if engine.is_open[w] == 1 and not has_arrived(w, state):
-            free = max(0, engine.slots[w] - sight.running[f, w] - sight.queued[f, w])
-        engine.free[w] = free
+        if detail.is_open[w] == 1 and not has_arrived(w, state):
+            free = max(0, detail.slots[w] - sight.running[f, w] - sight.queued[f, w])
+        detail.free[w] = free
 
 
 @kernel

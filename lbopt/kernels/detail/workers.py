@@ -1,14 +1,14 @@
 """Workers that join, drain and leave; what a worker that left was doing goes back to the head of the router's pool.
 
-Definition: the manual, page *engine*, "A decision", 1.
+Definition: the manual, page *detail*, "A decision", 1.
 """
 
 import math
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.engine.memory import lose
-from lbopt.kernels.engine.queues import take_head
-from lbopt.kernels.engine.state import JOIN, LEAVE, Engine
+from lbopt.kernels.detail.memory import lose
+from lbopt.kernels.detail.queues import take_head
+from lbopt.kernels.detail.state import JOIN, LEAVE, Detail
 from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.simulation.sight import Sight
 from lbopt.kernels.simulation.state import Requests, Setting, State
@@ -25,24 +25,24 @@ def come_and_go(requests: Requests, setting: Setting, state: State) -> None:
     state
         Changed in place.
     """
-    engine, progress = state.engine, state.progress
-    rules = engine.rules
+    detail, progress = state.detail, state.progress
+    rules = detail.rules
     tail = progress.pool_head  # those that come back are put in front of it
-    while rules.next_event < engine.event_clock.size and engine.event_clock[rules.next_event] <= progress.clock:
-        w = engine.event_worker[rules.next_event]
-        kind = engine.event_kind[rules.next_event]
+    while rules.next_event < detail.event_clock.size and detail.event_clock[rules.next_event] <= progress.clock:
+        w = detail.event_worker[rules.next_event]
+        kind = detail.event_kind[rules.next_event]
         rules.next_event += 1
-        engine.is_open[w] = 1 if kind == JOIN else 0
+        detail.is_open[w] = 1 if kind == JOIN else 0
         if kind == LEAVE:
             while state.queued[w] > 0:
                 _return(take_head(w, state), w, requests, setting, state)
             for seat in range(state.running[w]):
-                _return(engine.seats[w, seat], w, requests, setting, state)
+                _return(detail.seats[w, seat], w, requests, setting, state)
             progress.active -= state.running[w]
             state.running[w] = 0
             state.load[w] = 0
-            engine.used[w] = 0
-            engine.moved[w] = 0
+            detail.used[w] = 0
+            detail.moved[w] = 0
     _sort(progress.pool_head, tail, state)
 
 
@@ -60,11 +60,11 @@ def _return(i: int, w: int, requests: Requests, setting: Setting, state: State) 
         Changed in place.
     """
     progress = state.progress
-    track = state.engine.tracks[i]
+    track = state.detail.tracks[i]
     lose(track)
     track.blocks = 0
-    state.engine.size[i] = track.tokens
-    state.engine.tally.returned += 1
+    state.detail.size[i] = track.tokens
+    state.detail.tally.returned += 1
     state.worker[i] = -1
     progress.pool_head -= 1  # there is room: it was taken out of the pool before
     state.pool[progress.pool_head] = i
@@ -88,18 +88,18 @@ def _sort(first: int, end: int, state: State) -> None:
 
 @kernel
 def list_open(state: State) -> int:
-    """Write the numbers of the open workers into `Engine.open_workers`; returns how many there are."""
-    engine = state.engine
+    """Write the numbers of the open workers into `Detail.open_workers`; returns how many there are."""
+    detail = state.detail
     count = 0
-    for w in range(engine.is_open.size):
-        if engine.is_open[w] == 1:
-            engine.open_workers[count] = w
+    for w in range(detail.is_open.size):
+        if detail.is_open[w] == 1:
+            detail.open_workers[count] = w
             count += 1
     return count
 
 
 @kernel
-def show_open(f: int, count: int, sight: Sight, engine: Engine) -> None:
+def show_open(f: int, count: int, sight: Sight, detail: Detail) -> None:
     """Write what front end `f` sees of the `count` open workers into the `shown_` arrays.
 
     Parameters
@@ -108,27 +108,27 @@ def show_open(f: int, count: int, sight: Sight, engine: Engine) -> None:
         Front end, and open workers.
     sight
         What is seen.
-    engine
-        `Engine.open_workers` is read; the arrays `shown_` are changed in place.
+    detail
+        `Detail.open_workers` is read; the arrays `shown_` are changed in place.
     """
     for place in range(count):
-        w = engine.open_workers[place]
-        engine.shown_load[place] = sight.load[f, w]
-        engine.shown_running[place] = sight.running[f, w]
-        engine.shown_queued[place] = sight.queued[f, w]
-        engine.shown_tokens[place] = sight.queued_tokens[f, w]
+        w = detail.open_workers[place]
+        detail.shown_load[place] = sight.load[f, w]
+        detail.shown_running[place] = sight.running[f, w]
+        detail.shown_queued[place] = sight.queued[f, w]
+        detail.shown_tokens[place] = sight.queued_tokens[f, w]
         if sight.own.shape[1] > 0:
-            engine.shown_own[place] = sight.own[f, w]
+            detail.shown_own[place] = sight.own[f, w]
 
 
 @kernel
 def awaited(state: State) -> float:
     """Return when something happens by itself although nothing runs, s: an event, or memory that arrives."""
-    engine, clock = state.engine, state.progress.clock
+    detail, clock = state.detail, state.progress.clock
     until = math.inf
-    if engine.rules.next_event < engine.event_clock.size:
-        until = engine.event_clock[engine.rules.next_event]
+    if detail.rules.next_event < detail.event_clock.size:
+        until = detail.event_clock[detail.rules.next_event]
     for w in range(state.queued.size):
-        if state.queued[w] > 0 and engine.ready[state.queue_head[w]] > clock:
-            until = min(until, engine.ready[state.queue_head[w]])
+        if state.queued[w] > 0 and detail.ready[state.queue_head[w]] > clock:
+            until = min(until, detail.ready[state.queue_head[w]])
     return until

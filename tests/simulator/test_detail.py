@@ -1,4 +1,4 @@
-"""The engine in detail: nothing changes while its options are off, laws hold in any fleet, and what it refuses."""
+"""Workers in detail: nothing changes while its options are off, laws hold in any fleet, and what it refuses."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import (
     ClosedLoop,
-    Engine,
+    Detail,
     SimulationSetting,
     Telemetry,
     TraceTimes,
-    make_engine,
+    make_detail,
     sample_states,
     simulate,
 )
@@ -35,7 +35,7 @@ CHUNK = 100
 
 @pytest.mark.parametrize("rule", [*RULES, "br-h:horizon=4", "bf-io:time_limit=none,effort=20000"])
 @pytest.mark.parametrize("arrivals", [ClosedLoop(), TraceTimes(0.9)])
-def test_an_engine_without_options_changes_nothing(rule: str, arrivals: ClosedLoop | TraceTimes) -> None:
+def test_workers_without_options_change_nothing(rule: str, arrivals: ClosedLoop | TraceTimes) -> None:
     looks_ahead = rule.startswith("br-h")
     trace = open_trace("azure-like", count=200 if looks_ahead or rule.startswith("bf-io") else 1500, seed=3)
     sights = [None] if looks_ahead else [None, Telemetry(0.1, jitter=0.3, lost=0.1)]
@@ -44,15 +44,15 @@ def test_an_engine_without_options_changes_nothing(rule: str, arrivals: ClosedLo
             simulate(
                 trace,
                 make_policy(rule),
-                SimulationSetting(Fleet(4, 8), arrivals=arrivals, telemetry=telemetry, engine=engine),
+                SimulationSetting(Fleet(4, 8), arrivals=arrivals, telemetry=telemetry, detail=detail),
                 training=trace,
             )
-            for engine in (None, Engine())
+            for detail in (None, Detail())
         ]
         for name, values in runs[0].requests.items():
             assert np.array_equal(values, runs[1].requests[name]), name
         for name, values in runs[0].steps.items():
-            if name != "real_choice":  # told more coarsely with an engine
+            if name != "real_choice":  # told more coarsely in detail
                 assert np.array_equal(values, runs[1].steps[name], equal_nan=True), name
 
 
@@ -64,9 +64,9 @@ def test_laws_of_conservation_hold_in_random_fleets(first: int) -> None:
         try:
             run = simulate(fleet.trace, make_policy(fleet.rule), fleet.setting, seed=seed, check_laws=True)
         except InfeasibleDecisionError:
-            engine = fleet.setting.engine
-            assert engine is not None
-            assert engine.drain or engine.leave  # nobody is left to take the rest
+            detail = fleet.setting.detail
+            assert detail is not None
+            assert detail.drain or detail.leave  # nobody is left to take the rest
             stuck += 1
             continue
         assert run.steps["made"].sum() == fleet.trace.output.sum()
@@ -75,7 +75,7 @@ def test_laws_of_conservation_hold_in_random_fleets(first: int) -> None:
     assert stuck < CHUNK / 4
 
 
-def test_a_run_without_engine_keeps_the_laws_too() -> None:
+def test_a_run_without_detail_keeps_the_laws_too() -> None:
     trace = open_trace("azure-like", count=300, seed=0)
     for rule in ("jsq", "br-0"):
         simulate(trace, make_policy(rule), SimulationSetting(Fleet(4, 8)), check_laws=True)
@@ -85,11 +85,11 @@ def _stopped() -> tuple[Requests, Setting, State]:
     """Return a fleet in the middle of a run, between a decision and its step."""
     trace = Trace(prompt=np.arange(10, 50), output=np.full(40, 20))
     fleet = Fleet(2, 8, 400)
-    chosen = SimulationSetting(fleet, engine=Engine(preempt="recompute", block=4))
+    chosen = SimulationSetting(fleet, detail=Detail(preempt="recompute", block=4))
     policy = make_policy("jsq")
     requests = requests_of(trace, policy, chosen, 0)
     setting = setting_of(policy, chosen, trace)
-    state = fresh_state(fleet, requests, None, 0, setting.code, chosen.engine)
+    state = fresh_state(fleet, requests, None, 0, setting.code, chosen.detail)
     rows = fresh_rows(2, 30)
     compiled_loop.run(requests, setting, state, rows)
     check(requests, setting, state)
@@ -97,26 +97,26 @@ def _stopped() -> tuple[Requests, Setting, State]:
 
 
 def _grow(state: State) -> None:
-    state.engine.tracks.tokens[int(state.engine.seats[0, 0])] += 1
+    state.detail.tracks.tokens[int(state.detail.seats[0, 0])] += 1
 
 
 def _swap_worker(state: State) -> None:
-    state.worker[int(state.engine.seats[0, 0])] = 1
+    state.worker[int(state.detail.seats[0, 0])] = 1
 
 
 @pytest.mark.parametrize(
     ("law", "harm"),
     [
-        ("one place", lambda state: state.engine.seats.__setitem__((0, 0), state.engine.seats[1, 0])),
+        ("one place", lambda state: state.detail.seats.__setitem__((0, 0), state.detail.seats[1, 0])),
         ("running requests", lambda state: setattr(state.progress, "active", state.progress.active + 1)),
         ("queued requests", lambda state: setattr(state.progress, "queued", state.progress.queued + 1)),
         ("load", lambda state: state.load.__setitem__(1, state.load[1] + 1)),
         ("queued tokens", lambda state: state.queued_tokens.__setitem__(0, state.queued_tokens[0] - 1)),
         ("load", _grow),
-        ("slots", lambda state: state.engine.slots.__setitem__(0, 1)),
+        ("slots", lambda state: state.detail.slots.__setitem__(0, 1)),
         ("worker", _swap_worker),
-        ("blocks", lambda state: state.engine.used.__setitem__(0, state.engine.used[0] - 1)),
-        ("memory", lambda state: setattr(state.engine.rules, "blocks", 3)),
+        ("blocks", lambda state: state.detail.used.__setitem__(0, state.detail.used[0] - 1)),
+        ("memory", lambda state: setattr(state.detail.rules, "blocks", 3)),
     ],
 )
 def test_a_broken_law_is_noticed(law: str, harm: Callable[[State], Any]) -> None:
@@ -148,59 +148,59 @@ def test_a_broken_law_is_noticed(law: str, harm: Callable[[State], Any]) -> None
 )
 def test_a_wrong_option_is_one_sentence(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said) as caught:
-        make_engine(text)
+        make_detail(text)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("engine", "capacity", "said"),
+    ("detail", "capacity", "said"),
     [
-        (Engine(preempt="swap"), None, "needs a memory that can be full; name --kv-capacity"),
-        (Engine(slow=((4, 2.0),)), None, "slow names worker 4; the fleet has workers 0 to 3"),
-        (Engine(leave=((9, 2.0),)), None, "leave names worker 9"),
-        (Engine(slots=((1, 99),)), None, "worker 1 is given 99 slots; expected 1 to 8"),
-        (Engine(prefill=20, draft=2), None, "prefill is 20 tokens a step; expected 0, or at least 24"),
+        (Detail(preempt="swap"), None, "needs a memory that can be full; name --kv-capacity"),
+        (Detail(slow=((4, 2.0),)), None, "slow names worker 4; the fleet has workers 0 to 3"),
+        (Detail(leave=((9, 2.0),)), None, "leave names worker 9"),
+        (Detail(slots=((1, 99),)), None, "worker 1 is given 99 slots; expected 1 to 8"),
+        (Detail(prefill=20, draft=2), None, "prefill is 20 tokens a step; expected 0, or at least 24"),
     ],
 )
-def test_a_fleet_that_cannot_be_so_is_refused(engine: Engine, capacity: int | None, said: str) -> None:
+def test_a_fleet_that_cannot_be_so_is_refused(detail: Detail, capacity: int | None, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        SimulationSetting(Fleet(4, 8, capacity), engine=engine)
+        SimulationSetting(Fleet(4, 8, capacity), detail=detail)
 
 
 def test_runs_that_cannot_be_so_are_refused() -> None:
     trace = Trace(prompt=np.array([5, 60]), output=np.array([5, 5]), arrival=np.zeros(2))
-    setting = SimulationSetting(Fleet(4, 8, 64), engine=Engine(preempt="swap"))
+    setting = SimulationSetting(Fleet(4, 8, 64), detail=Detail(preempt="swap"))
     simulate(trace, make_policy("jsq"), setting)  # 64 tokens at its end
     with pytest.raises(
         InputError, match=r"request 1 .* holds 64 tokens .* 3 blocks of 16; expected a --kv-capacity of at least 64"
     ):
-        simulate(trace, make_policy("jsq"), SimulationSetting(Fleet(4, 8, 63), engine=Engine(preempt="swap")))
-    closing = SimulationSetting(Fleet(4, 8), engine=Engine(leave=((1, 1.0),)))
+        simulate(trace, make_policy("jsq"), SimulationSetting(Fleet(4, 8, 63), detail=Detail(preempt="swap")))
+    closing = SimulationSetting(Fleet(4, 8), detail=Detail(leave=((1, 1.0),)))
     with pytest.raises(InputError, match="knows nothing of workers that come and go"):
         simulate(trace, make_policy("fast-phi"), closing)
     simulate(trace, make_policy("bf-io"), closing)
-    with pytest.raises(InputError, match="leave engine out"):
+    with pytest.raises(InputError, match="leave detail out"):
         sample_states(trace, make_policy("jsq"), closing, 3)
     with pytest.raises(InfeasibleDecisionError, match="admits nothing"):
-        gone = Engine(leave=tuple((w, 0.0) for w in range(4)))
-        simulate(trace, make_policy("jsq"), SimulationSetting(Fleet(4, 8), engine=gone))
+        gone = Detail(leave=tuple((w, 0.0) for w in range(4)))
+        simulate(trace, make_policy("jsq"), SimulationSetting(Fleet(4, 8), detail=gone))
 
 
 def test_what_a_fleet_is_told_is_what_is_written() -> None:
     text = (
         "preempt=swap,block=8,watermark=0.05,swap_cost=1us,transfer=3ms,draft=2,spread=0.1,slow=3:1.5+0:2,leave=1@2min"
     )
-    engine = make_engine(text)
-    assert engine.slow == ((3, 1.5), (0, 2.0))
-    assert engine.leave == ((1, 120.0),)
-    assert engine.describe()["transfer"] == 0.003
-    assert Engine().describe() == {}
-    assert engine.events == [(120.0, 1, 2)]
+    detail = make_detail(text)
+    assert detail.slow == ((3, 1.5), (0, 2.0))
+    assert detail.leave == ((1, 120.0),)
+    assert detail.describe()["transfer"] == 0.003
+    assert Detail().describe() == {}
+    assert detail.events == [(120.0, 1, 2)]
 
 
 def test_policies_in_python_see_what_compiled_ones_see() -> None:
     fleet = copy.copy(random_fleet(7, rules=("max-min",)))
-    assert fleet.setting.engine is not None
+    assert fleet.setting.detail is not None
     compiled = simulate(fleet.trace, make_policy("max-min"), fleet.setting, seed=7)
 
     class MaxMin:

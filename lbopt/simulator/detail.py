@@ -1,6 +1,6 @@
-"""Workers as they are: `Engine`, and the text in which users write it.
+"""Workers in detail: `Detail`, and the text in which users write it.
 
-What each option does: the manual, page *engine*.
+What each option does: the manual, page *detail*.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _DURATIONS = ("swap_cost", "prefill_cost", "transfer", "draft_cost")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
-    """What makes workers less kind than they are by default.
+class Detail:
+    """What workers do in detail; by default nothing beyond decoding.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         if self.preempt not in PREEMPT:
-            raise InputError(f"engine: preempt is {shown(self.preempt)}; expected {', '.join(PREEMPT)}")
+            raise InputError(f"detail: preempt is {shown(self.preempt)}; expected {', '.join(PREEMPT)}")
         for name, least, most, what in (
             ("block", 1, 2**20, "tokens, 1 to 2**20"),
             ("prefill", 0, 2**30, "tokens a step, 0 (computed elsewhere) to 2**30"),
@@ -75,29 +75,29 @@ class Engine:
         ):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise InputError(f"engine: {name} is {shown(value)}; expected {what}")
+                raise InputError(f"detail: {name} is {shown(value)}; expected {what}")
         for name, below in (("watermark", True), ("acceptance", False), ("spread", False)):
             value = getattr(self, name)
             if not 0 <= value <= 1 or (below and value == 1):
-                raise InputError(f"engine: {name} is {value:g}; expected a share from 0 to {'below ' * below}1")
+                raise InputError(f"detail: {name} is {value:g}; expected a share from 0 to {'below ' * below}1")
         for name in _DURATIONS:
             if not 0 <= getattr(self, name) < math.inf:
-                raise InputError(f"engine: {name} is {getattr(self, name):g} s; expected 0 seconds or more")
+                raise InputError(f"detail: {name} is {getattr(self, name):g} s; expected 0 seconds or more")
         if self.prefill and self.transfer:
             raise InputError(
-                "engine: prefill computes prompts on the worker and transfer brings them from elsewhere; leave one out"
+                "detail: prefill computes prompts on the worker and transfer brings them from elsewhere; leave one out"
             )
         for worker, factor in self.slow:
             if not 0 < factor < math.inf:
-                raise InputError(f"engine: slow is {factor:g} for worker {worker}; expected a factor above 0")
+                raise InputError(f"detail: slow is {factor:g} for worker {worker}; expected a factor above 0")
         for name in ("drain", "leave", "join"):
             for worker, second in getattr(self, name):
                 if not 0 <= second < math.inf:
-                    raise InputError(f"engine: worker {worker} is to {name} at {second:g} s; expected 0 s or later")
+                    raise InputError(f"detail: worker {worker} is to {name} at {second:g} s; expected 0 s or later")
         for name in ("slow", "slots"):
             named = [worker for worker, _ in getattr(self, name)]
             if len(named) > len(set(named)):
-                raise InputError(f"engine: {name} names a worker twice: {', '.join(map(str, sorted(named)))}")
+                raise InputError(f"detail: {name} names a worker twice: {', '.join(map(str, sorted(named)))}")
 
     @property
     def events(self) -> list[tuple[float, int, int]]:
@@ -120,22 +120,22 @@ class Engine:
             not known or too small.
         """
         if self.preempt != "none" and fleet.kv_capacity is None:
-            raise InputError(f"engine: preempt={self.preempt} needs a memory that can be full; name --kv-capacity")
+            raise InputError(f"detail: preempt={self.preempt} needs a memory that can be full; name --kv-capacity")
         for name in _OF_WORKERS:
             for worker, _ in getattr(self, name):
                 if not 0 <= worker < fleet.num_workers:
                     raise InputError(
-                        f"engine: {name} names worker {worker}; the fleet has workers 0 to {fleet.num_workers - 1}"
+                        f"detail: {name} names worker {worker}; the fleet has workers 0 to {fleet.num_workers - 1}"
                     )
         for worker, slots in self.slots:
             if not 1 <= slots <= fleet.slots_per_worker:
                 raise InputError(
-                    f"engine: worker {worker} is given {slots} slots; expected 1 to {fleet.slots_per_worker} (--slots)"
+                    f"detail: worker {worker} is given {slots} slots; expected 1 to {fleet.slots_per_worker} (--slots)"
                 )
         least = fleet.slots_per_worker * (1 + self.draft)
         if 0 < self.prefill < least:
             raise InputError(
-                f"engine: prefill is {self.prefill} tokens a step; expected 0, or at least {least}, what "
+                f"detail: prefill is {self.prefill} tokens a step; expected 0, or at least {least}, what "
                 f"{fleet.slots_per_worker} decoding requests need with {self.draft} drafted tokens each"
             )
 
@@ -151,7 +151,7 @@ class Engine:
         if trace.experts is not None:
             raise InputError(
                 f"trace '{trace.name}' says which experts its requests use, which is counted for workers without "
-                "engine only; leave engine out"
+                "detail only; leave detail out"
             )
         if policy.admission == "immediate" and self.events and not _binds_among_open(policy):
             raise InputError(
@@ -199,12 +199,12 @@ class _Written:
     leave: str = ""
     join: str = ""
 
-    def read(self) -> Engine:
+    def read(self) -> Detail:
         """Return what the texts say."""
         as_they_are = ("preempt", "block", "watermark", "prefill", "draft", "acceptance", "spread")
         plain: dict[str, Any] = {name: getattr(self, name) for name in as_they_are}
-        plain |= {name: duration(f"engine: {name}", getattr(self, name)) for name in _DURATIONS}
-        return Engine(
+        plain |= {name: duration(f"detail: {name}", getattr(self, name)) for name in _DURATIONS}
+        return Detail(
             **plain,
             slow=self._pairs("slow", ":", "3:1.5+7:1.2", _number),
             slots=self._pairs("slots", ":", "2:36", _count),
@@ -221,8 +221,8 @@ class _Written:
         for part in filter(None, getattr(self, name).split("+")):
             worker, marked, value = part.partition(mark)
             if not marked or not worker.isdecimal():
-                raise InputError(f"engine: {name} has {shown(part)}; expected WORKER{mark}VALUE such as {example}")
-            pairs.append((int(worker), read(f"engine: {name} of worker {int(worker)}", value)))
+                raise InputError(f"detail: {name} has {shown(part)}; expected WORKER{mark}VALUE such as {example}")
+            pairs.append((int(worker), read(f"detail: {name} of worker {int(worker)}", value)))
         return tuple(pairs)
 
 
@@ -239,7 +239,7 @@ def _count(what: str, text: str) -> int:
     return int(text)
 
 
-def make_engine(text: str) -> Engine:
+def make_detail(text: str) -> Detail:
     """Read ``preempt=recompute,draft=2,slow=3:1.5+7:1.2,leave=5@100s``; what is left out is the default.
 
     Raises
@@ -249,8 +249,8 @@ def make_engine(text: str) -> Engine:
 
     Examples
     --------
-    >>> from lbopt.simulator import make_engine
-    >>> make_engine("slow=3:1.5,leave=5@2min").leave
+    >>> from lbopt.simulator import make_detail
+    >>> make_detail("slow=3:1.5,leave=5@2min").leave
     ((5, 120.0),)
     """
-    return _Written(**options_of("setting", "engine", text, _Written)).read()
+    return _Written(**options_of("setting", "detail", text, _Written)).read()

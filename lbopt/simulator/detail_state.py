@@ -1,4 +1,4 @@
-"""Fresh arrays of `Engine` for the compiled loop; all but its rules are empty where workers are kind."""
+"""Fresh arrays of `Detail` for the compiled loop; all but its rules are empty without it."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.kernels.arrays import Ints, Records, record, records
-from lbopt.kernels.engine import state as compiled
-from lbopt.kernels.engine.state import JOIN, RULES, TALLY, TRACK
+from lbopt.kernels.detail import state as compiled
+from lbopt.kernels.detail.state import JOIN, RULES, TALLY, TRACK
 from lbopt.kernels.simulation.state import Requests
 from lbopt.model import Fleet
-from lbopt.simulator.engine import Engine
+from lbopt.simulator.detail import Detail
 
 
-def fresh_engine(engine: Engine | None, fleet: Fleet, requests: Requests, seed: int) -> compiled.Engine:
+def fresh_detail(detail: Detail | None, fleet: Fleet, requests: Requests, seed: int) -> compiled.Detail:
     """Return what the loop knows of workers before the first decision.
 
     Parameters
     ----------
-    engine
-        The options; None = workers are kind.
+    detail
+        The options; None = none of it.
     fleet, requests, seed
         Of the run.
     """
-    N, G = (requests.prompt.size, fleet.num_workers) if engine is not None else (0, 0)
-    chosen = Engine() if engine is None else engine
+    N, G = (requests.prompt.size, fleet.num_workers) if detail is not None else (0, 0)
+    chosen = Detail() if detail is None else detail
 
     def per_worker(value: int = 0) -> NDArray[np.int64]:
         return np.full(G, value, dtype=np.int64)
 
     rules = record(RULES)
-    rules.on = engine is not None
+    rules.on = detail is not None
     rules.blocks = -1 if chosen.preempt == "none" else (fleet.kv_capacity or 0) // chosen.block
     rules.block = chosen.block
     rules.kept_free = int(chosen.watermark * max(0, int(rules.blocks)))
@@ -49,7 +49,7 @@ def fresh_engine(engine: Engine | None, fleet: Fleet, requests: Requests, seed: 
     for _, worker, kind in reversed(events):  # the first event of a worker has the last word
         is_open[worker] = kind != JOIN
     size = np.array(requests.prompt[:N])
-    return compiled.Engine(
+    return compiled.Detail(
         rules=rules,
         tally=record(TALLY),
         slots=slots,
@@ -78,21 +78,21 @@ def fresh_engine(engine: Engine | None, fleet: Fleet, requests: Requests, seed: 
     )
 
 
-def _tracks(engine: Engine, seed: np.uint64, prompt: Ints, output: Ints) -> Records:
+def _tracks(detail: Detail, seed: np.uint64, prompt: Ints, output: Ints) -> Records:
     """Return the tracks of all requests before they start.
 
     Parameters
     ----------
-    engine, seed
+    detail, seed
         The options, and the seed of its draws.
     prompt, output
         int64 (N,), tokens.
     """
     tracks = records(prompt.size, TRACK)
     tracks.tokens, tracks.wanted = prompt, output
-    tracks.computed = 0 if engine.prefill else prompt
-    if engine.draft and prompt.size:
-        from lbopt.kernels.engine.step import draw_chances
+    tracks.computed = 0 if detail.prefill else prompt
+    if detail.draft and prompt.size:
+        from lbopt.kernels.detail.step import draw_chances
 
-        draw_chances(seed, engine.acceptance, engine.spread, tracks)
+        draw_chances(seed, detail.acceptance, detail.spread, tracks)
     return tracks
