@@ -27,7 +27,7 @@ from lbopt.kernels.simulation.state import (
     Setting,
     State,
 )
-from lbopt.model import Fleet, Trace
+from lbopt.model import Trace
 from lbopt.policies import DecidingPolicy, Observation, Policy, foresight_of
 from lbopt.policies.ledger import Ledger
 from lbopt.policies.replay import Replay
@@ -105,8 +105,8 @@ def simulate(
     rules = setting_of(policy, setting, trace)
     state = fresh_state(setting.fleet, requests, setting.telemetry, seed, rules.code, setting.detail)
     recorder = Recorder(setting, keep_loads)
-    explained = isinstance(setting.law, ExplainedStepTime)
-    rows = fresh_rows(setting.fleet.num_workers, 1, explained) if check_laws else _rows_for(setting.fleet, explained)
+    G, explained = setting.fleet.num_workers, isinstance(setting.law, ExplainedStepTime)
+    rows = fresh_rows(G, 1, explained) if check_laws else _rows_for(G, explained)
     observer = Observer(requests, rules, state, forecaster_of(policy, trace, training))
     loop = _Loop(policy, requests, rules, state, rows, observer, progress)
     pauses = deque([] if look_at is None else look_at.tolist())
@@ -239,9 +239,9 @@ class _Loop:
         return np.asarray(self._policy.decide(observation))
 
 
-def _rows_for(fleet: Fleet, with_running: bool) -> Rows:
-    count = max(64, min(ROWS_PER_CHUNK, _CHUNK_BYTES // (24 * fleet.num_workers)))
-    return fresh_rows(fleet.num_workers, count, with_running)
+def _rows_for(num_workers: int, with_running: bool) -> Rows:
+    count = max(64, min(ROWS_PER_CHUNK, _CHUNK_BYTES // (24 * num_workers)))
+    return fresh_rows(num_workers, count, with_running)
 
 
 def _request_columns(requests: Requests, state: State, recorder: Recorder) -> dict[str, NDArray[Any]]:

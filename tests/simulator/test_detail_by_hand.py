@@ -1,4 +1,4 @@
-"""Every option of workers in detail on a fleet so small that a pencil gives the same; a step takes a second unless said."""
+"""Every option of workers in detail, on fleets so small that a pencil gives the same; a step takes a second."""
 
 from __future__ import annotations
 
