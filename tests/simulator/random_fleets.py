@@ -25,12 +25,12 @@ RULES = (
     "llm-d",
     "br-0-bypass",
     "max-min",
-    "br-0:stage_switch=2",
+    "br-0:stage_switch=0",
     "jsq-load",
     "tensorrt-llm",
     "fcfs",
 )
-POOLED = frozenset({"max-min", "br-0:stage_switch=2", "jsq-load", "tensorrt-llm", "fcfs"})
+POOLED = frozenset({"max-min", "br-0:stage_switch=0", "jsq-load", "tensorrt-llm", "fcfs"})
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,438 @@
+"""Workers in detail, by the words of the manual (docs/detail.md), with objects and sums taken anew.
+
+Rules and stale sight are those of `naive.rules` and `naive.sight`.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from naive.rules import HELD, bind, place
+from naive.sight import Sight
+
+JOIN, DRAIN, LEAVE = range(3)
+
+
+@dataclass(eq=False)
+class Request:
+    """One request, and what has become of it."""
+
+    number: int
+    prompt: int
+    output: int
+    arrival: float | None
+    made: int = 0
+    computed: int = 0
+    once_computed: int = 0  # tokens that were computed at some time, from the first on
+    arrives: float = 0.0  # second at which its memory is at its worker
+    is_swapped: bool = False
+    worker: int = -1
+    reveal_step: int = -1
+    reveal_clock: float = math.nan
+    start_step: int = -1
+    start_clock: float = math.nan
+    first_token_clock: float = math.nan
+    finish_step: int = -1
+    finish_clock: float = math.nan
+
+    @property
+    def size(self) -> int:
+        """Tokens of the prompt and of the output so far."""
+        return self.prompt + self.made
+
+
+@dataclass(eq=False)
+class Worker:
+    """One worker."""
+
+    number: int
+    slots: int
+    slow: float = 1.0
+    is_open: bool = True
+    running: list[Request] = field(default_factory=list)
+    queue: list[Request] = field(default_factory=list)
+    has_preempted: bool = False  # in this decision
+    moved: int = 0  # tokens, to be paid for in the next step
+
+    @property
+    def load(self) -> int:
+        """Sizes of the running requests."""
+        return sum(request.size for request in self.running)
+
+    @property
+    def queued_tokens(self) -> int:
+        """Sizes of the queued requests."""
+        return sum(request.size for request in self.queue)
+
+
+@dataclass
+class Options:
+    """The options of the manual's table; `draw(i, n)` is u(i, n)."""
+
+    draw: Callable[[int, int], float]
+    preempt: str = "none"
+    capacity: int = 0
+    block: int = 16
+    watermark: float = 0.01
+    swap_cost: float = 0.0
+    prefill: int = 0
+    prefill_cost: float = 0.0
+    transfer: float = 0.0
+    draft: int = 0
+    acceptance: float = 0.7
+    spread: float = 0.0
+    draft_cost: float = 0.0
+    events: list[tuple[float, int, int]] = field(default_factory=list)
+
+
+@dataclass
+class Case:
+    """A whole run: what is given, what changes, what was written down."""
+
+    requests: list[Request]
+    workers: list[Worker]
+    options: Options
+    rule: str
+    rule_options: dict[str, Any]
+    pooled: bool
+    reveal_target: int | None
+    uniforms: Sequence[tuple[float, float]] | None
+    sight: Sight | None
+    fixed: float
+    per_token: float
+    clock: float = 0.0
+    step: int = 0
+    known: int = 0
+    pool: list[Request] = field(default_factory=list)
+    counter: int = 0
+    preemptions: int = 0
+    recomputed: int = 0
+    moved: int = 0
+    returned: int = 0
+    barrier_loads: list[list[int]] = field(default_factory=list)
+    post_loads: list[list[int]] = field(default_factory=list)
+    active: list[int] = field(default_factory=list)
+    made: list[int] = field(default_factory=list)
+    blocks: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    clocks: list[float] = field(default_factory=list)
+
+
+class StuckError(RuntimeError):
+    """Requests wait, and nothing will ever happen."""
+
+
+def blocks_of(request: Request, options: Options) -> int:
+    """A request that runs occupies ceil((s + e + draft) / block) blocks."""
+    return math.ceil((request.size + options.draft) / options.block)
+
+
+def blocks_in_use(worker: Worker, options: Options) -> int:
+    """Those of the running requests; one that does not run occupies none."""
+    return sum(blocks_of(request, options) for request in worker.running)
+
+
+def workers_come_and_go(case: Case) -> None:
+    """Item 1 of a decision."""
+    back = []
+    while case.options.events and case.options.events[0][0] <= case.clock:
+        _, number, kind = case.options.events.pop(0)
+        worker = case.workers[number]
+        worker.is_open = kind == JOIN
+        if kind == LEAVE:
+            back += worker.running + worker.queue
+            worker.running, worker.queue, worker.moved = [], [], 0
+    for request in back:
+        request.computed, request.is_swapped, request.worker = 0, False, -1
+        case.returned += 1
+    case.pool = sorted(back, key=lambda request: request.number) + case.pool
+
+
+def memory_is_made_to_fit(case: Case) -> None:
+    """Item 2 of a decision."""
+    for worker in case.workers:
+        worker.has_preempted = False
+        if case.options.preempt == "none":
+            continue
+        while blocks_in_use(worker, case.options) > case.options.capacity // case.options.block:
+            last = worker.running.pop()
+            worker.queue.insert(0, last)
+            worker.has_preempted = True
+            case.preemptions += 1
+            if case.options.preempt == "swap":
+                last.is_swapped = True
+                worker.moved += last.computed
+                case.moved += last.computed
+            else:
+                last.computed = 0
+
+
+def requests_become_known(case: Case) -> None:
+    """Item 3 of a decision: by arrival, or until `reveal_target` of them wait."""
+    waiting = len(case.pool) + sum(len(worker.queue) for worker in case.workers)
+    for request in case.requests[case.known :]:
+        if case.reveal_target is None:
+            assert request.arrival is not None
+            if request.arrival > case.clock:
+                break
+            request.reveal_clock = request.arrival
+        else:
+            if waiting >= case.reveal_target:
+                break
+            request.reveal_clock = case.clock
+        request.reveal_step = case.step
+        case.pool.append(request)
+        case.known += 1
+        waiting += 1
+
+
+def fits(request: Request, worker: Worker, case: Case) -> bool:
+    """Item 4 of a decision, (a) to (c)."""
+    if worker.has_preempted or request.arrives > case.clock:
+        return False
+    if case.options.preempt == "none" or not worker.running:
+        return True
+    total = case.options.capacity // case.options.block
+    together = blocks_in_use(worker, case.options) + blocks_of(request, case.options)
+    return together <= total - math.floor(case.options.watermark * total)
+
+
+def let_in(worker: Worker, case: Case) -> None:
+    """Item 4 of a decision, for one worker."""
+    while len(worker.running) < worker.slots and worker.queue and fits(worker.queue[0], worker, case):
+        request = worker.queue.pop(0)
+        worker.running.append(request)
+        if request.is_swapped:
+            request.is_swapped = False
+            worker.moved += request.computed
+            case.moved += request.computed
+        if request.start_step < 0:
+            request.start_step, request.start_clock = case.step, case.clock
+
+
+def send(request: Request, worker: Worker, front_end: int, case: Case) -> None:
+    """A request joins the end of the worker's queue; an optimistic front end notes it."""
+    request.worker = worker.number
+    request.arrives = case.clock + case.options.transfer
+    worker.queue.append(request)
+    sight = case.sight
+    if sight is not None and sight.telemetry.own == "optimistic":
+        seen = sight.seen[front_end][worker.number]
+        if seen.running < worker.slots:
+            seen.running += 1
+            seen.load += request.size
+        else:
+            seen.queued += 1
+            seen.queued_tokens += request.size
+
+
+def decide_pooled(case: Case) -> None:
+    """Item 5 of a decision, for rules that keep a pool."""
+    free, loads, running = [], [], []
+    for worker in case.workers:
+        seen = None if case.sight is None else case.sight.seen[0][worker.number]
+        count = len(worker.running) if seen is None else seen.running
+        queued = len(worker.queue) if seen is None else seen.queued
+        loads.append(worker.load if seen is None else seen.load)
+        running.append(count)
+        if not worker.is_open or (worker.queue and worker.queue[0].arrives <= case.clock):
+            free.append(0)
+        else:
+            free.append(max(0, worker.slots - count - queued))
+    if not case.pool or not any(free):
+        return
+    uniforms = None if case.uniforms is None else [case.uniforms[request.number] for request in case.pool]
+    placement, case.counter = place(
+        case.rule,
+        loads,
+        free,
+        [request.size for request in case.pool],
+        [case.step - request.reveal_step for request in case.pool],
+        running,
+        uniforms,
+        case.counter,
+        case.rule_options,
+    )
+    chosen = list(zip(case.pool, placement, strict=True))
+    case.pool = [request for request, number in chosen if number < 0]
+    for request, number in chosen:
+        if number >= 0:
+            send(request, case.workers[number], 0, case)
+
+
+def decide_on_arrival(case: Case) -> None:
+    """Item 5 of a decision, for rules that bind on arrival: among the open workers, as if there were no others."""
+    present = [worker for worker in case.workers if worker.is_open]
+    while case.pool and present:
+        request, front_end = case.pool[0], 0
+        counter = case.counter
+        running = [len(worker.running) for worker in present]
+        queued = [len(worker.queue) for worker in present]
+        tokens = [worker.load + worker.queued_tokens for worker in present]
+        if case.sight is not None:
+            front_end = request.number % len(case.sight.seen)
+            seen = [case.sight.seen[front_end][worker.number] for worker in present]
+            counter = case.sight.counter[front_end]
+            running, queued = [one.running for one in seen], [one.queued for one in seen]
+            tokens = [one.load + one.queued_tokens for one in seen]
+        number, counter = bind(
+            case.rule,
+            running,
+            queued,
+            tokens,
+            None if case.uniforms is None else case.uniforms[request.number],
+            counter % len(present),
+            request.size,
+            max(worker.slots for worker in case.workers),
+            case.rule_options,
+        )
+        if number == HELD:
+            return
+        if case.sight is None:
+            case.counter = counter
+        else:
+            case.sight.counter[front_end] = counter
+        case.pool.pop(0)
+        send(request, present[number], front_end, case)
+        let_in(present[number], case)
+
+
+def decide(case: Case) -> None:
+    """A decision, items 1 to 6."""
+    workers_come_and_go(case)
+    memory_is_made_to_fit(case)
+    requests_become_known(case)
+    for worker in case.workers:
+        let_in(worker, case)
+    if case.sight is not None:
+        truth = [(w.load, len(w.running), len(w.queue), w.queued_tokens) for w in case.workers]
+        case.sight.report(case.clock, truth)
+    if case.pooled:
+        decide_pooled(case)
+    else:
+        decide_on_arrival(case)
+    for worker in case.workers:
+        let_in(worker, case)
+
+
+def next_moment(case: Case) -> float:
+    """When something happens although no request runs."""
+    moments = [worker.queue[0].arrives for worker in case.workers if worker.queue]
+    moments = [moment for moment in moments if moment > case.clock]
+    moments += [event[0] for event in case.options.events[:1]]
+    if case.reveal_target is None and case.known < len(case.requests):
+        arrival = case.requests[case.known].arrival
+        assert arrival is not None
+        moments.append(arrival)
+    if case.pool and case.sight is not None and case.sight.telemetry.period > 0:
+        for front_end in case.sight.seen:
+            for worker, seen in zip(case.workers, front_end, strict=True):
+                if (seen.running, seen.queued) != (len(worker.running), len(worker.queue)):
+                    moments.append(min(case.sight.due))
+    return min(moments, default=math.inf)
+
+
+def accepted(request: Request, options: Options) -> int:
+    """Of the drafted tokens the first a are accepted: number e + j if all before it are and its draw is below p."""
+    chance = options.acceptance + options.spread * (2.0 * options.draw(request.number, 0) - 1.0)
+    chance = min(1.0, max(0.0, chance))
+    count = 0
+    for j in range(1, options.draft + 1):
+        if not options.draw(request.number, request.made + j) < chance:
+            break
+        count += 1
+    return count
+
+
+def compute(request: Request, tokens: int, case: Case) -> None:
+    """The request's tokens `computed` + 1, ... are computed, perhaps not for the first time."""
+    first = request.computed
+    request.computed += tokens
+    case.recomputed += max(0, min(request.computed, request.once_computed) - first)
+    request.once_computed = max(request.once_computed, request.computed)
+
+
+def take_step(case: Case) -> None:
+    """A step, items 1 to 6."""
+    options = case.options
+    case.step += 1
+    case.blocks.append(
+        sum(blocks_in_use(worker, options) for worker in case.workers) if options.preempt != "none" else 0
+    )
+    loads, own_parts, active, made, drafted = [], [], 0, 0, False
+    ended: list[Request] = []
+    first_tokens: list[Request] = []
+    for worker in case.workers:
+        decoding = [request for request in worker.running if request.computed == request.size]
+        left = options.prefill - (1 + options.draft) * len(decoding)
+        load = part = computed = 0
+        for request in list(worker.running):
+            drafts = request in decoding
+            if request not in decoding:
+                tokens = request.size - request.computed
+                if options.prefill:
+                    tokens = min(tokens, left)
+                    left -= tokens
+                else:
+                    drafts = True
+                compute(request, tokens, case)
+                computed += tokens
+                if request.computed < request.size:
+                    if tokens:
+                        part += 1
+                        load += request.computed
+                    continue
+            part += 1
+            load += request.size
+            drafted = drafted or drafts
+            new = 1 + (accepted(request, options) if drafts else 0)
+            new = min(new, request.output - request.made)
+            if request.made == 0:
+                first_tokens.append(request)
+            request.made += new
+            request.computed = request.once_computed = request.size
+            made += new
+            if request.made == request.output:
+                ended.append(request)
+                worker.running.remove(request)
+        own = case.per_token * load + computed * options.prefill_cost + worker.moved * options.swap_cost
+        worker.moved = 0
+        own_parts.append(own * worker.slow)
+        loads.append(load)
+        active += part
+    together = options.draft_cost if drafted and options.draft else 0.0
+    seconds = case.fixed + max(own_parts) + together
+    case.clock += seconds
+    for request in first_tokens:
+        request.first_token_clock = case.clock
+    for request in ended:
+        request.finish_step, request.finish_clock = case.step, case.clock
+    case.barrier_loads.append(loads)
+    case.post_loads.append([worker.load for worker in case.workers])
+    case.active.append(active)
+    case.made.append(made)
+    case.seconds.append(seconds)
+    case.clocks.append(case.clock)
+
+
+def simulate(case: Case) -> None:
+    """Decide, step, decide, step, ... until all have ended; `StuckError` where that never happens."""
+    for request in case.requests:
+        request.computed = request.once_computed = 0 if case.options.prefill else request.prompt
+    seen: set[int] = set()
+    for _, number, kind in case.options.events:
+        if number not in seen and kind == JOIN:
+            case.workers[number].is_open = False
+        seen.add(number)
+    while True:
+        decide(case)
+        while not any(worker.running for worker in case.workers):
+            if all(request.finish_step >= 0 for request in case.requests):
+                return
+            moment = next_moment(case)
+            if moment == math.inf:
+                raise StuckError(f"decision {case.step}: nothing runs, and nothing will happen")
+            case.clock = max(case.clock, moment)
+            decide(case)
+        take_step(case)

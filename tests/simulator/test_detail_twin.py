@@ -1,0 +1,123 @@
+"""Random fleets in detail, beside the twin that keeps objects and sums anew."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from naive import detail as naive
+from naive.sight import Sight
+from naive.sight import Telemetry as NaiveTelemetry
+from simulator.random_fleets import RandomFleet, random_fleet
+
+from lbopt.exceptions import InfeasibleDecisionError
+from lbopt.hardware import AffineStepTime
+from lbopt.policies import make_policy
+from lbopt.simulator import ClosedLoop, Run, simulate
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+
+#: Rules by the names of the twin, whether they keep a pool, and their options there.
+TWINS = {
+    "jsq": ("jsq", False, {}),
+    "jsq-load:admission=immediate": ("jsq_load", False, {}),
+    "round-robin": ("round_robin", False, {}),
+    "power-of-two": ("power_of_two", False, {}),
+    "vllm:version=2025": ("vllm", False, {}),
+    "max-min": ("max_min", True, {"scope": "oldest"}),
+    "br-0:stage_switch=0": ("br_0", True, {"stage_switch": 0, "window_size": 4}),
+    "jsq-load": ("jsq_load", True, {}),
+    "fcfs": ("fcfs", True, {}),
+}
+FLEETS, CHUNK = 1000, 100
+_MASK = 2**64 - 1
+
+
+def word(start: int, n: int) -> int:
+    """SplitMix64, number n of the stream that begins at `start`."""
+    z = (start + (n + 1) * 0x9E3779B97F4A7C15) & _MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return z ^ (z >> 31)
+
+
+def draw(seed: int, i: int, n: int) -> float:
+    """u(i, n)."""
+    return (word(word(seed, i), n) >> 11) * 2.0**-53
+
+
+def twin_of(fleet: RandomFleet) -> naive.Case:
+    """Return the same fleet for the twin."""
+    setting, trace = fleet.setting, fleet.trace
+    detail, law = setting.detail, setting.law
+    assert detail is not None
+    assert isinstance(law, AffineStepTime)
+    assert trace.arrival is not None
+    seed = int(np.random.SeedSequence(fleet.seed).generate_state(2, np.uint64)[1])
+    name, pooled, options = TWINS[fleet.rule]
+    closed = setting.arrivals if isinstance(setting.arrivals, ClosedLoop) else None
+    columns = zip(trace.prompt.tolist(), trace.output.tolist(), trace.arrival.tolist(), strict=True)
+    slots, slow = dict(detail.slots), dict(detail.slow)
+    fleet_slots, G = setting.fleet.slots_per_worker, setting.fleet.num_workers
+    plain = {
+        name: getattr(detail, name)
+        for name in naive.Options.__dataclass_fields__
+        if name not in ("draw", "capacity", "events")
+    }
+    sight = None
+    if setting.telemetry is not None:
+        seen = setting.telemetry
+        sight = Sight.of(NaiveTelemetry(seen.period, seen.own, front_ends=seen.front_ends), G, fleet_slots)
+    return naive.Case(
+        requests=[naive.Request(i, p, o, a) for i, (p, o, a) in enumerate(columns)],
+        workers=[naive.Worker(w, slots.get(w, fleet_slots), slow.get(w, 1.0)) for w in range(G)],
+        options=naive.Options(
+            draw=lambda i, n: draw(seed, i, n),
+            capacity=setting.fleet.kv_capacity or 0,
+            events=list(detail.events),
+            **plain,
+        ),
+        rule=name,
+        rule_options=options,
+        pooled=pooled,
+        reveal_target=None if closed is None else closed.reveal_target,
+        uniforms=np.random.default_rng(fleet.seed).random((len(trace), 2)).tolist(),
+        sight=sight,
+        fixed=law.fixed_seconds,
+        per_token=law.seconds_per_token,
+    )
+
+
+def assert_equal(run: Run, case: naive.Case, fleet: RandomFleet) -> None:
+    """Every number of both is the same; seconds are sums of 2^-20 s times small numbers, and so exact."""
+    said = f"fleet {fleet.seed}, {fleet.rule}"
+    for name, values in run.requests.items():
+        assert values.tolist() == [getattr(request, name) for request in case.requests], f"{said}: {name}"
+    for name, expected in (
+        ("active", case.active),
+        ("made", case.made),
+        ("blocks", case.blocks),
+        ("seconds", case.seconds),
+        ("clock", case.clocks),
+        ("barrier_loads", case.barrier_loads),
+        ("post_loads", case.post_loads),
+    ):
+        assert run.steps[name].tolist() == expected, f"{said}: {name}"
+    assert run.happened is not None
+    tally = run.happened
+    found = (tally.preemptions, tally.recomputed_tokens, tally.moved_tokens, tally.returned_requests)
+    assert found == (case.preemptions, case.recomputed, case.moved, case.returned), said
+
+
+@pytest.mark.parametrize("first", range(0, FLEETS, CHUNK))
+def test_runs_are_those_of_the_twin(first: int) -> None:
+    for seed in range(first, first + CHUNK):
+        fleet = random_fleet(seed, tuple(TWINS))
+        case = twin_of(fleet)
+        try:
+            run = simulate(fleet.trace, make_policy(fleet.rule), fleet.setting, seed=seed, keep_loads=True)
+        except InfeasibleDecisionError:
+            with pytest.raises(naive.StuckError):
+                naive.simulate(case)
+            continue
+        naive.simulate(case)
+        assert_equal(run, case, fleet)
