@@ -65,7 +65,6 @@ def fresh_detail(detail: Detail | None, fleet: Fleet, requests: Requests, seed: 
         first_token_step=np.full(N, -1, dtype=np.int64),
         finish_step=np.full(N, -1, dtype=np.int64),
         used=per_worker(),
-        stopped=per_worker(),
         moved=per_worker(),
         free=per_worker(),
         part=per_worker(),

@@ -52,7 +52,6 @@ class Worker:
     is_open: bool = True
     running: list[Request] = field(default_factory=list)
     queue: list[Request] = field(default_factory=list)
-    has_preempted: bool = False  # in this decision
     moved: int = 0  # tokens, to be paid for in the next step
 
     @property
@@ -152,13 +151,11 @@ def workers_come_and_go(case: Case) -> None:
 def memory_is_made_to_fit(case: Case) -> None:
     """Item 2 of a decision."""
     for worker in case.workers:
-        worker.has_preempted = False
         if case.options.preempt == "none":
             continue
         while blocks_in_use(worker, case.options) > case.options.capacity // case.options.block:
             last = worker.running.pop()
             worker.queue.insert(0, last)
-            worker.has_preempted = True
             case.preemptions += 1
             if case.options.preempt == "swap":
                 last.is_swapped = True
@@ -188,8 +185,8 @@ def requests_become_known(case: Case) -> None:
 
 
 def fits(request: Request, worker: Worker, case: Case) -> bool:
-    """Item 4 of a decision, (a) to (c)."""
-    if worker.has_preempted or request.arrives > case.clock:
+    """Item 4 of a decision, (a) and (b)."""
+    if request.arrives > case.clock:
         return False
     if case.options.preempt == "none" or not worker.running:
         return True

@@ -17,10 +17,8 @@ def make_fit(state: State) -> None:
     if blocks < 0:
         return
     for w in range(detail.used.size):
-        detail.stopped[w] = 0
         while detail.used[w] > blocks:
             _preempt_last(w, state)
-            detail.stopped[w] = 1
 
 
 @kernel

@@ -102,8 +102,6 @@ def let_in(state: State) -> None:
 def let_in_at(w: int, state: State) -> None:
     """Let the heads of worker `w`'s queue run while there are slots and they fit."""
     detail = state.detail
-    if detail.stopped[w] == 1:
-        return
     while state.running[w] < detail.slots[w] and has_arrived(w, state):
         if not has_room(detail.size[state.queue_head[w]], w, state.running[w], detail):
             return

@@ -82,7 +82,6 @@ class Detail(NamedTuple):
     first_token_step: Ints  # int64 (N,), output
     finish_step: Ints  # int64 (N,), output
     used: Ints  # int64 (G,), blocks
-    stopped: Ints  # int64 (G,), 1 where something was pre-empted in this decision
     moved: Ints  # int64 (G,), tokens moved since the last step
     free: Ints  # int64 (G,), slots that pooled rules see free
     part: Ints  # int64 (G,), requests that take part in the step
