@@ -28,8 +28,8 @@ CASES = {
     "none of it": ("", None),
     "memory of 80,000 tokens": ("preempt=recompute,prefill_cost=20us", 80_000),
     "the same, swapped": ("preempt=swap,swap_cost=1us", 80_000),
-    "one worker needs 1.3 times as long": ("slow=0:1.3", None),
-    "one worker restarts": ("leave=0@5s,join=0@10s,prefill_cost=20us", None),
+    "one worker needs 1.3 times as long": ("slow=8:1.3", None),
+    "one worker restarts": ("leave=8@5s,join=8@10s,prefill_cost=20us", None),
     "prompts in pieces of 2048": ("prefill=2048,prefill_cost=2us", None),
     "three drafted tokens": ("draft=3,acceptance=0.6,spread=0.3,draft_cost=1ms", None),
 }
