@@ -4,8 +4,8 @@ Everything here was written before any rule was tuned. `TRAINING` names the two 
 are held out. What is generated says so in its name.
 
 A draw is a sequence of blocks of 200 requests that follow on each other in the source, drawn with replacement
-(moving blocks: H. Künsch, *The jackknife and the bootstrap for general stationary observations*, 1989). So requests that
-belong together stay together, and bursts stay bursts. Every rule runs over the same draws.
+(moving blocks: H. Künsch, *The jackknife and the bootstrap for general stationary observations*, 1989). So requests
+that belong together stay together, and bursts stay bursts. Every rule runs over the same draws.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TURNOVERS = 30
 #: ... and lasts at least so many times as long as its longest request, so that the drain has little weight.
 LIFETIMES = 4
 #: Draws of a case.
-DRAWS = 4
+DRAWS = 5
 #: Requests that stay together in a draw.
 BLOCK = 200
 #: Requests of a generated source, from which draws are made as from a file.
