@@ -8,6 +8,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.policies import engine_rules, worker_rules
+from lbopt.policies.auto import auto
 from lbopt.policies.bf_io import BfIo
 from lbopt.policies.br_0 import br_0
 from lbopt.policies.br_0_bypass import br_0_bypass
@@ -32,6 +33,7 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "jsq": worker_rules.jsq,
     "jsq-load": worker_rules.jsq_load,
     "vllm": engine_rules.vllm,
+    "auto": auto,
     "max-min": max_min,
     "br-0": br_0,
     "br-h": BrH,
@@ -77,6 +79,11 @@ ABOUT: dict[str, About] = {
         "takes the worker with the least max(C · own in flight, waiting + running); queues at full caches count more",
         "requests, running and queued; own requests in flight; share of the KV cache in use",
         "vLLM, vllm/v1/engine/core_client.py at 00080ee1 (PR 49204); version=2025: 4 · waiting + running",
+    ),
+    "auto": About(
+        "recommended: each lightest worker takes what fits the common level best, where waiting counts in favour",
+        "sizes and waits of waiting requests, loads, free slots",
+        "lbopt",
     ),
     "max-min": About("largest request first, each to the lightest worker", "sizes, loads", "BF-IO, appendix A.1.1"),
     "br-0": About("BalanceRoute without lookahead", "sizes, loads, free slots", "arXiv 2605.06113, algorithm 2"),
