@@ -1,7 +1,7 @@
 """auto: requests that fit the level to which all workers are to be filled, where waiting counts in their favour.
 
-Where more requests wait than slots are free, U of n, the rule first says how high the workers will stand if the requests
-that start are of mean size m, the mean of all that wait:
+Where more requests wait than slots are free, U of n, the rule first says how high the workers will stand if the
+requests that start are of mean size m, the mean of all that wait:
 
     T = (sum of loads + U m) / G                                                                        (tokens)
 
@@ -10,8 +10,8 @@ Then, U times, the lightest worker g with a free slot takes the request of least
     | s - gap |  -  weight m w / (1 + mean w),        gap = T - L_g - (free slots of g - 1) m / 2,
 
 s being its tokens and w the steps that it has waited; equal ones go by age. A worker with several free slots leaves
-half a mean request for each of the others. Deviations count alike on both sides of the level, and the level rises with the
-sizes that wait: so large requests are not left over, as they are by rules that ask what fits below the heaviest
+half a mean request for each of the others. Deviations count alike on both sides of the level, and the level rises with
+the sizes that wait: so large requests are not left over, as they are by rules that ask what fits below the heaviest
 worker. What the wait counts grows without end, so every request starts some time.
 
 Where all can start, it is max-min: largest first, each to the lightest worker. Before either, requests that have waited
