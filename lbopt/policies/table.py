@@ -21,6 +21,7 @@ from lbopt.policies.fast_phi import FastPhi
 from lbopt.policies.iqr import iqr
 from lbopt.policies.max_min import max_min
 from lbopt.policies.policy import Policy
+from lbopt.policies.published import without_published
 from lbopt.policies.python_file import load_callable
 from lbopt.policies.replay import load_replay
 from lbopt.spec import options_of, unknown
@@ -189,8 +190,8 @@ def look_ahead(horizon: int | None, predictor: str | None) -> dict[str, Any]:
 def make_policy(spec: str, given: Mapping[str, Any] | None = None) -> Policy:
     """Build the policy that `spec` names.
 
-    `spec` is a name from `POLICIES`, optionally with options (``br-0:stage_switch=4,age_bound=50``),
-    ``replay:FILE``, or ``path/to/file.py:function``. `given` are values of options that the text leaves out, used where
+    `spec` is a name from `POLICIES`, optionally with options (``br-0:stage_switch=4,age_bound=50``) or as published
+    (``br-0:published``), ``replay:FILE``, or ``path/to/file.py:function``. `given` are values of options that the text leaves out, used where
     the rule has such an option.
 
     Raises
@@ -216,4 +217,5 @@ def make_policy(spec: str, given: Mapping[str, Any] | None = None) -> Policy:
     factory = POLICIES[name]
     if name in VERSIONED:
         given = {"version": present_edition(), **(given or {})}
+    rest, given = without_published(name, rest, given or {})
     return factory(**options_of("policy", name, rest, factory, given))
