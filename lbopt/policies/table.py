@@ -191,8 +191,8 @@ def make_policy(spec: str, given: Mapping[str, Any] | None = None) -> Policy:
     """Build the policy that `spec` names.
 
     `spec` is a name from `POLICIES`, optionally with options (``br-0:stage_switch=4,age_bound=50``) or as published
-    (``br-0:published``), ``replay:FILE``, or ``path/to/file.py:function``. `given` are values of options that the text leaves out, used where
-    the rule has such an option.
+    (``br-0:published``), ``replay:FILE``, or ``path/to/file.py:function``. `given` are values of options that the text
+    leaves out, used where the rule has such an option.
 
     Raises
     ------

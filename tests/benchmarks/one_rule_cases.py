@@ -27,9 +27,9 @@ SLOTS = 72
 #: A run fills every slot anew at least so often, on average ...
 TURNOVERS = 30
 #: ... and lasts at least so many times as long as its longest request, so that the drain has little weight.
-LIFETIMES = 4
+LIFETIMES = 2
 #: Draws of a case.
-DRAWS = 5
+DRAWS = 4
 #: Requests that stay together in a draw.
 BLOCK = 200
 #: Requests of a generated source, from which draws are made as from a file.
@@ -174,7 +174,7 @@ class Case:
 
 #: (G, arrivals, period) of every trace.
 SETTINGS: tuple[tuple[int, str, float | None], ...] = (
-    *((G, "closed", None) for G in (8, 16, 64, 144)),
+    *((G, "closed", None) for G in (8, 16, 64)),
     (16, "deep", None),
     (16, "0.9", None),
     (64, "0.9", None),
@@ -182,9 +182,10 @@ SETTINGS: tuple[tuple[int, str, float | None], ...] = (
     (16, "closed", 1.0),
     (64, "closed", 1.0),
     (16, "0.9", 1.0),
+    (144, "closed", None),
 )
 
 
 def cases(traces: tuple[str, ...]) -> list[Case]:
     """Return all cases of some traces."""
-    return [Case(trace, *setting) for trace in traces for setting in SETTINGS]
+    return [Case(trace, *setting) for setting in SETTINGS for trace in traces]

@@ -44,8 +44,8 @@ def test_options_that_follow_go_before_and_so_do_those_of_the_caller():
     ("spec", "message"),
     [
         ("jsq:published", r"policy 'jsq' has no published form of its own; expected br-0:published or br-h:published"),
-        ("br-0:age_bound=5,published", "option published has no value"),
-        ("br-0:published,published", "option published has no value|has no option 'published'"),
+        ("br-0:age_bound=5,published", "policy 'br-0' has no option 'published'"),
+        ("br-0:published,published", "policy 'br-0' has no option 'published'"),
     ],
 )
 def test_what_is_refused(spec, message):
