@@ -266,8 +266,10 @@ def test_auto_by_hand() -> None:
     # overdue: the 1 and the 7 go to the lightest in order of age; of 5, 9 and 8, mean 22 / 3, worker 1 is full, and the
     # level (20 + 8 + 22 / 3) / 2 = 17.7 lies below worker 0: the 5
     assert auto(loads, slots, sizes, [4, 4, 0, 0, 0], 0.3, 3) == [1, 1, 0, -1, -1]
-    # all can start: as max_min
-    assert auto(loads, [3, 3], sizes, [0] * 5) == max_min(loads, [3, 3], sizes, [0] * 5, "oldest")
+    # all can start, and each worker takes at most 3 of the 5: 9 and 8 to worker 1, 17; 7 too, which is its share
+    assert auto(loads, [3, 3], sizes, [0] * 5) == [0, 1, 0, 1, 1]
+    # shares 2 and 4: 9, 8 and 7 to worker 1, then 24 > 20: 5 and 1 to worker 0, 25, but 1 after 5: 25 > 24
+    assert auto(loads, [2, 4], sizes, [0] * 5) == [1, 1, 0, 1, 1]
 
 
 def test_random_rules_by_hand() -> None:

@@ -51,7 +51,7 @@ RULES = (
 )
 
 #: Short runs at H = 0 and beyond.
-TURNOVERS_OF_YARDSTICK = 8
+TURNOVERS_OF_YARDSTICK = 4
 DRAWS_OF_YARDSTICK = 3
 EFFORT = "effort=20000,time_limit=none"
 YARDSTICK = (
@@ -79,8 +79,8 @@ FIGURES = (
 class Store:
     """Runs that are done, one a line of a file: a killed comparison goes on where it stopped."""
 
-    def __init__(self, file: Path, data: Path) -> None:
-        self.file, self.data = file, data
+    def __init__(self, file: Path, data: Path, first_draw: int = 0) -> None:
+        self.file, self.data, self.first_draw = file, data, first_draw
         self.rows: dict[str, dict[str, float]] = {}
         if file.exists():
             for line in file.read_text().splitlines():
@@ -92,7 +92,7 @@ class Store:
 
     @staticmethod
     def key(case: Case, rule: str, draw: int, turnovers: float | None) -> str:
-        """Return the name of a run."""
+        """Return the name of a run; a file holds runs of one first draw."""
         return f"{case.name} | {rule} | draw {draw}" + (f" | {turnovers:g} turnovers" if turnovers else "")
 
     def fill(self, wanted: Sequence[Case], rules: Sequence[str], draws: int, turnovers: float | None = None) -> None:
@@ -107,8 +107,8 @@ class Store:
                     bar.advance(1)
 
     def _run(self, case: Case, rules: Sequence[str], draw: int, turnovers: float | None) -> None:
-        trace = case.requests(self.data, draw, turnovers)
-        past = drawn(source(case.trace, self.data), 20_000, draw + 1000)
+        trace = case.requests(self.data, self.first_draw + draw, turnovers)
+        past = drawn(source(case.trace, self.data), 20_000, self.first_draw + draw + 1000)
         for rule in rules:
             allowed = rule
             if rule.endswith("=told"):
@@ -204,13 +204,14 @@ def main() -> None:
     parser.add_argument("--shared", type=Path, required=True, help="folder with data/")
     parser.add_argument("--out", type=Path, required=True, help="file of runs")
     parser.add_argument("--part", choices=("ages", "training", "held-out", "yardstick"), default="held-out")
+    parser.add_argument("--first-draw", type=int, default=0, help="seed of the first draw")
     parser.add_argument("--rule", action="append", default=[], help="one more rule; may be given again")
     asked = parser.parse_args()
-    store = Store(asked.out, asked.shared / "data")
+    store = Store(asked.out, asked.shared / "data", asked.first_draw)
     if asked.part == "ages":
         find_ages(store)
     elif asked.part == "yardstick":
-        wanted = [Case(trace, G, "closed") for trace in TRACES for G in (8, 16)]
+        wanted = [Case(trace, 16, "closed") for trace in TRACES]
         rules = (*YARDSTICK, *asked.rule)
         store.fill(wanted, rules, DRAWS_OF_YARDSTICK, TURNOVERS_OF_YARDSTICK)
         judge(store, wanted, rules, DRAWS_OF_YARDSTICK, TURNOVERS_OF_YARDSTICK)

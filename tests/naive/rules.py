@@ -246,10 +246,11 @@ def auto(
     age_weight: float = 0.3,
     age_bound: int | None = None,
 ) -> list[int]:
-    """lbopt's own rule: what fits the level best, less what its wait counts; max-min where all can start.
+    """lbopt's own rule: what fits the level best, less what its wait counts.
 
-    Requests that have waited `age_bound` steps go first, oldest first, each to the lightest worker. The level is the
-    mean load after admission if those that start are of the mean size of those that wait.
+    Where all can start: largest first, each to the lightest worker below its share, the requests times its part of
+    the free slots, rounded up. Requests that have waited `age_bound` steps go first, oldest first, each to the lightest
+    worker. The level is the mean load after admission if those that start are of the mean size of those that wait.
     """
     free = list(slots)
     current = list(loads)
@@ -265,8 +266,12 @@ def auto(
             place(request, lowest(workers_with_a_free_slot(free), current))
     rest = [request for request in range(len(sizes)) if placement[request] == WAITS]
     if len(rest) <= sum(free):
+        total = sum(free)
+        shares = [-(-len(rest) * slots_of_worker // total) if total else 0 for slots_of_worker in free]
         for request in sorted(rest, key=lambda request: (-sizes[request], request)):
-            place(request, lowest(workers_with_a_free_slot(free), current))
+            worker = lowest(workers_with_a_free_slot(shares), current)
+            shares[worker] -= 1
+            place(request, worker)
         return placement
     mean_size = sum(sizes[request] for request in rest) / len(rest)
     mean_wait = sum(waiting[request] for request in rest) / len(rest)

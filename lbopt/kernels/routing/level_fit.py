@@ -14,8 +14,10 @@ half a mean request for each of the others. Deviations count alike on both sides
 the sizes that wait: so large requests are not left over, as they are by rules that ask what fits below the heaviest
 worker. What the wait counts grows without end, so every request starts some time.
 
-Where all can start, it is max-min: largest first, each to the lightest worker. Before either, requests that have waited
-`age_bound` steps are placed, oldest first.
+Where all can start, n of them on U free slots, largest first each goes to the lightest worker that has taken less than
+its share, ceil(n free slots of g / U). So light workers do not give all their slots to the first that come, which
+matters where slots become known in bulk, with each report. Before either, requests that have waited `age_bound` steps
+are placed, oldest first.
 
 Source: lbopt; found on two traces and judged on others, see the manual, *One rule*.
 """
@@ -71,7 +73,7 @@ def fit_to_level(
     if slots == 0 or rest == 0:
         return n
     if rest <= slots:
-        _largest_first(load, free, size, choice)
+        _largest_first(rest, slots, load, free, size, choice)
         return n
 
     mean = tokens / rest
@@ -103,25 +105,31 @@ def fit_to_level(
 
 
 @kernel
-def _largest_first(load: Ints, free: Ints, size: Ints, choice: Ints) -> None:
-    """Place all that wait, largest first, each on the lightest worker with a free slot.
+def _largest_first(rest: int, slots: int, load: Ints, free: Ints, size: Ints, choice: Ints) -> None:
+    """Place all that wait, largest first, each on the lightest worker that has not taken its share of them.
 
     Parameters
     ----------
+    rest, slots
+        How many wait, and free slots of all workers, as many at least.
     load, free
         int64 (G,), tokens and free slots of each worker; changed in place.
     size
         int64 (n,), tokens of each pool position.
     choice
-        int64 (>= n,), the worker of each pool position, or -1; changed in place.
+        int64 (n,), the worker of each pool position, or -1; changed in place.
     """
+    share = np.empty(free.size, np.int64)
+    for g in range(free.size):
+        share[g] = (rest * free[g] + slots - 1) // slots  # at most its free slots, and together at least all that wait
     ranked = np.empty(size.size, np.int64)
     ranked_size = np.empty(size.size, np.int64)
-    rest = rank_waiting(size, choice, ranked, ranked_size)
+    rank_waiting(size, choice, ranked, ranked_size)
     for r in range(rest):
-        g = lightest_open(load, free)
+        g = lightest_open(load, share)
         choice[ranked[r]] = g
         load[g] += ranked_size[r]
+        share[g] -= 1
         free[g] -= 1
 
 

@@ -4,7 +4,7 @@ A rule is recommended where its interval lies below zero, it gains at least half
 longer for it: neither the upper end of the mean wait's change nor the 99 % quantile grows by more than a step. Of the
 rules left, the one with the least time per token is taken, or one within half a per cent of it that binds on arrival,
 best one that an engine ships. Where a queue is needed, `auto` is taken unless its interval says that it loses to the
-best, because which of several rules is ahead in one log is partly chance; the best rule without a queue is named beside.
+best: which of several rules is ahead in one log is partly chance. The best rule without a queue is named beside it.
 
 The money is the price of the workers that the rule needs no longer to serve the same requests as fast as the log did:
 share of workers * GPUs * price * 730 hours a month. Time per token alone is no money.
