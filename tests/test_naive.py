@@ -19,6 +19,7 @@ from naive import (
     IMMEDIATE_RULES,
     POOLED_RULES,
     Trajectory,
+    auto,
     best_single,
     best_subset,
     bind,
@@ -56,6 +57,8 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("vllm", {}),
     ("max_min", {"scope": "oldest"}),
     ("max_min", {"scope": "pool"}),
+    ("auto", {}),
+    ("auto", {"age_weight": 0.0, "age_bound": 3}),
     ("br_0", {"stage_switch": 3, "window_size": 4}),
     ("br_0", {"stage_switch": 0, "window_size": 4}),
     ("br_0", {"stage_switch": 99, "window_size": 3, "window_order": "arrival", "key": "product"}),
@@ -251,6 +254,22 @@ def test_max_min_by_hand() -> None:
     assert max_min(loads, slots, sizes, [0] * 5, "oldest") == [0, 1, 1, -1, -1]
     # pool: 9, 8 and the first 7
     assert max_min(loads, slots, sizes, [0] * 5, "pool") == [-1, 0, -1, 1, 1]
+
+
+def test_auto_by_hand() -> None:
+    # mean size 6, level (20 + 0 + 3 * 6) / 2 = 19. Worker 1 has two slots: gap 19 - 0 - 6 / 2 = 16, the 9 is nearest;
+    # then gap 19 - 9 = 10, the 8; worker 0: gap -1, the 1.
+    loads, slots, sizes = [20, 0], [1, 2], [1, 7, 5, 9, 8]
+    assert auto(loads, slots, sizes, [0] * 5) == [0, -1, -1, 1, 1]
+    # a step counts 6 / (1 + 2) = 2 tokens; 10 steps of the 7 count 20: it goes first
+    assert auto(loads, slots, sizes, [0, 10, 0, 0, 0], 1.0) == [0, 1, -1, 1, -1]
+    # overdue: the 1 and the 7 go to the lightest in order of age; of 5, 9 and 8, mean 22 / 3, worker 1 is full, and the
+    # level (20 + 8 + 22 / 3) / 2 = 17.7 lies below worker 0: the 5
+    assert auto(loads, slots, sizes, [4, 4, 0, 0, 0], 0.3, 3) == [1, 1, 0, -1, -1]
+    # all can start, and each worker takes at most 3 of the 5: 9 and 8 to worker 1, 17; 7 too, which is its share
+    assert auto(loads, [3, 3], sizes, [0] * 5) == [0, 1, 0, 1, 1]
+    # shares 2 and 4: 9, 8 and 7 to worker 1, then 24 > 20: 5 and 1 to worker 0, 25, but 1 after 5: 25 > 24
+    assert auto(loads, [2, 4], sizes, [0] * 5) == [1, 1, 0, 1, 1]
 
 
 def test_random_rules_by_hand() -> None:

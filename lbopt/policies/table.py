@@ -8,6 +8,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.policies import engine_rules, worker_rules
+from lbopt.policies.auto import auto
 from lbopt.policies.bf_io import BfIo
 from lbopt.policies.br_0 import br_0
 from lbopt.policies.br_0_bypass import br_0_bypass
@@ -20,6 +21,7 @@ from lbopt.policies.fast_phi import FastPhi
 from lbopt.policies.iqr import iqr
 from lbopt.policies.max_min import max_min
 from lbopt.policies.policy import Policy
+from lbopt.policies.published import without_published
 from lbopt.policies.python_file import load_callable
 from lbopt.policies.replay import load_replay
 from lbopt.spec import options_of, unknown
@@ -32,6 +34,7 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "jsq": worker_rules.jsq,
     "jsq-load": worker_rules.jsq_load,
     "vllm": engine_rules.vllm,
+    "auto": auto,
     "max-min": max_min,
     "br-0": br_0,
     "br-h": BrH,
@@ -77,6 +80,11 @@ ABOUT: dict[str, About] = {
         "takes the worker with the least max(C · own in flight, waiting + running); queues at full caches count more",
         "requests, running and queued; own requests in flight; share of the KV cache in use",
         "vLLM, vllm/v1/engine/core_client.py at 00080ee1 (PR 49204); version=2025: 4 · waiting + running",
+    ),
+    "auto": About(
+        "recommended: each lightest worker takes what fits the common level best, where waiting counts in favour",
+        "sizes and waits of waiting requests, loads, free slots",
+        "lbopt",
     ),
     "max-min": About("largest request first, each to the lightest worker", "sizes, loads", "BF-IO, appendix A.1.1"),
     "br-0": About("BalanceRoute without lookahead", "sizes, loads, free slots", "arXiv 2605.06113, algorithm 2"),
@@ -182,9 +190,9 @@ def look_ahead(horizon: int | None, predictor: str | None) -> dict[str, Any]:
 def make_policy(spec: str, given: Mapping[str, Any] | None = None) -> Policy:
     """Build the policy that `spec` names.
 
-    `spec` is a name from `POLICIES`, optionally with options (``br-0:stage_switch=4,age_bound=50``),
-    ``replay:FILE``, or ``path/to/file.py:function``. `given` are values of options that the text leaves out, used where
-    the rule has such an option.
+    `spec` is a name from `POLICIES`, optionally with options (``br-0:stage_switch=4,age_bound=50``) or as published
+    (``br-0:published``), ``replay:FILE``, or ``path/to/file.py:function``. `given` are values of options that the text
+    leaves out, used where the rule has such an option.
 
     Raises
     ------
@@ -209,4 +217,5 @@ def make_policy(spec: str, given: Mapping[str, Any] | None = None) -> Policy:
     factory = POLICIES[name]
     if name in VERSIONED:
         given = {"version": present_edition(), **(given or {})}
+    rest, given = without_published(name, rest, given or {})
     return factory(**options_of("policy", name, rest, factory, given))

@@ -22,6 +22,8 @@ POOLED: list[tuple[str, str, dict[str, Any]]] = [
     ("vllm:version=2025,admission=pooled", "vllm", {}),
     ("max-min", "max_min", {"scope": "oldest"}),
     ("max-min:scope=pool", "max_min", {"scope": "pool"}),
+    ("auto", "auto", {}),
+    ("auto:age_weight=0,age_bound=3", "auto", {"age_weight": 0.0, "age_bound": 3}),
     ("iqr", "iqr", {}),
     ("iqr:multiplier=0.25,percentile=weibull", "iqr", {"multiplier": "0.25", "percentile": "weibull"}),
 ]
@@ -70,6 +72,13 @@ def random_br_0(rng: random.Random) -> tuple[str, str, dict[str, Any]]:
         "age_bound": age,
     }
     return spec, "br_0", options
+
+
+def random_auto(rng: random.Random) -> tuple[str, str, dict[str, Any]]:
+    """auto with any value of every field, as lbopt's spec and as the twin's options."""
+    weight, age = rng.choice([0, 1, 50, 300, 1000, 12_345]), rng.choice([None, None, 0, 1, 3, 6])
+    spec = f"auto:age_weight={weight / 1000},age_bound={str(age).lower()}"
+    return spec, "auto", {"age_weight": weight / 1000, "age_bound": age}
 
 
 def random_bypass(rng: random.Random) -> tuple[str, str, dict[str, Any]]:

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from kernels.rules import BY_SIGNAL, POOLED, many, random_br_0, random_observation
+from kernels.rules import BY_SIGNAL, POOLED, many, random_auto, random_br_0, random_observation
 from naive import bind, br_0_trace, imbalance, place
 
 from lbopt.kernels.routing import fifo, subset
@@ -45,6 +45,44 @@ def test_br_0_decides_as_its_twin(block):
     rng = random.Random(f"br-0 {block}")
     for _ in range(many(1000, 150)):
         assert_same_decision(*random_br_0(rng), random_observation(rng, (2, 2, 3, 4, 6, 9)), 0, 0)
+
+
+def test_auto_decides_as_its_twin_on_ten_thousand_states():
+    rng = random.Random("auto")
+    for _ in range(many(10_000, 500)):
+        assert_same_decision(*random_auto(rng), random_observation(rng), 0, 0)
+
+
+def test_auto_starts_all_that_can_start_and_shares_the_slots_out():
+    """Nobody waits for a free slot, and no worker takes more than its part of the free slots, rounded up."""
+    rng = random.Random("auto and its shares")
+    cases = 0
+    for _ in range(many(2000, 300)):
+        observation = random_observation(rng)
+        n, free = observation.sizes.size, observation.free_slots
+        if not 0 < n <= free.sum():
+            continue
+        cases += 1
+        chosen = decide(make_policy("auto"), observation)
+        taken = np.bincount(chosen, minlength=free.size)
+        assert (taken <= free).all()
+        assert (taken <= -(-n * free // free.sum())).all()
+        lone = np.flatnonzero(free > 0)
+        if n == 1:
+            assert observation.loads[chosen[0]] == observation.loads[lone].min()
+    assert cases > many(300, 30)
+
+
+def test_auto_starts_what_has_waited_longest_where_waits_count_most():
+    """Of ten requests whose waits differ by steps, the oldest go first if a step counts a thousand sizes."""
+    rng = random.Random("old ones")
+    for _ in range(many(300, 30)):
+        G, waited = rng.randint(1, 4), sorted(rng.sample(range(40), 10), reverse=True)
+        free = [rng.randint(0, 2) for _ in range(G)]
+        sizes = [rng.randint(40, 60) for _ in range(10)]
+        seen = Observation(0, 0.0, [0] * G, free, [0] * G, [0] * G, [0] * G, sizes, waited, range(10))
+        chosen = decide(make_policy("auto:age_weight=1000"), seen)
+        assert np.flatnonzero(chosen >= 0).tolist() == list(range(sum(free)))
 
 
 def test_br_0_on_a_single_worker_decides_as_its_twin():
@@ -121,7 +159,7 @@ def test_br_0_scores_telescope_in_what_the_kernel_does():
         assert sum(score for _, _, _, score in acts) == imbalance(loads) - imbalance(after)
 
 
-@pytest.mark.parametrize("spec", ["jsq-load", "max-min", "max-min:scope=pool", "br-0"])
+@pytest.mark.parametrize("spec", ["jsq-load", "max-min", "max-min:scope=pool", "auto", "br-0"])
 def test_renumbering_the_workers_renumbers_the_decision(spec):
     """Without ties a rule by tokens cannot tell a worker by its number."""
     rng = random.Random(7)

@@ -27,6 +27,7 @@ POOLED_RULES = (
     "jsq_load",
     "vllm",
     "max_min",
+    "auto",
     "br_0",
     "br_0_bypass",
     "iqr",
@@ -234,6 +235,53 @@ def max_min(
         placement[request] = worker
         free[worker] -= 1
         current[worker] += sizes[request]
+    return placement
+
+
+def auto(
+    loads: Sequence[int],
+    slots: Sequence[int],
+    sizes: Sequence[int],
+    waiting: Sequence[int],
+    age_weight: float = 0.3,
+    age_bound: int | None = None,
+) -> list[int]:
+    """lbopt's own rule: what fits the level best, less what its wait counts.
+
+    Where all can start: largest first, each to the lightest worker below its share, the requests times its part of
+    the free slots, rounded up. Requests that have waited `age_bound` steps go first, oldest first, each to the lightest
+    worker. The level is the mean load after admission if those that start are of the mean size of those that wait.
+    """
+    free = list(slots)
+    current = list(loads)
+    placement = [WAITS] * len(sizes)
+
+    def place(request: int, worker: int) -> None:
+        placement[request] = worker
+        free[worker] -= 1
+        current[worker] += sizes[request]
+
+    if age_bound is not None:
+        for request in [request for request, waited in enumerate(waiting) if waited >= age_bound][: sum(slots)]:
+            place(request, lowest(workers_with_a_free_slot(free), current))
+    rest = [request for request in range(len(sizes)) if placement[request] == WAITS]
+    if len(rest) <= sum(free):
+        total = sum(free)
+        shares = [-(-len(rest) * slots_of_worker // total) if total else 0 for slots_of_worker in free]
+        for request in sorted(rest, key=lambda request: (-sizes[request], request)):
+            worker = lowest(workers_with_a_free_slot(shares), current)
+            shares[worker] -= 1
+            place(request, worker)
+        return placement
+    mean_size = sum(sizes[request] for request in rest) / len(rest)
+    mean_wait = sum(waiting[request] for request in rest) / len(rest)
+    level = (sum(current) + sum(free) * mean_size) / len(loads)
+    worth_of_a_step = age_weight * mean_size / (1 + mean_wait)
+    while sum(free):
+        worker = lowest(workers_with_a_free_slot(free), current)
+        gap = level - current[worker] - (free[worker] - 1) * mean_size / 2
+        costs = [abs(sizes[request] - gap) - waiting[request] * worth_of_a_step for request in rest]
+        place(rest.pop(costs.index(min(costs))), worker)
     return placement
 
 
@@ -553,6 +601,8 @@ def place(
         return vllm(loads, slots, sizes, waiting, running, **settings), counter
     if name == "max_min":
         return max_min(loads, slots, sizes, waiting, **settings), counter
+    if name == "auto":
+        return auto(loads, slots, sizes, waiting, **settings), counter
     if name == "br_0":
         return br_0(loads, slots, sizes, waiting, **settings), counter
     if name == "br_0_bypass":

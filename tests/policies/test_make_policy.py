@@ -19,7 +19,11 @@ def test_every_name_makes_the_policy_of_that_name(name):
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_policys_name_makes_it_again(name):
     specs = [spec for spec, _, _ in [*POOLED, *IMMEDIATE] if spec.partition(":")[0] == name]
-    more = {"br-0": ["br-0:stage_switch=0,window=8,window_order=arrival"], "bf-io": ["bf-io:solver=highs,age_bound=5"]}
+    more = {
+        "auto": ["auto:age_weight=0.125,age_bound=5"],
+        "br-0": ["br-0:stage_switch=0,window=8,window_order=arrival"],
+        "bf-io": ["bf-io:solver=highs,age_bound=5"],
+    }
     for spec in [name, *specs, *more.get(name, [])]:
         policy = make_policy(spec)
         assert make_policy(policy.name) == policy
@@ -27,6 +31,7 @@ def test_a_policys_name_makes_it_again(name):
 
 #: What a rule does that is named without options; changing one of them changes the results of everybody.
 DEFAULTS = {
+    "auto": {"age_thousandths": 300, "age_bound": -1},
     "max-min": {"whole_pool": 0},
     "br-0": {"stage_switch": 7, "window_size": 4, "window_by_arrival": 0, "key_product": 0, "age_bound": -1},
     "br-h": {

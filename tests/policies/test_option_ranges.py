@@ -9,6 +9,8 @@ MOST = 2**31
 
 #: (rule, option, values that are accepted, values that are refused); a rule may need other options to be asked.
 RANGES = [
+    ("auto", "age_weight", [0, 1000], [-1, "1000.1", "nan", "inf"]),
+    ("auto", "age_bound", ["none", 0, MOST], [-1, MOST + 1]),
     ("br-0", "stage_switch", [0, MOST], [-1, MOST + 1]),
     ("br-0", "window", [1, 16], [0, 17]),
     ("br-0", "age_bound", ["none", 0, MOST], [-1, MOST + 1]),

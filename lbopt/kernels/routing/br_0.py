@@ -21,7 +21,7 @@ from lbopt.kernels.routing.codes import (
     LARGEST_WINDOW,
 )
 from lbopt.kernels.routing.f_score import f_score
-from lbopt.kernels.routing.max_min import lightest_open
+from lbopt.kernels.routing.overdue import place_overdue
 from lbopt.kernels.routing.subset import best_single, best_subset
 from lbopt.kernels.routing.two_stage import (
     fill_window,
@@ -63,7 +63,7 @@ def br_0(
     slots = 0
     for g in range(G):
         slots += free[g]
-    slots -= _place_overdue(parameters.age_bound, slots, load, free, pool, prompt, reveal_step, step, choice)
+    slots -= place_overdue(parameters.age_bound, slots, load, free, pool, prompt, reveal_step, step, choice)
 
     size = np.empty(pool.size, np.int64)
     for position in range(pool.size):
@@ -111,54 +111,6 @@ def br_0(
         envelope = max(envelope, load[g])
         rest = remove_placed(ranked, ranked_size, rest, choice)
     return pool.size
-
-
-@kernel
-def _place_overdue(
-    age_bound: int,
-    slots: int,
-    load: Ints,
-    free: Ints,
-    pool: Ints,
-    prompt: Ints,
-    reveal_step: Ints,
-    step: int,
-    choice: Ints,
-) -> int:
-    """Place requests that have waited `age_bound` steps, oldest first; returns how many.
-
-    Parameters
-    ----------
-    age_bound
-        Steps; negative = never.
-    slots
-        Free slots of all workers.
-    load, free
-        int64 (G,), tokens and free slots of each worker; changed in place.
-    pool
-        int64 (n,), request numbers in order of revelation.
-    prompt
-        int64 (N,), tokens, by request number.
-    reveal_step
-        int64 (N,), the step in which each request joined the pool.
-    step
-        Now.
-    choice
-        int64 (>= n,), written: the worker of each pool position, or -1.
-    """
-    placed = 0
-    if age_bound < 0:
-        return placed
-    for position in range(pool.size):
-        i = pool[position]
-        if placed == slots or step - reveal_step[i] < age_bound:
-            break  # pool order is order of revelation: all later ones are younger
-        w = lightest_open(load, free)
-        choice[position] = w
-        load[w] += prompt[i]
-        free[w] -= 1
-        placed += 1
-    return placed
 
 
 @kernel

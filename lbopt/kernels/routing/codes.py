@@ -19,18 +19,19 @@ IQR = 10
 BR_0_BYPASS = 11
 BAND = 12
 TENSORRT_LLM = 13
+AUTO = 14
 
 #: From here on: rules of serving engines that take the worker of least score, see `least_score`.
-FIRST_BY_SCORE = 14
-VLLM_2026 = 14
-SGLANG = 15
-TPU_INFERENCE = 16
-SMG = 17
-DYNAMO = 18
-LLM_D = 19
-LMDEPLOY = 20
-LIGHTLLM = 21
-VLLM_ASCEND = 22
+FIRST_BY_SCORE = 15
+VLLM_2026 = 15
+SGLANG = 16
+TPU_INFERENCE = 17
+SMG = 18
+DYNAMO = 19
+LLM_D = 20
+LMDEPLOY = 21
+LIGHTLLM = 22
+VLLM_ASCEND = 23
 
 # iqr: which percentile Q1 and Q3 are
 PERCENTILE_LINEAR = 0  # NumPy's default, type 7

@@ -4,10 +4,11 @@ from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.br_0 import br_0
 from lbopt.kernels.routing.bypass import place_bypassing
-from lbopt.kernels.routing.codes import BR_0, BR_0_BYPASS, FCFS, FIRST_BY_SCORE, IQR, MAX_MIN, TENSORRT_LLM
+from lbopt.kernels.routing.codes import AUTO, BR_0, BR_0_BYPASS, FCFS, FIRST_BY_SCORE, IQR, MAX_MIN, TENSORRT_LLM
 from lbopt.kernels.routing.fifo import fill_in_order, one_by_one
 from lbopt.kernels.routing.iqr import iqr
 from lbopt.kernels.routing.least_score import place_by_score
+from lbopt.kernels.routing.level_fit import fit_to_level
 from lbopt.kernels.routing.max_min import max_min
 from lbopt.kernels.routing.shared_out import share_out
 
@@ -63,6 +64,8 @@ def decide(
         return place_bypassing(parameters, load, free, pool, prompt, choice)
     if code == TENSORRT_LLM:
         return share_out(free, running, own, pool, prompt, choice)
+    if code == AUTO:
+        return fit_to_level(parameters, load, free, pool, prompt, reveal_step, step, choice)
     if code >= FIRST_BY_SCORE:
         return place_by_score(code, parameters, load, free, running, own.copy(), pool, prompt, uniforms, turn, choice)
     return one_by_one(code, load, free, running, pool, prompt, uniforms, turn, choice)

@@ -20,6 +20,7 @@ PARAMETERS = integers(
     "width",  # band. In units of BAND_UNIT
     "front_ends",  # rules by score. Routers that share the fleet; 0 counts as one
     "kv_capacity",  # rules by score. Tokens that a worker can hold; 0 = nobody knows
+    "age_thousandths",  # auto. What the mean wait counts, in thousandths of the mean size
 )
 
 #: Where round-robin stands, or the scan of a rule that begins at another worker each time.

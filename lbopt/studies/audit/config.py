@@ -24,6 +24,7 @@ DEFAULT_RULES = (
     "jsq-load",
     "max-min",
     "br-0",
+    "auto",
 )
 
 

@@ -3,7 +3,8 @@
 A rule is recommended where its interval lies below zero, it gains at least half a per cent, and requests do not wait
 longer for it: neither the upper end of the mean wait's change nor the 99 % quantile grows by more than a step. Of the
 rules left, the one with the least time per token is taken, or one within half a per cent of it that binds on arrival,
-best one that an engine ships; where a queue is needed, the best rule without one is named beside it.
+best one that an engine ships. Where a queue is needed, `auto` is taken unless its interval says that it loses to the
+best: which of several rules is ahead in one log is partly chance. The best rule without a queue is named beside it.
 
 The money is the price of the workers that the rule needs no longer to serve the same requests as fast as the log did:
 share of workers * GPUs * price * 730 hours a month. Time per token alone is no money.
@@ -29,6 +30,8 @@ MOST_MISFIT_OF_A_WINDOW = 0.10
 LEAST_GAIN = 0.005
 #: Lifetimes of a request (95 % quantile) that a log has to last.
 LEAST_LIFETIMES = 5
+#: The rule that lbopt recommends where a router has a queue.
+SAFE = "auto"
 #: A simpler rule is preferred where it is behind by no more than this share of the time per token.
 NEARLY = 0.005
 HOURS_A_MONTH = 730
@@ -184,11 +187,15 @@ def _interval(run: RuleRun) -> str:
 
 
 def _simplest(fitting: Sequence[RuleRun]) -> RuleRun:
-    """Return the best rule, or one that binds on arrival, and best an engine's own, if it is nearly as good."""
+    """Return the best rule, or one that binds on arrival, and best an engine's own, if it is nearly as good.
+
+    Where none is, `auto` stands for rules with a queue that its interval does not tell from it.
+    """
     near = [run for run in fitting if run.change <= fitting[0].change + NEARLY]
     shipped = [run for run in near if run.admission == "immediate" and run.rule in IN_ENGINES]
     immediate = [run for run in near if run.admission == "immediate"]
-    return (shipped or immediate or near)[0]
+    safe = [run for run in fitting if run.rule == SAFE and run.change_interval[0] <= fitting[0].change]
+    return (shipped or immediate or safe or near)[0]
 
 
 def _waits_no_longer(run: RuleRun, logged: RuleRun, step: float) -> bool:
