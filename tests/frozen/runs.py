@@ -16,7 +16,7 @@ _ENDS = "-H 4 --new ends --behaviour fcfs -p br-0 -p bf-io"
 #: Every policy that needs nothing but a trace; options after the name.
 _POLICIES = {
     **{name: name for name in ("fcfs", "round-robin", "random", "power-of-two", "jsq", "jsq-load", "vllm", "max-min")},
-    **{name: name for name in ("br-0", "br-h", "br-0-bypass", "iqr", "bf-io", "fast-phi")},
+    **{name: name for name in ("auto", "br-0", "br-h", "br-0-bypass", "iqr", "bf-io", "fast-phi")},
     **{name: name for name in ("count-then-load", "level-then-load", "barrier-time")},
     "br-0-aged": "br-0:age_bound=50",
     "br-h-survival": "br-h:predictor=survival --train-on azure-like",
