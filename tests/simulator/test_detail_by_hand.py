@@ -13,6 +13,9 @@ from lbopt.policies import make_policy
 from lbopt.simulator import Detail, Run, SimulationSetting, TraceTimes, simulate
 from lbopt.simulator.happened import Happened
 
+#: The draws wrap around, of which NumPy warns where they run as plain Python.
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+
 
 def run(
     requests: list[tuple[float, int, int]],
@@ -133,6 +136,7 @@ def test_drafts_all_or_none_accepted(acceptance: float, steps: int) -> None:
     assert found.steps["made"].sum() == 7
 
 
+@pytest.mark.jit
 def test_drafts_by_chance() -> None:
     # of 20,000 tokens, each step makes 1, 2 or 3 with chances 1 - p, p (1 - p) and p^2
     p = 0.6
@@ -142,6 +146,7 @@ def test_drafts_by_chance() -> None:
     assert found.steps["made"].mean() == pytest.approx(1 + p + p * p, abs=0.03)
 
 
+@pytest.mark.jit
 def test_spread_lets_requests_differ() -> None:
     found = run([(0, 1, 2_000)] * 50, Detail(draft=1, acceptance=0.5, spread=0.4), slots=50)
     rates = 2_000 / (found.requests["finish_step"] - found.requests["start_step"]) - 1

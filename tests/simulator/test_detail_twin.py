@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernels.rules import many
 from naive import detail as naive
 from naive.sight import Sight
 from naive.sight import Telemetry as NaiveTelemetry
@@ -28,7 +29,8 @@ TWINS = {
     "jsq-load": ("jsq_load", True, {}),
     "fcfs": ("fcfs", True, {}),
 }
-FLEETS, CHUNK = 1000, 100
+FLEETS = many(1000, 100)
+CHUNK = FLEETS // 10
 _MASK = 2**64 - 1
 
 
