@@ -50,9 +50,9 @@ RULES = (
     AUTO,
 )
 
-#: Short runs at H = 0 and beyond.
-TURNOVERS_OF_YARDSTICK = 4
-DRAWS_OF_YARDSTICK = 3
+#: Shorter runs, for rules that are slow.
+TURNOVERS_OF_YARDSTICK = 24
+DRAWS_OF_YARDSTICK = 4
 EFFORT = "effort=20000,time_limit=none"
 YARDSTICK = (
     FIFO,
