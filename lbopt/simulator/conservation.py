@@ -74,8 +74,7 @@ def _laws(requests: Requests, setting: Setting, state: State) -> Iterator[Law]:
     )
     yield "those that ended made all they want", made[ended], requests.output[ended]
 
-    slots = detail.slots if detail.rules.on else np.full(G, setting.slots_per_worker)
-    yield "slots", bool((state.running <= slots).all()), True
+    yield "slots", bool((state.running <= state.slots).all()), True
     for w, place in enumerate((*running, *queues)):
         yield "requests know their worker", state.worker[place], np.full(len(place), w % G)
     if detail.rules.on and detail.rules.blocks >= 0:

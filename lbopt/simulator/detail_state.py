@@ -40,9 +40,7 @@ def fresh_detail(detail: Detail | None, fleet: Fleet, requests: Requests, seed: 
     rules.move_seconds, rules.draft_seconds = chosen.swap_cost, chosen.draft_cost
     rules.seed = np.random.SeedSequence(seed).generate_state(2, np.uint64)[1]  # the first is that of reports
 
-    slots, slow, is_open = per_worker(fleet.slots_per_worker), np.ones(G), per_worker(1)
-    for worker, count in chosen.slots:
-        slots[worker] = count
+    slow, is_open = np.ones(G), per_worker(1)
     for worker, factor in chosen.slow:
         slow[worker] = factor
     events = chosen.events
@@ -52,7 +50,6 @@ def fresh_detail(detail: Detail | None, fleet: Fleet, requests: Requests, seed: 
     return compiled.Detail(
         rules=rules,
         tally=record(TALLY),
-        slots=slots,
         slow=slow,
         is_open=is_open,
         event_clock=np.array([second for second, _, _ in events], dtype=np.float64),
@@ -67,7 +64,6 @@ def fresh_detail(detail: Detail | None, fleet: Fleet, requests: Requests, seed: 
         used=per_worker(),
         moved=per_worker(),
         free=per_worker(),
-        part=per_worker(),
         open_workers=per_worker(),
         shown_load=per_worker(),
         shown_running=per_worker(),

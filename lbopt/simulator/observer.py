@@ -107,9 +107,7 @@ class Observer:
 
     def _free_slots(self, running: Ints) -> Ints:
         detail = self._state.detail
-        if not detail.rules.on:
-            return self._setting.slots_per_worker - running
-        return np.maximum(detail.slots - running, 0) if self._setting.immediate else detail.free
+        return detail.free if detail.rules.on and not self._setting.immediate else self._state.slots - running
 
     def _newly_ended(self) -> Ints:
         """Return the requests that have ended since the last time, in the order in which they did."""

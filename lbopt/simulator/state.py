@@ -76,6 +76,7 @@ def setting_of(policy: Policy, setting: SimulationSetting, trace: Trace) -> Sett
         parameters["kv_capacity"] = setting.fleet.kv_capacity or 0
     return Setting(
         slots_per_worker=setting.fleet.slots_per_worker,
+        num_slots=setting.num_slots,
         immediate=policy.admission == "immediate",
         reveal_target=reveal_target,
         fixed_seconds=float(form.fixed),
@@ -144,6 +145,7 @@ def fresh_state(
         progress=progress,
         sight=_sight((load, running, queued, queued_tokens), telemetry, seed, code),
         detail=in_detail,
+        slots=_slots(fleet, detail),
         size=requests.prompt if detail is None else in_detail.size,
         choice=per_request(),
         scratch_load=per_worker(),
@@ -153,6 +155,13 @@ def fresh_state(
         experts_changed=per_worker(),
         experts=np.zeros(num_workers),
     )
+
+
+def _slots(fleet: Fleet, detail: Detail | None) -> NDArray[np.int64]:
+    slots = np.full(fleet.num_workers, fleet.slots_per_worker, dtype=np.int64)
+    for worker, count in () if detail is None else detail.slots:
+        slots[worker] = count
+    return slots
 
 
 #: What a front end adds of a request that it sends, by rule; other rules: one request.

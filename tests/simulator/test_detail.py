@@ -118,7 +118,7 @@ def _swap_worker(state: State) -> None:
         ("load", lambda state: state.load.__setitem__(1, state.load[1] + 1)),
         ("queued tokens", lambda state: state.queued_tokens.__setitem__(0, state.queued_tokens[0] - 1)),
         ("load", _grow),
-        ("slots", lambda state: state.detail.slots.__setitem__(0, 1)),
+        ("slots", lambda state: state.slots.__setitem__(0, 1)),
         ("worker", _swap_worker),
         ("blocks", lambda state: state.detail.used.__setitem__(0, state.detail.used[0] - 1)),
         ("memory", lambda state: setattr(state.detail.rules, "blocks", 3)),
@@ -200,6 +200,7 @@ def test_what_a_fleet_is_told_is_what_is_written() -> None:
     assert detail.leave == ((1, 120.0),)
     assert detail.describe()["transfer"] == 0.003
     assert Detail().describe() == {}
+    assert make_detail("") == Detail()
     assert detail.events == [(120.0, 1, 2)]
 
 

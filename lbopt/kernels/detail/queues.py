@@ -6,7 +6,8 @@ fits. Definition: the manual, page *detail*, "A decision", 4 to 6.
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.memory import blocks_of, has_room
-from lbopt.kernels.simulation.state import Setting, State
+from lbopt.kernels.simulation.state import State
+from lbopt.kernels.simulation.worker_queue import join_queue, take_head
 
 
 @kernel
@@ -15,15 +16,9 @@ def join_queue_of(i: int, w: int, state: State) -> None:
     detail, progress = state.detail, state.progress
     detail.ready[i] = progress.clock + detail.rules.transfer
     state.worker[i] = w
-    state.next_in_queue[i] = -1
-    if state.queued[w] == 0:
-        state.queue_head[w] = i
-    else:
-        state.next_in_queue[state.queue_tail[w]] = i
-    state.queue_tail[w] = i
-    state.queued[w] += 1
-    state.queued_tokens[w] += detail.size[i]
     progress.queued += 1
+    queued, queued_tokens, next_in_queue = state.queued, state.queued_tokens, state.next_in_queue
+    join_queue(i, w, state.size, queued, queued_tokens, state.queue_head, state.queue_tail, next_in_queue)
 
 
 @kernel
@@ -36,17 +31,6 @@ def put_at_head(i: int, w: int, state: State) -> None:
     state.queued[w] += 1
     state.queued_tokens[w] += state.detail.size[i]
     state.progress.queued += 1
-
-
-@kernel
-def take_head(w: int, state: State) -> int:
-    """Take the head from worker `w`'s queue, which is not empty."""
-    i = state.queue_head[w]
-    state.queue_head[w] = state.next_in_queue[i]
-    state.queued[w] -= 1
-    state.queued_tokens[w] -= state.detail.size[i]
-    state.progress.queued -= 1
-    return i
 
 
 @kernel
@@ -72,18 +56,6 @@ def take_seat(i: int, w: int, state: State) -> None:
 
 
 @kernel
-def slots_of(w: int, setting: Setting, state: State) -> int:
-    """Return the slots of worker `w`."""
-    return state.detail.slots[w] if state.detail.rules.on == 1 else setting.slots_per_worker
-
-
-@kernel
-def num_slots(setting: Setting, state: State) -> int:
-    """Return the slots of the fleet."""
-    return state.detail.slots.sum() if state.detail.rules.on == 1 else state.load.size * setting.slots_per_worker
-
-
-@kernel
 def has_arrived(w: int, state: State) -> bool:
     """Return whether worker `w`'s queue has a head whose memory is there."""
     return bool(state.queued[w] > 0 and state.detail.ready[state.queue_head[w]] <= state.progress.clock)
@@ -102,7 +74,7 @@ def let_in(state: State) -> None:
 def let_in_at(w: int, state: State) -> None:
     """Let the heads of worker `w`'s queue run while there are slots and they fit."""
     detail = state.detail
-    while state.running[w] < detail.slots[w] and has_arrived(w, state):
+    while state.running[w] < state.slots[w] and has_arrived(w, state):
         if not has_room(detail.size[state.queue_head[w]], w, state.running[w], detail):
             return
         take_seat(take_head(w, state), w, state)
@@ -115,7 +87,7 @@ def see_free_slots(state: State) -> None:
     for w in range(detail.free.size):
         free = 0
         if detail.is_open[w] == 1 and not has_arrived(w, state):
-            free = max(0, detail.slots[w] - sight.running[f, w] - sight.queued[f, w])
+            free = max(0, state.slots[w] - sight.running[f, w] - sight.queued[f, w])
         detail.free[w] = free
 
 

@@ -69,7 +69,6 @@ class Detail(NamedTuple):
 
     rules: Record  # RULES
     tally: Record  # TALLY
-    slots: Ints  # int64 (G,)
     slow: Floats  # float64 (G,), factor of a worker's own part of a step
     is_open: Ints  # int64 (G,)
     event_clock: Floats  # float64 (E,), s, ascending
@@ -84,7 +83,6 @@ class Detail(NamedTuple):
     used: Ints  # int64 (G,), blocks
     moved: Ints  # int64 (G,), tokens moved since the last step
     free: Ints  # int64 (G,), slots that pooled rules see free
-    part: Ints  # int64 (G,), requests that take part in the step
     open_workers: Ints  # int64 (G,), scratch: their numbers first
     shown_load: Ints  # int64 (G,), scratch: what is seen of the open workers, in this order; as the next four
     shown_running: Ints

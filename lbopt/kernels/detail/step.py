@@ -11,12 +11,12 @@ import numpy as np
 from lbopt.kernels.arrays import Ints, Record, Records
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.memory import blocks_of
-from lbopt.kernels.routing.books import entry_of
-from lbopt.kernels.sampling.draw import word
-from lbopt.kernels.simulation.sight import UNIT, share
+from lbopt.kernels.routing.books import strike
+from lbopt.kernels.sampling.draw import uniform, word
+from lbopt.kernels.simulation.sight import share
 from lbopt.kernels.simulation.state import Requests, Rows, Setting, State
-
-_11 = np.uint64(11)
+from lbopt.kernels.simulation.step import write_decision
+from lbopt.kernels.simulation.step_time import seconds_together
 
 
 @kernel
@@ -35,38 +35,30 @@ def take_detailed_step(requests: Requests, setting: Setting, state: State, rows:
     progress, detail = state.progress, state.detail
     r, G = progress.row, state.load.size
     rows.blocks[r] = detail.used.sum()
-    rows.admitted[r] = progress.admitted
-    rows.waiting[r] = progress.waiting
-    rows.free_slots[r] = progress.free_slots
-    rows.real_choice[r] = progress.real_choice
-    progress.admitted = 0
+    write_decision(progress, rows)
     progress.step += 1
 
-    slowest, total, active, made, computed, completed = 0.0, 0, 0, 0, 0, 0
+    slowest, active, made, computed, completed = 0.0, 0, 0, 0, 0
     drafts = False
     of_running = setting.seconds_of_running
     for w in range(G):
         ran = state.running[w]
         attended, part, tokens, prompts, decoding = _run_worker(w, requests, setting, state)
         rows.barrier_loads[r, w] = attended
-        detail.part[w] = part
+        if rows.running.shape[0] > 0:
+            rows.running[r, w] = part
         own = setting.seconds_per_token * attended
         if of_running.size > 0:
             own += of_running[part]
         own += prompts * detail.rules.compute_seconds + detail.moved[w] * detail.rules.move_seconds
         detail.moved[w] = 0
         slowest = max(slowest, own * detail.slow[w])
-        total += attended
         active += part
         made += tokens
         computed += prompts
         completed += ran - state.running[w]
         drafts = drafts or decoding > 0
-    together = 0.0
-    if setting.seconds_per_mean_token > 0:
-        together = setting.seconds_per_mean_token * (total / G)
-    if setting.seconds_of_active.size > 0:
-        together += setting.seconds_of_active[active]
+    together = seconds_together(setting, rows.barrier_loads[r], active)
     if drafts and detail.rules.draft > 0:
         together += detail.rules.draft_seconds
     seconds = setting.fixed_seconds + slowest + together
@@ -78,8 +70,6 @@ def take_detailed_step(requests: Requests, setting: Setting, state: State, rows:
         rows.post_loads[r, w] = state.load[w]
         if setting.kv_capacity >= 0 and rows.barrier_loads[r, w] > setting.kv_capacity:
             over += 1
-    if rows.running.shape[0] > 0:
-        rows.running[r] = detail.part
     rows.active[r] = active
     rows.seconds[r] = seconds
     rows.clock[r] = progress.clock
@@ -154,7 +144,7 @@ def _run_worker(w: int, requests: Requests, setting: Setting, state: State) -> t
             used -= track.blocks
             track.blocks = 0
             detail.finish_step[i] = step
-            _strike(i, w, requests, setting, state)
+            strike(i, w, setting.code, requests.prompt, state.sight.books)
             continue
         track.tokens += new
         track.computed = track.tokens
@@ -213,27 +203,9 @@ def _accepted(start: np.uint64, made: int, drafts: int, chance: float) -> int:
         That one is accepted.
     """
     accepted = 0
-    while accepted < drafts and float(word(start, made + accepted + 1) >> _11) * UNIT < chance:
+    while accepted < drafts and uniform(word(start, made + accepted + 1)) < chance:
         accepted += 1
     return accepted
-
-
-@kernel
-def _strike(i: int, w: int, requests: Requests, setting: Setting, state: State) -> None:
-    """Strike request `i`, which ended on worker `w`, from the books of the front end that sent it.
-
-    Parameters
-    ----------
-    i, w
-        Request and worker.
-    requests, setting
-        Of the run.
-    state
-        Changed in place.
-    """
-    books = state.sight.books
-    if books.size > 0:
-        books[i % len(books), w] -= entry_of(setting.code, requests.prompt[i])
 
 
 @kernel

@@ -7,11 +7,11 @@ import math
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.memory import lose
-from lbopt.kernels.detail.queues import take_head
 from lbopt.kernels.detail.state import JOIN, LEAVE, Detail
-from lbopt.kernels.routing.books import entry_of
+from lbopt.kernels.routing.books import strike
 from lbopt.kernels.simulation.sight import Sight
 from lbopt.kernels.simulation.state import Requests, Setting, State
+from lbopt.kernels.simulation.worker_queue import take_head
 
 
 @kernel
@@ -68,9 +68,7 @@ def _return(i: int, w: int, requests: Requests, setting: Setting, state: State) 
     state.worker[i] = -1
     progress.pool_head -= 1  # there is room: it was taken out of the pool before
     state.pool[progress.pool_head] = i
-    books = state.sight.books
-    if books.size > 0:
-        books[i % len(books), w] -= entry_of(setting.code, requests.prompt[i])
+    strike(i, w, setting.code, requests.prompt, state.sight.books)
 
 
 @kernel

@@ -4,6 +4,7 @@ A router knows exactly what it sent itself and what of that has ended, however o
 they count of a request: one, the tokens of its prompt, or their blocks. None of them counts what it generates.
 """
 
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.codes import BLOCK, DYNAMO, TENSORRT_LLM, VLLM_ASCEND
 
@@ -24,3 +25,22 @@ def entry_of(code: int, prompt: int) -> int:
     if code == DYNAMO:
         return (prompt + BLOCK - 1) // BLOCK
     return 1
+
+
+@kernel
+def strike(i: int, w: int, code: int, prompt: Ints, books: Ints) -> None:
+    """Strike request `i`, which is no longer on worker `w`, from the books of the front end that sent it.
+
+    Parameters
+    ----------
+    i, w
+        Request and worker.
+    code
+        The rule, see `codes`.
+    prompt
+        int64 (N,), tokens.
+    books
+        int64 (C, G), or empty for rules without; changed in place.
+    """
+    if books.size > 0:
+        books[i % len(books), w] -= entry_of(code, prompt[i])

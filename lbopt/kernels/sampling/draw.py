@@ -33,6 +33,12 @@ def word(start: np.uint64, n: int) -> np.uint64:
 
 
 @kernel
+def uniform(drawn: np.uint64) -> float:
+    """Return what `drawn` is as a number in [0, 1)."""
+    return float(drawn >> _11) * 1.1102230246251565e-16  # 2^-53
+
+
+@kernel
 def lifetime(drawn: np.uint64, log_keep: float) -> int:
     """Return a draw of Geo(p) on 1, 2, ... by inversion; `log_keep` is log(1 - p), and -inf gives 1."""
     u = (float(drawn >> _11) + 0.5) * 1.1102230246251565e-16  # 2^-53: in (0, 1)

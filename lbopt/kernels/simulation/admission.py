@@ -9,7 +9,7 @@ work itself.
 
 from lbopt.kernels.arrays import Floats, Ints, Record, Records
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.detail.queues import join_queue_of, let_in_at, slots_of
+from lbopt.kernels.detail.queues import join_queue_of, let_in_at
 from lbopt.kernels.detail.workers import list_open, show_open
 from lbopt.kernels.routing.band import bind_in_band
 from lbopt.kernels.routing.books import entry_of
@@ -27,6 +27,7 @@ from lbopt.kernels.simulation.state import (
     Setting,
     State,
 )
+from lbopt.kernels.simulation.worker_queue import join_queue, take_head
 
 
 @kernel
@@ -203,12 +204,7 @@ def drain_queues(requests: Requests, setting: Setting, state: State) -> None:
     before[:] = queued
     for w in range(queued.size):
         while queued[w] > 0 and running[w] < setting.slots_per_worker:
-            i = state.queue_head[w]
-            state.queue_head[w] = state.next_in_queue[i]
-            queued[w] -= 1
-            state.queued_tokens[w] -= requests.prompt[i]
-            progress.queued -= 1
-            start(i, w, requests, state)
+            start(take_head(w, state), w, requests, state)
     if requests.unused.size > 0:  # apart, as in `bind_pool`
         for w in range(queued.size):
             i = head[w]
@@ -239,7 +235,7 @@ def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> Non
     progress.decisions += 1
     progress.real_choices += loads_differ(state.load, state.queued_tokens)
     if state.sight.reports.stale == 1:
-        note_sent(i % len(state.sight.load), w, state.size[i], slots_of(w, setting, state), state.sight)
+        note_sent(i % len(state.sight.load), w, state.size[i], state.slots[w], state.sight)
     if state.detail.rules.on == 1:
         join_queue_of(i, w, state)
         let_in_at(w, state)
@@ -260,42 +256,6 @@ def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> Non
             state.queue_tail,
             state.next_in_queue,
         )
-
-
-@kernel
-def join_queue(
-    i: int,
-    w: int,
-    prompt: Ints,
-    queued: Ints,
-    queued_tokens: Ints,
-    queue_head: Ints,
-    queue_tail: Ints,
-    next_in_queue: Ints,
-) -> None:
-    """Put request i at the end of worker w's own queue.
-
-    Parameters
-    ----------
-    i, w
-        Request and worker.
-    prompt
-        int64 (N,), tokens.
-    queued, queued_tokens
-        int64 (G,), requests and tokens in each queue; changed in place.
-    queue_head, queue_tail
-        int64 (G,), first and last request of each queue; changed in place.
-    next_in_queue
-        int64 (N,), the request behind each; changed in place.
-    """
-    next_in_queue[i] = -1
-    if queued[w] == 0:
-        queue_head[w] = i
-    else:
-        next_in_queue[queue_tail[w]] = i
-    queue_tail[w] = i
-    queued[w] += 1
-    queued_tokens[w] += prompt[i]
 
 
 @kernel
@@ -368,7 +328,7 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
         if noted:
             sight.books[f, w] += entry_of(code, prompt[i])
         if stale:
-            note_sent(f, w, size[i], slots_of(w, setting, state), sight)
+            note_sent(f, w, size[i], state.slots[w], sight)
         if in_detail:
             join_queue_of(i, w, state)
             let_in_at(w, state)

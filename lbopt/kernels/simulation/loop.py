@@ -10,7 +10,7 @@ import math
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.preempt import make_fit
-from lbopt.kernels.detail.queues import let_in, num_slots, see_free_slots, send_chosen, slots_of
+from lbopt.kernels.detail.queues import let_in, see_free_slots, send_chosen
 from lbopt.kernels.detail.step import take_detailed_step
 from lbopt.kernels.detail.workers import awaited as awaited_in_detail
 from lbopt.kernels.detail.workers import come_and_go
@@ -65,7 +65,7 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
                 make_fit(state)
             reveal_to_pool(requests, setting, state)
             if setting.immediate:
-                _note_bindings(num_slots(setting, state), state.load, state.queued_tokens, progress)
+                _note_bindings(setting.num_slots, state.load, state.queued_tokens, progress)
                 if in_detail:
                     let_in(state)
                 else:
@@ -174,7 +174,7 @@ def _note_decision(requests: Requests, setting: Setting, state: State) -> None:
     progress = state.progress
     pool = state.pool[progress.pool_head : progress.pool_tail]
     progress.waiting = pool.size
-    free = num_slots(setting, state) - progress.active
+    free = setting.num_slots - progress.active
     if state.detail.rules.on == 1:
         see_free_slots(state)
         real = loads_differ(state.load, state.queued_tokens) if pool.size > 0 and free > 0 else 0
@@ -270,4 +270,4 @@ def _note_admitted(reach: int, requests: Requests, setting: Setting, state: Stat
     for position in range(reach):
         w = state.choice[position]
         if w >= 0:
-            note_sent(f, w, state.size[state.pool[head + position]], slots_of(w, setting, state), sight)
+            note_sent(f, w, state.size[state.pool[head + position]], state.slots[w], sight)

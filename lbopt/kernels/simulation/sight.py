@@ -27,7 +27,7 @@ import numpy as np
 from lbopt.kernels.arrays import Floats, Ints, Record, Records
 from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.sampling.draw import word
+from lbopt.kernels.sampling.draw import uniform, word
 
 #: What a front end adds of a request that it sends: nothing; one request, running or queued; C queued requests (vllm);
 #: its queued tokens (smg).
@@ -51,9 +51,6 @@ REPORTS = np.dtype(
     align=True,
 )
 
-_11 = np.uint64(11)
-UNIT = 1.1102230246251565e-16  # 2^-53
-
 
 @by_reference
 class Sight(NamedTuple):
@@ -74,7 +71,7 @@ class Sight(NamedTuple):
 @kernel
 def share(seed: np.uint64, w: int, n: int) -> float:
     """Return draw `n` of worker `w`, in [0, 1)."""
-    return float(word(word(seed, w), n) >> _11) * UNIT
+    return uniform(word(word(seed, w), n))
 
 
 @kernel

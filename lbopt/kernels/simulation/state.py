@@ -67,7 +67,8 @@ class Requests(NamedTuple):
 class Setting(NamedTuple):
     """Rules of the run; scalars."""
 
-    slots_per_worker: int
+    slots_per_worker: int  # of most workers, and the most of any
+    num_slots: int  # of the fleet
     immediate: bool  # bound on arrival to a worker's queue, instead of pooled until a slot is free
     reveal_target: int  # closed loop: requests kept waiting; -1 = by arrival times
     fixed_seconds: float  # step time in its barrier form, see kernels/simulation/step_time.py
@@ -104,6 +105,7 @@ class State(NamedTuple):
     progress: Record  # PROGRESS
     sight: Sight  # what routers see of the workers
     detail: Detail  # workers in detail; off by default
+    slots: Ints  # int64 (G,), of each worker
     size: Ints  # int64 (N,), tokens of a request as rules see it: its prompt, and what a worker that left had made
     choice: Ints  # int64 (N,), scratch: worker of each pool position
     scratch_load: Ints  # int64 (G,)

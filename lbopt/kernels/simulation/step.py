@@ -9,7 +9,7 @@ import math
 
 from lbopt.kernels.arrays import Ints, Record, Records
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.routing.books import entry_of
+from lbopt.kernels.routing.books import strike
 from lbopt.kernels.simulation.experts import count_experts, leave_experts
 from lbopt.kernels.simulation.state import (
     Requests,
@@ -60,11 +60,7 @@ def take_step(requests: Requests, setting: Setting, state: State, rows: Rows) ->
     rows.seconds[r] = seconds
     rows.clock[r] = progress.clock
     rows.over_capacity[r] = over
-    rows.admitted[r] = progress.admitted
-    rows.waiting[r] = progress.waiting
-    rows.free_slots[r] = progress.free_slots
-    rows.real_choice[r] = progress.real_choice
-    progress.admitted = 0
+    write_decision(progress, rows)
 
     progress.step += 1
     for g in range(G):
@@ -79,6 +75,25 @@ def take_step(requests: Requests, setting: Setting, state: State, rows: Rows) ->
     for g in range(G):
         post_loads[r, g] = load[g]
     progress.row = r + 1
+
+
+@kernel
+def write_decision(progress: Record, rows: Rows) -> None:
+    """Write what was noted of the decision into the row of the step that follows it.
+
+    Parameters
+    ----------
+    progress
+        As in `State`; what was admitted is counted anew from here.
+    rows
+        Row ``progress.row`` is written.
+    """
+    r = progress.row
+    rows.admitted[r] = progress.admitted
+    rows.waiting[r] = progress.waiting
+    rows.free_slots[r] = progress.free_slots
+    rows.real_choice[r] = progress.real_choice
+    progress.admitted = 0
 
 
 @kernel
@@ -141,9 +156,8 @@ def _take_experts_along(requests: Requests, state: State) -> None:
 @kernel
 def _strike_from_books(requests: Requests, setting: Setting, state: State) -> None:
     """Strike the requests that end with this step from the books of the front ends that sent them."""
-    books = state.sight.books
     e = state.calendar[state.progress.step % state.calendar.size]
     while e >= 0:
         ending = state.endings[e]
-        books[ending.request % len(books), ending.worker] -= entry_of(setting.code, requests.prompt[ending.request])
+        strike(ending.request, ending.worker, setting.code, requests.prompt, state.sight.books)
         e = ending.following

@@ -28,6 +28,22 @@ def seconds_of_step(setting: Setting, load: Ints, running: Ints, experts: Floats
         alone = setting.seconds_per_token * heaviest
     else:
         alone = _slowest(setting.seconds_per_token, setting.seconds_of_running, load, running)
+    return setting.fixed_seconds + alone + seconds_together(setting, load, active)
+
+
+@kernel
+def seconds_together(setting: Setting, load: Ints, active: int) -> float:
+    """Return what all workers do together in a step, s.
+
+    Parameters
+    ----------
+    setting
+        Of the run.
+    load
+        int64 (G,), tokens of each worker.
+    active
+        Running requests of all workers.
+    """
     together = 0.0
     if setting.seconds_per_mean_token > 0:
         total = 0
@@ -36,7 +52,7 @@ def seconds_of_step(setting: Setting, load: Ints, running: Ints, experts: Floats
         together = setting.seconds_per_mean_token * (total / load.size)
     if setting.seconds_of_active.size > 0:
         together += setting.seconds_of_active[active]
-    return setting.fixed_seconds + alone + together
+    return together
 
 
 @kernel
