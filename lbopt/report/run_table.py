@@ -43,6 +43,7 @@ _DETAIL_LINES: tuple[tuple[str, str, numbers.Format], ...] = (
     ("computed_tokens", "tokens of prompts computed", numbers.whole),
     ("tokens_per_turn", "tokens a request makes in a step", numbers.fixed(3)),
     ("returned_requests", "requests back from workers that left", numbers.whole),
+    ("pauses", "pauses", numbers.whole),
 )
 
 

@@ -5,7 +5,7 @@ Told from the arrays of the loop by counting anew, with none of the loop's funct
 * every request is in one place: not yet known, in the pool, in one worker's queue, running on one worker, or ended;
 * slots: no worker runs more requests than it has slots, and none runs one where it has left;
 * tokens: loads and queued tokens are sums of sizes; a size is the prompt and what was made; what is computed is there;
-* blocks: a worker's blocks are those of its running requests, and not more than it has.
+* blocks: a worker's blocks are those of its running and its paused requests, and not more than it has.
 
 Source: lbopt; the definitions are those of the manual, pages *simulator* and *detail*.
 """
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.kernels.detail.state import PAUSED
 from lbopt.kernels.simulation.state import Requests, Setting, State
 
 
@@ -79,7 +80,12 @@ def _laws(requests: Requests, setting: Setting, state: State) -> Iterator[Law]:
         yield "requests know their worker", state.worker[place], np.full(len(place), w % G)
     if detail.rules.on and detail.rules.blocks >= 0:
         needed = -(-(sizes + int(detail.rules.draft)) // int(detail.rules.block))
-        yield "blocks", detail.used, [int(needed[place].sum()) for place in running]
+        paused = [[i for i in queue if detail.tracks[i].held == PAUSED] for queue in queues]
+        yield (
+            "blocks",
+            detail.used,
+            [int(needed[a + b].sum()) for a, b in zip(running, paused, strict=True)],
+        )
         yield "memory", bool((detail.used <= detail.rules.blocks).all()), True
 
 

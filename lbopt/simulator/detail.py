@@ -17,6 +17,7 @@ from lbopt.policies import CompiledPolicy, Policy
 from lbopt.spec import duration, options_of
 
 PREEMPT = ("none", "recompute", "swap")
+PAUSE = ("none", "static", "dynamic")
 
 #: Options that name workers, `worker:value` or `worker@time`.
 _OF_WORKERS = ("slow", "slots", "drain", "leave", "join")
@@ -46,6 +47,12 @@ class Detail:
         By worker: factor of its own part of a step; slots.
     drain, leave, join
         Pairs of worker and second.
+    pause
+        "static" or "dynamic": running requests are held out of steps, as DyntraLB does.
+    pause_from, pause_threshold
+        First step after which; blocks by which the heaviest worker may exceed the mean, below 1 a share of its load.
+    pause_long, pause_for
+        Dynamic: blocks that a request must exceed to begin it; steps that it lasts after the last such one.
     """
 
     preempt: str = "none"
@@ -64,14 +71,23 @@ class Detail:
     drain: tuple[tuple[int, float], ...] = ()
     leave: tuple[tuple[int, float], ...] = ()
     join: tuple[tuple[int, float], ...] = ()
+    pause: str = "none"
+    pause_from: int = 250
+    pause_threshold: float = 5.0
+    pause_long: int = 700
+    pause_for: int = 256
 
     def __post_init__(self) -> None:
-        if self.preempt not in PREEMPT:
-            raise InputError(f"detail: preempt is {shown(self.preempt)}; expected {', '.join(PREEMPT)}")
+        for name, words in (("preempt", PREEMPT), ("pause", PAUSE)):
+            if getattr(self, name) not in words:
+                raise InputError(f"detail: {name} is {shown(getattr(self, name))}; expected {', '.join(words)}")
         for name, least, most, what in (
             ("block", 1, 2**20, "tokens, 1 to 2**20"),
             ("prefill", 0, 2**30, "tokens a step, 0 (computed elsewhere) to 2**30"),
             ("draft", 0, 64, "tokens, 0 to 64"),
+            ("pause_from", 0, 2**40, "a number of steps, 0 to 2**40"),
+            ("pause_long", 0, 2**40, "blocks, 0 to 2**40"),
+            ("pause_for", 1, 2**40, "a number of steps, 1 to 2**40"),
         ):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -83,6 +99,10 @@ class Detail:
         for name in _DURATIONS:
             if not 0 <= getattr(self, name) < math.inf:
                 raise InputError(f"detail: {name} is {getattr(self, name):g} s; expected 0 seconds or more")
+        if not 0 < self.pause_threshold < math.inf:
+            raise InputError(
+                f"detail: pause_threshold is {self.pause_threshold:g}; expected blocks above 0, or a share below 1"
+            )
         if self.prefill and self.transfer:
             raise InputError(
                 "detail: prefill computes prompts on the worker and transfer brings them from elsewhere; leave one out"
@@ -198,10 +218,18 @@ class _Written:
     drain: str = ""
     leave: str = ""
     join: str = ""
+    pause: str = "none"
+    pause_from: int = 250
+    pause_threshold: float = 5.0
+    pause_long: int = 700
+    pause_for: int = 256
 
     def read(self) -> Detail:
         """Return what the texts say."""
-        as_they_are = ("preempt", "block", "watermark", "prefill", "draft", "acceptance", "spread")
+        as_they_are = (
+            *("preempt", "block", "watermark", "prefill", "draft", "acceptance", "spread"),
+            *("pause", "pause_from", "pause_threshold", "pause_long", "pause_for"),
+        )
         plain: dict[str, Any] = {name: getattr(self, name) for name in as_they_are}
         plain |= {name: duration(f"detail: {name}", getattr(self, name)) for name in _DURATIONS}
         return Detail(

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from lbopt.kernels.arrays import Ints, Records, record, records
 from lbopt.kernels.detail import state as compiled
 from lbopt.kernels.detail.state import JOIN, RULES, TALLY, TRACK
+from lbopt.kernels.pausing.state import TERMS, Pausing
 from lbopt.kernels.simulation.state import Requests
 from lbopt.model import Fleet
-from lbopt.simulator.detail import Detail
+from lbopt.simulator.detail import PAUSE, Detail
 
 
 def fresh_detail(detail: Detail | None, fleet: Fleet, requests: Requests, seed: int) -> compiled.Detail:
@@ -70,6 +71,34 @@ def fresh_detail(detail: Detail | None, fleet: Fleet, requests: Requests, seed: 
         shown_queued=per_worker(),
         shown_tokens=per_worker(),
         shown_own=per_worker(),
+        pausing=fresh_pausing(chosen, G if chosen.pause != "none" else 0, fleet.slots_per_worker),
+    )
+
+
+def fresh_pausing(detail: Detail, workers: int, slots: int) -> Pausing:
+    """Return what pausing needs before the first step, for so many workers."""
+    terms = record(TERMS)
+    terms.mode = PAUSE.index(detail.pause)
+    terms.first_step, terms.threshold = detail.pause_from, detail.pause_threshold
+    terms.long_blocks, terms.stays = detail.pause_long, detail.pause_for
+
+    def per_worker(*width: int) -> NDArray[np.int64]:
+        return np.zeros((workers, *width), dtype=np.int64)
+
+    return Pausing(
+        terms=terms,
+        inside=per_worker(2 * slots),
+        num_inside=per_worker(),
+        outside=per_worker(2 * slots),
+        num_outside=per_worker(),
+        load=per_worker(),
+        order=per_worker(),
+        leaving=per_worker(2 * slots),
+        num_leaving=per_worker(),
+        entering=per_worker(2 * slots),
+        num_entering=per_worker(),
+        candidates=per_worker(),
+        paused=np.zeros(slots if workers else 0, dtype=np.int64),
     )
 
 

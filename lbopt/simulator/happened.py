@@ -25,12 +25,15 @@ class Happened:
         Tokens moved out of memory and into it.
     returned_requests
         Requests that workers which left gave back to the router.
+    pauses
+        Times that a running request was held out of a step.
     """
 
     preemptions: int
     recomputed_tokens: int
     moved_tokens: int
     returned_requests: int
+    pauses: int
 
 
 def happened_of(detail: compiled.Detail) -> Happened | None:
@@ -38,7 +41,9 @@ def happened_of(detail: compiled.Detail) -> Happened | None:
     if not detail.rules.on:
         return None
     tally = detail.tally
-    return Happened(int(tally.preemptions), int(tally.recomputed), int(tally.moved), int(tally.returned))
+    return Happened(
+        int(tally.preemptions), int(tally.recomputed), int(tally.moved), int(tally.returned), int(tally.pauses)
+    )
 
 
 def detail_figures(run: Run) -> dict[str, Any]:

@@ -4,8 +4,10 @@ Rules and stale sight are those of `naive.rules` and `naive.sight`.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from naive.rules import HELD, bind, place
@@ -27,6 +29,7 @@ class Request:
     once_computed: int = 0  # tokens that were computed at some time, from the first on
     arrives: float = 0.0  # second at which its memory is at its worker
     is_swapped: bool = False
+    is_paused: bool = False
     worker: int = -1
     reveal_step: int = -1
     reveal_clock: float = math.nan
@@ -82,6 +85,11 @@ class Options:
     acceptance: float = 0.7
     spread: float = 0.0
     draft_cost: float = 0.0
+    pause: str = "none"
+    pause_from: int = 250
+    pause_threshold: float = 5.0
+    pause_long: int = 700
+    pause_for: int = 256
     events: list[tuple[float, int, int]] = field(default_factory=list)
 
 
@@ -109,6 +117,11 @@ class Case:
     recomputed: int = 0
     moved: int = 0
     returned: int = 0
+    pauses: int = 0
+    plan: list["Plan"] | None = None
+    is_balancing: bool = False
+    quiet_plans: int = 0
+    long_was_sent: bool = False
     barrier_loads: list[list[int]] = field(default_factory=list)
     post_loads: list[list[int]] = field(default_factory=list)
     active: list[int] = field(default_factory=list)
@@ -116,6 +129,31 @@ class Case:
     blocks: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     clocks: list[float] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Counted:
+    """A request as plans see it."""
+
+    blocks: int
+    is_new: bool = False
+
+
+@dataclass
+class Plan:
+    """A worker's plan, and while it is made what runs and what waits."""
+
+    number: int
+    runs: list[Counted]
+    waits: list[Counted]
+    known: list[Request]
+    leave: Counter[int] = field(default_factory=Counter)
+    enter: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def load(self) -> int:
+        """Blocks of what runs."""
+        return sum(item.blocks for item in self.runs)
 
 
 class StuckError(RuntimeError):
@@ -127,9 +165,14 @@ def blocks_of(request: Request, options: Options) -> int:
     return math.ceil((request.size + options.draft) / options.block)
 
 
+def paused_of(worker: Worker) -> list[Request]:
+    """The paused requests, which are in the queue."""
+    return [request for request in worker.queue if request.is_paused]
+
+
 def blocks_in_use(worker: Worker, options: Options) -> int:
-    """Those of the running requests; one that does not run occupies none."""
-    return sum(blocks_of(request, options) for request in worker.running)
+    """Those of the running and the paused requests; any other occupies none."""
+    return sum(blocks_of(request, options) for request in worker.running + paused_of(worker))
 
 
 def workers_come_and_go(case: Case) -> None:
@@ -143,9 +186,21 @@ def workers_come_and_go(case: Case) -> None:
             back += worker.running + worker.queue
             worker.running, worker.queue, worker.moved = [], [], 0
     for request in back:
-        request.computed, request.is_swapped, request.worker = 0, False, -1
+        request.computed, request.is_swapped, request.is_paused, request.worker = 0, False, False, -1
         case.returned += 1
     case.pool = sorted(back, key=lambda request: request.number) + case.pool
+
+
+def give_up_memory(request: Request, worker: Worker, case: Case) -> None:
+    """A request is pre-empted: what was computed is moved out, or computed no more."""
+    case.preemptions += 1
+    request.is_paused = False
+    if case.options.preempt == "swap":
+        request.is_swapped = True
+        worker.moved += request.computed
+        case.moved += request.computed
+    else:
+        request.computed = 0
 
 
 def memory_is_made_to_fit(case: Case) -> None:
@@ -154,15 +209,11 @@ def memory_is_made_to_fit(case: Case) -> None:
         if case.options.preempt == "none":
             continue
         while blocks_in_use(worker, case.options) > case.options.capacity // case.options.block:
-            last = worker.running.pop()
-            worker.queue.insert(0, last)
-            case.preemptions += 1
-            if case.options.preempt == "swap":
-                last.is_swapped = True
-                worker.moved += last.computed
-                case.moved += last.computed
+            if worker.running:
+                worker.queue.insert(0, worker.running.pop())
+                give_up_memory(worker.queue[0], worker, case)
             else:
-                last.computed = 0
+                give_up_memory(paused_of(worker)[-1], worker, case)
 
 
 def requests_become_known(case: Case) -> None:
@@ -188,24 +239,35 @@ def fits(request: Request, worker: Worker, case: Case) -> bool:
     """Item 4 of a decision, (a) and (b)."""
     if request.arrives > case.clock:
         return False
-    if case.options.preempt == "none" or not worker.running:
+    if case.options.preempt == "none" or request.is_paused:
         return True
     total = case.options.capacity // case.options.block
     together = blocks_in_use(worker, case.options) + blocks_of(request, case.options)
-    return together <= total - math.floor(case.options.watermark * total)
+    return together <= total - (math.floor(case.options.watermark * total) if worker.running else 0)
+
+
+def start(request: Request, worker: Worker, case: Case) -> None:
+    """A request of the queue joins the end of the list."""
+    worker.queue.remove(request)
+    worker.running.append(request)
+    if request.is_swapped:
+        worker.moved += request.computed
+        case.moved += request.computed
+    request.is_swapped = request.is_paused = False
+    if request.start_step < 0:
+        request.start_step, request.start_clock = case.step, case.clock
 
 
 def let_in(worker: Worker, case: Case) -> None:
     """Item 4 of a decision, for one worker."""
-    while len(worker.running) < worker.slots and worker.queue and fits(worker.queue[0], worker, case):
-        request = worker.queue.pop(0)
-        worker.running.append(request)
-        if request.is_swapped:
-            request.is_swapped = False
-            worker.moved += request.computed
-            case.moved += request.computed
-        if request.start_step < 0:
-            request.start_step, request.start_clock = case.step, case.clock
+    if case.plan is not None:
+        return
+    while len(worker.running) < worker.slots and worker.queue and worker.queue[0].arrives <= case.clock:
+        while not worker.running and not fits(worker.queue[0], worker, case):
+            give_up_memory(paused_of(worker)[-1], worker, case)
+        if not fits(worker.queue[0], worker, case):
+            return
+        start(worker.queue[0], worker, case)
 
 
 def send(request: Request, worker: Worker, front_end: int, case: Case) -> None:
@@ -213,6 +275,7 @@ def send(request: Request, worker: Worker, front_end: int, case: Case) -> None:
     request.worker = worker.number
     request.arrives = case.clock + case.options.transfer
     worker.queue.append(request)
+    case.long_was_sent |= math.ceil(request.size / case.options.block) > case.options.pause_long
     sight = case.sight
     if sight is not None and sight.telemetry.own == "optimistic":
         seen = sight.seen[front_end][worker.number]
@@ -233,7 +296,9 @@ def decide_pooled(case: Case) -> None:
         queued = len(worker.queue) if seen is None else seen.queued
         loads.append(worker.load if seen is None else seen.load)
         running.append(count)
-        if not worker.is_open or (worker.queue and worker.queue[0].arrives <= case.clock):
+        if not worker.is_open or (
+            worker.queue and worker.queue[0].arrives <= case.clock and not worker.queue[0].is_paused
+        ):
             free.append(0)
         else:
             free.append(max(0, worker.slots - count - queued))
@@ -298,6 +363,7 @@ def decide_on_arrival(case: Case) -> None:
 def decide(case: Case) -> None:
     """A decision, items 1 to 6."""
     workers_come_and_go(case)
+    carry_out(case)
     memory_is_made_to_fit(case)
     requests_become_known(case)
     for worker in case.workers:
@@ -309,6 +375,8 @@ def decide(case: Case) -> None:
         decide_pooled(case)
     else:
         decide_on_arrival(case)
+    if not any(worker.running for worker in case.workers):
+        case.plan = None
     for worker in case.workers:
         let_in(worker, case)
 
@@ -413,6 +481,138 @@ def take_step(case: Case) -> None:
     case.clocks.append(case.clock)
 
 
+def make_plans(case: Case) -> None:
+    """Pausing, items 1 to 5."""
+    options = case.options
+    case.plan = None
+    began = False
+    if options.pause == "dynamic" and not case.is_balancing:
+        began, case.is_balancing, case.long_was_sent = case.long_was_sent, case.long_was_sent, False
+        case.quiet_plans = 0
+    if options.pause == "none" or case.step < options.pause_from:
+        return
+    if options.pause == "dynamic" and not case.is_balancing:
+        return
+    case.plan = []
+    for worker in case.workers:
+        known: list[Request] = []
+        for request in worker.queue[: 2 * worker.slots - len(worker.running)]:
+            if request.arrives > case.clock:
+                break
+            known.append(request)
+        runs, waits = (
+            [Counted(math.ceil(request.size / options.block)) for request in some] for some in (worker.running, known)
+        )
+        case.plan.append(Plan(worker.number, runs, waits, known))
+    before = [Counter(item.blocks for item in plan.runs) for plan in case.plan]
+    balance(case.plan, [worker.slots for worker in case.workers], options.pause_threshold)
+    for plan, ran in zip(case.plan, before, strict=True):
+        runs_now = Counter(item.blocks for item in plan.runs)
+        plan.leave, plan.enter = ran - runs_now, runs_now - ran
+    if began or case.long_was_sent:
+        case.quiet_plans = 0
+    else:
+        case.quiet_plans += 1
+        if case.quiet_plans >= options.pause_for:
+            case.is_balancing = False
+    case.long_was_sent = False
+
+
+def is_level(plans: Sequence[Plan], threshold: float) -> bool:
+    """The end of the rounds, item 4."""
+    largest = max(plan.load for plan in plans)
+    above = largest - Fraction(sum(plan.load for plan in plans), len(plans))
+    return above < Fraction(threshold) * largest or largest == 0 if threshold < 1 else above < Fraction(threshold)
+
+
+def balance(given: Sequence[Plan], slots: Sequence[int], threshold: float) -> None:
+    """Items 3 and 4: what runs and waits is changed into what is planned."""
+    for plan, most in zip(given, slots, strict=True):
+        while len(plan.runs) < most and plan.waits:
+            plan.runs.append(plan.waits.pop(0))
+            plan.runs[-1].is_new = True
+    plans = list(given)
+    for _ in range(1000):
+        plans.sort(key=lambda plan: -plan.load)
+        if is_level(plans, threshold):
+            return
+        lightest_swapped = swap(plans[-1], plans, heavier=True)
+        if lightest_swapped:
+            if is_level(plans, threshold):
+                return
+            plans.sort(key=lambda plan: -plan.load)
+        heaviest_swapped = swap(plans[0], plans, heavier=False)
+        if not lightest_swapped and not heaviest_swapped and not pause(plans):
+            return
+
+
+def swap(plan: Plan, plans: Sequence[Plan], heavier: bool) -> bool:
+    """Item 4 (a); for the heaviest worker with `heavier` False."""
+    mean = Fraction(sum(other.load for other in plans), len(plans))
+    best, chosen = (abs(plan.load - mean), False), None
+    for runs in plan.runs:
+        for waits in plan.waits:
+            more = waits.blocks - runs.blocks
+            if more == 0 or (more > 0) != heavier:
+                continue
+            distance = abs(plan.load + more - (mean + Fraction(more, len(plans))))
+            if distance < best[0] or (distance == best[0] and runs.is_new and not best[1]):
+                best, chosen = (distance, runs.is_new), (runs, waits)
+    if chosen is None:
+        return False
+    plan.runs.remove(chosen[0])
+    plan.waits.remove(chosen[1])
+    plan.runs.append(chosen[1])
+    plan.waits.append(chosen[0])
+    return True
+
+
+def pause(plans: Sequence[Plan]) -> bool:
+    """Item 4 (c)."""
+    count, heaviest = sum(len(plan.runs) for plan in plans), plans[0]
+    if count <= 1:
+        return False
+
+    def rate(requests: int, largest: int) -> Fraction:
+        return requests / (20000 + Fraction(192, 10) * largest)
+
+    second = plans[1].load if len(plans) > 1 else 0
+    best, chosen = (rate(count, heaviest.load), False), None
+    for runs in heaviest.runs:
+        found = rate(count - 1, max(heaviest.load - runs.blocks, second))
+        if found > best[0] or (found == best[0] and runs.is_new and not best[1]):
+            best, chosen = (found, runs.is_new), runs
+    if chosen is None:
+        return False
+    heaviest.runs.remove(chosen)
+    heaviest.waits.append(chosen)
+    return True
+
+
+def carry_out(case: Case) -> None:
+    """Pausing, item 6."""
+    for worker, plan in zip(case.workers, case.plan or (), strict=False):
+        paused = []
+        for request in list(worker.running):
+            blocks = math.ceil(request.size / case.options.block)
+            if plan.leave[blocks]:
+                plan.leave[blocks] -= 1
+                worker.running.remove(request)
+                request.is_paused = True
+                paused.append(request)
+                case.pauses += 1
+        # their memory is still occupied, also before they are in the queue
+        held, worker.queue = worker.queue, worker.queue + paused
+        for request in held:
+            blocks = math.ceil(request.size / case.options.block)
+            if request in plan.known and plan.enter[blocks]:
+                plan.enter[blocks] -= 1
+                if len(worker.running) == worker.slots or not fits(request, worker, case):
+                    break
+                start(request, worker, case)
+        worker.queue = paused[::-1] + [request for request in worker.queue if request not in paused]
+
+
 def simulate(case: Case) -> None:
     """Decide, step, decide, step, ... until all have ended; `StuckError` where that never happens."""
     for request in case.requests:
@@ -433,3 +633,4 @@ def simulate(case: Case) -> None:
             case.clock = max(case.clock, moment)
             decide(case)
         take_step(case)
+        make_plans(case)

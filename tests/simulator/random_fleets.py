@@ -5,7 +5,7 @@ Seconds are multiples of 2^-20, so that sums of them are exact in whatever order
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -99,6 +99,15 @@ def random_fleet(seed: int, rules: tuple[str, ...] = RULES) -> RandomFleet:
             jitter=0.0,
             front_ends=1 if pooled else int(rng.integers(1, 4)),
         )
+    if sometimes():
+        pausing = {
+            "pause": str(rng.choice(["static", "dynamic"])),
+            "pause_from": int(rng.integers(0, 20)),
+            "pause_threshold": float(rng.choice([0.125, 0.5, 1, 2, 5, 40])),
+            "pause_long": int(rng.integers(0, 60)) // block,
+            "pause_for": int(rng.integers(1, 20)),
+        }
+        detail = replace(detail, **pausing)
     return RandomFleet(
         trace,
         rule,

@@ -136,6 +136,9 @@ def test_a_broken_law_is_noticed(law: str, harm: Callable[[State], Any]) -> None
     [
         ("preempt=maybe", "preempt is 'maybe'; expected none, recompute, swap"),
         ("preemt=swap", "has no option 'preemt'"),
+        ("pause=sometimes", "pause is 'sometimes'; expected none, static, dynamic"),
+        ("pause=static,pause_threshold=0", "pause_threshold is 0; expected blocks above 0"),
+        ("pause=dynamic,pause_for=0", "pause_for is 0; expected a number of steps"),
         ("block=0", "block is 0; expected tokens, 1 to 2"),
         ("watermark=1", "watermark is 1; expected a share from 0 to below 1"),
         ("acceptance=1.5", "acceptance is 1.5; expected a share from 0 to 1"),

@@ -54,7 +54,7 @@ def test_recomputation() -> None:
     detail = Detail(preempt="recompute", block=1, watermark=0, prefill_cost=0.25)
     found = run(TWO, detail, capacity=8)
     assert requests_of(found, "start_step", "finish_step") == [(0, 4), (0, 6)]
-    assert found.happened == Happened(preemptions=1, recomputed_tokens=5, moved_tokens=0, returned_requests=0)
+    assert found.happened == Happened(preemptions=1, recomputed_tokens=5, moved_tokens=0, returned_requests=0, pauses=0)
     assert found.steps["computed"].tolist() == [0, 0, 0, 0, 5, 0]
     assert found.steps["seconds"].tolist() == [1, 1, 1, 1, 1 + 5 * 0.25, 1]
     assert found.steps["barrier_max"].tolist() == [6, 8, 5, 6, 5, 6]
@@ -65,7 +65,9 @@ def test_swap() -> None:
     # the 5 tokens of the second go out in the step after the pre-emption, the third, and come back in the fifth
     found = run(TWO, Detail(preempt="swap", block=1, watermark=0, swap_cost=0.125), capacity=8)
     assert requests_of(found, "start_step", "finish_step") == [(0, 4), (0, 6)]
-    assert found.happened == Happened(preemptions=1, recomputed_tokens=0, moved_tokens=10, returned_requests=0)
+    assert found.happened == Happened(
+        preemptions=1, recomputed_tokens=0, moved_tokens=10, returned_requests=0, pauses=0
+    )
     assert found.steps["seconds"].tolist() == [1, 1, 1.625, 1, 1.625, 1]
 
 
@@ -184,7 +186,7 @@ def test_leave() -> None:
     # at the decision of second 2 worker 0 has left; its request has made 2 tokens, and all 6 are computed anew
     found = run([(0, 4, 4)], Detail(leave=((0, 1.5),), prefill_cost=0.5), workers=2)
     assert requests_of(found, "worker", "start_step", "finish_step", "finish_clock") == [(1, 0, 4, 2 + (1 + 3) + 1.0)]
-    assert found.happened == Happened(preemptions=0, recomputed_tokens=6, moved_tokens=0, returned_requests=1)
+    assert found.happened == Happened(preemptions=0, recomputed_tokens=6, moved_tokens=0, returned_requests=1, pauses=0)
 
 
 def test_join() -> None:
@@ -196,3 +198,39 @@ def test_a_restart() -> None:
     # the only worker is away from 1.5 to 4; the clock goes on to its return
     found = run([(0, 4, 4)], Detail(leave=((0, 1.5),), join=((0, 4.0),)))
     assert requests_of(found, "start_clock", "finish_clock") == [(0.0, 6.0)]
+
+
+# A request of 2,000 tokens beside three of 10: after step 1 the plan pauses it, 4 (2001 - 11) > 1041.7 + 2001, and
+# every plan after that lets it in and pauses it again, which cancels. The others end with step 3; then it alone is
+# left, which nobody pauses, and its second token comes with step 4.
+HEAVY = [(0, 2000, 2), (0, 10, 3), (0, 10, 3), (0, 10, 3)]
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+def test_a_heavy_request_is_held_out_while_others_run(mode: str) -> None:
+    detail = Detail(pause=mode, pause_from=1, pause_long=1999, block=1)
+    found = run(HEAVY, detail, workers=4, slots=1, per_token=1.0)
+    assert requests_of(found, "start_step", "finish_step") == [(0, 4), (0, 3), (0, 3), (0, 3)]
+    assert found.steps["barrier_max"].tolist() == [2000, 11, 12, 2001]
+    assert found.steps["active"].tolist() == [4, 3, 3, 1]
+    assert found.happened is not None
+    assert found.happened.pauses == 1
+
+
+def test_nobody_is_paused_before_the_first_step_or_without_a_long_request() -> None:
+    for detail in (
+        Detail(pause="static", pause_from=4, block=1),
+        Detail(pause="dynamic", pause_from=1, pause_long=2000, block=1),
+    ):
+        found = run(HEAVY, detail, workers=4, slots=1)
+        assert requests_of(found, "finish_step") == [(2,), (3,), (3,), (3,)]
+        assert found.happened is not None
+        assert found.happened.pauses == 0
+
+
+def test_balancing_ends_after_so_many_plans_without_a_long_request() -> None:
+    """One plan without another long request is the last: the heavy one is let in again as ever, at decision 3."""
+    detail = Detail(pause="dynamic", pause_from=1, pause_long=1999, pause_for=1, block=1)
+    longer = [(0, 2000, 2), (0, 10, 9), (0, 10, 9), (0, 10, 9)]
+    found = run(longer, detail, workers=4, slots=1)
+    assert found.steps["active"].tolist() == [4, 3, 3, 4, 3, 3, 3, 3, 3]

@@ -106,8 +106,8 @@ def assert_equal(run: Run, case: naive.Case, fleet: RandomFleet) -> None:
         assert run.steps[name].tolist() == expected, f"{said}: {name}"
     assert run.happened is not None
     tally = run.happened
-    found = (tally.preemptions, tally.recomputed_tokens, tally.moved_tokens, tally.returned_requests)
-    assert found == (case.preemptions, case.recomputed, case.moved, case.returned), said
+    found = (tally.preemptions, tally.recomputed_tokens, tally.moved_tokens, tally.returned_requests, tally.pauses)
+    assert found == (case.preemptions, case.recomputed, case.moved, case.returned, case.pauses), said
 
 
 @pytest.mark.parametrize("first", range(0, FLEETS, CHUNK))

@@ -6,7 +6,7 @@ it needs next. Definition: the manual, page *detail*, "A decision", 2 and 4.
 
 from lbopt.kernels.arrays import Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.detail.state import Detail
+from lbopt.kernels.detail.state import NOTHING, PAUSED, Detail
 
 
 @kernel
@@ -16,20 +16,21 @@ def blocks_of(size: int, rules: Record) -> int:
 
 
 @kernel
-def has_room(size: int, w: int, running: int, detail: Detail) -> bool:
-    """Return whether a request of `size` tokens fits on worker `w` beside its `running` ones.
+def has_room(i: int, w: int, running: int, detail: Detail) -> bool:
+    """Return whether request `i`, which waits on worker `w`, fits there beside its `running` ones.
 
     Parameters
     ----------
-    size, w, running
-        Tokens, worker, and the length of its list.
+    i, w, running
+        Request, worker, and the length of its list.
     detail
         Of the run.
     """
     rules = detail.rules
-    if rules.blocks < 0 or running == 0:
+    if rules.blocks < 0 or detail.tracks[i].held == PAUSED:
         return True
-    return bool(detail.used[w] + blocks_of(size, rules) <= rules.blocks - rules.kept_free)
+    kept_free = rules.kept_free if running > 0 else 0
+    return bool(detail.used[w] + blocks_of(detail.size[i], rules) <= rules.blocks - kept_free)
 
 
 @kernel
@@ -37,4 +38,4 @@ def lose(track: Record) -> None:
     """Let a request lose what was computed of it."""
     track.lost += track.computed
     track.computed = 0
-    track.swapped = 0
+    track.held = NOTHING

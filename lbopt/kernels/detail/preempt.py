@@ -4,8 +4,8 @@ Definition: the manual, page *detail*, "A decision", 2.
 """
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.detail.memory import lose
 from lbopt.kernels.detail.queues import put_at_head
+from lbopt.kernels.detail.reclaim import give_up_memory, reclaim_last
 from lbopt.kernels.simulation.state import State
 
 
@@ -18,26 +18,20 @@ def make_fit(state: State) -> None:
         return
     for w in range(detail.used.size):
         while detail.used[w] > blocks:
-            _preempt_last(w, state)
+            if state.running[w] > 0:
+                _preempt_last(w, state)
+            else:
+                reclaim_last(w, state)
 
 
 @kernel
 def _preempt_last(w: int, state: State) -> None:
     """Let the last of worker `w`'s list wait again."""
-    detail = state.detail
     state.running[w] -= 1
-    i = detail.seats[w, state.running[w]]
-    track = detail.tracks[i]
-    detail.size[i] = track.tokens
-    state.load[w] -= track.tokens
+    i = state.detail.seats[w, state.running[w]]
+    tokens = state.detail.tracks[i].tokens
+    state.detail.size[i] = tokens
+    state.load[w] -= tokens
     state.progress.active -= 1
-    detail.used[w] -= track.blocks
-    track.blocks = 0
-    detail.tally.preemptions += 1
-    if detail.rules.swaps == 1:
-        track.swapped = 1
-        detail.moved[w] += track.computed
-        detail.tally.moved += track.computed
-    else:
-        lose(track)
+    give_up_memory(i, w, state)
     put_at_head(i, w, state)

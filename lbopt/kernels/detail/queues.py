@@ -6,6 +6,9 @@ fits. Definition: the manual, page *detail*, "A decision", 4 to 6.
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.memory import blocks_of, has_room
+from lbopt.kernels.detail.reclaim import reclaim_last
+from lbopt.kernels.detail.state import NOTHING, PAUSED, SWAPPED
+from lbopt.kernels.pausing.state import DYNAMIC
 from lbopt.kernels.simulation.state import State
 from lbopt.kernels.simulation.worker_queue import join_queue, take_head
 
@@ -15,6 +18,9 @@ def join_queue_of(i: int, w: int, state: State) -> None:
     """Put request `i`, which the router sends to worker `w` now, at the end of the worker's queue."""
     detail, progress = state.detail, state.progress
     detail.ready[i] = progress.clock + detail.rules.transfer
+    terms = detail.pausing.terms
+    if terms.mode == DYNAMIC and state.size[i] > terms.long_blocks * detail.rules.block:
+        terms.long_came = 1
     state.worker[i] = w
     progress.queued += 1
     queued, queued_tokens, next_in_queue = state.queued, state.queued_tokens, state.next_in_queue
@@ -44,12 +50,13 @@ def take_seat(i: int, w: int, state: State) -> None:
     progress.active += 1
     progress.admitted += 1
     if detail.rules.blocks >= 0:
+        detail.used[w] -= track.blocks  # a paused one has them
         track.blocks = blocks_of(track.tokens, detail.rules)
         detail.used[w] += track.blocks
-    if track.swapped == 1:
-        track.swapped = 0
+    if track.held == SWAPPED:
         detail.moved[w] += track.computed
         detail.tally.moved += track.computed
+    track.held = NOTHING
     if state.start_step[i] < 0:
         state.start_step[i] = progress.step
         state.start_clock[i] = progress.clock
@@ -63,8 +70,8 @@ def has_arrived(w: int, state: State) -> bool:
 
 @kernel
 def let_in(state: State) -> None:
-    """Let the heads of all queues run while there are slots and they fit."""
-    if state.progress.queued == 0:
+    """Let the heads of all queues run while there are slots and they fit, unless a plan of pausing is in force."""
+    if state.progress.queued == 0 or state.detail.pausing.terms.in_force == 1:
         return
     for w in range(state.queued.size):
         let_in_at(w, state)
@@ -72,11 +79,14 @@ def let_in(state: State) -> None:
 
 @kernel
 def let_in_at(w: int, state: State) -> None:
-    """Let the heads of worker `w`'s queue run while there are slots and they fit."""
+    """Let the heads of worker `w`'s queue run while there are slots and they fit, unless a plan is in force."""
     detail = state.detail
+    if detail.pausing.terms.in_force == 1:
+        return
     while state.running[w] < state.slots[w] and has_arrived(w, state):
-        if not has_room(detail.size[state.queue_head[w]], w, state.running[w], detail):
-            return
+        while not has_room(state.queue_head[w], w, state.running[w], detail):
+            if state.running[w] > 0 or not reclaim_last(w, state):
+                return
         take_seat(take_head(w, state), w, state)
 
 
@@ -86,7 +96,7 @@ def see_free_slots(state: State) -> None:
     detail, sight, f = state.detail, state.sight, 0  # a pool has one front end
     for w in range(detail.free.size):
         free = 0
-        if detail.is_open[w] == 1 and not has_arrived(w, state):
+        if detail.is_open[w] == 1 and (not has_arrived(w, state) or detail.tracks[state.queue_head[w]].held == PAUSED):
             free = max(0, state.slots[w] - sight.running[f, w] - sight.queued[f, w])
         detail.free[w] = free
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints, Record, Records, integers
 from lbopt.kernels.by_reference import by_reference
+from lbopt.kernels.pausing.state import Pausing
 
 #: The options of a run. `blocks`: of each worker, -1 = memory never runs out.
 RULES = np.dtype(
@@ -41,13 +42,18 @@ TRACK = np.dtype(
         ("computed", np.int64),  # tokens of these
         ("made", np.int64),  # tokens of the output so far
         ("wanted", np.int64),  # tokens of the whole output
-        ("blocks", np.int64),  # that it occupies; 0 where it does not run
+        ("blocks", np.int64),  # that it occupies; 0 where it neither runs nor is paused
         ("lost", np.int64),  # tokens that were computed, lost, and not computed again yet
-        ("swapped", np.int64),  # 1 while what was computed is out of memory
+        ("held", np.int64),  # of one that waits again: NOTHING, SWAPPED or PAUSED
         ("chance", np.float64),  # that a drafted token is accepted
     ],
     align=True,
 )
+
+# where the memory of a request that waits again is
+NOTHING = 0  # nowhere
+SWAPPED = 1  # moved out
+PAUSED = 2  # on its worker
 
 #: What happened in the whole run.
 TALLY = integers(
@@ -55,6 +61,7 @@ TALLY = integers(
     "recomputed",  # tokens that were computed once more
     "moved",  # tokens out of and into memory
     "returned",  # requests that a worker which left gave back
+    "pauses",  # times that a running request was held out of a step
 )
 
 # kinds of events; at the same time and worker they happen in this order
@@ -89,3 +96,4 @@ class Detail(NamedTuple):
     shown_queued: Ints
     shown_tokens: Ints
     shown_own: Ints
+    pausing: Pausing

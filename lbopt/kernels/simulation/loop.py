@@ -9,6 +9,7 @@ import math
 
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.detail.pausing import carry_out, drop_plan, plan_pauses
 from lbopt.kernels.detail.preempt import make_fit
 from lbopt.kernels.detail.queues import let_in, see_free_slots, send_chosen
 from lbopt.kernels.detail.step import take_detailed_step
@@ -62,6 +63,7 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
                 return PAUSED
             if in_detail:
                 come_and_go(requests, setting, state)
+                carry_out(state)
                 make_fit(state)
             reveal_to_pool(requests, setting, state)
             if setting.immediate:
@@ -92,6 +94,8 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
             progress.phase = TAKE_STEP
 
         if in_detail:
+            if progress.active == 0:
+                drop_plan(state)
             let_in(state)
         if progress.active == 0:
             awaited = math.inf  # idle until somebody comes, or is seen to have room: the clock jumps, no step passes
@@ -112,6 +116,7 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
             return ROWS_FULL
         if in_detail:
             take_detailed_step(requests, setting, state, rows)
+            plan_pauses(state)
         else:
             take_step(requests, setting, state, rows)
         progress.phase = BEGIN_DECISION

@@ -48,8 +48,30 @@ def join_queue(
 def take_head(w: int, state: State) -> int:
     """Take the head from worker `w`'s queue, which is not empty."""
     i = state.queue_head[w]
-    state.queue_head[w] = state.next_in_queue[i]
+    take_out(i, -1, w, state)
+    return i
+
+
+@kernel
+def take_out(i: int, before: int, w: int, state: State) -> None:
+    """Take request `i` out of worker `w`'s queue.
+
+    Parameters
+    ----------
+    i, before
+        The request, and the one in front of it; -1: it is the head.
+    w
+        Worker.
+    state
+        Changed in place.
+    """
+    following = state.next_in_queue[i]
+    if before < 0:
+        state.queue_head[w] = following
+    else:
+        state.next_in_queue[before] = following
+        if state.queue_tail[w] == i:
+            state.queue_tail[w] = before
     state.queued[w] -= 1
     state.queued_tokens[w] -= state.size[i]
     state.progress.queued -= 1
-    return i
