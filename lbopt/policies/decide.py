@@ -13,6 +13,7 @@ from lbopt.kernels.routing.codes import COUNTING_PROMPTS, KEEPING_BOOKS
 from lbopt.kernels.routing.state import parameters_of, turn_of
 from lbopt.policies.observation import Observation
 from lbopt.policies.policy import CompiledPolicy, DecidingPolicy, LookingAhead, Policy
+from lbopt.policies.relative_age import RelativeAge
 
 
 def decide(policy: Policy, observation: Observation, *, seed: int = 0, round_robin_at: int = 0) -> NDArray[np.int64]:
@@ -38,6 +39,8 @@ def decide(policy: Policy, observation: Observation, *, seed: int = 0, round_rob
 
 def refuse_unknowing(policy: Policy) -> None:
     """Refuse a rule that goes by what is known of requests and not of a frozen state."""
+    if isinstance(policy, RelativeAge):
+        raise policy.not_in_a_run()
     if not isinstance(policy, CompiledPolicy):
         return
     if policy.guide is not None:

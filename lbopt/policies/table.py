@@ -23,6 +23,7 @@ from lbopt.policies.max_min import max_min
 from lbopt.policies.policy import Policy
 from lbopt.policies.published import without_published
 from lbopt.policies.python_file import load_callable
+from lbopt.policies.relative_age import RelativeAge, with_steps, with_told_waits
 from lbopt.policies.replay import load_replay
 from lbopt.spec import options_of, unknown
 
@@ -218,4 +219,28 @@ def make_policy(spec: str, given: Mapping[str, Any] | None = None) -> Policy:
     if name in VERSIONED:
         given = {"version": present_edition(), **(given or {})}
     rest, given = without_published(name, rest, given or {})
+    rest, multiple = with_told_waits(rest)
+    if multiple is not None:
+        return _relative(spec, name, rest, multiple, given)
     return factory(**options_of("policy", name, rest, factory, given))
+
+
+def _relative(spec: str, name: str, rest: str, multiple: float, given: Mapping[str, Any]) -> RelativeAge:
+    """Return the rule whose age bound waits for a run; a wrong option is refused now.
+
+    Parameters
+    ----------
+    spec, name, rest
+        As the user wrote it, the rule, and its options.
+    multiple
+        Of the wait of first come, first served.
+    given
+        Values of options that the text leaves out.
+    """
+    factory = POLICIES[name]
+
+    def with_bound(steps: int) -> Policy:
+        return factory(**options_of("policy", name, with_steps(rest, steps), factory, given))
+
+    with_bound(1)
+    return RelativeAge(spec, multiple, with_bound)

@@ -28,8 +28,9 @@ from lbopt.kernels.simulation.state import (
     State,
 )
 from lbopt.model import Trace
-from lbopt.policies import DecidingPolicy, Observation, Policy, foresight_of
+from lbopt.policies import DecidingPolicy, Observation, Policy, foresight_of, make_policy
 from lbopt.policies.ledger import Ledger
+from lbopt.policies.relative_age import RelativeAge
 from lbopt.policies.replay import Replay
 from lbopt.predictors import Forecaster, make_predictor
 from lbopt.simulator.conservation import check
@@ -94,8 +95,7 @@ def simulate(
         With `check_laws`, where the state contradicts itself.
     """
     begin = time.perf_counter()
-    if isinstance(policy, Replay):
-        policy = policy.of(trace)
+    policy = _settled(policy, trace, setting, seed)
     ledger = getattr(policy, "ledger", Ledger())
     noted_before = len(ledger)
     requests = requests_of(trace, policy, setting, seed, training)
@@ -143,6 +143,25 @@ def simulate(
         solved=ledger.columns(noted_before),
         happened=happened_of(state.detail),
     )
+
+
+def _settled(policy: Policy, trace: Trace, setting: SimulationSetting, seed: int) -> Policy:
+    """Return what `policy` is in this run: a log in the order of the trace, an age bound in steps.
+
+    Parameters
+    ----------
+    policy
+        As the caller named it.
+    trace, setting, seed
+        Of the run.
+    """
+    if isinstance(policy, Replay):
+        return policy.of(trace)
+    if isinstance(policy, RelativeAge):
+        fifo = simulate(trace, make_policy("fcfs"), setting, seed=seed).requests
+        waits = fifo["start_step"] - fifo["reveal_step"]
+        return policy.settle(float(np.quantile(waits, 0.99)))
+    return policy
 
 
 def forecaster_of(policy: Policy, requests: Trace, training: Trace | None) -> Forecaster | None:
