@@ -18,6 +18,7 @@ from lbopt.model.assignment import WAITS, check_assignment
 from lbopt.model.fleet import Fleet
 from lbopt.model.objective import barrier_total, imbalance, loads_after, objective
 from lbopt.model.request_experts import RequestExperts
+from lbopt.model.request_prefixes import RequestPrefixes
 from lbopt.model.step_problem import StepProblem
 from lbopt.model.trace import Trace
 
@@ -25,6 +26,7 @@ __all__ = [
     "WAITS",
     "Fleet",
     "RequestExperts",
+    "RequestPrefixes",
     "StepProblem",
     "Trace",
     "barrier_total",

@@ -13,6 +13,7 @@ from lbopt.display import Displayed
 from lbopt.exceptions import InputError
 from lbopt.model.integers import IntArray, integer_array
 from lbopt.model.request_experts import RequestExperts
+from lbopt.model.request_prefixes import RequestPrefixes
 
 FloatArray = NDArray[np.float64]
 
@@ -35,6 +36,8 @@ class Trace(Displayed):
         Why rows of the source are not here, and how many: {"no output tokens": 17}.
     experts
         Which experts of a mixture-of-experts model each request uses; None where that is not known.
+    prefixes
+        Which blocks the prompts begin with; None where that is not known.
     """
 
     prompt: IntArray
@@ -43,6 +46,7 @@ class Trace(Displayed):
     name: str = "trace"
     left_out: dict[str, int] = field(default_factory=dict)
     experts: RequestExperts | None = None
+    prefixes: RequestPrefixes | None = None
 
     def __post_init__(self) -> None:
         prompt = integer_array("prompt", self.prompt, ndim=(1,))
@@ -58,6 +62,8 @@ class Trace(Displayed):
             raise InputError(
                 f"trace '{self.name}' has {prompt.size} requests, and expert use of {self.experts.profile.size}"
             )
+        if self.prefixes is not None and len(self.prefixes) != prompt.size:
+            raise InputError(f"trace '{self.name}' has {prompt.size} requests, and prefixes of {len(self.prefixes)}")
         object.__setattr__(self, "prompt", prompt)
         object.__setattr__(self, "output", output)
         if self.arrival is not None:
@@ -91,7 +97,7 @@ class Trace(Displayed):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of prompts, outputs, arrivals and expert use."""
+        """SHA-256 of prompts, outputs, arrivals and expert use; prefixes do not count."""
         sha = hashlib.sha256(b"lbopt-trace 1")
         sha.update(self.prompt.astype("<i8").tobytes())
         sha.update(self.output.astype("<i8").tobytes())
@@ -129,6 +135,7 @@ class Trace(Displayed):
             name=self.name,
             left_out=self.left_out,
             experts=None if self.experts is None else self.experts.of_requests(slice(begin, end)),
+            prefixes=None if self.prefixes is None else self.prefixes.of_requests(slice(begin, end)),
         )
 
     def resampled(self, count: int, seed: int, *, keep_times: bool = False) -> Trace:
@@ -147,6 +154,7 @@ class Trace(Displayed):
             name=self.name,
             left_out=self.left_out,
             experts=None if self.experts is None else self.experts.of_requests(rows),
+            prefixes=None if self.prefixes is None else self.prefixes.of_requests(rows),
         )
 
     def _repeated_times(self, count: int) -> FloatArray | None:

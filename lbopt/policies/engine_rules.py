@@ -1,11 +1,14 @@
 """The rules by which serving engines and their routers place requests in 2026, without options of their own.
 
 Read in the sources named in `ABOUT`, snapshots of July to September 2026. Each binds a request when it arrives, but for
-tensorrt-llm, whose ranks take from one queue. What a source says of caches of prefixes, of tokens that are not yet
-prefilled and of the ranks that a request wishes for has no counterpart here: prompts are prefilled elsewhere.
+tensorrt-llm, whose ranks take from one queue. What sources say of caches of prefixes and of tokens that are not yet
+computed counts for tpu-inference and dynamo where workers compute prompts (`Detail.prefill`), and nowhere else. Ranks
+that requests wish for have no counterpart here.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.routing import codes
@@ -39,12 +42,25 @@ def vllm(version: int = EDITIONS[-1], admission: str = "immediate") -> CompiledP
 sglang = worker_rule("sglang", codes.SGLANG, "immediate", allowed=("immediate",))
 #: longest prompt first to the fewest prompt tokens
 tensorrt_llm = worker_rule("tensorrt-llm", codes.TENSORRT_LLM, "pooled", allowed=("pooled",))
-#: fewest queued tokens, then fewest requests
-tpu_inference = worker_rule("tpu-inference", codes.TPU_INFERENCE, "immediate", allowed=("immediate",))
+
+
+def _by_cache(name: str, code: int, *, draws: bool) -> Callable[..., CompiledPolicy]:
+    """Return the factory of a rule that knows what workers' caches of prefixes hold, unless it is told not to."""
+
+    def build(admission: str = "immediate", cache: bool = True) -> CompiledPolicy:
+        binds = checked_admission(name, admission, ("immediate",))
+        label = name if cache else f"{name}:cache=no"
+        return CompiledPolicy(name=label, admission=binds, code=code, parameters={"by_cache": int(cache)}, draws=draws)
+
+    return build
+
+
+#: fewest tokens to compute before the request's own first token, then fewest requests
+tpu_inference = _by_cache("tpu-inference", codes.TPU_INFERENCE, draws=False)
 #: shortest queue in seconds, and a price of the cache in use
 smg = worker_rule("smg", codes.SMG, "immediate", allowed=("immediate",))
-#: fewest blocks of prompts that the router sent itself
-dynamo = worker_rule("dynamo", codes.DYNAMO, "immediate", draws=True, allowed=("immediate",))
+#: fewest blocks of prompts that the router sent itself, and blocks to compute
+dynamo = _by_cache("dynamo", codes.DYNAMO, draws=True)
 #: three scores of equal weight: queue, running requests, cache
 llm_d = worker_rule("llm-d", codes.LLM_D, "immediate", draws=True, allowed=("immediate",))
 #: fewest requests that the router sent itself

@@ -41,6 +41,7 @@ _DETAIL_LINES: tuple[tuple[str, str, numbers.Format], ...] = (
     ("moved_tokens", "tokens moved out of memory and back", numbers.whole),
     ("memory_share", "memory in use", numbers.share),
     ("computed_tokens", "tokens of prompts computed", numbers.whole),
+    ("reused_tokens", "tokens of prompts found in caches", numbers.whole),
     ("tokens_per_turn", "tokens a request makes in a step", numbers.fixed(3)),
     ("returned_requests", "requests back from workers that left", numbers.whole),
     ("pauses", "pauses", numbers.whole),

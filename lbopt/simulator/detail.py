@@ -47,6 +47,8 @@ class Detail:
         By worker: factor of its own part of a step; slots.
     drain, leave, join
         Pairs of worker and second.
+    prefix_cache
+        Tokens of prompts that a worker remembers beside its running requests; 0 = none. Needs `prefill`.
     pause
         "static" or "dynamic": running requests are held out of steps, as DyntraLB does.
     pause_from, pause_threshold
@@ -71,6 +73,7 @@ class Detail:
     drain: tuple[tuple[int, float], ...] = ()
     leave: tuple[tuple[int, float], ...] = ()
     join: tuple[tuple[int, float], ...] = ()
+    prefix_cache: int = 0
     pause: str = "none"
     pause_from: int = 250
     pause_threshold: float = 5.0
@@ -85,6 +88,7 @@ class Detail:
             ("block", 1, 2**20, "tokens, 1 to 2**20"),
             ("prefill", 0, 2**30, "tokens a step, 0 (computed elsewhere) to 2**30"),
             ("draft", 0, 64, "tokens, 0 to 64"),
+            ("prefix_cache", 0, 2**40, "tokens, 0 to 2**40"),
             ("pause_from", 0, 2**40, "a number of steps, 0 to 2**40"),
             ("pause_long", 0, 2**40, "blocks, 0 to 2**40"),
             ("pause_for", 1, 2**40, "a number of steps, 1 to 2**40"),
@@ -106,6 +110,10 @@ class Detail:
         if self.prefill and self.transfer:
             raise InputError(
                 "detail: prefill computes prompts on the worker and transfer brings them from elsewhere; leave one out"
+            )
+        if self.prefix_cache and not self.prefill:
+            raise InputError(
+                "detail: prefix_cache saves the computation of prompts, which happens elsewhere; name prefill as well"
             )
         for worker, factor in self.slow:
             if not 0 < factor < math.inf:
@@ -178,6 +186,8 @@ class Detail:
                 f"policy '{policy.name}' binds requests on arrival and knows nothing of workers that come and go; take "
                 "another rule, or leave drain, leave and join out"
             )
+        if self.prefix_cache:
+            self._refuse_caching(trace)
         if self.preempt == "none":
             return
         assert fleet.kv_capacity is not None
@@ -189,6 +199,18 @@ class Detail:
                 f"request {i} of trace '{trace.name}' holds {int(largest[i])} tokens at its end, and a worker has "
                 f"{most} blocks of {self.block}; expected a --kv-capacity of at least "
                 f"{-(-int(largest[i]) // self.block) * self.block}"
+            )
+
+    def _refuse_caching(self, trace: Trace) -> None:
+        if trace.prefixes is None:
+            raise InputError(
+                f"trace '{trace.name}' does not tell the blocks that its prompts share, so prefix_cache finds nothing; "
+                "take a trace with hash_ids, such as Mooncake's, or leave prefix_cache out"
+            )
+        if self.prefix_cache < trace.prefixes.block_tokens:
+            raise InputError(
+                f"detail: prefix_cache is {self.prefix_cache} tokens; expected at least {trace.prefixes.block_tokens}, "
+                f"a block of trace '{trace.name}'"
             )
 
 
@@ -218,6 +240,7 @@ class _Written:
     drain: str = ""
     leave: str = ""
     join: str = ""
+    prefix_cache: int = 0
     pause: str = "none"
     pause_from: int = 250
     pause_threshold: float = 5.0
@@ -228,7 +251,7 @@ class _Written:
         """Return what the texts say."""
         as_they_are = (
             *("preempt", "block", "watermark", "prefill", "draft", "acceptance", "spread"),
-            *("pause", "pause_from", "pause_threshold", "pause_long", "pause_for"),
+            *("prefix_cache", "pause", "pause_from", "pause_threshold", "pause_long", "pause_for"),
         )
         plain: dict[str, Any] = {name: getattr(self, name) for name in as_they_are}
         plain |= {name: duration(f"detail: {name}", getattr(self, name)) for name in _DURATIONS}

@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.kernels.arrays import Ints, Records, record, records
+from lbopt.kernels.arrays import Ints, Record, Records, record, records
 from lbopt.kernels.detail import state as compiled
 from lbopt.kernels.detail.state import JOIN, RULES, TALLY, TRACK
 from lbopt.kernels.pausing.state import TERMS, Pausing
+from lbopt.kernels.prefix_cache.state import ABSENT, NONE, PrefixCache
 from lbopt.kernels.simulation.state import Requests
-from lbopt.model import Fleet
+from lbopt.model import Fleet, RequestPrefixes
 from lbopt.simulator.detail import PAUSE, Detail
 
 
-def fresh_detail(detail: Detail | None, fleet: Fleet, requests: Requests, seed: int) -> compiled.Detail:
+def fresh_detail(
+    detail: Detail | None, fleet: Fleet, requests: Requests, seed: int, prefixes: RequestPrefixes | None
+) -> compiled.Detail:
     """Return what the loop knows of workers before the first decision.
 
     Parameters
@@ -23,6 +26,8 @@ def fresh_detail(detail: Detail | None, fleet: Fleet, requests: Requests, seed: 
         The options; None = none of it.
     fleet, requests, seed
         Of the run.
+    prefixes
+        Of the requests, where they are known.
     """
     N, G = (requests.prompt.size, fleet.num_workers) if detail is not None else (0, 0)
     chosen = Detail() if detail is None else detail
@@ -71,7 +76,40 @@ def fresh_detail(detail: Detail | None, fleet: Fleet, requests: Requests, seed: 
         shown_queued=per_worker(),
         shown_tokens=per_worker(),
         shown_own=per_worker(),
+        cache=_fresh_cache(chosen, rules, G, requests.prompt[:N], prefixes),
         pausing=fresh_pausing(chosen, G if chosen.pause != "none" else 0, fleet.slots_per_worker),
+    )
+
+
+def _fresh_cache(
+    detail: Detail, rules: Record, workers: int, prompt: Ints, prefixes: RequestPrefixes | None
+) -> PrefixCache:
+    """Return empty caches of prefixes, and note their size in `rules`.
+
+    Parameters
+    ----------
+    detail, rules
+        The options, and the loop's record of them.
+    workers, prompt
+        G, and int64 (N,), tokens.
+    prefixes
+        As of `fresh_detail`.
+    """
+    first, blocks, different, caches = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), 0, 0
+    if detail.prefix_cache and workers:
+        assert prefixes is not None
+        first, blocks, different = prefixes.full_blocks(prompt)
+        rules.cache_block, caches = prefixes.block_tokens, workers
+        rules.cache_blocks = detail.prefix_cache // prefixes.block_tokens
+    return PrefixCache(
+        first=first,
+        blocks=blocks,
+        newer=np.full((caches, different), ABSENT, dtype=np.int32),
+        older=np.full((caches, different), NONE, dtype=np.int32),
+        newest=np.full(caches, NONE, dtype=np.int64),
+        oldest=np.full(caches, NONE, dtype=np.int64),
+        held=np.zeros(caches, dtype=np.int64),
+        to_compute=np.zeros(workers if detail.prefill else 0, dtype=np.int64),
     )
 
 

@@ -25,6 +25,8 @@ class Happened:
         Tokens moved out of memory and into it.
     returned_requests
         Requests that workers which left gave back to the router.
+    reused_tokens
+        Tokens of prompts that caches of prefixes saved.
     pauses
         Times that a running request was held out of a step.
     """
@@ -33,6 +35,7 @@ class Happened:
     recomputed_tokens: int
     moved_tokens: int
     returned_requests: int
+    reused_tokens: int
     pauses: int
 
 
@@ -42,7 +45,12 @@ def happened_of(detail: compiled.Detail) -> Happened | None:
         return None
     tally = detail.tally
     return Happened(
-        int(tally.preemptions), int(tally.recomputed), int(tally.moved), int(tally.returned), int(tally.pauses)
+        int(tally.preemptions),
+        int(tally.recomputed),
+        int(tally.moved),
+        int(tally.returned),
+        int(tally.reused),
+        int(tally.pauses),
     )
 
 

@@ -103,7 +103,7 @@ def simulate(
     if setting.detail is not None:
         setting.detail.refuse_run(trace, policy, setting.fleet)
     rules = setting_of(policy, setting, trace)
-    state = fresh_state(setting.fleet, requests, setting.telemetry, seed, rules.code, setting.detail)
+    state = fresh_state(setting.fleet, requests, setting.telemetry, seed, rules.code, setting.detail, trace.prefixes)
     recorder = Recorder(setting, keep_loads)
     G, explained = setting.fleet.num_workers, isinstance(setting.law, ExplainedStepTime)
     rows = fresh_rows(G, 1, explained) if check_laws else _rows_for(G, explained)

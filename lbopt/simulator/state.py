@@ -11,7 +11,7 @@ from lbopt.kernels.routing.codes import EXTERNAL, FIRST_BY_SCORE, KEEPING_BOOKS,
 from lbopt.kernels.routing.state import TURN, parameters_of
 from lbopt.kernels.simulation.sight import AS_QUEUED, AS_TOKENS, NOTHING, OPTIMISTIC, REPORTS, Sight
 from lbopt.kernels.simulation.state import ENDING, PROGRESS, Requests, Rows, Setting, State
-from lbopt.model import Fleet, Trace
+from lbopt.model import Fleet, RequestPrefixes, Trace
 from lbopt.model.integers import LARGEST_TOTAL
 from lbopt.policies.policy import CompiledPolicy, Policy
 from lbopt.simulator.detail import Detail
@@ -99,6 +99,7 @@ def fresh_state(
     seed: int = 0,
     code: int = EXTERNAL,
     detail: Detail | None = None,
+    prefixes: RequestPrefixes | None = None,
 ) -> State:
     """Return the state before the first decision: an empty fleet, no request known.
 
@@ -112,6 +113,8 @@ def fresh_state(
         The rule, see `lbopt.kernels.routing.codes`.
     detail
         Workers in detail; None = none of it.
+    prefixes
+        Blocks of the prompts, where they are known.
     """
     N = requests.prompt.size
     num_workers, slots_per_worker = fleet.num_workers, fleet.slots_per_worker
@@ -125,7 +128,7 @@ def fresh_state(
     progress = record(PROGRESS)
     progress.pause_at = -1
     load, running, queued, queued_tokens = (per_worker() for _ in range(4))
-    in_detail = fresh_detail(detail, fleet, requests, seed)
+    in_detail = fresh_detail(detail, fleet, requests, seed, prefixes)
     return State(
         load=load,
         running=running,

@@ -169,3 +169,27 @@ def test_real_lengths(shared_dir):
     assert trace.output.mean() == pytest.approx(statistics["output_length"]["mean"], rel=1e-12)
     assert trace.prompt.max() == statistics["input_length"]["max"]
     assert len(read_trace(shared_dir / "data" / "arxiv_8000.json")) == 8000
+
+
+def test_mooncake_tells_the_blocks_of_its_prompts_where_every_row_has_them(tmp_path):
+    trace = read(write(tmp_path, texts.MOONCAKE)).trace
+    assert trace.prefixes.block_tokens == 512
+    assert trace.prefixes.first.tolist() == [0, 3, 6, 6]
+    assert trace.prefixes.blocks.tolist() == [46, 47, 2353, 46, 47, 2366]
+    for other in (
+        '"hash_ids": [46, 4.5]',
+        '"hash_ids": "46"',
+        '"hash_ids": [-1]',
+        '"hashes": []',
+        f'"hash_ids": [{2**70}]',
+    ):
+        assert read(write(tmp_path, texts.MOONCAKE.replace('"hash_ids": []', other))).trace.prefixes is None
+
+
+def test_blocks_go_with_their_requests_where_rows_are_sorted_or_left_out(tmp_path):
+    first, second, third = texts.MOONCAKE.splitlines()
+    empty = second.replace('"output_length": 26', '"output_length": 0')
+    trace = read(write(tmp_path, "\n".join([third, empty, first]))).trace
+    assert trace.prompt.tolist() == [6955, 12]
+    assert trace.prefixes.blocks.tolist() == [46, 47, 2353]
+    assert trace.prefixes.first.tolist() == [0, 3, 3]

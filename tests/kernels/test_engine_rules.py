@@ -35,7 +35,9 @@ def bound(spec, workers, uniform=0.0, start=0, capacity=None, front_ends=1):
     own = np.array(books if code in KEEPING_BOOKS else [], dtype=np.int64)
     turn = turn_of(start)
     parameters = parameters_of(front_ends=front_ends, kv_capacity=capacity or 0)
-    return int(bind_by_score(code, 0, parameters, *seen, own, np.array([[uniform, 0.5]]), turn)), int(turn.next_worker)
+    return int(bind_by_score(code, 0, parameters, *seen, own, own[:0], np.array([[uniform, 0.5]]), turn)), int(
+        turn.next_worker
+    )
 
 
 @pytest.mark.parametrize(("spec", "name"), ENGINE)

@@ -30,6 +30,7 @@ class Request:
     arrives: float = 0.0  # second at which its memory is at its worker
     is_swapped: bool = False
     is_paused: bool = False
+    blocks: tuple[int, ...] = ()  # that its prompt fills
     worker: int = -1
     reveal_step: int = -1
     reveal_clock: float = math.nan
@@ -55,6 +56,7 @@ class Worker:
     is_open: bool = True
     running: list[Request] = field(default_factory=list)
     queue: list[Request] = field(default_factory=list)
+    cache: list[int] = field(default_factory=list)  # blocks, the one used last at the end
     moved: int = 0  # tokens, to be paid for in the next step
 
     @property
@@ -85,6 +87,7 @@ class Options:
     acceptance: float = 0.7
     spread: float = 0.0
     draft_cost: float = 0.0
+    prefix_cache: int = 0
     pause: str = "none"
     pause_from: int = 250
     pause_threshold: float = 5.0
@@ -118,6 +121,8 @@ class Case:
     moved: int = 0
     returned: int = 0
     pauses: int = 0
+    reused: int = 0
+    block_tokens: int = 512
     plan: list["Plan"] | None = None
     is_balancing: bool = False
     quiet_plans: int = 0
@@ -184,7 +189,7 @@ def workers_come_and_go(case: Case) -> None:
         worker.is_open = kind == JOIN
         if kind == LEAVE:
             back += worker.running + worker.queue
-            worker.running, worker.queue, worker.moved = [], [], 0
+            worker.running, worker.queue, worker.moved, worker.cache = [], [], 0, []
     for request in back:
         request.computed, request.is_swapped, request.is_paused, request.worker = 0, False, False, -1
         case.returned += 1
@@ -249,6 +254,8 @@ def fits(request: Request, worker: Worker, case: Case) -> bool:
 def start(request: Request, worker: Worker, case: Case) -> None:
     """A request of the queue joins the end of the list."""
     worker.queue.remove(request)
+    if case.options.prefix_cache:
+        use_cache(request, worker, case)
     worker.running.append(request)
     if request.is_swapped:
         worker.moved += request.computed
@@ -256,6 +263,26 @@ def start(request: Request, worker: Worker, case: Case) -> None:
     request.is_swapped = request.is_paused = False
     if request.start_step < 0:
         request.start_step, request.start_clock = case.step, case.clock
+
+
+def tokens_found(request: Request, worker: Worker, case: Case) -> int:
+    """Tokens of the longest head of the request's blocks that the worker holds."""
+    count = 0
+    while count < len(request.blocks) and request.blocks[count] in worker.cache:
+        count += 1
+    return count * case.block_tokens
+
+
+def use_cache(request: Request, worker: Worker, case: Case) -> None:
+    """A request that starts takes over what is held; then its blocks are used, the first one last."""
+    found = min(tokens_found(request, worker, case), request.size - 1)
+    if not (request.is_swapped or request.is_paused) and found > request.computed:
+        case.reused += found - request.computed
+        request.computed = found
+        request.once_computed = max(request.once_computed, found)
+    used = list(reversed(request.blocks))
+    worker.cache = [block for block in worker.cache if block not in used] + used
+    worker.cache = worker.cache[-(case.options.prefix_cache // case.block_tokens) :]
 
 
 def let_in(worker: Worker, case: Case) -> None:
@@ -323,6 +350,13 @@ def decide_pooled(case: Case) -> None:
             send(request, case.workers[number], 0, case)
 
 
+def tokens_to_compute(request: Request, worker: Worker, case: Case) -> int:
+    """What running requests lack, the sizes of those in the queue, and of the request what the cache does not hold."""
+    lacking = sum(other.size - other.computed for other in worker.running)
+    found = tokens_found(request, worker, case) if case.rule_options["cache"] else 0
+    return lacking + sum(other.size for other in worker.queue) + max(0, request.size - found)
+
+
 def decide_on_arrival(case: Case) -> None:
     """Item 5 of a decision, for rules that bind on arrival: among the open workers, as if there were no others."""
     present = [worker for worker in case.workers if worker.is_open]
@@ -338,6 +372,16 @@ def decide_on_arrival(case: Case) -> None:
             counter = case.sight.counter[front_end]
             running, queued = [one.running for one in seen], [one.queued for one in seen]
             tokens = [one.load + one.queued_tokens for one in seen]
+        if case.options.prefill and case.rule == "tpu_inference":
+            scores = [
+                (tokens_to_compute(request, worker, case), running[place] + queued[place], place)
+                for place, worker in enumerate(present)
+            ]
+            case.pool.pop(0)
+            chosen = present[min(scores)[2]]
+            send(request, chosen, front_end, case)
+            let_in(chosen, case)
+            continue
         number, counter = bind(
             case.rule,
             running,

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lbopt.hardware import AffineStepTime
-from lbopt.model import Fleet, Trace
+from lbopt.model import Fleet, RequestPrefixes, Trace
 from lbopt.simulator import ClosedLoop, Detail, SimulationSetting, Telemetry, TraceTimes
 
 TICK = 2.0**-20
+BLOCK_TOKENS = 8
 RULES = (
     "jsq",
     "jsq-load:admission=immediate",
@@ -41,6 +42,20 @@ class RandomFleet:
     rule: str
     setting: SimulationSetting
     seed: int
+
+
+def shared_prefixes(rng: np.random.Generator, trace: Trace) -> RequestPrefixes:
+    """Return blocks along the paths of a random tree, up to the ends of the prompts and sometimes one block further."""
+    children: dict[tuple[int, int], int] = {}
+    blocks, counts = [], []
+    for prompt in trace.prompt.tolist():
+        at, count = -1, -(-prompt // BLOCK_TOKENS)
+        for _ in range(count):
+            at = children.setdefault((at, int(rng.integers(0, 2))), len(children))
+            blocks.append(at)
+        counts.append(count)
+    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return RequestPrefixes(block_tokens=BLOCK_TOKENS, first=first, blocks=np.array(blocks, dtype=np.int64))
 
 
 def random_fleet(seed: int, rules: tuple[str, ...] = RULES) -> RandomFleet:
@@ -108,6 +123,11 @@ def random_fleet(seed: int, rules: tuple[str, ...] = RULES) -> RandomFleet:
             "pause_for": int(rng.integers(1, 20)),
         }
         detail = replace(detail, **pausing)
+    if prefill and sometimes():
+        trace = replace(trace, prefixes=shared_prefixes(rng, trace))
+        detail = replace(detail, prefix_cache=BLOCK_TOKENS * int(rng.integers(1, 40)))
+    if rule.startswith("tpu-inference") and not prefill:
+        rule = "jsq"
     return RandomFleet(
         trace,
         rule,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.instances import open_trace
 from lbopt.kernels.simulation import loop as compiled_loop
 from lbopt.kernels.simulation.state import Requests, Setting, State
-from lbopt.model import Fleet, Trace
+from lbopt.model import Fleet, RequestPrefixes, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import (
     ClosedLoop,
@@ -136,6 +137,7 @@ def test_a_broken_law_is_noticed(law: str, harm: Callable[[State], Any]) -> None
     [
         ("preempt=maybe", "preempt is 'maybe'; expected none, recompute, swap"),
         ("preemt=swap", "has no option 'preemt'"),
+        ("prefix_cache=9000", "prefix_cache saves the computation of prompts, which happens elsewhere; name prefill"),
         ("pause=sometimes", "pause is 'sometimes'; expected none, static, dynamic"),
         ("pause=static,pause_threshold=0", "pause_threshold is 0; expected blocks above 0"),
         ("pause=dynamic,pause_for=0", "pause_for is 0; expected a number of steps"),
@@ -187,6 +189,12 @@ def test_runs_that_cannot_be_so_are_refused() -> None:
     with pytest.raises(InputError, match="knows nothing of workers that come and go"):
         simulate(trace, make_policy("fast-phi"), closing)
     simulate(trace, make_policy("bf-io"), closing)
+    caching = SimulationSetting(Fleet(4, 8), detail=Detail(prefill=64, prefix_cache=511))
+    with pytest.raises(InputError, match=r"does not tell the blocks .* take a trace with hash_ids"):
+        simulate(trace, make_policy("jsq"), caching)
+    told = RequestPrefixes(block_tokens=512, first=np.array([0, 0, 1]), blocks=np.array([7]))
+    with pytest.raises(InputError, match="prefix_cache is 511 tokens; expected at least 512"):
+        simulate(replace(trace, prefixes=told), make_policy("jsq"), caching)
     with pytest.raises(InputError, match="leave detail out"):
         sample_states(trace, make_policy("jsq"), closing, 3)
     with pytest.raises(InfeasibleDecisionError, match="admits nothing"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lbopt.hardware import AffineStepTime
-from lbopt.model import Fleet, Trace
+from lbopt.model import Fleet, RequestPrefixes, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import Detail, Run, SimulationSetting, TraceTimes, simulate
 from lbopt.simulator.happened import Happened
@@ -26,6 +26,7 @@ def run(
     capacity: int | None = None,
     rule: str = "max-min",
     per_token: float = 0.0,
+    blocks: list[list[int]] | None = None,
 ) -> Run:
     """Simulate requests of (arrival, prompt, output)."""
     arrival, prompt, output = (np.array(column) for column in zip(*requests, strict=True))
@@ -36,7 +37,11 @@ def run(
         step_time=AffineStepTime(1.0, per_token),
         detail=detail,
     )
-    trace = Trace(prompt=prompt, output=output, arrival=arrival.astype(float))
+    prefixes = None
+    if blocks is not None:
+        first = np.cumsum([0, *map(len, blocks)])
+        prefixes = RequestPrefixes(block_tokens=4, first=first, blocks=np.array([b for one in blocks for b in one]))
+    trace = Trace(prompt=prompt, output=output, arrival=arrival.astype(float), prefixes=prefixes)
     return simulate(trace, make_policy(rule), setting, check_laws=True, keep_loads=True)
 
 
@@ -54,7 +59,14 @@ def test_recomputation() -> None:
     detail = Detail(preempt="recompute", block=1, watermark=0, prefill_cost=0.25)
     found = run(TWO, detail, capacity=8)
     assert requests_of(found, "start_step", "finish_step") == [(0, 4), (0, 6)]
-    assert found.happened == Happened(preemptions=1, recomputed_tokens=5, moved_tokens=0, returned_requests=0, pauses=0)
+    assert found.happened == Happened(
+        preemptions=1,
+        recomputed_tokens=5,
+        moved_tokens=0,
+        returned_requests=0,
+        reused_tokens=0,
+        pauses=0,
+    )
     assert found.steps["computed"].tolist() == [0, 0, 0, 0, 5, 0]
     assert found.steps["seconds"].tolist() == [1, 1, 1, 1, 1 + 5 * 0.25, 1]
     assert found.steps["barrier_max"].tolist() == [6, 8, 5, 6, 5, 6]
@@ -66,7 +78,7 @@ def test_swap() -> None:
     found = run(TWO, Detail(preempt="swap", block=1, watermark=0, swap_cost=0.125), capacity=8)
     assert requests_of(found, "start_step", "finish_step") == [(0, 4), (0, 6)]
     assert found.happened == Happened(
-        preemptions=1, recomputed_tokens=0, moved_tokens=10, returned_requests=0, pauses=0
+        preemptions=1, recomputed_tokens=0, moved_tokens=10, returned_requests=0, reused_tokens=0, pauses=0
     )
     assert found.steps["seconds"].tolist() == [1, 1, 1.625, 1, 1.625, 1]
 
@@ -186,7 +198,14 @@ def test_leave() -> None:
     # at the decision of second 2 worker 0 has left; its request has made 2 tokens, and all 6 are computed anew
     found = run([(0, 4, 4)], Detail(leave=((0, 1.5),), prefill_cost=0.5), workers=2)
     assert requests_of(found, "worker", "start_step", "finish_step", "finish_clock") == [(1, 0, 4, 2 + (1 + 3) + 1.0)]
-    assert found.happened == Happened(preemptions=0, recomputed_tokens=6, moved_tokens=0, returned_requests=1, pauses=0)
+    assert found.happened == Happened(
+        preemptions=0,
+        recomputed_tokens=6,
+        moved_tokens=0,
+        returned_requests=1,
+        reused_tokens=0,
+        pauses=0,
+    )
 
 
 def test_join() -> None:
@@ -234,3 +253,47 @@ def test_balancing_ends_after_so_many_plans_without_a_long_request() -> None:
     longer = [(0, 2000, 2), (0, 10, 9), (0, 10, 9), (0, 10, 9)]
     found = run(longer, detail, workers=4, slots=1)
     assert found.steps["active"].tolist() == [4, 3, 3, 4, 3, 3, 3, 3, 3]
+
+
+# Prompts in blocks of 4 tokens. One worker with one slot, in order: 10 tokens are blocks 1 and 2 (the third is not
+# full); 9 tokens that begin alike find both, 8, and compute 1; 8 tokens that are both blocks find 8, and compute 1, for
+# a token has to be computed; 12 tokens of blocks 1, 5, 6 find 4 and compute 8.
+ALIKE = [(0, 10, 1), (0, 9, 1), (0, 8, 1), (0, 12, 1)]
+BLOCKS = [[1, 2, 9], [1, 2, 8], [1, 2], [1, 5, 6]]
+
+
+def test_a_cache_of_prefixes_saves_what_it_holds() -> None:
+    found = run(ALIKE, Detail(prefill=100, prefix_cache=40), slots=1, blocks=BLOCKS)
+    assert found.steps["computed"].tolist() == [10, 1, 1, 8]
+    assert found.happened is not None
+    assert found.happened.reused_tokens == 8 + 7 + 4
+
+
+def test_the_end_of_a_prefix_is_forgotten_before_its_beginning() -> None:
+    """Two blocks are held: after 1, 5, 6 these are 5 and 1, so 1, 5 is found and 1, 2 only by its first block."""
+    later = [*ALIKE, (0, 8, 1), (0, 8, 1)]
+    found = run(later, Detail(prefill=100, prefix_cache=8), slots=1, blocks=[*BLOCKS, [1, 5], [1, 2]])
+    assert found.steps["computed"].tolist() == [10, 1, 1, 8, 1, 4]
+
+
+def test_a_worker_that_leaves_forgets() -> None:
+    detail = Detail(prefill=100, prefix_cache=40)
+    found = run([(0, 8, 1), (5, 9, 1)], detail, slots=1, blocks=[[1, 2], [1, 2, 3]])
+    assert found.steps["computed"].tolist() == [8, 1]
+    gone = Detail(prefill=100, prefix_cache=40, leave=((0, 3.0),), join=((0, 4.0),))
+    found = run([(0, 8, 1), (5, 9, 1)], gone, slots=1, blocks=[[1, 2], [1, 2, 3]])
+    assert found.steps["computed"].tolist() == [8, 9]
+
+
+def test_rules_that_know_of_caches_go_where_a_prefix_is() -> None:
+    """Both workers run one request; the third would compute 1 token beside the second one, and 9 beside the first."""
+    requests, blocks = [(0, 8, 9), (0, 8, 9), (2, 9, 1)], [[7, 6], [1, 2], [1, 2, 3]]
+    found = {
+        rule: run(requests, Detail(prefill=100, prefix_cache=40), workers=2, rule=rule, blocks=blocks)
+        for rule in ("tpu-inference", "tpu-inference:cache=no", "dynamo")
+    }
+    assert found["tpu-inference"].requests["worker"].tolist() == [0, 1, 1]
+    assert found["tpu-inference"].steps["computed"].tolist()[2] == 1
+    assert found["tpu-inference:cache=no"].requests["worker"].tolist() == [0, 1, 0]
+    first, second, third = found["dynamo"].requests["worker"].tolist()
+    assert first != second == third

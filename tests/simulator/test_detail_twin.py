@@ -23,6 +23,8 @@ TWINS = {
     "jsq-load:admission=immediate": ("jsq_load", False, {}),
     "round-robin": ("round_robin", False, {}),
     "power-of-two": ("power_of_two", False, {}),
+    "tpu-inference": ("tpu_inference", False, {"cache": True}),
+    "tpu-inference:cache=no": ("tpu_inference", False, {"cache": False}),
     "vllm:version=2025": ("vllm", False, {}),
     "max-min": ("max_min", True, {"scope": "oldest"}),
     "br-0:stage_switch=0": ("br_0", True, {"stage_switch": 0, "window_size": 4}),
@@ -60,6 +62,11 @@ def twin_of(fleet: RandomFleet) -> naive.Case:
     columns = zip(trace.prompt.tolist(), trace.output.tolist(), trace.arrival.tolist(), strict=True)
     slots, slow = dict(detail.slots), dict(detail.slow)
     fleet_slots, G = setting.fleet.slots_per_worker, setting.fleet.num_workers
+    blocks = []
+    if trace.prefixes is not None:
+        told, full = trace.prefixes, trace.prefixes.block_tokens
+        for i, prompt in enumerate(trace.prompt.tolist()):
+            blocks.append(tuple(told.blocks[told.first[i] : told.first[i + 1]].tolist()[: prompt // full]))
     plain = {
         name: getattr(detail, name)
         for name in naive.Options.__dataclass_fields__
@@ -70,7 +77,8 @@ def twin_of(fleet: RandomFleet) -> naive.Case:
         seen = setting.telemetry
         sight = Sight.of(NaiveTelemetry(seen.period, seen.own, front_ends=seen.front_ends), G, fleet_slots)
     return naive.Case(
-        requests=[naive.Request(i, p, o, a) for i, (p, o, a) in enumerate(columns)],
+        requests=[naive.Request(i, p, o, a, blocks=blocks[i] if blocks else ()) for i, (p, o, a) in enumerate(columns)],
+        block_tokens=0 if trace.prefixes is None else trace.prefixes.block_tokens,
         workers=[naive.Worker(w, slots.get(w, fleet_slots), slow.get(w, 1.0)) for w in range(G)],
         options=naive.Options(
             draw=lambda i, n: draw(seed, i, n),
@@ -108,6 +116,7 @@ def assert_equal(run: Run, case: naive.Case, fleet: RandomFleet) -> None:
     tally = run.happened
     found = (tally.preemptions, tally.recomputed_tokens, tally.moved_tokens, tally.returned_requests, tally.pauses)
     assert found == (case.preemptions, case.recomputed, case.moved, case.returned, case.pauses), said
+    assert tally.reused_tokens == case.reused, said
 
 
 @pytest.mark.parametrize("first", range(0, FLEETS, CHUNK))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.model.request_prefixes import RequestPrefixes
 from lbopt.model.trace import Trace
 
 NO_OUTPUT = "no output tokens"
@@ -29,12 +30,15 @@ class Rows:
         float64, (N,): seconds, in file order; None where the source has no times.
     malformed
         Rows that were skipped because they cannot be used.
+    prefixes
+        Blocks of the prompts; None where the source does not tell them for every row.
     """
 
     prompt: NDArray[np.int64]
     output: NDArray[np.int64]
     arrival: NDArray[np.float64] | None
     malformed: int = 0
+    prefixes: RequestPrefixes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -80,17 +84,19 @@ def assemble(rows: Rows, *, source: str, name: str, format: str) -> Reading:
     for reason, count in left_out.items():
         logger.warning("%s: %d rows left out (%s)", source, count, reason)
 
-    prompt, output, arrival = rows.prompt, rows.output, rows.arrival
+    prompt, output, arrival, prefixes = rows.prompt, rows.output, rows.arrival, rows.prefixes
     if NO_OUTPUT in left_out:
         prompt, output, arrival = prompt[kept], output[kept], None if arrival is None else arrival[kept]
+        prefixes = None if prefixes is None else prefixes.of_requests(kept)
     reordered = 0
     if arrival is not None:
         reordered = int(np.count_nonzero(arrival < np.maximum.accumulate(arrival)))
         if reordered:
             order = np.argsort(arrival, kind="stable")
             prompt, output, arrival = prompt[order], output[order], arrival[order]
+            prefixes = None if prefixes is None else prefixes.of_requests(order)
             logger.warning("%s: %d rows were out of time order; sorted by arrival", source, reordered)
     for column in (prompt, output):
         column.flags.writeable = False  # the trace keeps them as they are
-    trace = Trace(prompt=prompt, output=output, arrival=arrival, name=name, left_out=left_out)
+    trace = Trace(prompt=prompt, output=output, arrival=arrival, name=name, left_out=left_out, prefixes=prefixes)
     return Reading(trace=trace, format=format, reordered=reordered)

@@ -7,6 +7,7 @@ fits. Definition: the manual, page *detail*, "A decision", 4 to 6.
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.memory import blocks_of, has_room
 from lbopt.kernels.detail.reclaim import reclaim_last
+from lbopt.kernels.detail.reuse import reuse
 from lbopt.kernels.detail.state import NOTHING, PAUSED, SWAPPED
 from lbopt.kernels.pausing.state import DYNAMIC
 from lbopt.kernels.simulation.state import State
@@ -43,6 +44,8 @@ def put_at_head(i: int, w: int, state: State) -> None:
 def take_seat(i: int, w: int, state: State) -> None:
     """Let request `i` run at the end of worker `w`'s list."""
     detail, progress = state.detail, state.progress
+    if detail.rules.cache_blocks > 0:
+        reuse(i, w, state)
     detail.seats[w, state.running[w]] = i
     state.running[w] += 1
     track = detail.tracks[i]

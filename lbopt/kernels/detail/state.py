@@ -14,6 +14,7 @@ import numpy as np
 from lbopt.kernels.arrays import Floats, Ints, Record, Records, integers
 from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.pausing.state import Pausing
+from lbopt.kernels.prefix_cache.state import PrefixCache
 
 #: The options of a run. `blocks`: of each worker, -1 = memory never runs out.
 RULES = np.dtype(
@@ -31,6 +32,8 @@ RULES = np.dtype(
         ("draft_seconds", np.float64),  # s a step
         ("seed", np.uint64),
         ("next_event", np.int64),
+        ("cache_block", np.int64),  # tokens
+        ("cache_blocks", np.int64),  # that a worker's cache of prefixes holds; 0 = there is none
     ],
     align=True,
 )
@@ -61,6 +64,7 @@ TALLY = integers(
     "recomputed",  # tokens that were computed once more
     "moved",  # tokens out of and into memory
     "returned",  # requests that a worker which left gave back
+    "reused",  # tokens that a cache of prefixes saved
     "pauses",  # times that a running request was held out of a step
 )
 
@@ -97,3 +101,4 @@ class Detail(NamedTuple):
     shown_tokens: Ints
     shown_own: Ints
     pausing: Pausing
+    cache: PrefixCache

@@ -8,6 +8,7 @@ import math
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.memory import lose
 from lbopt.kernels.detail.state import JOIN, LEAVE, Detail
+from lbopt.kernels.prefix_cache.lru import forget_all
 from lbopt.kernels.routing.books import strike
 from lbopt.kernels.simulation.sight import Sight
 from lbopt.kernels.simulation.state import Requests, Setting, State
@@ -43,6 +44,8 @@ def come_and_go(requests: Requests, setting: Setting, state: State) -> None:
             state.load[w] = 0
             detail.used[w] = 0
             detail.moved[w] = 0
+            if rules.cache_blocks > 0:
+                forget_all(w, detail.cache)
     _sort(progress.pool_head, tail, state)
 
 

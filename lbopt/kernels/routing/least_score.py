@@ -5,9 +5,11 @@
 * vllm: max(C * own in flight, w + r), plus 6 w max(0, u - 1/2); the first that the scan meets, which begins one worker
   further at each decision;
 * sglang: tokens resident and queued, then requests; lowest number;
-* tpu-inference: queued prompt tokens, then w + r; lowest number;
+* tpu-inference: queued prompt tokens, then w + r; lowest number; where workers compute prompts, the
+  tokens to compute;
 * smg: queued tokens / 2000 + 0.15 u / (1 - u), u at most 0.999; lowest number;
 * dynamo: blocks of the prompts in its books; any of the equal ones (blocks of the request itself add alike everywhere);
+  where workers compute prompts, the blocks to compute beside them;
 * llm-d: minus the sum of (most - w) / (most - least), the same of r, and 1 - u; any of the equal ones;
 * lmdeploy: own in flight; lightllm: r + w; any of the equal ones;
 * vllm-ascend: tokens of the prompts in its books; lowest number.
@@ -19,6 +21,7 @@ from lbopt.kernels.arrays import Floats, Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.codes import (
+    BLOCK,
     DYNAMO,
     LIGHTLLM,
     LLM_D,
@@ -45,6 +48,7 @@ def bind_by_score(
     queued: Ints,
     queued_tokens: Ints,
     own: Ints,
+    to_compute: Ints,
     uniforms: Floats,
     turn: Record,
 ) -> int:
@@ -60,12 +64,17 @@ def bind_by_score(
         int64 (G,), resident tokens, running requests, and requests and tokens queued at each worker, as they are seen.
     own
         int64 (G,), what the front end has in its books, see `books`; empty for rules without.
+    to_compute
+        int64 (G,), tokens that come before the request's first one; empty where nobody counts them.
     uniforms
         float64 (N, 2) in [0, 1), by request number; may be empty for rules that draw nothing.
     turn
         `state.TURN`; changed in place.
     """
-    return _least(code, i, parameters, load, running, queued, queued_tokens, own, load, True, uniforms, turn)
+    return _least(
+        *(code, i, parameters, load, running, queued, queued_tokens, own, to_compute),
+        *(load, True, uniforms, turn),
+    )
 
 
 @kernel
@@ -108,7 +117,10 @@ def place_by_score(
     nothing = load * 0
     for position in range(reach):
         i = pool[position]
-        w = _least(code, i, parameters, load, running, nothing, nothing, own, free, False, uniforms, turn)
+        w = _least(
+            *(code, i, parameters, load, running, nothing, nothing, own, nothing[:0]),
+            *(free, False, uniforms, turn),
+        )
         choice[position] = w
         load[w] += prompt[i]
         running[w] += 1
@@ -128,6 +140,7 @@ def _least(
     queued: Ints,
     queued_tokens: Ints,
     own: Ints,
+    to_compute: Ints,
     free: Ints,
     everyone: bool,
     uniforms: Floats,
@@ -137,7 +150,7 @@ def _least(
 
     Parameters
     ----------
-    code, i, parameters, load, running, queued, queued_tokens, own, uniforms, turn
+    code, i, parameters, load, running, queued, queued_tokens, own, to_compute, uniforms, turn
         As of `bind_by_score`.
     free, everyone
         int64 (G,), free slots; read only where not `everyone` may be chosen.
@@ -160,7 +173,7 @@ def _least(
         g = start + k if start + k < G else start + k - G
         if everyone or free[g] > 0:
             bounds = (w_least, w_most, r_least, r_most)
-            score = _score(code, g, parameters, load, running, queued, queued_tokens, own, bounds)
+            score = _score(code, g, parameters, load, running, queued, queued_tokens, own, to_compute, bounds)
             requests = running[g] + queued[g] if by_requests else 0
             if best < 0 or score < best_score or (score == best_score and requests < best_requests):
                 best, ties, best_score, best_requests = g, 1, score, requests
@@ -172,7 +185,7 @@ def _least(
     for g in range(best, G):  # such a scan begins at worker 0, so `best` is the first of the equal ones
         if everyone or free[g] > 0:
             bounds = (w_least, w_most, r_least, r_most)
-            if _score(code, g, parameters, load, running, queued, queued_tokens, own, bounds) == best_score:
+            if _score(code, g, parameters, load, running, queued, queued_tokens, own, to_compute, bounds) == best_score:
                 if nth == 0:
                     return g
                 nth -= 1
@@ -195,13 +208,14 @@ def _score(
     queued: Ints,
     queued_tokens: Ints,
     own: Ints,
+    to_compute: Ints,
     bounds: tuple[int, int, int, int],
 ) -> float:
     """Return the score of worker g, of which the least is chosen.
 
     Parameters
     ----------
-    code, parameters, load, running, queued, queued_tokens, own
+    code, parameters, load, running, queued, queued_tokens, own, to_compute
         As of `bind_by_score`.
     g
         The worker.
@@ -216,7 +230,7 @@ def _score(
     if code == SGLANG:
         return float(load[g] + queued_tokens[g])
     if code == TPU_INFERENCE:
-        return float(queued_tokens[g])
+        return float(to_compute[g] if to_compute.size > 0 else queued_tokens[g])
     if code == SMG:
         u = min(_cache_share(load[g], parameters.kv_capacity), _FULLEST)
         return queued_tokens[g] / _THROUGHPUT + _CACHE_WEIGHT * u / (1.0 - u)
@@ -226,6 +240,8 @@ def _score(
         return -(_lightness(queued[g], w_least, w_most) + _lightness(running[g], r_least, r_most) + free_share)
     if code == LIGHTLLM:
         return float(running[g] + queued[g])
+    if code == DYNAMO and to_compute.size > 0:
+        return float(own[g]) + to_compute[g] / BLOCK
     return float(own[g])  # DYNAMO, LMDEPLOY, VLLM_ASCEND
 
 

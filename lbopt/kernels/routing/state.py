@@ -20,6 +20,7 @@ PARAMETERS = integers(
     "width",  # band. In units of BAND_UNIT
     "front_ends",  # rules by score. Routers that share the fleet; 0 counts as one
     "kv_capacity",  # rules by score. Tokens that a worker can hold; 0 = nobody knows
+    "by_cache",  # tpu-inference and dynamo. 1: what a worker's cache of prefixes holds counts as computed
     "age_thousandths",  # auto. What the mean wait counts, in thousandths of the mean size
 )
 

@@ -10,11 +10,12 @@ work itself.
 from lbopt.kernels.arrays import Floats, Ints, Record, Records
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.queues import join_queue_of, let_in_at
+from lbopt.kernels.detail.reuse import count_to_compute
 from lbopt.kernels.detail.workers import list_open, show_open
 from lbopt.kernels.routing.band import bind_in_band
 from lbopt.kernels.routing.books import entry_of
 from lbopt.kernels.routing.bypass import bind_bypassing
-from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BR_0_BYPASS, FIRST_BY_SCORE, IQR
+from lbopt.kernels.routing.codes import BAND, BAND_UNIT, BR_0_BYPASS, DYNAMO, FIRST_BY_SCORE, IQR, TPU_INFERENCE
 from lbopt.kernels.routing.fifo import bind
 from lbopt.kernels.routing.iqr import bind_iqr
 from lbopt.kernels.routing.least_score import bind_by_score
@@ -283,6 +284,8 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
     if num_open == 0:
         return
     own = sight.own[f]
+    counts = in_detail and detail.rules.budget > 0 and code in (TPU_INFERENCE, DYNAMO)
+    to_compute = detail.cache.to_compute[:0]
     bound = 0
     started = 0
     real_choices = 0
@@ -315,7 +318,12 @@ def bind_pool(requests: Requests, setting: Setting, state: State) -> None:
         elif code == BAND:
             w = bind_in_band(BAND_UNIT * parameters.width, preference, profile[i], s_running, s_queued)
         elif code >= FIRST_BY_SCORE:
-            w = bind_by_score(code, i, parameters, s_load, s_running, s_queued, s_tokens, own, uniforms, turn)
+            if counts:
+                to_compute = count_to_compute(i, parameters.by_cache == 1, detail.open_workers[:num_open], state)
+            w = bind_by_score(
+                *(code, i, parameters, s_load, s_running, s_queued, s_tokens, own, to_compute),
+                *(uniforms, turn),
+            )
         else:
             w = bind(code, i, s_load, s_running, s_queued, s_tokens, uniforms, turn)
         if w < 0:

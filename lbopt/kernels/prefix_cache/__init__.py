@@ -1,0 +1,1 @@
+"""Caches of prefixes: which blocks of prompts a worker still holds from requests that ran there."""

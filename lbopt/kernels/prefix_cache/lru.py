@@ -1,0 +1,88 @@
+"""A cache of blocks that forgets the least recently used ones.
+
+A request finds the longest head of its blocks that the worker holds. When it starts, all its blocks are used, the
+first of them last, so that of a prefix the end is forgotten before the beginning.
+Definition: the manual, page *detail*, "Prefix caches".
+"""
+
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.prefix_cache.state import ABSENT, NONE, PrefixCache
+
+
+@kernel
+def num_found(i: int, w: int, cache: PrefixCache) -> int:
+    """Return how many blocks at the head of request `i`'s prompt worker `w` holds."""
+    first = cache.first[i]
+    count = cache.first[i + 1] - first
+    for place in range(count):
+        if cache.newer[w, cache.blocks[first + place]] == ABSENT:
+            return place
+    return count
+
+
+@kernel
+def use_blocks(i: int, w: int, capacity: int, cache: PrefixCache) -> None:
+    """Let worker `w` hold the blocks of request `i`.
+
+    Parameters
+    ----------
+    i, w
+        Request and worker.
+    capacity
+        Blocks that it holds at most.
+    cache
+        Changed in place.
+    """
+    first = cache.first[i]
+    for at in range(cache.first[i + 1] - 1, first - 1, -1):
+        block = cache.blocks[at]
+        if cache.newer[w, block] == ABSENT:
+            cache.held[w] += 1
+        else:
+            _unlink(block, w, cache)
+        _make_newest(block, w, cache)
+        if cache.held[w] > capacity:
+            _forget_oldest(w, cache)
+
+
+@kernel
+def forget_all(w: int, cache: PrefixCache) -> None:
+    """Empty the cache of worker `w`."""
+    while cache.held[w] > 0:
+        _forget_oldest(w, cache)
+
+
+@kernel
+def _forget_oldest(w: int, cache: PrefixCache) -> None:
+    """Forget the least recently used block."""
+    block = cache.oldest[w]
+    _unlink(block, w, cache)
+    cache.newer[w, block] = ABSENT
+    cache.held[w] -= 1
+
+
+@kernel
+def _unlink(block: int, w: int, cache: PrefixCache) -> None:
+    """Take a block out of the chain."""
+    newer, older = cache.newer[w, block], cache.older[w, block]
+    if newer == NONE:
+        cache.newest[w] = older
+    else:
+        cache.older[w, newer] = older
+    if older == NONE:
+        cache.oldest[w] = newer
+    else:
+        cache.newer[w, older] = newer
+
+
+@kernel
+def _make_newest(block: int, w: int, cache: PrefixCache) -> None:
+    """Put a block at the end of the chain that was used last."""
+    before = cache.newest[w]
+    cache.older[w, block] = before
+    cache.newer[w, block] = NONE
+    cache.newest[w] = block
+    if before == NONE:
+        cache.oldest[w] = block
+    else:
+        cache.newer[w, before] = block
