@@ -131,6 +131,7 @@ def fresh_pausing(detail: Detail, workers: int, slots: int) -> Pausing:
         num_outside=per_worker(),
         load=per_worker(),
         order=per_worker(),
+        changed=per_worker(),
         leaving=per_worker(2 * slots),
         num_leaving=per_worker(),
         entering=per_worker(2 * slots),

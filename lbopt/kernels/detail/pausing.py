@@ -3,6 +3,8 @@
 Definition: the manual, page *detail*, "Pausing".
 """
 
+import numpy as np
+
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.memory import has_room
 from lbopt.kernels.detail.queues import put_at_head, take_seat
@@ -39,22 +41,31 @@ def plan_pauses(state: State) -> None:
 @kernel
 def _make_plan(state: State) -> None:
     """Write `Pausing.leaving`, `entering` and `candidates` from what runs and waits now."""
-    pausing = state.detail.pausing
+    detail, pausing = state.detail, state.detail.pausing
     for w in range(state.load.size):
         _take_stock(w, state)
-        # the plan's arrays hold what ran before it, until the difference is written over it
-        pausing.num_leaving[w] = pausing.num_inside[w]
-        for place in range(pausing.num_inside[w]):
-            pausing.leaving[w, place] = pausing.inside[w, place] // 2
     balance(state.slots, pausing.terms.threshold, pausing)
     for w in range(state.load.size):
-        n = pausing.num_inside[w]
-        inside = pausing.inside[w, :n]
+        n, ran = pausing.num_inside[w], state.running[w]
+        inside, entering = pausing.inside[w, :n], pausing.entering[w]
+        if pausing.changed[w] == 0:  # those that fill slots stand behind the others
+            pausing.num_leaving[w], pausing.num_entering[w] = 0, n - ran
+            for place in range(n - ran):
+                entering[place] = inside[ran + place] // 2
+            continue
+        before = np.empty(ran, dtype=np.int64)
+        for seat in range(ran):
+            before[seat] = _blocks(detail.tracks[detail.seats[w, seat]].tokens, detail.rules.block)
         for place in range(n):
             inside[place] //= 2
-        before = pausing.leaving[w, : pausing.num_leaving[w]].copy()
-        left, entered = write_difference(before, inside, pausing.leaving[w], pausing.entering[w])
+        left, entered = write_difference(before, inside, pausing.leaving[w], entering)
         pausing.num_leaving[w], pausing.num_entering[w] = left, entered
+
+
+@kernel
+def _blocks(tokens: int, block: int) -> int:
+    """Return the blocks of so many tokens, without drafted ones: the load that plans go by."""
+    return (tokens + block - 1) // block
 
 
 @kernel
@@ -64,11 +75,11 @@ def _take_stock(w: int, state: State) -> None:
     block, n = detail.rules.block, state.running[w]
     for seat in range(n):
         tokens = detail.tracks[detail.seats[w, seat]].tokens
-        pausing.inside[w, seat] = 2 * ((tokens + block - 1) // block)
+        pausing.inside[w, seat] = 2 * _blocks(tokens, block)
     pausing.num_inside[w] = n
     most, count, i = 2 * state.slots[w] - n, 0, state.queue_head[w]
     while count < min(most, state.queued[w]) and detail.ready[i] <= state.progress.clock:
-        pausing.outside[w, count] = 2 * ((detail.size[i] + block - 1) // block)
+        pausing.outside[w, count] = 2 * _blocks(detail.size[i], block)
         count += 1
         i = state.next_in_queue[i]
     pausing.num_outside[w] = count
@@ -93,11 +104,13 @@ def _pause(w: int, state: State) -> int:
     detail, pausing = state.detail, state.detail.pausing
     seats, block = detail.seats[w], detail.rules.block
     left = pausing.num_leaving[w]
+    if left == 0:
+        return 0
     kept, count = 0, 0
     for seat in range(state.running[w]):
         i = seats[seat]
         track = detail.tracks[i]
-        if left > 0 and strike_from(pausing.leaving[w], left, (track.tokens + block - 1) // block):
+        if left > 0 and strike_from(pausing.leaving[w], left, _blocks(track.tokens, block)):
             left -= 1
             track.held = PAUSED
             detail.size[i] = track.tokens
@@ -121,7 +134,7 @@ def _let_in_planned(w: int, state: State) -> None:
     before, i = -1, state.queue_head[w]
     for _ in range(min(pausing.candidates[w], state.queued[w])):
         following = state.next_in_queue[i]
-        if left > 0 and strike_from(pausing.entering[w], left, (detail.size[i] + block - 1) // block):
+        if left > 0 and strike_from(pausing.entering[w], left, _blocks(detail.size[i], block)):
             left -= 1
             if state.running[w] == state.slots[w] or not has_room(i, w, state.running[w], detail):
                 return

@@ -35,6 +35,7 @@ def balance(slots: Ints, threshold: float, pausing: Pausing) -> None:
     load, order = pausing.load, pausing.order
     for g in range(G):
         order[g] = g
+        pausing.changed[g] = 0
         load[g] = 0
         for place in range(pausing.num_inside[g]):
             load[g] += pausing.inside[g, place] // 2
@@ -131,6 +132,7 @@ def _swap(g: int, sign: int, pausing: Pausing) -> bool:
     _to_end(inside, best_in, n, joined)
     _to_end(outside, best_out, m, left)
     pausing.load[g] += joined // 2 - left // 2
+    pausing.changed[g] = 1
     return True
 
 
@@ -182,6 +184,7 @@ def _pause_one(g: int, pausing: Pausing) -> bool:
     pausing.outside[g, pausing.num_outside[g]] = left
     pausing.num_outside[g] += 1
     load[g] -= left // 2
+    pausing.changed[g] = 1
     return True
 
 

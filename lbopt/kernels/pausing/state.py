@@ -45,6 +45,7 @@ class Pausing(NamedTuple):
     num_outside: Ints  # int64 (G,)
     load: Ints  # int64 (G,), blocks of those that run
     order: Ints  # int64 (G,), workers by load
+    changed: Ints  # int64 (G,), 1 where the plan did more than fill slots
     leaving: Ints  # int64 (G, 2B), the plan: blocks of requests to pause
     num_leaving: Ints  # int64 (G,)
     entering: Ints  # int64 (G, 2B), the plan: blocks of requests to let in
