@@ -41,15 +41,20 @@ TUNED = {
 HORIZONS = (10, 20, 40, 80)
 MYOPIC = ("max-min", "br-0", "br-0:stage_switch=0", "br-h:horizon=0,beta=357.4,stage_switch=0")
 FIGURES = (
+    ("whole_run_tokens_per_second", "tokens / s, whole run", 1, 0),
+    ("whole_run_share_of_ceiling", "of what no rule can pass, %", 100, 2),
     ("imbalance_tokens", "imbalance (tokens)", 1, 0),
-    ("throughput_tokens_per_second", "tokens / s", 1, 0),
-    ("tpot_mean_seconds", "TPOT (ms)", 1e3, 3),
     ("mean_load_tokens", "mean load", 1, 0),
+    ("occupancy", "occupancy, %", 100, 2),
+    ("throughput_tokens_per_second", "tokens / s, window", 1, 0),
+    ("tpot_mean_seconds", "TPOT (ms)", 1e3, 3),
     ("waiting_mean_steps", "wait mean", 1, 2),
     ("waiting_p99_steps", "P99", 1, 0),
     ("waiting_max_steps", "max", 1, 0),
     ("one_step_gap", "one-step gap", 1, 0),
 )
+#: Told of the run with an age bound, too.
+BOUNDED = ("whole_run_tokens_per_second", "imbalance_tokens")
 
 
 def rows():
@@ -131,7 +136,7 @@ def short(spec):
 def markdown(table, groups):
     """Return the table, and what was left undecided."""
     names = " | ".join(label for _, label, _, _ in FIGURES)
-    lines = [f"| forecast | rule | {names} | bounded: imbalance | tokens / s |"]
+    lines = [f"| forecast | rule | {names} | bounded: tokens / s, whole run | imbalance |"]
     lines.append("|---" * (len(FIGURES) + 4) + "|")
     undecided = ["| forecast | rule | decisions | proved | left open | P50 ms | P99 ms |", "|---" * 7 + "|"]
     written = []
@@ -145,7 +150,7 @@ def markdown(table, groups):
             written.append(plain)
         cells = [f"{row[key] * factor:,.{digits}f}" for key, _, factor, digits in FIGURES]
         bound = table.get(with_age_bound(spec) or "")
-        cells += [f"{bound[key]:,.0f}" for key, *_ in FIGURES[:2]] if bound else ["–", "–"]
+        cells += [f"{bound[key]:,.0f}" for key in BOUNDED] if bound else ["–", "–"]
         lines.append(f"| {group} | {shown} | " + " | ".join(cells) + " |")
         if row["tally"]:
             count = sum(row["tally"].values())
