@@ -49,6 +49,8 @@ class Detail:
         Pairs of worker and second.
     prefix_cache
         Tokens of prompts that a worker remembers beside its running requests; 0 = none. Needs `prefill`.
+    gate
+        Nobody is let in while some worker was full after the last step, as vllm-ascend's balance scheduling does.
     pause
         "static" or "dynamic": running requests are held out of steps, as DyntraLB does.
     pause_from, pause_threshold
@@ -74,6 +76,7 @@ class Detail:
     leave: tuple[tuple[int, float], ...] = ()
     join: tuple[tuple[int, float], ...] = ()
     prefix_cache: int = 0
+    gate: bool = False
     pause: str = "none"
     pause_from: int = 250
     pause_threshold: float = 5.0
@@ -115,6 +118,8 @@ class Detail:
             raise InputError(
                 "detail: prefix_cache saves the computation of prompts, which happens elsewhere; name prefill as well"
             )
+        if self.gate and self.pause != "none":
+            raise InputError("detail: gate and pause both say who is let in; leave one out")
         for worker, factor in self.slow:
             if not 0 < factor < math.inf:
                 raise InputError(f"detail: slow is {factor:g} for worker {worker}; expected a factor above 0")
@@ -241,6 +246,7 @@ class _Written:
     leave: str = ""
     join: str = ""
     prefix_cache: int = 0
+    gate: bool = False
     pause: str = "none"
     pause_from: int = 250
     pause_threshold: float = 5.0
@@ -251,7 +257,7 @@ class _Written:
         """Return what the texts say."""
         as_they_are = (
             *("preempt", "block", "watermark", "prefill", "draft", "acceptance", "spread"),
-            *("prefix_cache", "pause", "pause_from", "pause_threshold", "pause_long", "pause_for"),
+            *("prefix_cache", "gate", "pause", "pause_from", "pause_threshold", "pause_long", "pause_for"),
         )
         plain: dict[str, Any] = {name: getattr(self, name) for name in as_they_are}
         plain |= {name: duration(f"detail: {name}", getattr(self, name)) for name in _DURATIONS}

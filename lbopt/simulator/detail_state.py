@@ -42,6 +42,7 @@ def fresh_detail(
     rules.kept_free = int(chosen.watermark * max(0, int(rules.blocks)))
     rules.swaps = chosen.preempt == "swap"
     rules.budget, rules.draft = chosen.prefill, chosen.draft
+    rules.gate = chosen.gate
     rules.transfer, rules.compute_seconds = chosen.transfer, chosen.prefill_cost
     rules.move_seconds, rules.draft_seconds = chosen.swap_cost, chosen.draft_cost
     rules.seed = np.random.SeedSequence(seed).generate_state(2, np.uint64)[1]  # the first is that of reports

@@ -1,4 +1,4 @@
-"""What pausing (DyntraLB) is worth, what placing is worth, and both together, on the cases of *one rule*.
+"""What pausing (DyntraLB) and a gate are worth, what placing is worth, and both together, on the cases of *one rule*.
 
 python -m tests.benchmarks.pausing --shared SHARED --out OUT
 
@@ -21,7 +21,7 @@ from tests.benchmarks.one_rule_cases import DRAWS, TRACES, Case
 
 SETTINGS = ((16, "closed"), (64, "closed"), (16, "0.9"))
 RULES = ("round-robin", "jsq", "vllm", "max-min", "auto")
-PAUSES = ("none", "dynamic", "static")
+PAUSES = {"none": "", "dynamic": "pause=dynamic", "static": "pause=static", "gate": "gate=yes"}
 BASE = ("jsq", "none")
 FIGURES = ("whole_run_tokens_per_second", "tpot_mean_seconds", "tpot_p99_seconds", "waiting_p99_steps", "occupancy")
 
@@ -43,7 +43,7 @@ def make_runs(cases: list[Case], data: Path, file: Path) -> dict[str, dict[str, 
                 for rule in RULES:
                     for pause in PAUSES:
                         if key(case, rule, pause, draw) not in found:
-                            setting = replace(case.setting, detail=make_detail(f"pause={pause}"))
+                            setting = replace(case.setting, detail=make_detail(PAUSES[pause]))
                             run = simulate(trace, make_policy(rule), setting)
                             metrics = run.metrics()
                             row = {name: float(getattr(metrics, name)) for name in FIGURES}
@@ -80,9 +80,10 @@ def main() -> None:
         cells = [gain(case, (rule, "static"), (rule, "none")) for rule in RULES]
         cells += [gain(case, ("auto", pause), BASE) for pause in ("none", "static")]
         print(f"| {case.name} |", " | ".join(cells), "|")
-    print(f"\ndynamic against none, %\n\n| case | {names} |\n|---|" + "---|" * len(RULES))
-    for case in cases:
-        print(f"| {case.name} |", " | ".join(gain(case, (rule, "dynamic"), (rule, "none")) for rule in RULES), "|")
+    for other in ("dynamic", "gate"):
+        print(f"\n{other} against none, %\n\n| case | {names} |\n|---|" + "---|" * len(RULES))
+        for case in cases:
+            print(f"| {case.name} |", " | ".join(gain(case, (rule, other), (rule, "none")) for rule in RULES), "|")
     print("\nP99 of the time a token, %, static against none; pauses a request\n")
     print(f"| case | {names} |\n|---|" + "---|" * len(RULES))
     for case in cases:

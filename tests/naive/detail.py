@@ -88,6 +88,7 @@ class Options:
     spread: float = 0.0
     draft_cost: float = 0.0
     prefix_cache: int = 0
+    gate: bool = False
     pause: str = "none"
     pause_from: int = 250
     pause_threshold: float = 5.0
@@ -124,6 +125,7 @@ class Case:
     reused: int = 0
     block_tokens: int = 512
     plan: list["Plan"] | None = None
+    is_shut: bool = False
     is_balancing: bool = False
     quiet_plans: int = 0
     long_was_sent: bool = False
@@ -287,7 +289,7 @@ def use_cache(request: Request, worker: Worker, case: Case) -> None:
 
 def let_in(worker: Worker, case: Case) -> None:
     """Item 4 of a decision, for one worker."""
-    if case.plan is not None:
+    if case.plan is not None or case.is_shut:
         return
     while len(worker.running) < worker.slots and worker.queue and worker.queue[0].arrives <= case.clock:
         while not worker.running and not fits(worker.queue[0], worker, case):
@@ -420,7 +422,7 @@ def decide(case: Case) -> None:
     else:
         decide_on_arrival(case)
     if not any(worker.running for worker in case.workers):
-        case.plan = None
+        case.plan, case.is_shut = None, False
     for worker in case.workers:
         let_in(worker, case)
 
@@ -518,6 +520,7 @@ def take_step(case: Case) -> None:
     for request in ended:
         request.finish_step, request.finish_clock = case.step, case.clock
     case.barrier_loads.append(loads)
+    case.is_shut = options.gate and any(len(worker.running) == worker.slots for worker in case.workers)
     case.post_loads.append([worker.load for worker in case.workers])
     case.active.append(active)
     case.made.append(made)

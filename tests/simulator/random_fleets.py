@@ -123,6 +123,8 @@ def random_fleet(seed: int, rules: tuple[str, ...] = RULES) -> RandomFleet:
             "pause_for": int(rng.integers(1, 20)),
         }
         detail = replace(detail, **pausing)
+    elif sometimes():
+        detail = replace(detail, gate=True)
     if prefill and sometimes():
         trace = replace(trace, prefixes=shared_prefixes(rng, trace))
         detail = replace(detail, prefix_cache=BLOCK_TOKENS * int(rng.integers(1, 40)))

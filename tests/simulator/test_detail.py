@@ -138,6 +138,7 @@ def test_a_broken_law_is_noticed(law: str, harm: Callable[[State], Any]) -> None
         ("preempt=maybe", "preempt is 'maybe'; expected none, recompute, swap"),
         ("preemt=swap", "has no option 'preemt'"),
         ("prefix_cache=9000", "prefix_cache saves the computation of prompts, which happens elsewhere; name prefill"),
+        ("gate=yes,pause=static", "gate and pause both say who is let in; leave one out"),
         ("pause=sometimes", "pause is 'sometimes'; expected none, static, dynamic"),
         ("pause=static,pause_threshold=0", "pause_threshold is 0; expected blocks above 0"),
         ("pause=dynamic,pause_for=0", "pause_for is 0; expected a number of steps"),

@@ -297,3 +297,13 @@ def test_rules_that_know_of_caches_go_where_a_prefix_is() -> None:
     assert found["tpu-inference:cache=no"].requests["worker"].tolist() == [0, 1, 0]
     first, second, third = found["dynamo"].requests["worker"].tolist()
     assert first != second == third
+
+
+def test_a_gate_lets_nobody_in_while_a_worker_is_full() -> None:
+    """Worker 0 is full with request 0 until step 4; request 2, of second 1, waits although worker 1 is free from 2 on.
+
+    After step 4 nobody is full, so it starts at decision 4.
+    """
+    requests = [(0, 5, 4), (0, 1, 2), (1, 1, 1)]
+    assert requests_of(run(requests, Detail(gate=True), workers=2, slots=1), "start_step") == [(0,), (0,), (4,)]
+    assert requests_of(run(requests, Detail(), workers=2, slots=1), "start_step") == [(0,), (0,), (2,)]

@@ -143,9 +143,3 @@ def _let_in_planned(w: int, state: State) -> None:
         else:
             before = i
         i = following
-
-
-@kernel
-def drop_plan(state: State) -> None:
-    """Forget the plan that leaves nobody running."""
-    state.detail.pausing.terms.in_force = 0

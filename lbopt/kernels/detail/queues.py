@@ -8,7 +8,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.detail.memory import blocks_of, has_room
 from lbopt.kernels.detail.reclaim import reclaim_last
 from lbopt.kernels.detail.reuse import reuse
-from lbopt.kernels.detail.state import NOTHING, PAUSED, SWAPPED
+from lbopt.kernels.detail.state import NOTHING, PAUSED, SWAPPED, Detail
 from lbopt.kernels.pausing.state import DYNAMIC
 from lbopt.kernels.simulation.state import State
 from lbopt.kernels.simulation.worker_queue import join_queue, take_head
@@ -73,8 +73,8 @@ def has_arrived(w: int, state: State) -> bool:
 
 @kernel
 def let_in(state: State) -> None:
-    """Let the heads of all queues run while there are slots and they fit, unless a plan of pausing is in force."""
-    if state.progress.queued == 0 or state.detail.pausing.terms.in_force == 1:
+    """Let the heads of all queues run while there are slots and they fit, where that is allowed."""
+    if state.progress.queued == 0:
         return
     for w in range(state.queued.size):
         let_in_at(w, state)
@@ -82,9 +82,12 @@ def let_in(state: State) -> None:
 
 @kernel
 def let_in_at(w: int, state: State) -> None:
-    """Let the heads of worker `w`'s queue run while there are slots and they fit, unless a plan is in force."""
+    """Let the heads of worker `w`'s queue run while there are slots and they fit.
+
+    Nobody is let in where a plan of pausing is in force, or a gate is shut.
+    """
     detail = state.detail
-    if detail.pausing.terms.in_force == 1:
+    if detail.pausing.terms.in_force == 1 or detail.rules.shut == 1:
         return
     while state.running[w] < state.slots[w] and has_arrived(w, state):
         while not has_room(state.queue_head[w], w, state.running[w], detail):
@@ -118,3 +121,10 @@ def send_chosen(reach: int, state: State) -> None:
             keep -= 1
             pool[keep] = pool[head + position]
     progress.pool_head = keep
+
+
+@kernel
+def allow_all(detail: Detail) -> None:
+    """Forget the plan of pausing and open the gate: nobody runs."""
+    detail.pausing.terms.in_force = 0
+    detail.rules.shut = 0

@@ -32,6 +32,8 @@ RULES = np.dtype(
         ("draft_seconds", np.float64),  # s a step
         ("seed", np.uint64),
         ("next_event", np.int64),
+        ("gate", np.int64),  # 1: nobody is let in while a worker is full
+        ("shut", np.int64),  # 1: a worker was full after the last step
         ("cache_block", np.int64),  # tokens
         ("cache_blocks", np.int64),  # that a worker's cache of prefixes holds; 0 = there is none
     ],

@@ -65,11 +65,13 @@ def take_detailed_step(requests: Requests, setting: Setting, state: State, rows:
 
     progress.clock += seconds
     progress.active -= completed
-    over = 0
+    over, shut = 0, False
     for w in range(G):
         rows.post_loads[r, w] = state.load[w]
+        shut = shut or state.running[w] == state.slots[w]
         if setting.kv_capacity >= 0 and rows.barrier_loads[r, w] > setting.kv_capacity:
             over += 1
+    detail.rules.shut = 1 if shut and detail.rules.gate == 1 else 0
     rows.active[r] = active
     rows.seconds[r] = seconds
     rows.clock[r] = progress.clock

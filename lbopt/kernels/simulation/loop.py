@@ -9,9 +9,9 @@ import math
 
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.detail.pausing import carry_out, drop_plan, plan_pauses
+from lbopt.kernels.detail.pausing import carry_out, plan_pauses
 from lbopt.kernels.detail.preempt import make_fit
-from lbopt.kernels.detail.queues import let_in, see_free_slots, send_chosen
+from lbopt.kernels.detail.queues import allow_all, let_in, see_free_slots, send_chosen
 from lbopt.kernels.detail.step import take_detailed_step
 from lbopt.kernels.detail.workers import awaited as awaited_in_detail
 from lbopt.kernels.detail.workers import come_and_go
@@ -95,7 +95,7 @@ def run(requests: Requests, setting: Setting, state: State, rows: Rows) -> int:
 
         if in_detail:
             if progress.active == 0:
-                drop_plan(state)
+                allow_all(state.detail)
             let_in(state)
         if progress.active == 0:
             awaited = math.inf  # idle until somebody comes, or is seen to have room: the clock jumps, no step passes
