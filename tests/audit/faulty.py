@@ -1,4 +1,4 @@
-"""What audits recommend for fleets with faults that their replays do not have, and what the engine then does.
+"""What audits recommend for fleets with faults, and what the engine then does.
 
 cd tests && python -m audit.faulty
 

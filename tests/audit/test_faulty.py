@@ -1,4 +1,4 @@
-"""Fleets with faults that replays do not have: what an audit recommends for them is never worse in the engine."""
+"""Fleets with faults: what an audit recommends for them is never worse in the engine."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ CASES = [
 @pytest.mark.parametrize(("name", "fault"), CASES)
 def test_a_recommended_rule_is_faster_in_spite_of_the_fault(name: str, fault: str) -> None:
     _, best, findings, faults = audited(name, fault)
-    if fault == "slow":
-        assert best.verdict == "withheld"
     if best.verdict == "switch":
         assert findings  # the fault is named beside the recommendation
         real = changes(name, best.rule, faults)

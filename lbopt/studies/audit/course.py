@@ -40,8 +40,11 @@ class Course:
         (J,), requests that run, in the fleet.
     total
         (J,), tokens held in the middle of the interval, in the fleet.
+    work
+        (J,), tokens in the fleet at the begin of a step as they count, mean over the interval: those of a slow worker
+        count more.
     heaviest
-        (J,), the largest load of a worker at the begin of a step, mean over the interval, tokens.
+        (J,), the largest load of a worker at the begin of a step as it counts, mean over the interval, tokens.
     heaviest_worker
         (J,), who holds it in the middle.
     rate
@@ -60,6 +63,7 @@ class Course:
     last: NDArray[np.int64]
     running: Floats
     total: Floats
+    work: Floats
     heaviest: Floats
     heaviest_worker: NDArray[np.int64]
     rate: Floats
@@ -165,11 +169,11 @@ def course_of(attempts: Attempts, scale: Floats | None = None) -> Course:
     attempts
         What ran when.
     scale
-        (G,), what a token counts on each worker when the heaviest is looked for; None = the same on all.
+        (G,), what a token counts on each worker; None = the same on all.
     """
     begin, end = attempts.clock[:-1], attempts.clock[1:]
     J, G = begin.size, attempts.num_workers
-    running, total, growth = np.zeros((3, J))
+    running, total, growth, work = np.zeros((4, J))
     heaviest, in_the_middle = np.zeros(J), np.full(J, -1.0)
     who = np.zeros(J, dtype=np.int64)
     left, right = np.zeros((2, J))
@@ -182,6 +186,7 @@ def course_of(attempts: Attempts, scale: Floats | None = None) -> Course:
         running += count
         growth += slope
         total += (at_begin + at_end) / 2
+        work += factor * ((at_begin + at_end) / 2 - count / 2)
         # A step takes the time of the loads at its begin: half a token a request less than those in its middle.
         np.maximum(left, factor * (at_begin - count / 2), out=left)
         np.maximum(right, factor * (at_end - count / 2), out=right)
@@ -200,6 +205,7 @@ def course_of(attempts: Attempts, scale: Floats | None = None) -> Course:
         last=attempts.last,
         running=running,
         total=total,
+        work=total - running / 2 if scale is None else work,
         heaviest=heaviest,
         heaviest_worker=who,
         rate=rate,

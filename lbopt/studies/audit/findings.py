@@ -1,8 +1,8 @@
 """What a log shows that the model of lockstep workers does not have: each thing is looked for, and said.
 
-lbopt models workers that meet at a barrier in every step, all equally fast, that keep a request until it ends and start
-it as soon as it is known and a slot is free. Each finding below is a departure from that. A finding that `forbids`
-means that answers about other rules would be about another fleet.
+lbopt models workers that meet at a barrier in every step, at most one of which has another speed, that keep a request
+until it ends and start it as soon as it is known and a slot is free. Each finding below is a departure from that. A
+finding that `forbids` means that answers about other rules would be about another fleet.
 """
 
 from __future__ import annotations
@@ -14,20 +14,14 @@ from typing import Any
 import numpy as np
 
 from lbopt.instances.router_log import FINISHED
-from lbopt.studies.audit.course import course_of, own_loads
+from lbopt.studies.audit.course import own_loads
 from lbopt.studies.audit.happened import logged_tpot, modelled_tpot
 from lbopt.studies.audit.law_from_log import weighted_residual
+from lbopt.studies.audit.odd_worker import OddWorker
 from lbopt.studies.audit.reconstruction import Reconstruction
 
 #: No barrier: a request's own worker explains its time so much better than the heaviest does.
 _OWN_EXPLAINS = 0.7
-#: A slow worker: counting its tokens for more explains the times so much better.
-_SLOW_EXPLAINS = 0.67
-_SLOWER, _FASTER = (1.1, 1.2, 1.3, 1.4, 1.5), (0.9, 0.8, 0.67, 0.5)
-#: Fleets up to this size are searched for a fast one too.
-_FEW_WORKERS = 32
-#: Fleets larger than this are not searched for a slow worker.
-_MOST_WORKERS = 128
 #: Share of the requests beyond which waits with a free slot, or pauses, are reported.
 _MANY_WAITS, _MANY_PAUSES = 0.05, 0.002
 #: Share of such waits beyond which the number of slots is doubted.
@@ -59,7 +53,7 @@ class Finding:
         return asdict(self)
 
 
-def find_departures(found: Reconstruction, slots: int) -> list[Finding]:
+def find_departures(found: Reconstruction, slots: int, odd: OddWorker | None = None) -> list[Finding]:
     """Return everything that the log shows and the model does not have.
 
     Parameters
@@ -68,11 +62,13 @@ def find_departures(found: Reconstruction, slots: int) -> list[Finding]:
         The log's fleet.
     slots
         Slots of a worker.
+    odd
+        Its worker of another speed, where there is one.
     """
-    without = list(_no_barrier(found))
+    without = no_barrier(found)
     if without:
         return without
-    return [*_odd_worker(found), *_restarts(found), *_waits(found, slots), *_pauses(found), *_stalls(found)]
+    return [*_odd(found, odd), *_restarts(found), *_waits(found, slots), *_pauses(found), *_stalls(found)]
 
 
 def waited_with_a_free_slot(found: Reconstruction, slots: int) -> Any:
@@ -101,10 +97,11 @@ def waited_with_a_free_slot(found: Reconstruction, slots: int) -> Any:
     return free
 
 
-def _no_barrier(found: Reconstruction) -> Iterator[Finding]:
+def no_barrier(found: Reconstruction) -> list[Finding]:
+    """Return the finding that workers do not meet at a barrier, or nothing."""
     log, course = found.log, found.course
     if len(log.workers) < 2:
-        return
+        return []
     tpot = logged_tpot(found)
     counted = course.over_requests(found.steps)
     rows = np.isfinite(tpot) & (counted > 0)
@@ -116,48 +113,24 @@ def _no_barrier(found: Reconstruction) -> Iterator[Finding]:
     weight = 1 / output
     together = weighted_residual(np.column_stack([output, output * shared]), took, weight)
     alone = weighted_residual(np.column_stack([output, output * own]), took, weight)
-    if alone < _OWN_EXPLAINS * together:
-        yield Finding(
-            "no barrier",
-            f"A request's time per token follows the load of its own worker, not that of the heaviest: its own load "
-            f"leaves {alone / together:.0%} of the scatter that the heaviest leaves. These workers seem not to wait "
-            "for each other, so there is no time at a barrier to be saved, and nothing below speaks of this fleet",
-            forbids=True,
-        )
+    if alone >= _OWN_EXPLAINS * together:
+        return []
+    sentence = (
+        f"A request's time per token follows the load of its own worker, not that of the heaviest: its own load leaves "
+        f"{alone / together:.0%} of the scatter that the heaviest leaves. These workers seem not to wait for each "
+        "other, so there is no time at a barrier to be saved, and nothing below speaks of this fleet"
+    )
+    return [Finding("no barrier", sentence, forbids=True)]
 
 
-def _odd_worker(found: Reconstruction) -> Iterator[Finding]:
-    log, G = found.log, len(found.log.workers)
-    if not 2 <= G <= _MOST_WORKERS:
-        return
-    rows = np.isfinite(logged_tpot(found))
-    took, output = (log.finish - log.start)[rows], log.output[rows].astype(np.float64)
-
-    def left_by(scale: Any) -> float:
-        course = course_of(found.attempts, scale)
-        counted = np.maximum(course.over_requests(found.steps), 1e-12)
-        load = (course.over_requests(found.steps * course.heaviest) / counted)[rows]
-        return weighted_residual(np.column_stack([output, output * load]), took, 1 / output)
-
-    same = left_by(None)
-    best, odd, factor = same, -1, 1.0
-    for g in range(G):
-        for speeds in (_SLOWER, _FASTER if G <= _FEW_WORKERS else ()):
-            for k, times in enumerate(speeds):
-                scale = np.ones(G)
-                scale[g] = times
-                left = left_by(scale)
-                if left < best:
-                    best, odd, factor = left, g, times
-                elif k > 0:
-                    break
-    if odd >= 0 and best < _SLOW_EXPLAINS * same:
-        slower = factor > 1
+def _odd(found: Reconstruction, odd: OddWorker | None) -> Iterator[Finding]:
+    if odd is not None:
+        slower = odd.factor > 1
         yield Finding(
             "slow worker" if slower else "fast worker",
-            f"Worker {odd} ({log.workers[odd]}) seems {'slower' if slower else 'faster'} than the others: counting its "
-            f"tokens {factor:g}-fold leaves {best / same:.0%} of the scatter. Workers are taken to be equally fast "
-            "here",
+            f"Worker {odd.worker} ({found.log.workers[odd.worker]}) seems {'slower' if slower else 'faster'} than the "
+            f"others: counting its tokens {odd.factor:.2f}-fold leaves {odd.left:.0%} of the scatter. They count so in "
+            "all that is said of this fleet; no rule knows of it",
         )
 
 

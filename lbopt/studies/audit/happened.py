@@ -4,6 +4,8 @@ Loads are read at the begin of a step, after admission, and averaged over steps 
 
     imbalance = G max_g L_g - sum_g L_g,        idle = 1 - sum_g L_g / (G max_g L_g).
 
+Where one worker is slower or faster than the others, its tokens count as many times as long as it needs for them.
+
 The idle share of the fleet's time also counts the fixed part of a step, in which nobody waits:
 
     per_token (max_g L_g - mean_g L_g) / (fixed + per_token max_g L_g), over the time of steps.
@@ -134,12 +136,11 @@ def what_happened(found: Reconstruction, slots: int) -> Happened:
     """
     log, course, law, steps = found.log, found.course, found.law, found.steps
     G = len(log.workers)
-    at_begin = course.at_begin
-    heaviest = np.maximum(course.heaviest, at_begin / G)
+    heaviest = np.maximum(course.heaviest, course.work / G)
     count = max(float(steps.sum()), 1e-12)
     seconds = law.seconds(heaviest) * steps
-    share = np.where(heaviest > 0, 1 - at_begin / (G * np.maximum(heaviest, 1e-12)), 0.0)
-    waiting = law.per_token * (heaviest - at_begin / G)
+    share = np.where(heaviest > 0, 1 - course.work / (G * np.maximum(heaviest, 1e-12)), 0.0)
+    waiting = law.per_token * (heaviest - course.work / G)
     done = log.is_finished
     tpot, waited = logged_tpot(found)[done], (log.start - log.arrival)[done]
     busy = float(course.seconds[course.is_busy].sum())
@@ -153,8 +154,8 @@ def what_happened(found: Reconstruction, slots: int) -> Happened:
         steps=round(count),
         mean_step_seconds=busy / count,
         occupancy=float(course.running @ steps) / (count * G * slots),
-        mean_load=float(at_begin @ steps) / (count * G),
-        imbalance=float((G * heaviest - at_begin) @ steps) / count,
+        mean_load=float(course.at_begin @ steps) / (count * G),
+        imbalance=float((G * heaviest - course.work) @ steps) / count,
         idle_share=float(share @ steps) / count,
         idle_time_share=float(waiting @ steps) / max(float(seconds.sum()), 1e-12),
         idle_seconds_per_step=float(waiting @ steps) / count,

@@ -26,6 +26,8 @@ class Reconstruction:
         Seconds of a step.
     steps
         (J,), steps in each interval of the course.
+    scale
+        (G,), what a token counts on each worker; None = the same on all.
     """
 
     log: RouterLog
@@ -33,6 +35,7 @@ class Reconstruction:
     course: Course
     law: LawFromLog
     steps: Floats
+    scale: Floats | None = None
 
     @property
     def mean_step_seconds(self) -> float:
@@ -41,7 +44,7 @@ class Reconstruction:
         return float(seconds @ self.steps) / max(float(self.steps.sum()), 1e-12)
 
 
-def reconstruct(log: RouterLog, seed: int = 0) -> Reconstruction:
+def reconstruct(log: RouterLog, seed: int = 0, scale: Floats | None = None) -> Reconstruction:
     """Return the fleet's course and law.
 
     Parameters
@@ -50,14 +53,16 @@ def reconstruct(log: RouterLog, seed: int = 0) -> Reconstruction:
         A log with at least some requests that ran to their end.
     seed
         Of the bootstrap behind the law's intervals.
+    scale
+        (G,), what a token counts on each worker; None = the same on all.
     """
     attempts = Attempts(log)
-    course = course_of(attempts)
+    course = course_of(attempts, scale)
     steps = course.seconds * course.rate
     for turn in range(_TURNS + 1):
         law = fit_law(course, steps, log.output, log.is_finished, seed)
         steps = steps_of(course, law.fixed, law.per_token)
         if turn < _TURNS:
             attempts = attempts.by_steps(steps)
-            course = course_of(attempts)
-    return Reconstruction(log, attempts, course, law, steps)
+            course = course_of(attempts, scale)
+    return Reconstruction(log, attempts, course, law, steps, scale)

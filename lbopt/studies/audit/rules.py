@@ -21,7 +21,7 @@ from lbopt.hardware import AffineStepTime
 from lbopt.instances.router_log import RouterLog
 from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
-from lbopt.simulator import SimulationSetting, TraceTimes, simulate
+from lbopt.simulator import Detail, SimulationSetting, TraceTimes, simulate
 from lbopt.statistics import Interval, student_quantile
 from lbopt.studies.audit.blocks import drawn_blocks
 from lbopt.studies.audit.course import Floats
@@ -99,7 +99,9 @@ def requests_of(log: RouterLog, ready: Floats, tokens: Floats) -> Requests:
     return Requests(trace, rows, log.is_finished[rows])
 
 
-def setting_of(workers: int, slots: int, fixed: float, per_token: float) -> SimulationSetting:
+def setting_of(
+    workers: int, slots: int, fixed: float, per_token: float, scale: Floats | None = None
+) -> SimulationSetting:
     """Return the rules of the simulation: the log's fleet, its law, and arrivals at the trace's times.
 
     Parameters
@@ -108,9 +110,13 @@ def setting_of(workers: int, slots: int, fixed: float, per_token: float) -> Simu
         The fleet.
     fixed, per_token
         The law, seconds.
+    scale
+        (G,), what a token counts on each worker; None = the same on all.
     """
     law = AffineStepTime(fixed, per_token)
-    return SimulationSetting(Fleet(workers, slots), arrivals=TraceTimes(), event_order="theory", step_time=law)
+    detail = None if scale is None else Detail(slow=tuple((g, float(f)) for g, f in enumerate(scale) if f != 1))
+    fleet = Fleet(workers, slots)
+    return SimulationSetting(fleet, arrivals=TraceTimes(), event_order="theory", step_time=law, detail=detail)
 
 
 def run_rule(
@@ -178,12 +184,19 @@ def _one(rule: str, requests: Requests, setting: SimulationSetting, seed: int, *
         moved = trace.arrival + np.random.default_rng(seed).uniform(0, step, len(trace))
         order = np.argsort(moved, kind="stable")
         trace = replace(trace, prompt=trace.prompt[order], output=trace.output[order], arrival=moved[order])
-    run = simulate(trace, make_policy(rule), setting, seed=seed)
+    run = simulate(trace, make_policy(rule), setting, seed=seed, keep_loads=setting.detail is not None)
     columns = run.requests
     tpot, wait = np.empty((2, len(trace)))
     tpot[order] = (columns["finish_clock"] - columns["start_clock"]) / trace.output
     wait[order] = columns["start_clock"] - columns["reveal_clock"]
-    idle = 1 - run.steps["read_sum"] / (setting.fleet.num_workers * np.maximum(run.steps["read_max"], 1))
+    heaviest, work = run.steps["read_max"], run.steps["read_sum"]
+    if setting.detail is not None:
+        scale = np.ones(setting.fleet.num_workers)
+        for worker, factor in setting.detail.slow:
+            scale[worker] = factor
+        counted = run.steps["barrier_loads"] * scale
+        heaviest, work = counted.max(axis=1), counted.sum(axis=1)
+    idle = 1 - work / (setting.fleet.num_workers * np.maximum(heaviest, 1))
     return _Once(tpot[requests.counted], wait[requests.counted], float(idle.mean()))
 
 

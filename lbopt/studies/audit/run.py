@@ -12,9 +12,10 @@ from lbopt.exceptions import InputError
 from lbopt.instances.router_log import RouterLog, read_router_log
 from lbopt.studies.audit.config import AuditConfig
 from lbopt.studies.audit.course import Floats
-from lbopt.studies.audit.findings import find_departures, waited_with_a_free_slot
+from lbopt.studies.audit.findings import find_departures, no_barrier, waited_with_a_free_slot
 from lbopt.studies.audit.gaps import one_step_gaps
 from lbopt.studies.audit.happened import Happened, modelled_tpot, what_happened
+from lbopt.studies.audit.odd_worker import OddWorker, counting, odd_worker
 from lbopt.studies.audit.outcome import AuditOutcome, Moment, Sensitivity
 from lbopt.studies.audit.recommendation import Recommendation, recommend
 from lbopt.studies.audit.reconstruction import Reconstruction, reconstruct
@@ -74,10 +75,10 @@ def audit_log(
             "because fewer do not tell one rule from another"
         )
     _refuse_endless(log)
-    found = reconstruct(log, config.seed)
+    found, odd = fleet_of(log, config.seed)
     slots = _slots(config, found)
     happened = what_happened(found, slots)
-    findings = find_departures(found, slots)
+    findings = find_departures(found, slots, odd)
     outcome = AuditOutcome(
         config=config,
         columns=log.columns,
@@ -90,14 +91,14 @@ def audit_log(
         over_time=_over_time(found),
         runs=[],
         recommendation=recommend(config, found.law, happened, findings, ()),
-        notes=[*log.notes, *_notes(config, found, slots)],
+        notes=[*log.notes, *_notes(config, found, slots), *_notes_of(odd)],
     )
     try:
         if not any(finding.forbids for finding in findings) and len(log.workers) > 1:
             _judge(outcome, found, slots, shown)
         if tell is not None:
             tell(outcome)
-        if config.states and not any(finding.forbids for finding in findings):
+        if config.states and odd is None and not any(finding.forbids for finding in findings):
             outcome.gaps = one_step_gaps(found, slots, config.states, config.time_limit, config.seed, shown)
     except KeyboardInterrupt:
         outcome.interrupted = True
@@ -106,6 +107,21 @@ def audit_log(
                 verdict="withheld", sentences=("No recommendation: stopped before all rules had been run.",)
             )
     return outcome
+
+
+def fleet_of(log: RouterLog, seed: int = 0) -> tuple[Reconstruction, OddWorker | None]:
+    """Return the log's fleet, and its worker of another speed, where it has one: its tokens then count accordingly.
+
+    Parameters
+    ----------
+    log
+        A log with at least some requests that ran to their end.
+    seed
+        Of the bootstrap behind the law's intervals.
+    """
+    found = reconstruct(log, seed)
+    odd = None if no_barrier(found) else odd_worker(found)
+    return (found, None) if odd is None else counting(found, odd, seed)
 
 
 def _refuse_endless(log: RouterLog) -> None:
@@ -147,6 +163,15 @@ def _notes(config: AuditConfig, found: Reconstruction, slots: int) -> list[str]:
     return notes
 
 
+def _notes_of(odd: OddWorker | None) -> list[str]:
+    if odd is None:
+        return []
+    return [
+        "one-step gaps and the fewest workers are left out: both would take all workers to be equally fast, which "
+        f"worker {odd.worker} is not"
+    ]
+
+
 def _over_time(found: Reconstruction) -> list[Moment]:
     """Return mean loads in equal stretches of the time in which anything runs."""
     course, G = found.course, len(found.log.workers)
@@ -155,7 +180,7 @@ def _over_time(found: Reconstruction) -> list[Moment]:
     place = np.clip(np.searchsorted(edges, (course.begin + course.end) / 2, side="right") - 1, 0, _MOMENTS - 1)
     total = np.bincount(place, weight, _MOMENTS)
     heaviest = np.bincount(place, weight * course.heaviest, _MOMENTS)
-    mean = np.bincount(place, weight * course.at_begin / G, _MOMENTS)
+    mean = np.bincount(place, weight * course.work / G, _MOMENTS)
     return [
         Moment(float((edges[k] + edges[k + 1]) / 2), float(heaviest[k] / total[k]), float(mean[k] / total[k]))
         for k in range(_MOMENTS)
@@ -172,7 +197,7 @@ def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, shown: Prog
     rows = requests.counted & np.isfinite(modelled)
     requests = replace(requests, counted=rows)
     outcome.runs.append(_of_the_log(happened, modelled[rows], waited[rows]))
-    setting = setting_of(len(log.workers), slots, law.fixed, law.per_token)
+    setting = setting_of(len(log.workers), slots, law.fixed, law.per_token, found.scale)
     shown.begin("rules", len(config.rules))
     for rule in config.rules:
         outcome.runs.append(run_rule(rule, requests, setting, (modelled, waited), config.seed))
@@ -184,21 +209,23 @@ def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, shown: Prog
     if best is None:
         return
     shown.begin("how sure", 3)
-    needed = fewest_workers(
-        best,
-        requests,
-        law,
-        (len(log.workers), slots),
-        (outcome.runs[0], modelled, waited),
-        step=found.mean_step_seconds,
-        more_slots=config.slots is None,
-        seed=config.seed,
-    )
+    needed = None
+    if found.scale is None:
+        needed = fewest_workers(
+            best,
+            requests,
+            law,
+            (len(log.workers), slots),
+            (outcome.runs[0], modelled, waited),
+            step=found.mean_step_seconds,
+            more_slots=config.slots is None,
+            seed=config.seed,
+        )
     outcome.recommendation = recommend(*asked, needed=needed, knows_waits=knows_waits)
     shown.advance()
     for name, fixed, per_token in _ends(found):
         changed = replace(found, law=replace(law, fixed=fixed, per_token=per_token))
-        other = setting_of(len(log.workers), slots, fixed, per_token)
+        other = setting_of(len(log.workers), slots, fixed, per_token, found.scale)
         run = run_rule(best, requests, other, (modelled_tpot(changed)[requests.rows], waited), config.seed)
         outcome.sensitivity.append(Sensitivity(name, run.change))
         shown.advance()
