@@ -148,7 +148,7 @@ ABOUT: dict[str, About] = {
     "tpu-inference": About(
         "takes the worker with the fewest prompt tokens to do, here queued ones, then the fewest requests",
         "queued tokens, requests",
-        "tpu-inference, core/sched/dp_scheduler.py at b8692ff (PR 3315; its cache where prompts are computed; no last tie)",
+        "tpu-inference, core/sched/dp_scheduler.py at b8692ff (PR 3315; cache where prompts are computed; no last tie)",
     ),
     "smg": About(
         "takes the worker with the least queued tokens / 2000 + 0.15 · u / (1 - u), u the share of its KV cache in use",
@@ -158,7 +158,7 @@ ABOUT: dict[str, About] = {
     "dynamo": About(
         "takes the worker with the fewest 16-token blocks of prompts among the requests that this router sent",
         "own requests in flight and their prompts",
-        "Dynamo, lib/kv-router/src/scheduling/selector/default.rs at 07a6c9ce (defaults; prefill term where prompts are computed)",
+        "Dynamo, lib/kv-router/src/scheduling/selector/default.rs at 07a6c9ce (prefill term where prompts are computed)",
     ),
     "llm-d": About(
         "takes the worker with the best sum of three scores: short queue, few running, free KV cache",
