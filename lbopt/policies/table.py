@@ -158,7 +158,7 @@ ABOUT: dict[str, About] = {
     "dynamo": About(
         "takes the worker with the fewest 16-token blocks of prompts among the requests that this router sent",
         "own requests in flight and their prompts",
-        "Dynamo, lib/kv-router/src/scheduling/selector/default.rs at 07a6c9ce (prefill term where prompts are computed)",
+        "Dynamo, lib/kv-router/src/scheduling/selector/default.rs at 07a6c9ce (prefill term if prompts are computed)",
     ),
     "llm-d": About(
         "takes the worker with the best sum of three scores: short queue, few running, free KV cache",
