@@ -11,17 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from lbopt import solve
-from lbopt.instances.sources import open_trace
 from lbopt.instances.steady import read_state_sets
 
-FILES = {"burstgpt": "burstgpt_8000.json", "azure": "azure_llm_2023_conv.csv"}
 HEAD = "| class | states | leximax proved | median ms | P90 ms | largest ms |\n|---|---|---|---|---|---|"
 
 
 def measure(name: str, data: Path, count: int, limit: float, shift: int) -> str:
     chosen = read_state_sets()[name]
-    trace = open_trace(str(data / FILES[chosen.trace]))
-    problems = list(replace(chosen, seed=chosen.seed + shift).problems(trace, count))
+    problems = list(replace(chosen, seed=chosen.seed + shift).problems(chosen.records(data), count))
     solve(problems[0], tie="leximax", time_limit=0.5)  # compile or load
     seconds, closed = [], []
     for problem in problems:

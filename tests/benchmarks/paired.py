@@ -43,7 +43,9 @@ def answer_requests(data: Path) -> None:
         name, count = request["name"], request["count"]
         if name not in classes:
             chosen = read_state_sets()[name]
-            classes[name] = list(chosen.problems(open_trace(str(data / FILES[chosen.trace])), count))
+            file = FILES.get(chosen.trace)  # an earlier checkout may not know where records come from
+            records = chosen.records(data) if file is None else open_trace(str(data / file))
+            classes[name] = list(chosen.problems(records, count))
         seconds, values = [], []
         for problem in classes[name]:
             begun = time.process_time()

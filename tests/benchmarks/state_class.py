@@ -17,7 +17,6 @@ import numpy as np
 
 from lbopt import Result, StepProblem, solve, verify
 from lbopt.exceptions import CertificateError
-from lbopt.instances.sources import open_trace
 from lbopt.instances.steady.state_sets import state_set
 from lbopt.model import barrier_total
 from lbopt.runner import Isolated, Store, Task, run_tasks
@@ -25,8 +24,6 @@ from lbopt.studies.progress import Progress
 from lbopt.studies.race.profile import Times
 from lbopt.studies.race.versions import solver_version
 from lbopt.studies.race.warm_up import refresh
-
-FILES = {"burstgpt": "burstgpt_8000.json", "azure": "azure_llm_2023_conv.csv"}
 
 #: Begins what is said of a proof that is too long.
 NOT_WRITTEN = "not written: "
@@ -138,5 +135,4 @@ def _checked(problem: StepProblem, result: Result) -> str:
 def _states(name: str, data: str, shift: int) -> list[StepProblem]:
     """All states of a class; the next piece is of the same one."""
     chosen = state_set(name)
-    trace = open_trace(str(Path(data) / FILES[chosen.trace]))
-    return list(replace(chosen, seed=chosen.seed + shift).problems(trace, chosen.count))
+    return list(replace(chosen, seed=chosen.seed + shift).problems(chosen.records(data), chosen.count))

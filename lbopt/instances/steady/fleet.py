@@ -39,14 +39,30 @@ class SteadyFleet:
         "rich" or "leftover".
     seed
         Of ``numpy.random.default_rng``; equal arguments give equal problems on every machine.
+    waiting
+        Share of the free slots that requests wait for in a problem: the first ones of the pool, all of which are
+        admitted; at least one waits. None: the whole pool waits.
     """
 
-    def __init__(self, trace: Trace, *, workers: int, slots: int, pool: int, shape: str, seed: int) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        *,
+        workers: int,
+        slots: int,
+        pool: int,
+        shape: str,
+        seed: int,
+        waiting: float | None = None,
+    ) -> None:
         for name, value in (("workers", workers), ("slots", slots), ("pool", pool)):
             if value < 1:
                 raise InputError(f"{name} is {value}; expected at least 1")
         if shape not in SHAPES:
             raise InputError(f"the pool's shape is {shape!r}; expected {' or '.join(SHAPES)}")
+        if waiting is not None and not 0 < waiting <= 1:
+            raise InputError(f"waiting is {waiting}; expected a share of the free slots, above 0 and at most 1")
+        self._waiting = waiting
         self._prompt = np.asarray(trace.prompt, dtype=np.int64)
         self._output = np.maximum(np.asarray(trace.output, dtype=np.int64), 1)
         self._rng = np.random.default_rng(seed)
@@ -76,7 +92,11 @@ class SteadyFleet:
         steps = np.arange(horizon + 1)
         alive = self._left[:, :, None] > steps
         base = ((self._size[:, :, None] + steps) * alive).sum(axis=1)
-        return StepProblem(base=base, slots=self.free_slots, work=self._prompt[self._pool][:, None] + steps)
+        slots = self.free_slots
+        waiting = self._pool
+        if self._waiting is not None:
+            waiting = waiting[: max(1, int(self._waiting * int(slots.sum())))]
+        return StepProblem(base=base, slots=slots, work=self._prompt[waiting][:, None] + steps)
 
     def problems(self, count: int, *, warm_up: int, spacing: int, horizon: int = 0) -> Iterator[StepProblem]:
         """Yield `count` problems, `spacing` steps apart; where no request can be admitted the next step is taken.

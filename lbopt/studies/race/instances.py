@@ -7,16 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lbopt.exceptions import InputError
-from lbopt.instances import library, open_trace
+from lbopt.instances import library
 from lbopt.instances.names import did_you_mean
 from lbopt.instances.steady.state_sets import StateSet, state_set
 from lbopt.model import StepProblem
 from lbopt.studies.gap.states import read_states
 from lbopt.studies.progress import Progress
 from lbopt.studies.race.config import RaceConfig
-
-#: The file of each trace that the classes of steady states are drawn from.
-TRACE_FILES = {"burstgpt": "burstgpt_8000.json", "azure": "azure_llm_2023_conv.csv"}
 
 ALL = "all"
 
@@ -85,18 +82,14 @@ def steady_instances(chosen: StateSet, *, data: str | None, count: int, shift: i
     shift
         Added to the seed of the class.
     """
-    if data is None:
-        raise InputError(f"the states of '{chosen.name}' are drawn from a trace; give its folder with --data")
-    file = Path(data) / TRACE_FILES[chosen.trace]
-    if not file.is_file():
-        raise InputError(f"the states of '{chosen.name}' are drawn from {file.name}, which is not in '{data}'")
     if count > chosen.count:
         raise InputError(f"class '{chosen.name}' has {chosen.count} states; {count} were asked for")
+    records = chosen.records(data)
     shifted = replace(chosen, seed=chosen.seed + shift)
     label = f"{chosen.name}+{shift}" if shift else chosen.name
     return [
         RaceInstance(name=f"{label}/{index}", group=label, problem=problem)
-        for index, problem in enumerate(shifted.problems(open_trace(str(file)), count))
+        for index, problem in enumerate(shifted.problems(records, count))
     ]
 
 
