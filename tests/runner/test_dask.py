@@ -30,6 +30,15 @@ sys.meta_path.insert(0, Absent)
 """
 
 
+def written(path):
+    """Whether a file holds a whole JSON document."""
+    try:
+        json.loads(path.read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return False
+    return True
+
+
 class Cluster:
     """A scheduler and its workers, each a process of its own."""
 
@@ -37,7 +46,8 @@ class Cluster:
         self._begin = begin
         words = ("--host", "127.0.0.1", "--port", 0, "--no-dashboard", "--scheduler-file", folder / "scheduler.json")
         self.scheduler = begin(SCHEDULER, *words)
-        wait_until((folder / "scheduler.json").exists)
+        # The scheduler writes the file in place: there may be a moment in which it exists and is empty.
+        wait_until(lambda: written(folder / "scheduler.json"))
         address = json.loads((folder / "scheduler.json").read_text())["address"]
         self.spec = "dask://" + address.removeprefix("tcp://")
         self._address = address
