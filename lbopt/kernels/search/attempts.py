@@ -30,7 +30,7 @@ def _price_descent(step: Step, search: Search, i: int, level: int) -> int:
     level
         Level of the descent; below 0 bounds need not be exact.
     """
-    known, M = search.known, search.ranges[i].first
+    known, M = search.known, search.ranges[i].last
     effort = EXACT if level >= 0 else QUICK
     scaled = 1 << 62
     which = last = 0
@@ -68,14 +68,14 @@ def try_descent(step: Step, search: Search, i: int, most: int, nodes: int, level
     """
     this, known, descent = search.ranges[i], search.known, search.descent.state
     G, total, scale = step.workers, step.total, step.scale
-    M = this.first
+    M = this.last
     resumed = descent.left > 0
     if not resumed:
         descent.start, descent.scaled, descent.extra = this.bound, _price_descent(step, search, i, level), 0
         descent.raised = 0
     lb, scaled = descent.start, descent.scaled
     while lb + descent.extra < known.cost:
-        target = G * M - total - lb - descent.extra
+        target = G * this.first - total - lb - descent.extra
         budget = scaled - scale * target
         state = 0
         if budget >= 0:  # else exact bounds alone show that there is none

@@ -5,7 +5,10 @@ cost, and a bound at b serves a whole range a..b: cost >= G a - (loads before) -
 ranges and always takes the one with the least bound:
 
 1. it is evaluated at the newest prices;
-2. a range of several M is halved;
+2. a range of several M is halved, unless it is narrow: so much narrower than what its bound lacks that all its
+   halves would stay open. With few, very large requests most ranges end so. A narrow range a..b is treated like a
+   single M: with b as the envelope, and the cost taken at a. Where something is found that the range cannot exclude,
+   it is halved all the same;
 3. the first single M gets prices of one threshold for all classes, a first assignment, a short descent;
 4. then the master program, whose prices are the best there are, and a dive for an assignment;
 5. then a short descent, which finds an assignment as cheap as the bound, or shows that there is none, or gives up;
@@ -26,11 +29,12 @@ from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.keeping import improve, keep_prices, place_in_bank, recall
 from lbopt.kernels.search.master import copy_master, drop_columns, move_envelope, reset_master
 from lbopt.kernels.search.open_ranges import FRESH, cheapest, push, reached
-from lbopt.kernels.search.placement_tree import try_tree
+from lbopt.kernels.search.placement_tree import NO_ROOM, SPLIT, drop_tree, try_tree
 from lbopt.kernels.search.prices import evaluate, threshold_prices
 from lbopt.kernels.search.state import (
     COLUMNS,
     DIVE,
+    FULL,
     GLANCE,
     IDLE,
     NONE,
@@ -38,14 +42,17 @@ from lbopt.kernels.search.state import (
     PROVED,
     QUICK,
     ROUGH,
-    STUCK,
     Masters,
     Search,
     Step,
 )
 
-# stages of a single envelope, beyond a fresh one; later ones count the descents
-_THRESHOLD, _MASTER = 1, 2
+# Stages of an envelope, beyond a fresh one; later ones count the descents. A range of several that holds an assignment
+# which its trees cannot exclude is halved.
+_THRESHOLD, _MASTER, _HALVED = 1, 2, -1
+
+#: A range is narrow where its width costs at most this share of what its bound lacks.
+NARROW = 4
 
 #: Patterns listed for a worker, nodes of a descent: at the first level; both grow with every level.
 LISTED, BRIEF = 200, 300
@@ -56,7 +63,7 @@ BRANCHED = 40
 #: Rows of the longest lists; beyond, a worker counts as not listed.
 LONGEST = 40_000
 
-#: Levels before an envelope is given up.
+#: Levels from which limits grow no further.
 LEVELS = 18
 
 #: Levels of which the trees come before descents.
@@ -78,8 +85,8 @@ _CLOSED = 1 << 62
 def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
     """Search until everything is closed or `budget` is spent (units of about 1 microsecond).
 
-    Returns PROVED, OPEN (more budget may help) or STUCK (no method is left for the cheapest range). Beyond the deadline
-    in search.known it returns OPEN, and cannot be taken up again.
+    Returns PROVED, OPEN (more budget may help) or FULL (more room would help). Beyond the deadline in search.known it
+    returns OPEN, and cannot be taken up again.
 
     Parameters
     ----------
@@ -126,25 +133,29 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
             this.last, this.priced = b, 0
             if b < a:
                 this.bound = _CLOSED
-        elif a < b:
+        elif a < b and not pending and (stage == _HALVED or not _narrow(step, search, i)):
             known.work += 1
             middle = (a + b) // 2
             bound, newest = this.bound, this.priced
-            this.last, this.priced = middle, 0
+            if stage != FRESH:
+                drop_tree(masters.tree, i)
+            this.last, this.priced, this.stage, this.times = middle, 0, FRESH, 0
             # the bound at b was a rough one; alone, it is worth a better one
-            if not push(search, bound, middle + 1, b, newest if middle + 1 < b else 0):
-                return STUCK
+            at = push(search, bound, middle + 1, b, newest if middle + 1 < b else 0)
+            if at < 0:
+                this.last = b
+                return FULL
+            if at < known.ranges - 1:
+                drop_tree(masters.tree, at)
         elif stage == FRESH:
             this.stage = _THRESHOLD
             if known.prices == 0:  # later on, prices from another envelope are a better start
                 _first_prices(step, search, i)
         elif stage == _THRESHOLD:
             if _best_prices(step, search, masters, i):
-                this.stage = _MASTER
+                this.stage = _HALVED if a < b and _holds_another(step, search, i) else _MASTER
         else:
             level, turn = (stage - _MASTER) // 2, (stage - _MASTER) % 2
-            if level > LEVELS:
-                return STUCK
             if turn == 0 and (level == 0 or level > TREES):
                 deep = max(0, level - TREES)
                 ending = try_descent(step, search, i, min(LISTED << (2 * deep), LONGEST), BRIEF << (3 * deep), deep)
@@ -154,21 +165,42 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
                 ending = UNCHANGED
             else:  # a tree goes on where it was left
                 ending = try_tree(step, search, masters, i, BRANCHED << level, level == 0)
-            if ending == UNCHANGED or (ending == RAISED and turn == 1):
+                if ending == NO_ROOM:
+                    return FULL
+            if ending == SPLIT:
+                this.stage = _HALVED
+            elif (ending == UNCHANGED or (ending == RAISED and turn == 1)) and level < LEVELS:
                 this.stage = stage + 1
+            elif ending == UNCHANGED:  # by turns at the last level
+                this.stage = stage - 1 + 2 * (1 - turn)
+
+
+@kernel
+def _narrow(step: Step, search: Search, i: int) -> bool:
+    """Whether halving range i further cannot close it: its width costs little beside what its bound lacks."""
+    this, known = search.ranges[i], search.known
+    lack = known.cost - this.bound
+    return known.warm == 1 and NARROW * step.workers * (this.last - this.first) <= lack
+
+
+@kernel
+def _holds_another(step: Step, search: Search, i: int) -> bool:
+    """Whether an assignment found for range i admits what its bound asks for, though its cost is no better."""
+    found, this = search.pricing.generation, search.ranges[i]
+    return found.top > step.workers * this.first - step.total - search.known.cost
 
 
 @kernel
 def _first_prices(step: Step, search: Search, i: int) -> None:
     """Price the envelope of range i by a threshold, fill at these prices, and descend a little."""
     this, known = search.ranges[i], search.known
-    M, W = this.first, step.load.size
+    M, W = this.last, step.load.size
     tokens = threshold_prices(step, search, M)
     known.work += 50 + 5 * W
     if tokens == NONE:
         this.bound = _CLOSED
         return
-    this.bound = max(this.bound, step.workers * M - step.total - tokens // step.scale)
+    this.bound = max(this.bound, step.workers * this.first - step.total - tokens // step.scale)
     known.bound = this.bound
     keep_prices(step, search, M)
     this.priced = known.prices
@@ -189,13 +221,13 @@ def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> bool:
     step, search, masters
         The decision; the state of the search, the master programs and the trees, which change in place.
     i
-        Open range, a single envelope, in search.ranges; its bound changes in place.
+        Open range, a single envelope or a narrow one, in search.ranges; its bound changes in place.
     """
     this, known = search.ranges[i], search.known
     pricing, found = search.pricing.state, search.pricing.generation
-    G, total, M, W = step.workers, step.total, this.first, step.load.size
+    G, total, M, W = step.workers, step.total, this.last, step.load.size
     m = masters.whole
-    base = G * M - total
+    base = G * this.first - total
     if pricing.phase == IDLE:
         if known.warm == 0 or m.counts.pivots > MOST_PIVOTS:
             reset_master(m, step.n, W, 2.0 * M + 1.0)
@@ -235,5 +267,6 @@ def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> bool:
         return False
     pricing.phase = IDLE
     if top >= 0:
+        found.top = max(found.top, top)
         improve(step, search, search.kept, M, top, 100)
     return True

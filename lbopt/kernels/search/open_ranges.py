@@ -10,8 +10,8 @@ FRESH = 0
 
 
 @kernel
-def push(search: Search, bound: int, first: int, last: int, priced: int) -> bool:
-    """Add an open range; False where there is no room for it.
+def push(search: Search, bound: int, first: int, last: int, priced: int) -> int:
+    """Add an open range and return its number; -1 where there is no room for it. A full list reuses closed ranges.
 
     Parameters
     ----------
@@ -24,13 +24,18 @@ def push(search: Search, bound: int, first: int, last: int, priced: int) -> bool
     priced
         Number of prices there were when the bound was evaluated.
     """
-    count = search.known.ranges
-    if count >= search.ranges.size:
-        return False
-    new = search.ranges[count]
+    at, ranges = search.known.ranges, search.ranges
+    if at < ranges.size:
+        search.known.ranges = at + 1
+    else:
+        at = 0
+        while at < ranges.size and ranges[at].bound < search.known.cost:
+            at += 1
+        if at == ranges.size:
+            return -1
+    new = ranges[at]
     new.bound, new.first, new.last, new.stage, new.priced, new.times = bound, first, last, FRESH, priced, 0
-    search.known.ranges = count + 1
-    return True
+    return at
 
 
 @kernel

@@ -113,6 +113,7 @@ def bound_node(
         if work > most or used_up(search.known):
             break
     if best >= 0:
+        tree.state.found = max(tree.state.found, best + tree.state.tokens)
         improve(step, search, search.spare, M, best + tree.state.tokens, 20)
     done = lowest // scale < target or (work <= most and not used_up(search.known))
     return lowest, DONE if done else UNFINISHED, work

@@ -11,8 +11,10 @@ from lbopt.kernels.search.state import Master, Search, Step, Tree
 
 
 @kernel
-def take_whole(step: Step, search: Search, m: Master, tree: Tree, M: int) -> None:
+def take_whole(step: Step, search: Search, m: Master, tree: Tree, M: int) -> int:
     """Offer the assignment that a master without fractions is; workers with one slot left are matched anew.
+
+    Returns the tokens that it admits, -1 where it turns out to be none.
 
     Their limits are nested, so a matching is optimal in which the tightest comes first and takes the largest request
     that fits it.
@@ -57,7 +59,7 @@ def take_whole(step: Step, search: Search, m: Master, tree: Tree, M: int) -> Non
         while k >= 0 and left[k] <= 0:
             k -= 1
         if k < 0:
-            return
+            return -1
         left[k] -= 1
         choice[0] = k
         whole_pattern(tree, w, choice, 1, spare[w])
@@ -65,6 +67,8 @@ def take_whole(step: Step, search: Search, m: Master, tree: Tree, M: int) -> Non
         tokens += tree.load[r] - step.load[w] + step.v[k]
     for w in range(step.load.size):
         if not served[w]:
-            return
-    if left.min() >= 0:
-        improve(step, search, spare, M, tokens, 20)
+            return -1
+    if left.min() < 0:
+        return -1
+    improve(step, search, spare, M, tokens, 20)
+    return tokens

@@ -1,5 +1,8 @@
 """A tree of placements at one envelope: which worker takes a request of a class, or that nobody does.
 
+For a narrow range of envelopes a..b the tree is one at b, whose target is that of a. An assignment that reaches the
+target without being better ends such a tree: the range has to be halved.
+
 Every node is bounded by its own master program (`placed_columns`). Where its optimum is fractional, one request of a
 fractional class is placed in all ways that the node's prices do not refute (`placement`). The open node with the best
 bound is next, the deepest and then the newest among equals, so the tree dives towards assignments while the bound
@@ -37,7 +40,13 @@ DISTANT, PERIOD, DIVING = 30, 64, 32
 #: What a root may reach before it is bounded.
 NEAR = 1 << 62
 
+#: How a turn at a tree may end besides: the range has to be halved; there is no room for another node.
+SPLIT, NO_ROOM = 3, 4
+
 _SHUT = -(1 << 62)
+
+#: The range of a node that may be used again.
+_FREE = -1
 
 
 @kernel
@@ -55,15 +64,55 @@ def _add_node(tree: Tree, i: int, parent: int, k: int, place: int, reach: int) -
     reach
         Tokens that are not ruled out.
     """
-    at, nodes = tree.state.used, tree.nodes
-    if at >= nodes.size:
+    state, nodes = tree.state, tree.nodes
+    if state.used < nodes.size:
+        at = state.used
+        state.used = at + 1
+    elif state.free > 0:
+        at = state.free - 1
+        state.free = nodes[at].parent
+    else:
         if parent >= 0:
             nodes[parent].reach = max(nodes[parent].reach, reach)
         return
     new = nodes[at]
     new.parent, new.size_class, new.place, new.reach, new.range = parent, k, place, reach, i
     new.depth = nodes[parent].depth + 1 if parent >= 0 else 0
-    tree.state.used = at + 1
+
+
+@kernel
+def _room(tree: Tree) -> int:
+    """Return for how many nodes there is room, at least one where any node can be spared.
+
+    Where all are used, those are freed that are shut and have nothing open below them. They are linked by `parent`.
+    """
+    state, nodes = tree.state, tree.nodes
+    if state.used < nodes.size or state.free > 0:
+        return 1
+    below = np.zeros(nodes.size, dtype=np.int64)
+    for j in range(nodes.size):
+        if nodes[j].range != _FREE and nodes[j].parent >= 0:
+            below[nodes[j].parent] += 1
+    freed = 0
+    for first in range(nodes.size):
+        j = first
+        while j >= 0 and nodes[j].range != _FREE and nodes[j].reach == _SHUT and below[j] == 0:
+            above = nodes[j].parent
+            nodes[j].range, nodes[j].parent = _FREE, state.free
+            state.free = j + 1
+            freed += 1
+            if above >= 0:
+                below[above] -= 1
+            j = above
+    return freed
+
+
+@kernel
+def drop_tree(tree: Tree, i: int) -> None:
+    """Close all nodes of range i, which has changed."""
+    for j in range(tree.state.used):
+        if tree.nodes[j].range == i:
+            tree.nodes[j].reach = _SHUT
 
 
 @kernel
@@ -91,7 +140,7 @@ def _newest(tree: Tree, i: int, target: int) -> int:
 
 @kernel
 def _target(step: Step, search: Search, M: int) -> int:
-    """Return the fewest tokens of an assignment under envelope M that beats the best one."""
+    """Return the fewest tokens of an assignment of envelope M or more that beats the best one."""
     return step.workers * M - step.total - search.known.cost + 1
 
 
@@ -99,23 +148,26 @@ def _target(step: Step, search: Search, M: int) -> int:
 def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
     """Bound one node of the tree at the envelope of range i and branch on it; False where no open node is left.
 
+    In a range of several envelopes it also stops, with state.found at the target or above, where an assignment is no
+    better than the best one and still not excluded.
+
     Parameters
     ----------
     step, search, masters
         The decision; the state of the search, the master programs and the trees, which change in place.
     i
-        Open range, a single envelope, in search.ranges; its bound changes in place.
+        Open range, a single envelope or a narrow one, in search.ranges; its bound changes in place.
     """
     tree, m, this, known = masters.tree, masters.whole, search.ranges[i], search.known
     state, nodes = tree.state, tree.nodes
-    M, scale = this.first, step.scale
-    target = _target(step, search, M)
+    M, least, scale = this.last, this.first, step.scale
+    target = _target(step, search, least)
     state.closed = -1
     j = next_node(tree, i)
     if j < 0 or nodes[j].reach < target:
         this.bound = max(this.bound, known.cost)
         return False
-    this.bound = max(this.bound, step.workers * M - step.total - nodes[j].reach)
+    this.bound = max(this.bound, step.workers * least - step.total - nodes[j].reach)
     if state.current >= 0 and nodes[state.current].reach >= target:
         j = state.current
     else:
@@ -143,21 +195,33 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
     state.current, state.closed, state.chosen = -1, j, -1
     reach = min(nodes[j].reach, scaled // scale) if scaled != NONE else _SHUT
     nodes[j].reach = _SHUT
-    if reach >= _target(step, search, M):
-        _branch(step, search, m, tree, j, M, reach)
+    if reach >= _target(step, search, least):
+        if least < M and state.found >= _target(step, search, least):
+            nodes[j].reach = reach
+            return True
+        _branch(step, search, m, tree, j, least, M, reach)
     return True
 
 
 @kernel
-def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int, above: int) -> None:
+def undecided(step: Step, search: Search, tree: Tree, i: int) -> bool:
+    """Whether the tree of range i came to an assignment that only half of the range can exclude."""
+    this = search.ranges[i]
+    return this.first < this.last and tree.state.found >= _target(step, search, this.first)
+
+
+@kernel
+def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, least: int, M: int, above: int) -> None:
     """Place a request of the class that has fewest ways left; add a node for each way. None reaches beyond `above`.
 
     Parameters
     ----------
     step, search, m, tree
         The decision; the state of the search, the master program and the tree, which change in place.
-    j, M
-        Node, whose path `place` set; envelope.
+    j
+        Node, whose path `place` set.
+    least, M
+        First and last envelope of the range.
     above
         Tokens that no node below it exceeds.
     """
@@ -166,12 +230,15 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int, a
     classes = np.zeros(K, dtype=np.int64)
     count = fractional_classes(m, step, tree, classes)
     if count == 0:
-        take_whole(step, search, m, tree, M)
-    target = _target(step, search, M)
+        tree.state.found = max(tree.state.found, take_whole(step, search, m, tree, M))
+    target = _target(step, search, least)
     for k in range(K):
         search.price[k] = search.best_price[k]
     scaled = evaluate(what_is_left(step, tree), search, M, EXACT) + scale * tree.state.tokens
     if scaled // scale < target:
+        return
+    if least < M and tree.state.found >= target:
+        tree.nodes[j].reach = min(above, scaled // scale)
         return
     if count <= 0:  # rounding has spoilt the master: any class leads on
         count = 0
@@ -219,28 +286,34 @@ def _branch(step: Step, search: Search, m: Master, tree: Tree, j: int, M: int, a
 def try_tree(step: Step, search: Search, masters: Masters, i: int, nodes: int, begin: bool) -> int:
     """Grow the tree at the envelope of range i by `nodes` nodes; one of them a call, as long as it returns PENDING.
 
-    Returns RAISED where that closed the range or raised its bound, UNCHANGED, or PENDING.
+    Returns RAISED where that closed the range or raised its bound, UNCHANGED, PENDING, SPLIT or NO_ROOM.
 
     Parameters
     ----------
     step, search, masters
         The decision; the state of the search, the master programs and the trees, which change in place.
     i
-        Open range, a single envelope, in search.ranges; its bound changes in place.
+        Open range, a single envelope or a narrow one, in search.ranges; its bound changes in place.
     nodes, begin
         Nodes to bound; whether the tree needs a root.
     """
     tree, state = masters.tree, masters.tree.state
     if state.left == 0:
+        if _room(tree) == 0:
+            return NO_ROOM
         if begin:
             _add_node(tree, i, -1, 0, ROOT, NEAR)
         state.left, state.before, state.range, state.current = nodes, search.ranges[i].bound, i, -1
-        if state.used == tree.nodes.size:
-            state.left = 0
-            return UNCHANGED
+        state.found = -1
+    elif _room(tree) == 0:
+        state.left = 0
+        return NO_ROOM
     more = grow_tree(step, search, masters, i)
+    if more and undecided(step, search, tree, i):
+        state.left = 0
+        return SPLIT
     state.left -= 1
-    if more and state.left > 0 and state.used < tree.nodes.size:
+    if more and state.left > 0:
         return PENDING
     state.left = 0
     return RAISED if search.ranges[i].bound > state.before else UNCHANGED

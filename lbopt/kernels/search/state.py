@@ -21,8 +21,8 @@ WAITS, ROOT = -1, -2
 #: Efforts of an evaluation, see `prices.evaluate`.
 GLANCE, ROUGH, QUICK, EXACT = -2, -1, 0, 1
 
-#: How `envelopes.advance` ends.
-STUCK, OPEN, PROVED = -1, 0, 1
+#: How `envelopes.advance` ends; FULL: there is no room for another range or node.
+FULL, OPEN, PROVED = -1, 0, 1
 
 #: What is known of a search. `cost`: of the best assignment, tokens; `ranges`: open ranges in use; `prices`: found so
 #: far; `work`: done, about microseconds; `bound`: proved lower bound on the cost; `warm`: 1 where the master has been
@@ -81,9 +81,11 @@ PLACEMENT = integers("parent", "size_class", "place", "reach", "depth", "range")
 #: State of the trees. `used`: nodes; `workers`, `tokens`: that the path in use leaves, and places; `left`: nodes that
 #: may still be bounded, 0 = all trees rest; `range`: worked on; `before`: its bound when that began; `current`: node
 #: being bounded, -1 = none; `pivots`: made for it; `closed`: node closed last, -1 = none; `chosen`: class placed to
-#: close it, -1 where its bound sufficed; `turn`: nodes bounded so far.
+#: close it, -1 where its bound sufficed; `turn`: nodes bounded so far; `found`: tokens of the best assignment filled
+#: for the tree, -1 for none; `free`: 1 + first node that may be used again, 0 for none.
 TREE = integers(
-    *("used", "workers", "tokens", "left", "range", "before", "current", "pivots", "closed", "chosen", "turn")
+    *("used", "workers", "tokens", "left", "range", "before", "current", "pivots", "closed", "chosen", "turn"),
+    *("found", "free"),
 )
 
 

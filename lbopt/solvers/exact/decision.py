@@ -106,7 +106,7 @@ class Decision:
         return search
 
     def advance(self, search: Search, budget: int, deadline: int = NEVER) -> int:
-        """Go on with a search for about so many microseconds; PROVED, OPEN or STUCK.
+        """Go on with a search for about so many microseconds; PROVED, OPEN or FULL.
 
         Parameters
         ----------

@@ -220,7 +220,7 @@ def by_prices(problem: StepProblem, best: int | None, limits: Limits) -> ExactAn
     except KeyboardInterrupt:
         stop = "interrupted"
     if stop is None:
-        stop = "done" if state == PROVED else "stuck"
+        stop = "done" if state == PROVED else "memory"
     known = what_is_known(search)
     if known.cost < cost:
         assignment, cost = decision.handed_out(search), known.cost

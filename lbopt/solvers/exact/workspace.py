@@ -38,7 +38,10 @@ from lbopt.kernels.search.state import (
 from lbopt.kernels.search.tables import TABLE
 from lbopt.model import StepProblem
 
-_NODES, _PRICES, _COLUMNS, _ROWS, _BRANCHES = 1 << 14, 64, 6000, 120_000, 1 << 16
+#: Ranges of envelopes and nodes of trees: of these arrays only what is used takes memory.
+_NODES, _BRANCHES = 1 << 18, 1 << 20
+
+_PRICES, _COLUMNS, _ROWS = 64, 6000, 120_000
 
 #: Open workers, size classes and slots that there is room for from the beginning: to grow takes some 30 ms.
 _LEAST = (256, 512, 8)
@@ -117,15 +120,16 @@ def _words(state: Record) -> np.ndarray:
     return np.asarray(state.base).view(np.int64)
 
 
-def plant_tree(search: Search, masters: Masters, envelope: int) -> None:
-    """Leave one range open, a single envelope, and one node in its tree of placements, the root."""
+def plant_tree(search: Search, masters: Masters, first: int, last: int | None = None) -> None:
+    """Leave one range of envelopes open, a single one without `last`, and the root in its tree of placements."""
     alone, tree = search.ranges[0], masters.tree
     alone.fill(0)
-    alone.first = alone.last = envelope
+    alone.first, alone.last = first, first if last is None else last
     root = tree.nodes[0]
     root.fill(0)
     root.parent, root.place, root.reach = -1, ROOT, NEAR
     tree.state.used, tree.state.range, tree.state.current = 1, 0, -1
+    tree.state.found, tree.state.free = -1, 0
 
 
 def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
