@@ -17,7 +17,7 @@ _JOINS = 8
 
 @kernel
 def best_three(
-    margin: int, ceiling: int, v: Ints, p: Ints, n: Ints, best: Ints, pairs: Ints, out: Ints, scratch: Ints
+    margin: int, ceiling: int, v: Ints, p: Ints, n: Ints, best: Ints, grain: int, pairs: Ints, out: Ints, scratch: Ints
 ) -> int:
     """Write the best pattern of three requests within `margin` to out[:3]; return its profit, NONE where none fits.
 
@@ -29,8 +29,8 @@ def best_three(
         int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests.
     best
         int64 (K,), from `prefix_best`.
-    pairs
-        int64 (margin + 1,) at least: pairs[r] bounds the profit of two requests of at most r tokens.
+    grain, pairs
+        int64 ((margin >> grain) + 1,) at least: pairs[r >> grain] bounds the profit of two requests of at most r tokens.
     out, scratch
         int64 (3,) and (2,) at least, written: the classes, largest first; a pair.
     """
@@ -38,7 +38,7 @@ def best_three(
         found = ceiling - 1 if turn == 0 else NONE  # first only for a pattern that reaches the ceiling
         for k in range(v.size - 1, -1, -1):
             rest = margin - v[k]
-            if n[k] == 0 or rest < 0 or p[k] + pairs[rest] <= found:
+            if n[k] == 0 or rest < 0 or p[k] + pairs[rest >> grain] <= found:
                 continue
             value = best_pair(rest, k, n[k] - 1, found - p[k], ceiling - p[k], v, p, n, best, scratch, 0)
             if value > NONE:

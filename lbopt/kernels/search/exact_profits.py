@@ -15,7 +15,7 @@ from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import passed, used_up
 from lbopt.kernels.search.state import NONE, Search, Step
-from lbopt.kernels.search.tables import TABLE, joined
+from lbopt.kernels.search.tables import joined
 
 #: Largest table of decisions, entries (bytes).
 LARGEST = 64_000_000
@@ -118,7 +118,7 @@ def settle(step: Step, search: Search, M: int, c: int, first: int, last: int) ->
     c, first, last
         Slots; workers first..last - 1.
     """
-    value, bound, load, pairs = search.value, search.bound, step.load, search.pairs
+    value, bound, load, pairs, grain = search.value, search.bound, step.load, search.pairs, search.listed.grain
     margins = np.full(last - first, -1)
     for w in range(first, last):
         if value[w] < bound[w]:
@@ -136,11 +136,11 @@ def settle(step: Step, search: Search, M: int, c: int, first: int, last: int) ->
             rest = margins[w - first] - v[k]
             if rest < 0 or useful:
                 continue
-            search.known.work += rest // _UNIT
-            if c == 5 and margins[w - first] <= TABLE:
-                useful = p[k] + joined(rest, pairs, pairs) > value[w]
-            elif c == 6 and margins[w - first] <= TABLE:
-                useful = p[k] + joined(rest, pairs, search.triples) > value[w]
+            search.known.work += (rest >> grain) // _UNIT
+            if c == 5:
+                useful = p[k] + joined(rest, grain, pairs, pairs) > value[w]
+            elif c == 6:
+                useful = p[k] + joined(rest, grain, pairs, search.triples) > value[w]
             else:
                 useful = True
         if useful:

@@ -54,7 +54,7 @@ def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern
             full = scale * margin - c * lowest
             value, _ = best_pattern(
                 *(margin, c, scale, full, full, BRANCHES, v, p, now, best, sums, pattern[w], pattern[w, 2 * c :]),
-                *(0, best, best, search.known),
+                *(0, 0, best, best, search.known),
             )
             if value == NONE:
                 return -1

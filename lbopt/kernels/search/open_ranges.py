@@ -79,7 +79,7 @@ def reached(step: Step, search: Search, M: int) -> int:
         margin = M - load[w]
         value, bound = best_pattern(
             *(margin, slots[w], 1, margin, margin, BRANCHES, v, v, n, best, step.sums, out[w], search.partner),
-            *(0, best, best, search.known),
+            *(0, 0, best, best, search.known),
         )
         if bound >= 0:
             top = max(top, load[w] + (value if value == bound else margin))

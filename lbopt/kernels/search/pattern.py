@@ -195,6 +195,7 @@ def best_pattern(
     out: Ints,
     pair: Ints,
     tables: int,
+    grain: int,
     pairs: Ints,
     triples: Ints,
     known: Record,
@@ -211,9 +212,10 @@ def best_pattern(
         From `prefix_best` and `smallest_sums` for the same `avail`.
     pair
         Scratch, two entries.
-    tables, pairs, triples
-        How many tables there are (0, 1, 2): pairs[r] and triples[r] bound the profit of two and of three requests with
-        a total of at most r. They end branches early, and with them a pattern that reaches `tops` is looked for first.
+    tables, grain, pairs, triples
+        How many tables there are (0, 1, 2): pairs[r >> grain] and triples[r >> grain] bound the profit of two and of
+        three requests with a total of at most r. They end branches early, and with them a pattern that reaches `tops`
+        is looked for first.
     known
         Has the deadline, beyond which the search gives up, and the work booked, which grows: see `used_up`.
 
@@ -235,13 +237,13 @@ def best_pattern(
     if tables > 0:
         value, _ = _best_of_many(
             *(margin, c, scale, full, fitting, ceiling, limit, ceiling, v, p, avail, best, sums, out, pair),
-            *(tables, pairs, triples, known),
+            *(tables, grain, pairs, triples, known),
         )
         if value == ceiling:
             return value, value
     return _best_of_many(
         *(margin, c, scale, full, fitting, ceiling, limit, NONE + 1, v, p, avail, best, sums, out, pair),
-        *(tables, pairs, triples, known),
+        *(tables, grain, pairs, triples, known),
     )
 
 
@@ -263,6 +265,7 @@ def _best_of_many(
     out: Ints,
     pair: Ints,
     tables: int,
+    grain: int,
     pairs: Ints,
     triples: Ints,
     known: Record,
@@ -288,7 +291,7 @@ def _best_of_many(
         int64 (K,) and (c + 1,) at least, from `prefix_best` and `smallest_sums`.
     out, pair
         int64 (2 c,) and (2,) at least, written.
-    tables, pairs, triples, known
+    tables, grain, pairs, triples, known
         As in `best_pattern`.
     """
     found = least - 1
@@ -312,7 +315,7 @@ def _best_of_many(
                 branches = max(branches, limit)
         if k >= 0 and profit + rest * p[best[k]] > found:
             if tables > 0 and rest <= 2 + tables:
-                others = pairs[room - v[k]] if rest == 3 else triples[room - v[k]]
+                others = pairs[(room - v[k]) >> grain] if rest == 3 else triples[(room - v[k]) >> grain]
                 if profit + p[k] + others <= found:
                     top = k - 1
                     branches += 1

@@ -63,7 +63,7 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
                 continue
             value[w], bound[w] = best_pattern(
                 *(margin, c, scale, full, ceiling, limit, v, p, n, best, sums, pattern[w], scratch),
-                *(0, scratch, scratch, search.known),
+                *(0, 0, scratch, scratch, search.known),
             )
             if bound[w] == NONE:
                 return NONE

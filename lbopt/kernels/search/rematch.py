@@ -91,8 +91,8 @@ def rematch(step: Step, search: Search, M: int, target: int, rounds: int, patter
             prefix_best(K, p, avail, best)
             full = slack[w] + before
             value, _ = best_pattern(
-                *(full, c, 1, full, full, BRANCHES, v, p, avail, best, sums, other, scratch.pair, 0, best, best),
-                search.known,
+                *(full, c, 1, full, full, BRANCHES, v, p, avail, best, sums, other, scratch.pair),
+                *(0, 0, best, best, search.known),
             )
             if value > before:
                 for q in range(c):

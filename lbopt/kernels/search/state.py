@@ -64,8 +64,8 @@ IDLE, COLUMNS, DIVE = 0, 1, 2
 
 #: What the lists of choices were made for. `classes`, `scale`: of the decision; `total`: what all requests cost;
 #: `lowest`: least price; `reach`: tokens that the table of pairs reaches, -1 = not made; `widest`: slots of the list
-#: that it was made from.
-LISTED = integers("classes", "scale", "total", "lowest", "reach", "widest")
+#: that it was made from; `grain`: logarithm of the tokens of one of its entries.
+LISTED = integers("classes", "scale", "total", "lowest", "reach", "widest", "grain")
 
 #: One list of choices. `length`: classes in it, -1 = not made; `ceiling`: sum of the largest profits.
 LIST = integers("length", "ceiling")
@@ -255,7 +255,7 @@ class Search(NamedTuple):
     best: Ints  # (K,) class of most profit up to each class
     tops: Ints  # (K,) largest profits
     partner: Ints  # (K,) a pair, or the best partners of a class
-    pairs: Ints  # (TABLE + 1,) what two requests of at most so many tokens are worth
+    pairs: Ints  # (TABLE + 1,) what two requests of at most so many grains are worth
     triples: Ints  # (TABLE + 1,) and three
     waiting: Ints  # (K,) requests that an offered assignment leaves
     # the patterns of each worker near the best, see `near_optimal`

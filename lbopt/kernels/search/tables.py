@@ -3,6 +3,9 @@
 A table is shared by all workers of an evaluation. It is relaxed in one respect: joining two parts may use a class more
 often than it has requests. So the values below are upper bounds, and exact wherever the joined parts do not collide;
 they serve as ceilings at which the search for a pattern of three to six requests stops.
+
+Wide margins are counted in grains of 2**grain tokens, totals and margins both rounded down:
+(a >> g) + (b >> g) <= (a + b) >> g, so all that fits in tokens fits in grains, and the values stay upper bounds.
 """
 
 from lbopt.kernels.arrays import Ints
@@ -13,10 +16,10 @@ from lbopt.kernels.search.choices import make_list
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern
 from lbopt.kernels.search.state import EXACT, Search, Step
 
-#: Largest residual that is tabulated, tokens.
-TABLE = 1 << 15
+#: Largest residual that is tabulated, grains; and of wide margins, where a grain is more than a token.
+TABLE, COARSE = 1 << 15, 1 << 13
 
-#: Branches of a thorough search for a pattern of five or six.
+#: Branches of a thorough search for a pattern of five or six, or of any number where the tables are coarse.
 THOROUGH = 100_000
 
 #: Entries of which a unit of work is booked: a nanosecond each.
@@ -26,8 +29,10 @@ _LESS = -(1 << 60)  # two of them still do not overflow
 
 
 @kernel
-def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, pairs: Ints, deadline: int) -> bool:
-    """Set pairs[r] to the largest profit of two requests, total at most r <= reach, of `length` classes.
+def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, grain: int, pairs: Ints, deadline: int) -> bool:
+    """Set pairs[r >> grain] to no less than the largest profit of two requests, total at most r <= reach.
+
+    With a grain of 0 it is that profit itself.
 
     Returns False where the deadline passed before; the table is of no use then.
 
@@ -37,33 +42,37 @@ def tabulate_pairs(length: int, reach: int, v: Ints, p: Ints, n: Ints, pairs: In
         Classes; largest total, tokens.
     v, p, n
         int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens; requests.
-    pairs
-        int64 (reach + 1,) at least, written, 1/scale tokens.
+    grain, pairs
+        int64 ((reach >> grain) + 1,) at least, written, 1/scale tokens.
     deadline
         Nanoseconds, see `lbopt.kernels.deadline`.
     """
-    for r in range(reach + 1):
+    last = reach >> grain
+    for r in range(last + 1):
         pairs[r] = _LESS
     for i in range(length):
         if passed(deadline):
             return False
-        if 2 * v[i] <= reach and n[i] >= 2 and 2 * p[i] > pairs[2 * v[i]]:
-            pairs[2 * v[i]] = 2 * p[i]
+        if 2 * v[i] <= reach and n[i] >= 2 and 2 * p[i] > pairs[(2 * v[i]) >> grain]:
+            pairs[(2 * v[i]) >> grain] = 2 * p[i]
         for j in range(i):
-            r = v[i] + v[j]
-            if r > reach:
+            total = v[i] + v[j]
+            if total > reach:
                 break
+            r = total >> grain
             if p[i] + p[j] > pairs[r]:
                 pairs[r] = p[i] + p[j]
-    for r in range(1, reach + 1):
+    for r in range(1, last + 1):
         if pairs[r - 1] > pairs[r]:
             pairs[r] = pairs[r - 1]
     return True
 
 
 @kernel
-def tabulate_triples(length: int, reach: int, v: Ints, p: Ints, pairs: Ints, triples: Ints, deadline: int) -> bool:
-    """Set triples[r] to an upper bound on the profit of three requests with total at most r <= reach.
+def tabulate_triples(
+    length: int, reach: int, v: Ints, p: Ints, grain: int, pairs: Ints, triples: Ints, deadline: int
+) -> bool:
+    """Set triples[r >> grain] to an upper bound on the profit of three requests with total at most r <= reach.
 
     Returns False where the deadline passed before; the table is of no use then.
 
@@ -73,18 +82,19 @@ def tabulate_triples(length: int, reach: int, v: Ints, p: Ints, pairs: Ints, tri
         Classes; largest total, tokens.
     v, p
         int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens.
-    pairs, triples
-        int64 (reach + 1,) at least, 1/scale tokens: from `tabulate_pairs`; written.
+    grain, pairs, triples
+        int64 ((reach >> grain) + 1,) at least, 1/scale tokens: from `tabulate_pairs`; written.
     deadline
         Nanoseconds, see `lbopt.kernels.deadline`.
     """
-    for r in range(reach + 1):
+    last = reach >> grain
+    for r in range(last + 1):
         triples[r] = _LESS
     for i in range(length):
         if passed(deadline):
             return False
-        size, profit = v[i], p[i]
-        for r in range(size, reach + 1):
+        size, profit = v[i] >> grain, p[i]
+        for r in range(size, last + 1):
             value = profit + pairs[r - size]
             if value > triples[r]:
                 triples[r] = value
@@ -92,18 +102,19 @@ def tabulate_triples(length: int, reach: int, v: Ints, p: Ints, pairs: Ints, tri
 
 
 @kernel
-def joined(margin: int, left: Ints, right: Ints) -> int:
-    """Return the largest left[r] + right[margin - r]."""
+def joined(margin: int, grain: int, left: Ints, right: Ints) -> int:
+    """Return the largest left[r] + right[last - r], `last` being the grains of the margin."""
     top = 2 * _LESS
-    for r in range(margin + 1):
-        value = left[r] + right[margin - r]
+    last = margin >> grain
+    for r in range(last + 1):
+        value = left[r] + right[last - r]
         if value > top:
             top = value
     return top
 
 
 @kernel
-def one_more(margin: int, length: int, v: Ints, p: Ints, table: Ints) -> int:
+def one_more(margin: int, length: int, v: Ints, p: Ints, grain: int, table: Ints) -> int:
     """Return the largest profit of one request and a part from the table, within `margin`.
 
     Parameters
@@ -112,14 +123,14 @@ def one_more(margin: int, length: int, v: Ints, p: Ints, table: Ints) -> int:
         Tokens; classes.
     v, p
         int64 (K,): sizes, tokens, ascending; profits, 1/scale tokens.
-    table
-        int64 (margin + 1,) at least: what a part of at most so many tokens is worth, 1/scale tokens.
+    grain, table
+        int64 ((margin >> grain) + 1,) at least: what a part of at most so many grains is worth, 1/scale tokens.
     """
     top = 2 * _LESS
     for k in range(length):
         if v[k] > margin:
             break
-        value = p[k] + table[margin - v[k]]
+        value = p[k] + table[(margin - v[k]) >> grain]
         if value > top:
             top = value
     return top
@@ -144,11 +155,14 @@ def _make_pairs(step: Step, search: Search, c: int, reach: int) -> bool:
     made = search.listed
     if made.reach < reach or made.widest < c:
         widest = max(c, step.slots[step.slots.size - 1])
-        made.reach, made.widest = min(TABLE, reach + reach // 8 + 32), widest
+        made.reach, made.widest, made.grain = min(max(TABLE, reach), reach + reach // 8 + 32), widest, 0
+        if made.reach > TABLE:
+            while made.reach >> made.grain > COARSE:
+                made.grain += 1
         length = make_list(step, search, widest)
         v, p, n = search.list_size[widest], search.list_profit[widest], search.list_count[widest]
         search.known.work += length * min(length, made.reach) // _UNIT
-        if not tabulate_pairs(length, made.reach, v, p, n, search.pairs, search.known.deadline):
+        if not tabulate_pairs(length, made.reach, v, p, n, made.grain, search.pairs, search.known.deadline):
             made.reach = -1
     return bool(made.reach >= reach)
 
@@ -179,37 +193,43 @@ def relax(step: Step, search: Search, M: int, lowest: int, c: int, first: int, l
     best = search.list_best[c, :length]
     reach = -1
     for w in range(first, last):
-        if value[w] < bound[w] and M - load[w] <= TABLE:
+        if value[w] < bound[w]:
             reach = max(reach, M - load[w])
     if not _make_pairs(step, search, c, reach):
         return last - first
+    grain = search.listed.grain
     tables = 1
-    limit = BRANCHES
-    if effort == EXACT and 5 <= c <= 6 and tabulate_triples(length, reach, v, p, pairs, triples, search.known.deadline):
+    limit = BRANCHES if effort < EXACT or grain == 0 else THOROUGH
+    if (
+        effort == EXACT
+        and (5 <= c <= 6 or (grain > 0 and c > 4))
+        and tabulate_triples(length, reach, v, p, grain, pairs, triples, search.known.deadline)
+    ):
         tables = 2
         limit = THOROUGH
-        search.known.work += length * max(0, reach) // _UNIT
+        search.known.work += length * max(0, reach >> grain) // _UNIT
     loose = 0
     for w in range(first, last):
         margin = M - load[w]
         if value[w] == bound[w]:
             continue
-        if margin <= TABLE and not used_up(search.known):
+        if not used_up(search.known):
             ceiling = bound[w]
             if c == 3:
-                ceiling = one_more(margin, length, v, p, pairs)
+                ceiling = one_more(margin, length, v, p, grain, pairs)
             elif c == 4:
-                ceiling = joined(margin, pairs, pairs)
-            elif tables == 2:
-                ceiling = joined(margin, pairs if c == 5 else triples, triples)
+                ceiling = joined(margin, grain, pairs, pairs)
+            elif tables == 2 and c <= 6:
+                ceiling = joined(margin, grain, pairs if c == 5 else triples, triples)
             bound[w] = min(bound[w], ceiling)
             if value[w] >= bound[w]:
                 continue
             if c == 3:
-                value[w] = bound[w] = best_three(margin, bound[w], v, p, n, best, pairs, pattern[w], scratch)
+                value[w] = bound[w] = best_three(margin, bound[w], v, p, n, best, grain, pairs, pattern[w], scratch)
                 continue
             if (
                 c == 4
+                and grain == 0
                 and bound[w] == ceiling
                 and join_pairs(margin, ceiling, v, p, n, best, pairs, pattern[w], scratch)
             ):
@@ -218,7 +238,7 @@ def relax(step: Step, search: Search, M: int, lowest: int, c: int, first: int, l
             full = scale * margin - c * lowest
             value[w], bound[w] = best_pattern(
                 *(margin, c, scale, full, bound[w], limit, v, p, n, best, sums, pattern[w], scratch),
-                *(tables, pairs, triples, search.known),
+                *(tables, grain, pairs, triples, search.known),
             )
         if value[w] < bound[w]:
             loose += 1
