@@ -122,6 +122,11 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
             this.times += 1
             tokens = evaluate(step, search, b, QUICK if a == b else ROUGH if b - a < 3 else GLANCE)
             known.work += 5 + W // 3
+            if tokens != NONE and a < b:
+                this.bound = max(this.bound, G * a - total - tokens // scale)
+                if _narrow(step, search, i):  # before it is treated like a single envelope, a better look
+                    tokens = evaluate(step, search, b, QUICK)
+                    known.work += 5 + W // 3
             if tokens == NONE:
                 this.bound = _CLOSED
             else:

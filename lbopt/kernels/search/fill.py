@@ -3,8 +3,11 @@
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
-from lbopt.kernels.search.pattern import BRANCHES, best_pattern, prefix_best, smallest_sums
+from lbopt.kernels.search.pattern import best_pattern, prefix_best, smallest_sums
 from lbopt.kernels.search.state import NONE, Search, Step
+
+#: Branches of the search for a worker's pattern: whole assignments are filled by the dozen, and any good pattern will do.
+FILLING = 300
 
 
 @kernel
@@ -53,7 +56,7 @@ def fill(step: Step, search: Search, M: int, avail: Ints, decided: Ints, pattern
             margin = M - load[w]
             full = scale * margin - c * lowest
             value, _ = best_pattern(
-                *(margin, c, scale, full, full, BRANCHES, v, p, now, best, sums, pattern[w], pattern[w, 2 * c :]),
+                *(margin, c, scale, full, full, FILLING, v, p, now, best, sums, pattern[w], pattern[w, 2 * c :]),
                 *(0, 0, best, best, search.known),
             )
             if value == NONE:

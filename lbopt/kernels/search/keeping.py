@@ -2,8 +2,12 @@
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.search.exchange import exchange
 from lbopt.kernels.search.rematch import rematch
 from lbopt.kernels.search.state import Search, Step
+
+#: Rounds of `rematch` for which each worker gets one look at an exchange.
+_SHARE = 8
 
 
 @kernel
@@ -44,7 +48,7 @@ def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
 
 @kernel
 def improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, rounds: int) -> None:
-    """Offer an assignment and what `rematch` makes of it.
+    """Offer an assignment and what `rematch` and `exchange` make of it.
 
     Parameters
     ----------
@@ -60,9 +64,14 @@ def improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, roun
     offer(step, search, pattern, tokens)
     target = step.workers * M - step.total - search.known.bound
     if tokens < target and step.forced == 0:  # a rematch might drop a forced request
+        W = step.load.size
         tokens = rematch(step, search, M, target, rounds, pattern)
+        search.known.work += rounds * (5 + W // 5)
+        if tokens < target:
+            looks = rounds * W // _SHARE
+            tokens = exchange(step, search, M, target, looks, pattern)
+            search.known.work += looks
         offer(step, search, pattern, tokens)
-        search.known.work += rounds * (5 + step.load.size // 5)
 
 
 @kernel

@@ -83,16 +83,22 @@ def evaluate(step: Step, search: Search, M: int, effort: int) -> int:
 
 @kernel
 def threshold_prices(step: Step, search: Search, M: int) -> int:
-    """Find the best prices of the form max(0, size - threshold), leave them in search.best_price, return their bound.
+    """Find good prices of the form max(0, size - threshold), leave them in search.best_price, return their bound.
 
-    The bound is convex in the threshold, and its slope is (requests of at least the threshold that the patterns use)
-    - (those that there are), so that bisection over the classes needs one evaluation a step.
+    At a threshold the slope of the bound is (requests of at least the threshold that the patterns use) - (those that
+    there are), so that bisection over the classes needs one evaluation a step. The bound may have several valleys: where
+    many slots are free, requests of every size are scarce at a low threshold, and none is where nothing costs anything.
+    So that is looked at first.
     """
     v, n, floor, slots = step.v, step.n, step.floor, step.slots
     price, best_price, pattern = search.price, search.best_price, search.pattern
     scale = step.scale
     low, high = 0, v.size
-    lowest = 1 << 62
+    for k in range(v.size):
+        price[k] = best_price[k] = floor[k]
+    lowest = evaluate(step, search, M, ROUGH)
+    if lowest == NONE:
+        return NONE
     while True:
         middle = (low + high + 1) >> 1
         threshold = v[middle] if middle < v.size else v[v.size - 1] + 1
