@@ -9,7 +9,9 @@ ranges and always takes the one with the least bound:
    halves would stay open. With few, very large requests most ranges end so. A narrow range a..b is treated like a
    single M: with b as the envelope, and the cost taken at a. Where something is found that the range cannot exclude,
    it is halved all the same;
-3. the first single M gets prices of one threshold for all classes, a first assignment, a short descent;
+3. the first single M gets prices of one threshold for all classes, a first assignment, a short descent; where most
+   workers have many free slots, each M gets the prices of the others instead, and an assignment of its own
+   (`few_slots`);
 4. then the master program, whose prices are the best there are, and a dive for an assignment;
 5. then a short descent, which finds an assignment as cheap as the bound, or shows that there is none, or gives up;
 6. then a tree of placements, which goes on whenever the envelope is the cheapest again; descents with growing limits
@@ -25,6 +27,7 @@ from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.attempts import CHUNK, PENDING, RAISED, UNCHANGED, try_descent
 from lbopt.kernels.search.column_generation import NO_BOUND, begin_columns, generate_columns
 from lbopt.kernels.search.dive import UNFINISHED, begin_dive, dive
+from lbopt.kernels.search.few_slots import price_few, with_few_slots
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.keeping import improve, keep_prices, place_in_bank, recall
 from lbopt.kernels.search.master import copy_master, drop_columns, move_envelope, reset_master
@@ -154,7 +157,10 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
                 drop_tree(masters.tree, at)
         elif stage == FRESH:
             this.stage = _THRESHOLD
-            if known.prices == 0:  # later on, prices from another envelope are a better start
+            few = with_few_slots(step)
+            if few > 0:
+                _price_few(step, search, masters, i, few)
+            elif known.prices == 0:  # later on, prices from another envelope are a better start
                 _first_prices(step, search, i)
         elif stage == _THRESHOLD:
             if _best_prices(step, search, masters, i):
@@ -215,6 +221,19 @@ def _first_prices(step: Step, search: Search, i: int) -> None:
         improve(step, search, search.leaf, M, reached, 40)
     if this.bound < known.cost:
         try_descent(step, search, i, LISTED, min(W + 10, CHUNK), -1)
+
+
+@kernel
+def _price_few(step: Step, search: Search, masters: Masters, i: int, few: int) -> None:
+    """Price the envelope of range i by its `few` workers of few slots, and keep the assignment that this leads to."""
+    this, known = search.ranges[i], search.known
+    tokens = price_few(step, search, masters, this.last, few)
+    if tokens == NONE:
+        this.bound = _CLOSED
+    elif tokens != NO_BOUND:
+        this.bound = max(this.bound, step.workers * this.first - step.total - tokens // step.scale)
+        known.bound = max(known.bound, min(this.bound, known.cost))
+        this.priced = known.prices
 
 
 @kernel

@@ -1,41 +1,41 @@
 """Use up slack at a fixed envelope: it wanders from worker to worker until one of them can fill itself with it.
 
 A worker with tokens free up to the envelope first looks for a better pattern in what it has and what waits, with up to
-three of its slots open. Where there is none it exchanges one request with another worker, so that as much of its slack
-as possible goes over to that one, which looks in its turn. No step loses tokens. Where many requests are placed at
-once, the prices say little about who takes which, and this finds assignments that they allow.
+three of its slots open. Where there is none it exchanges one request with another worker, so that its slack, or as much
+of it as possible, goes over to that one, which looks in its turn. None of this loses tokens. Where nothing has been gained for
+some time, a worker takes a smaller request for one of its own, to set free more slack; if that leads to nothing, it is
+undone. Where many requests are placed at once, the prices say little about who takes which, and this finds
+assignments that they allow.
 """
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.pattern import best_pattern, last_fitting, prefix_best, smallest_sums
-from lbopt.kernels.search.state import Search, Step
+from lbopt.kernels.search.state import Rematching, Search, Step
 
 #: Slots of a worker that are open at a time, and branches of the search for what to fill them with.
 OPENED, BRANCHES = 3, 300
 
-#: Workers that may take over slack, of which one is taken at random.
-_PARTNERS = 16
+#: Workers that slack is handed on to before the next worker's turn.
+HOPS = 8
+
+#: Looks without a gain after which slack is set free, or what that led to is undone.
+PATIENCE = 60
 
 #: Where the draws of seed 0 begin, and how many beginnings there are.
 _FIRST, _SEEDS = 54321, 2_000_000_000
-
-_MODULUS = 2147483647
 
 
 @kernel
 def _draw(state: int) -> int:
     """Return the next number of MINSTD; it never overflows."""
-    return state * 48271 % _MODULUS
+    return state * 48271 % 2147483647
 
 
 @kernel
-def exchange(step: Step, search: Search, M: int, target: int, rounds: int, pattern: Ints) -> int:
+def exchange(step: Step, search: Search, M: int, target: int, rounds: int, first: int, pattern: Ints) -> int:
     """Improve pattern[w, :slots[w]] in place; return the tokens admitted, at least `target` where that was reached.
-
-    Workers whose slack is no more than what their best pattern by itself leaves, at the prices of the last evaluation
-    (search.bound), are done.
 
     Parameters
     ----------
@@ -43,95 +43,225 @@ def exchange(step: Step, search: Search, M: int, target: int, rounds: int, patte
         The decision, and the state of the search, whose scratch changes in place.
     M, target
         Envelope; tokens that suffice.
-    rounds
-        Most rounds: looks of one worker.
+    rounds, first
+        Most rounds: looks of one worker; first worker that may change.
     pattern
         int64 (W, Q) at least, changed in place: classes of each worker.
     """
     v, load, slots = step.v, step.load, step.slots
     W, K = load.size, v.size
     scratch = search.rematching
-    slack, avail, p, best, sums, other = (
-        scratch.slack,
-        scratch.avail,
-        scratch.profit,
-        scratch.best,
-        scratch.sums,
-        scratch.pattern,
-    )
-    least = scratch.opened
+    slack, least, avail, holder = scratch.slack, scratch.opened, scratch.avail, scratch.head
     tokens = 0
     for k in range(K):
-        avail[k], p[k] = step.n[k], v[k]
+        avail[k], scratch.profit[k], holder[k] = step.n[k], v[k], -1
     for w in range(W):
         slack[w] = M - load[w]
         for q in range(slots[w]):
             k = pattern[w, q]
             avail[k] -= 1
+            holder[k] = w if w >= first else -1
             slack[w] -= v[k]
             tokens += v[k]
         # one slot: what no request fills
         least[w] = M - load[w] - v[last_fitting(v, M - load[w])] if slots[w] == 1 else 0
     state = _FIRST + search.known.seed % _SEEDS
-    u = 0
+    saved, best, since = scratch.saved, tokens, 0
+    _copy(step, pattern, saved, first)
+    turn, u, giver, hops = first, first, -1, HOPS
     for _ in range(rounds):
         if tokens >= target or used_up(search.known):
             break
-        looked = 0
-        while looked < W and slack[u] <= least[u]:
-            u = (u + 1) % W
-            looked += 1
-        if looked == W:
-            break
-        c = slots[u]
-        # open some slots, drawn one after the other and moved to the front
-        opened = min(c, OPENED)
-        before = 0
-        for q in range(opened):
-            state = _draw(state)
-            r = q + state % (c - q)
-            pattern[u, q], pattern[u, r] = pattern[u, r], pattern[u, q]
-            before += v[pattern[u, q]]
-            avail[pattern[u, q]] += 1
-        smallest_sums(v, avail, sums[: opened + 1])
-        prefix_best(K, p, avail, best)
-        room = before + slack[u]
-        value, _ = best_pattern(
-            *(room, opened, 1, room, room, BRANCHES, v, p, avail, best, sums, other, scratch.pair),
-            *(0, 0, best, best, search.known),
-        )
-        if value > before:
-            for q in range(opened):
-                pattern[u, q] = other[q]
-            slack[u] -= value - before
-            tokens += value - before
-        for q in range(opened):
-            avail[pattern[u, q]] -= 1
-        if value > before:
-            continue
-        # hand the slack on: one request of u for a larger one of another worker, larger by no more than the slack
-        state = _draw(state)
-        first = state % W
-        give, take, top, partner = -1, -1, 0, -1
-        some = (state >> 8) % 2 == 0
-        seen = 0
-        for i in range(W):
-            w = (first + i) % W
-            if w == u:
-                continue
-            for q in range(c):
-                for r in range(slots[w]):
-                    d = v[pattern[w, r]] - v[pattern[u, q]]
-                    if top < d <= slack[u]:
-                        give, take, top, partner = q, r, d, w
-            seen += 1
-            if seen == _PARTNERS or top == slack[u] or (some and top > 0):
+        if since == PATIENCE:
+            if tokens < best:
+                tokens = best
+                _restore(step, scratch, M, saved, pattern, first)
+            else:
+                best = tokens
+                _copy(step, pattern, saved, first)
+            state, u, lost = _set_free(step, scratch, state, pattern, first)
+            tokens -= lost
+            giver, hops, since = -1, 0, 0
+        if hops == HOPS or slack[u] <= least[u]:  # the next worker in turn that has slack
+            looked = first
+            while looked < W and slack[turn] <= least[turn]:
+                turn = turn + 1 if turn + 1 < W else first
+                looked += 1
+            if looked == W:
                 break
+            u, giver, hops = turn, -1, 0
+            turn = turn + 1 if turn + 1 < W else first
+        state, gained = _refill(step, search, u, state, pattern)
+        tokens += gained
+        since += 1
+        if gained > 0:
+            if tokens > best:
+                since = 0
+            continue
+        state = _draw(state)
+        partner = _hand_on(step, scratch, u, giver, state, pattern)
+        giver = u
         if partner >= 0:
-            pattern[u, give], pattern[partner, take] = pattern[partner, take], pattern[u, give]
-            slack[u] -= top
-            slack[partner] += top
             u = partner
+            hops += 1
         else:
-            u = (u + 1) % W
+            hops = HOPS
+    if tokens < best:
+        tokens = best
+        _restore(step, scratch, M, saved, pattern, first)
     return tokens
+
+
+@kernel
+def _copy(step: Step, pattern: Ints, saved: Ints, first: int) -> None:
+    """Copy the patterns of the workers from `first` on to `saved`."""
+    for w in range(first, step.slots.size):
+        for q in range(step.slots[w]):
+            saved[w, q] = pattern[w, q]
+
+
+@kernel
+def _restore(step: Step, scratch: Rematching, M: int, saved: Ints, pattern: Ints, first: int) -> None:
+    """Give the workers from `first` on their saved patterns back.
+
+    Parameters
+    ----------
+    step, scratch
+        The decision; the scratch of `exchange`, which changes in place.
+    M, saved, pattern, first
+        Envelope; int64 (W, Q): saved patterns, and those in use, which change in place; first worker.
+    """
+    for w in range(first, step.slots.size):
+        for q in range(step.slots[w]):
+            scratch.avail[pattern[w, q]] += 1
+    for w in range(first, step.slots.size):
+        scratch.slack[w] = M - step.load[w]
+        for q in range(step.slots[w]):
+            k = saved[w, q]
+            pattern[w, q] = k
+            scratch.avail[k] -= 1
+            scratch.head[k] = w
+            scratch.slack[w] -= step.v[k]
+
+
+@kernel
+def _set_free(step: Step, scratch: Rematching, state: int, pattern: Ints, first: int) -> tuple[int, int, int]:
+    """Give some worker a smaller request that waits for one of its own; return the next draw, the worker, the loss.
+
+    Parameters
+    ----------
+    step, scratch
+        The decision; the scratch of `exchange`, which changes in place.
+    state
+        The last draw.
+    pattern, first
+        int64 (W, Q) at least: classes of each worker, which change in place; first worker that may change.
+    """
+    state = _draw(state)
+    w = first + state % (step.slots.size - first)
+    state = _draw(state)
+    q = state % step.slots[w]
+    own = pattern[w, q]
+    k = own - 1
+    while k >= 0 and scratch.avail[k] == 0:
+        k -= 1
+    if k < 0:
+        return state, w, 0
+    scratch.avail[own] += 1
+    scratch.avail[k] -= 1
+    pattern[w, q] = k
+    scratch.head[k] = w
+    lost = step.v[own] - step.v[k]
+    scratch.slack[w] += lost
+    return state, w, lost
+
+
+@kernel
+def _refill(step: Step, search: Search, u: int, state: int, pattern: Ints) -> tuple[int, int]:
+    """Open some slots of worker u and refill them if that gains tokens; return the next draw, and the gain.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, whose scratch changes in place.
+    u, state
+        Worker; the last draw.
+    pattern
+        int64 (W, Q) at least: classes of each worker; that of u changes in place.
+    """
+    v, c = step.v, step.slots[u]
+    scratch = search.rematching
+    avail, p, best, sums, other = scratch.avail, scratch.profit, scratch.best, scratch.sums, scratch.pattern
+    opened = min(c, OPENED)
+    before = 0
+    for q in range(opened):  # those opened are drawn one after the other and moved to the front
+        state = _draw(state)
+        r = q + state % (c - q)
+        pattern[u, q], pattern[u, r] = pattern[u, r], pattern[u, q]
+        before += v[pattern[u, q]]
+        avail[pattern[u, q]] += 1
+    smallest_sums(v, avail, sums[: opened + 1])
+    prefix_best(v.size, p, avail, best)
+    room = before + scratch.slack[u]
+    value, _ = best_pattern(
+        *(room, opened, 1, room, room, BRANCHES, v, p, avail, best, sums, other, scratch.pair),
+        *(0, 0, best, best, search.known),
+    )
+    if value > before:
+        for q in range(opened):
+            pattern[u, q] = other[q]
+            scratch.head[other[q]] = u
+        scratch.slack[u] = room - value
+    for q in range(opened):
+        avail[pattern[u, q]] -= 1
+    return state, max(0, value - before)
+
+
+@kernel
+def _hand_on(step: Step, scratch: Rematching, u: int, giver: int, state: int, pattern: Ints) -> int:
+    """Exchange a request of worker u for a larger one of another worker, and return that one; -1 where there is none.
+
+    The larger one exceeds by no more than the slack of u, or than a part of it, as drawn. It goes not back to where the
+    slack came from.
+
+    Parameters
+    ----------
+    step, scratch
+        The decision; the scratch of `exchange`, which changes in place.
+    u, giver, state
+        Worker; the one that its slack came from, -1 for none; the last draw.
+    pattern
+        int64 (W, Q) at least: classes of each worker, which change in place.
+    """
+    v, c, slack, holder = step.v, step.slots[u], scratch.slack, scratch.head
+    first, most = state % c, slack[u]
+    if (state >> 8) % 2 == 0:
+        most = 1 + (state >> 9) % slack[u]
+    give, top, taken = -1, 0, -1
+    for i in range(c):
+        q = (first + i) % c
+        k = pattern[u, q] + 1
+        while k < v.size and v[k] - v[pattern[u, q]] <= most:
+            w = holder[k]
+            if w >= 0 and w != u and w != giver and v[k] - v[pattern[u, q]] > top:
+                held = False
+                for r in range(step.slots[w]):
+                    held = held or pattern[w, r] == k
+                if held:
+                    give, top, taken = q, v[k] - v[pattern[u, q]], k
+                else:
+                    holder[k] = -1
+            k += 1
+        if top == most:
+            break
+    if give < 0:
+        return -1
+    w, r = holder[taken], 0
+    while pattern[w, r] != taken:
+        r += 1
+    given = pattern[u, give]
+    pattern[u, give], pattern[w, r] = taken, given
+    holder[taken], holder[given] = u, w
+    slack[u] -= top
+    slack[w] += top
+    return w

@@ -69,7 +69,7 @@ def improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, roun
         search.known.work += rounds * (5 + W // 5)
         if tokens < target:
             looks = rounds * W // _SHARE
-            tokens = exchange(step, search, M, target, looks, pattern)
+            tokens = exchange(step, search, M, target, looks, 0, pattern)
             search.known.work += looks
         offer(step, search, pattern, tokens)
 

@@ -220,6 +220,7 @@ class Rematching(NamedTuple):
     sums: Ints  # (Q + 1,) totals of the smallest requests left
     pattern: Ints  # (2 MOST_SLOTS,) another pattern of one worker
     pair: Ints  # (2,)
+    saved: Ints  # (W, Q) patterns to go back to
 
 
 @by_reference

@@ -233,6 +233,7 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
             sums=ints(Q + 1),
             pattern=ints(2 * MOST_SLOTS),
             pair=ints(2),
+            saved=ints(W, Q),
         ),
     )
     tree = Tree(
