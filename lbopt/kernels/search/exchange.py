@@ -21,7 +21,7 @@ OPENED, BRANCHES = 3, 300
 HOPS = 8
 
 #: Looks without a gain after which slack is set free, or what that led to is undone.
-PATIENCE = 60
+PATIENCE = 30
 
 #: Where the draws of seed 0 begin, and how many beginnings there are.
 _FIRST, _SEEDS = 54321, 2_000_000_000

@@ -27,8 +27,8 @@ FEW = 2
 #: The others are so many at least: one in this many workers.
 _SHARE = 3
 
-#: Looks of each of the others at an exchange.
-_LOOKS = 20
+#: Looks of each of the others at an exchange, and where little is missing.
+_LOOKS, _LAST_LOOKS = 20, 200
 
 #: Nodes of a short descent, and patterns listed for a worker, within the dive.
 _NODES = 200
@@ -91,5 +91,8 @@ def price_few(step: Step, search: Search, masters: Masters, M: int, few: int) ->
         if fill_evenly(step, search, M, few, search.kept) >= 0:
             tokens = exchange(step, search, M, target, _LOOKS * W, few, search.kept)
             known.work += _LOOKS * W
+            if target - step.workers < tokens < target:  # less is missing than another token of envelope costs
+                tokens = exchange(step, search, M, target, _LAST_LOOKS * W, few, search.kept)
+                known.work += _LAST_LOOKS * W
             offer(step, search, search.kept, tokens)
     return total
