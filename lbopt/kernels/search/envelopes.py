@@ -27,7 +27,8 @@ from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.attempts import CHUNK, PENDING, RAISED, UNCHANGED, try_descent
 from lbopt.kernels.search.column_generation import NO_BOUND, begin_columns, generate_columns
 from lbopt.kernels.search.dive import UNFINISHED, begin_dive, dive
-from lbopt.kernels.search.few_slots import price_few, with_few_slots
+from lbopt.kernels.search.exchange import with_few_slots
+from lbopt.kernels.search.few_slots import price_few
 from lbopt.kernels.search.fill import fill
 from lbopt.kernels.search.keeping import improve, keep_prices, place_in_bank, recall
 from lbopt.kernels.search.master import copy_master, drop_columns, move_envelope, reset_master
@@ -158,7 +159,7 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
         elif stage == FRESH:
             this.stage = _THRESHOLD
             few = with_few_slots(step)
-            if few > 0:
+            if few >= 0:
                 _price_few(step, search, masters, i, few)
             elif known.prices == 0:  # later on, prices from another envelope are a better start
                 _first_prices(step, search, i)

@@ -23,8 +23,21 @@ HOPS = 8
 #: Looks without a gain after which slack is set free, or what that led to is undone.
 PATIENCE = 30
 
+#: Most slots of a worker that has few, and how many have more where slack finds a use: one in so many workers.
+FEW, _SHARE = 2, 3
+
 #: Where the draws of seed 0 begin, and how many beginnings there are.
 _FIRST, _SEEDS = 54321, 2_000_000_000
+
+
+@kernel
+def with_few_slots(step: Step) -> int:
+    """Return how many workers have few slots; -1 where there are not enough others."""
+    W = step.load.size
+    few = 0
+    while few < W and step.slots[few] <= FEW:
+        few += 1
+    return few if _SHARE * (W - few) >= W and step.forced == 0 else -1
 
 
 @kernel

@@ -21,34 +21,21 @@ from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.state import NONE, QUICK, Masters, Search, Step, part
 
-#: Slots of the workers that are priced first.
-FEW = 2
-
-#: The others are so many at least: one in this many workers.
-_SHARE = 3
-
 #: Looks of each of the others at an exchange, and where little is missing.
 _LOOKS, _LAST_LOOKS = 20, 200
+
+#: Rounds of the column generation.
+_ROUNDS = 300
 
 #: Nodes of a short descent, and patterns listed for a worker, within the dive.
 _NODES = 200
 
 
 @kernel
-def with_few_slots(step: Step) -> int:
-    """Return how many workers are priced first, 0 where that does not pay."""
-    W = step.load.size
-    few = 0
-    while few < W and step.slots[few] <= FEW:
-        few += 1
-    return few if 0 < few and _SHARE * (W - few) >= W and step.forced == 0 else 0
-
-
-@kernel
 def price_few(step: Step, search: Search, masters: Masters, M: int, few: int) -> int:
     """Price envelope M by the workers 0..few - 1, keep the prices, and return scale times the bound on all tokens.
 
-    Offers the assignment that this leads to. Returns NONE where nothing fits.
+    Offers the assignment that this leads to. Returns NONE where nothing fits, NO_BOUND beyond the deadline.
 
     Parameters
     ----------
@@ -57,42 +44,62 @@ def price_few(step: Step, search: Search, masters: Masters, M: int, few: int) ->
     M, few
         Envelope, tokens; workers that are priced, from `with_few_slots`.
     """
-    known, W, K = search.known, step.load.size, step.v.size
-    pricing, found, m = search.pricing, search.pricing.generation, masters.rest
+    known, W = search.known, step.load.size
+    served = _serve(step, search, masters, M, few)
+    if used_up(known):
+        return NO_BOUND
+    if served == NONE:
+        return NONE
+    recall(step, search, place_in_bank(search, known.prices - 1))
+    total = evaluate(step, search, M, QUICK)
+    known.work += 10 + W
+    if total != NONE and served >= 0 and fill_evenly(step, search, M, few, search.kept) >= 0:
+        target = total // step.scale
+        tokens = exchange(step, search, M, target, _LOOKS * W, few, search.kept)
+        known.work += _LOOKS * W
+        if target - step.workers < tokens < target:  # less is missing than another token of envelope costs
+            tokens = exchange(step, search, M, target, _LAST_LOOKS * W, few, search.kept)
+            known.work += _LAST_LOOKS * W
+        offer(step, search, search.kept, tokens)
+    return total
+
+
+@kernel
+def _serve(step: Step, search: Search, masters: Masters, M: int, few: int) -> int:
+    """Keep the prices of the workers 0..few - 1, and write an assignment of them to search.kept.
+
+    Returns its tokens, -1 where none was found, NONE where there is none.
+
+    Parameters
+    ----------
+    step, search, masters
+        The decision; the state of the search and the master programs, which change in place.
+    M, few
+        Envelope, tokens; workers.
+    """
+    pricing, found, m, W = search.pricing, search.pricing.generation, masters.rest, step.load.size
+    for k in range(step.v.size):
+        search.price[k] = search.best_price[k] = step.floor[k]
+    if few == 0:
+        keep_prices(step, search, M)
+        return 0
     at = 0
     for r in range(W):  # the order of filling begins with those of fewest slots
         if step.rank[r] < few:
             pricing.rank[at] = step.rank[r]
             at += 1
-    rank = pricing.rank[:few].copy()
-    sub = part(step, step.n, step.load[:few], step.slots[:few], rank, step.sums[: step.slots[few - 1] + 1])
-    for k in range(K):
-        search.price[k] = step.floor[k]
+    sub = part(
+        *(step, step.n, step.load[:few], step.slots[:few], pricing.rank[:few].copy()),
+        step.sums[: step.slots[few - 1] + 1],
+    )
     reset_master(m, step.n, few, 2.0 * M + 1.0)
     begin_columns(search)
-    generate_columns(sub, search, m, M, -1, 300, AT_ONCE)
-    if found.lowest == NO_BOUND or used_up(known):
-        return NO_BOUND
+    generate_columns(sub, search, m, M, -1, _ROUNDS, AT_ONCE)
     if found.lowest == NONE:
         return NONE
-    alone = found.lowest // step.scale
-    converged = found.converged == 1
     keep_prices(step, search, M)
-    recall(step, search, place_in_bank(search, known.prices - 1))
-    served = -1
-    if converged:
-        begin_dive(sub, search)
-        served = dive(sub, search, m, M, alone, 0, _NODES, _NODES, search.kept, AT_ONCE)
-    recall(step, search, place_in_bank(search, known.prices - 1))
-    total = evaluate(step, search, M, QUICK)
-    known.work += 10 + W
-    if total != NONE and served >= 0:
-        target = total // step.scale
-        if fill_evenly(step, search, M, few, search.kept) >= 0:
-            tokens = exchange(step, search, M, target, _LOOKS * W, few, search.kept)
-            known.work += _LOOKS * W
-            if target - step.workers < tokens < target:  # less is missing than another token of envelope costs
-                tokens = exchange(step, search, M, target, _LAST_LOOKS * W, few, search.kept)
-                known.work += _LAST_LOOKS * W
-            offer(step, search, search.kept, tokens)
-    return total
+    if found.converged == 0 or used_up(search.known):
+        return -1
+    recall(step, search, place_in_bank(search, search.known.prices - 1))
+    begin_dive(sub, search)
+    return dive(sub, search, m, M, found.lowest // step.scale, 0, _NODES, _NODES, search.kept, AT_ONCE)

@@ -2,7 +2,7 @@
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.search.exchange import exchange
+from lbopt.kernels.search.exchange import exchange, with_few_slots
 from lbopt.kernels.search.rematch import rematch
 from lbopt.kernels.search.state import Search, Step
 
@@ -67,7 +67,7 @@ def improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, roun
         W = step.load.size
         tokens = rematch(step, search, M, target, rounds, pattern)
         search.known.work += rounds * (5 + W // 5)
-        if tokens < target:
+        if tokens < target and with_few_slots(step) >= 0:
             looks = rounds * W // _SHARE
             tokens = exchange(step, search, M, target, looks, 0, pattern)
             search.known.work += looks
