@@ -244,7 +244,7 @@ def _cold(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer
     """
     bound = elementary_bound(problem)
     tried: ExactAnswer | None = None
-    if bound > 0 and int(problem.slots.max()) <= MODERATE_SLOTS:
+    if int(problem.slots.max()) <= MODERATE_SLOTS:
         brief = BRIEF if limits.effort is None else min(BRIEF, limits.effort)
         tried = by_prices(problem, best, replace(limits, effort=brief))
         if tried.stop != "memory" and (tried.stop != "effort" or brief == limits.effort):
