@@ -58,6 +58,9 @@ _THRESHOLD, _MASTER, _HALVED = 1, 2, -1
 #: A range is narrow where its width costs at most this share of what its bound lacks.
 NARROW = 4
 
+#: Ranges from which on narrow ones are looked for even if no master program was solved.
+MANY = 1000
+
 #: Patterns listed for a worker, nodes of a descent: at the first level; both grow with every level.
 LISTED, BRIEF = 200, 300
 
@@ -103,7 +106,7 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
     descent, pricing = search.descent.state, search.pricing.state
     G, total, scale, W = step.workers, step.total, step.scale, step.load.size
     known.stop = known.work + budget
-    sparse = step.v[step.v.size - 1] > SPARSE
+    sparse, few = step.v[step.v.size - 1] > SPARSE, with_few_slots(step)
     while True:
         growing = tree.left > 0
         priced = pricing.phase != IDLE
@@ -124,12 +127,13 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
             recall(step, search, place_in_bank(search, known.prices - 1))
             this.priced = known.prices
             this.times += 1
-            tokens = evaluate(step, search, b, QUICK if a == b else ROUGH if b - a < 3 else GLANCE)
+            tokens = evaluate(step, search, b, GLANCE)
             known.work += 5 + W // 3
-            if tokens != NONE and a < b:
+            if tokens != NONE and step.slots[W - 1] > 2:  # workers of one and two slots are looked at in full
                 this.bound = max(this.bound, G * a - total - tokens // scale)
-                if _narrow(step, search, i):  # before it is treated like a single envelope, a better look
-                    tokens = evaluate(step, search, b, QUICK)
+                close = a == b or _narrow(step, search, i)
+                if (close or b - a < 3) and this.bound < known.cost:
+                    tokens = evaluate(step, search, b, QUICK if close else ROUGH)
                     known.work += 5 + W // 3
             if tokens == NONE:
                 this.bound = _CLOSED
@@ -158,7 +162,6 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
                 drop_tree(masters.tree, at)
         elif stage == FRESH:
             this.stage = _THRESHOLD
-            few = with_few_slots(step)
             if few >= 0:
                 _price_few(step, search, masters, i, few)
             elif known.prices == 0:  # later on, prices from another envelope are a better start
@@ -189,10 +192,14 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
 
 @kernel
 def _narrow(step: Step, search: Search, i: int) -> bool:
-    """Whether halving range i further cannot close it: its width costs little beside what its bound lacks."""
+    """Whether halving range i further cannot close it: its width costs little beside what its bound lacks.
+
+    Not before a master program led to a good assignment, or halving to many ranges.
+    """
     this, known = search.ranges[i], search.known
     lack = known.cost - this.bound
-    return known.warm == 1 and NARROW * step.workers * (this.last - this.first) <= lack
+    halved = known.warm == 1 or known.ranges >= MANY
+    return halved and NARROW * step.workers * (this.last - this.first) <= lack
 
 
 @kernel
