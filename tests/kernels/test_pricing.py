@@ -10,7 +10,7 @@ from lbopt.kernels.search.assembled import best_three
 from lbopt.kernels.search.pattern import prefix_best, smallest_sums
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.state import EXACT, GLANCE, NONE, QUICK, ROUGH, Step
-from lbopt.kernels.search.tables import TABLE, one_more, tabulate_pairs
+from lbopt.kernels.search.tables import COARSE, TABLE, one_more, tabulate_pairs
 from lbopt.solvers.exact.workspace import workspace
 
 
@@ -55,18 +55,35 @@ def naive_bound(step: Step, price: np.ndarray, M: int) -> int:
     return total
 
 
+def widened(step: Step, factor: int, rng: np.random.Generator) -> Step:
+    """The same requests and workers, `factor` times as large and a little more, so that totals differ in every digit."""
+    if factor == 1:
+        return step
+    v = factor * step.v + rng.integers(0, factor // 2, step.v.size)
+    load = factor * step.load
+    sums = np.zeros_like(step.sums)
+    smallest_sums(v, step.n, sums)
+    changed = {"v": v, "load": load, "sums": sums, "floor": np.zeros_like(v)}
+    changed |= {"total": int(load.sum()), "heaviest": int(load.max())}
+    return Step(**{name: getattr(step, name) for name in Step._fields} | changed)
+
+
+@pytest.mark.parametrize("factor", [1, 3000])
 @pytest.mark.parametrize("scale", [1, 2, 16])
 @pytest.mark.parametrize("seed", range(4))
-def test_every_effort_bounds_what_exhaustion_finds(seed, scale):
-    """EXACT is the maximum itself, the others are not below it; other steps and prices were asked before."""
+def test_every_effort_bounds_what_exhaustion_finds(seed, scale, factor):
+    """EXACT is the maximum itself, the others are not below it; other steps and prices were asked before.
+
+    With large numbers the tables count in grains of many tokens.
+    """
     rng = np.random.default_rng(seed)
     search, _ = workspace(4, 8, 4)
     for _ in range(120):
-        step = random_step(rng, scale)
+        step = widened(random_step(rng, scale), factor, rng)
         for _ in range(2):
             price = (rng.integers(0, 2, step.v.size) * rng.integers(0, scale * step.v + 2)).astype(np.int64)
             search.price[: price.size] = price
-            for M in rng.integers(0, 160, 3).tolist():
+            for M in (factor * rng.integers(0, 160, 3)).tolist():
                 bounds = [evaluate(step, search, M, effort) for effort in (GLANCE, ROUGH, QUICK, EXACT)]
                 assert bounds[3] == naive_bound(step, price, M)
                 assert all(bound >= bounds[3] for bound in bounds)
@@ -89,8 +106,9 @@ def test_prices_asked_about_fewer_requests_are_not_those_before():
             step = Step(**{name: getattr(step, name) for name in Step._fields} | {"n": left, "sums": sums})
 
 
+@pytest.mark.parametrize("grain", [0, 2])
 @pytest.mark.parametrize("seed", range(3))
-def test_three_requests_put_together_from_the_table_of_pairs(seed):
+def test_three_requests_put_together_from_the_table_of_pairs(seed, grain):
     """Exact, also where the best is one unit below the ceiling, which was once taken for no pattern at all."""
     rng = np.random.default_rng(seed)
     one_below = 0
@@ -102,11 +120,11 @@ def test_three_requests_put_together_from_the_table_of_pairs(seed):
         margin = int(rng.integers(3 * v[0], 3 * v[-1] + 2))
         best, pairs, out, scratch = (np.zeros(size, dtype=np.int64) for size in (K, margin + 1, 3, K))
         prefix_best(K, p, n, best)
-        assert tabulate_pairs(K, margin, v, p, n, pairs, NEVER)
-        ceiling = one_more(margin, K, v, p, pairs)
+        assert tabulate_pairs(K, margin, v, p, n, grain, pairs, NEVER)
+        ceiling = one_more(margin, K, v, p, grain, pairs)
         requests = [k for k, copies in enumerate(n.tolist()) for _ in range(copies)]
         worth = max(p[list(taken)].sum() for taken in combinations(requests, 3) if v[list(taken)].sum() <= margin)
-        assert best_three(margin, ceiling, v, p, n, best, pairs, out, scratch) == worth
+        assert best_three(margin, ceiling, v, p, n, best, grain, pairs, out, scratch) == worth
         assert p[out].sum() == worth
         assert v[out].sum() <= margin
         one_below += worth == ceiling - 1
@@ -158,7 +176,7 @@ def test_many_slots_are_priced_exactly(c, classes):
 
 @pytest.mark.parametrize(("c", "effort"), [(4, QUICK), (5, EXACT)])
 def test_tables_end_where_they_end(c, effort):
-    """One worker has a room of just as many tokens as a table reaches, one of more, and one is too full for it."""
+    """One worker has a room of just as many tokens as a fine table reaches, one of more, and one is too full for it."""
     rng, classes = np.random.default_rng(c), 20
     search, _ = workspace(4, 64, 9)
     v = np.sort(rng.choice(range(TABLE // 8, TABLE // 3), classes, replace=False)).astype(np.int64)
@@ -174,7 +192,10 @@ def test_tables_end_where_they_end(c, effort):
     )
     search.price[:classes] = price = v - np.sort(rng.integers(0, 400, classes))  # so that many sets are nearly as good
     evaluate(step, search, M, effort)
-    assert search.listed.reach == TABLE
+    coarse = effort == QUICK  # the second worker's room is a token too many for grains of one token
+    assert search.listed.reach == TABLE + coarse
+    assert (search.listed.grain > 0) == coarse
+    assert search.listed.reach >> search.listed.grain <= (COARSE if coarse else TABLE)
     best = [naive_best(c, M - g, v.tolist(), (v - price).tolist(), n.tolist()) for g in load.tolist()]
     value, bound = search.value[:workers].tolist(), search.bound[:workers].tolist()
     assert all(low <= exact <= high for low, exact, high in zip(value, best, bound, strict=True))

@@ -2,10 +2,10 @@
 
 A worker with tokens free up to the envelope first looks for a better pattern in what it has and what waits, with up to
 three of its slots open. Where there is none it exchanges one request with another worker, so that its slack, or as much
-of it as possible, goes over to that one, which looks in its turn. None of this loses tokens. Where nothing has been gained for
-some time, a worker takes a smaller request for one of its own, to set free more slack; if that leads to nothing, it is
-undone. Where many requests are placed at once, the prices say little about who takes which, and this finds
-assignments that they allow.
+of it as possible, goes over to that one, which looks in its turn. None of this loses tokens. Where nothing has been
+gained for some time, a worker takes a smaller request for one of its own, which sets free more slack; if that leads to
+nothing, it is undone. Where many requests are placed at once, the prices say little about who takes which, and this
+finds assignments that they allow.
 """
 
 from lbopt.kernels.arrays import Ints

@@ -6,7 +6,7 @@ from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.pattern import best_pattern, prefix_best, smallest_sums
 from lbopt.kernels.search.state import NONE, Search, Step
 
-#: Branches of the search for a worker's pattern: whole assignments are filled by the dozen, and any good pattern will do.
+#: Branches of the search for a worker's pattern: assignments are filled by the dozen, and any good pattern will do.
 FILLING = 300
 
 

@@ -86,9 +86,9 @@ def threshold_prices(step: Step, search: Search, M: int) -> int:
     """Find good prices of the form max(0, size - threshold), leave them in search.best_price, return their bound.
 
     At a threshold the slope of the bound is (requests of at least the threshold that the patterns use) - (those that
-    there are), so that bisection over the classes needs one evaluation a step. The bound may have several valleys: where
-    many slots are free, requests of every size are scarce at a low threshold, and none is where nothing costs anything.
-    So that is looked at first.
+    there are), so that bisection over the classes needs one evaluation a step. The bound may have several valleys:
+    where many slots are free, requests of every size are scarce at a low threshold, and none is where nothing costs
+    anything. So that is looked at first.
     """
     v, n, floor, slots = step.v, step.n, step.floor, step.slots
     price, best_price, pattern = search.price, search.best_price, search.pattern

@@ -18,7 +18,7 @@ from lbopt.kernels.search.envelopes import LONGEST, SPARSE
 from lbopt.kernels.search.master import reset_master
 from lbopt.kernels.search.near_optimal import list_all
 from lbopt.kernels.search.open_ranges import reached
-from lbopt.kernels.search.placement_tree import grow_tree
+from lbopt.kernels.search.placement_tree import grow_tree, undecided
 from lbopt.kernels.search.prices import evaluate
 from lbopt.kernels.search.state import EXACT, NONE, WAITS
 from lbopt.model import StepProblem
@@ -41,6 +41,13 @@ _RECORDS, _FEW_RECORDS = 400_000, 2_000
 
 #: Records of a tree of placements before it is given up; each has prices of its own, and takes the checker a table.
 _PLACEMENTS = 3_000
+
+#: The same for a range of several envelopes, which is narrowed beyond; how much wider the next range is than one that
+#: was closed, or narrower than one that was not.
+_FEW_PLACEMENTS, _WIDER = 100, 4
+
+#: Evaluations after which ranges get prices of their own before those that are known are tried.
+_MANY = 1_000
 
 
 def written_proof(problem: StepProblem, answer: ExactAnswer) -> Certificate:
@@ -68,6 +75,8 @@ class _Writer:
         #: {row of prices: its envelope}; prices of placements belong to their tree alone
         self.found_at: dict[int, int] = dict(enumerate(answer.envelopes.tolist()))
         self.evaluations = 0
+        #: Envelopes that are tried as one range where prices alone do not close it.
+        self.width = 1
         self.G, self.total, self.scale = self.step.workers, self.step.total, self.step.scale
 
     def certificate(self) -> Certificate:
@@ -78,7 +87,7 @@ class _Writer:
             self._solve(first)
         nodes: list[NodeRow] = []
         while first <= last:
-            node = self._longest(first, last) or self._single(first)
+            node = self._wide(first, last) or self._longest(first, last) or self._narrow(first, last)
             nodes.append(node)
             first = node[1] + 1
         used = sorted(
@@ -154,12 +163,45 @@ class _Writer:
         self.found_at[len(self.prices)] = M
         self.prices.append(search.best_price[: step.v.size].copy())
 
-    def _single(self, M: int) -> NodeRow:
-        """Close one envelope that known prices leave open: by better prices, or by a tree."""
-        if M not in self.found_at.values():
-            self._solve(M)
-        which, tokens = self._best(M, True)
-        return M, M, which, None if self._closes(M, tokens) else self._tree(M, which)
+    def _wide(self, a: int, last: int) -> NodeRow | None:
+        """Close a range wider than the last one by prices or a tree of its own, where envelopes are many."""
+        if self.evaluations < _MANY:
+            return None
+        width = _WIDER * self.width
+        while width > 1:
+            node = self._closed(a, min(last, a + width - 1))
+            if node is not None:
+                self.width = width
+                return node
+            width //= _WIDER
+        self.width = 1
+        return None
+
+    def _narrow(self, a: int, last: int) -> NodeRow:
+        """Close the first envelopes from a on, which known prices leave open: by better prices, or by a tree.
+
+        With few, very large requests thousands of envelopes are open, and one tree often closes many of them.
+        """
+        while True:
+            b = min(last, a + self.width - 1)
+            node = self._closed(a, b)
+            if node is not None:
+                if b - a + 1 == self.width:
+                    self.width *= _WIDER
+                return node
+            self.width = max(1, (b - a + 1) // _WIDER)
+
+    def _closed(self, a: int, b: int) -> NodeRow | None:
+        """Close envelopes a..b together; None where that is not possible, which is so for ranges alone."""
+        if b not in self.found_at.values():
+            self._solve(b)
+        which, tokens = self._best(b, a == b)
+        if self._closes(a, tokens):
+            return a, b, which, None
+        if a == b:
+            return a, b, which, self._tree(a, which)
+        tree = self._placements(a, b, which, _FEW_PLACEMENTS)
+        return None if tree is None else (a, b, which, tree)
 
     def _tree(self, M: int, which: int) -> list[dict[str, Any]]:
         """Return a tree for one envelope: of patterns if a short one will do, else of placements if they suffice."""
@@ -167,10 +209,8 @@ class _Writer:
             return self._patterns(M, which, _FEW_RECORDS)
         except CertificateError:
             pass
-        try:
-            return self._placements(M, which)
-        except CertificateError:
-            return self._patterns(M, which, _RECORDS)
+        placements = self._placements(M, M, which, _PLACEMENTS)
+        return self._patterns(M, which, _RECORDS) if placements is None else placements
 
     def _patterns(self, M: int, which: int, most: int) -> list[dict[str, Any]]:
         search, step = self.search, self.step
@@ -189,20 +229,25 @@ class _Writer:
         )
         return tree.records(budget)
 
-    def _placements(self, M: int, which: int) -> list[dict[str, Any]]:
-        """Grow the tree of placements again, to its end, and write down what closes each of its nodes."""
+    def _placements(self, a: int, b: int, which: int, most: int) -> list[dict[str, Any]] | None:
+        """Grow the tree of placements again, to its end, and write down what closes each of its nodes.
+
+        Returns None where that takes more than `most` placements, or where the range a..b has to be halved.
+        """
         search, step, masters = self.search, self.step, self.decision.masters
         tree, names = masters.tree, self.decision.workers.tolist()
         search.bank[0, : step.v.size] = self.prices[which]
         search.known.cost, search.known.prices, search.known.warm = self.bound, 1, 0
-        plant_tree(search, masters, M)
+        plant_tree(search, masters, a, b)
         closed: dict[int, tuple[dict[str, Any], list[int]]] = {}
+        known_prices = len(self.prices)
         while grow_tree(step, search, masters, 0):
             j, k = int(tree.state.closed), int(tree.state.chosen)
+            if undecided(step, search, tree, 0) or len(closed) == most:
+                del self.prices[known_prices:]
+                return None
             if j < 0:
                 continue
-            if len(closed) == _PLACEMENTS:
-                raise CertificateError(f"the proof needs more than {_PLACEMENTS} placements; it is not written down")
             self.prices.append(search.best_price[: step.v.size].copy())
             prices = len(self.prices) - 1
             below = np.flatnonzero(tree.nodes.parent[: tree.state.used] == j).tolist()

@@ -11,7 +11,7 @@ from lbopt import StepProblem, solve
 from lbopt.exceptions import CertificateError
 from lbopt.instances.families import generate
 from lbopt.instances.steady import SteadyFleet
-from lbopt.kernels.search.placement_tree import grow_tree
+from lbopt.kernels.search.placement_tree import grow_tree, undecided
 from lbopt.model import objective
 from lbopt.solvers.certificates import Certificate, check
 from lbopt.solvers.exact import proof
@@ -60,6 +60,66 @@ def test_trees_alone_find_the_optimum(first):
         assert least_cost(problem) == optimum(problem), problem.to_json()
 
 
+def least_cost_by_ranges(problem: StepProblem, width: int) -> tuple[int, int]:
+    """The optimum by one tree for `width` envelopes each, halved where a tree cannot decide; and how many were."""
+    decision = Decision(problem)
+    search = decision.start(decision.first_assignment()[1])
+    step, masters = decision.step, decision.masters
+    search.bank[0, : step.v.size] = step.floor
+    search.known.prices = 1
+    halved = 0
+    M = max(step.heaviest, int((step.load + step.sums[step.slots]).max()))
+    while (M * step.workers - step.total - step.most) < search.known.cost:
+        waiting = [(M, M + width - 1)]
+        while waiting:
+            a, b = waiting.pop()
+            plant_tree(search, masters, a, b)
+            while grow_tree(step, search, masters, 0):
+                if undecided(step, search, masters.tree, 0):
+                    assert a < b
+                    waiting += [(a, (a + b) // 2), ((a + b) // 2 + 1, b)]
+                    halved += 1
+                    break
+        M += width
+    return int(search.known.cost), halved
+
+
+@pytest.mark.parametrize("width", [2, 7, 50])
+def test_trees_of_narrow_ranges_find_the_optimum(width):
+    """An assignment within a range may cost more than the best one and still not be excluded at the range's end."""
+    halved = 0
+    for problem in problems(3 * 10**5, 60, workers=4, requests=9):
+        cost, more = least_cost_by_ranges(problem, width)
+        assert cost == optimum(problem), problem.to_json()
+        halved += more
+    assert halved > 10
+
+
+def few_huge(seed: int) -> StepProblem:
+    """A few requests as large as all that a worker holds, among small ones: every envelope is a range of its own."""
+    rng = np.random.default_rng(seed)
+    sizes = np.concatenate([rng.integers(2 * 10**5, 4 * 10**6, 10), rng.integers(10**4, 9 * 10**4, 14)])
+    return StepProblem.now(rng.integers(10**7, 12 * 10**6, 4), rng.integers(1, 4, 4), rng.permutation(sizes))
+
+
+def test_few_huge_requests_are_solved_and_proved_in_writing():
+    """Thousands of envelopes are open, and halving closes none; the proofs have ranges with trees."""
+    with_trees = 0
+    for seed in range(14):
+        problem = few_huge(seed)
+        result = solve(problem, "search")
+        assert result.proved
+        assert objective(problem, result.assignment) == result.objective == result.bound
+        certificate = result.certificate()
+        if certificate is None:
+            continue  # elementary reasoning is enough
+        check(problem, certificate)
+        nodes = certificate.body["nodes"]
+        with_trees += any("tree" in node and node["envelopes"][0] < node["envelopes"][1] for node in nodes)
+        assert len(nodes) < 300
+    assert with_trees > 1
+
+
 def with_poor_prices(problem: StepProblem, bound: int) -> Certificate:
     """The proof of a bound by a search that kept no prices but those that cost nothing."""
     step = Decision(problem).step
@@ -69,8 +129,9 @@ def with_poor_prices(problem: StepProblem, bound: int) -> Certificate:
 
 @pytest.fixture
 def placements_first(monkeypatch):
-    """Write trees of placements wherever prices do not suffice, and never look for better prices first."""
+    """Write trees of placements wherever prices do not suffice, one an envelope, and never look for better prices."""
     monkeypatch.setattr(proof, "_FEW_RECORDS", -1)
+    monkeypatch.setattr(proof, "_WIDER", 1)
     monkeypatch.setattr(proof._Writer, "_solve", lambda self, M: self.found_at.update({0: M}))
 
 

@@ -1,0 +1,112 @@
+"""Assignments made without prices, and what becomes of their slack: always possible, never fewer tokens."""
+
+import numpy as np
+import pytest
+
+from lbopt.kernels.search.even_fill import fill_evenly
+from lbopt.kernels.search.exchange import exchange, with_few_slots
+from lbopt.kernels.search.few_slots import price_few
+from lbopt.kernels.search.state import NONE, Search, Step
+from lbopt.model import StepProblem, objective
+from lbopt.solvers import solve
+from lbopt.solvers.exact.decision import Decision
+
+pytestmark = pytest.mark.jit
+
+
+def flexible(seed: int, factor: int = 1) -> StepProblem:
+    """Most workers have three slots and more, and a few requests more wait than can start."""
+    rng = np.random.default_rng(seed)
+    workers = int(rng.integers(3, 9))
+    slots = rng.integers(1, 6, workers)
+    sizes = factor * rng.integers(1, 200, int(slots.sum()) + int(rng.integers(1, 12)))
+    return StepProblem.now(factor * rng.integers(0, 400, workers), slots, sizes)
+
+
+def begun(problem: StepProblem) -> tuple[Decision, Search, Step]:
+    decision = Decision(problem)
+    return decision, decision.start(decision.first_assignment()[1]), decision.step
+
+
+def check(step: Step, M: int, pattern: np.ndarray) -> int:
+    """The tokens of an assignment that is one: no request twice, no load above M."""
+    used = np.zeros_like(step.n)
+    tokens = 0
+    for w, c in enumerate(step.slots.tolist()):
+        taken = pattern[w, :c]
+        assert (taken >= 0).all()
+        assert step.load[w] + step.v[taken].sum() <= M
+        np.add.at(used, taken, 1)
+        tokens += int(step.v[taken].sum())
+    assert (used <= step.n).all()
+    return tokens
+
+
+@pytest.mark.parametrize("factor", [1, 5000])
+def test_slack_is_used_up_and_nothing_is_lost(factor):
+    filled = gained = reached = 0
+    for seed in range(150):
+        _, search, step = begun(flexible(seed, factor))
+        least = int((step.load + step.sums[step.slots]).max())
+        for M in (max(step.heaviest, least), step.heaviest + 300 * factor):
+            tokens = fill_evenly(step, search, M, 0, search.kept)
+            if tokens < 0:
+                continue
+            filled += 1
+            assert check(step, M, search.kept) == tokens
+            target = min(step.most, int((M - step.load).sum()))
+            for rounds in (0, 1, 40, 400):
+                before, tokens = tokens, exchange(step, search, M, target, rounds, 0, search.kept)
+                assert check(step, M, search.kept) == tokens >= before
+                assert rounds > 0 or tokens == before
+                gained += tokens > before
+            reached += tokens >= target
+    assert filled > 100
+    assert gained > 100
+    assert reached > 20
+
+
+def test_only_those_from_the_first_on_change():
+    for seed in range(40):
+        _, search, step = begun(flexible(seed))
+        M = step.heaviest + 200
+        if fill_evenly(step, search, M, 0, search.kept) < 0:
+            continue
+        before = search.kept[:2].copy()
+        exchange(step, search, M, step.most, 300, 2, search.kept)
+        assert (search.kept[:2] == before).all()
+        assert check(step, M, search.kept) == fill_evenly(step, search, M, step.load.size, search.kept)
+
+
+def test_prices_of_few_bound_all():
+    """No assignment under the envelope admits more than the bound says, and what is offered costs what is said."""
+    tight = 0
+    for seed in range(60):
+        problem = flexible(seed)
+        decision, search, step = begun(problem)
+        few = with_few_slots(step)
+        if few < 0:
+            continue
+        optimum = solve(problem, "search")
+        assert optimum.proved
+        largest = int(optimum.loads.max())
+        admitted = int(problem.work[optimum.assignment >= 0].sum())
+        scaled = price_few(step, search, decision.masters, largest, few)
+        assert scaled != NONE
+        assert scaled // step.scale >= admitted
+        tight += scaled // step.scale == admitted
+        first = decision.first_assignment()[1]
+        assert optimum.objective <= search.known.cost <= first
+        if search.known.cost < first:
+            assert objective(problem, decision.handed_out(search)) == search.known.cost
+    assert tight > 10
+
+
+def test_who_has_few_slots():
+    def few(*slots: int) -> int:
+        return with_few_slots(Decision(StepProblem.now([0] * len(slots), slots, range(1, 40))).step)
+
+    assert few(1, 2, 3) == 2
+    assert few(3, 5) == 0
+    assert few(1, 1, 2, 2) == -1
+    assert few(1, 1, 1, 7) == -1
