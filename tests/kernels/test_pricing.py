@@ -56,7 +56,7 @@ def naive_bound(step: Step, price: np.ndarray, M: int) -> int:
 
 
 def widened(step: Step, factor: int, rng: np.random.Generator) -> Step:
-    """The same requests and workers, `factor` times as large and a little more, so that totals differ in every digit."""
+    """The same workers and requests, `factor` times as large and a little more, so that all digits matter."""
     if factor == 1:
         return step
     v = factor * step.v + rng.integers(0, factor // 2, step.v.size)

@@ -30,7 +30,8 @@ def best_three(
     best
         int64 (K,), from `prefix_best`.
     grain, pairs
-        int64 ((margin >> grain) + 1,) at least: pairs[r >> grain] bounds what two requests of at most r tokens are worth.
+        int64 ((margin >> grain) + 1,) at least: pairs[r >> grain] bounds what two of at most r tokens are
+        worth.
     out, scratch
         int64 (3,) and (2,) at least, written: the classes, largest first; a pair.
     """
