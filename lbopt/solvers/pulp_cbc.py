@@ -15,7 +15,7 @@ from pathlib import Path
 import pulp
 from pulp.apis import coin_api
 
-from lbopt.model.formulation import Program
+from lbopt.model.linear_program import LinearProgram
 from lbopt.solvers.backend import NOT_STARTED, RawAnswer, Task
 
 #: CBC's integer preprocessing made a program of five columns "Optimal" at 13087 where 11447 is true.
@@ -28,7 +28,7 @@ _STOP = {
     pulp.LpSolutionOptimal: "done",
     pulp.LpSolutionIntegerFeasible: "time",
     pulp.LpSolutionNoSolutionFound: "time",
-    pulp.LpSolutionInfeasible: "failed",  # cannot be: every step problem has a solution
+    pulp.LpSolutionInfeasible: "infeasible",  # only conditions can make a step problem so
     pulp.LpSolutionUnbounded: "failed",
 }
 
@@ -70,7 +70,7 @@ def minimise(task: Task) -> RawAnswer:
     )
 
 
-def _model(program: Program) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
+def _model(program: LinearProgram) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
     problem = pulp.LpProblem("step_problem", pulp.LpMinimize)
     variables = [
         problem.add_variable(name, low, high, cat=pulp.LpInteger)
