@@ -1,6 +1,5 @@
 """A solver of integer programs under conditions: one goal after the other, each held at what it reached.
 
-
 The rounding and the checks are those of plain problems: values go to the nearest integers and are checked against every
 rule, bounds are rounded up, and a claim counts only where no known decision refutes it, and at numbers at which the
 claims of the solver were found to hold.
