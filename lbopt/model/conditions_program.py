@@ -130,7 +130,7 @@ def formulate_conditions(numbers: PacedNumbers) -> ConditionsProgram:
     Raises
     ------
     InfeasibleDecisionError
-        Where a request that must be admitted has no worker that may take it.
+        Where requests that must be admitted have no worker that may take them, so that a row would have no column.
     """
     problem, conditions = numbers.problem, numbers.problem.conditions
     assert conditions is not None, "a plain problem has another program"
@@ -141,6 +141,10 @@ def formulate_conditions(numbers: PacedNumbers) -> ConditionsProgram:
                 f"request {kind.members[0]} must be admitted, and no worker that may take it has room"
             )
     cells = [(k, g) for k, kind in enumerate(kinds) for g in kind.work]
+    if conditions.exactly and not cells:
+        raise InfeasibleDecisionError(
+            f"exactly {conditions.exactly} requests must be admitted, and no worker may take any of them"
+        )
     shift, scale = _reduction(numbers, with_waiting=not conditions.overdue_first)
     base = [[(a - s) // scale for a, s in zip(row, shift, strict=True)] for row in numbers.base]
     work = [{g: [w // scale for w in row] for g, row in kind.work.items()} for kind in kinds]

@@ -136,8 +136,7 @@ class Program(LinearProgram):
 
 def formulate(problem: StepProblem) -> Program:
     """Return the integer program of `problem`; it needs at least one request to admit."""
-    if problem.conditions is not None:
-        raise InputError("the problem has conditions, whose program is that of `formulate_conditions`")
+    problem.refuse_conditions("the plain program")
     if problem.num_admitted == 0:
         raise InputError("there is nothing to decide: no request waits or no slot is free, so there is no program")
     loads = reduce_loads(problem)

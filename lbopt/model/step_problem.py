@@ -204,6 +204,11 @@ class StepProblem:
         """Return the same problem under other conditions, or under none."""
         return StepProblem(self.base, self.slots, self.work, self.must_admit, conditions)
 
+    def refuse_conditions(self, who: str) -> None:
+        """Raise an `InputError` if there are conditions; `who` does not know them, and begins the message."""
+        if self.conditions is not None:
+            raise InputError(f"{who} does not know conditions, and the problem has some; `lbopt solve` answers it")
+
     # ------------------------------------------------------------------ shape
 
     @property

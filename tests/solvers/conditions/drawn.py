@@ -19,15 +19,26 @@ KINDS = (
     "free",
     "exactly",
     "pauses",
+    "packing",
     "mixture",
 )
+
+#: Parts of a mixture.
+SINGLE = KINDS[: KINDS.index("packing")]
 
 PLAIN = ("base", "slots", "work", "must")
 
 
 def drawn(seed: object, kind: str, *, requests: int = 5, workers: int = 3, top: int | None = None) -> dict[str, Any]:
-    """A case of one kind, as the naive twin reads it."""
+    """A case of one kind, as the naive twin reads it; the conditions of each say something."""
     rng = random.Random(f"{seed}/{kind}")
+    while True:
+        case = _draw(rng, kind, requests, workers, top)
+        if problem_of(case).conditions is not None:
+            return case
+
+
+def _draw(rng: random.Random, kind: str, requests: int, workers: int, top: int | None) -> dict[str, Any]:
     G, width = rng.choice([1, *[workers - 1] * 2, *[workers] * 3]), rng.choice([1, 1, 2, 3])
     N = max(0, requests - rng.choice([0, 1, 1, 2, 2, 3, requests]))
     top = top or rng.choice([3, 12, 60])
@@ -42,7 +53,7 @@ def drawn(seed: object, kind: str, *, requests: int = 5, workers: int = 3, top: 
     if rng.random() < 0.3:
         for i in rng.sample(range(N), rng.randint(0, min(N, sum(case["slots"]), 2))):
             case["must"][i] = True
-    several = rng.sample(KINDS[:-1], rng.randint(2, 6)) if kind == "mixture" else [kind]
+    several = rng.sample(SINGLE, rng.randint(2, 6)) if kind == "mixture" else [kind]
     for one in several:
         _add(case, one, rng, top, number)
     return case
@@ -79,6 +90,19 @@ def _add(case: dict[str, Any], kind: str, rng: random.Random, top: int, number) 
         case["pause_cost"] = [rng.randint(0, top) for _ in where]
         for g, row in zip(where, case["running_work"], strict=True):
             case["base"][g] = [a + b for a, b in zip(case["base"][g], row, strict=True)]
+    elif kind == "packing":  # capacity for all of them, or a little less: greedy placement often finds no way
+        case["need"] = [rng.randint(1, 9) for _ in range(N)]
+        case["capacity"] = [0] * G
+        for need in case["need"]:
+            case["capacity"][rng.randrange(G)] += need
+        case["slots"] = [N] * G
+        case["admit"] = N
+        case["must"] = [False] * N
+        if N and rng.random() < 0.5:
+            g = rng.randrange(G)
+            h = rng.randrange(G)
+            case["capacity"][g] += 1
+            case["capacity"][h] = max(0, case["capacity"][h] - 1)
     else:
         raise ValueError(kind)
 
