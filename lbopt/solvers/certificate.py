@@ -184,9 +184,7 @@ def _check_solution(p: recount.Numbers, result: Result) -> list[int] | None:
     demand(
         whole(result.objective) and result.objective == value, f"objective is {result.objective!r}, but it is {value}"
     )
-    demand(
-        result.bound <= value, f"bound {result.bound} is above the objective {value} of the result's own assignment"
-    )
+    demand(result.bound <= value, f"bound {result.bound} is above the objective {value} of the result's own assignment")
     gap = value - result.bound
     demand(whole(result.gap) and result.gap == gap, f"gap is {result.gap!r}, but it is {gap}")
     relative, share = gap / max(1, value), gap / barrier if barrier else 0.0

@@ -111,7 +111,7 @@ def _check_bounds(
     claims.append(("the objective", result.bound, str(result.proof)))
     settled = all(bound <= floor for (_, bound, _), floor in zip(claims, elementary, strict=True))
     found = None if settled else recount.exhaust(p, limit)
-    demand(found is None or found or reached is None, "a decision is claimed, but exhaustion finds none")
+    demand(found is None or len(found) > 0 or reached is None, "a decision is claimed, but exhaustion finds none")
     complete = True
     for place, ((name, bound, proof), floor) in enumerate(zip(claims, elementary, strict=True)):
         said = f"{name} is at least {bound}" + (" where the goals before it are reached" if place else "")

@@ -1,4 +1,4 @@
-"""The verifier's own arithmetic under conditions: plain lists and Python integers, the standard library, nothing of lbopt.
+"""The verifier's own arithmetic under conditions: plain lists, Python integers, the standard library.
 
 Written a second time on purpose, as `recount` is. Its exhaustive search is another algorithm, too: it decides pause
 after pause and request after request, and keeps the set of distinct states of the fleet.
@@ -232,9 +232,8 @@ def exhaust(p: Conditioned, limit: int) -> dict[tuple[int, ...], int] | None:
     for g, tokens, price in p.pausing:
         following = set(states)
         for fleet, waiting, overdue, paid in states:
-            mine = list(fleet[g])
-            mine[first] -= p.pace(g) * tokens
-            following.add(((*fleet[:g], tuple(mine), *fleet[g + 1 :]), waiting, overdue, paid + price))
+            lighter = (*fleet[g][:first], fleet[g][first] - p.pace(g) * tokens, *fleet[g][first + 1 :])
+            following.add(((*fleet[:g], lighter, *fleet[g + 1 :]), waiting, overdue, paid + price))
         steps += len(states)
         states = following
         if steps > limit:

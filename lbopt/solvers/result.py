@@ -383,6 +383,7 @@ def _read_stages(data: Any, source: str) -> tuple[Stage, ...]:
             and all(isinstance(one[name], str) for name in ("goal", "proof"))
             and all(isinstance(one[name], whole) and not isinstance(one[name], bool) for name in ("value", "bound"))
             and one["bound"] is not None
+            and all(abs(one[name] or 0) < 2**63 for name in ("value", "bound"))
         )
         if not good:
             raise InputError(f"{source}: a stage is {shown(one)}; expected an object with {', '.join(_STAGE)}")

@@ -8,7 +8,16 @@ import pytest
 
 import lbopt
 from lbopt import Conditions, InfeasibleDecisionError, InputError, StepProblem
-from lbopt.model import barrier_total, check_assignment, check_paused, imbalance, in_blocks, loads_after, objective, rank
+from lbopt.model import (
+    barrier_total,
+    check_assignment,
+    check_paused,
+    imbalance,
+    in_blocks,
+    loads_after,
+    objective,
+    rank,
+)
 from lbopt.model.objective import costs, goals_reached
 
 PLAIN = StepProblem.now(loads=[900, 700, 400], slots=[1, 2, 1], sizes=[310, 260, 150, 120, 80])

@@ -32,8 +32,6 @@ def reason(numbers: PacedNumbers) -> str | None:
     exactly = _conditions(numbers).exactly
     if exactly is not None and exactly > most_admitted(numbers):
         return _too_few(numbers, exactly)
-    if exactly is not None and exactly < numbers.forced():
-        return f"{numbers.forced()} requests must be admitted by name, but exactly {exactly} in all"
     return _crowded(numbers) or _short(numbers)
 
 
