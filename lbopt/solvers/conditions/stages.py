@@ -3,6 +3,9 @@
 The rounding and the checks are those of plain problems: values go to the nearest integers and are checked against every
 rule, bounds are rounded up, and a claim counts only where no known decision refutes it, and at numbers at which the
 claims of the solver were found to hold.
+
+A goal may take half of the time that is left. Where it stays open it is held at what was reached, so that the objective
+gets its share of a limit that is too short.
 """
 
 from __future__ import annotations
@@ -75,6 +78,9 @@ class _Run:
         left = self.budget.remaining()
         if left is not None and left <= 0:
             return self._end("time")
+        is_last = place == len(program.goals)
+        if left is not None and not is_last:
+            left /= 2
         stage = program.for_goal(place, [] if reached is None else reached[:place])
         start = None if self.best is None else program.encode(self.best.assignment.tolist(), self._pauses(self.best))
         task = Task(program=stage, hint=start, time_limit=left, seed=self.budget.seed)
@@ -96,9 +102,11 @@ class _Run:
                 return self._contradicted(raw)
             if self.trusted:
                 self.claims[place] = Bound(bound, f"claimed:{self.name}")
-        if raw.stop != "done":
+        if raw.stop == "interrupted" or (raw.stop != "done" and self.best is None):
             return self._end(raw.stop)
-        if not self.trusted:
+        if raw.stop != "done":
+            self.stop = raw.stop
+        elif not self.trusted and self.stop == "done":
             self.stop = "refused"
         return self.best is not None or self._end("failed")
 

@@ -21,9 +21,9 @@ from solvers.conditions.drawn import KINDS, drawn  # noqa: E402
 SOLVERS = ("cp-sat", "highs", "pulp")
 
 
-def wrong_case(kind: str, seed: str, solver: str, seen: Counter, requests: int) -> tuple[str, dict] | None:
+def wrong_case(kind: str, seed: str, solver: str, seen: Counter, **sizes) -> tuple[str, dict] | None:
     """The first contradiction of one case, and the case."""
-    case = drawn(seed, kind, requests=requests)
+    case = drawn(seed, kind, **sizes)
     if solver == "exact":
         wrong = program_contradiction(case, "exhaustion", seen) or bound_contradiction(case, seen)
     else:
@@ -39,6 +39,7 @@ def main() -> int:
     parser.add_argument("--solver-count", type=int, default=20, help="problems of each kind for each solver")
     parser.add_argument("--seed", default="0")
     parser.add_argument("--requests", type=int, default=5, help="most requests of a problem")
+    parser.add_argument("--top", type=int, help="most tokens of a request; 3, 12 or 60 by default")
     parser.add_argument("--kind", choices=KINDS, action="append", help="one kind alone; may be repeated")
     given = parser.parse_args()
     for kind in given.kind or KINDS:
@@ -46,7 +47,7 @@ def main() -> int:
             seen: Counter = Counter()
             begun = time.perf_counter()
             for number in range(count):
-                wrong = wrong_case(kind, f"{given.seed}/{number}", solver, seen, given.requests)
+                wrong = wrong_case(kind, f"{given.seed}/{number}", solver, seen, requests=given.requests, top=given.top)
                 if wrong is not None:
                     print(f"{kind}, {solver}, number {number}: {wrong[0]}\n{json.dumps(wrong[1])}")
                     return 1
