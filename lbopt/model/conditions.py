@@ -86,7 +86,7 @@ class Conditions:
         int, (N,): what leaving a request waiting costs, tokens.
     overdue_first
         Whether the total waiting cost is made least first, and the imbalance among what is left. Otherwise the two are
-        added up.
+        added up. Under `admit="most"` the number of requests comes before it.
     admit
         "most": as many requests as the conditions permit, and among those choices the best one. It is found in two
         stages: exhaustion ranks by the number first, a solver of integer programs maximises the number, holds it, and

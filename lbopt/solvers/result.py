@@ -23,15 +23,13 @@ from lbopt.model.integers import BoolArray, IntArray
 from lbopt.model.json_text import parsed_json
 from lbopt.model.objective import costs, imbalance, loads_after
 from lbopt.solvers.certificates import Certificate
+from lbopt.solvers.stage import Stage, read_stages
 
 FORMAT = "lbopt-result"
 FORMAT_VERSION = 1
 
 #: Version of results with stages or pauses, which problems with conditions have; the others stay what they were.
 CONDITIONS_VERSION = 2
-
-#: Fields of a stage in a file.
-_STAGE = ("goal", "value", "bound", "proof")
 
 #: Origins of a bound that lbopt itself establishes.
 PROVED_BY = ("certificate", "exhaustion", "elementary-bound")
@@ -60,28 +58,6 @@ STOP_REASONS = {
 }
 
 TIES = ("any", "leximax")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """What is known of a goal that comes before the objective.
-
-    Parameters
-    ----------
-    goal
-        "left_waiting", how many requests are not admitted, or "overdue", what their waiting costs; least is best.
-    value
-        What the assignment reaches; None without one.
-    bound
-        Lower bound on it, among the decisions that reach the values of the goals before it.
-    proof
-        Where the bound comes from, as in `Result`.
-    """
-
-    goal: str
-    value: int | None
-    bound: int
-    proof: str
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
@@ -312,7 +288,7 @@ class Result(Displayed):
         values["assignment"] = None if self.assignment is None else self.assignment.tolist()
         more: dict[str, Any] = {}
         if self.stages:
-            more["stages"] = [{name: getattr(stage, name) for name in _STAGE} for stage in self.stages]
+            more["stages"] = [stage.to_dict() for stage in self.stages]
         if self.paused is not None:
             more["paused"] = [int(flag) for flag in self.paused]
         proof = None
@@ -349,7 +325,7 @@ class Result(Displayed):
             workers.flags.writeable = False
             values["assignment"] = workers
         if version == CONDITIONS_VERSION:
-            values["stages"] = _read_stages(data.get("stages", []), source)
+            values["stages"] = read_stages(data.get("stages", []), source)
             values["paused"] = _read_pauses(data.get("paused"), source)
         if "certificate" in data:
             values["evidence"] = Certificate.from_dict(data["certificate"], source=f"the certificate of {source}")
@@ -369,25 +345,6 @@ class Result(Displayed):
 def _written() -> list[str]:
     apart = ("evidence", "problem", "paused", "stages")
     return [field.name for field in fields(Result) if field.name not in apart]
-
-
-def _read_stages(data: Any, source: str) -> tuple[Stage, ...]:
-    """Return the stages of a file, checked as far as their types go."""
-    whole = (int, type(None))
-    if not isinstance(data, list):
-        raise InputError(f"{source}: stages is {shown(data)}; expected a list")
-    for one in data:
-        good = (
-            isinstance(one, dict)
-            and set(one) == set(_STAGE)
-            and all(isinstance(one[name], str) for name in ("goal", "proof"))
-            and all(isinstance(one[name], whole) and not isinstance(one[name], bool) for name in ("value", "bound"))
-            and one["bound"] is not None
-            and all(abs(one[name] or 0) < 2**63 for name in ("value", "bound"))
-        )
-        if not good:
-            raise InputError(f"{source}: a stage is {shown(one)}; expected an object with {', '.join(_STAGE)}")
-    return tuple(Stage(**one) for one in data)
 
 
 def _read_pauses(data: Any, source: str) -> BoolArray | None:

@@ -16,7 +16,8 @@ from lbopt.solvers.conditions.explain import reason, without_reason
 from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
 from lbopt.solvers.conditions.stages import minimised
 from lbopt.solvers.registry import AUTO_ORDER, OWN, capabilities, is_available, require
-from lbopt.solvers.result import PROVED_BY, Result, Stage
+from lbopt.solvers.result import PROVED_BY, Result
+from lbopt.solvers.stage import Stage
 
 #: Leaves up to which "exact" exhausts, up to which "auto" does, and beyond which nobody does.
 SMALL_LEAVES = 5_000

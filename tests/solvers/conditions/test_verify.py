@@ -13,7 +13,7 @@ from lbopt import CertificateError, Conditions, InfeasibleDecisionError, InputEr
 from lbopt.solvers import conditions_recount as recount
 from lbopt.solvers.certificates import Certificate, check
 from lbopt.solvers.conditions.greedy import bounds_under_conditions
-from lbopt.solvers.result import Stage
+from lbopt.solvers.stage import Stage
 
 PLAIN = StepProblem.now(loads=[900, 700, 400], slots=[1, 2, 1], sizes=[310, 260, 150, 120, 80])
 PROBLEM = PLAIN.under(
