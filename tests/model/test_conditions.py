@@ -171,11 +171,16 @@ def test_assignments_are_checked_against_conditions():
     for wrong, says in (
         ([2, -1, -1, -1, -1], "sends request 0 to worker 2, which may not take it"),
         ([0, -1, -1, -1, -1], "takes 310 of the KV capacity of worker 0, which has 200"),
+        ([-1, -1, 0, 2, 0], "sends 2 requests to worker 0, which has 1 free slots"),
         ([-1, 1, 1, -1, -1], "takes 410 of the KV capacity of worker 1, which has 400"),
     ):
         for full in (True, False):
             with pytest.raises(InfeasibleDecisionError, match=says):
                 check_assignment(problem, wrong, full=full)
+    tight = PLAIN.under(Conditions(capacity=[310, 309, 400]))
+    assert check_assignment(tight, [0, -1, -1, -1, -1]).tolist() == [0, -1, -1, -1, -1]
+    with pytest.raises(InfeasibleDecisionError, match="takes 310 of the KV capacity of worker 1, which has 309"):
+        check_assignment(tight, [1, -1, -1, -1, -1])
     three = PLAIN.under(Conditions(admit=3))
     assert three.num_admitted == 3
     with pytest.raises(InfeasibleDecisionError, match="admits 4 requests; exactly 3 must be admitted"):

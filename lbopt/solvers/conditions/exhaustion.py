@@ -105,7 +105,7 @@ class _Search:
         return (*(values[goal] for goal in self.goals), max(0, idle) + price + added)
 
     def _request(self, place: int, lowest: int, waiting: int, overdue: int, peaks: tuple[int, ...], held: int) -> None:
-        """Place the next request on a worker from `lowest` on, or let it wait."""
+        """Place the next request, or let it wait; one like the request before goes to a worker from `lowest` on."""
         if self._hopeless(place, waiting, overdue, 0, peaks, held):
             return
         if self.exactly is not None:
@@ -116,7 +116,6 @@ class _Search:
             self._pause(0, waiting, overdue, 0, peaks, held)
             return
         kind, i, same = self.chain[place]
-        after_me = place + 1 < len(self.chain) and self.chain[place + 1][2]
         for g, work in kind.work.items():
             if (same and g < lowest) or not self.slots[g]:
                 continue
@@ -129,7 +128,7 @@ class _Search:
                 room[g] -= need
             self.workers[i] = g
             higher = tuple(map(max, peaks, self.loads[g]))
-            self._request(place + 1, g if after_me else 0, waiting, overdue, higher, held + sum(work))
+            self._request(place + 1, g, waiting, overdue, higher, held + sum(work))
             self.workers[i] = -1
             for room, need in zip(self.rooms, kind.needs, strict=True):
                 room[g] += need
@@ -137,7 +136,7 @@ class _Search:
             self.loads[g] = before
         if not kind.must_admit:  # who waits comes last in its kind, so that the others of it wait as well
             nobody = len(self.loads)
-            self._request(place + 1, nobody if after_me else 0, waiting + 1, overdue + kind.waiting_cost, peaks, held)
+            self._request(place + 1, nobody, waiting + 1, overdue + kind.waiting_cost, peaks, held)
 
     def _pause(self, r: int, waiting: int, overdue: int, price: int, peaks: tuple[int, ...], held: int) -> None:
         """Let the next running request run on, or pause it."""

@@ -153,8 +153,18 @@ def test_values_of_the_program_are_decisions(case):
     assert decoded(program, values).rank(problem) == found.rank(problem)
     weighted, weights = program.weighted()
     total = weighted.offset + sum(c * value for c, value in zip(weighted.cost, values, strict=True))
+    assert list(weights.values()) == _weights(program.total, [goal.offset for goal in program.goals])
     heavy = sum(weights[goal.name] * value for goal, value in zip(program.goals, goals, strict=True))
     assert total == heavy + objective // program.scale
+
+
+def _weights(total: int, offsets: list[int]) -> list[int]:
+    """What goals weigh, the last first: one unit of a goal is more than all that comes after it can reach."""
+    weights, after = [], total
+    for most in reversed(offsets):
+        weights.append(after + 1)
+        after += weights[-1] * most
+    return weights
 
 
 @settings(max_examples=60, deadline=None)

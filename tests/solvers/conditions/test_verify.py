@@ -10,9 +10,11 @@ from solvers.conditions.compared import rank_of_result
 from solvers.conditions.drawn import KINDS, drawn, problem_of
 
 from lbopt import CertificateError, Conditions, InfeasibleDecisionError, InputError, Result, StepProblem, solve, verify
+from lbopt.model.paced_numbers import paced_numbers
 from lbopt.solvers import conditions_recount as recount
 from lbopt.solvers.certificates import Certificate, check
-from lbopt.solvers.conditions.greedy import bounds_under_conditions
+from lbopt.solvers.conditions.decision import Decision
+from lbopt.solvers.conditions.greedy import bounds_under_conditions, elementary_bounds
 from lbopt.solvers.stage import Stage
 
 PLAIN = StepProblem.now(loads=[900, 700, 400], slots=[1, 2, 1], sizes=[310, 260, 150, 120, 80])
@@ -47,6 +49,10 @@ def test_the_verifier_counts_as_the_enumeration_does(kind):
             assert recount.broken_rule(p, list(workers)) is None
             goals, cost, _ = recount.values_of(p, list(workers), list(pauses))
             assert (*goals, cost) == rank
+            if len(least) < 3:  # what a decision reaches is known to both
+                found = elementary_bounds(paced_numbers(problem), Decision.of(problem, workers, pauses))
+                admitted = sum(g >= 0 for g in workers)
+                assert recount.lower_bounds(p, admitted) == [bound.value for bound in found]
             least[rank[:-1]] = min(cost, least.get(rank[:-1], cost))
         assert recount.exhaust(p, 10**7) == least
         assert recount.exhaust(p, 0) in (None, least)  # whole where there is nothing to decide
@@ -139,6 +145,20 @@ def test_a_worse_decision_with_a_bound_of_its_own_is_rejected():
             forged += 1
             break
     assert forged > 100
+
+
+def test_an_open_goal_keeps_a_result_from_being_optimal():
+    """Objective and bound may meet while a goal before them is open."""
+    given = {"bound": TRUE.objective, "proof": "exhaustion", "stop_reason": "time", "solver": "exact", "seconds": 0.0}
+    stages = (replace(TRUE.stages[0], bound=0, proof="elementary-bound"), TRUE.stages[1])
+    result = Result.of(PROBLEM, TRUE.assignment, paused=TRUE.paused, stages=stages, **given)
+    assert result.gap == 0 and result.status == "feasible" and not result.proved
+    assert "left waiting 1 (at least 0)" in result.summary()
+    with pytest.raises(CertificateError, match="proof is 'exhaustion', which ends optimal"):
+        verify(PROBLEM, result)
+    claimed = tuple(replace(stage, proof="claimed:exact") for stage in TRUE.stages)
+    result = Result.of(PROBLEM, TRUE.assignment, paused=TRUE.paused, stages=claimed, **given)
+    assert result.status == "optimal" and not result.proved and "claimed by exact" in result.summary()
 
 
 def test_certificates_do_not_cover_conditions():
