@@ -210,19 +210,7 @@ class Conditions:
             exist, running requests that hold more than their worker, or a number to admit that slots do not permit.
         """
         (G, width), N = base.shape, work.shape[0]
-        for name, count, of in (
-            *((name, G, "workers") for name in _PER_WORKER),
-            *((name, N, "requests") for name in _PER_REQUEST),
-        ):
-            values = getattr(self, name)
-            if values is not None and values.shape != (count,):
-                raise InputError(f"{name} has {values.size} entries; the problem has {count} {of}")
-        for name in _PAIRS:
-            values = getattr(self, name)
-            if values is not None and values.shape != (N, G) and not values.size == N == 0:
-                raise InputError(
-                    f"{name} has shape {values.shape}; expected a row for each of {N} requests of {G} workers"
-                )
+        self._refuse_shapes(G, N)
         most = min(N, sum(slots.tolist()))
         if self.exactly is not None and self.exactly > most:
             raise InputError(
@@ -235,8 +223,8 @@ class Conditions:
                 _refuse_large_sum(name, getattr(self, name))
         kept = replace(
             self,
-            need=work[:, -1].copy() if self.capacity is not None and self.need is None else self.need,
-            prompt=work[:, 0].copy() if self.prefill_budget is not None and self.prompt is None else self.prompt,
+            need=work[:, -1] if self.capacity is not None and self.need is None else self.need,
+            prompt=work[:, 0] if self.prefill_budget is not None and self.prompt is None else self.prompt,
             allowed=None if self.allowed is None or self.allowed.all() else self.allowed,
             credit=self._credit_within(work),
             pace=None if self.pace is None or (self.pace == 1).all() else self.pace,
@@ -246,6 +234,19 @@ class Conditions:
         )
         says_nothing = not any(True for _ in kept.arrays()) and kept.admit in ("most", most)
         return None if says_nothing else kept
+
+    def _refuse_shapes(self, G: int, N: int) -> None:
+        for names, count, of in ((_PER_WORKER, G, "workers"), (_PER_REQUEST, N, "requests")):
+            for name in names:
+                values = getattr(self, name)
+                if values is not None and values.shape != (count,):
+                    raise InputError(f"{name} has {values.size} entries; the problem has {count} {of}")
+        for name in _PAIRS:
+            values = getattr(self, name)
+            if values is not None and values.shape != (N, G) and not values.size == N == 0:
+                raise InputError(
+                    f"{name} has shape {values.shape}; expected a row for each of {N} requests of {G} workers"
+                )
 
     def _credit_within(self, work: IntArray) -> IntArray | None:
         if self.credit is None or not self.credit.any():

@@ -33,6 +33,10 @@ class Decision:
         may_pause = conditions is not None and conditions.num_pausable > 0
         return cls(np.array(workers, dtype=np.int64), np.array(pauses, dtype=np.bool_) if may_pause else None)
 
+    def pauses(self) -> list[bool]:
+        """Return who pauses as a list, empty where nobody may."""
+        return [] if self.paused is None else [bool(flag) for flag in self.paused]
+
     def rank(self, problem: StepProblem) -> tuple[int, ...]:
         """Return the goals and the objective."""
         return rank(problem, self.assignment, self.paused)

@@ -9,6 +9,7 @@ from lbopt.model import StepProblem, check_assignment
 from lbopt.model.conditions_program import ConditionsProgram, formulate_conditions
 from lbopt.model.integers import IntArray
 from lbopt.model.paced_numbers import PacedNumbers, paced_numbers
+from lbopt.solvers.brute_force import LEAF_LIMIT
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.conditions.decision import Bound, Decision, Outcome
 from lbopt.solvers.conditions.exhaustion import exhausted, leaf_estimate, too_deep
@@ -17,12 +18,11 @@ from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
 from lbopt.solvers.conditions.stages import minimised
 from lbopt.solvers.registry import AUTO_ORDER, OWN, capabilities, is_available, require
 from lbopt.solvers.result import PROVED_BY, Result
+from lbopt.solvers.small import LEAVES
 from lbopt.solvers.stage import Stage
 
-#: Leaves up to which "exact" exhausts, up to which "auto" does, and beyond which nobody does.
-SMALL_LEAVES = 5_000
+#: "auto" exhausts problems of up to this many leaves, as `lbopt.solvers.solve` does without conditions.
 AUTO_LEAVES = 20_000
-LEAF_LIMIT = 5_000_000
 
 #: Loads of requests on workers up to which a problem is written down: some 3 GB as Python integers.
 MOST_LOADS = 1 << 24
@@ -52,7 +52,7 @@ def solve_under_conditions(problem: StepProblem, solver: str, hint: IntArray | N
     if problem.num_requests * problem.num_workers * (problem.horizon + 2) > MOST_LOADS:
         raise InputError(
             f"{problem.num_requests} requests on {problem.num_workers} workers over {problem.horizon + 1} steps are "
-            f"too many under conditions; expected a product of at most {MOST_LOADS}, with one step more"
+            f"too many under conditions: requests times workers times (steps + 1) may be at most {MOST_LOADS}"
         )
     numbers = paced_numbers(problem)
     why_not = reason(numbers)
@@ -74,7 +74,7 @@ def _answered(numbers: PacedNumbers, solver: str, hint: IntArray | None, budget:
             best = given
     outcome = Outcome(best=best, bounds=elementary_bounds(numbers, best), stop="refused", solver="none")
     leaves = None if too_deep(numbers) else leaf_estimate(numbers)
-    small = solver == "exact" and leaves is not None and leaves <= SMALL_LEAVES
+    small = solver == "exact" and leaves is not None and leaves <= LEAVES
     if outcome.closed(problem):
         return Outcome(best=best, bounds=outcome.bounds, stop="done", solver="exact" if small else "none")
     reached = budget.limits.reached(0, *_told(problem, outcome))
@@ -159,8 +159,8 @@ def _result(problem: StepProblem, outcome: Outcome, seconds: float) -> Result:
     stop = outcome.stop
     if outcome.closed(problem) and stop != "interrupted":
         stop = "proved" if all(bound.proof in PROVED_BY for bound in bounds) else "claimed"
-    elif stop == "done":
-        stop = "failed"
+    elif stop == "done":  # the solver says that it was done, with a bound below what it reached
+        stop = "claimed"
     return Result.of(
         problem,
         None if best is None else best.assignment,

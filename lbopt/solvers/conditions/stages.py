@@ -82,7 +82,7 @@ class _Run:
         if left is not None and not is_last:
             left /= 2
         stage = program.for_goal(place, [] if reached is None else reached[:place])
-        start = None if self.best is None else program.encode(self.best.assignment.tolist(), self._pauses(self.best))
+        start = None if self.best is None else program.encode(self.best.assignment.tolist(), self.best.pauses())
         task = Task(program=stage, hint=start, time_limit=left, seed=self.budget.seed)
         raw = load(self.name).minimise(task)
         if raw.stop == "infeasible":
@@ -120,9 +120,6 @@ class _Run:
             *(self.name, raw.native_status, raw.bound, self.program.problem.digest[:12]),
         )
         return self._end("contradicted")
-
-    def _pauses(self, decision: Decision) -> list[bool]:
-        return [] if decision.paused is None else [bool(flag) for flag in decision.paused]
 
 
 def decoded(program: ConditionsProgram, values: Sequence[float] | None) -> Decision | None:
