@@ -45,6 +45,17 @@ def test_solvers_find_what_the_enumeration_finds(kind, solver):
     assert seen["closed"] > 5 and seen["claimed"] > 0
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_an_integer_program_without_solution_is_said_to_be_one(solver):
+    """Fractions of requests would fit; CBC says so in its log alone."""
+    if not is_available(solver):
+        pytest.skip(f"{solver} is not installed")
+    case = {"base": [[3], [0], [2]], "slots": [5] * 3, "work": [[3], [0], [3], [3], [3]], "must": [False] * 5}
+    case |= {"need": [9, 2, 6, 7, 7], "capacity": [6, 12, 13], "admit": 5}
+    seen: Counter = Counter()
+    assert program_contradiction(case, solver, seen) is None and seen["infeasible"] == 1
+
+
 def test_larger_problems_agree_between_solvers():
     """Beyond what an enumeration reaches: exhaustion, CP-SAT and HiGHS give the same goals and the same objective."""
     solvers = ["brute-force", *(name for name in ("cp-sat", "highs") if is_available(name))]
