@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lbopt.exceptions import InputError as InputError
     from lbopt.exceptions import LbOptError as LbOptError
     from lbopt.instances import open_trace as open_trace
+    from lbopt.model import Conditions as Conditions
     from lbopt.model import Fleet as Fleet
     from lbopt.model import StepProblem as StepProblem
     from lbopt.model import Trace as Trace
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "CertificateError": "lbopt.exceptions",
+    "Conditions": "lbopt.model",
     "Fleet": "lbopt.model",
     "GapOutcome": "lbopt.studies.gap",
     "InfeasibleDecisionError": "lbopt.exceptions",

@@ -14,9 +14,10 @@ s, o   prompt, output       tokens of a request before decode; decode steps it r
 ====== ==================== ==========================================================================
 """
 
-from lbopt.model.assignment import WAITS, check_assignment
+from lbopt.model.assignment import WAITS, check_assignment, check_paused
+from lbopt.model.conditions import Conditions, in_blocks
 from lbopt.model.fleet import Fleet
-from lbopt.model.objective import barrier_total, imbalance, loads_after, objective
+from lbopt.model.objective import barrier_total, imbalance, loads_after, objective, rank
 from lbopt.model.request_experts import RequestExperts
 from lbopt.model.request_prefixes import RequestPrefixes
 from lbopt.model.step_problem import StepProblem
@@ -24,6 +25,7 @@ from lbopt.model.trace import Trace
 
 __all__ = [
     "WAITS",
+    "Conditions",
     "Fleet",
     "RequestExperts",
     "RequestPrefixes",
@@ -31,9 +33,12 @@ __all__ = [
     "Trace",
     "barrier_total",
     "check_assignment",
+    "check_paused",
     "imbalance",
+    "in_blocks",
     "loads_after",
     "objective",
+    "rank",
 ]
 
 

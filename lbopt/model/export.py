@@ -5,15 +5,21 @@ its constant, so that an optimum read elsewhere times `scale` is the imbalance. 
 `one` that is fixed to 1: readers disagree about constants in LP objectives and about the sign of an objective's
 right-hand side in MPS (PuLP's reader refuses one), while a fixed column means the same to all. Files are written
 beside their place and then moved there, so that a reader never sees half a program.
+
+Under conditions goals may come before the objective. One file has one objective, so they are added to it with weights
+so large that they come first; a comment states the weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lbopt.exceptions import InputError
-from lbopt.model.formulation import Program, formulate
+from lbopt.model.conditions_program import formulate_conditions
+from lbopt.model.formulation import formulate
+from lbopt.model.linear_program import LinearProgram
+from lbopt.model.paced_numbers import paced_numbers
 from lbopt.model.step_problem import StepProblem
 from lbopt.whole_file import whole_file
 
@@ -27,17 +33,23 @@ def write_program(problem: StepProblem, path: str | Path) -> None:
     writers = {".lp": _lp_lines, ".mps": _mps_lines}
     if target.suffix.lower() not in writers:
         raise InputError(f"cannot write '{target}': the ending is '{target.suffix}'; expected .lp or .mps")
-    text = "\n".join(writers[target.suffix.lower()](formulate(problem))) + "\n"
+    program, weights = _one_objective(problem)
+    header = f"step problem {problem.digest[:16]}, objective in units of {program.scale} tokens"
+    comments = [header, *(f"plus {weight} units times {goal}" for goal, weight in weights.items())]
+    text = "\n".join(writers[target.suffix.lower()](program, comments)) + "\n"
     with whole_file(target) as partial:
         partial.write_text(text, encoding="ascii", newline="\n")
 
 
-def _header(program: Program) -> str:
-    return f"step problem {program.problem.digest[:16]}, objective in units of {program.scale} tokens"
+def _one_objective(problem: StepProblem) -> tuple[LinearProgram, dict[str, int]]:
+    """Return the program of a problem, and what the goals weigh in its objective."""
+    if problem.conditions is None:
+        return formulate(problem), {}
+    return formulate_conditions(paced_numbers(problem)).weighted()
 
 
-def _lp_lines(program: Program) -> Iterator[str]:
-    yield f"\\ {_header(program)}"
+def _lp_lines(program: LinearProgram, comments: Sequence[str]) -> Iterator[str]:
+    yield from (f"\\ {comment}" for comment in comments)
     yield "Minimize"
     costs = [(column, c) for column, c in enumerate(program.cost) if c]
     yield from _lp_expression(program, "imbalance", costs, f" {program.offset:+d} {_ONE}")
@@ -61,7 +73,7 @@ def _lp_lines(program: Program) -> Iterator[str]:
     yield "End"
 
 
-def _lp_expression(program: Program, name: str, terms: list[tuple[int, int]], ending: str) -> Iterator[str]:
+def _lp_expression(program: LinearProgram, name: str, terms: list[tuple[int, int]], ending: str) -> Iterator[str]:
     words = [f"{c:+d} {program.names[column]}" for column, c in terms]
     lines = [" ".join(words[i : i + _LP_TERMS_A_LINE]) for i in range(0, len(words), _LP_TERMS_A_LINE)]
     lines[-1] += ending
@@ -69,8 +81,8 @@ def _lp_expression(program: Program, name: str, terms: list[tuple[int, int]], en
     yield from (f"  {line}" for line in lines[1:])
 
 
-def _mps_lines(program: Program) -> Iterator[str]:
-    yield f"* {_header(program)}"
+def _mps_lines(program: LinearProgram, comments: Sequence[str]) -> Iterator[str]:
+    yield from (f"* {comment}" for comment in comments)
     yield "NAME step_problem"
     yield "ROWS"
     yield " N imbalance"

@@ -26,19 +26,9 @@ from itertools import pairwise
 from lbopt.exceptions import InputError
 from lbopt.model.assignment import WAITS
 from lbopt.model.floors import envelope_floors, prefix_sums
+from lbopt.model.linear_program import LinearProgram, Row
 from lbopt.model.reduced_loads import ReducedLoads, reduce_loads, reduced_arrays
 from lbopt.model.step_problem import StepProblem
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One linear row, lower <= sum of coefficient * variable <= upper; None means no limit."""
-
-    name: str
-    columns: tuple[int, ...]
-    coefficients: tuple[int, ...]
-    lower: int | None
-    upper: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,34 +41,21 @@ class RequestClass:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """Minimise ``cost . x`` over integers x within `lower`, `upper` and `rows`; columns are y[k,g], then M_h.
+class Program(LinearProgram):
+    """The program of a plain problem; columns are y[k,g], then M_h.
 
-    `total` is the largest value that G * sum_h M_h can take in reduced units: the scale that decides which solvers
-    can be trusted. `num_core` counts the columns of the program proper; further ones come from `extended`.
+    `num_core` counts the columns of the program proper; further ones come from `extended`, and `tokens` reads values
+    of the core alone.
     """
 
-    problem: StepProblem
     classes: tuple[RequestClass, ...]
     open_workers: tuple[int, ...]
-    names: tuple[str, ...]
-    lower: tuple[int, ...]
-    upper: tuple[int, ...]
-    cost: tuple[int, ...]
-    rows: tuple[Row, ...]
-    offset: int
-    scale: int
-    total: int
     loads: ReducedLoads
     num_core: int
 
     def column(self, k: int, position: int) -> int:
         """Return the column of y[k, open_workers[position]]."""
         return k * len(self.open_workers) + position
-
-    def tokens(self, value: int) -> int:
-        """Turn a value of ``cost . x`` of the core program into the objective in tokens."""
-        return self.scale * (self.offset + value)
 
     def extended(
         self,
@@ -159,6 +136,7 @@ class Program:
 
 def formulate(problem: StepProblem) -> Program:
     """Return the integer program of `problem`; it needs at least one request to admit."""
+    problem.refuse_conditions("the plain program")
     if problem.num_admitted == 0:
         raise InputError("there is nothing to decide: no request waits or no slot is free, so there is no program")
     loads = reduce_loads(problem)

@@ -86,6 +86,28 @@ def boolean_array(name: str, values: Any, length: int) -> BoolArray:
     return flags
 
 
+def boolean_table(name: str, values: Any) -> BoolArray:
+    """Return `values` as a new, non-writeable bool array of two dimensions; 0 and 1 are accepted.
+
+    An empty list, which has one dimension, stands for a table without rows.
+    """
+    try:
+        raw = np.asarray(values)
+    except ValueError:
+        raise InputError(f"{name} is not a rectangular array of truth values: its rows differ in length") from None
+    if raw.ndim != 2 and raw.shape != (0,):
+        raise InputError(f"{name} must be 2-D; it has shape {raw.shape}")
+    flat = raw.reshape(-1)
+    if flat.dtype.kind in "iu":
+        _refuse_where(name, raw, ~np.isin(raw, (0, 1)), "true, false, 0 or 1")
+    return _frozen(boolean_array(name, flat, flat.size).reshape(raw.shape))
+
+
+def _frozen(flags: BoolArray) -> BoolArray:
+    flags.flags.writeable = False
+    return flags
+
+
 def _python_integers(name: str, raw: NDArray[Any]) -> IntArray:
     """Python integers too large for int64 arrive as objects: name the offender rather than wrap it."""
     for place, value in np.ndenumerate(raw):

@@ -8,6 +8,8 @@ others is part of the decision. The cost is the imbalance summed over the window
 
 Source: BF-IO (arXiv 2601.17855), section 4, program (IO). Note that the second term depends on *which* requests are
 admitted: least imbalance and least maximum load are different problems as soon as the pool is larger than U.
+
+What a real fleet asks besides (memory, eligibility, prefixes, speed, prefill, ages, pauses) is in `Conditions`.
 """
 
 from __future__ import annotations
@@ -21,12 +23,17 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.files import shown
+from lbopt.model.conditions import Conditions
 from lbopt.model.integers import LARGEST_TOTAL, BoolArray, IntArray, boolean_array, integer_array
 from lbopt.model.json_text import parsed_json
 from lbopt.model.window import grown, growth_steps, held_in_tokens, projected_base
 
 FORMAT = "lbopt-step-problem"
 FORMAT_VERSION = 1
+
+#: Version of problems with conditions; the others stay what they were.
+CONDITIONS_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,12 +52,14 @@ class StepProblem:
         stands for a load that is constant over the window.
     must_admit
         bool, (N,): requests that have to be among the admitted ones; at most U. None means none.
+    conditions
+        What the fleet asks besides; None means nothing. Conditions that leave the problem as it is become None.
 
     Raises
     ------
     InputError
-        On wrong shapes, negative or fractional entries, no worker, too many `must_admit`, or sums that could
-        exceed 2**62.
+        On wrong shapes, negative or fractional entries, no worker, too many `must_admit`, conditions that do not
+        fit, or sums that could exceed 2**62.
 
     Examples
     --------
@@ -63,6 +72,7 @@ class StepProblem:
     slots: IntArray
     work: IntArray
     must_admit: BoolArray = None  # type: ignore[assignment]  # None on the way in, an array from then on
+    conditions: Conditions | None = None
     num_free_slots: int = field(init=False, repr=False)  #: Free slots over all workers.
 
     def __post_init__(self) -> None:
@@ -80,6 +90,10 @@ class StepProblem:
         for name, value in (("base", base), ("slots", slots), ("work", work), ("must_admit", must)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "num_free_slots", sum(slots.tolist()))
+        if self.conditions is not None:
+            if not isinstance(self.conditions, Conditions):
+                raise InputError(f"conditions is a {type(self.conditions).__name__}; expected Conditions")
+            object.__setattr__(self, "conditions", self.conditions.fitted(base, slots, work))
         if int(must.sum()) > self.num_admitted:
             raise InputError(
                 f"must_admit names {int(must.sum())} requests, but only {self.num_admitted} can be admitted "
@@ -186,6 +200,15 @@ class StepProblem:
         base = held_in_tokens("worker", projected_base(loads, active, departures, growths))
         return cls(base=base, slots=slots, work=work, must_admit=must_admit)
 
+    def under(self, conditions: Conditions | None) -> StepProblem:
+        """Return the same problem under other conditions, or under none."""
+        return StepProblem(self.base, self.slots, self.work, self.must_admit, conditions)
+
+    def refuse_conditions(self, who: str) -> None:
+        """Raise an `InputError` if there are conditions; `who` does not know them, and begins the message."""
+        if self.conditions is not None:
+            raise InputError(f"{who} does not know conditions, and the problem has some; `lbopt solve` answers it")
+
     # ------------------------------------------------------------------ shape
 
     @property
@@ -205,7 +228,9 @@ class StepProblem:
 
     @property
     def num_admitted(self) -> int:
-        """Number of requests that have to be admitted, U = min(N, free slots)."""
+        """Number of requests that have to be admitted, U = min(N, free slots); under conditions at most so many."""
+        if self.conditions is not None and self.conditions.exactly is not None:
+            return self.conditions.exactly
         return min(self.num_requests, self.num_free_slots)
 
     # ------------------------------------------------------------------ identity and files
@@ -213,16 +238,18 @@ class StepProblem:
     @property
     def digest(self) -> str:
         """SHA-256 of the problem's content; equal problems have equal digests on every machine."""
-        sha = hashlib.sha256(f"{FORMAT} {FORMAT_VERSION} {self.base.shape} {self.work.shape}".encode())
+        sha = hashlib.sha256(f"{FORMAT} {self._version} {self.base.shape} {self.work.shape}".encode())
         for array in (self.base, self.slots, self.work):
             sha.update(array.astype("<i8").tobytes())
         sha.update(self.must_admit.astype("u1").tobytes())
+        if self.conditions is not None:
+            self.conditions.update(sha)
         return sha.hexdigest()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StepProblem):
             return NotImplemented
-        return all(
+        return self.conditions == other.conditions and all(
             np.array_equal(getattr(self, name), getattr(other, name))
             for name in ("base", "slots", "work", "must_admit")
         )
@@ -231,20 +258,22 @@ class StepProblem:
         return hash(self.digest)
 
     def __repr__(self) -> str:
+        conditions = "" if self.conditions is None else f"conditions={self.conditions!r}, "
         return (
             f"StepProblem(workers={self.num_workers}, requests={self.num_requests}, free_slots={self.num_free_slots}, "
-            f"horizon={self.horizon}, must_admit={int(self.must_admit.sum())}, digest={self.digest[:12]})"
+            f"horizon={self.horizon}, must_admit={int(self.must_admit.sum())}, {conditions}digest={self.digest[:12]})"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problem as plain lists, with format, version and digest."""
         return {
             "format": FORMAT,
-            "version": FORMAT_VERSION,
+            "version": self._version,
             "base": self.base.tolist(),
             "slots": self.slots.tolist(),
             "work": self.work.tolist(),
             "must_admit": [int(flag) for flag in self.must_admit],
+            **({} if self.conditions is None else {"conditions": self.conditions.to_dict()}),
             "digest": self.digest,
         }
 
@@ -253,17 +282,23 @@ class StepProblem:
         """Rebuild a problem written by `to_dict`; a digest that is present must match."""
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f'{source} is not a step problem: expected an object with "format": "{FORMAT}"')
-        if data.get("version") != FORMAT_VERSION:
+        version = data.get("version")
+        if isinstance(version, bool) or version not in (FORMAT_VERSION, CONDITIONS_VERSION):
             raise InputError(
-                f"{source} has format version {data.get('version')!r}; this lbopt reads version {FORMAT_VERSION}"
+                f"{source} has format version {shown(version)}; this lbopt reads version {FORMAT_VERSION}, and "
+                f"{CONDITIONS_VERSION} with conditions"
             )
-        missing = [name for name in ("base", "slots", "work") if data.get(name) is None]
+        if version == FORMAT_VERSION and "conditions" in data:
+            raise InputError(f"{source} has conditions, which version {CONDITIONS_VERSION} has, but says version 1")
+        named = ("base", "slots", "work", *(("conditions",) if version == CONDITIONS_VERSION else ()))
+        missing = [name for name in named if data.get(name) is None]
         if missing:
             raise InputError(f"{source} lacks {', '.join(missing)}")
         work = data["work"] if data["work"] != [] else np.zeros((0, 1), dtype=np.int64)
         must_admit: Any = data.get("must_admit")
         try:
-            problem = cls(base=data["base"], slots=data["slots"], work=work, must_admit=must_admit)
+            given = Conditions.from_dict(data["conditions"]) if version == CONDITIONS_VERSION else None
+            problem = cls(base=data["base"], slots=data["slots"], work=work, must_admit=must_admit, conditions=given)
         except InputError as error:
             raise InputError(f"{source}: {error}") from None
         if "digest" in data and data["digest"] != problem.digest:
@@ -291,6 +326,10 @@ class StepProblem:
 
     # ------------------------------------------------------------------ inner checks
 
+    @property
+    def _version(self) -> int:
+        return FORMAT_VERSION if self.conditions is None else CONDITIONS_VERSION
+
     def _refuse_overflow(self) -> None:
         """Refuse data for which G * sum_h M_h could leave the exact range, computed in Python integers."""
         largest_total = 0
@@ -298,6 +337,8 @@ class StepProblem:
         for h in range(self.horizon + 1):
             heaviest = sorted((int(w) for w in self.work[:, h]), reverse=True)[:most]
             largest_total += self.num_workers * (int(self.base[:, h].max()) + sum(heaviest))
+        if self.conditions is not None:
+            largest_total = self.conditions.largest_total(largest_total)
         if largest_total > LARGEST_TOTAL:
             raise InputError(
                 f"G * sum of maximum loads over the window could reach {largest_total}, beyond 2**62 = "

@@ -100,6 +100,7 @@ class Observation:
         step
             Number of the step.
         """
+        problem.refuse_conditions("a routing rule")
         zeros = np.zeros(problem.num_workers, dtype=np.int64)
         return cls(
             step=step,

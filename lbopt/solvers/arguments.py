@@ -31,6 +31,8 @@ def checked_question(problem: Any, solver: Any, *, time_limit: Any, seed: Any, h
         raise InputError(f"seed is {seed!r}; expected a whole number of zero or more")
     if tie not in TIES:
         raise InputError(f"tie is {tie!r}; expected {' or '.join(TIES)}")
+    if problem.conditions is not None and tie != "any":
+        raise InputError(f"tie is {tie!r}, which a problem with conditions does not take; expected any")
     given = None if hint is None else check_assignment(problem, hint, who="the hint")
     return Question(problem=problem, hint=given, tie=tie)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Protocol, cast
 
-from lbopt.model.formulation import Program
+from lbopt.model.linear_program import LinearProgram
 from lbopt.solvers.registry import require
 
 
@@ -37,7 +37,7 @@ class Task:
         When the task was made, by `time.perf_counter`.
     """
 
-    program: Program
+    program: LinearProgram
     hint: Sequence[int] | None = None
     time_limit: float | None = None
     seed: int = 0
@@ -60,7 +60,7 @@ class RawAnswer:
     bound
         Claimed lower bound on ``cost . x``, without the offset, in the units of the program; None for none.
     stop
-        "done", "time", "interrupted" or "failed".
+        "done", "time", "interrupted" or "failed"; "infeasible" where the solver says that there is no solution.
     native_status
         The solver's own word for how it ended.
     tie

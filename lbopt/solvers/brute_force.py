@@ -17,7 +17,7 @@ from math import comb, factorial, prod
 
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
-from lbopt.model.formulation import request_classes
+from lbopt.model.formulation import Program, request_classes
 from lbopt.model.reduced_loads import reduce_loads
 from lbopt.solvers.backend import RawAnswer, Task
 from lbopt.solvers.leximax import sorted_loads
@@ -98,6 +98,7 @@ def minimise(task: Task) -> RawAnswer:
 class _Search:
     def __init__(self, task: Task) -> None:
         program = task.program
+        assert isinstance(program, Program), "problems under conditions have an exhaustion of their own"
         self.program, self.leximax = program, task.tie == "leximax"
         self.deadline = None if task.time_limit is None else task.begun + task.time_limit
         self.work = [group.work for group in program.classes]

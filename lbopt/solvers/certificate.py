@@ -84,19 +84,20 @@ def verify(problem: StepProblem, result: Result, *, exhaust_limit: int = EXHAUST
     >>> lbopt.verify(problem, lbopt.solve(problem)).bound_established
     True
     """
+    if problem.conditions is not None:
+        from lbopt.solvers.conditions_check import verify_under_conditions  # it builds on what is here
+
+        return verify_under_conditions(problem, result, exhaust_limit)
     p = recount.Numbers(
         problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()
     )
     established: list[str] = []
     unverified: list[str] = []
     own = recount.digest(p)
-    _demand(result.problem_digest == own, f"the result is for problem {result.problem_digest!s:.12}…, not {own:.12}…")
+    check_common(result, own)
     established.append(f"the result is for problem {own[:12]}…")
-    _demand(_whole(result.bound), f"bound is {result.bound!r}; expected a whole number")
-    _demand(result.stop_reason in _STOP_REASONS, f"stop_reason is {result.stop_reason!r}, which is unknown")
-    _demand(_seconds(result.seconds), f"seconds is {result.seconds!r}; expected zero or more")
-    _demand(result.tie in ("any", "leximax"), f"tie is {result.tie!r}; expected any or leximax")
-    _check_proof_label(result)
+    extra = bool(result.stages) or result.paused is not None
+    demand(not extra, "it has stages or pauses, but the problem has no conditions")
 
     shape = _check_solution(p, result)
     if shape is not None:
@@ -119,11 +120,21 @@ def verify(problem: StepProblem, result: Result, *, exhaust_limit: int = EXHAUST
         bound_established=bound_established,
         established=tuple(established),
         unverified=tuple(unverified),
-        unchecked=_unchecked(result),
+        unchecked=unchecked(result),
     )
 
 
-def _unchecked(result: Result) -> tuple[str, ...]:
+def check_common(result: Result, own: str) -> None:
+    """Check what any result has to say of itself; `own` is the digest of the problem as the verifier counts it."""
+    demand(result.problem_digest == own, f"the result is for problem {result.problem_digest!s:.12}…, not {own:.12}…")
+    demand(whole(result.bound), f"bound is {result.bound!r}; expected a whole number")
+    demand(result.stop_reason in _STOP_REASONS, f"stop_reason is {result.stop_reason!r}, which is unknown")
+    demand(_seconds(result.seconds), f"seconds is {result.seconds!r}; expected zero or more")
+    demand(result.tie in ("any", "leximax"), f"tie is {result.tie!r}; expected any or leximax")
+    _check_proof_label(result)
+
+
+def unchecked(result: Result) -> tuple[str, ...]:
     """Name what a result says of its solve, of which problem and answer keep no trace."""
     found = [f"that the solver was {result.solver!r:.80}", f"that it took {result.seconds:g} s"]
     if result.stop_reason != "proved":
@@ -133,12 +144,12 @@ def _unchecked(result: Result) -> tuple[str, ...]:
 
 def _check_proof_label(result: Result) -> None:
     labels = ("elementary-bound", "exhaustion", "certificate", f"claimed:{result.solver}")
-    _demand(result.proof is None or result.proof in labels, f"proof is {result.proof!r}; expected one of {labels}")
+    demand(result.proof is None or result.proof in labels, f"proof is {result.proof!r}; expected one of {labels}")
     if result.stop_reason == "proved":
         good = result.status == "optimal" and result.proof in ("elementary-bound", "exhaustion", "certificate")
-        _demand(good, f"stop_reason is 'proved', but status is {result.status!r} by {result.proof!r}")
+        demand(good, f"stop_reason is 'proved', but status is {result.status!r} by {result.proof!r}")
     if result.proof == "exhaustion":
-        _demand(
+        demand(
             result.status == "optimal", f"proof is 'exhaustion', which ends optimal, but status is {result.status!r}"
         )
 
@@ -154,7 +165,7 @@ def _certified(problem: StepProblem, result: Result) -> int | None:
     if certificate is None:
         return None
     established = check(problem, certificate)
-    _demand(established >= result.bound, f"bound is {result.bound}, but the certificate establishes {established}")
+    demand(established >= result.bound, f"bound is {result.bound}, but the certificate establishes {established}")
     return established
 
 
@@ -162,27 +173,25 @@ def _check_solution(p: recount.Numbers, result: Result) -> list[int] | None:
     """Check assignment, objective, gaps and status; return the sorted loads, or None without an assignment."""
     if result.assignment is None:
         empty = (result.objective, result.gap, result.relative_gap, result.barrier_gap)
-        _demand(empty == (None,) * 4, f"there is no assignment, but objective and gaps are {empty}")
-        _demand(result.status == "unknown", f"there is no assignment, but status is {result.status!r}")
+        demand(empty == (None,) * 4, f"there is no assignment, but objective and gaps are {empty}")
+        demand(result.status == "unknown", f"there is no assignment, but status is {result.status!r}")
         return None
     workers = result.assignment.tolist()
     broken = recount.broken_rule(p, workers)
-    _demand(broken is None, f"the assignment is not feasible: {broken}")
+    demand(broken is None, f"the assignment is not feasible: {broken}")
     loads = recount.loads_with(p, workers)
     value, barrier = recount.idle_and_barrier(loads)
-    _demand(
-        _whole(result.objective) and result.objective == value, f"objective is {result.objective!r}, but it is {value}"
+    demand(
+        whole(result.objective) and result.objective == value, f"objective is {result.objective!r}, but it is {value}"
     )
-    _demand(
-        result.bound <= value, f"bound {result.bound} is above the objective {value} of the result's own assignment"
-    )
+    demand(result.bound <= value, f"bound {result.bound} is above the objective {value} of the result's own assignment")
     gap = value - result.bound
-    _demand(_whole(result.gap) and result.gap == gap, f"gap is {result.gap!r}, but it is {gap}")
+    demand(whole(result.gap) and result.gap == gap, f"gap is {result.gap!r}, but it is {gap}")
     relative, share = gap / max(1, value), gap / barrier if barrier else 0.0
-    _demand(result.relative_gap == relative, f"relative_gap is {result.relative_gap!r}, but it is {relative}")
-    _demand(result.barrier_gap == share, f"barrier_gap is {result.barrier_gap!r}, but it is {share}")
+    demand(result.relative_gap == relative, f"relative_gap is {result.relative_gap!r}, but it is {relative}")
+    demand(result.barrier_gap == share, f"barrier_gap is {result.barrier_gap!r}, but it is {share}")
     status = "optimal" if gap == 0 else "feasible"
-    _demand(result.status == status, f"status is {result.status!r}, but objective and bound make it {status!r}")
+    demand(result.status == status, f"status is {result.status!r}, but objective and bound make it {status!r}")
     return sorted((load for row in loads for load in row), reverse=True)
 
 
@@ -196,9 +205,9 @@ def _check_bound(
     unverified: list[str],
 ) -> bool:
     if exact is not None:
-        _demand(result.bound <= exact[0], f"bound {result.bound} is above the optimum {exact[0]}, found by exhaustion")
+        demand(result.bound <= exact[0], f"bound {result.bound} is above the optimum {exact[0]}, found by exhaustion")
     if result.proof == "elementary-bound":
-        _demand(
+        demand(
             result.bound <= elementary, f"bound {result.bound} does not follow: elementary reasoning gives {elementary}"
         )
     if result.bound <= elementary:
@@ -231,7 +240,7 @@ def _enumerated(p: recount.Numbers, bound: int) -> bool:
     before = sum(row[0] for row in (*p.base, *p.work))
     level = (bound - 1 + before) // len(p.base)  # the largest load that a cost below the bound allows
     answer = refuted(p, level, ENUMERATION_LIMIT)
-    _demand(answer is not False, f"bound {bound} is wrong: loads of at most {level} are possible")
+    demand(answer is not False, f"bound {bound} is wrong: loads of at most {level} are possible")
     return answer is True
 
 
@@ -242,15 +251,16 @@ def _check_leximax(
     established: list[str],
     unverified: list[str],
 ) -> None:
-    _demand(result.status == "optimal", f"tie is 'leximax', which speaks of optima, but status is {result.status!r}")
+    demand(result.status == "optimal", f"tie is 'leximax', which speaks of optima, but status is {result.status!r}")
     if exact is None:
         unverified.append(f"that the sorted loads are the least among all optima is the word of {result.solver}")
         return
-    _demand(shape == exact[1], f"the result claims leximax with sorted loads {shape}, but {exact[1]} is less")
+    demand(shape == exact[1], f"the result claims leximax with sorted loads {shape}, but {exact[1]} is less")
     established.append("its sorted loads are the least among all optima")
 
 
-def _whole(value: object) -> bool:
+def whole(value: object) -> bool:
+    """Return whether a value is a whole number, and no truth value."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -258,6 +268,7 @@ def _seconds(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
-def _demand(holds: bool, otherwise: str) -> None:
+def demand(holds: bool, otherwise: str) -> None:
+    """Raise a `CertificateError` unless a statement holds."""
     if not holds:
         raise CertificateError(otherwise)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ortools.sat.python import cp_model
 
-from lbopt.model.formulation import Program
+from lbopt.model.linear_program import LinearProgram
 from lbopt.solvers.backend import NOT_STARTED, RawAnswer, Task
 from lbopt.solvers.interruptible import run_interruptible
 
@@ -19,7 +19,7 @@ _STOP = {
     cp_model.OPTIMAL: "done",
     cp_model.FEASIBLE: "time",
     cp_model.UNKNOWN: "time",
-    cp_model.INFEASIBLE: "failed",  # cannot be: every step problem has a solution
+    cp_model.INFEASIBLE: "infeasible",  # only conditions can make a step problem so
     cp_model.MODEL_INVALID: "failed",
 }
 
@@ -48,13 +48,15 @@ def minimise(task: Task) -> RawAnswer:
     return RawAnswer(
         values=[solver.value(variable) for variable in variables] if found else None,
         # CP-SAT counts in integers and reports a float some ulps off: the nearest integer is what it means.
-        bound=round(solver.best_objective_bound) if stop != "failed" and task.program.total < _EXACT_FLOAT else None,
+        bound=round(solver.best_objective_bound)
+        if stop in ("done", "time") and task.program.total < _EXACT_FLOAT
+        else None,
         stop="interrupted" if stopped else stop,
         native_status=solver.status_name(status),
     )
 
 
-def _model(program: Program) -> tuple[cp_model.CpModel, list[cp_model.IntVar]]:
+def _model(program: LinearProgram) -> tuple[cp_model.CpModel, list[cp_model.IntVar]]:
     model = cp_model.CpModel()
     variables = [
         model.new_int_var(low, high, name)

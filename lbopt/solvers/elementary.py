@@ -19,6 +19,7 @@ from lbopt.model.floors import admitted_total, envelope_floors, sums_of_first
 from lbopt.model.integers import IntArray
 from lbopt.model.reduced_loads import ReducedArrays, reduced_arrays
 from lbopt.solvers.budget import Budget
+from lbopt.solvers.conditions.greedy import bounds_under_conditions, greedy_under_conditions
 from lbopt.solvers.engine import Answer, Knowledge, Question
 from lbopt.solvers.registry import Capabilities
 
@@ -73,7 +74,12 @@ class Elementary:
 
 
 def greedy_assignment(problem: StepProblem) -> IntArray:
-    """Return the best of the greedy assignments, int64 (N,); ties go to the one tried first."""
+    """Return the best of the greedy assignments, int64 (N,); ties go to the one tried first.
+
+    Under conditions there may be none; then the error says so.
+    """
+    if problem.conditions is not None:
+        return greedy_under_conditions(problem)
     if problem.num_admitted == 0:
         return np.full(problem.num_requests, WAITS, dtype=np.int64)
     candidates = [
@@ -115,7 +121,7 @@ def _place(problem: StepProblem, admitted: list[int], *, by_envelope: bool) -> I
 
 
 def elementary_bound(problem: StepProblem) -> int:
-    """Return the best of the bounds below, in tokens.
+    """Return the best of the bounds below, in tokens; under conditions those of `lbopt.model.paced_floors`.
 
     With Z_h the imbalance at h, Z = sum_h Z_h, and `part` a set of columns taken together:
 
@@ -127,6 +133,8 @@ def elementary_bound(problem: StepProblem) -> int:
     The parts are each single column (their bounds add up) and the whole window (one set of requests has to serve all
     columns, which single columns do not know).
     """
+    if problem.conditions is not None:
+        return bounds_under_conditions(problem)[-1].value
     loads = reduced_arrays(problem)
     floors = np.array(envelope_floors(problem, loads), dtype=np.int64)
     columns = range(problem.horizon + 1)

@@ -13,7 +13,7 @@ import highspy
 import numpy as np
 
 from lbopt.exceptions import BackendUnavailableError
-from lbopt.model.formulation import Program
+from lbopt.model.linear_program import LinearProgram
 from lbopt.solvers.backend import NOT_STARTED, RawAnswer, Task
 from lbopt.solvers.interruptible import run_interruptible
 
@@ -24,7 +24,9 @@ _STOP = {
     highspy.HighsModelStatus.kTimeLimit: "time",
     highspy.HighsModelStatus.kInterrupt: "interrupted",
     highspy.HighsModelStatus.kHighsInterrupt: "interrupted",
-}  # everything else, "infeasible" included, cannot happen to a program that has a solution: "failed"
+    highspy.HighsModelStatus.kInfeasible: "infeasible",  # only conditions can make a step problem so
+    highspy.HighsModelStatus.kUnboundedOrInfeasible: "infeasible",  # all columns are bounded
+}  # everything else: "failed"
 
 
 def minimise(task: Task) -> RawAnswer:
@@ -55,13 +57,13 @@ def minimise(task: Task) -> RawAnswer:
     stop = _STOP.get(status, "failed")
     return RawAnswer(
         values=list(solver.getSolution().col_value) if found else None,
-        bound=float(info.mip_dual_bound) if stop != "failed" else None,
+        bound=float(info.mip_dual_bound) if stop in ("done", "time", "interrupted") else None,
         stop="interrupted" if stopped else stop,
         native_status=solver.modelStatusToString(status),
     )
 
 
-def _model(program: Program) -> highspy.HighsLp:
+def _model(program: LinearProgram) -> highspy.HighsLp:
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(program.names), len(program.rows)
     lp.col_cost_ = np.array(program.cost, dtype=np.float64)

@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from lbopt.model import StepProblem
-from lbopt.model.formulation import Program, Row
+from lbopt.model.formulation import Program
+from lbopt.model.linear_program import Row
 from lbopt.solvers.backend import RawAnswer, Task
 from lbopt.solvers.budget import Clock
 from lbopt.solvers.registry import AUTO_ORDER, is_available

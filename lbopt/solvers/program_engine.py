@@ -83,7 +83,7 @@ class ProgramEngine:
             assignment=found,
             bound=None if claim is None else program.tokens(claim),
             proof="exhaustion" if self._capabilities.exhaustive else f"claimed:{self.solver}",
-            stop=raw.stop,
+            stop="failed" if raw.stop == "infeasible" else raw.stop,  # every plain problem has a solution
             tie=raw.tie,
             claimed=True,
             trusted=self._capabilities.trusts(program.total),

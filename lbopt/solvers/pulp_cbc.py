@@ -15,7 +15,7 @@ from pathlib import Path
 import pulp
 from pulp.apis import coin_api
 
-from lbopt.model.formulation import Program
+from lbopt.model.linear_program import LinearProgram
 from lbopt.solvers.backend import NOT_STARTED, RawAnswer, Task
 
 #: CBC's integer preprocessing made a program of five columns "Optimal" at 13087 where 11447 is true.
@@ -23,12 +23,13 @@ _OPTIONS = ("preprocess off",)
 
 _COMPLETED = "Result - Optimal solution found"
 _EXACT_GAP = "within gap tolerance"
+_INFEASIBLE = "Result - Problem proven infeasible"
 
 _STOP = {
     pulp.LpSolutionOptimal: "done",
     pulp.LpSolutionIntegerFeasible: "time",
     pulp.LpSolutionNoSolutionFound: "time",
-    pulp.LpSolutionInfeasible: "failed",  # cannot be: every step problem has a solution
+    pulp.LpSolutionInfeasible: "infeasible",
     pulp.LpSolutionUnbounded: "failed",
 }
 
@@ -58,6 +59,8 @@ def minimise(task: Task) -> RawAnswer:
             return RawAnswer(values=None, bound=None, stop="failed", native_status=str(error))
         text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     stop = _STOP.get(problem.sol_status, "failed")
+    if stop == "time" and _INFEASIBLE in text:  # only conditions can make a step problem so
+        stop = "infeasible"
     completed = stop == "done" and _COMPLETED in text and _EXACT_GAP not in text
     values = [variable.value() for variable in variables]
     found = problem.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible) and None not in values
@@ -70,7 +73,7 @@ def minimise(task: Task) -> RawAnswer:
     )
 
 
-def _model(program: Program) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
+def _model(program: LinearProgram) -> tuple[pulp.LpProblem, list[pulp.LpVariable]]:
     problem = pulp.LpProblem("step_problem", pulp.LpMinimize)
     variables = [
         problem.add_variable(name, low, high, cat=pulp.LpInteger)

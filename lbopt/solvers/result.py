@@ -17,14 +17,19 @@ import numpy as np
 
 from lbopt.display import Displayed
 from lbopt.exceptions import CertificateError, InputError
-from lbopt.model import StepProblem, check_assignment
-from lbopt.model.integers import IntArray
+from lbopt.files import shown
+from lbopt.model import StepProblem, check_assignment, check_paused
+from lbopt.model.integers import BoolArray, IntArray
 from lbopt.model.json_text import parsed_json
-from lbopt.model.objective import imbalance, loads_after
+from lbopt.model.objective import costs, imbalance, loads_after
 from lbopt.solvers.certificates import Certificate
+from lbopt.solvers.stage import Stage, read_stages
 
 FORMAT = "lbopt-result"
 FORMAT_VERSION = 1
+
+#: Version of results with stages or pauses, which problems with conditions have; the others stay what they were.
+CONDITIONS_VERSION = 2
 
 #: Origins of a bound that lbopt itself establishes.
 PROVED_BY = ("certificate", "exhaustion", "elementary-bound")
@@ -64,9 +69,11 @@ class Result(Displayed):
     assignment
         int64, (N,): the worker of each request, -1 where it keeps waiting; None where nothing is known.
     objective
-        Imbalance in tokens, summed over the window; None without an assignment.
+        Imbalance in tokens, summed over the window; None without an assignment. Under conditions the costs of waiting
+        and pausing are added.
     bound
-        Lower bound on the objective of every feasible assignment, tokens.
+        Lower bound on the objective of every feasible assignment, tokens; where `stages` come before it, of those that
+        reach their values.
     gap
         ``objective - bound``, tokens.
     relative_gap
@@ -74,7 +81,8 @@ class Result(Displayed):
     barrier_gap
         ``gap / (G * sum_h M_h)``: the undecided share of the work that the fleet could do up to its barriers.
     status
-        "optimal" where objective and bound are equal, else "feasible"; "unknown" without an assignment.
+        "optimal" where objective and bound are equal, and value and bound of each stage; else "feasible"; "unknown"
+        without an assignment.
     proof
         Where `bound` comes from: "elementary-bound" (closed-form reasoning that `verify` repeats), "exhaustion"
         (lbopt's own enumeration), "certificate" (lbopt's own search; `certificate` writes the proof down),
@@ -89,6 +97,10 @@ class Result(Displayed):
         Which optimum this is: "leximax" (least sorted load vector) where that was established, else "any".
     problem_digest
         Digest of the problem that this answers.
+    paused
+        bool, (R,): which of the running requests that may pause do; None where none may.
+    stages
+        What is known of the goals that come before the objective, in their order.
     evidence
         The certificate, or what writes it when it is asked for; not part of what is compared.
     problem
@@ -108,6 +120,8 @@ class Result(Displayed):
     seconds: float
     tie: str
     problem_digest: str
+    paused: BoolArray | None = None
+    stages: tuple[Stage, ...] = ()
     evidence: Certificate | Callable[[], Certificate] | None = None
     problem: StepProblem | None = None
 
@@ -123,6 +137,8 @@ class Result(Displayed):
         solver: str,
         seconds: float,
         tie: str = "any",
+        paused: Any = None,
+        stages: tuple[Stage, ...] = (),
         evidence: Certificate | Callable[[], Certificate] | None = None,
     ) -> Result:
         """Check and re-score `assignment` and derive everything that follows from it and the bound.
@@ -132,7 +148,7 @@ class Result(Displayed):
         problem
             The step problem.
         assignment
-            int, (N,): worker of each request, -1 where it keeps waiting.
+            int, (N,): worker of each request, -1 where it keeps waiting; None where nothing is known.
         bound
             Lower bound on the objective, tokens.
         proof
@@ -145,29 +161,38 @@ class Result(Displayed):
             Wall-clock time of the solve.
         tie
             The tie-breaking that was completed.
+        paused
+            bool, (R,): which running requests pause; None for none.
+        stages
+            What is known of the goals before the objective.
         evidence
             The certificate, or what writes it.
         """
-        workers = check_assignment(problem, assignment)
+        known: dict[str, Any] = {
+            **{"bound": bound, "proof": proof, "stop_reason": stop_reason, "solver": solver, "seconds": seconds},
+            **{"tie": tie, "problem_digest": problem.digest, "stages": stages, "evidence": evidence},
+            "problem": problem,
+        }
+        if assignment is None:
+            nothing: dict[str, Any] = dict.fromkeys(("objective", "gap", "relative_gap", "barrier_gap"))
+            return cls(assignment=None, **nothing, **known, status="unknown")
+        workers, pauses = check_assignment(problem, assignment), check_paused(problem, paused)
         workers.flags.writeable = False
-        loads = loads_after(problem, workers)
-        value, barrier = imbalance(loads), int(problem.num_workers * loads.max(axis=0).sum())
+        if pauses is not None:
+            pauses.flags.writeable = False
+        loads = loads_after(problem, workers, pauses)
+        value = imbalance(loads) + costs(problem, workers, pauses)
+        barrier = int(problem.num_workers * loads.max(axis=0).sum())
+        closed = value == bound and all(stage.value == stage.bound for stage in stages)
         return cls(
             assignment=workers,
+            paused=pauses,
             objective=value,
-            bound=bound,
             gap=value - bound,
             relative_gap=(value - bound) / max(1, value),
             barrier_gap=(value - bound) / barrier if barrier else 0.0,
-            status="optimal" if value == bound else "feasible",
-            proof=proof,
-            stop_reason=stop_reason,
-            solver=solver,
-            seconds=seconds,
-            tie=tie,
-            problem_digest=problem.digest,
-            evidence=evidence,
-            problem=problem,
+            status="optimal" if closed else "feasible",
+            **known,
         )
 
     def __repr__(self) -> str:
@@ -182,7 +207,7 @@ class Result(Displayed):
         InputError
             Where the result was read from a file, which does not hold the problem, or has no assignment.
         """
-        return loads_after(self.answered(), self.placed())
+        return loads_after(self.answered(), self.placed(), self.paused)
 
     @property
     def bound_origin(self) -> str:
@@ -207,7 +232,8 @@ class Result(Displayed):
     @property
     def proved(self) -> bool:
         """Whether it is optimal by a bound that lbopt itself establishes."""
-        return self.status == "optimal" and self.proof in PROVED_BY
+        proofs = (self.proof, *(stage.proof for stage in self.stages))
+        return self.status == "optimal" and all(proof in PROVED_BY for proof in proofs)
 
     def __eq__(self, other: object) -> bool:
         return self.to_dict() == other.to_dict() if isinstance(other, Result) else NotImplemented
@@ -234,26 +260,46 @@ class Result(Displayed):
         if self.objective is None:
             return f"unknown: no assignment after {self.seconds:.3g} s ({STOP_REASONS.get(self.stop_reason)})"
         if self.status == "optimal":
-            how = "proved by " + str(self.proof) if self.proved else f"claimed by {str(self.proof).split(':')[-1]}"
-            known = f"optimal ({how}): imbalance {self.objective}"
+            proofs = [str(one) for one in (*(stage.proof for stage in self.stages), self.proof)]
+            claims = [proof for proof in proofs if proof not in PROVED_BY]
+            how = f"claimed by {claims[0].split(':')[-1]}" if claims else f"proved by {proofs[-1]}"
+            known = f"optimal ({how}): {self._measured()} {self.objective}"
         else:
-            known = f"feasible: imbalance {self.objective}, at least {self.bound} ({self.proof}), gap {self.gap}"
+            known = (
+                f"feasible: {self._measured()} {self.objective}, at least {self.bound} ({self.proof}), gap {self.gap}"
+            )
+        for stage in self.stages:
+            least = "" if stage.value == stage.bound else f" (at least {stage.bound})"
+            known += f", {stage.goal.replace('_', ' ')} {stage.value}{least}"
         tail = ", leximax" if self.tie == "leximax" else ""
         why = STOP_REASONS.get(self.stop_reason, self.stop_reason)
         return f"{known}{tail}; solver {self.solver}, {self.seconds:.3g} s; {why}"
+
+    def _measured(self) -> str:
+        conditions = None if self.problem is None else self.problem.conditions
+        adds = conditions is not None and (
+            conditions.num_pausable > 0 or (conditions.waiting_cost is not None and not conditions.overdue_first)
+        )
+        return "imbalance and costs" if adds else "imbalance"
 
     def to_dict(self, *, certificate: bool = False) -> dict[str, Any]:
         """Return plain values, with format and version; with the certificate where that is asked for and exists."""
         values = {name: getattr(self, name) for name in _written()}
         values["assignment"] = None if self.assignment is None else self.assignment.tolist()
+        more: dict[str, Any] = {}
+        if self.stages:
+            more["stages"] = [stage.to_dict() for stage in self.stages]
+        if self.paused is not None:
+            more["paused"] = [int(flag) for flag in self.paused]
         proof = None
         if certificate:
             with contextlib.suppress(CertificateError):  # too long to be written: the bound stays this search's word
                 proof = self.certificate()
         return {
             "format": FORMAT,
-            "version": FORMAT_VERSION,
+            "version": CONDITIONS_VERSION if more else FORMAT_VERSION,
             **values,
+            **more,
             **({} if proof is None else {"certificate": proof.to_dict()}),
         }
 
@@ -262,9 +308,11 @@ class Result(Displayed):
         """Rebuild a result written by `to_dict`; whether its claims hold is for `verify` to say."""
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f'{source} is not a result: expected an object with "format": "{FORMAT}"')
-        if data.get("version") != FORMAT_VERSION:
+        version = data.get("version")
+        if isinstance(version, bool) or version not in (FORMAT_VERSION, CONDITIONS_VERSION):
             raise InputError(
-                f"{source} has format version {data.get('version')!r}; this lbopt reads version {FORMAT_VERSION}"
+                f"{source} has format version {shown(version)}; this lbopt reads version {FORMAT_VERSION}, and "
+                f"{CONDITIONS_VERSION} for problems with conditions"
             )
         names = _written()
         missing = [name for name in names if name not in data]
@@ -276,6 +324,9 @@ class Result(Displayed):
             workers = np.array(values["assignment"], dtype=np.int64)
             workers.flags.writeable = False
             values["assignment"] = workers
+        if version == CONDITIONS_VERSION:
+            values["stages"] = read_stages(data.get("stages", []), source)
+            values["paused"] = _read_pauses(data.get("paused"), source)
         if "certificate" in data:
             values["evidence"] = Certificate.from_dict(data["certificate"], source=f"the certificate of {source}")
         return cls(**values)
@@ -292,7 +343,19 @@ class Result(Displayed):
 
 
 def _written() -> list[str]:
-    return [field.name for field in fields(Result) if field.name not in ("evidence", "problem")]
+    apart = ("evidence", "problem", "paused", "stages")
+    return [field.name for field in fields(Result) if field.name not in apart]
+
+
+def _read_pauses(data: Any, source: str) -> BoolArray | None:
+    """Return who pauses in a file."""
+    if data is None:
+        return None
+    if not isinstance(data, list) or any(type(flag) is not int or flag not in (0, 1) for flag in data):
+        raise InputError(f"{source}: paused is {shown(data)}; expected 0 or 1 for each running request")
+    pauses = np.array(data, dtype=np.bool_)
+    pauses.flags.writeable = False
+    return pauses
 
 
 def _check_types(values: dict[str, Any], source: str) -> None:

@@ -4,7 +4,7 @@
 prove what they find; "search" is the compiled searches alone. Where none of them answers, and with every other solver,
 a greedy placement (or the hint) is the first assignment, and elementary reasoning gives the first bound. Where they
 meet the problem is solved. Else one solver of integer programs runs, and its claims are checked
-(`lbopt.solvers.engine.join`).
+(`lbopt.solvers.engine.join`). Problems under conditions take a path of their own (`lbopt.solvers.conditions`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from lbopt.model import StepProblem
 from lbopt.solvers.arguments import check_stops, checked_question
 from lbopt.solvers.brute_force import LEAF_LIMIT, leaf_estimate
 from lbopt.solvers.budget import Budget, Cancel, Progress
+from lbopt.solvers.conditions.front import solve_under_conditions
 from lbopt.solvers.engine import Engine, Knowledge, Question, join
 from lbopt.solvers.program_engine import too_wide
 from lbopt.solvers.registry import AUTO_ORDER, OWN, OWN_SEARCHES, SMALL, capabilities, create, is_available, require
@@ -52,7 +53,8 @@ def solve(
         large for them. The rest, and windows too large for tie="leximax" by exhaustion, goes to "auto", which takes the
         first solver it can trust, and exhausts up to five million placements where it can trust none. "search" is the
         same without the first exhaustion: once compiled it takes a fraction of a millisecond where exhaustion takes
-        several, and it writes certificates.
+        several, and it writes certificates. Under conditions there is no compiled search: "exact" exhausts small
+        problems and else, like "search", does as "auto".
     time_limit
         Seconds, above 0; None for none. What is known by then is returned. Loading the kernels of the exact search,
         which are compiled when they are needed for the first time ever, does not count. For the other solvers a wide
@@ -60,10 +62,10 @@ def solve(
     seed
         Of the draws of the search, or passed to the solver; equal calls give equal results.
     hint
-        A feasible assignment to start from; the result is never worse.
+        A feasible assignment to start from; the result is never worse. Nobody pauses in it.
     tie
         "any" optimum, or the "leximax" one: least vector of all loads sorted from the largest down. Whether that was
-        reached is in ``Result.tie``.
+        reached is in ``Result.tie``. Not under conditions.
     effort
         Units of work, about a microsecond each, after which lbopt's own search stops with what it knows: a limit that
         every machine feels alike. Small problems are exhausted whatever it is.
@@ -80,7 +82,8 @@ def solve(
     InputError
         On an argument that cannot be used, or a problem too large for "brute-force".
     InfeasibleDecisionError
-        Where `hint` breaks a rule of the problem.
+        Where `hint` breaks a rule of the problem, and where no decision meets its conditions: the message names what
+        binds.
     BackendUnavailableError
         Where the package of the solver asked for is not installed; with "exact" and "auto", where none is and the
         problem is of a kind that lbopt's own search does not answer.
@@ -88,6 +91,8 @@ def solve(
     check_stops(solver, effort, target, gap, cancel, callback)
     budget = Budget(time_limit, seed, effort=effort, target=target, gap=gap, cancel=cancel, callback=callback)
     question = checked_question(problem, solver, time_limit=time_limit, seed=seed, hint=hint, tie=tie)
+    if problem.conditions is not None:
+        return solve_under_conditions(problem, solver, question.hint, budget)
     known = Knowledge(problem=problem, assignment=question.hint)
     for engine in _engines(question, solver):
         if engine.breaks_ties or not known.closed:

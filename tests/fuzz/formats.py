@@ -99,6 +99,49 @@ def read_problem(path: Path) -> object:
 
 
 @cache
+def conditioned() -> Any:
+    """The problem under conditions of every kind."""
+    from lbopt.model import Conditions
+
+    return problem().under(
+        Conditions(
+            capacity=[20, 30, 9],
+            need=[4, 5, 6],
+            allowed=[[1, 1, 0], [1, 1, 1], [0, 1, 1]],
+            credit=[[0, 2, 0], [0, 0, 7], [3, 3, 0]],
+            pace=[5, 4, 4],
+            prefill_budget=[9, 20, 9],
+            waiting_cost=[3, 0, 50],
+            overdue_first=True,
+            running_worker=[0, 1],
+            running_work=[[5, 1], [2, 2]],
+            pause_cost=[4, 6],
+        )
+    )
+
+
+def conditioned_files() -> list[bytes]:
+    """Problems under conditions with and without a digest."""
+    data = conditioned().to_dict()
+    return [json.dumps(one).encode() for one in (data, {k: v for k, v in data.items() if k != "digest"})]
+
+
+def conditioned_results() -> list[bytes]:
+    """A result with stages and pauses."""
+    from lbopt.solvers import solve
+
+    return [json.dumps(solve(conditioned()).to_dict() | {"seconds": 0.5}).encode()]
+
+
+def read_conditioned_result(path: Path) -> None:
+    """Read a result and check it against its problem under conditions."""
+    from lbopt.solvers import verify
+    from lbopt.solvers.result import Result
+
+    verify(conditioned(), Result.from_json(path))
+
+
+@cache
 def proved() -> tuple[Any, dict[str, Any]]:
     """The smallest problem of the library with a certificate, and the certificate."""
     from lbopt.instances import library
@@ -434,7 +477,9 @@ FORMATS: dict[str, Format] = {
     "replay log as NPZ": Format(replay_arrays, read_replay, zip_file),
     "steps.jsonl": Format(state_files, read_states, json_file),
     "problem": Format(problem_files, read_problem, json_file),
+    "problem under conditions": Format(conditioned_files, read_problem, json_file),
     "result": Format(result_files, read_result, json_file),
+    "result under conditions": Format(conditioned_results, read_conditioned_result, json_file),
     "certificate": Format(lambda: [json.dumps(proved()[1]).encode()], read_certificate, mutated_certificate),
     "capture": Format(capture_files, read_capture, zip_file),
     "routing table": Format(table_files, read_table, zip_file),

@@ -29,6 +29,7 @@ _FIELDS: dict[str, tuple[type | None, ...]] = {
 
 def compact(problem: StepProblem) -> dict[str, Any]:
     """Return the problem as plain lists, as short as the form allows."""
+    problem.refuse_conditions("the library")
     steps = np.arange(problem.horizon + 1)
     growth = int(problem.work[0, 1] - problem.work[0, 0]) if problem.horizon and problem.num_requests else 0
     alike = growth >= 0 and bool((problem.work == problem.work[:, :1] + growth * steps).all())

@@ -33,6 +33,8 @@ def check(problem: StepProblem, certificate: Certificate) -> int:
     CertificateError
         If the certificate is of another problem or of an unknown kind, is malformed, or does not prove its bound.
     """
+    if problem.conditions is not None:
+        raise CertificateError(f"a certificate of kind {shown(certificate.kind)} does not cover conditions")
     p = recount.Numbers(
         problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()
     )

@@ -45,6 +45,8 @@ def run_gap(config: GapConfig, progress: Progress | None = None) -> GapOutcome:
             outcome.notes += notes
         else:
             states = read_states(Path(problems))
+            for state in states:
+                state.problem.refuse_conditions("a gap study")
         states = over_window(states, config.horizon, config.new)
         outcome.notes += _not_judged(policies)
         training = training_for(scenario, policies, seed, num_seeds=num_seeds)

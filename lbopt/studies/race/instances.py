@@ -95,9 +95,12 @@ def steady_instances(chosen: StateSet, *, data: str | None, count: int, shift: i
 
 def _read_file(path: Path) -> Iterator[RaceInstance]:
     if path.suffix == ".json":
-        yield RaceInstance(name=path.stem, group="files", problem=StepProblem.from_json(path))
+        problem = StepProblem.from_json(path)
+        problem.refuse_conditions("a race")
+        yield RaceInstance(name=path.stem, group="files", problem=problem)
         return
     for index, state in enumerate(read_states(path)):
+        state.problem.refuse_conditions("a race")
         yield RaceInstance(name=f"{path.stem}/{index}", group=path.stem, problem=state.problem)
 
 

@@ -122,7 +122,7 @@ def _known(program: Program, chosen: Capabilities, answer: RawAnswer, greedy: In
     value = objective(problem, best)
     claimed = rounded_up(answer.bound)
     claim = None if claimed is None else program.tokens(claimed)
-    stop = answer.stop
+    stop = "failed" if answer.stop == "infeasible" else answer.stop  # every plain problem has a solution
     if answer.values is not None and found is None:
         stop = "contradicted"  # an answer that breaks a rule of the problem
     if claim is not None and claim > value:

@@ -1,0 +1,184 @@
+"""Why no decision meets the conditions: the binding thing, by its name and numbers.
+
+Each reason is a proof by itself. Requests that each find room, but not together, have no such reason; then exhaustion,
+or a solver, says that there is none, and small problems are tried without one condition at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lbopt.model import Conditions
+from lbopt.model.paced_floors import most_admitted, most_on
+from lbopt.model.paced_numbers import PacedNumbers, RequestKind, paced_numbers
+from lbopt.solvers.conditions.exhaustion import exhausted, leaf_estimate, too_deep
+
+#: Leaves of a problem that is tried without one of its conditions.
+TRIED_LEAVES = 20_000
+
+#: Fields of each condition that can make a decision impossible.
+_REMOVABLE: dict[str, dict[str, str | None]] = {
+    "capacity": {"capacity": None, "need": None},
+    "prefill_budget": {"prefill_budget": None, "prompt": None},
+    "allowed": {"allowed": None},
+}
+
+
+def reason(numbers: PacedNumbers) -> str | None:
+    """Return why there is no decision, where a short argument shows it; else None."""
+    for kind in numbers.kinds:
+        if kind.must_admit and not kind.work:
+            return _no_worker(numbers, kind)
+    exactly = _conditions(numbers).exactly
+    if exactly is not None and exactly > most_admitted(numbers):
+        return _too_few(numbers, exactly)
+    return _crowded(numbers) or _short(numbers)
+
+
+def without_reason(numbers: PacedNumbers, who: str) -> str:
+    """Return the message where no short argument shows it.
+
+    Parameters
+    ----------
+    numbers
+        The problem.
+    who
+        Who found that there is no decision.
+    """
+    exactly = _conditions(numbers).exactly
+    wanted = "every request of must_admit" if exactly is None else f"exactly {exactly} requests, must_admit among them,"
+    hints = [name for name in _REMOVABLE if _possible_without(numbers, name)]
+    helps = f"; without {' or without '.join(hints)} there is one" if hints else ""
+    return f"no placement admits {wanted} under the conditions ({who}): each finds room, but not together{helps}"
+
+
+def _conditions(numbers: PacedNumbers) -> Conditions:
+    assert numbers.problem.conditions is not None, "a plain problem always has a decision"
+    return numbers.problem.conditions
+
+
+def _no_worker(numbers: PacedNumbers, kind: RequestKind) -> str:
+    """Say what keeps a request from every worker."""
+    i, conditions, slots = kind.members[0], _conditions(numbers), numbers.problem.slots
+    begin = f"request {i} must be admitted, and "
+    may = [g for g in range(slots.size) if conditions.allowed is None or conditions.allowed[i, g]]
+    if not may:
+        return f"{begin}`allowed` names no worker that may take it"
+    open_ones = [g for g in may if slots[g] > 0]
+    if not open_ones:
+        return f"{begin}no worker that may take it has a free slot"
+    for resource in conditions.resources:
+        most = max(int(resource.limit[g]) for g in open_ones)
+        if resource.need[i] > most:
+            return (
+                f"{begin}no worker that may take it has room: it takes {resource.need[i]} of the {resource.name}, and "
+                f"at most {most} are free on one of them"
+            )
+    return f"{begin}no worker that may take it has room for it in both KV capacity and prefill budget"
+
+
+def _too_few(numbers: PacedNumbers, exactly: int) -> str:
+    """Say which worker takes fewer requests than it has slots, where too few can be admitted."""
+    begin = f"exactly {exactly} requests must be admitted, and at most {most_admitted(numbers)} can be"
+    idle = [(most_on(numbers, g) - free, g) for g, free in enumerate(numbers.slots) if free]
+    lost, g = min(idle, default=(0, 0))
+    if lost >= 0:
+        return f"{begin}: the others have no worker that may take them"
+    can = most_on(numbers, g)
+    takes = "nothing" if can == 0 else f"only {can}"
+    return f"{begin}: worker {g} can take {takes}{_bottleneck(numbers, g)}"
+
+
+def _bottleneck(numbers: PacedNumbers, g: int) -> str:
+    """Say which resource of worker g keeps requests out."""
+    conditions = _conditions(numbers)
+    allowed = [i for i in range(numbers.problem.num_requests) if conditions.allowed is None or conditions.allowed[i, g]]
+    if not allowed:
+        return ": `allowed` names no request for it"
+    for resource in conditions.resources:
+        room, count = int(resource.limit[g]), 0
+        needs = sorted(int(resource.need[i]) for i in allowed)
+        for need in needs:
+            room -= need
+            count += room >= 0
+        if count <= most_on(numbers, g):
+            smallest = "smallest waiting request it may take needs" if count == 0 else "smallest ones it may take need"
+            return (
+                f": its free {resource.name} is {int(resource.limit[g])}, the {smallest} "
+                f"{', '.join(map(str, needs[: count + 1]))}"
+            )
+    return f" of the {len(allowed)} that it may take"
+
+
+def _crowded(numbers: PacedNumbers) -> str | None:
+    """Find requests that must be admitted and have too few slots on all workers that may take them (Hall's theorem)."""
+    forced = [(i, kind) for kind in numbers.kinds if kind.must_admit for i in kind.members]
+    held: dict[int, list[int]] = {g: [] for g in range(len(numbers.slots))}
+
+    for start in range(len(forced)):
+        # Breadth first from the request to a free slot, along requests that could move elsewhere.
+        came_from: dict[int, tuple[int, int | None]] = {}
+        queue: list[tuple[int, int | None]] = [(start, None)]
+        free = None
+        for place, through in queue:
+            for g in forced[place][1].work:
+                if g in came_from:
+                    continue
+                came_from[g] = (place, through)
+                if len(held[g]) < numbers.slots[g]:
+                    free = g
+                    break
+                queue += [(other, g) for other in held[g]]
+            if free is not None:
+                break
+        if free is None:
+            stuck = sorted({forced[place][0] for place, _ in queue})
+            slots = sum(numbers.slots[g] for g in came_from)
+            return (
+                f"{len(stuck)} requests must be admitted ({_listed(stuck)}), and the workers that may take them "
+                f"({_listed(sorted(came_from))}) have {slots} free slots"
+            )
+        target: int | None = free
+        while target is not None:
+            place, left = came_from[target]
+            held[target].append(place)
+            if left is not None:
+                held[left].remove(place)
+            target = left
+    return None
+
+
+def _short(numbers: PacedNumbers) -> str | None:
+    """Find a resource of which those that must be admitted take more than all their workers together have."""
+    for place, resource in enumerate(_conditions(numbers).resources):
+        forced = [kind for kind in numbers.kinds if kind.must_admit]
+        need = sum(kind.needs[place] * len(kind.members) for kind in forced)
+        where = sorted({g for kind in forced for g in kind.work})
+        room = sum(int(resource.limit[g]) for g in where)
+        if need > room:
+            return (
+                f"the requests of must_admit take {need} of the {resource.name}, and the workers that may take them "
+                f"have {room} free together"
+            )
+    return None
+
+
+def _possible_without(numbers: PacedNumbers, name: str) -> bool:
+    """Return whether a small problem has a decision without a condition that it has."""
+    problem, conditions = numbers.problem, _conditions(numbers)
+    if getattr(conditions, name) is None:
+        return False
+    lighter = problem.under(replace(conditions, **_REMOVABLE[name]))  # type: ignore[arg-type]
+    if lighter.conditions is None:
+        return True
+    again = paced_numbers(lighter)
+    if reason(again) is not None:
+        return False
+    if too_deep(again) or leaf_estimate(again) > TRIED_LEAVES:
+        return False
+    return exhausted(again, None)[0] is not None
+
+
+def _listed(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:8]))
+    return f"{shown}, ..." if len(numbers) > 8 else shown

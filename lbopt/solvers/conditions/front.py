@@ -1,0 +1,174 @@
+"""Solves a problem under conditions: a first decision and elementary bounds, then exhaustion or a solver."""
+
+from __future__ import annotations
+
+import time
+
+from lbopt.exceptions import InfeasibleDecisionError, InputError
+from lbopt.model import StepProblem, check_assignment
+from lbopt.model.conditions_program import ConditionsProgram, formulate_conditions
+from lbopt.model.integers import IntArray
+from lbopt.model.paced_numbers import PacedNumbers, paced_numbers
+from lbopt.solvers.brute_force import LEAF_LIMIT
+from lbopt.solvers.budget import Budget
+from lbopt.solvers.conditions.decision import Bound, Decision, Outcome
+from lbopt.solvers.conditions.exhaustion import exhausted, leaf_estimate, too_deep
+from lbopt.solvers.conditions.explain import reason, without_reason
+from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
+from lbopt.solvers.conditions.stages import minimised
+from lbopt.solvers.registry import AUTO_ORDER, OWN, capabilities, is_available, require
+from lbopt.solvers.result import PROVED_BY, Result
+from lbopt.solvers.small import LEAVES
+from lbopt.solvers.stage import Stage
+
+#: "auto" exhausts problems of up to this many leaves, as `lbopt.solvers.solve` does without conditions.
+AUTO_LEAVES = 20_000
+
+#: Loads of requests on workers up to which a problem is written down: some 3 GB as Python integers.
+MOST_LOADS = 1 << 24
+
+
+def solve_under_conditions(problem: StepProblem, solver: str, hint: IntArray | None, budget: Budget) -> Result:
+    """Return the best decision of a problem that has conditions, and what proves it.
+
+    Parameters
+    ----------
+    problem
+        The step problem.
+    solver
+        As in `lbopt.solvers.solve.solve`; lbopt's compiled searches answer no such problem.
+    hint
+        int64 (N,), a feasible assignment; the answer is never worse. None for none.
+    budget
+        Time, seed and what else ends a solve.
+
+    Raises
+    ------
+    InfeasibleDecisionError
+        Where no decision meets the conditions; the message names what binds.
+    InputError
+        Where the problem is too large for "brute-force", or to be written down.
+    """
+    if problem.num_requests * problem.num_workers * (problem.horizon + 2) > MOST_LOADS:
+        raise InputError(
+            f"{problem.num_requests} requests on {problem.num_workers} workers over {problem.horizon + 1} steps are "
+            f"too many under conditions: requests times workers times (steps + 1) may be at most {MOST_LOADS}"
+        )
+    numbers = paced_numbers(problem)
+    why_not = reason(numbers)
+    if why_not is not None:
+        raise InfeasibleDecisionError(why_not)
+    outcome = _answered(numbers, solver, hint, budget)
+    if outcome.stop == "infeasible":
+        by = "found by exhaustion" if outcome.solver in ("exact", "brute-force") else f"as {outcome.solver} claims"
+        raise InfeasibleDecisionError(without_reason(numbers, by))
+    return _result(problem, outcome, budget.seconds)
+
+
+def _answered(numbers: PacedNumbers, solver: str, hint: IntArray | None, budget: Budget) -> Outcome:
+    problem = numbers.problem
+    best = greedy_decision(numbers)
+    if hint is not None:
+        given = Decision.of(problem, hint.tolist(), [False] * len(numbers.running))
+        if best is None or given.rank(problem) <= best.rank(problem):
+            best = given
+    outcome = Outcome(best=best, bounds=elementary_bounds(numbers, best), stop="refused", solver="none")
+    leaves = None if too_deep(numbers) else leaf_estimate(numbers)
+    small = solver == "exact" and leaves is not None and leaves <= LEAVES
+    if outcome.closed(problem):
+        return Outcome(best=best, bounds=outcome.bounds, stop="done", solver="exact" if small else "none")
+    reached = budget.limits.reached(0, *_told(problem, outcome))
+    if reached in ("target", "cancelled"):
+        return Outcome(best=best, bounds=outcome.bounds, stop=reached, solver="none")
+    if small:
+        return _by_exhaustion(numbers, best, budget, "exact")
+    program = None
+    if solver in OWN:
+        name, program = _auto(numbers, leaves)
+    else:
+        name = require(solver).name
+    if name == "brute-force":
+        if leaves is None or leaves > LEAF_LIMIT:
+            much = "too many choices after each other" if leaves is None else f"up to {_short(leaves)} assignments"
+            raise InputError(
+                f"exhaustion would visit {much}; brute-force accepts {LEAF_LIMIT:.1g}: choose another solver"
+            )
+        return _by_exhaustion(numbers, best, budget, name)
+    return minimised(program or formulate_conditions(numbers), name, best, budget)
+
+
+def _told(problem: StepProblem, outcome: Outcome) -> tuple[int | None, int]:
+    """Return objective and bound for the limits of a solve; no objective where a goal before it is open."""
+    bound = outcome.bounds[-1].value
+    if outcome.best is None:
+        return None, bound
+    *goals, objective = outcome.best.rank(problem)
+    return (objective if goals == [one.value for one in outcome.bounds[:-1]] else None), bound
+
+
+def _short(count: int) -> str:
+    return f"{float(count):.2g}" if count < 10**300 else "more than 1e+300"
+
+
+def _by_exhaustion(numbers: PacedNumbers, best: Decision | None, budget: Budget, solver: str) -> Outcome:
+    left = budget.remaining()
+    found, stop = exhausted(numbers, best, None if left is None else time.perf_counter() + left)
+    bounds = elementary_bounds(numbers, found)
+    if stop == "done":
+        if found is None:
+            return Outcome(best=None, bounds=bounds, stop="infeasible", solver=solver)
+        rank = found.rank(numbers.problem)
+        bounds = tuple(
+            floor if floor.value == value else Bound(value, "exhaustion")
+            for floor, value in zip(bounds, rank, strict=True)
+        )
+    return Outcome(best=found, bounds=bounds, stop=stop, solver=solver)
+
+
+def _auto(numbers: PacedNumbers, leaves: int | None) -> tuple[str, ConditionsProgram | None]:
+    """Return the solver that "auto" takes, and the program where it was written down for that.
+
+    As for plain problems: what is small is exhausted; then comes the first solver whose claims can be used; beyond all
+    ranges what can be exhausted is, and else the solver with the widest range takes it.
+    """
+    if leaves is not None and leaves <= AUTO_LEAVES:
+        return "brute-force", None
+    program = formulate_conditions(numbers)
+    ready = [capabilities(name) for name in AUTO_ORDER if is_available(name)]
+    trusted = [one.name for one in ready if one.trusts(program.total)]
+    if trusted:
+        return trusted[0], program
+    if leaves is not None and leaves <= LEAF_LIMIT:
+        return "brute-force", None
+    if not ready:
+        return require("cp-sat").name, program
+    return max(ready, key=lambda one: one.largest_safe_total or 0).name, program
+
+
+def _result(problem: StepProblem, outcome: Outcome, seconds: float) -> Result:
+    conditions = problem.conditions
+    assert conditions is not None, "the caller has asked"
+    best, bounds = outcome.best, outcome.bounds
+    if best is not None:
+        check_assignment(problem, best.assignment)
+    rank = (None,) * len(bounds) if best is None else best.rank(problem)
+    stages = tuple(
+        Stage(goal=goal, value=value, bound=bound.value, proof=bound.proof)
+        for goal, value, bound in zip(conditions.goals, rank, bounds, strict=False)
+    )
+    stop = outcome.stop
+    if outcome.closed(problem) and stop != "interrupted":
+        stop = "proved" if all(bound.proof in PROVED_BY for bound in bounds) else "claimed"
+    elif stop == "done":  # the solver says that it was done, with a bound below what it reached
+        stop = "claimed"
+    return Result.of(
+        problem,
+        None if best is None else best.assignment,
+        paused=None if best is None else best.paused,
+        stages=stages,
+        bound=bounds[-1].value,
+        proof=bounds[-1].proof,
+        stop_reason=stop,
+        solver=outcome.solver,
+        seconds=seconds,
+    )

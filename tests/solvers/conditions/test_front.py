@@ -1,0 +1,186 @@
+"""Who answers a problem under conditions, what ends a solve early, and what becomes of a solver's claims."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from solvers.conditions.compared import rank_of_result
+
+from lbopt import Conditions, InputError, Result, StepProblem, solve, verify
+from lbopt.model.conditions_program import formulate_conditions
+from lbopt.model.paced_numbers import paced_numbers
+from lbopt.report.result_table import result_table
+from lbopt.solvers.backend import RawAnswer
+from lbopt.solvers.budget import Budget
+from lbopt.solvers.conditions import exhaustion, front, stages
+from lbopt.solvers.conditions.greedy import greedy_decision
+from lbopt.solvers.registry import is_available
+
+PLAIN = StepProblem.now(loads=[900, 700, 400], slots=[1, 2, 1], sizes=[310, 260, 150, 120, 80])
+SMALL = PLAIN.under(Conditions(capacity=[200, 400, 300], waiting_cost=[5, 6, 7, 8, 9]))
+
+#: 5 + 4 on one worker and three 3s on the other, or there is no way; greedy placement puts 5 and 4 apart.
+PACKING = StepProblem.now([0, 0], [3, 3], [5, 4, 3, 3, 3]).under(Conditions(capacity=[9, 9], admit=5))
+
+DRAW = np.random.default_rng(5)
+LARGE = StepProblem.now(DRAW.integers(0, 90, 6), [3] * 6, DRAW.integers(1, 70, 30)).under(
+    Conditions(capacity=DRAW.integers(50, 150, 6), pace=[2, 3, 2, 3, 2, 3])
+)
+
+
+def test_auto_exhausts_what_is_small_and_asks_a_solver_for_the_rest():
+    assert solve(SMALL, "auto").solver == "brute-force" and solve(SMALL).solver == "exact"
+    if is_available("highs"):
+        found = solve(LARGE, "auto", time_limit=0.5)
+        assert found.solver == "highs" == solve(LARGE, "search", time_limit=0.5).solver
+        assert found.assignment is not None and found.bound <= found.objective
+
+
+def test_too_many_assignments_are_refused():
+    with pytest.raises(InputError, match=r"exhaustion would visit up to .* assignments; brute-force accepts 5e\+06"):
+        solve(LARGE, "brute-force")
+    deep = StepProblem.now([0], [400], [1] * 400).under(Conditions(capacity=[200]))
+    assert solve(deep).status == "optimal"  # elementary reasoning closes it
+    deep = StepProblem.now([0, 1], [200, 200], [1, 2] * 200).under(Conditions(capacity=[301, 222], admit=390))
+    with pytest.raises(InputError, match="too many choices after each other"):
+        solve(deep, "brute-force")
+
+
+def test_too_wide_problems_are_refused(monkeypatch):
+    monkeypatch.setattr(front, "MOST_LOADS", 29)
+    with pytest.raises(InputError, match="5 requests on 3 workers over 1 steps are too many under conditions"):
+        solve(SMALL)
+
+
+def test_time_ends_exhaustion_with_what_is_known():
+    slow = StepProblem.now([3, 1, 4], [5] * 3, list(range(40, 51))).under(
+        Conditions(capacity=[400] * 3, pace=[3, 4, 5])
+    )
+    result = solve(slow, "brute-force", time_limit=1e-9)
+    assert result.stop_reason == "time" and result.proof == "elementary-bound" and result.status == "feasible"
+    assert verify(slow, result).bound_established
+
+
+def test_ctrl_c_ends_exhaustion_with_what_is_known(monkeypatch):
+    true, calls = exhaustion._Search._hopeless, []
+
+    def pressed(self, *given):
+        calls.append(given)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return true(self, *given)
+
+    monkeypatch.setattr(exhaustion._Search, "_hopeless", pressed)
+    result = solve(SMALL)
+    assert result.stop_reason == "interrupted" and result.status == "feasible" and not result.proved
+    assert verify(SMALL, result).feasible
+
+
+@pytest.mark.skipif(not is_available("highs"), reason="highs is not installed")
+def test_nothing_may_be_known_when_the_time_is_over():
+    """Greedy placement finds no packing, and the solver has no time to find one."""
+    assert greedy_decision(paced_numbers(PACKING)) is None
+    result = solve(PACKING, "highs", time_limit=1e-9)
+    assert (result.status, result.stop_reason, result.assignment) == ("unknown", "time", None)
+    assert result.summary().startswith("unknown: no assignment after") and result.objective is None
+    assert Result.from_json(result.to_json()) == result
+    report = verify(PACKING, result)
+    assert not report.feasible
+    assert "0 keep waiting" in str(result_table(PACKING, result).caption)
+    assert solve(PACKING, "highs").status == "optimal" == solve(PACKING).status
+
+
+def test_target_cancel_and_callback():
+    heard: list = []
+    assert solve(SMALL, callback=heard.append, target=10**6).stop_reason == "target"
+    assert heard and heard[0].objective >= heard[0].bound
+    cancel = threading.Event()
+    cancel.set()
+    assert solve(SMALL, cancel=cancel).stop_reason == "cancelled"
+    assert solve(SMALL, gap=0).status == "optimal"
+
+
+def test_a_hint_is_kept_and_checked():
+    best = solve(SMALL)
+    again = solve(SMALL, hint=best.assignment)
+    assert again.assignment.tolist() == best.assignment.tolist()
+    with pytest.raises(Exception, match="the hint takes 310 of the KV capacity of worker 0, which has 200"):
+        solve(SMALL, hint=[0, -1, -1, -1, -1])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# claims of a solver
+
+BEST = rank_of_result(solve(SMALL))
+
+
+def pretend(monkeypatch, **answer):
+    """HiGHS answers so to every question."""
+    raw = RawAnswer(**{"values": None, "bound": None, "stop": "done", "native_status": "Optimal", **answer})
+
+    class Backend:
+        @staticmethod
+        def minimise(task):
+            return raw
+
+    monkeypatch.setattr(stages, "load", lambda name: Backend)
+
+
+@pytest.mark.skipif(not is_available("highs"), reason="highs is not installed")
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"bound": 1e6}, "contradicted"),
+        ({"stop": "infeasible", "native_status": "Infeasible"}, "contradicted"),
+        ({"stop": "failed", "native_status": "Error"}, "failed"),
+        ({"values": [9.0] * 40}, "contradicted"),
+        ({"values": [float("nan")] * 40}, "contradicted"),
+        ({"stop": "time"}, "time"),
+        ({"stop": "interrupted"}, "interrupted"),
+        ({"bound": -1e9}, "claimed"),
+    ],
+)
+def test_a_false_claim_is_not_used(monkeypatch, answer, reason):
+    pretend(monkeypatch, **answer)
+    result = solve(SMALL, "highs")
+    assert result.stop_reason == reason and result.status == "feasible"
+    assert (*(stage.bound for stage in result.stages), result.bound) <= BEST
+    assert verify(SMALL, result).bound_established
+
+
+@pytest.mark.skipif(not is_available("highs"), reason="highs is not installed")
+def test_claims_beyond_the_range_are_not_used(monkeypatch):
+    """The same answers with numbers that HiGHS cannot be trusted with, and with which it is not started."""
+    for factor, stop in ((10**4, "refused"), (10**9, "refused")):
+        large = StepProblem(SMALL.base * factor + 1, SMALL.slots, SMALL.work * factor).under(
+            replace(SMALL.conditions, capacity=SMALL.conditions.capacity * factor, need=SMALL.conditions.need * factor)
+        )
+        large = StepProblem(large.base, large.slots, large.work + np.arange(5)[:, None], conditions=large.conditions)
+        result = solve(large, "highs")
+        assert (result.stop_reason, result.proof) == (stop, "elementary-bound")
+
+
+@pytest.mark.skipif(not is_available("cp-sat"), reason="cp-sat is not installed")
+def test_a_goal_that_stays_open_leaves_time_for_the_objective(monkeypatch):
+    """The first goal ends by time; the objective is still asked for, with what the goal has reached held."""
+    asked: list = []
+    true = stages.load
+
+    def load(name):
+        backend = true(name)
+
+        class Backend:
+            @staticmethod
+            def minimise(task):
+                asked.append((task.time_limit, [row.name for row in task.program.rows if row.name.startswith("hold_")]))
+                answer = backend.minimise(task)
+                return replace(answer, bound=None, stop="time") if len(asked) == 1 else answer
+
+        return Backend
+
+    monkeypatch.setattr(stages, "load", load)
+    numbers = paced_numbers(SMALL)
+    outcome = stages.minimised(formulate_conditions(numbers), "cp-sat", None, Budget(60.0))
+    assert outcome.stop == "time" and outcome.best.rank(SMALL) == BEST
+    assert asked[0][0] < 31 < asked[1][0] and asked[1][1] == ["hold_left_waiting"]
