@@ -27,7 +27,7 @@ ENUMERATION_LIMIT = 20_000_000
 
 _STOP_REASONS = (
     *("proved", "claimed", "time", "effort", "target", "cancelled"),
-    *("interrupted", "refused", "contradicted", "failed", "stuck", "memory"),
+    *("interrupted", "refused", "contradicted", "failed", "memory", "precision", "stuck"),
 )
 
 

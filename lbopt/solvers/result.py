@@ -53,8 +53,9 @@ STOP_REASONS = {
     "refused": "numbers beyond the range in which the solver can be trusted; what it claims is not used",
     "contradicted": "the solver's claim was false and is not used",
     "failed": "the solver ended without an answer",
-    "stuck": "no method of the search was left for what is open",
-    "memory": "the solver would have taken more memory than it may: a heuristic placement, and an elementary bound",
+    "memory": "going on would have taken more memory than the solver may take",
+    "precision": "rounding in a linear program left something open that exact arithmetic did not settle",
+    "stuck": "no method of the search was left for what is open; written by versions before 0.2 alone",
 }
 
 TIES = ("any", "leximax")

@@ -30,8 +30,8 @@ CUTS = 64
 #: How far a search is, one record: cost of the best assignment and proved bound, tokens; open nodes; work done, about
 #: microseconds; cuts in use; 1 once it has begun; nodes visited; pivots; the worker that was hardest to serve or is
 #: branched on; the node to go on with, -1 for the one of least bound; the least bound of the nodes that nothing can
-#: close; the row that showed the last node to be empty, -1 for none; `deadline` and `expired`, see
-#: `lbopt.kernels.deadline`.
+#: close; the row that showed the last node to be empty, -1 for none; how often the steps for one node were doubled;
+#: `deadline` and `expired`, see `lbopt.kernels.deadline`.
 PROGRESS = integers(
     "cost",
     "bound",
@@ -45,6 +45,7 @@ PROGRESS = integers(
     "next_node",
     "unsettled",
     "empty_row",
+    "doubled",
     "deadline",
     "expired",
 )

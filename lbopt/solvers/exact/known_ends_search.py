@@ -163,7 +163,7 @@ class _Run:
             self._keep(int(tree.progress.cost), tree.answer)
             self.bound = max(self.bound, int(tree.progress.bound))
             if state != OPEN:
-                return "stuck" if state == STUCK else "done"
+                return "done" if state != STUCK else "memory" if tree.full else "precision"
             reached = self._reached(int(tree.progress.work))
             if reached is not None:
                 return reached
@@ -179,7 +179,7 @@ class _Run:
                 return reached
             if self.bound >= self.cost:
                 return "done"
-        return "stuck"
+        return "memory"  # that of the linear program
 
     def _ascend(self, steps: int) -> str | None:
         self.ascent.again()

@@ -61,6 +61,11 @@ class Tree:
         """Whether the linear program is small enough to be solved at all."""
         return self.program is not None
 
+    @property
+    def full(self) -> bool:
+        """Whether there is no room for another two nodes."""
+        return bool(self.progress.nodes + 2 > self.nodes.parent.size)
+
     def fix(self, prices: Prices) -> int:
         """Rule out what these prices say is too dear; return the number of columns that went."""
         fixed = int(fix_by_reduced_costs(self.decision.window, prices, self._root, int(self.progress.cost)))

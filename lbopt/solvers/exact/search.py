@@ -52,8 +52,8 @@ class ExactAnswer:
     bound
         Proved lower bound on the cost, tokens.
     stop
-        "done" (bound and best cost are equal), "stuck", what `Limits.reached` says, "interrupted", "memory" (more than
-        the search may take), or "refused" (magnitudes beyond int64).
+        "done" (bound and best cost are equal), what `Limits.reached` says, "interrupted", "memory" (more than
+        the search may take), "precision" (rounding left something open), or "refused" (magnitudes beyond int64).
     cost
         Cost of the best assignment known, `best` included, tokens; None where the search refused.
     prices, envelopes, scale
@@ -283,7 +283,7 @@ def search_all_admitted(problem: StepProblem, best: int | None, limits: Limits) 
         When to stop.
     """
     known: SearchState | None = None
-    stop = "stuck"
+    stop = "memory"  # where enumeration and prices have no room left, filling goes on, but proves nothing
     try:
         for known in place_all(problem, limits):
             reached = None if known.done else limits.reached(known.work, known.cost, known.bound)

@@ -311,7 +311,7 @@ def search_window(problem: StepProblem, best: int | None, limits: Limits) -> Exa
     except KeyboardInterrupt:
         stop = "interrupted"
     if stop == "done" and state != DONE:
-        stop = "stuck"
+        stop = "memory" if search.progress.open_nodes > 0 else "effort"
     found = int(search.progress.cost)
     if found == nothing:
         if stop == "interrupted":
@@ -323,6 +323,6 @@ def search_window(problem: StepProblem, best: int | None, limits: Limits) -> Exa
         stop=stop,
         cost=found,
     )
-    if stop == "done" or (stop not in ("stuck", "interrupted") and problem.base.size + problem.work.size > _SMALL):
+    if stop == "done" or (stop not in ("memory", "interrupted") and problem.base.size + problem.work.size > _SMALL):
         return answer
     return raised(answer, elementary_bound(problem))

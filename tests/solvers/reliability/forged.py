@@ -100,7 +100,7 @@ def _forged_result(proof: Proof, other: Proof, seen: Counter, rng: random.Random
         placed,
         bound=bound,
         proof=label,
-        stop_reason="proved" if bound == cost and not label.startswith("claimed") else "stuck",
+        stop_reason="proved" if bound == cost and not label.startswith("claimed") else "memory",
         solver="exact",
         seconds=0.1,
         tie=rng.choice(["any", "any", "leximax"]),
