@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from lbopt.kernels.search.decision import choose, hand_out, longest_first, most_tokens
+from lbopt.kernels.search.decision import choose, extreme_tokens, hand_out, longest_first
 from lbopt.model import StepProblem, objective
 from lbopt.solvers.exact.decision import Decision
 
@@ -97,4 +97,6 @@ def test_first_assignments():
             cost = longest_first(decision.loads, decision.slots, decision.sizes, chosen, assignment, *scratch)
             assert assignment.tolist() == placed
             assert cost == objective(problem, assignment[: problem.num_requests])
-        assert most_tokens(decision.sizes, decision.must, decision.order, admitted) == most[1] == decision.step.most
+        numbers = (decision.sizes, decision.must, decision.order, admitted)
+        assert extreme_tokens(*numbers, True) == most[1] == decision.step.most
+        assert extreme_tokens(*numbers, False) == most[2] == decision.step.least

@@ -36,6 +36,7 @@ def random_step(rng: np.random.Generator, scale: int) -> Step:
         heaviest=int(load.max()),
         scale=scale,
         most=0,
+        least=0,
         forced=0,
     )
 
@@ -157,7 +158,7 @@ def test_many_slots_are_priced_exactly(c, classes):
         load = np.array([0, 55, 71, 300])
         step = Step(
             *(v, n, np.zeros_like(v), load, np.full(4, c), np.arange(4), sums),
-            *(4, int(load.sum()), 300, scale, 0, 0),
+            *(4, int(load.sum()), 300, scale, 0, 0, 0),
         )
         price = (scale * v // 2 + rng.integers(0, 8 * scale, classes)).astype(np.int64)
         search.price[:classes] = price
@@ -188,7 +189,7 @@ def test_tables_end_where_they_end(c, effort):
     workers = load.size
     step = Step(
         *(v, n, np.zeros_like(v), load, np.full(workers, c), np.arange(workers), sums),
-        *(workers, int(load.sum()), int(load.max()), 1, 0, 0),
+        *(workers, int(load.sum()), int(load.max()), 1, 0, 0, 0),
     )
     search.price[:classes] = price = v - np.sort(rng.integers(0, 400, classes))  # so that many sets are nearly as good
     evaluate(step, search, M, effort)

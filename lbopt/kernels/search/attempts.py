@@ -75,7 +75,7 @@ def try_descent(step: Step, search: Search, i: int, most: int, nodes: int, level
         descent.raised = 0
     lb, scaled = descent.start, descent.scaled
     while lb + descent.extra < known.cost:
-        target = G * this.first - total - lb - descent.extra
+        target = max(G * this.first - total - lb - descent.extra, step.least)
         budget = scaled - scale * target
         state = 0
         if budget >= 0:  # else exact bounds alone show that there is none

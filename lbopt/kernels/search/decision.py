@@ -34,8 +34,8 @@ def group_requests(sizes: Ints, must: Ints, order: Ints, v: Ints, n: Ints, force
 
 
 @kernel
-def most_tokens(sizes: Ints, must: Ints, order: Ints, admitted: int) -> int:
-    """Return the most tokens that `admitted` requests can bring, the forced ones among them.
+def extreme_tokens(sizes: Ints, must: Ints, order: Ints, admitted: int, most: bool) -> int:
+    """Return the most tokens that `admitted` requests can bring, the forced ones among them, or the fewest.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def most_tokens(sizes: Ints, must: Ints, order: Ints, admitted: int) -> int:
         int64 (N,): tokens; whether a request must be admitted, 0 or 1.
     order
         int64 (N,): requests in ascending order of size.
-    admitted
-        Number of requests to admit.
+    admitted, most
+        Number of requests to admit; whether the most tokens are asked for.
     """
     total = 0
     for i in order:
@@ -54,7 +54,7 @@ def most_tokens(sizes: Ints, must: Ints, order: Ints, admitted: int) -> int:
     for j in range(order.size - 1, -1, -1):
         if admitted == 0:
             break
-        i = order[j]
+        i = order[j] if most else order[order.size - 1 - j]
         if must[i] == 0:
             total += sizes[i]
             admitted -= 1

@@ -106,6 +106,7 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
     descent, pricing = search.descent.state, search.pricing.state
     G, total, scale, W = step.workers, step.total, step.scale, step.load.size
     known.stop = known.work + budget
+    whole = step.least == step.most
     sparse, few = step.v[step.v.size - 1] > SPARSE, with_few_slots(step)
     while True:
         growing = tree.left > 0
@@ -121,6 +122,11 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
             known.bound = max(known.bound, min(ranges[cheapest(search)].bound, known.cost))
             return OPEN
         this = ranges[i]
+        if whole and not pending:  # beyond, no assignment is better than the best one
+            this.last = min(this.last, (known.cost - 1 + total + step.most) // G)
+            if this.last < this.first:
+                this.bound = _CLOSED
+                continue
         a, b, stage = this.first, this.last, this.stage
         if not pending and this.priced < known.prices and (a < b or this.times <= known.patience):
             # newest prices first: they were found nearest to where the search is now
@@ -130,7 +136,7 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
             tokens = evaluate(step, search, b, GLANCE)
             known.work += 5 + W // 3
             if tokens != NONE and step.slots[W - 1] > 2:  # workers of one and two slots are looked at in full
-                this.bound = max(this.bound, G * a - total - tokens // scale)
+                this.bound = max(this.bound, _lowest_cost(step, a, tokens // scale))
                 close = a == b or _narrow(step, search, i)
                 if (close or b - a < 3) and this.bound < known.cost:
                     tokens = evaluate(step, search, b, QUICK if close else ROUGH)
@@ -138,7 +144,7 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
             if tokens == NONE:
                 this.bound = _CLOSED
             else:
-                this.bound = max(this.bound, G * a - total - tokens // scale)
+                this.bound = max(this.bound, _lowest_cost(step, a, tokens // scale))
         elif sparse and stage == FRESH and reached(step, search, b) < b:
             # no worker can have a load of b: skip what nobody can reach
             b = reached(step, search, b)
@@ -168,7 +174,7 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
                 _first_prices(step, search, i)
         elif stage == _THRESHOLD:
             if _best_prices(step, search, masters, i):
-                this.stage = _HALVED if a < b and _holds_another(step, search, i) else _MASTER
+                this.stage = _HALVED if a < b and (whole or _holds_another(step, search, i)) else _MASTER
         else:
             level, turn = (stage - _MASTER) // 2, (stage - _MASTER) % 2
             if turn == 0 and (level == 0 or level > TREES):
@@ -191,13 +197,22 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
 
 
 @kernel
+def _lowest_cost(step: Step, first: int, tokens: int) -> int:
+    """Return the least cost in a range from envelope `first` on whose assignments admit at most so many tokens."""
+    return step.workers * first - step.total - tokens if tokens >= step.least else _CLOSED
+
+
+@kernel
 def _narrow(step: Step, search: Search, i: int) -> bool:
     """Whether halving range i further cannot close it: its width costs little beside what its bound lacks.
 
-    Not before a master program led to a good assignment, or halving to many ranges.
+    Not before a master program led to a good assignment, or halving to many ranges. Where all requests are admitted
+    an envelope closes all below it, so that ranges are bisected by it.
     """
     this, known = search.ranges[i], search.known
     lack = known.cost - this.bound
+    if step.least == step.most:
+        return True
     halved = known.warm == 1 or known.ranges >= MANY
     return halved and NARROW * step.workers * (this.last - this.first) <= lack
 
@@ -219,8 +234,8 @@ def _first_prices(step: Step, search: Search, i: int) -> None:
     if tokens == NONE:
         this.bound = _CLOSED
         return
-    this.bound = max(this.bound, step.workers * this.first - step.total - tokens // step.scale)
-    known.bound = this.bound
+    this.bound = max(this.bound, _lowest_cost(step, this.first, tokens // step.scale))
+    known.bound = max(known.bound, min(this.bound, known.cost))
     keep_prices(step, search, M)
     this.priced = known.prices
     recall(step, search, place_in_bank(search, known.prices - 1))
@@ -239,7 +254,7 @@ def _price_few(step: Step, search: Search, masters: Masters, i: int, few: int) -
     if tokens == NONE:
         this.bound = _CLOSED
     elif tokens != NO_BOUND:
-        this.bound = max(this.bound, step.workers * this.first - step.total - tokens // step.scale)
+        this.bound = max(this.bound, _lowest_cost(step, this.first, tokens // step.scale))
         known.bound = max(known.bound, min(this.bound, known.cost))
         this.priced = known.prices
 
@@ -272,14 +287,14 @@ def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> bool:
         recall(step, search, place_in_bank(search, known.prices - 1))
         begin_columns(search)
     if pricing.phase == COLUMNS:
-        if not generate_columns(step, search, m, M, base - known.cost, 300, known.stop):
+        if not generate_columns(step, search, m, M, max(base - known.cost, step.least - 1), 300, known.stop):
             return False
         pricing.phase = IDLE
         work = 10 + (m.counts.pivots - pricing.before) * (W + m.counts.tight) ** 2 // 1000
         known.work += 10
         known.patience = (known.patience + work // (4 * (5 + W // 3))) // 2
         if found.lowest != NO_BOUND:  # else the deadline passed before the first prices
-            this.bound = max(this.bound, base - found.lowest // step.scale)
+            this.bound = max(this.bound, _lowest_cost(step, this.first, found.lowest // step.scale))
             known.bound = max(known.bound, min(this.bound, known.cost))
             keep_prices(step, search, M)
             this.priced = known.prices
@@ -292,7 +307,8 @@ def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> bool:
         begin_dive(step, search)
         pricing.phase = DIVE
     top = dive(
-        *(step, search, masters.rest, M, base - this.bound, base - known.cost + 1, LISTED, LISTED, search.kept),
+        *(step, search, masters.rest, M, max(base - this.bound, step.least)),
+        *(max(base - known.cost + 1, step.least), LISTED, LISTED, search.kept),
         known.stop,
     )
     if top == UNFINISHED:

@@ -39,12 +39,13 @@ def push(search: Search, bound: int, first: int, last: int, priced: int) -> int:
 
 
 @kernel
-def begin(step: Step, search: Search) -> None:
-    """Open ranges from the least possible envelope to the last one that could beat the best assignment."""
+def begin(step: Step, search: Search, least: int) -> None:
+    """Open ranges from the least possible envelope, `least` or above, to the last that could beat the best assignment."""
     load, slots, sums = step.load, step.slots, step.sums
     G, total, M, most = step.workers, step.total, step.heaviest, step.most
     for w in range(load.size):
         M = max(M, load[w] + sums[slots[w]])
+    M = max(M, least)
     end = (search.known.cost - 1 + total + most) // G
     width = 1
     while end >= M:

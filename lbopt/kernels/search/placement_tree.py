@@ -141,7 +141,7 @@ def _newest(tree: Tree, i: int, target: int) -> int:
 @kernel
 def _target(step: Step, search: Search, M: int) -> int:
     """Return the fewest tokens of an assignment of envelope M or more that beats the best one."""
-    return step.workers * M - step.total - search.known.cost + 1
+    return max(step.workers * M - step.total - search.known.cost + 1, step.least)
 
 
 @kernel

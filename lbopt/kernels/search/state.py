@@ -104,7 +104,8 @@ class Step(NamedTuple):
     total: int  # loads before of all G workers, tokens
     heaviest: int  # the largest of them, tokens
     scale: int  # units of a price in a token
-    most: int  # tokens that can be admitted at most
+    most: int  # tokens that can be admitted at most, and at least: every slot is filled
+    least: int
     forced: int  # requests that must be admitted
 
 
@@ -136,6 +137,7 @@ def part(step: Step, n: Ints, load: Ints, slots: Ints, rank: Ints, sums: Ints) -
         step.heaviest,
         step.scale,
         step.most,
+        step.least,
         step.forced,
     )
 

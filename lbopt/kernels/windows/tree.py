@@ -181,7 +181,8 @@ def visit(window: Window, search: Search, lb: int) -> int:
     if w < 0:
         if state == GAVE_UP and progress.doubled < DOUBLINGS:  # nothing is left to branch on: the same with more steps
             progress.doubled += 1
-            push(progress, nodes, box, lb, 0, False, box.low[0], box.high[0])
+            same = progress.worker
+            push(progress, nodes, box, lb, same, False, box.low[same], box.high[same])
             return UNKNOWN
         if state == GAVE_UP:
             progress.unsettled = min(progress.unsettled, lb)

@@ -12,7 +12,8 @@ a price of at least 0. It holds as well with any number >= B_g(M) in its place. 
 that no assignment has all its loads <= M.
 
 Now let an assignment cost less than C and have its envelope in a..b. All its loads are <= b, and it admits at least
-needed = G a - (sum of loads) - (largest possible cost below C) tokens. So D(b) < scale * needed refutes the range;
+needed = G a - (sum of loads) - (largest possible cost below C) tokens, and at least what the smallest requests that
+can be admitted have, for every slot is filled: all of them, where none waits. So D(b) < scale * needed refutes the range;
 otherwise the tree does, whose budget is D(b) - scale * needed (see `tree.py`), or a tree of placements
 (`placements.py`). The ranges have to cover every envelope
 from the least one that any assignment has to the last one at which a cost below C is conceivable, and they are cut to

@@ -52,8 +52,8 @@ class Step:
         A common divisor of all sizes and of all differences between loads, tokens: every cost is a multiple of it.
     least_envelope
         No assignment has a smaller largest load.
-    most_admitted
-        No assignment admits more tokens.
+    most_admitted, least_admitted
+        No assignment admits more tokens, and none fewer: every slot is filled.
     """
 
     loads: tuple[int, ...]
@@ -63,6 +63,7 @@ class Step:
     unit: int
     least_envelope: int
     most_admitted: int
+    least_admitted: int
 
     @classmethod
     def of(cls, p: Numbers) -> Step:
@@ -84,6 +85,7 @@ class Step:
         fixed = [(size, n) for (size, must), n in numbers.items() if must]
         free = [(size, n) for (size, must), n in numbers.items() if not must]
         left = admitted - sum(n for _, n in fixed)
+        forced = sum(size * n for size, n in fixed)
         return cls(
             loads=loads,
             slots=slots,
@@ -91,7 +93,8 @@ class Step:
             lightest=lightest,
             unit=math.gcd(*sizes, *(load - loads[0] for load in loads)) or 1,
             least_envelope=max(load + lightest[c] for load, c in zip(loads, slots, strict=True)),
-            most_admitted=sum(size * n for size, n in fixed) + extreme_total(free, left, largest=True),
+            most_admitted=forced + extreme_total(free, left, largest=True),
+            least_admitted=forced + extreme_total(free, left, largest=False),
         )
 
     @property
@@ -118,4 +121,4 @@ class Step:
 
     def tokens_needed(self, envelope: int, bound: int) -> int:
         """Return the least admitted total of an assignment cheaper than `bound` whose envelope is at least this."""
-        return len(self.loads) * envelope - sum(self.loads) - self.cheaper_than(bound)
+        return max(self.least_admitted, len(self.loads) * envelope - sum(self.loads) - self.cheaper_than(bound))

@@ -188,7 +188,7 @@ def _search_prices(
         known.decision = Decision(known.problem)
         if known.decision.scale == 0:
             return True
-        known.prices = known.decision.start(known.cost, limits.seed)
+        known.prices = known.decision.start(known.cost, limits.seed, bound=known.bound)
         known.decision.advance(known.prices, 0)  # loads the kernel, which no deadline has to pay for
     decision, search = known.decision, known.prices
     assert search is not None, "it was started with the decision"

@@ -11,10 +11,10 @@ import numpy as np
 from lbopt.kernels.deadline import ENDLESS, NEVER
 from lbopt.kernels.search.decision import (
     choose,
+    extreme_tokens,
     group_requests,
     hand_out,
     longest_first,
-    most_tokens,
     set_sums,
 )
 from lbopt.kernels.search.envelopes import advance
@@ -76,7 +76,8 @@ class Decision:
             total=int(self.loads.sum()),
             heaviest=heaviest,
             scale=self.scale,
-            most=int(most_tokens(self.sizes, self.must, self.order, self.admitted)),
+            most=int(extreme_tokens(self.sizes, self.must, self.order, self.admitted, True)),
+            least=int(extreme_tokens(self.sizes, self.must, self.order, self.admitted, False)),
             forced=self.forced,
         )
 
@@ -95,14 +96,23 @@ class Decision:
         best = int(np.argmin(costs))
         return assignments[best, : self.num_requests], int(costs[best])
 
-    def start(self, cost: int, seed: int = 0, most: int = ENDLESS) -> Search:
+    def start(self, cost: int, seed: int = 0, most: int = ENDLESS, bound: int = 0) -> Search:
         """Return a search for something cheaper than `cost`; other seeds let it draw otherwise.
 
-        Beyond `most` units of work it cannot go on.
+        Beyond `most` units of work it cannot go on. That no cost is below `bound` is known.
+
+        Parameters
+        ----------
+        cost, bound
+            Of an assignment that is known, and of none below; tokens.
+        seed
+            Of draws.
+        most
+            Units of work.
         """
         search, self.masters = workspace(self.step.load.size, self.step.v.size, int(self.step.slots[-1]))
         search.known.cost, search.known.seed, search.known.most = cost, seed, most
-        begin(self.step, search)
+        begin(self.step, search, -(-(bound + self.step.total + self.step.least) // self.step.workers))
         return search
 
     def advance(self, search: Search, budget: int, deadline: int = NEVER) -> int:

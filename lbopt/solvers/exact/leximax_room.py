@@ -60,7 +60,7 @@ class Room:
         sums = np.full(int(slots.max()) + 1, -1)
         smallest = np.cumsum(np.repeat(v, np.minimum(n, slots.max()))[: slots.max()])
         sums[0], sums[1 : 1 + smallest.size] = 0, smallest
-        numbers = (1, -self.tokens, whole.heaviest, whole.scale, whole.most, forced)
+        numbers = (1, -self.tokens, whole.heaviest, whole.scale, whole.most, 0, forced)
         self.step = Step(v, n, floor, self.base, slots, whole.rank, sums, *numbers)
         self.search = decision.start(0)
         self.masters = decision.masters

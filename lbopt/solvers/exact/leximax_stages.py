@@ -166,6 +166,7 @@ def _question(room: Room, j: int, more: int) -> Tickets | None:
         envelope,
         scale,
         whole.most,
+        0,
         forced,
     )
     return Tickets(step, envelope, top + large - tickets)

@@ -135,7 +135,11 @@ class _Writer:
         return a, low, which, None
 
     def _closes(self, a: int, tokens: int) -> bool:
-        return tokens == NONE or self.G * a - self.total - tokens // self.scale >= self.bound
+        return tokens == NONE or tokens // self.scale < self._needed(a)
+
+    def _needed(self, a: int) -> int:
+        """Return how many tokens an assignment below the bound admits at least if no envelope below a will do."""
+        return max(self.G * a - self.total - self.bound + 1, int(self.step.least))
 
     def _evaluate(self, which: int, M: int) -> int:
         self.evaluations += 1
@@ -215,7 +219,7 @@ class _Writer:
     def _patterns(self, M: int, which: int, most: int) -> list[dict[str, Any]]:
         search, step = self.search, self.step
         tokens = self._evaluate(which, M)
-        budget = tokens - self.scale * (self.G * M - self.total - self.bound + 1)
+        budget = tokens - self.scale * self._needed(M)
         rows = int(list_all(step, search, M, budget, LONGEST))
         tree = PatternTree(
             first=search.first[: step.load.size].tolist(),
