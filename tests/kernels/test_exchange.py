@@ -56,7 +56,7 @@ def test_slack_is_used_up_and_nothing_is_lost(factor):
             assert check(step, M, search.kept) == tokens
             target = min(step.most, int((M - step.load).sum()))
             for rounds in (0, 1, 40, 400):
-                before, tokens = tokens, exchange(step, search, M, target, rounds, 0, search.kept)
+                before, tokens = tokens, exchange(step, search.rematching, search.known, M, target, rounds, 0, search.kept)
                 assert check(step, M, search.kept) == tokens >= before
                 assert rounds > 0 or tokens == before
                 gained += tokens > before
@@ -73,7 +73,7 @@ def test_only_those_from_the_first_on_change():
         if fill_evenly(step, search, M, 0, search.kept) < 0:
             continue
         before = search.kept[:2].copy()
-        exchange(step, search, M, step.most, 300, 2, search.kept)
+        exchange(step, search.rematching, search.known, M, step.most, 300, 2, search.kept)
         assert (search.kept[:2] == before).all()
         assert check(step, M, search.kept) == fill_evenly(step, search, M, step.load.size, search.kept)
 

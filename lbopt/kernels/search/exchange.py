@@ -8,11 +8,11 @@ nothing, it is undone. Where many requests are placed at once, the prices say li
 finds assignments that they allow.
 """
 
-from lbopt.kernels.arrays import Ints
+from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.pattern import best_pattern, last_fitting, prefix_best, smallest_sums
-from lbopt.kernels.search.state import Rematching, Search, Step
+from lbopt.kernels.search.state import Rematching, Step
 
 #: Slots of a worker that are open at a time, and branches of the search for what to fill them with.
 OPENED, BRANCHES = 3, 300
@@ -47,13 +47,15 @@ def _draw(state: int) -> int:
 
 
 @kernel
-def exchange(step: Step, search: Search, M: int, target: int, rounds: int, first: int, pattern: Ints) -> int:
+def exchange(
+    step: Step, scratch: Rematching, known: Record, M: int, target: int, rounds: int, first: int, pattern: Ints
+) -> int:
     """Improve pattern[w, :slots[w]] in place; return the tokens admitted, at least `target` where that was reached.
 
     Parameters
     ----------
-    step, search
-        The decision, and the state of the search, whose scratch changes in place.
+    step, scratch, known
+        The decision; arrays that change in place; seed, deadline and work of the search, see `used_up`.
     M, target
         Envelope; tokens that suffice.
     rounds, first
@@ -63,7 +65,6 @@ def exchange(step: Step, search: Search, M: int, target: int, rounds: int, first
     """
     v, load, slots = step.v, step.load, step.slots
     W, K = load.size, v.size
-    scratch = search.rematching
     slack, least, avail, holder = scratch.slack, scratch.opened, scratch.avail, scratch.head
     tokens = 0
     for k in range(K):
@@ -78,12 +79,12 @@ def exchange(step: Step, search: Search, M: int, target: int, rounds: int, first
             tokens += v[k]
         # one slot: what no request fills
         least[w] = M - load[w] - v[last_fitting(v, M - load[w])] if slots[w] == 1 else 0
-    state = _FIRST + search.known.seed % _SEEDS
+    state = _FIRST + known.seed % _SEEDS
     saved, best, since = scratch.saved, tokens, 0
     _copy(step, pattern, saved, first)
     turn, u, giver, hops = first, first, -1, HOPS
     for _ in range(rounds):
-        if tokens >= target or used_up(search.known):
+        if tokens >= target or used_up(known):
             break
         if since == PATIENCE:
             if tokens < best:
@@ -104,7 +105,7 @@ def exchange(step: Step, search: Search, M: int, target: int, rounds: int, first
                 break
             u, giver, hops = turn, -1, 0
             turn = turn + 1 if turn + 1 < W else first
-        state, gained = _refill(step, search, u, state, pattern)
+        state, gained = _refill(step, scratch, known, u, state, pattern)
         tokens += gained
         since += 1
         if gained > 0:
@@ -190,20 +191,21 @@ def _set_free(step: Step, scratch: Rematching, state: int, pattern: Ints, first:
 
 
 @kernel
-def _refill(step: Step, search: Search, u: int, state: int, pattern: Ints) -> tuple[int, int]:
+def _refill(
+    step: Step, scratch: Rematching, known: Record, u: int, state: int, pattern: Ints
+) -> tuple[int, int]:
     """Open some slots of worker u and refill them if that gains tokens; return the next draw, and the gain.
 
     Parameters
     ----------
-    step, search
-        The decision, and the state of the search, whose scratch changes in place.
+    step, scratch, known
+        As in `exchange`.
     u, state
         Worker; the last draw.
     pattern
         int64 (W, Q) at least: classes of each worker; that of u changes in place.
     """
     v, c = step.v, step.slots[u]
-    scratch = search.rematching
     avail, p, best, sums, other = scratch.avail, scratch.profit, scratch.best, scratch.sums, scratch.pattern
     opened = min(c, OPENED)
     before = 0
@@ -218,7 +220,7 @@ def _refill(step: Step, search: Search, u: int, state: int, pattern: Ints) -> tu
     room = before + scratch.slack[u]
     value, _ = best_pattern(
         *(room, opened, 1, room, room, BRANCHES, v, p, avail, best, sums, other, scratch.pair),
-        *(0, 0, best, best, search.known),
+        *(0, 0, best, best, known),
     )
     if value > before:
         for q in range(opened):

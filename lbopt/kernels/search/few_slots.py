@@ -44,7 +44,7 @@ def price_few(step: Step, search: Search, masters: Masters, M: int, few: int) ->
     M, few
         Envelope, tokens; workers that are priced, from `with_few_slots`.
     """
-    known, W = search.known, step.load.size
+    known, scratch, W = search.known, search.rematching, step.load.size
     served = _serve(step, search, masters, M, few)
     if used_up(known):
         return NO_BOUND
@@ -55,10 +55,10 @@ def price_few(step: Step, search: Search, masters: Masters, M: int, few: int) ->
     known.work += 10 + W
     if total != NONE and served >= 0 and fill_evenly(step, search, M, few, search.kept) >= 0:
         target = total // step.scale
-        tokens = exchange(step, search, M, target, _LOOKS * W, few, search.kept)
+        tokens = exchange(step, scratch, known, M, target, _LOOKS * W, few, search.kept)
         known.work += _LOOKS * W
         if target - step.workers < tokens < target:  # less is missing than another token of envelope costs
-            tokens = exchange(step, search, M, target, _LAST_LOOKS * W, few, search.kept)
+            tokens = exchange(step, scratch, known, M, target, _LAST_LOOKS * W, few, search.kept)
             known.work += _LAST_LOOKS * W
         offer(step, search, search.kept, tokens)
     return total

@@ -69,7 +69,7 @@ def improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, roun
         search.known.work += rounds * (5 + W // 5)
         if tokens < target and with_few_slots(step) >= 0:
             looks = rounds * W // _SHARE
-            tokens = exchange(step, search, M, target, looks, 0, pattern)
+            tokens = exchange(step, search.rematching, search.known, M, target, looks, 0, pattern)
             search.known.work += looks
         offer(step, search, pattern, tokens)
 

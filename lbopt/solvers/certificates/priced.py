@@ -13,8 +13,8 @@ that no assignment has all its loads <= M.
 
 Now let an assignment cost less than C and have its envelope in a..b. All its loads are <= b, and it admits at least
 needed = G a - (sum of loads) - (largest possible cost below C) tokens, and at least what the smallest requests that
-can be admitted have, for every slot is filled: all of them, where none waits. So D(b) < scale * needed refutes the range;
-otherwise the tree does, whose budget is D(b) - scale * needed (see `tree.py`), or a tree of placements
+can be admitted have, for every slot is filled: all of them, where none waits. So D(b) < scale * needed refutes the
+range; otherwise the tree does, whose budget is D(b) - scale * needed (see `tree.py`), or a tree of placements
 (`placements.py`). The ranges have to cover every envelope
 from the least one that any assignment has to the last one at which a cost below C is conceivable, and they are cut to
 these before anything else, which makes every claim weaker: with a smaller b no B_g rises and no pattern is added, with

@@ -1,15 +1,16 @@
 """Decisions in which every waiting request is admitted: the cost is that of the largest load, and nothing else.
 
-Three methods take turns, each with its budget, which double from round to round (all budgets are work, not time, so the
+Four methods take turns, each with its budget, which double from round to round (all budgets are work, not time, so the
 course of the search does not depend on the machine):
 
+pack     `packing.Packing`: largest first, then exchanges of slack; finds where requests are few for each worker.
 fill     `balance.Balancing`: finds loads at the mean, rounded up; proves by reaching that bound.
 few      `kernels.partition.few_workers`: enumeration, for few requests on few workers.
 prices   the search of `lbopt.kernels.search`, which also serves where requests wait.
 
-Where `few` can be used it goes first. Of the others that depends on how many placements at the bound are to be
-expected: with c_g requests on worker g there are U! / prod c_g! placements, and G - 1 loads have to hit a window of
-slack + 1 tokens out of a few standard deviations.
+Where `few` can be used it goes first, then `pack` where workers get few requests. Of the others that depends on how many
+placements at the bound are to be expected: with c_g requests on worker g there are U! / prod c_g! placements, and G - 1
+loads have to hit a window of slack + 1 tokens out of a few standard deviations.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.exact.balance import SLICE_MICROSECONDS, Balancing
 from lbopt.solvers.exact.decision import Decision
+from lbopt.solvers.exact.packing import Packing
 from lbopt.solvers.exact.workspace import fits_memory
 
 #: Budgets of the first round, about 20 ms each: work of `few`, and of `prices`, whose unit is larger.
@@ -41,6 +43,9 @@ _LONGEST_CALL = 200_000_000
 
 #: Where the logarithm of the placements to expect at the bound is as large, prices are left alone for some rounds.
 _PLENTY, _LATE = 20.0, 6
+
+#: Requests for each worker up to which slack is exchanged, and up to which that goes first.
+MOST_PACKED, FEW_PACKED = 12, 5
 
 #: Work of the price search between two looks at the clock.
 _PRICE_SLICE = 5_000
@@ -129,6 +134,22 @@ def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, No
         take(balancing.assignment)
         return balancing.done
 
+    def exchange_slack(turn: int) -> Generator[None, None, bool]:
+        packing = packed[0] if packed else Packing(base, slots, sizes, limits)
+        packed[:] = [packing]
+        least = max(balancing.bound, -(-(known.bound // unit + total) // G))
+        running = packing.improve(least, (known.cost // unit + total) // G, turn)
+        ended = False
+        while not ended and known.cost > known.bound:
+            before = packing.work
+            ended = next(running, True) is True
+            known.work += packing.work - before
+            if packing.assignment is not None:
+                take(packing.assignment)
+            yield
+        return known.done
+
+    packed: list[Packing] = []
     expected = _expected_at_bound(base, slots, sizes, balancing.bound)
 
     def price(turn: int) -> Generator[None, None, bool]:
@@ -138,6 +159,9 @@ def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, No
 
     turns = [price] if fits_memory(problem) else []
     turns.insert(0 if expected > 0 else 1, fill)
+    share = sizes.size / max(1, int((slots > 0).sum()))
+    if share <= MOST_PACKED:
+        turns.insert(0 if share <= FEW_PACKED else len(turns), exchange_slack)
     if few is not None:
         turns.insert(0, enumerate_few)
     turn = 0
