@@ -6,10 +6,13 @@ import pytest
 from lbopt.kernels.search.even_fill import fill_evenly
 from lbopt.kernels.search.exchange import exchange, with_few_slots
 from lbopt.kernels.search.few_slots import price_few
+from lbopt.kernels.search.pack import pack
 from lbopt.kernels.search.state import NONE, Search, Step
 from lbopt.model import StepProblem, objective
 from lbopt.solvers import solve
+from lbopt.solvers.budget import Budget
 from lbopt.solvers.exact.decision import Decision
+from lbopt.solvers.exact.packing import Packing
 
 pytestmark = pytest.mark.jit
 
@@ -56,7 +59,10 @@ def test_slack_is_used_up_and_nothing_is_lost(factor):
             assert check(step, M, search.kept) == tokens
             target = min(step.most, int((M - step.load).sum()))
             for rounds in (0, 1, 40, 400):
-                before, tokens = tokens, exchange(step, search.rematching, search.known, M, target, rounds, 0, search.kept)
+                before, tokens = (
+                    tokens,
+                    exchange(step, search.rematching, search.known, M, target, rounds, 0, search.kept),
+                )
                 assert check(step, M, search.kept) == tokens >= before
                 assert rounds > 0 or tokens == before
                 gained += tokens > before
@@ -100,6 +106,50 @@ def test_prices_of_few_bound_all():
         if search.known.cost < first:
             assert objective(problem, decision.handed_out(search)) == search.known.cost
     assert tight > 10
+
+
+def naive_pack(load: list[int], slots: list[int], sizes: list[int], M: int) -> list[list[int]]:
+    """Largest first, each on the worker with most room where it fits; the first of equals."""
+    held: list[list[int]] = [[] for _ in load]
+    for size in sorted(sizes, reverse=True):
+        rooms = [(M - load[w] - sum(held[w]), -w) for w in range(len(load)) if len(held[w]) < slots[w]]
+        if rooms and max(rooms)[0] >= size:
+            held[-max(rooms)[1]].append(size)
+    return held
+
+
+def test_all_are_packed():
+    """What is packed is what a twin packs, and what comes of it is mostly the least largest load, and never less."""
+    better = 0
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        workers = int(rng.integers(2, 8))
+        slots = rng.integers(1, 6, workers)
+        sizes = rng.integers(0, 300, int(rng.integers(1, slots.sum() + 1)))
+        base = rng.integers(0, 200, workers)
+        packing = Packing(base, slots, sizes, Budget(None, 0).limits)
+        step, scratch = packing._step, packing._scratch
+        M = int(base.max()) + int(rng.integers(0, 400))
+        tokens = pack(step, M, scratch.slack, scratch.opened, packing._pattern)
+        order = [(int(c), int(b)) for b, c in zip(step.load, step.slots, strict=True)]
+        twin = naive_pack([b for _, b in order], [c for c, _ in order], [s for s in sizes.tolist() if s], M)
+        assert tokens == sum(map(sum, twin))
+        for w, held in enumerate(twin):
+            assert sorted(step.v[packing._pattern[w, : order[w][0]]].tolist(), reverse=True)[: len(held)] == held
+        greedy = int(base.max() + sizes.sum())
+        for _ in packing.improve(int(base.max()), greedy, 0):
+            pass
+        placed = packing.assignment
+        if placed is None:
+            continue
+        loads = base.copy()
+        np.add.at(loads, placed, sizes)
+        assert (np.bincount(placed, minlength=workers) <= slots).all()
+        optimum = solve(StepProblem.now(base, slots, sizes), "search")
+        assert optimum.proved
+        assert loads.max() >= optimum.loads.max()
+        better += loads.max() == optimum.loads.max()
+    assert better > 60
 
 
 def test_who_has_few_slots():

@@ -248,7 +248,15 @@ def _first_prices(step: Step, search: Search, i: int) -> None:
 
 @kernel
 def _price_few(step: Step, search: Search, masters: Masters, i: int, few: int) -> None:
-    """Price the envelope of range i by its `few` workers of few slots, and keep the assignment that this leads to."""
+    """Price the envelope of range i by its `few` workers of few slots, and keep the assignment that this leads to.
+
+    Parameters
+    ----------
+    step, search, masters
+        The decision; the state of the search, the master programs and the trees, which change in place.
+    i, few
+        Open range, a single envelope or a narrow one, in search.ranges; workers, from `with_few_slots`.
+    """
     this, known = search.ranges[i], search.known
     tokens = price_few(step, search, masters, this.last, few)
     if tokens == NONE:

@@ -128,7 +128,17 @@ def exchange(
 
 @kernel
 def _copy(step: Step, pattern: Ints, saved: Ints, first: int) -> None:
-    """Copy the patterns of the workers from `first` on to `saved`."""
+    """Copy the patterns of the workers from `first` on to `saved`.
+
+    Parameters
+    ----------
+    step
+        The decision.
+    pattern, saved
+        int64 (W, Q) at least: classes of each worker; `saved` is written.
+    first
+        First worker.
+    """
     for w in range(first, step.slots.size):
         for q in range(step.slots[w]):
             saved[w, q] = pattern[w, q]
@@ -191,9 +201,7 @@ def _set_free(step: Step, scratch: Rematching, state: int, pattern: Ints, first:
 
 
 @kernel
-def _refill(
-    step: Step, scratch: Rematching, known: Record, u: int, state: int, pattern: Ints
-) -> tuple[int, int]:
+def _refill(step: Step, scratch: Rematching, known: Record, u: int, state: int, pattern: Ints) -> tuple[int, int]:
     """Open some slots of worker u and refill them if that gains tokens; return the next draw, and the gain.
 
     Parameters

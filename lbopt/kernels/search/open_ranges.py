@@ -40,7 +40,7 @@ def push(search: Search, bound: int, first: int, last: int, priced: int) -> int:
 
 @kernel
 def begin(step: Step, search: Search, least: int) -> None:
-    """Open ranges from the least possible envelope, not below `least`, to the last that could beat the best assignment."""
+    """Open ranges from the least envelope there is, not below `least`, to the last one that could be better."""
     load, slots, sums = step.load, step.slots, step.sums
     G, total, M, most = step.workers, step.total, step.heaviest, step.most
     for w in range(load.size):

@@ -205,7 +205,15 @@ def grow_tree(step: Step, search: Search, masters: Masters, i: int) -> bool:
 
 @kernel
 def undecided(step: Step, search: Search, tree: Tree, i: int) -> bool:
-    """Whether the tree of range i came to an assignment that only half of the range can exclude."""
+    """Whether the tree of range i came to an assignment that only half of the range can exclude.
+
+    Parameters
+    ----------
+    step, search
+        The decision; the state of the search.
+    tree, i
+        Tree, and the range that it is for.
+    """
     this = search.ranges[i]
     return this.first < this.last and tree.state.found >= _target(step, search, this.first)
 

@@ -103,7 +103,15 @@ def tabulate_triples(
 
 @kernel
 def joined(margin: int, grain: int, left: Ints, right: Ints) -> int:
-    """Return the largest left[r] + right[last - r], `last` being the grains of the margin."""
+    """Return the largest left[r] + right[last - r], `last` being the grains of the margin.
+
+    Parameters
+    ----------
+    margin, grain
+        Tokens; logarithm of the tokens of a grain.
+    left, right
+        int64 ((margin >> grain) + 1,) at least: what parts of at most so many grains are worth, 1/scale tokens.
+    """
     top = 2 * _LESS
     last = margin >> grain
     for r in range(last + 1):

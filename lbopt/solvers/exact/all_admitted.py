@@ -8,9 +8,10 @@ fill     `balance.Balancing`: finds loads at the mean, rounded up; proves by rea
 few      `kernels.partition.few_workers`: enumeration, for few requests on few workers.
 prices   the search of `lbopt.kernels.search`, which also serves where requests wait.
 
-Where `few` can be used it goes first, then `pack` where workers get few requests. Of the others that depends on how many
-placements at the bound are to be expected: with c_g requests on worker g there are U! / prod c_g! placements, and G - 1
-loads have to hit a window of slack + 1 tokens out of a few standard deviations.
+Where `few` can be used it goes first. Where workers get few requests `pack` does, and prices look for a better bound
+after it. Else the order depends on how many placements at the bound are to be expected: with c_g requests on worker g
+there are U! / prod c_g! placements, and G - 1 loads have to hit a window of slack + 1 tokens out of a few standard
+deviations.
 """
 
 from __future__ import annotations
@@ -150,16 +151,16 @@ def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, No
         return known.done
 
     packed: list[Packing] = []
+    share = sizes.size / max(1, int((slots > 0).sum()))
     expected = _expected_at_bound(base, slots, sizes, balancing.bound)
 
     def price(turn: int) -> Generator[None, None, bool]:
-        if expected > _PLENTY and turn < _LATE:
+        if expected > _PLENTY and turn < _LATE and share > FEW_PACKED:
             return False
         return (yield from _search_prices(known, _PRICES << turn, take, limits))
 
     turns = [price] if fits_memory(problem) else []
-    turns.insert(0 if expected > 0 else 1, fill)
-    share = sizes.size / max(1, int((slots > 0).sum()))
+    turns.insert(0 if expected > 0 and share > FEW_PACKED else 1, fill)
     if share <= MOST_PACKED:
         turns.insert(0 if share <= FEW_PACKED else len(turns), exchange_slack)
     if few is not None:

@@ -121,7 +121,15 @@ def _words(state: Record) -> np.ndarray:
 
 
 def plant_tree(search: Search, masters: Masters, first: int, last: int | None = None) -> None:
-    """Leave one range of envelopes open, a single one without `last`, and the root in its tree of placements."""
+    """Leave one range of envelopes open, and the root in its tree of placements.
+
+    Parameters
+    ----------
+    search, masters
+        The state of the search and the trees, which change in place.
+    first, last
+        The range, tokens; without `last` a single envelope.
+    """
     alone, tree = search.ranges[0], masters.tree
     alone.fill(0)
     alone.first, alone.last = first, first if last is None else last
