@@ -82,11 +82,23 @@ class Packing:
         )
         self._known = record(KNOWN)
         self._known.seed, self._known.most = limits.seed, ENDLESS
-        self._pattern = np.zeros((W, Q), dtype=np.int64)
+
+        def ints(*shape: int) -> IntArray:
+            return np.zeros(shape, dtype=np.int64)
+
+        self._pattern = ints(W, Q)
         self._scratch = Rematching(
-            *(np.zeros(size, dtype=np.int64) for size in (W, W, W, K, K, K, K)),
-            *(np.zeros(size, dtype=np.int64) for size in (Q + 2, 2 * max(Q, MOST_SLOTS), 2)),
-            np.zeros((W, Q), dtype=np.int64),
+            slack=ints(W),
+            opened=ints(W),
+            link=ints(W),
+            head=ints(K),
+            avail=ints(K),
+            profit=ints(K),
+            best=ints(K),
+            sums=ints(Q + 2),
+            pattern=ints(2 * max(Q, MOST_SLOTS)),
+            pair=ints(2),
+            saved=ints(W, Q),
         )
 
     def improve(self, bound: int, largest: int, turn: int) -> Generator[None, None, bool]:
