@@ -48,6 +48,9 @@ _PLENTY, _LATE = 20.0, 6
 #: Requests for each worker up to which slack is exchanged, and up to which that goes first.
 MOST_PACKED, FEW_PACKED = 12, 5
 
+#: Requests in all from which on slack is exchanged only after some turns: a look takes time that grows with them.
+MANY, LATER = 2_000, 6
+
 #: Work of the price search between two looks at the clock.
 _PRICE_SLICE = 5_000
 
@@ -136,6 +139,10 @@ def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, No
         return balancing.done
 
     def exchange_slack(turn: int) -> Generator[None, None, bool]:
+        if sizes.size > MANY:
+            turn -= LATER
+        if turn < 0:
+            return False
         packing = packed[0] if packed else Packing(base, slots, sizes, limits)
         packed[:] = [packing]
         least = max(balancing.bound, -(-(known.bound // unit + total) // G))
@@ -162,7 +169,7 @@ def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, No
     turns = [price] if fits_memory(problem) else []
     turns.insert(0 if expected > 0 and share > FEW_PACKED else 1, fill)
     if share <= MOST_PACKED:
-        turns.insert(0 if share <= FEW_PACKED else len(turns), exchange_slack)
+        turns.insert(0 if share <= FEW_PACKED else 1, exchange_slack)
     if few is not None:
         turns.insert(0, enumerate_few)
     turn = 0
