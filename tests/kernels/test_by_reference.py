@@ -16,7 +16,7 @@ def double_first_load(step):
 
 def made(**changed):
     arrays = {name: np.arange(3) for name in ("v", "n", "floor", "load", "slots", "rank", "sums")}
-    numbers = dict.fromkeys(("workers", "total", "heaviest", "scale", "most", "forced"), 1)
+    numbers = dict.fromkeys(("workers", "total", "heaviest", "scale", "most", "least", "forced"), 1)
     return Step(**{**arrays, **numbers, **changed})
 
 
@@ -26,7 +26,7 @@ def test_fields_are_the_arrays_themselves():
     assert double_first_load(step) == 3
     assert load.tolist() == [10, 6, 7]
     assert step.load is load
-    assert double_first_load(Step(*[load] * 7, *range(6))) == 3
+    assert double_first_load(Step(*[load] * 7, *range(7))) == 3
 
 
 def test_wrong_fields_are_named():

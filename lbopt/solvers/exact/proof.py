@@ -46,6 +46,9 @@ _PLACEMENTS = 3_000
 #: was closed, or narrower than one that was not.
 _FEW_PLACEMENTS, _WIDER = 100, 4
 
+#: Vectors of prices times tokens of the widest margin, up to which the checker gets by with a few gigabytes.
+_TABLES = 200_000_000
+
 #: Evaluations after which ranges get prices of their own before those that are known are tried.
 _MANY = 1_000
 
@@ -90,6 +93,7 @@ class _Writer:
             node = self._wide(first, last) or self._longest(first, last) or self._narrow(first, last)
             nodes.append(node)
             first = node[1] + 1
+        self._refuse_wide(nodes)
         used = sorted(
             {node[2] for node in nodes}.union(r["prices"] for node in nodes for r in node[3] or () if "prices" in r)
         )
@@ -101,6 +105,18 @@ class _Writer:
             [self.prices[which].tolist() for which in used],
             [(a, b, row[which], _renumbered(tree, row)) for a, b, which, tree in nodes],
         )
+
+    def _refuse_wide(self, nodes: list[NodeRow]) -> None:
+        """Refuse a proof for which the checker would need gigabytes: a table of the widest margin for each price."""
+        widest = max((node[1] for node in nodes), default=0) - int(self.step.load.min())
+        vectors = {node[2] for node in nodes}.union(
+            r["prices"] for node in nodes for r in node[3] or () if "prices" in r
+        )
+        if len(vectors) * widest > _TABLES:
+            raise CertificateError(
+                f"the proof has {len(vectors)} vectors of prices for margins of up to {widest} tokens; it is not written "
+                "down, as the checker would take gigabytes"
+            )
 
     def _longest(self, a: int, last: int) -> NodeRow | None:
         """Return the longest range from a on that prices close; None where they do not even close a alone.

@@ -65,7 +65,8 @@ def _problems(solver: str, window: bool) -> list[StepProblem]:
 def _steps() -> list[StepProblem]:
     """A steady fleet with more requests than slots, one with fewer, one with forced requests, and two empty ones.
 
-    The last takes all of so many requests that some workers are filled before the last ones (`kernels.partition.peel`).
+    The fourth takes so many requests on each worker that they are filled to a target (`kernels.partition.walk`), the
+    last so many that some workers are filled before the last ones (`peel`).
     """
     rng = np.random.default_rng(7)
     loads, slots = rng.integers(70_000, 76_000, 16), rng.integers(0, 4, 16)
@@ -77,7 +78,7 @@ def _steps() -> list[StepProblem]:
         StepProblem.now(loads, slots, sizes),
         StepProblem.now(loads, slots, sizes[:8]),
         StepProblem.now(loads, slots, sizes, forced),
-        StepProblem.now(np.zeros(3, dtype=np.int64), np.full(3, 4), sizes[:12]),
+        StepProblem.now(np.zeros(9, dtype=np.int64), np.full(9, 7), many[:63]),
         StepProblem.now(np.zeros(8, dtype=np.int64), np.full(8, 64), many),
     ]
 

@@ -10,7 +10,7 @@ from itertools import combinations
 from lbopt.model import StepProblem
 
 
-def step_problem(rng: random.Random, *, workers: int = 3, requests: int = 8, slots: int = 3) -> StepProblem:
+def step_problem(rng: random.Random, *, workers: int = 4, requests: int = 11, slots: int = 3) -> StepProblem:
     """Ties, zero sizes, closed and equal workers, forced requests, common divisors, N below and above the slots."""
     G, N = rng.randint(1, workers), rng.randint(0, requests)
     top = rng.choice([1, 4, 12, 40])
@@ -71,7 +71,9 @@ class Naive:
         self.least = max(load + sum(light[:c]) for load, c in zip(self.loads, self.slots, strict=True))
         heavy = sorted((self.sizes[k] for k in self.items if not self.forced[k]), reverse=True)
         fixed = [self.sizes[k] for k in self.items if self.forced[k]]
-        self.most = sum(fixed) + sum(heavy[: sum(self.slots) - len(fixed)])
+        others = sum(self.slots) - len(fixed)
+        self.most = sum(fixed) + sum(heavy[:others])
+        self.fewest = sum(fixed) + sum(heavy[len(heavy) - others :])
 
     def size(self, pattern):
         return sum(self.sizes[k] for k in pattern)
@@ -89,7 +91,8 @@ class Naive:
         return bound - 1 - (bound - 1) % self.unit
 
     def needed(self, low, bound):
-        return len(self.loads) * low - sum(self.loads) - self.cheaper(bound)
+        """Tokens that a cheaper assignment admits at least: every slot is filled, if only by the smallest."""
+        return max(self.fewest, len(self.loads) * low - sum(self.loads) - self.cheaper(bound))
 
     def last_before_change(self, low):
         """Ends of ranges that begin at `low`: just before another pattern fits somewhere."""

@@ -13,13 +13,13 @@ from lbopt.solvers.certificates import KINDS, Certificate, check, priced_envelop
 from lbopt.solvers.certificates.format import MOST_SLOTS, refuse_many_slots, shown
 from lbopt.solvers.certificates.writer import branch, dead
 
-PROBLEM = StepProblem.now([0, 0, 3], [1, 1, 0], [2, 9])  # costs 3 * 9 - 3 - 11 = 13
+PROBLEM = StepProblem.now([0, 0, 10], [1, 1, 0], [2, 5, 15])  # costs 3 * 10 - 10 - 2 - 5 = 13
 
 
 def example() -> dict:
-    """Up to envelope 8 both workers would have to take the same request."""
-    tree = [branch(0, [[0]]), dead([1])]
-    return priced_envelopes(PROBLEM.digest, 13, 1, [[0, 0], [1, 3]], [(3, 8, 0, tree)]).to_dict()
+    """Up to envelope 14 both workers would have to take the same request."""
+    tree = [branch(0, [[1]]), dead([1])]
+    return priced_envelopes(PROBLEM.digest, 13, 1, [[0, 0, 0], [1, 3, 3]], [(10, 14, 0, tree)]).to_dict()
 
 
 def changed(**fields) -> dict:
@@ -28,7 +28,7 @@ def changed(**fields) -> dict:
 
 
 def node(**fields) -> dict:
-    full = {"envelopes": [3, 8], "prices": 0, "tree": [{"dead": []}]} | fields
+    full = {"envelopes": [10, 14], "prices": 0, "tree": [{"dead": []}]} | fields
     return changed(nodes=[{name: value for name, value in full.items() if value is not None}])
 
 
@@ -42,8 +42,8 @@ def read_and_check(data) -> int:
 
 def test_the_example_holds():
     assert read_and_check(example()) == 13
-    with pytest.raises(CertificateError, match="no node covers envelope 9"):
-        read_and_check(changed(bound=14))
+    with pytest.raises(CertificateError, match="no node covers envelope 15"):
+        read_and_check(changed(bound=16))
 
 
 def test_written_and_read_back():
@@ -111,8 +111,8 @@ REFUSED = {
     "prices no pairs": (changed(prices=[[0, 1]]), r"prices\[0\] holds an entry"),
     "a class twice": (changed(prices=[[[0, 1], [0, 1]], []]), r"prices\[0\]: a class \(ascending\) is 0"),
     "a price as float": (changed(prices=[[[0, 1.5]], []]), "the price of class 0 is 1.5"),
-    "unknown class": (changed(prices=[[[2, 1]], []]), "names class 2, but there are only 2 classes"),
-    "negative price": (changed(prices=[[], [[1, -3]]]), r"class 1 \(size 9\) has price -3"),
+    "unknown class": (changed(prices=[[[3, 1]], []]), "names class 3, but there are only 3 classes"),
+    "negative price": (changed(prices=[[], [[1, -3]]]), r"class 1 \(size 5\) has price -3"),
     "nodes no list": (changed(nodes=7), "nodes is 7"),
     "node no object": (changed(nodes=[[3, 4]]), "node 0 is a list"),
     "node without range": (node(envelopes=None), "node 0 lacks envelopes"),
@@ -121,7 +121,7 @@ REFUSED = {
     "unknown prices": (node(prices=2), "node 0: prices is 2; expected a whole number from 0 to 1"),
     "negative index": (node(prices=-1), "node 0: prices is -1"),
     "node with more": (node(colour=1), "unknown field 'colour'"),
-    "tree null": (changed(nodes=[{"envelopes": [3, 8], "prices": 0, "tree": None}]), "tree is None"),
+    "tree null": (changed(nodes=[{"envelopes": [10, 14], "prices": 0, "tree": None}]), "tree is None"),
     "record no object": (tree(3), r"tree\[0\] is 3"),
     "record of both": (tree({"dead": [], "worker": 1, "patterns": []}), "unknown field 'worker'"),
     "record half": (tree({"worker": 1}), "lacks patterns"),
@@ -131,23 +131,23 @@ REFUSED = {
     "dead truth values": (tree({"dead": [True]}), "dead is True"),
     # the evidence against the problem
     "tree empty": (tree(), "ends after 0 records, before its root"),
-    "tree cut": (tree(branch(0, [[0]])), "ends after 1 records, before a child of the branch on worker 0"),
-    "tree too long": (tree(branch(0, [[0]]), dead([1]), dead([1])), "complete after 2 records, but it has 3"),
-    "after the end": (tree(branch(0, []), dead([])), "pattern .0. of worker 0 is missing; it loses 0 of the budget"),
+    "tree cut": (tree(branch(0, [[1]])), "ends after 1 records, before a child of the branch on worker 0"),
+    "tree too long": (tree(branch(0, [[1]]), dead([1]), dead([1])), "complete after 2 records, but it has 3"),
+    "after the end": (tree(branch(0, []), dead([])), "pattern .1. of worker 0 is missing; it loses 0 of the budget"),
     "worker unknown": (tree(dead([9])), "names worker 9, which has no free slots"),
     "worker closed": (tree(branch(2, [])), "names worker 2, which has no free slots"),
     "worker twice": (
-        tree(branch(0, [[0]]), branch(0, [[0]]), dead([])),
+        tree(branch(0, [[1]]), branch(0, [[1]]), dead([])),
         "record 1 of the tree names worker 0, which is",
     ),
     "dead twice": (tree(dead([1, 1])), "names a worker twice"),
-    "dead decided": (tree(branch(0, [[0]]), dead([0])), "worker 0, which is decided"),
+    "dead decided": (tree(branch(0, [[1]]), dead([0])), "worker 0, which is decided"),
     "pattern too long": (tree(branch(0, [[0, 0]])), r"\[0, 0\] is no pattern of worker 0"),
-    "pattern of an unknown class": (tree(branch(0, [[2]])), "is no pattern of worker 0"),
+    "pattern of an unknown class": (tree(branch(0, [[3]])), "is no pattern of worker 0"),
     "not dead": (tree(dead([0, 1])), "may lose as little as 0"),
-    "no tree": (node(tree=None), "node 0 .envelopes 3..8, prices 0.: a cheaper assignment would admit -6 tokens"),
-    "gap": (node(envelopes=[4, 9]), "no node covers envelope 3; a cost below 13 is conceivable from 3 to 8"),
-    "no nodes": (changed(nodes=[]), "no node covers envelope 3"),
+    "no tree": (node(tree=None), "node 0 .envelopes 10..14, prices 0.: a cheaper assignment would admit 8 tokens"),
+    "gap": (node(envelopes=[11, 15]), "no node covers envelope 10; a cost below 13 is conceivable from 10 to 14"),
+    "no nodes": (changed(nodes=[]), "no node covers envelope 10"),
 }
 
 
