@@ -114,8 +114,8 @@ class _Writer:
         )
         if len(vectors) * widest > _TABLES:
             raise CertificateError(
-                f"the proof has {len(vectors)} vectors of prices for margins of up to {widest} tokens; it is not written "
-                "down, as the checker would take gigabytes"
+                f"the proof has {len(vectors)} vectors of prices for margins of up to {widest} tokens; it is not "
+                "written down, as the checker would take gigabytes"
             )
 
     def _longest(self, a: int, last: int) -> NodeRow | None:
