@@ -6,7 +6,7 @@ HiGHS, CP-SAT with one and two workers, and SCIP get the program of `lbopt.model
 greedy's placement as a start, each in a process of its own; `--highs` and `--scip` are interpreters that have a newer
 highspy and pyscipopt. Only the solver is timed, not its model; the exact search is timed as it is called, after a call
 on another state. What each found is scored in exact integers, and its bound is rounded up. Runs that FOLDER/runs.jsonl
-holds are not made again. Writes FOLDER/table.md and FOLDER/todays_best.png.
+holds are not made again. Writes FOLDER/tables.md and FOLDER/todays_best.png.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from lbopt.model.formulation import formulate
 from lbopt.report.figures import new_figure, png_of
 from lbopt.solvers.elementary import elementary_bound, greedy_assignment
 from lbopt.solvers.rounding import placement, rounded_up
+from lbopt.studies.race.versions import solver_version
 from lbopt.studies.race.warm_up import refresh
 from lbopt.whole_file import write_file
 
@@ -50,14 +51,14 @@ GRACE = 1.05
 RUNNER = Path(__file__).with_name("foreign_solver.py")
 EXACT = "lbopt"
 
-#: Of each line of the figure: colour, dash, width.
-STYLES: dict[str, tuple[str, Any, float]] = {
-    EXACT: ("black", "-", 2.6),
-    "HiGHS": ("#777777", "-", 1.6),
-    "newer HiGHS": ("black", (0, (6, 2)), 1.6),
-    "CP-SAT": ("#777777", (0, (1, 1)), 2.2),
-    "CP-SAT, 2 workers": ("black", (0, (1, 1.5)), 1.6),
-    "SCIP": ("black", (0, (7, 2, 1, 2)), 1.6),
+#: Of each line of the figure: colour, dash, width, mark.
+STYLES: dict[str, tuple[str, Any, float, str]] = {
+    EXACT: ("black", "-", 2.6, ""),
+    "HiGHS": ("#777777", "-", 1.6, "o"),
+    "newer HiGHS": ("black", (0, (6, 2)), 1.4, "s"),
+    "CP-SAT": ("#777777", (0, (1, 1)), 2.2, "^"),
+    "CP-SAT, 2 workers": ("black", (0, (1, 1.5)), 1.4, "v"),
+    "SCIP": ("black", (0, (7, 2, 1, 2)), 1.4, "x"),
 }
 
 Row = dict[str, Any]
@@ -223,7 +224,7 @@ def make_runs(options: argparse.Namespace, solvers: list[Foreign], runs: Runs) -
             state = State(name, number, drawn[name][number], options.limit)
             of_state = []
             for solver in (None, *solvers):
-                label, version = (EXACT, "") if solver is None else (solver.label, solver.version)
+                label, version = (EXACT, solver_version("exact")) if solver is None else (solver.label, solver.version)
                 if (name, label) in left_out:
                     continue
                 known = {**state.known, "solver": label, "version": version}
@@ -258,6 +259,15 @@ def proved(row: Row) -> bool:
     return bool(row["closed"]) and row["seconds"] <= GRACE * row["limit"]
 
 
+def middle_time(rows: list[Row]) -> str:
+    """Return the median time to a proof in ms, the lower of two; beyond the limit where fewer than half are proved."""
+    times = sorted(row["seconds"] if proved(row) else math.inf for row in rows)
+    middle = 1000 * times[(len(times) - 1) // 2]
+    if middle == math.inf:
+        return f"> {1000 * rows[0]['limit']:,.0f}"
+    return f"{middle:,.0f}" if middle >= 100 else f"{middle:.2g}"
+
+
 def cells(rows: list[Row], exact: dict[str, Row]) -> str:
     """Return the cells of the table that are of one solver on one class, or on several.
 
@@ -268,45 +278,67 @@ def cells(rows: list[Row], exact: dict[str, Row]) -> str:
     exact
         The run of the exact search of each state, by digest.
     """
-    times = sorted(row["seconds"] if proved(row) else math.inf for row in rows)
-    middle = times[(len(times) - 1) // 2]  # the time of some run
+    if not rows:
+        return " | | | | |"
     gaps = [max(0, row["value"] - row["bound"]) for row in rows]
     shares = [100 * gap / exact[row["digest"]]["barrier"] for gap, row in zip(gaps, rows, strict=True)]
     against = [row["value"] - exact[row["digest"]]["value"] for row in rows]
-    cut = sum(row["seconds"] is None for row in rows)
-    share = f"{sum(map(proved, rows))} of {len(rows)}" + (f" ({cut} ended)" if cut else "")
-    speed = f"> {1000 * rows[0]['limit']:,.0f}" if middle == math.inf else f"{1000 * middle:,.3g}"
     better, equal = sum(d < 0 for d in against), sum(d == 0 for d in against)
-    found = f"{better} / {equal} / {len(rows) - better - equal}"
     return (
-        f"{share} | {speed} | {median(gaps):,.0f} / {max(gaps):,} | {_percent(median(shares))} / "
-        f"{_percent(max(shares))} | {found} | {max(against):+,}"
+        f"{sum(map(proved, rows))} of {len(rows)} | {middle_time(rows)} | {median(gaps):,.0f} / {max(gaps):,} | "
+        f"{_percent(median(shares))} / {_percent(max(shares))} | "
+        f"{better} / {equal} / {len(rows) - better - equal} | {max(against):+,}"
     )
 
 
 def _percent(share: float) -> str:
-    return "0" if share == 0 else f"{share:.2g}" if share < 100 else f"{share:.0f}"
+    return "0" if share == 0 else "< 0.0001" if share < 1e-4 else f"{share:.2g}"
 
 
-def table(rows: list[Row], labels: list[str]) -> str:
-    """Return the Markdown tables: all classes pooled, then each class."""
+def tables(rows: list[Row], labels: list[str]) -> str:
+    """Return the Markdown tables: all classes pooled, proofs of each class, then all that was measured of each."""
     exact = {row["digest"]: row for row in rows if row["solver"] == EXACT}
     names = list(dict.fromkeys(row["class"] for row in rows))
-    gone = {(row["class"], row["solver"]) for row in rows if row["seconds"] is None}
-    columns = "proved | median ms | gap, tokens, median / worst | % of barrier, median / worst | found better / equal "
-    columns += "/ worse | worst against lbopt |\n"
-    lines = [f"| solver | {columns}|---|---|---|---|---|---|---|"]
-    lines += [f"| {label} | {cells([row for row in rows if row['solver'] == label], exact)} |" for label in labels]
-    lines.append(f"\n| class | solver | {columns}|---|---|---|---|---|---|---|---|")
+    late = {(row["class"], row["solver"]) for row in rows if row["seconds"] is None}
+    gone = f"left out: more than {PATIENCE:.0f} s for a state"
+
+    def of(label: str, name: str | None = None) -> list[Row]:
+        return [
+            row
+            for row in rows
+            if row["solver"] == label and name in (None, row["class"]) and (row["class"], label) not in late
+        ]
+
+    def short(label: str, name: str) -> str:
+        mine = of(label, name)
+        return f"{sum(map(proved, mine))} of {len(mine)}, {middle_time(mine)}" if mine else gone
+
+    columns = (
+        "proved | median ms | gap, tokens, median / worst | gap, % of barrier | found better / equal / worse | worst |"
+    )
+    lines = [f"| solver | {columns}", "|---" * 7 + "|"]
+    lines += [f"| {label} | {cells(of(label), exact)} |" for label in labels]
+    lines += ["", f"| class | {' | '.join(labels)} |", "|---" * (1 + len(labels)) + "|"]
+    lines += [f"| {name} | {' | '.join(short(label, name) for label in labels)} |" for name in names]
+    lines += ["", f"| class | solver | {columns}", "|---" * 8 + "|"]
     for name in names:
         for label in labels:
-            mine = [row for row in rows if row["solver"] == label and row["class"] == name]
-            if (name, label) in gone:
-                what = f"left out: a state took more than {PATIENCE:.0f} s"
-            else:
-                what = cells(mine, exact)
-            lines.append(f"| {name} | {label} | {what} |" + (" | | | | |" if (name, label) in gone else ""))
+            mine = of(label, name)
+            lines.append(f"| {name} | {label} | {cells(mine, exact) if mine else gone + cells(mine, exact)} |")
+    lines += ["", *oddities(rows)]
     return "\n".join(lines) + "\n"
+
+
+def oddities(rows: list[Row]) -> Iterator[str]:
+    """Yield a line for every answer that fits no row, claim that is no gap of 0, and proof that came too late."""
+    for row in rows:
+        what = f"{row['solver']} on {row['class']} state {row['state']}: {row['status']}"
+        if row.get("broken"):
+            yield f"no placement: {what}"
+        elif row["status"].lower() == "optimal" and not row["closed"]:
+            yield f"claimed optimal, but gap {row['value'] - row['bound']}: {what}"
+        elif row["closed"] and not proved(row):
+            yield f"after {row['seconds']:.2f} s: {what}"
 
 
 def draw(rows: list[Row], labels: list[str]) -> bytes:
@@ -318,8 +350,9 @@ def draw(rows: list[Row], labels: list[str]) -> bytes:
         times = sorted(row["seconds"] for row in rows if row["solver"] == label and proved(row))
         x = [1e-4, *times, GRACE * limit]
         y = [0.0, *(100 * (i + 1) / states for i in range(len(times))), 100 * len(times) / states]
-        colour, dash, width = STYLES[label]
-        axes.step(x, y, where="post", color=colour, linestyle=dash, linewidth=width, label=label)
+        colour, dash, width, mark = STYLES[label]
+        how = {"color": colour, "linestyle": dash, "linewidth": width, "marker": mark, "markersize": 5}
+        axes.step(x, y, where="post", label=label, markevery=max(1, len(x) // 8), **how)
     axes.set_xscale("log")
     axes.set_xlim(1e-4, GRACE * limit)
     axes.set_ylim(0, 100)
@@ -371,9 +404,9 @@ def main() -> None:
         for solver in solvers:
             solver.end()
     labels = [EXACT, *(solver.label for solver in solvers)]
-    written = table(rows, labels)
+    written = tables(rows, labels)
     print(written)
-    write_file(options.out / "table.md", written)
+    write_file(options.out / "tables.md", written)
     (options.out / "todays_best.png").write_bytes(draw(rows, labels))
 
 
