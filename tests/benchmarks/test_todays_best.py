@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from lbopt import StepProblem
-from tests.benchmarks.todays_best import EXACT, Foreign, State, contradictions, oddities, proved
+from tests.benchmarks.todays_best import EXACT, Foreign, State, contradictions, judge, oddities, proved
 
 PROBLEM = StepProblem.now([900, 700, 400], [1, 2, 1], [310, 260, 150, 120, 80])
 
@@ -23,6 +23,8 @@ def test_a_bound_above_a_placement_is_a_contradiction() -> None:
     for false in ([a_row(EXACT, 7, 7), a_row("other", 9, 9)], [a_row(EXACT, 9, 9), a_row("other", 7, 5)]):
         (line,) = contradictions(false)
         assert line.startswith("CONTRADICTION c state 0 (d)") and "at least 9" in line
+        judge(false)
+        assert sum(map(proved, false)) == (false[0]["value"] == 7)
 
 
 def test_a_late_proof_does_not_count_and_is_named() -> None:

@@ -5,7 +5,8 @@ python -m tests.benchmarks.todays_best --data SHARED/data --out FOLDER --highs P
 HiGHS, CP-SAT with one and two workers, and SCIP get the program of `lbopt.model.formulation`, the same limit and
 greedy's placement as a start, each in a process of its own; `--highs` and `--scip` are interpreters that have a newer
 highspy and pyscipopt. Only the solver is timed, not its model; the exact search is timed as it is called, after a call
-on another state. What each found is scored in exact integers, and its bound is rounded up. Runs that FOLDER/runs.jsonl
+on another state. What each found is scored in exact integers, and its bound is rounded up; a bound above any placement
+found is false (CONTRADICTION) and counts as none. Runs that FOLDER/runs.jsonl
 holds are not made again. Writes FOLDER/tables.md and FOLDER/todays_best.png.
 """
 
@@ -254,9 +255,21 @@ def contradictions(rows: list[Row]) -> Iterator[str]:
             )
 
 
+def judge(rows: list[Row]) -> None:
+    """Note which bounds a placement refutes; in their place stands the bound of the exact search."""
+    best: dict[str, int] = {}
+    for row in rows:
+        best[row["digest"]] = min(row["value"], best.get(row["digest"], row["value"]))
+    exact = {row["digest"]: row["bound"] for row in rows if row["solver"] == EXACT}
+    for row in rows:
+        row["refuted"] = row["bound"] > best[row["digest"]]
+        if row["refuted"]:
+            row["bound"] = min(exact[row["digest"]], best[row["digest"]])
+
+
 def proved(row: Row) -> bool:
-    """Whether the run ended with a proof or a claim within the limit."""
-    return bool(row["closed"]) and row["seconds"] <= GRACE * row["limit"]
+    """Whether the run ended with a proof, or a claim that nothing refutes, within the limit."""
+    return bool(row["closed"]) and not row.get("refuted") and row["seconds"] <= GRACE * row["limit"]
 
 
 def middle_time(rows: list[Row]) -> str:
@@ -279,13 +292,14 @@ def cells(rows: list[Row], exact: dict[str, Row]) -> str:
         The run of the exact search of each state, by digest.
     """
     if not rows:
-        return " | | | | |"
+        return " | | | | | |"
     gaps = [max(0, row["value"] - row["bound"]) for row in rows]
     shares = [100 * gap / exact[row["digest"]]["barrier"] for gap, row in zip(gaps, rows, strict=True)]
     against = [row["value"] - exact[row["digest"]]["value"] for row in rows]
     better, equal = sum(d < 0 for d in against), sum(d == 0 for d in against)
+    false = sum(row["refuted"] for row in rows)
     return (
-        f"{sum(map(proved, rows))} of {len(rows)} | {middle_time(rows)} | {median(gaps):,.0f} / {max(gaps):,} | "
+        f"{sum(map(proved, rows))} of {len(rows)} | {false} | {middle_time(rows)} | {median(gaps):,.0f} / {max(gaps):,} | "
         f"{_percent(median(shares))} / {_percent(max(shares))} | "
         f"{better} / {equal} / {len(rows) - better - equal} | {max(against):+,}"
     )
@@ -313,14 +327,13 @@ def tables(rows: list[Row], labels: list[str]) -> str:
         mine = of(label, name)
         return f"{sum(map(proved, mine))} of {len(mine)}, {middle_time(mine)}" if mine else gone
 
-    columns = (
-        "proved | median ms | gap, tokens, median / worst | gap, % of barrier | found better / equal / worse | worst |"
-    )
-    lines = [f"| solver | {columns}", "|---" * 7 + "|"]
+    columns = "proved | false | median ms | gap, tokens, median / worst | gap, % of barrier | "
+    columns += "found better / equal / worse | worst |"
+    lines = [f"| solver | {columns}", "|---" * 8 + "|"]
     lines += [f"| {label} | {cells(of(label), exact)} |" for label in labels]
     lines += ["", f"| class | {' | '.join(labels)} |", "|---" * (1 + len(labels)) + "|"]
     lines += [f"| {name} | {' | '.join(short(label, name) for label in labels)} |" for name in names]
-    lines += ["", f"| class | solver | {columns}", "|---" * 8 + "|"]
+    lines += ["", f"| class | solver | {columns}", "|---" * 9 + "|"]
     for name in names:
         for label in labels:
             mine = of(label, name)
@@ -337,7 +350,7 @@ def oddities(rows: list[Row]) -> Iterator[str]:
             yield f"no placement: {what}"
         elif row["status"].lower() == "optimal" and not row["closed"]:
             yield f"claimed optimal, but gap {row['value'] - row['bound']}: {what}"
-        elif row["closed"] and not proved(row):
+        elif row["closed"] and not row.get("refuted") and not proved(row):
             yield f"after {row['seconds']:.2f} s: {what}"
 
 
@@ -403,6 +416,7 @@ def main() -> None:
     finally:
         for solver in solvers:
             solver.end()
+    judge(rows)
     labels = [EXACT, *(solver.label for solver in solvers)]
     written = tables(rows, labels)
     print(written)
