@@ -6,8 +6,8 @@ HiGHS, CP-SAT with one and two workers, and SCIP get the program of `lbopt.model
 greedy's placement as a start, each in a process of its own; `--highs` and `--scip` are interpreters that have a newer
 highspy and pyscipopt. Only the solver is timed, not its model; the exact search is timed as it is called, after a call
 on another state. What each found is scored in exact integers, and its bound is rounded up; a bound above any placement
-found is false (CONTRADICTION) and counts as none. Runs that FOLDER/runs.jsonl
-holds are not made again. Writes FOLDER/tables.md and FOLDER/todays_best.png.
+found is false (CONTRADICTION) and counts as none. Runs that FOLDER/runs.jsonl holds are not made again. Writes
+FOLDER/tables.md and FOLDER/todays_best.png.
 """
 
 from __future__ import annotations
@@ -299,7 +299,8 @@ def cells(rows: list[Row], exact: dict[str, Row]) -> str:
     better, equal = sum(d < 0 for d in against), sum(d == 0 for d in against)
     false = sum(row["refuted"] for row in rows)
     return (
-        f"{sum(map(proved, rows))} of {len(rows)} | {false} | {middle_time(rows)} | {median(gaps):,.0f} / {max(gaps):,} | "
+        f"{sum(map(proved, rows))} of {len(rows)} | {false} | {middle_time(rows)} | "
+        f"{median(gaps):,.0f} / {max(gaps):,} | "
         f"{_percent(median(shares))} / {_percent(max(shares))} | "
         f"{better} / {equal} / {len(rows) - better - equal} | {max(against):+,}"
     )
