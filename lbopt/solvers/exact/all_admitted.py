@@ -138,13 +138,16 @@ def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, No
         take(balancing.assignment)
         return balancing.done
 
+    packing: Packing | None = None
+
     def exchange_slack(turn: int) -> Generator[None, None, bool]:
         if sizes.size > MANY:
             turn -= LATER
         if turn < 0:
             return False
-        packing = packed[0] if packed else Packing(base, slots, sizes, limits)
-        packed[:] = [packing]
+        nonlocal packing
+        if packing is None:
+            packing = Packing(base, slots, sizes, limits)
         least = max(balancing.bound, -(-(known.bound // unit + total) // G))
         running = packing.improve(least, (known.cost // unit + total) // G, turn)
         ended = False
@@ -157,7 +160,6 @@ def place_all(problem: StepProblem, limits: Limits) -> Generator[SearchState, No
             yield
         return known.done
 
-    packed: list[Packing] = []
     share = sizes.size / max(1, int((slots > 0).sum()))
     expected = _expected_at_bound(base, slots, sizes, balancing.bound)
 

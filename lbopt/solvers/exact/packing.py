@@ -2,8 +2,8 @@
 
 The target is the bound first, then more by growing steps until everything fits, then what is between, by halves; every
 turn makes more exchanges (`kernels.search.exchange`) before a target is given up. It finds, and proves only by reaching
-the bound. Where
-requests are few for each worker and loads uneven, it gets nearer to the bound than filling worker after worker.
+the bound. Where requests are few for each worker and loads uneven, it gets nearer to the bound than filling one worker
+after the other.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from lbopt.kernels.arrays import record
 from lbopt.kernels.deadline import ENDLESS
 from lbopt.kernels.search.exchange import exchange
 from lbopt.kernels.search.pack import pack
-from lbopt.kernels.search.rematch import MOST_SLOTS
-from lbopt.kernels.search.state import KNOWN, Rematching, Step
+from lbopt.kernels.search.state import KNOWN, Step
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
+from lbopt.solvers.exact.workspace import rematching
 
 #: Looks at an exchange for each request, in the first try of a target.
 LOOKS = 8
@@ -27,11 +27,8 @@ LOOKS = 8
 #: A worker is packed with so many times its share of the requests at most: more slots only make looks longer.
 _SHARES = 4
 
-#: Looks between two looks at the clock, some milliseconds.
+#: Looks between two looks at the clock, some milliseconds: each is booked as a microsecond.
 _SLICE = 4_000
-
-#: Looks in a microsecond.
-_LOOKS_A_MICROSECOND = 1
 
 
 class Packing:
@@ -82,24 +79,8 @@ class Packing:
         )
         self._known = record(KNOWN)
         self._known.seed, self._known.most = limits.seed, ENDLESS
-
-        def ints(*shape: int) -> IntArray:
-            return np.zeros(shape, dtype=np.int64)
-
-        self._pattern = ints(W, Q)
-        self._scratch = Rematching(
-            slack=ints(W),
-            opened=ints(W),
-            link=ints(W),
-            head=ints(K),
-            avail=ints(K),
-            profit=ints(K),
-            best=ints(K),
-            sums=ints(Q + 2),
-            pattern=ints(2 * max(Q, MOST_SLOTS)),
-            pair=ints(2),
-            saved=ints(W, Q),
-        )
+        self._pattern = np.zeros((W, Q), dtype=np.int64)
+        self._scratch = rematching(W, K, Q)
 
     def improve(self, bound: int, largest: int, turn: int) -> Generator[None, None, bool]:
         """Look for assignments whose largest load is from `bound` on and below `largest`; return whether all is done.
@@ -138,7 +119,7 @@ class Packing:
             tokens = int(exchange(step, scratch, self._known, target, step.most, some, 0, pattern))
             self._known.seed += 1
             looks -= some
-            self.work += some // _LOOKS_A_MICROSECOND
+            self.work += some
             yield
         if tokens < step.most:
             return False

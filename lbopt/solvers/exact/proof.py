@@ -52,6 +52,9 @@ _TABLES = 200_000_000
 #: Evaluations after which ranges get prices of their own before those that are known are tried.
 _MANY = 1_000
 
+#: How many ranges get prices of their own in this way.
+_TRIES = 400
+
 
 def written_proof(problem: StepProblem, answer: ExactAnswer) -> Certificate:
     """Return the certificate that no assignment costs less than answer.bound.
@@ -80,6 +83,10 @@ class _Writer:
         self.evaluations = 0
         #: Envelopes that are tried as one range where prices alone do not close it.
         self.width = 1
+        #: Whether ranges are tried at all: where envelopes are dense, prices close most of them at once.
+        self.sparse = bool(self.step.v[-1] > SPARSE)
+        #: Ranges that were tried so where envelopes are many; each takes a master program of its own.
+        self.tries = 0
         self.G, self.total, self.scale = self.step.workers, self.step.total, self.step.scale
 
     def certificate(self) -> Certificate:
@@ -185,10 +192,11 @@ class _Writer:
 
     def _wide(self, a: int, last: int) -> NodeRow | None:
         """Close a range wider than the last one by prices or a tree of its own, where envelopes are many."""
-        if self.evaluations < _MANY:
+        if not self.sparse or self.evaluations < _MANY or self.tries == _TRIES:
             return None
         width = _WIDER * self.width
-        while width > 1:
+        while width > 1 and self.tries < _TRIES:
+            self.tries += 1
             node = self._closed(a, min(last, a + width - 1))
             if node is not None:
                 self.width = width
@@ -206,7 +214,7 @@ class _Writer:
             b = min(last, a + self.width - 1)
             node = self._closed(a, b)
             if node is not None:
-                if b - a + 1 == self.width:
+                if self.sparse and b - a + 1 == self.width:
                     self.width *= _WIDER
                 return node
             self.width = max(1, (b - a + 1) // _WIDER)

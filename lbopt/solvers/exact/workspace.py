@@ -140,10 +140,29 @@ def plant_tree(search: Search, masters: Masters, first: int, last: int | None = 
     tree.state.found, tree.state.free = -1, 0
 
 
-def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
-    def ints(*shape: int) -> np.ndarray:
-        return np.zeros(shape, dtype=np.int64)
+def rematching(W: int, K: int, Q: int) -> Rematching:
+    """Return the scratch of rematching and exchanging for W open workers, K size classes and Q slots of a worker."""
+    return Rematching(
+        slack=_ints(W),
+        opened=_ints(W),
+        link=_ints(W),
+        head=_ints(K),
+        avail=_ints(K),
+        profit=_ints(K),
+        best=_ints(K),
+        sums=_ints(Q + 1),
+        pattern=_ints(2 * MOST_SLOTS),
+        pair=_ints(2),
+        saved=_ints(W, Q),
+    )
 
+
+def _ints(*shape: int) -> np.ndarray:
+    return np.zeros(shape, dtype=np.int64)
+
+
+def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
+    ints = _ints
     wide = max(K, Q + 2)
     tight = W + min(K, W * Q) + 1
     rows = max(_ROWS, 200 * W)
@@ -230,19 +249,7 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
             sums=ints(Q + 1),
         ),
         filling=Filling(left=ints(K), profit=ints(K), best=ints(K), sums=ints(Q + 1)),
-        rematching=Rematching(
-            slack=ints(W),
-            opened=ints(W),
-            link=ints(W),
-            head=ints(K),
-            avail=ints(K),
-            profit=ints(K),
-            best=ints(K),
-            sums=ints(Q + 1),
-            pattern=ints(2 * MOST_SLOTS),
-            pair=ints(2),
-            saved=ints(W, Q),
-        ),
+        rematching=rematching(W, K, Q),
     )
     tree = Tree(
         state=record(TREE),
