@@ -14,6 +14,8 @@ _SHARE = 8
 def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
     """Keep an assignment if it is the best so far; its cost is taken at the load it really reaches.
 
+    One that takes more of a class than there is, or not all that must be admitted, is not kept.
+
     Parameters
     ----------
     step, search
@@ -22,16 +24,6 @@ def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
         int64 (W, Q) at least: classes of each worker; the total of their sizes.
     """
     load, slots, v = step.load, step.slots, step.v
-    if step.forced > 0:
-        waiting = search.waiting
-        for k in range(v.size):
-            waiting[k] = step.n[k]
-        for w in range(load.size):
-            for q in range(slots[w]):
-                waiting[pattern[w, q]] -= 1
-        for k in range(v.size):
-            if step.floor[k] < 0 and waiting[k] > 0:
-                return  # a request that must be admitted is not
     M = step.heaviest
     for w in range(load.size):
         after = load[w]
@@ -39,11 +31,33 @@ def offer(step: Step, search: Search, pattern: Ints, tokens: int) -> None:
             after += v[pattern[w, q]]
         M = max(M, after)
     cost = step.workers * M - step.total - tokens
-    if cost < search.known.cost:
+    if cost < search.known.cost and _is_one(step, search.waiting, pattern):
         search.known.cost = cost
         for w in range(load.size):
             for q in range(slots[w]):
                 search.answer[w, q] = pattern[w, q]
+
+
+@kernel
+def _is_one(step: Step, waiting: Ints, pattern: Ints) -> bool:
+    """Whether there are as many requests of each class as an assignment takes, and it takes those that it must.
+
+    Parameters
+    ----------
+    step, waiting
+        The decision; int64 (K,) at least, scratch.
+    pattern
+        int64 (W, Q) at least: classes of each worker.
+    """
+    for k in range(step.v.size):
+        waiting[k] = step.n[k]
+    for w in range(step.load.size):
+        for q in range(step.slots[w]):
+            waiting[pattern[w, q]] -= 1
+    for k in range(step.v.size):
+        if waiting[k] < 0 or (waiting[k] > 0 and step.floor[k] < 0):
+            return False
+    return True
 
 
 @kernel

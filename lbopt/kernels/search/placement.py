@@ -31,7 +31,8 @@ def fractional_classes(m: Master, step: Step, tree: Tree, classes: Ints) -> int:
     """Write the classes that some worker holds in part to `classes`, largest first; return how many.
 
     Workers with one slot left do not count, unless requests are forced: once the others are whole, serving them is a
-    matching, which loses nothing. -1 where the optimum leaves somebody unserved.
+    matching, which loses nothing. Neither does a class of which nothing is left: rounding can make it look split, and
+    it cannot be placed again. -1 where the optimum leaves somebody unserved.
 
     Parameters
     ----------
@@ -44,9 +45,9 @@ def fractional_classes(m: Master, step: Step, tree: Tree, classes: Ints) -> int:
     items, level, basic, owner = m.items, m.level, m.basic, m.owner
     head, link = np.full(W, -1), np.full(m.counts.tight, -1)
     for b in range(m.counts.tight):
-        if level[b] > WHOLE:
-            if m.value[basic[b]] < 0.0:
-                return -1
+        if level[b] > WHOLE and m.value[basic[b]] < 0.0:
+            return -1
+        if level[b] > 0.0:  # many levels that are nearly nothing add up
             link[b] = head[owner[basic[b]]]
             head[owner[basic[b]]] = b
     part, split = np.zeros(K), np.zeros(K, dtype=np.int64)
@@ -70,7 +71,7 @@ def fractional_classes(m: Master, step: Step, tree: Tree, classes: Ints) -> int:
                 b = link[b]
     count = 0
     for k in range(K - 1, -1, -1):
-        if split[k] == 1:
+        if split[k] == 1 and tree.left[k] > 0:
             classes[count] = k
             count += 1
     return count

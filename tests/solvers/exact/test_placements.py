@@ -1,7 +1,9 @@
 """Trees of placements: as a search of their own against enumeration, and their proofs against the independent check."""
 
 import copy
+import json
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -263,3 +265,12 @@ def test_steady_states_by_placements(placements_first):
         assert check(problem, certificate) == result.objective
         records += kinds(certificate)
     assert len(records) > 20 and "pattern" not in records
+
+
+def test_a_class_of_which_nothing_is_left_is_not_placed_again():
+    """The case in which it was found: rounding made a placed request look split, and it was placed a second time."""
+    data = json.loads((Path(__file__).parent / "split_class.json").read_text())
+    sizes = [data["smallest"]] * (data["requests"] - len(data["sizes"])) + data["sizes"]
+    problem = StepProblem.now(data["loads"], data["slots"], sizes)
+    result = solve(problem, "search", effort=20_000_000)
+    assert result.objective == 390_850 and result.proved
