@@ -27,6 +27,7 @@ from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.attempts import CHUNK, PENDING, RAISED, UNCHANGED, try_descent
 from lbopt.kernels.search.column_generation import NO_BOUND, begin_columns, generate_columns
 from lbopt.kernels.search.dive import UNFINISHED, begin_dive, dive
+from lbopt.kernels.search.even_start import try_even_start
 from lbopt.kernels.search.exchange import with_few_slots
 from lbopt.kernels.search.few_slots import price_few
 from lbopt.kernels.search.fill import fill
@@ -76,6 +77,9 @@ LEVELS = 18
 #: Levels of which the trees come before descents.
 TREES = 9
 
+#: Even starts in a row that led to nothing, after which they are left alone.
+UNEVEN = 3
+
 #: Pivots after which a master is begun anew, to be rid of rounding.
 MOST_PIVOTS = 20_000
 
@@ -117,9 +121,9 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
             if i < 0 or ranges[i].bound >= known.cost:
                 known.bound = known.cost
                 return PROVED
-            known.bound = ranges[i].bound
+            known.bound = known.aim = ranges[i].bound
         if known.work >= known.stop or used_up(known):
-            known.bound = max(known.bound, min(ranges[cheapest(search)].bound, known.cost))
+            known.bound = min(ranges[cheapest(search)].bound, known.cost)
             return OPEN
         this = ranges[i]
         if whole and not pending:  # beyond, no assignment is better than the best one
@@ -168,10 +172,12 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
                 drop_tree(masters.tree, at)
         elif stage == FRESH:
             this.stage = _THRESHOLD
-            if few >= 0:
-                _price_few(step, search, masters, i, few)
-            elif known.prices == 0:  # later on, prices from another envelope are a better start
+            if known.prices == 0:  # later on, prices from another envelope are a better start
                 _first_prices(step, search, i)
+            if this.bound < known.cost and known.uneven < UNEVEN:
+                known.uneven = 0 if try_even_start(step, search, i) else known.uneven + 1
+            if few >= 0 and this.bound < known.cost:
+                _price_few(step, search, masters, i, few)
         elif stage == _THRESHOLD:
             if _best_prices(step, search, masters, i):
                 this.stage = _HALVED if a < b and (whole or _holds_another(step, search, i)) else _MASTER
@@ -235,14 +241,14 @@ def _first_prices(step: Step, search: Search, i: int) -> None:
         this.bound = _CLOSED
         return
     this.bound = max(this.bound, _lowest_cost(step, this.first, tokens // step.scale))
-    known.bound = max(known.bound, min(this.bound, known.cost))
+    known.aim = min(this.bound, known.cost)
     keep_prices(step, search, M)
     this.priced = known.prices
     recall(step, search, place_in_bank(search, known.prices - 1))
     reached = fill(step, search, M, step.n, search.undecided, search.leaf)
     if reached >= 0:
         improve(step, search, search.leaf, M, reached, 40)
-    if this.bound < known.cost:
+    if this.bound < known.cost and with_few_slots(step) < 0:
         try_descent(step, search, i, LISTED, min(W + 10, CHUNK), -1)
 
 
@@ -263,7 +269,7 @@ def _price_few(step: Step, search: Search, masters: Masters, i: int, few: int) -
         this.bound = _CLOSED
     elif tokens != NO_BOUND:
         this.bound = max(this.bound, _lowest_cost(step, this.first, tokens // step.scale))
-        known.bound = max(known.bound, min(this.bound, known.cost))
+        known.aim = min(this.bound, known.cost)
         this.priced = known.prices
 
 
@@ -303,7 +309,7 @@ def _best_prices(step: Step, search: Search, masters: Masters, i: int) -> bool:
         known.patience = (known.patience + work // (4 * (5 + W // 3))) // 2
         if found.lowest != NO_BOUND:  # else the deadline passed before the first prices
             this.bound = max(this.bound, _lowest_cost(step, this.first, found.lowest // step.scale))
-            known.bound = max(known.bound, min(this.bound, known.cost))
+            known.aim = min(this.bound, known.cost)
             keep_prices(step, search, M)
             this.priced = known.prices
         if found.top >= 0:

@@ -76,7 +76,7 @@ def improve(step: Step, search: Search, pattern: Ints, M: int, tokens: int, roun
         Total of its sizes; rounds of `rematch`.
     """
     offer(step, search, pattern, tokens)
-    target = step.workers * M - step.total - search.known.bound
+    target = step.workers * M - step.total - search.known.aim
     if tokens < target and step.forced == 0:  # a rematch might drop a forced request
         W = step.load.size
         tokens = rematch(step, search, M, target, rounds, pattern)

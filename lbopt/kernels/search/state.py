@@ -27,9 +27,12 @@ FULL, OPEN, PROVED = -1, 0, 1
 #: What is known of a search. `cost`: of the best assignment, tokens; `ranges`: open ranges in use; `prices`: found so
 #: far; `work`: done, about microseconds; `bound`: proved lower bound on the cost; `warm`: 1 where the master has been
 #: used for this decision; `patience`: evaluations of a single envelope at prices of others before it gets its own;
-#: `stop`: work at which the present slice ends; `deadline`, `expired`: see `lbopt.kernels.deadline`; `seed`: of draws.
+#: `stop`: work at which the present slice ends; `deadline`, `expired`: see `lbopt.kernels.deadline`; `seed`: of draws;
+#: `uneven`: even starts in a row that led to nothing; `aim`: bound of the range that is worked on, below which
+#: assignments are not looked for. It is no bound on the cost: that is `bound`, the least of all open ranges.
 KNOWN = integers(
-    *("cost", "ranges", "prices", "work", "bound", "warm", "patience", "stop", "deadline", "expired", "seed", "most")
+    *("cost", "ranges", "prices", "work", "bound", "warm", "patience", "stop", "deadline", "expired", "seed", "most"),
+    *("uneven", "aim"),
 )
 
 #: An open range of envelopes. `bound`: on the cost, tokens; `first`, `last`: envelopes; `stage`: see `envelopes`;

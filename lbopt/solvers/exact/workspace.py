@@ -108,6 +108,8 @@ class Known(NamedTuple):
     expired: int
     seed: int
     most: int
+    uneven: int
+    aim: int
 
 
 def what_is_known(search: Search) -> Known:

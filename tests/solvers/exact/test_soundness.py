@@ -14,12 +14,13 @@ import pytest
 from solvers.small_problems import random_problem
 
 from lbopt import StepProblem, solve, verify
-from lbopt.kernels.search.state import OPEN
+from lbopt.kernels.search.state import OPEN, PROVED
 from lbopt.model import check_assignment, objective
 from lbopt.model.formulation import formulate
 from lbopt.solvers import BACKENDS, is_available, recount
 from lbopt.solvers.backend import Task, load
 from lbopt.solvers.exact.decision import Decision
+from lbopt.solvers.exact.workspace import what_is_known
 from lbopt.solvers.rounding import repaired, rounded_up
 
 pytestmark = pytest.mark.jit
@@ -226,3 +227,21 @@ def test_an_idle_fleet_with_more_slots_than_requests():
             assert (np.bincount(answer.ravel(), minlength=decision.step.n.size) == decision.step.n).all()
         if state != OPEN:
             break
+
+
+@pytest.mark.parametrize("seed", [8, 12, 18])
+def test_a_search_that_is_cut_off_never_bounds_the_optimum_from_above(seed):
+    """Whatever the slice in which it ends: bounds of the range that was worked on were reported once, of the whole."""
+    draw = random.Random(seed)
+    sizes = [round(draw.lognormvariate(6.5, 0.6)) + 1 for _ in range(500)]
+    sizes += [round(draw.lognormvariate(11.5, 0.5)) for _ in range(14)]
+    loads = [draw.randrange(150_000, 300_000) for _ in range(16)]
+    slots = [draw.randrange(0, 5) for _ in range(16)]
+    decision = Decision(StepProblem.now(loads, slots, sizes))
+    search, state, bounds = decision.start(decision.first_assignment()[1]), OPEN, []
+    while state == OPEN and len(bounds) < 20_000:
+        state = decision.advance(search, 50)
+        bounds.append(what_is_known(search).bound)
+    assert state == PROVED
+    assert bounds == sorted(bounds)
+    assert bounds[-1] == what_is_known(search).cost
