@@ -212,14 +212,16 @@ def _lowest_cost(step: Step, first: int, tokens: int) -> int:
 def _narrow(step: Step, search: Search, i: int) -> bool:
     """Whether halving range i further cannot close it: its width costs little beside what its bound lacks.
 
-    Not before a master program led to a good assignment, or halving to many ranges. Where all requests are admitted
-    an envelope closes all below it, so that ranges are bisected by it.
+    Not before a good assignment is known: from a master program, or from an even start where huge requests let
+    the bound jump from one range to the next; or halving led to many ranges. Where all requests are admitted an
+    envelope closes all below it, so that ranges are bisected by it.
     """
     this, known = search.ranges[i], search.known
     lack = known.cost - this.bound
     if step.least == step.most:
         return True
-    halved = known.warm == 1 or known.ranges >= MANY
+    huge = known.uneven > 0 and step.v[step.v.size - 1] > SPARSE
+    halved = known.warm == 1 or huge or known.ranges >= MANY
     return halved and NARROW * step.workers * (this.last - this.first) <= lack
 
 
