@@ -176,7 +176,7 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
                 _first_prices(step, search, i)
             if this.bound < known.cost and known.uneven < UNEVEN:
                 known.uneven = 0 if try_even_start(step, search, i) else known.uneven + 1
-            if few >= 0 and this.bound < known.cost:
+            if few >= 0 and this.bound < known.cost and not sparse:
                 _price_few(step, search, masters, i, few)
         elif stage == _THRESHOLD:
             if _best_prices(step, search, masters, i):
