@@ -4,7 +4,8 @@ A solution with largest load M costs G M - (loads before) - T, so a bound on the
 cost, and a bound at b serves a whole range a..b: cost >= G a - (loads before) - T(b). The search keeps a list of open
 ranges and always takes the one with the least bound:
 
-1. it is evaluated at the newest prices;
+1. it is evaluated at the newest prices. Where many single M stayed open at these, they are of an envelope too far
+   away, and the next single M gets its own;
 2. a range of several M is halved, unless it is narrow: so much narrower than what its bound lacks that all its
    halves would stay open. With few, very large requests most ranges end so. A narrow range a..b is treated like a
    single M: with b as the envelope, and the cost taken at a. Where something is found that the range cannot exclude,
@@ -132,6 +133,10 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
                 this.bound = _CLOSED
                 continue
         a, b, stage = this.first, this.last, this.stage
+        if a == b and stage <= _THRESHOLD and known.strayed >= known.astray:
+            known.strayed = 0
+            known.astray *= 2
+            this.times = known.patience + 1
         if not pending and this.priced < known.prices and (a < b or this.times <= known.patience):
             # newest prices first: they were found nearest to where the search is now
             recall(step, search, place_in_bank(search, known.prices - 1))
@@ -145,6 +150,7 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
                 if (close or b - a < 3) and this.bound < known.cost:
                     tokens = evaluate(step, search, b, QUICK if close else ROUGH)
                     known.work += 5 + W // 3
+                    known.strayed += a == b and tokens != NONE and _lowest_cost(step, a, tokens // scale) < known.cost
             if tokens == NONE:
                 this.bound = _CLOSED
             else:
@@ -172,10 +178,13 @@ def advance(step: Step, search: Search, masters: Masters, budget: int) -> int:
                 drop_tree(masters.tree, at)
         elif stage == FRESH:
             this.stage = _THRESHOLD
-            if known.prices == 0:  # later on, prices from another envelope are a better start
+            first = known.prices == 0  # later on, prices from another envelope are a better start
+            if first:
                 _first_prices(step, search, i)
             if this.bound < known.cost and known.uneven < UNEVEN:
                 known.uneven = 0 if try_even_start(step, search, i) else known.uneven + 1
+            if first and this.bound < known.cost and few < 0:
+                try_descent(step, search, i, LISTED, min(W + 10, CHUNK), -1)
             if few >= 0 and this.bound < known.cost and not sparse:
                 _price_few(step, search, masters, i, few)
         elif stage == _THRESHOLD:
@@ -250,8 +259,6 @@ def _first_prices(step: Step, search: Search, i: int) -> None:
     reached = fill(step, search, M, step.n, search.undecided, search.leaf)
     if reached >= 0:
         improve(step, search, search.leaf, M, reached, 40)
-    if this.bound < known.cost and with_few_slots(step) < 0:
-        try_descent(step, search, i, LISTED, min(W + 10, CHUNK), -1)
 
 
 @kernel

@@ -77,8 +77,10 @@ def exchange(
             holder[k] = w if w >= first else -1
             slack[w] -= v[k]
             tokens += v[k]
-        # one slot: what no request fills
+        # what no request fills: of one slot, or where the largest requests do not
         least[w] = M - load[w] - v[last_fitting(v, M - load[w])] if slots[w] == 1 else 0
+        if slots[w] > 1 and v[K - 1] * slots[w] < M - load[w]:
+            least[w] = M - load[w] - _largest_sum(v, step.n, slots[w])
     state = _FIRST + known.seed % _SEEDS
     saved, best, since = scratch.saved, tokens, 0
     _copy(step, pattern, saved, first)
@@ -124,6 +126,18 @@ def exchange(
         tokens = best
         _restore(step, scratch, M, saved, pattern, first)
     return tokens
+
+
+@kernel
+def _largest_sum(v: Ints, avail: Ints, count: int) -> int:
+    """Return the total of the `count` largest requests that there are."""
+    total, k = 0, v.size - 1
+    while k >= 0 and count > 0:
+        taken = min(count, avail[k])
+        total += taken * v[k]
+        count -= taken
+        k -= 1
+    return total
 
 
 @kernel
@@ -226,8 +240,9 @@ def _refill(step: Step, scratch: Rematching, known: Record, u: int, state: int, 
     smallest_sums(v, avail, sums[: opened + 1])
     prefix_best(v.size, p, avail, best)
     room = before + scratch.slack[u]
+    most = _largest_sum(v, avail, opened)
     value, _ = best_pattern(
-        *(room, opened, 1, room, room, BRANCHES, v, p, avail, best, sums, other, scratch.pair),
+        *(room, opened, 1, room, most, BRANCHES, v, p, avail, best, sums, other, scratch.pair),
         *(0, 0, best, best, known),
     )
     if value > before:

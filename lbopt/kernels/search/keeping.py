@@ -103,6 +103,7 @@ def keep_prices(step: Step, search: Search, M: int) -> None:
         search.bank[at, k] = search.best_price[k]
     search.bank_at[at] = M
     search.known.prices += 1
+    search.known.strayed = 0
 
 
 @kernel

@@ -5,6 +5,9 @@ from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, prefix_best
 from lbopt.kernels.search.state import Search, Step
 
+#: Envelopes that stay open at the same prices, after which one gets prices of its own.
+ASTRAY = 32
+
 #: The stage of a range that nothing has been done with.
 FRESH = 0
 
@@ -47,6 +50,7 @@ def begin(step: Step, search: Search, least: int) -> None:
         M = max(M, load[w] + sums[slots[w]])
     M = max(M, least)
     end = (search.known.cost - 1 + total + most) // G
+    search.known.strayed, search.known.astray = 0, ASTRAY
     width = 1
     while end >= M:
         last = min(end, M + width - 1)

@@ -29,10 +29,11 @@ FULL, OPEN, PROVED = -1, 0, 1
 #: used for this decision; `patience`: evaluations of a single envelope at prices of others before it gets its own;
 #: `stop`: work at which the present slice ends; `deadline`, `expired`: see `lbopt.kernels.deadline`; `seed`: of draws;
 #: `uneven`: even starts in a row that led to nothing; `aim`: bound of the range that is worked on, below which
-#: assignments are not looked for. It is no bound on the cost: that is `bound`, the least of all open ranges.
+#: assignments are not looked for. It is no bound on the cost: that is `bound`, the least of all open ranges; `strayed`:
+#: envelopes that stayed open at the newest prices, and `astray`: after how many of these one gets prices of its own.
 KNOWN = integers(
     *("cost", "ranges", "prices", "work", "bound", "warm", "patience", "stop", "deadline", "expired", "seed", "most"),
-    *("uneven", "aim"),
+    *("uneven", "aim", "strayed", "astray"),
 )
 
 #: An open range of envelopes. `bound`: on the cost, tokens; `first`, `last`: envelopes; `stage`: see `envelopes`;

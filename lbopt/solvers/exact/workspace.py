@@ -110,6 +110,8 @@ class Known(NamedTuple):
     most: int
     uneven: int
     aim: int
+    strayed: int
+    astray: int
 
 
 def what_is_known(search: Search) -> Known:
