@@ -22,7 +22,11 @@ AFFINE = AffineStepTime(0.01, 1e-6)
 def replay(trace, run, group, arrival):
     """Send every request to the worker of `run` at its time, and step until all have ended."""
     clock, known, loads, seconds = 0.0, 0, [], []
-    sequences = [Sequence(int(s), int(o)) for s, o in zip(trace.prompt, trace.output, strict=True)]
+    elsewhere = group.setting.prefill == 0
+    sequences = [
+        Sequence(s, o, computed=s if elsewhere else 0)
+        for s, o in zip(trace.prompt.tolist(), trace.output.tolist(), strict=True)
+    ]
     ends = np.zeros(len(trace))
     index = {id(one): i for i, one in enumerate(sequences)}
     while True:
@@ -73,17 +77,17 @@ def test_loads_seconds_and_ends_are_those_of_the_simulator(law):
 def test_memory_and_prompts_are_those_of_the_simulators_detail(detail, options):
     """Pre-emption and prompts in chunks, by the definition of the page *detail*: loads are equal.
 
-    Compiled code may fuse a multiplication and an addition, so seconds differ in their last bit.
+    Compiled code may fuse a multiplication and an addition, so seconds differ in their last bits.
     """
     trace = open_trace("azure-like", count=300, seed=5)
     setting = SimulationSetting(
-        Fleet(3, 16, 30_000), arrivals=TraceTimes(load=0.9), step_time=AFFINE, detail=make_detail(detail)
+        Fleet(3, 16, 14_000), arrivals=TraceTimes(load=0.9), step_time=AFFINE, detail=make_detail(detail)
     )
     run = simulate(trace, make_policy("jsq"), setting, keep_loads=True)
-    group = BarrierGroup(GroupSetting(num_workers=3, slots=16, form=AFFINE.form(3, 16), kv_tokens=30_000, **options))
+    group = BarrierGroup(GroupSetting(num_workers=3, slots=16, form=AFFINE.form(3, 16), kv_tokens=14_000, **options))
     loads, seconds, ends = replay(trace, run, group, run.requests["reveal_clock"])
     assert np.array_equal(loads, run.steps["barrier_loads"])
-    np.testing.assert_array_max_ulp(seconds, run.steps["seconds"], maxulp=1)
+    np.testing.assert_array_max_ulp(seconds, run.steps["seconds"], maxulp=4)
     np.testing.assert_allclose(ends, run.requests["finish_clock"], rtol=1e-14)
     if "preempt" in options:
         assert sum(worker.preemptions for worker in group.workers) == run.happened.preemptions > 0
@@ -95,7 +99,7 @@ def test_the_last_request_ends_recomputed_where_prefill_is_elsewhere():
         num_workers=1, slots=4, form=AFFINE.form(1, 4), kv_tokens=64, block=16, watermark=0.0, preempt="stop"
     )
     group = BarrierGroup(setting)
-    old, young = Sequence(30, 20), Sequence(30, 20)
+    old, young = Sequence(30, 20, computed=30), Sequence(30, 20, computed=30)
     group.submit(old, 0)
     group.submit(young, 0)
     ended = {}
@@ -112,14 +116,14 @@ def test_the_last_request_ends_recomputed_where_prefill_is_elsewhere():
 def test_a_slow_worker_makes_the_step_of_all_longer():
     group = BarrierGroup(GroupSetting(num_workers=2, slots=1, form=AFFINE.form(2, 1)))
     group.workers[1].slow = 3.0
-    group.submit(Sequence(1000, 5), 0)
-    group.submit(Sequence(500, 5), 1)
+    group.submit(Sequence(1000, 5, computed=1000), 0)
+    group.submit(Sequence(500, 5, computed=500), 1)
     assert group.begin_step(0.0).seconds == 0.01 + 500e-6 * 3
 
 
 def test_a_request_waits_until_its_cache_has_arrived():
     group = BarrierGroup(GroupSetting(num_workers=1, slots=1, form=AFFINE.form(1, 1)))
-    group.submit(Sequence(10, 1, ready=2.5), 0)
+    group.submit(Sequence(10, 1, computed=10, ready=2.5), 0)
     assert group.begin_step(1.0) is None
     assert group.next_ready() == 2.5
     assert group.begin_step(2.5).loads == (10,)
@@ -169,7 +173,7 @@ def test_slots_and_blocks_are_exact_after_every_event(events, preempt, prefill):
 
     for event in events:
         if event[0] == "submit":
-            sent.append(Sequence(event[2], event[3]))
+            sent.append(Sequence(event[2], event[3], computed=0 if prefill else event[2]))
             group.submit(sent[-1], event[1])
         elif event[0] == "cancel" and event[1] < len(sent):
             group.cancel(sent[event[1]])

@@ -23,9 +23,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
-
-import numpy as np
+from typing import Any, Literal, NamedTuple
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import BarrierForm
@@ -107,6 +105,8 @@ class Sequence:
     ----------
     made
         Tokens made so far.
+    owner
+        Who is to be told of its tokens, for the driver of the group.
     ended
         Why it has ended; empty while it has not.
     preempted
@@ -125,6 +125,7 @@ class Sequence:
     running: bool = False
     blocks: int = 0
     computing: int = 0
+    owner: Any = None
 
     @property
     def size(self) -> int:
@@ -217,8 +218,6 @@ class BarrierGroup:
                     f"a worker has {blocks}"
                 )
         sequence.worker = worker
-        if self.setting.prefill == 0:
-            sequence.computed = max(sequence.computed, sequence.size)
         self.workers[worker].queue.append(sequence)
 
     def cancel(self, sequence: Sequence) -> None:
@@ -380,8 +379,3 @@ class BarrierGroup:
         worker.blocks -= sequence.blocks
         sequence.blocks = 0
         sequence.running = False
-
-
-def loads_of(group: BarrierGroup) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the tokens of the running requests of each worker, int64 (G,)."""
-    return np.array([worker.load for worker in group.workers], dtype=np.int64)
