@@ -54,7 +54,7 @@ class Answer:
     def tokens(self, begin: int, end: int, ended: str) -> bytes:
         """Return the event of tokens begin..end-1; `ended` says why there are no more, or is empty."""
         ask = self.ask
-        text = words(ask.digest, begin, end)
+        text = words(ask.start, begin, end)
         choice: dict[str, Any] = {"index": 0}
         if not ask.chat:
             choice["text"] = text
@@ -75,7 +75,7 @@ class Answer:
     def body(self, made: int, ended: str, transfer: dict[str, Any] | None = None) -> bytes:
         """Return the whole answer as one JSON object."""
         ask = self.ask
-        text = words(ask.digest, 0, made)
+        text = words(ask.start, 0, made)
         choice: dict[str, Any] = {"index": 0}
         if not ask.chat:
             choice["text"] = text
@@ -107,7 +107,7 @@ class Answer:
 
     def _arguments(self, begin: int, end: int, ended: str) -> str:
         """Return the piece of the arguments that these tokens are: one JSON object in all."""
-        piece = words(self.ask.digest, begin, end)
+        piece = words(self.ask.start, begin, end)
         return ('{"text": "' if begin == 0 else "") + piece + ('"}' if ended else "")
 
     def _logprobs(self, begin: int, end: int) -> dict[str, Any] | None:
@@ -115,9 +115,9 @@ class Answer:
         ask = self.ask
         if ask.logprobs is None:
             return None
-        made = [words(ask.digest, number, number + 1) for number in range(begin, end)]
+        made = [words(ask.start, number, number + 1) for number in range(begin, end)]
         others = [
-            [" " + word(ask.digest, number + k) for k in range(1, ask.logprobs + 1)] for number in range(begin, end)
+            [" " + word(ask.start, number + k) for k in range(1, ask.logprobs + 1)] for number in range(begin, end)
         ]
         if ask.chat:
             return {
@@ -134,7 +134,7 @@ class Answer:
                     for token, rest in zip(made, others, strict=True)
                 ]
             }
-        offset = len(words(ask.digest, 0, begin))
+        offset = len(words(ask.start, 0, begin))
         places = []
         for token in made:
             places.append(offset)

@@ -1,9 +1,9 @@
 """A prefill instance: it computes prompts in passes, and holds their blocks until a decode worker has pulled them.
 
-Pure and synchronous, driven like a `BarrierGroup`. A pass takes prompts in order of arrival, up to a number of tokens; what
-does not fit goes on in the next one. A prompt enters its first pass when its blocks are free, and keeps them. Where the
-client asked for a remote decode, they stay held after the pass, until they are pulled or a time-out has passed, as with
-vLLM's NIXL connector and Mooncake's in vllm-ascend (480 s there).
+Pure and synchronous, driven like a `BarrierGroup`. A pass takes prompts in order of arrival, up to a number of tokens;
+what does not fit goes on in the next one. A prompt enters its first pass when its blocks are free, and keeps them.
+Where the client asked for a remote decode, they stay held after the pass, until they are pulled or a time-out has
+passed, as with vLLM's NIXL connector and Mooncake's in vllm-ascend (480 s there).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a client asks for, read from the body of an OpenAI request as vLLM reads it.
 
-Only what matters to a router or a load generator is looked at: how long the prompt is, how long the answer may be, how it
-is to be sent, and what is handed over between prefill and decode. Unknown fields are accepted and ignored.
+Only what matters to a router or a load generator is looked at: how long the prompt is, how long the answer may be, how
+it is to be sent, and what is handed over between prefill and decode. Unknown fields are accepted and ignored.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from lbopt.serving.mock.text import count_tokens, digest
+from lbopt.serving.mock.text import WORDS, count_tokens, digest
 
 #: Tokens of an answer to a completion that names no limit, as in OpenAI's interface.
 DEFAULT_LIMIT = 16
+
+#: Bytes of a prompt that decide which words its answer is made of.
+_HEAD = 8
 
 
 class BadRequestError(Exception):
@@ -32,6 +35,9 @@ class Ask:
         As the client calls it.
     prompt_tokens, digest
         Length of the prompt, and what stands for its content.
+    start
+        Where its answer begins in `WORDS`. It goes by the prompt's first bytes and its length, so that a prompt which
+        is continued by the first tokens of its answer gets the tokens that follow.
     limit, least
         Tokens of the answer at most and at least.
     ignore_end
@@ -50,6 +56,7 @@ class Ask:
     model: str
     prompt_tokens: int
     digest: int
+    start: int
     limit: int
     least: int
     ignore_end: bool
@@ -86,7 +93,7 @@ def read_ask(body: bytes, chat: bool, default_model: str, longest: int) -> Ask:
         raise BadRequestError("the body is not JSON") from None
     if not isinstance(given, dict):
         raise BadRequestError("the body is not a JSON object")
-    prompt_tokens, mark = _chat_prompt(given) if chat else _prompt(given.get("prompt"))
+    prompt_tokens, content = _chat_prompt(given) if chat else _prompt(given.get("prompt"))
     if prompt_tokens < 1:
         raise BadRequestError("the prompt is empty")
     if given.get("n") not in (None, 1):
@@ -108,7 +115,8 @@ def read_ask(body: bytes, chat: bool, default_model: str, longest: int) -> Ask:
         chat=chat,
         model=str(given.get("model") or default_model),
         prompt_tokens=prompt_tokens,
-        digest=mark,
+        digest=digest(content),
+        start=digest(content[:_HEAD]) % len(WORDS) + prompt_tokens,
         limit=limit,
         least=_count(given, "min_tokens", 0, least=0) or 0,
         ignore_end=bool(given.get("ignore_eos")),
@@ -122,7 +130,7 @@ def read_ask(body: bytes, chat: bool, default_model: str, longest: int) -> Ask:
 
 
 def text_of_messages(messages: Any) -> str:
-    """Return the text of a chat's messages, one word more for each as its role."""
+    """Return the text of a chat's messages, without their roles."""
     if not isinstance(messages, list) or not messages:
         raise BadRequestError("messages is not a list of messages")
     parts = []
@@ -132,25 +140,25 @@ def text_of_messages(messages: Any) -> str:
         content = message.get("content")
         if isinstance(content, list):
             content = " ".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-        parts.append(f"{message.get('role', 'user')} {content or ''}")
+        parts.append(str(content or ""))
     return "\n".join(parts)
 
 
-def _chat_prompt(given: dict[str, Any]) -> tuple[int, int]:
+def _chat_prompt(given: dict[str, Any]) -> tuple[int, bytes]:
     text = text_of_messages(given.get("messages"))
-    return count_tokens(text), digest(text.encode())
+    return count_tokens(text), text.encode(errors="replace")
 
 
-def _prompt(prompt: Any) -> tuple[int, int]:
-    """Return tokens and digest of a prompt: a text, token numbers, or a list of one of these."""
+def _prompt(prompt: Any) -> tuple[int, bytes]:
+    """Return tokens and content of a prompt: a text, token numbers, or a list of one of these."""
     if isinstance(prompt, list) and prompt and isinstance(prompt[0], str | list):
         if len(prompt) > 1:
             raise BadRequestError(f"the mock answers one prompt a request, and here are {len(prompt)}")
         prompt = prompt[0]
     if isinstance(prompt, str):
-        return count_tokens(prompt), digest(prompt.encode())
+        return count_tokens(prompt), prompt.encode(errors="replace")
     if isinstance(prompt, list) and all(isinstance(token, int) for token in prompt):
-        return len(prompt), digest(",".join(map(str, prompt)).encode())
+        return len(prompt), ",".join(map(str, prompt)).encode()
     raise BadRequestError("prompt is neither text nor token numbers")
 
 

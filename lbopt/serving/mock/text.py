@@ -12,17 +12,19 @@ from collections.abc import Sequence
 
 #: Words that are made, in the order in which a stream walks through them from a place that the prompt decides.
 WORDS = (
-    "the worker holds tokens and every step waits for one of them until all meet at a barrier so load grows by request "
-    "while slots open in turn where prompts arrive late or early then leave again as queues drain over time with care "
-    "to place each next piece on less busy ground before it joins others which may run longer than expected today"
-).split()
+    *("the", "worker", "holds", "tokens", "and", "every", "step", "waits", "for", "one", "of", "them", "until", "all"),
+    *("meet", "at", "a", "barrier", "so", "load", "grows", "by", "request", "while", "slots", "open", "in", "turn"),
+    *("where", "prompts", "arrive", "late", "or", "early", "then", "leave", "again", "as", "queues", "drain", "over"),
+    *("time", "with", "care", "to", "place", "each", "next", "piece", "on", "less", "busy", "ground", "before", "it"),
+    *("joins", "others", "which", "may", "run", "longer", "than", "expected", "today"),
+)
 
 _BYTES_OF_A_LONG_TOKEN = 16
 
 
 def count_tokens(text: str) -> int:
     """Return the tokens of a text."""
-    return max(len(text.split()), -(-len(text.encode()) // _BYTES_OF_A_LONG_TOKEN))
+    return max(len(text.split()), -(-len(text.encode(errors="replace")) // _BYTES_OF_A_LONG_TOKEN))
 
 
 def digest(data: bytes) -> int:
@@ -31,14 +33,13 @@ def digest(data: bytes) -> int:
 
 
 def word(start: int, number: int) -> str:
-    """Return token `number` of the answer to the prompt with digest `start`."""
+    """Return token `number` of the answer that begins at `start`."""
     return WORDS[(start + number) % len(WORDS)]
 
 
 def words(start: int, begin: int, end: int) -> str:
-    """Return tokens begin..end-1 of an answer; all but the very first begin with a space."""
-    text = " ".join(word(start, number) for number in range(begin, end))
-    return f" {text}" if begin and text else text
+    """Return tokens begin..end-1 of the answer that begins at `start`; each begins with a space."""
+    return "".join(f" {word(start, number)}" for number in range(begin, end))
 
 
 def ids_of(text: str) -> list[int]:
