@@ -15,6 +15,9 @@ from lbopt.spec import options_of
 #: From the digest of a prompt to tokens; None = as many as the client allows.
 Lengths = Callable[[int], int | None]
 
+#: Requests of a family whose outputs are drawn from.
+_DRAWS = 4096
+
 
 def geometric(mean: float = 256.0) -> Lengths:
     """Return the geometric law: an answer ends after each token with the same chance."""
@@ -40,7 +43,8 @@ def make_lengths(text: str) -> Lengths:
         return _limit
     if name == "geometric":
         return geometric(**options_of("output lengths", name, rest, geometric))
-    from lbopt.instances import open_trace
+    from lbopt.instances import families, open_trace
 
-    outputs = open_trace(text).output.tolist()
+    trace = open_trace(text, count=_DRAWS, seed=0) if text in families.ALL_NAMES else open_trace(text)
+    outputs = trace.output.tolist()
     return lambda digest: int(outputs[digest % len(outputs)])
