@@ -120,7 +120,7 @@ class Exchange:
                 if data == b"[DONE]":
                     ended = True
                 else:
-                    self._read_event(json.loads(data), outcome, now)
+                    self._read_event(json.loads(data.decode()), outcome, now)
         if not ended and not outcome.error:
             outcome.error = TRUNCATED
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from lbopt.serving.mock.group import RECOMPUTED, STOP
@@ -18,7 +19,7 @@ from lbopt.serving.mock.text import word, words
 DONE = b"data: [DONE]\n\n"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answer:
     """The answer to one request.
 
@@ -55,6 +56,8 @@ class Answer:
         """Return the event of tokens begin..end-1; `ended` says why there are no more, or is empty."""
         ask = self.ask
         text = words(ask.start, begin, end)
+        if not ended and self._frame is not None:
+            return self._framed(text, end)
         choice: dict[str, Any] = {"index": 0}
         if not ask.chat:
             choice["text"] = text
@@ -96,6 +99,30 @@ class Answer:
         """Return the tokens of prompt and answer."""
         prompt = self.ask.prompt_tokens
         return {"prompt_tokens": prompt, "total_tokens": prompt + made, "completion_tokens": made}
+
+    @cached_property
+    def _frame(self) -> tuple[bytes, bytes] | None:
+        """What stands before and after the text of an event that is not the last; None where more than text differs.
+
+        Most of the time of a mock goes into such events.
+        """
+        if self.ask.logprobs is not None or self.ask.tool:
+            return None
+        text = {"delta": {"content": "\0"}} if self.ask.chat else {"text": "\0"}
+        choice: dict[str, Any] = {"index": 0} | text | {"logprobs": None} | self._finish("")
+        before, _, after = self._event([choice], None).rpartition(b"\\u0000")
+        return before, after.removesuffix(b"}\n\n")
+
+    def _framed(self, text: str, made: int) -> bytes:
+        assert self._frame is not None
+        before, after = self._frame
+        if not self.ask.usage_always:
+            return b"%b%b%b}\n\n" % (before, text.encode(), after)
+        prompt = self.ask.prompt_tokens
+        return b'%b%b%b,"usage":{"prompt_tokens":%d,"total_tokens":%d,"completion_tokens":%d}}\n\n' % (
+            *(before, text.encode(), after),
+            *(prompt, prompt + made, made),
+        )
 
     def _finish(self, ended: str) -> dict[str, Any]:
         reason: str | None = ended or None

@@ -47,6 +47,8 @@ class MockFleet:
     ----------
     groups, prefill_endpoints, decode_endpoints
         Its parts, in the order of their numbers.
+    begun
+        When it was started, s of the loop's clock.
     """
 
     def __init__(self, setting: MockSetting) -> None:
@@ -66,6 +68,7 @@ class MockFleet:
             DecodeEndpoint(setting, ranks[first : first + together], lengths, self.prefill_endpoints)
             for first in range(0, len(ranks), together)
         ]
+        self.begun = 0.0
         self.faults: list[str] = []
         self._admin: web.AppRunner | None = None
         self._admin_port = 0
@@ -109,6 +112,7 @@ class MockFleet:
         faults = list(_faults_of(self.setting.fault))
         self._refuse(faults)
         port = self.setting.port
+        self.begun = asyncio.get_running_loop().time()
         try:
             for offset, endpoint in enumerate(self._endpoints):
                 await endpoint.start(port + offset if port else 0)
@@ -154,7 +158,7 @@ class MockFleet:
     async def _carry_out(self, fault: Fault) -> None:
         await asyncio.sleep(fault.at)
         endpoint = self._endpoint_of(fault)
-        self.faults.append(f"{asyncio.get_running_loop().time():.3f} s: {fault}")
+        self.faults.append(f"{asyncio.get_running_loop().time() - self.begun:.3f} s: {fault}")
         if fault.kind in ON_STREAMS:
             endpoint.faults_on_streams.extend([fault] * fault.count)
             return
