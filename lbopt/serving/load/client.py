@@ -98,8 +98,8 @@ class Exchange:
                         self._read_body(await response.read(), outcome)
         except aiohttp.ClientConnectorError:
             outcome.error = CONNECT
-        except aiohttp.ClientPayloadError:
-            outcome.error = TRUNCATED
+        except aiohttp.ClientPayloadError as error:  # why the body is not whole stands in aiohttp's message alone
+            outcome.error = RESET if "ConnectionResetError" in str(error) else TRUNCATED
         except (aiohttp.ClientError, ConnectionError):
             outcome.error = RESET
         except TimeoutError:

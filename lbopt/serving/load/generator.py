@@ -26,6 +26,9 @@ from lbopt.serving.virtual_clock import VirtualClockLoop
 #: s between two probes of the loop.
 _PROBE = 0.05
 
+#: s, how long the name of the model is waited for.
+_PATIENCE = 30
+
 #: Connections that may be open; more than any run here has.
 _MANY = 0
 
@@ -130,14 +133,16 @@ async def _ask_model(session: aiohttp.ClientSession, url: str, headers: dict[str
     """Return the name of the first model that `url` serves."""
     where = f"{url.rstrip('/')}/v1/models"
     try:
-        async with asyncio.timeout(30), session.get(where, headers=headers) as response:
-            if response.status != 200:
-                raise InputError(f"{where} answers with status {response.status}; give --model")
-            return str(json.loads(await response.read())["data"][0]["id"])
+        async with asyncio.timeout(_PATIENCE), session.get(where, headers=headers) as response:
+            status, body = response.status, await response.read()
     except TimeoutError:
-        raise InputError(f"{where} does not answer within 30 s; is something wrong there?") from None
+        raise InputError(f"{where} does not answer within {_PATIENCE} s; is the server up?") from None
     except (aiohttp.ClientError, OSError) as error:
         raise InputError(f"{where} cannot be reached: {error}") from None
+    if status != 200:
+        raise InputError(f"{where} answers with status {status}; give --model")
+    try:
+        return str(json.loads(body)["data"][0]["id"])
     except (ValueError, LookupError, TypeError):
         raise InputError(f"{where} does not list a model; give --model") from None
 
