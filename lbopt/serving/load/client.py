@@ -1,15 +1,28 @@
-"""One request from its intended time to the end of its answer."""
+"""One request from its intended time to the end of its answer, and what its events say, parsed later.
+
+While tokens come in, a piece of a stream is only noted with its time. What the pieces say is read afterwards, a
+millisecond at a time between other things (`Reader`), so that it delays no request.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import time
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import aiohttp
-
 from lbopt.serving.load.events import EventParser
+from lbopt.serving.load.http_client import (
+    BrokenResponseError,
+    Connections,
+    MalformedResponseError,
+    Origin,
+    Response,
+    request_of,
+)
 
 #: Kinds of errors; ``status-NNN`` for any other HTTP status than 200 joins them.
 CONNECT, RESET, TRUNCATED, TIMEOUT, RECOMPUTED, BAD_ANSWER = (
@@ -55,72 +68,124 @@ class Outcome:
     error: str = ""
 
 
+#: s for which events are read before other things get their turn.
+_TURN = 0.001
+
+
 class Exchange:
-    """Sends one request and notes what comes back.
+    """Sends requests, and has what comes back read.
 
     Parameters
     ----------
-    session
-        Connections.
     path
-        Of the URL.
+        Of every request.
     headers
-        Of the request.
+        Of every request.
     begun
         s of the loop's clock at which the run began.
     limit
         s, how long an answer may take from the intended time on.
     """
 
-    def __init__(
-        self, session: aiohttp.ClientSession, path: str, headers: dict[str, str], begun: float, limit: float
-    ) -> None:
-        self._session = session
+    def __init__(self, path: str, headers: dict[str, str], begun: float, limit: float) -> None:
         self._path = path
         self._headers = headers
         self._begun = begun
         self._limit = limit
+        self.connections = Connections()
+        self.reader = Reader(begun)
 
-    async def run(self, outcome: Outcome, body: bytes) -> None:
-        """Send `body` and fill the outcome."""
-        loop = asyncio.get_running_loop()
+    async def run(self, outcome: Outcome, origin: Origin, body: bytes) -> None:
+        """Send `body` and fill the outcome, but for what is read later."""
+        loop, response = asyncio.get_running_loop(), Response()
         try:
             async with asyncio.timeout_at(self._begun + outcome.intended + self._limit):
+                request = request_of(origin, "POST", self._path, self._headers, body)
                 outcome.sent = loop.time() - self._begun
-                url = outcome.url + self._path
-                async with self._session.post(url, data=body, headers=self._headers) as response:
-                    if response.status != 200:
-                        await response.read()
-                        outcome.error = f"status-{response.status}"
-                    elif response.content_type == "text/event-stream":
-                        await self._read_events(response, outcome)
-                    else:
-                        self._read_body(await response.read(), outcome)
-        except aiohttp.ClientConnectorError:
-            outcome.error = CONNECT
-        except aiohttp.ClientPayloadError as error:  # why the body is not whole stands in aiohttp's message alone
-            outcome.error = RESET if "ConnectionResetError" in str(error) else TRUNCATED
-        except (aiohttp.ClientError, ConnectionError):
-            outcome.error = RESET
-        except TimeoutError:
+                connection = await self.connections.get(origin)
+                try:
+                    await connection.exchange(request, response)
+                finally:
+                    self.connections.put(origin, connection)
+        except TimeoutError:  # is an OSError, too
             outcome.error = TIMEOUT
+        except BrokenResponseError as error:
+            outcome.error = RESET if error.reset else TRUNCATED
+        except MalformedResponseError:
+            outcome.error = BAD_ANSWER
+        except OSError:
+            outcome.error = CONNECT
         except asyncio.CancelledError:
             outcome.error = UNFINISHED
             raise
-        except (ValueError, LookupError, TypeError, AttributeError):
-            outcome.error = BAD_ANSWER
         finally:
             outcome.end = loop.time() - self._begun
+            self.reader.put(outcome, response)
 
-    async def _read_events(self, response: aiohttp.ClientResponse, outcome: Outcome) -> None:
-        loop, parser, ended = asyncio.get_running_loop(), EventParser(), False
-        async for piece in response.content.iter_any():
-            now = loop.time() - self._begun
+
+class Reader:
+    """Reads what answers say, a little at a time.
+
+    Parameters
+    ----------
+    begun
+        s of the loop's clock at which the run began.
+    """
+
+    def __init__(self, begun: float) -> None:
+        self._begun = begun
+        self._todo: deque[Iterator[None]] = deque()
+        self._work = asyncio.Event()
+
+    def put(self, outcome: Outcome, response: Response) -> None:
+        """Have the answer to a request read."""
+        self._todo.append(self._read(outcome, response))
+        self._work.set()
+
+    async def run(self) -> None:
+        """Read for ever, in turns with everything else."""
+        while True:
+            until = time.perf_counter() + _TURN
+            while self._todo and time.perf_counter() < until:
+                self._go_on()
+            if self._todo:
+                await asyncio.sleep(0)
+            else:
+                self._work.clear()
+                await self._work.wait()
+
+    def finish(self) -> None:
+        """Read all that is left."""
+        while self._todo:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if next(self._todo[0], self) is self:
+            self._todo.popleft()
+
+    def _read(self, outcome: Outcome, response: Response) -> Iterator[None]:
+        """Read one answer, a piece at a time."""
+        if response.status not in (0, 200):
+            outcome.error = outcome.error or f"status-{response.status}"
+        if response.status != 200:
+            return
+        try:
+            if response.headers.get(b"content-type", b"").startswith(b"text/event-stream"):
+                yield from self._read_events(outcome, response)
+            elif not outcome.error:
+                self._read_body(json.loads(response.body), outcome)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            outcome.error = outcome.error or BAD_ANSWER
+
+    def _read_events(self, outcome: Outcome, response: Response) -> Iterator[None]:
+        parser, ended = EventParser(), False
+        for when, piece in response.pieces:
             for data in parser.feed(piece):
                 if data == b"[DONE]":
                     ended = True
                 else:
-                    self._read_event(json.loads(data.decode()), outcome, now)
+                    self._read_event(json.loads(data.decode()), outcome, when - self._begun)
+            yield
         if not ended and not outcome.error:
             outcome.error = TRUNCATED
 
@@ -142,8 +207,7 @@ class Exchange:
             outcome.tokens = usage["completion_tokens"]
             outcome.prompt_tokens = usage["prompt_tokens"]
 
-    def _read_body(self, body: bytes, outcome: Outcome) -> None:
-        answer = json.loads(body)
+    def _read_body(self, answer: dict[str, Any], outcome: Outcome) -> None:
         outcome.tokens = answer["usage"]["completion_tokens"]
         outcome.prompt_tokens = answer["usage"]["prompt_tokens"]
         if answer["choices"][0].get("stop_reason") == RECOMPUTED:

@@ -14,12 +14,18 @@ import json
 import resource
 from collections.abc import Callable
 
-import aiohttp
-
 from lbopt.exceptions import InputError
 from lbopt.serving.load.bodies import Bodies
 from lbopt.serving.load.client import UNFINISHED, Exchange, Outcome
 from lbopt.serving.load.config import LoadConfig
+from lbopt.serving.load.http_client import (
+    BrokenResponseError,
+    Connections,
+    MalformedResponseError,
+    Origin,
+    Response,
+    request_of,
+)
 from lbopt.serving.load.result import LoadResult
 from lbopt.serving.virtual_clock import VirtualClockLoop
 
@@ -28,9 +34,6 @@ _PROBE = 0.05
 
 #: s, how long the name of the model is waited for.
 _PATIENCE = 30
-
-#: Connections that may be open; more than any run here has.
-_MANY = 0
 
 Progress = Callable[[int, int], None]
 
@@ -50,6 +53,7 @@ class LoadRun:
         self.config = config
         self.trace = config.open_trace()
         self._times = config.times(self.trace).tolist()
+        self._origins = [Origin.of(url) for url in config.urls]
         self._progress = progress
         self._stopped = asyncio.Event()
         self._outcomes: list[Outcome] = []
@@ -66,28 +70,28 @@ class LoadRun:
         headers = {"Content-Type": "application/json"}
         if config.api_key:
             headers["Authorization"] = f"Bearer {config.api_key}"
-        connector = aiohttp.TCPConnector(limit=_MANY, keepalive_timeout=None)  # idle ones are kept on any clock
-        timeout = aiohttp.ClientTimeout(total=None)
-        async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
-            model = config.model or await _ask_model(session, config.urls[0], headers)
-            bodies = Bodies(self.trace, config, model)
-            path = "/v1/chat/completions" if config.chat else "/v1/completions"
-            begun, cpu = loop.time(), _cpu_seconds()
-            exchange = Exchange(session, path, headers, begun, config.limit)
-            probe = None if isinstance(loop, VirtualClockLoop) else loop.create_task(self._probe())
-            sending = loop.create_task(self._send_all(exchange, bodies, begun))
-            stopping = loop.create_task(self._stopped.wait())
-            try:
-                await asyncio.wait([sending, stopping], return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for task in (sending, stopping, probe):
-                    if task is not None:
-                        task.cancel()
-                await asyncio.gather(*filter(None, (sending, stopping, probe)), return_exceptions=True)
-            if sending.done() and not sending.cancelled() and (error := sending.exception()) is not None:
-                raise error
-            seconds = loop.time() - begun
-            used = None if isinstance(loop, VirtualClockLoop) else _cpu_seconds() - cpu
+        model = config.model or await _ask_model(self._origins[0], headers)
+        bodies = Bodies(self.trace, config, model)
+        path = "/v1/chat/completions" if config.chat else "/v1/completions"
+        begun, cpu = loop.time(), _cpu_seconds()
+        exchange = Exchange(path, headers, begun, config.limit)
+        beside = [loop.create_task(exchange.reader.run())]
+        if not isinstance(loop, VirtualClockLoop):
+            beside.append(loop.create_task(self._probe()))
+        sending = loop.create_task(self._send_all(exchange, bodies, begun))
+        stopping = loop.create_task(self._stopped.wait())
+        try:
+            await asyncio.wait([sending, stopping], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, stopping, *beside):
+                task.cancel()
+            await asyncio.gather(sending, stopping, *beside, return_exceptions=True)
+            exchange.connections.close()
+        if sending.done() and not sending.cancelled() and (error := sending.exception()) is not None:
+            raise error
+        exchange.reader.finish()
+        seconds = loop.time() - begun
+        used = None if isinstance(loop, VirtualClockLoop) else _cpu_seconds() - cpu
         return LoadResult(
             config=config,
             trace=self.trace.name,
@@ -103,14 +107,14 @@ class LoadRun:
         loop, urls = asyncio.get_running_loop(), self.config.urls
         async with asyncio.TaskGroup() as group:
             for number, intended in enumerate(self._times):
-                url = urls[number % len(urls)].rstrip("/")
+                which = number % len(urls)
                 await _until(loop, begun + intended)
-                outcome = Outcome(number, url, intended)
+                outcome = Outcome(number, urls[which], intended)
                 self._outcomes.append(outcome)
-                group.create_task(self._send(exchange, outcome, bodies.of(number)))
+                group.create_task(self._send(exchange, outcome, self._origins[which], bodies.of(number)))
 
-    async def _send(self, exchange: Exchange, outcome: Outcome, body: bytes) -> None:
-        await exchange.run(outcome, body)
+    async def _send(self, exchange: Exchange, outcome: Outcome, origin: Origin, body: bytes) -> None:
+        await exchange.run(outcome, origin, body)
         self._ended += 1
         if self._progress is not None and outcome.error != UNFINISHED:
             self._progress(self._ended, len(self.trace))
@@ -129,16 +133,22 @@ async def run_load(config: LoadConfig, progress: Progress | None = None) -> Load
     return await LoadRun(config, progress).run()
 
 
-async def _ask_model(session: aiohttp.ClientSession, url: str, headers: dict[str, str]) -> str:
-    """Return the name of the first model that `url` serves."""
-    where = f"{url.rstrip('/')}/v1/models"
+async def _ask_model(origin: Origin, headers: dict[str, str]) -> str:
+    """Return the name of the first model that is served at `origin`."""
+    path, connections, response = "/v1/models", Connections(), Response()
+    where = f"{'https' if origin.tls else 'http'}://{origin.host}:{origin.port}{origin.prefix}{path}"
     try:
-        async with asyncio.timeout(_PATIENCE), session.get(where, headers=headers) as response:
-            status, body = response.status, await response.read()
+        async with asyncio.timeout(_PATIENCE):
+            connection = await connections.get(origin)
+            await connection.exchange(request_of(origin, "GET", path, headers), response)
+            connection.transport.abort()
     except TimeoutError:
         raise InputError(f"{where} does not answer within {_PATIENCE} s; is the server up?") from None
-    except (aiohttp.ClientError, OSError) as error:
-        raise InputError(f"{where} cannot be reached: {error}") from None
+    except (BrokenResponseError, MalformedResponseError):
+        raise InputError(f"{where} does not answer in HTTP; is this the server's address?") from None
+    except OSError as error:
+        raise InputError(f"{where} cannot be reached: {error.strerror or error}") from None
+    status, body = response.status, response.body
     if status != 200:
         raise InputError(f"{where} answers with status {status}; give --model")
     try:
