@@ -31,9 +31,7 @@ def load(**given: Any) -> None:
     """
     from lbopt.cli.console import ProgressBar, print_table, remark, say
     from lbopt.report.folder import check_target
-    from lbopt.serving.requirements import require_serving
 
-    require_serving("lbopt load")
     config, folder = from_words(LoadConfig, given), Path(given["out"]) if given["out"] else None
     if folder is not None:
         check_target(folder, _FORMAT)

@@ -234,15 +234,28 @@ def test_the_two_commands_and_ctrl_c(tmp_path):
     assert sum(int(row["tokens"]) for row in rows) < sum(int(s["running_0"]) + int(s["running_1"]) for s in steps)
 
 
-def test_without_the_extra_the_commands_say_what_to_install(type_in, monkeypatch):
+def test_without_the_extra_the_mock_says_what_to_install(type_in, monkeypatch):
     monkeypatch.setattr("lbopt.serving.requirements.find_spec", lambda name: None)
-    for words in (("mock", "--workers", "2"), ("load", "http://127.0.0.1:1")):
-        code, out, heard = type_in(*words)
-        assert (code, out) == (2, "")
-        assert heard.strip() == (
-            f"error: `lbopt {words[0]}` needs aiohttp and prometheus-client, which are absent: "
-            'pip install "lbopt[serve]"'
-        )
+    code, out, heard = type_in("mock", "--workers", "2")
+    assert (code, out) == (2, "")
+    assert heard.strip() == (
+        'error: `lbopt mock` needs aiohttp and prometheus-client, which are absent: pip install "lbopt[serve]"'
+    )
+
+
+def test_the_packages_of_the_extra_are_imported_in_the_serving_room_alone_and_on_use():
+    """Verbs load, and the load generator runs, without aiohttp."""
+    code = (
+        "import sys\nfrom lbopt.cli import VERBS\nfrom lbopt.cli.lazy import load\n"
+        "for name, verb in VERBS.items():\n    load(name, verb.where)\n"
+        "import lbopt.serving.load.generator, lbopt.serving.load.table, lbopt.serving.virtual_clock\n"
+        "print([name for name in ('aiohttp', 'prometheus_client', 'uvloop') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]", done.stderr
+    importing = re.compile(r"^\s*(?:import|from) (?:aiohttp|prometheus_client|uvloop)\b", re.MULTILINE)
+    files = [path for path in (ROOT / "lbopt").rglob("*.py") if importing.search(path.read_text(encoding="utf-8"))]
+    assert files and all("serving" in path.parts for path in files)
 
 
 def test_wrong_words_are_one_sentence(type_in, tmp_path):
