@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -295,8 +294,3 @@ async def mock_fleet(setting: MockSetting | None = None, **given: Any) -> AsyncI
         yield fleet
     finally:
         await fleet.stop()
-
-
-def as_lines(addresses: list[Address]) -> str:
-    """Return addresses as JSON, one a line."""
-    return "\n".join(json.dumps(one._asdict()) for one in addresses)

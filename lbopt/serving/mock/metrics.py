@@ -6,7 +6,7 @@ engines report what they held after their last step, which is the same here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
@@ -77,9 +77,9 @@ class EndpointMetrics:
         What `vllm:cache_config_info` says, by name.
     """
 
-    def __init__(self, model: str, figures: object, cache_config: dict[str, str]) -> None:
+    def __init__(self, model: str, figures: Callable[[], Iterable[RankFigures]], cache_config: dict[str, str]) -> None:
         self.model = model
-        self._figures = figures
+        self.figures = figures
         self.cache_config = cache_config
         self.ended: dict[tuple[int, str], int] = {}
         self._registry = CollectorRegistry()
@@ -92,12 +92,6 @@ class EndpointMetrics:
                 ("vllm:e2e_request_latency_seconds", "Histogram of e2e request latency in seconds."),
             )
         )
-
-    def figures(self) -> Iterable[RankFigures]:
-        """Return what every rank reports now."""
-        assert callable(self._figures)
-        found: Iterable[RankFigures] = self._figures()
-        return found
 
     def note(self, rank: int, reason: str, first: float | None, whole: float, made: int) -> None:
         """Count a request that has ended.
