@@ -204,11 +204,11 @@ class Reader:
             if choice.get("stop_reason") == RECOMPUTED:
                 outcome.error = RECOMPUTED
         if usage:
-            outcome.tokens = usage["completion_tokens"]
-            outcome.prompt_tokens = usage["prompt_tokens"]
+            outcome.tokens = int(usage["completion_tokens"])
+            outcome.prompt_tokens = int(usage["prompt_tokens"])
 
     def _read_body(self, answer: dict[str, Any], outcome: Outcome) -> None:
-        outcome.tokens = answer["usage"]["completion_tokens"]
-        outcome.prompt_tokens = answer["usage"]["prompt_tokens"]
+        outcome.tokens = int(answer["usage"]["completion_tokens"])
+        outcome.prompt_tokens = int(answer["usage"]["prompt_tokens"])
         if answer["choices"][0].get("stop_reason") == RECOMPUTED:
             outcome.error = RECOMPUTED

@@ -187,8 +187,7 @@ def _logprobs(given: dict[str, Any], chat: bool) -> int | None:
 def _tool(given: dict[str, Any]) -> str:
     """Return the function that has to be called: the first one where any will do."""
     choice, tools = given.get("tool_choice"), given.get("tools")
-    if isinstance(choice, dict):
-        return str((choice.get("function") or {}).get("name") or "")
-    if choice == "required" and isinstance(tools, list) and tools and isinstance(tools[0], dict):
-        return str((tools[0].get("function") or {}).get("name") or "")
-    return ""
+    if choice == "required" and isinstance(tools, list) and tools:
+        choice = tools[0]
+    function = choice.get("function") if isinstance(choice, dict) else None
+    return str(function.get("name") or "") if isinstance(function, dict) else ""
