@@ -94,8 +94,8 @@ def test_a_configuration_that_cannot_run_is_refused(options, said):
         LoadConfig(**{"urls": ("http://x",)} | options)
 
 
-def result_of(outcomes, delays=()):
-    config = LoadConfig(urls=("http://x",))
+def result_of(outcomes, delays=(), **options):
+    config = LoadConfig(urls=("http://x",), **options)
     return LoadResult(config, "made up", len(outcomes), tuple(outcomes), tuple(delays), 10.0, 1.0, False)
 
 
@@ -116,8 +116,10 @@ def test_figures_of_outcomes_that_are_known():
     np.testing.assert_allclose(run.e2e, [2.6, 0.3, 2.0])
     assert run.errors == {"status-503": 2, "connect": 1}
     assert run.unfinished == 1
-    assert run.tokens_per_second.value == 9 / 4.0
+    # until 5.0 s all 5 and 1 and 3 tokens have come: the last request was to be sent then
+    assert run.tokens_per_second.value == 9 / 5.0
     assert run.tokens_per_second.interval is None
+    assert run.whole_run_tokens_per_second == 9 / 4.0
     figures = run.figures()
     assert figures["requests"] == {
         "planned": 7,
@@ -129,6 +131,20 @@ def test_figures_of_outcomes_that_are_known():
     assert figures["ttft_seconds"]["p50"] == {"value": 0.5, "interval": None}
     shown = {row[0]: row[1] for row in load_table({"one": run}).rows}
     assert shown["errors"] == "2 status-503, 1 connect, 1 not waited for"
+
+
+def test_the_warm_up_loads_the_server_and_is_not_measured():
+    """From 1.5 s to 5 s: the stream of 0.5 to 2.5 s brings its last 2.5 tokens, that of 3 to 4 s all 3."""
+    outcomes = [
+        Outcome(0, "u", 0.0, 0.0, 0.5, 2.5, 2.6, 7, 5, 5),
+        Outcome(1, "u", 2.0, 2.0, 3.0, 4.0, 4.0, 7, 3, 3),
+        Outcome(2, "u", 5.0, 5.0, 6.0, 7.0, 7.0, 7, 3, 3),
+    ]
+    run = result_of(outcomes, warm_up="1500ms")
+    np.testing.assert_allclose(run.ttft, [1.0, 1.0])
+    assert len(run.served) == 3 and len(run.measured) == 2
+    assert run.tokens_per_second.value == pytest.approx(5.5 / 3.5)
+    assert run.whole_run_tokens_per_second == 11 / 7
 
 
 def test_a_late_generator_makes_a_comparison_void():

@@ -33,6 +33,8 @@ class LoadConfig:
         What is sent: lengths and times of requests.
     rate
         Mean requests a second, to which the times of the trace are scaled; None keeps them.
+    warm_up
+        Requests that are to be sent before this time are not measured, such as 30s.
     chat
         Whether requests go to `/v1/chat/completions` instead of `/v1/completions`.
     stream
@@ -74,6 +76,9 @@ class LoadConfig:
     rate: Annotated[
         float | None, Option("Mean requests a second.", panel=_REQUESTS, first=True, shown="the trace's times")
     ] = None
+    warm_up: Annotated[
+        str, Option("Requests before this time load the server and are not measured.", panel=_REQUESTS, first=True)
+    ] = "0s"
     seed: Annotated[
         int, Option("Seed of a family, of prompts, and of times where there are none.", panel=_REQUESTS)
     ] = 0
@@ -106,8 +111,14 @@ class LoadConfig:
             raise InputError(f"rate is {self.rate:g}; expected more than 0 requests a second")
         if (self.prompt_column is None) != (self.output_column is None):
             raise InputError("a CSV file with columns of your own needs both --prompt-column and --output-column")
+        duration("warm-up", self.warm_up)
         if self.limit <= 0:
             raise InputError(f"timeout is {self.timeout}; expected more than 0 seconds")
+
+    @property
+    def warm_up_seconds(self) -> float:
+        """Until when requests are not measured, s."""
+        return duration("warm-up", self.warm_up)
 
     @property
     def limit(self) -> float:

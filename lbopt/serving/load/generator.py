@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
+import time
 from collections.abc import Callable
 
 from lbopt.exceptions import InputError
@@ -73,7 +73,7 @@ class LoadRun:
         model = config.model or await _ask_model(self._origins[0], headers)
         bodies = Bodies(self.trace, config, model)
         path = "/v1/chat/completions" if config.chat else "/v1/completions"
-        begun, cpu = loop.time(), _cpu_seconds()
+        begun, cpu = loop.time(), time.process_time()
         exchange = Exchange(path, headers, begun, config.limit)
         beside = [loop.create_task(exchange.reader.run())]
         if not isinstance(loop, VirtualClockLoop):
@@ -91,7 +91,7 @@ class LoadRun:
             raise error
         exchange.reader.finish()
         seconds = loop.time() - begun
-        used = None if isinstance(loop, VirtualClockLoop) else _cpu_seconds() - cpu
+        used = None if isinstance(loop, VirtualClockLoop) else time.process_time() - cpu
         return LoadResult(
             config=config,
             trace=self.trace.name,
@@ -172,8 +172,3 @@ async def _until(loop: asyncio.AbstractEventLoop, when: float) -> None:
 def _finish(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-def _cpu_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime

@@ -6,8 +6,10 @@
   Student interval of the batches' percentiles is put around the percentile of all. A batch has so many requests that
   the percentile has one above it; with fewer than `FEWEST_BATCHES` batches there is no interval. The interval is
   about one run on one set of requests.
-* Tokens a second: tokens of answers over the time from the first intended request to the last end. For the interval
-  this time is cut into 20 parts, and a stream's tokens are spread evenly over it.
+* Requests that were to be sent in the first `warm_up` seconds load the server, and are in none of these.
+* Tokens a second: tokens that came from the warm-up until the last request was to be sent, so neither ramp nor drain is
+  in it; a stream's tokens are spread evenly from its first to its last one. For the interval the time is cut into 20
+  parts. *Of the whole run*: tokens of all answers over the time until the last one ended.
 """
 
 from __future__ import annotations
@@ -76,6 +78,11 @@ class LoadResult:
         return [one for one in self.outcomes if not one.error and one.end is not None]
 
     @cached_property
+    def measured(self) -> list[Outcome]:
+        """Those of them that came after the warm-up."""
+        return [one for one in self.served if one.intended >= self.config.warm_up_seconds]
+
+    @cached_property
     def errors(self) -> dict[str, int]:
         """Requests that did not, by kind, the most frequent kind first."""
         kinds = Counter(one.error for one in self.outcomes if one.error and one.error != UNFINISHED)
@@ -88,22 +95,22 @@ class LoadResult:
 
     @cached_property
     def ttft(self) -> Floats:
-        """Time to the first token of each served stream, s."""
-        return _array(one.first - one.intended for one in self.served if one.first is not None)
+        """Time to the first token of each measured stream, s."""
+        return _array(one.first - one.intended for one in self.measured if one.first is not None)
 
     @cached_property
     def tpot(self) -> Floats:
-        """Time per token after the first of each served stream of two tokens or more, s."""
+        """Time per token after the first of each measured stream of two tokens or more, s."""
         return _array(
             (one.last - one.first) / (one.tokens - 1)
-            for one in self.served
+            for one in self.measured
             if one.first is not None and one.last is not None and one.tokens > 1
         )
 
     @cached_property
     def e2e(self) -> Floats:
-        """Time to the end of each served answer, s."""
-        return _array(one.end - one.intended for one in self.served if one.end is not None)
+        """Time to the end of each measured answer, s."""
+        return _array(one.end - one.intended for one in self.measured if one.end is not None)
 
     @cached_property
     def lag(self) -> Floats:
@@ -117,17 +124,25 @@ class LoadResult:
 
     @cached_property
     def tokens_per_second(self) -> Figure | None:
-        """Tokens of all answers over the time of the run."""
-        streams = [(one.first or one.intended, one.end, one.tokens) for one in self.served if one.end is not None]
-        if not streams:
+        """Tokens that came a second from the warm-up until the last request was to be sent."""
+        until = max((one.intended for one in self.outcomes), default=0.0)
+        begin = self.config.warm_up_seconds
+        streams = [(one.first or one.intended, one.last or one.end, one.tokens) for one in self.served]
+        if until <= begin or not streams:
             return None
-        first, end, tokens = (np.array(column, dtype=np.float64) for column in zip(*streams, strict=True))
-        edges = np.linspace(0.0, end.max(), MOST_BATCHES + 1)
-        length = np.maximum(end - first, 1e-9)
+        first, last, tokens = (np.array(column, dtype=np.float64) for column in zip(*streams, strict=True))
+        edges = np.linspace(begin, until, MOST_BATCHES + 1)
+        length = np.maximum(last - first, 1e-9)
         reached = np.clip((edges[:, None] - first) / length, 0.0, 1.0) @ tokens
-        parts = np.diff(reached) / np.diff(edges)
-        value = float(tokens.sum() / end.max())
-        return Figure(value, interval_around(value, parts) if len(streams) >= 2 * MOST_BATCHES else None)
+        value = float((reached[-1] - reached[0]) / (until - begin))
+        enough = len(streams) >= 2 * MOST_BATCHES
+        return Figure(value, interval_around(value, np.diff(reached) / np.diff(edges)) if enough else None)
+
+    @cached_property
+    def whole_run_tokens_per_second(self) -> float | None:
+        """Tokens of all answers over the time until the last one ended."""
+        end = max((one.end for one in self.served if one.end is not None), default=0.0)
+        return sum(one.tokens for one in self.served) / end if end else None
 
     def figures(self) -> dict[str, Any]:
         """Return everything as plain data."""
@@ -145,6 +160,7 @@ class LoadResult:
             "tokens": sum(one.tokens for one in self.served),
             "prompt_tokens": sum(one.prompt_tokens or 0 for one in self.served),
             "tokens_per_second": None if rate is None else _plain(rate),
+            "whole_run_tokens_per_second": self.whole_run_tokens_per_second,
         }
         for name, values in (("ttft", self.ttft), ("tpot", self.tpot), ("e2e", self.e2e)):
             found[f"{name}_seconds"] = {

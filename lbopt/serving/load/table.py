@@ -16,6 +16,7 @@ def load_table(runs: Mapping[str, LoadResult]) -> Table:
         ("requests served", lambda run: f"{len(run.served):,} of {len(run.outcomes):,} sent"),
         ("errors", _errors),
         ("tokens a second", lambda run: _rate(run.tokens_per_second)),
+        ("of the whole run", lambda run: _number(run.whole_run_tokens_per_second)),
         ("TTFT P50 (ms)", lambda run: _milliseconds(run.ttft, 50)),
         ("TTFT P95 (ms)", lambda run: _milliseconds(run.ttft, 95)),
         ("TTFT P99 (ms)", lambda run: _milliseconds(run.ttft, 99)),
@@ -66,6 +67,10 @@ def _rate(figure: Figure | None) -> str:
     if figure.interval is not None:
         text += f" [{figure.interval[0]:,.1f}, {figure.interval[1]:,.1f}]"
     return text
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}"
 
 
 def _lag(values: Floats) -> str:
