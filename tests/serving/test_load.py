@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -196,6 +200,35 @@ def test_two_runs_are_the_same_bytes_at_the_same_times():
     assert digests[0] == digests[1] != digests[2]
     assert results[0] == results[1] != results[2]
     assert digests[0][1] > 1000
+
+
+RECORDED = """
+import hashlib, sys
+from lbopt.serving.load.config import LoadConfig
+from lbopt.serving.load.generator import run_load
+from lbopt.serving.mock.fleet import mock_fleet
+from lbopt.serving.virtual_clock import run_virtual
+sha = hashlib.sha256()
+async def main():
+    faults = ("crash:worker=1,at=1s,for=1s", "freeze:worker=2,at=2s,for=1s", "reset:worker=3,after=2")
+    async with mock_fleet(workers=4, slots=8, fault=faults) as fleet:
+        return await run_load(LoadConfig(urls=tuple(fleet.urls), requests=60, rate=20, seed=5, timeout="100s"))
+result = run_virtual(main(), lambda *delivery: sha.update(repr(delivery).encode()))
+print(sha.hexdigest(), result.errors)
+"""
+
+
+def test_a_run_does_not_depend_on_its_process():
+    """Faults included, two processes with other hashes of texts record the same bytes at the same times."""
+    root = str(Path(__file__).resolve().parents[2])
+    found = []
+    for seed in "01":
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": root}
+        words = [sys.executable, "-c", RECORDED]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=True)
+        found.append(done.stdout)
+    assert found[0] == found[1]
+    assert "reset" in found[0] and "connect" in found[0]
 
 
 def test_an_hour_of_eight_workers_takes_seconds():

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -169,6 +170,9 @@ def run_mock(*words):
         [*LBOPT, "mock", *words], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     found = {"decode": [], "prefill": [], "admin": []}
+    guard = threading.Timer(60, process.kill)  # ends the loop below, whatever happens
+    guard.daemon = True
+    guard.start()
     for line in process.stdout:
         if match := re.match(r"(decode|prefill|admin)\b.*?(http://\S+)", line):
             found[match[1]].append(match[2])
