@@ -1,8 +1,8 @@
 """Routers beside each other on a mock fleet: the same requests, one router after the other, one table.
 
-Each router is given as NAME=COMMAND, where {workers} becomes the addresses of the workers, separated by spaces, and
-{port} a free port. A router has to answer at /health once it is ready. Without a router, requests go to the workers in
-turn.
+Each router is given as NAME=COMMAND, where {workers} becomes the addresses of the workers, separated by spaces, {fleet}
+a fleet file of `lbopt serve` with these workers, and {port} a free port. A router has to answer at /ready or /health
+once it is ready. Without a router, requests go to the workers in turn.
 
     python examples/serve_demo.py --requests 300 --rate 12 --router "round robin=my-router --port {port} {workers}"
 """
@@ -19,9 +19,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 from lbopt.cli.console import print_table, remark
 from lbopt.serving.load.config import LoadConfig
@@ -65,10 +67,12 @@ def one_router(given, command):
         with contextlib.ExitStack() as stack:
             if command:
                 port = free_port()
-                text = command.format(workers=" ".join(urls), port=port)
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+                (folder / "fleet.toml").write_text(fleet_file(urls, given.slots), encoding="utf-8")
+                text = command.format(workers=" ".join(urls), port=port, fleet=folder / "fleet.toml")
                 stack.enter_context(started(shlex.split(text), stdout=subprocess.DEVNULL))
                 urls = [f"http://127.0.0.1:{port}"]
-                wait_for(urls[0] + "/health")
+                wait_for(urls[0])
             config = LoadConfig(
                 urls=tuple(urls), trace=given.trace, requests=given.requests, rate=given.rate, seed=given.seed
             )
@@ -105,15 +109,24 @@ def addresses_of(fleet):
     raise SystemExit("lbopt mock did not start; try its options by themselves")
 
 
+def fleet_file(urls, slots):
+    """Return the fleet file of `lbopt serve` for one barrier group of these workers."""
+    return f'[[group]]\nname = "decode"\nmodel = "deepseek-v3"\nslots = {slots}\nworkers = {json.dumps(urls)}\n'
+
+
 def wait_for(url):
-    """Wait until `url` answers with status 200."""
-    until = time.monotonic() + PATIENCE
+    """Wait until a router is ready: status 200 at /ready, or at /health where there is no such path."""
+    until, path = time.monotonic() + PATIENCE, "/ready"
     while time.monotonic() < until:
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=2) as answer:
-            if answer.status == 200:
+        try:
+            with urllib.request.urlopen(url + path, timeout=2):
                 return
+        except urllib.error.HTTPError as error:
+            path = "/health" if error.code == 404 else path
+        except OSError:
+            pass  # it does not listen yet
         time.sleep(0.2)
-    raise SystemExit(f"{url} does not answer within {PATIENCE:g} s")
+    raise SystemExit(f"{url} is not ready within {PATIENCE:g} s")
 
 
 def free_port():
