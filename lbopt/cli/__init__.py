@@ -17,7 +17,7 @@ from lbopt.cli.caches import provide_caches
 from lbopt.cli.lazy import CONTEXT, Verb, group
 from lbopt.exceptions import LbOptError
 
-_STUDIES, _LIVE, _LOOKUP = "Studies", "Live", "Problems, traces and hardware"
+_STUDIES, _LOOKUP, _LIVE = "Studies", "Problems, traces and hardware", "Live requests"
 
 #: Every verb in the order of the help. A verb is imported when it is named.
 VERBS = {
