@@ -73,6 +73,10 @@ class GroupSetting:
     def __post_init__(self) -> None:
         if self.preempt not in PREEMPTS:
             raise InputError(f"preempt is '{self.preempt}'; expected {', '.join(PREEMPTS)}")
+        if self.kv_tokens is not None and self.kv_tokens < self.block:
+            raise InputError(f"the KV capacity is {self.kv_tokens} tokens; expected at least a block of {self.block}")
+        if not 0 <= self.watermark < 1:
+            raise InputError(f"watermark is {self.watermark:g}; expected a share from 0 to less than 1")
         if self.preempt != "none" and self.kv_tokens is None:
             raise InputError(f"preempt is '{self.preempt}' but memory never runs out; give the KV capacity, too")
 
