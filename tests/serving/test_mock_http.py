@@ -218,6 +218,22 @@ def test_a_preempted_request_ends_recomputed_and_its_continuation_makes_the_rest
     assert old[-1][1]["choices"][0]["stop_reason"] is None
 
 
+def test_a_request_that_is_sent_because_a_slot_became_free_joins_the_very_next_step():
+    """Beside a long stream, requests of three tokens follow each other without a step between them."""
+
+    async def use(fleet, session):
+        loop = asyncio.get_running_loop()
+        long, ends = asyncio.create_task(stream(session, fleet.urls[0], ask(50))), []
+        await asyncio.sleep(0.015)
+        for _ in range(5):
+            await stream(session, fleet.urls[0], ask(3))
+            ends.append(round(loop.time(), 9))
+        await long
+        return ends
+
+    assert on_fleet(use, workers=1, slots=2) == [0.05, 0.08, 0.11, 0.14, 0.17]
+
+
 def test_a_client_that_goes_frees_its_slot_and_its_place_in_the_queue():
     async def use(fleet, session):
         url = fleet.urls[0]
