@@ -17,7 +17,7 @@ from lbopt.cli.caches import provide_caches
 from lbopt.cli.lazy import CONTEXT, Verb, group
 from lbopt.exceptions import LbOptError
 
-_STUDIES, _LOOKUP = "Studies", "Problems, traces and hardware"
+_STUDIES, _LOOKUP, _LIVE = "Studies", "Problems, traces and hardware", "Live requests"
 
 #: Every verb in the order of the help. A verb is imported when it is named.
 VERBS = {
@@ -32,6 +32,8 @@ VERBS = {
     "study": Verb("lbopt.cli.study:app", "Questions that take many runs.", _STUDIES),
     "rerun": Verb("lbopt.cli.rerun:rerun", "Repeat a study from its folder and compare every number.", _STUDIES),
     "store": Verb("lbopt.cli.store:app", "Check the stores of studies.", _STUDIES),
+    "mock": Verb("lbopt.cli.mock:mock", "Run a fleet of mock engines with one barrier clock a group.", _LIVE),
+    "load": Verb("lbopt.cli.load:load", "Send a trace's requests at their times and measure the answers.", _LIVE),
     "policies": Verb("lbopt.cli.policies:policies", "List the routing rules with their options.", _LOOKUP),
     "solve": Verb("lbopt.cli.solve:solve", "Solve one step problem from a file.", _LOOKUP),
     "warm": Verb("lbopt.cli.warm:warm", "Compile what verbs need ahead of their first use.", _LOOKUP),

@@ -1,0 +1,1 @@
+"""The live side of lbopt: what runs against a clock and speaks HTTP."""

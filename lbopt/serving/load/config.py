@@ -1,0 +1,158 @@
+"""What is sent, where to, when, and how long an answer is waited for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.instances import Columns, families, open_trace
+from lbopt.model import Trace
+from lbopt.spec import duration
+from lbopt.studies.option import Option
+
+#: Requests of a family where no number is given.
+DEFAULT_COUNT = 1000
+
+_REQUESTS, _SENDING = "Requests", "Sending"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadConfig:
+    """One run of the load generator.
+
+    Parameters
+    ----------
+    urls
+        Where to; several are taken in turn.
+    trace, requests, seed, format, prompt_column, output_column, arrival_column
+        What is sent: lengths and times of requests.
+    rate
+        Mean requests a second, to which the times of the trace are scaled; None keeps them.
+    warm_up
+        Requests that are to be sent before this time are not measured, such as 30s.
+    chat
+        Whether requests go to `/v1/chat/completions` instead of `/v1/completions`.
+    stream
+        Whether answers are streamed.
+    ignore_eos
+        Whether answers must have the trace's lengths.
+    continuous_usage
+        Whether `usage` is asked for in every event, so that events of several tokens are counted right.
+    model
+        None asks the first URL.
+    api_key
+        Sent as bearer token.
+    timeout
+        How long an answer may take, such as 600s.
+    """
+
+    urls: Annotated[
+        tuple[str, ...], Option("Where to send, such as http://127.0.0.1:8000; several in turn.", argument=True)
+    ] = ()
+    trace: Annotated[
+        str,
+        Option(
+            "A trace file, a fetched trace, or a family: azure-like, burstgpt-like.",
+            names=("--trace", "-t"),
+            panel=_REQUESTS,
+            first=True,
+        ),
+    ] = "azure-like"
+    requests: Annotated[
+        int | None,
+        Option(
+            "How many requests.",
+            names=("--requests", "-n"),
+            panel=_REQUESTS,
+            first=True,
+            shown=f"all of a file, {DEFAULT_COUNT} of a family",
+        ),
+    ] = None
+    rate: Annotated[
+        float | None, Option("Mean requests a second.", panel=_REQUESTS, first=True, shown="the trace's times")
+    ] = None
+    warm_up: Annotated[
+        str, Option("Requests before this time load the server and are not measured.", panel=_REQUESTS, first=True)
+    ] = "0s"
+    seed: Annotated[
+        int, Option("Seed of a family, of prompts, and of times where there are none.", panel=_REQUESTS)
+    ] = 0
+    format: Annotated[str, Option("Trace format; auto tells it from the content.", panel=_REQUESTS)] = "auto"
+    prompt_column: Annotated[str | None, Option("Column of prompt tokens of a CSV.", panel=_REQUESTS)] = None
+    output_column: Annotated[str | None, Option("Column of output tokens of a CSV.", panel=_REQUESTS)] = None
+    arrival_column: Annotated[str | None, Option("Column of arrival times of a CSV.", panel=_REQUESTS)] = None
+    chat: Annotated[bool, Option("Send chats.", names=("--chat",), panel=_SENDING, first=True)] = False
+    stream: Annotated[bool, Option("Stream answers.", names=("--stream/--no-stream",), panel=_SENDING)] = True
+    ignore_eos: Annotated[
+        bool, Option("Insist on the trace's output lengths.", names=("--ignore-eos/--no-ignore-eos",), panel=_SENDING)
+    ] = True
+    continuous_usage: Annotated[
+        bool,
+        Option("Ask for usage in every event.", names=("--continuous-usage/--no-continuous-usage",), panel=_SENDING),
+    ] = True
+    model: Annotated[str | None, Option("Name of the model.", panel=_SENDING, shown="asked of the first URL")] = None
+    api_key: Annotated[str | None, Option("Sent as bearer token.", panel=_SENDING)] = None
+    timeout: Annotated[str, Option("How long an answer may take.", panel=_SENDING, first=True)] = "600s"
+
+    def __post_init__(self) -> None:
+        if not self.urls:
+            raise InputError("nowhere to send requests; give a URL such as http://127.0.0.1:8000")
+        for url in self.urls:
+            if not url.startswith(("http://", "https://")):
+                raise InputError(f"'{url[:80]}' is no URL; expected one that begins with http:// or https://")
+        if self.requests is not None and self.requests < 1:
+            raise InputError(f"the number of requests is {self.requests}; expected at least 1")
+        if self.rate is not None and not (0 < self.rate < math.inf):
+            raise InputError(f"rate is {self.rate:g}; expected more than 0 requests a second")
+        if (self.prompt_column is None) != (self.output_column is None):
+            raise InputError("a CSV file with columns of your own needs both --prompt-column and --output-column")
+        duration("warm-up", self.warm_up)
+        if self.limit <= 0:
+            raise InputError(f"timeout is {self.timeout}; expected more than 0 seconds")
+
+    @property
+    def warm_up_seconds(self) -> float:
+        """Until when requests are not measured, s."""
+        return duration("warm-up", self.warm_up)
+
+    @property
+    def limit(self) -> float:
+        """How long an answer may take, s."""
+        return duration("timeout", self.timeout)
+
+    def open_trace(self) -> Trace:
+        """Return the requests."""
+        columns = None
+        if self.prompt_column is not None and self.output_column is not None:
+            columns = Columns(prompt=self.prompt_column, output=self.output_column, arrival=self.arrival_column)
+        is_family = self.trace in families.ALL_NAMES
+        count = self.requests or (DEFAULT_COUNT if is_family else None)
+        return open_trace(self.trace, count=count, seed=self.seed, format=self.format, columns=columns)
+
+    def times(self, trace: Trace) -> NDArray[np.float64]:
+        """Return when each request is to be sent, s from the first one, float64 (N,).
+
+        A trace with times keeps their pattern, scaled so that N requests come at the rate in the mean. One without
+        gets a Poisson process.
+        """
+        if trace.arrival is None:
+            if self.rate is None:
+                raise InputError(f"trace '{trace.name}' has no arrival times; give --rate")
+            gaps = np.random.default_rng(self.seed).exponential(1 / self.rate, len(trace))
+            times: NDArray[np.float64] = np.cumsum(gaps) - gaps[0]
+            return times
+        if self.rate is None or len(trace) == 1:
+            return trace.arrival
+        if trace.arrival[-1] <= 0:
+            raise InputError(f"the requests of trace '{trace.name}' arrive all at once; no rate can scale their times")
+        scaled: NDArray[np.float64] = trace.arrival * ((len(trace) - 1) / self.rate / trace.arrival[-1])
+        return scaled
+
+    def describe(self) -> dict[str, Any]:
+        """Return it as plain data, without the key."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "api_key"}

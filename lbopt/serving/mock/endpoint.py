@@ -1,0 +1,336 @@
+"""The HTTP side that decode and prefill endpoints share: server, faults, `/health`, `/metrics`, `/v1/models`, ...
+
+An endpoint stands for a process. What happens to the process happens to all its ranks: a crash loses the requests of
+all, and while it is frozen nothing of it answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import struct
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from aiohttp import web
+
+from lbopt import __version__
+from lbopt.serving.mock.answers import Answer
+from lbopt.serving.mock.driver import Driver, Ticket
+from lbopt.serving.mock.faults import Fault
+from lbopt.serving.mock.metrics import EndpointMetrics
+from lbopt.serving.mock.protocol import Ask, BadRequestError, read_ask, text_of_messages
+from lbopt.serving.mock.setting import MockSetting
+from lbopt.serving.mock.text import ids_of
+
+_LARGEST_BODY = 64 * 2**20
+_ON_STREAM = "text/event-stream; charset=utf-8"
+
+
+class Endpoint(ABC):
+    """One process that speaks OpenAI's interface.
+
+    Parameters
+    ----------
+    name
+        What it is called, in ids and in tables.
+    setting
+        Of the fleet.
+    drivers
+        Of its engines; a freeze stops them.
+    """
+
+    metrics: EndpointMetrics
+
+    def __init__(self, name: str, setting: MockSetting, drivers: list[Driver]) -> None:
+        self.name = name
+        self.setting = setting
+        self.drivers = drivers
+        self.port = 0
+        self.alive = False
+        self.busy = False
+        self.lost_metrics = ""
+        self.faults_on_streams: deque[Fault] = deque()
+        self._thawed = asyncio.Event()
+        self._thawed.set()
+        self._count = 0
+        self._runner: web.AppRunner | None = None
+        self._site: web.TCPSite | None = None
+
+    @abstractmethod
+    def begin(self, ask: Ask, request: web.Request, name: str) -> Ticket:
+        """Put a request into an engine, or raise `BadRequestError`."""
+
+    @abstractmethod
+    def end(self, ticket: Ticket) -> None:
+        """Let go of a request that has ended or whose client has gone."""
+
+    @abstractmethod
+    def transfer_of(self, ticket: Ticket, answer: Answer) -> dict[str, Any] | None:
+        """Return the `kv_transfer_params` of an answer; None where there are none."""
+
+    @abstractmethod
+    def empty(self) -> Iterator[Ticket]:
+        """Lose everything that the engines hold."""
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://{self.setting.host}:{self.port}"
+
+    async def start(self, port: int) -> None:
+        """Listen at `port`; 0 lets the system choose, and a later start takes the same one."""
+        app = web.Application(client_max_size=_LARGEST_BODY)
+        app.add_routes(
+            [
+                web.post("/v1/completions", self._answer_completion),
+                web.post("/v1/chat/completions", self._answer_chat),
+                web.post("/tokenize", self._tokenize),
+                web.get("/v1/models", self._models),
+                web.get("/health", self._health),
+                web.get("/version", self._version),
+                web.get("/metrics", self._metrics),
+            ]
+        )
+        app.on_response_prepare.append(_same_headers)
+        self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.01)
+        await self._runner.setup()
+        self.port = port
+        await self._listen()
+
+    async def stop(self) -> None:
+        """Close all connections and listen no more."""
+        self.alive = False
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def crash(self) -> None:
+        """Die as by kill -9."""
+        self.alive = False
+        for ticket in list(self.empty()):
+            ticket.lose()
+        if self._site is not None:
+            await self._site.stop()
+            self._site = None
+        for connection in list(self._connections()):
+            if connection.transport is not None:
+                reset(connection.transport)
+
+    async def recover(self) -> None:
+        """Come back after a crash, empty, at the same address."""
+        if not self.alive:
+            await self._listen()
+
+    def freeze(self) -> None:
+        """Stand still."""
+        self._thawed.clear()
+        for driver in self.drivers:
+            driver.freeze()
+
+    def thaw(self) -> None:
+        """Go on after a freeze."""
+        self._thawed.set()
+        for driver in self.drivers:
+            driver.thaw()
+
+    async def _listen(self) -> None:
+        assert self._runner is not None
+        self._site = web.TCPSite(self._runner, self.setting.host, self.port)
+        await self._site.start()
+        self.port = self._runner.addresses[0][1]
+        self.alive = True
+
+    def _connections(self) -> Iterator[Any]:
+        if self._runner is not None and self._runner.server is not None:
+            yield from self._runner.server.connections
+
+    async def _answer_completion(self, request: web.Request) -> web.StreamResponse:
+        return await self._complete(request, chat=False)
+
+    async def _answer_chat(self, request: web.Request) -> web.StreamResponse:
+        return await self._complete(request, chat=True)
+
+    async def _complete(self, request: web.Request, chat: bool) -> web.StreamResponse:
+        await self._thawed.wait()
+        if self.busy:
+            return _error(503, "the engine takes no requests at present", {"Retry-After": "1"})
+        loop = asyncio.get_running_loop()
+        self._count += 1
+        name = request.headers.get("X-Request-Id") or f"{self.name}-{self._count}"
+        try:
+            ask = read_ask(await request.read(), chat, self.setting.model_name, self.setting.max_model_len)
+            answer = Answer(ask, f"{'chatcmpl' if chat else 'cmpl'}-{name}", int(loop.time()))
+            ticket = self.begin(ask, request, answer.name)
+        except BadRequestError as error:
+            return _error(400, str(error))
+        begun, first = loop.time(), [0.0]
+        fault = self._next_fault()
+        try:
+            if fault is not None and (fault.after == 0 or not ask.stream):
+                return await self._break(request, fault, None)
+            if ask.stream:
+                return await self._stream(request, answer, ticket, fault, first)
+            while not ticket.sequence.ended and not ticket.lost:
+                await ticket.news()
+                first[0] = first[0] or loop.time()
+            if ticket.lost:
+                return _gone(request)
+            transfer = self.transfer_of(ticket, answer)
+            body = answer.body(ticket.sequence.made, ticket.sequence.ended, transfer)
+            return web.Response(body=body, content_type="application/json")
+        except ConnectionError:
+            return _gone(request)
+        finally:
+            self.end(ticket)
+            one = ticket.sequence
+            first_seconds = first[0] - begun if first[0] else None
+            self.metrics.note(ticket.rank, one.ended, first_seconds, loop.time() - begun, one.made)
+
+    async def _stream(
+        self, request: web.Request, answer: Answer, ticket: Ticket, fault: Fault | None, first: list[float]
+    ) -> web.StreamResponse:
+        """Send events until the answer ends, or its fault comes."""
+        response = web.StreamResponse(headers={"Content-Type": _ON_STREAM, "X-Request-Id": answer.name})
+        await response.prepare(request)
+        pieces = _Pieces(response, self.setting.wire)
+        events = 0
+        if answer.opening:
+            await pieces.send(answer.opening)
+        while True:
+            begin, end = await ticket.news()
+            await self._thawed.wait()
+            if ticket.lost:
+                return _gone(request)
+            first[0] = first[0] or asyncio.get_running_loop().time()
+            ended = ticket.sequence.ended
+            await pieces.send(answer.tokens(begin, end, ended), last=False)
+            events += 1
+            if fault is not None and events >= fault.after and not ended:
+                await pieces.flush()
+                return await self._break(request, fault, response)
+            if ended:
+                await pieces.send(answer.closing(end, self.transfer_of(ticket, answer)), last=True)
+                await response.write_eof()
+                return response
+
+    async def _break(
+        self, request: web.Request, fault: Fault, response: web.StreamResponse | None
+    ) -> web.StreamResponse:
+        """Let a stream end as its fault says."""
+        if fault.kind == "reset" or (response is None and fault.kind != "stall"):
+            if request.transport is not None:
+                reset(request.transport)
+            return _gone(request)
+        if fault.kind == "truncate" and response is not None:
+            await response.write_eof()
+            return response
+        if fault.kind == "half-close" and request.transport is not None:
+            request.transport.write_eof()
+        await asyncio.get_running_loop().create_future()  # until the client goes
+        raise AssertionError("the future is never done")
+
+    def _next_fault(self) -> Fault | None:
+        return self.faults_on_streams.popleft() if self.faults_on_streams else None
+
+    async def _tokenize(self, request: web.Request) -> web.Response:
+        await self._thawed.wait()
+        try:
+            given = json.loads(await request.read())
+            text = text_of_messages(given["messages"]) if "messages" in given else given["prompt"]
+            tokens = ids_of(text)
+        except (ValueError, TypeError, AttributeError, LookupError, BadRequestError):
+            return _error(400, "the body is neither a prompt nor messages")
+        return web.json_response(
+            {"count": len(tokens), "max_model_len": self.setting.max_model_len, "tokens": tokens, "token_strs": None}
+        )
+
+    async def _models(self, _request: web.Request) -> web.Response:
+        await self._thawed.wait()
+        model = {"id": self.setting.model_name, "object": "model", "created": 0, "owned_by": "lbopt"}
+        model |= {"root": self.setting.model_name, "parent": None, "max_model_len": self.setting.max_model_len}
+        return web.json_response({"object": "list", "data": [model]})
+
+    async def _health(self, _request: web.Request) -> web.Response:
+        await self._thawed.wait()
+        return web.Response()
+
+    async def _version(self, _request: web.Request) -> web.Response:
+        await self._thawed.wait()
+        return web.json_response({"version": f"lbopt-mock {__version__}"})
+
+    async def _metrics(self, _request: web.Request) -> web.Response:
+        await self._thawed.wait()
+        if self.lost_metrics == "hang":
+            await asyncio.get_running_loop().create_future()
+        if self.lost_metrics == "error":
+            return _error(500, "metrics are lost")
+        if self.lost_metrics == "garbage":
+            return web.Response(text="vllm:num_requests_running{engine= NaN\n<html>")
+        return web.Response(
+            body=self.metrics.text(), headers={"Content-Type": "text/plain; version=1.0.0; charset=utf-8"}
+        )
+
+
+class _Pieces:
+    """How the events of a stream lie in the pieces that are sent."""
+
+    def __init__(self, response: web.StreamResponse, wire: str) -> None:
+        self._response = response
+        self._wire = wire
+        self._held = b""
+
+    async def send(self, event: bytes, last: bool = False) -> None:
+        """Send an event, or hold it for the next one."""
+        if self._wire == "joined":
+            if self._held or last:
+                await self._response.write(self._held + event)
+                self._held = b""
+            else:
+                self._held = event
+        elif self._wire == "split":
+            middle = len(event) // 2
+            await self._response.write(event[:middle])
+            await asyncio.sleep(0)
+            await self._response.write(event[middle:])
+        else:
+            await self._response.write(event)
+
+    async def flush(self) -> None:
+        """Send what is held."""
+        if self._held:
+            await self._response.write(self._held)
+            self._held = b""
+
+
+async def _same_headers(_request: web.Request, response: web.StreamResponse) -> None:
+    """Leave out what differs from run to run."""
+    response.headers.pop("Date", None)
+    response.headers["Server"] = "lbopt-mock"
+
+
+def _error(status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
+    kind = "BadRequestError" if status == 400 else "ServiceUnavailableError" if status == 503 else "InternalServerError"
+    error = {"message": message, "type": kind, "param": None, "code": status}
+    return web.json_response({"error": error}, status=status, headers=headers)
+
+
+def _gone(request: web.Request) -> web.StreamResponse:
+    """Return an answer that nobody gets: the connection is closed."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response(status=499)
+
+
+def reset(transport: asyncio.BaseTransport) -> None:
+    """Close a connection so that the other end sees a reset, and not an end."""
+    sock = transport.get_extra_info("socket")
+    if sock is not None:
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(sock.fileno())) as same:
+            same.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert isinstance(transport, asyncio.WriteTransport)
+    transport.abort()

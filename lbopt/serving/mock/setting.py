@@ -1,0 +1,186 @@
+"""What a mock fleet is: workers and what their steps cost, prefill instances, addresses, and how answers are sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from lbopt.exceptions import InputError
+from lbopt.hardware import make_step_time
+from lbopt.prefill import PassTime
+from lbopt.serving.mock.faults import make_fault
+from lbopt.serving.mock.group import GroupSetting, Preempt
+from lbopt.serving.mock.lengths import make_lengths
+from lbopt.spec import duration
+from lbopt.studies.option import Option
+
+#: How the events of a stream lie in the pieces that are sent.
+WIRES = ("plain", "joined", "split")
+
+_FLEET, _MEMORY, _PREFILL, _ANSWERS = "Fleet", "Memory", "Prefill", "Answers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MockSetting:
+    """The fleet; durations are texts such as 100ms.
+
+    Parameters
+    ----------
+    workers, slots, groups
+        Workers in all, slots of each, and barrier groups that they form, all of one size.
+    device, model, tp, step_time
+        What a step costs: the roofline of a model on a device, or any law by its name.
+    one_endpoint
+        Whether the workers of a group are ranks of one endpoint.
+    host, port
+        Where the first worker listens; the others follow, then the prefill instances, last the admin. 0 = any ports.
+    kv_capacity, block, watermark, preempt
+        Memory of a worker, see `GroupSetting`.
+    prefill, prefill_cost
+        Prompts that workers compute themselves, see `GroupSetting`.
+    prefillers, pass_base, pass_per_token, pass_tokens, prefiller_kv, hold
+        Prefill instances, see `Prefiller`.
+    transfer, transfer_per_token
+        From the coming in of a request with remote blocks until its KV cache is there.
+    lengths
+        See `make_lengths`.
+    max_model_len
+        Tokens of prompt and answer together.
+    chunk_tokens
+        Tokens that an event carries at least, but for the first and the last one.
+    wire
+        ``plain``: an event a piece; ``joined``: two events a piece; ``split``: every event in two pieces.
+    settle
+        Time after a step in which requests still join the next one.
+    served_model_name
+        The model's name in `/v1/models`.
+    fault
+        What goes wrong from the start, see `make_fault`.
+    """
+
+    workers: Annotated[int, Option("Decode workers.", names=("--workers", "-G"), panel=_FLEET, first=True)] = 8
+    slots: Annotated[int, Option("Slots of a worker.", names=("--slots", "-B"), panel=_FLEET, first=True)] = 72
+    groups: Annotated[
+        int, Option("Barrier groups that the workers form; as many as workers: no barrier.", panel=_FLEET, first=True)
+    ] = 1
+    device: Annotated[str, Option("Device card of the step time.", panel=_FLEET, first=True)] = "h800"
+    model: Annotated[str, Option("Model card of the step time.", panel=_FLEET, first=True)] = "deepseek-v3"
+    tp: Annotated[int, Option("Devices of a worker.", panel=_FLEET)] = 1
+    step_time: Annotated[
+        str | None, Option("Another step-time law, such as `affine:fixed=0.01`.", panel=_FLEET, shown="the cards'")
+    ] = None
+    one_endpoint: Annotated[
+        bool,
+        Option(
+            "Workers of a group are ranks of one endpoint, chosen by the header X-Data-Parallel-Rank.",
+            names=("--one-endpoint",),
+            panel=_FLEET,
+            first=True,
+        ),
+    ] = False
+    host: Annotated[str, Option("Address to listen at.", panel=_FLEET)] = "127.0.0.1"
+    port: Annotated[
+        int, Option("Port of the first endpoint; the others follow. 0: any ports.", panel=_FLEET, first=True)
+    ] = 0
+    kv_capacity: Annotated[
+        int | None, Option("Tokens of a worker's KV cache.", panel=_MEMORY, shown="never runs out", first=True)
+    ] = None
+    block: Annotated[int, Option("Tokens of a block.", panel=_MEMORY)] = 16
+    watermark: Annotated[float, Option("Share of blocks kept free when a request starts.", panel=_MEMORY)] = 0.01
+    preempt: Annotated[
+        str,
+        Option(
+            "**recompute**: in the engine; **stop**: the request ends with stop_reason recomputed; **none**.",
+            panel=_MEMORY,
+        ),
+    ] = "none"
+    prefill: Annotated[
+        int, Option("Tokens that a worker may compute in a step; 0: prompts come computed.", panel=_PREFILL)
+    ] = 0
+    prefill_cost: Annotated[str, Option("Time that a worker needs for a token of a prompt.", panel=_PREFILL)] = "0s"
+    prefillers: Annotated[int, Option("Prefill instances.", panel=_PREFILL, first=True)] = 0
+    pass_base: Annotated[str, Option("Time of a prefill pass.", panel=_PREFILL)] = "94.3ms"
+    pass_per_token: Annotated[str, Option("Time of each of its tokens.", panel=_PREFILL)] = "80.1us"
+    pass_tokens: Annotated[int, Option("Tokens of a pass at most.", panel=_PREFILL)] = 8192
+    prefiller_kv: Annotated[int, Option("Tokens of a prefill instance's KV cache.", panel=_PREFILL)] = 400_000
+    hold: Annotated[str, Option("How long blocks are held for a decode worker.", panel=_PREFILL)] = "480s"
+    transfer: Annotated[str, Option("Time until remote blocks have arrived.", panel=_PREFILL)] = "0s"
+    transfer_per_token: Annotated[str, Option("The same for each token of the prompt.", panel=_PREFILL)] = "0s"
+    lengths: Annotated[
+        str,
+        Option(
+            "Output tokens where max_tokens is not insisted on: `geometric:mean=256`, max-tokens, or a trace.",
+            panel=_ANSWERS,
+        ),
+    ] = "geometric:mean=256"
+    max_model_len: Annotated[int, Option("Tokens of prompt and answer at most.", panel=_ANSWERS)] = 131_072
+    chunk_tokens: Annotated[int, Option("Tokens of an event at least.", panel=_ANSWERS)] = 1
+    wire: Annotated[
+        str,
+        Option("**plain**: one event a piece; **joined**: two; **split**: every event in two pieces.", panel=_ANSWERS),
+    ] = "plain"
+    settle: Annotated[str, Option("Time after a step to join the next one.", panel=_ANSWERS)] = "0s"
+    served_model_name: Annotated[
+        str | None, Option("Name of the model in `/v1/models`.", panel=_ANSWERS, shown="the model card's")
+    ] = None
+    fault: Annotated[
+        tuple[str, ...],
+        Option("What goes wrong: `crash:worker=3,at=10s,for=5s`, or @FILE with one a line.", panel=_ANSWERS),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        for name, least in (("workers", 1), ("slots", 1), ("groups", 1), ("tp", 1), ("block", 1), ("chunk_tokens", 1)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name.replace('_', ' ')} is {getattr(self, name)}; expected at least {least}")
+        if self.workers % self.groups:
+            raise InputError(f"{self.workers} workers do not form {self.groups} groups of one size")
+        if self.prefillers < 0 or self.prefill < 0:
+            raise InputError(f"prefillers is {self.prefillers} and prefill {self.prefill}; expected 0 or more")
+        if not 0 <= self.port <= 65_535:
+            raise InputError(f"port is {self.port}; expected 0 to 65535")
+        if self.wire not in WIRES:
+            raise InputError(f"wire is '{self.wire}'; expected {', '.join(WIRES)}")
+        self.group_setting()
+        make_lengths(self.lengths)
+        for text in self.fault:
+            if not text.startswith("@"):
+                make_fault(text)
+
+    @property
+    def workers_per_group(self) -> int:
+        """Workers that meet at one barrier."""
+        return self.workers // self.groups
+
+    @property
+    def model_name(self) -> str:
+        """What clients call the model."""
+        return self.served_model_name or self.model
+
+    @property
+    def law(self) -> str:
+        """The step-time law by its name."""
+        return self.step_time or f"roofline:device={self.device},model={self.model},tp={self.tp}"
+
+    def group_setting(self) -> GroupSetting:
+        """Return the setting of each group."""
+        preempt: Any = self.preempt
+        chosen: Preempt = preempt
+        return GroupSetting(
+            num_workers=self.workers_per_group,
+            slots=self.slots,
+            form=make_step_time(self.law).form(self.workers_per_group, self.slots),
+            kv_tokens=self.kv_capacity,
+            block=self.block,
+            watermark=self.watermark,
+            preempt=chosen,
+            prefill=self.prefill,
+            prefill_cost=self.seconds("prefill_cost"),
+        )
+
+    def pass_time(self) -> PassTime:
+        """Return how long a prefill pass takes."""
+        return PassTime(self.seconds("pass_base"), self.seconds("pass_per_token"))
+
+    def seconds(self, name: str) -> float:
+        """Return a duration of the setting in s."""
+        return duration(name.replace("_", " "), getattr(self, name))
