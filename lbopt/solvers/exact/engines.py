@@ -13,6 +13,7 @@ from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Budget, Limits
 from lbopt.solvers.certificates import Certificate
+from lbopt.solvers.elementary import elementary_bound
 from lbopt.solvers.engine import Answer, Knowledge, Question
 from lbopt.solvers.exact.known_ends_proof import written_known_ends_proof
 from lbopt.solvers.exact.known_ends_search import search_known_ends
@@ -22,6 +23,7 @@ from lbopt.solvers.exact.proof import written_proof
 from lbopt.solvers.exact.search import (
     ExactAnswer,
     admits_all,
+    raised,
     search_exactly,
 )
 from lbopt.solvers.exact.window_proof import written_window_proof
@@ -165,7 +167,7 @@ class Windows(_OwnEngine):
         load_window_kernel()
 
     def _search(self, best: int | None, limits: Limits) -> ExactAnswer:
-        return search_window(self.problem, best, limits)
+        return _no_lower_than_elementary(self.problem, search_window(self.problem, best, limits))
 
     def _most_even(self, found: ExactAnswer, optimum: IntArray, limits: Limits) -> tuple[IntArray, str]:
         """Exhaust; what is too large for that is left to the stages of other solvers where these can be used."""
@@ -185,10 +187,15 @@ class Departures(Windows):
 
     def _search(self, best: int | None, limits: Limits) -> ExactAnswer:
         limits.remaining()  # from here it counts: loading the kernels within the search is left out
-        return search_known_ends(self.problem, best, limits)
+        return _no_lower_than_elementary(self.problem, search_known_ends(self.problem, best, limits))
 
     def _certificate(self, found: ExactAnswer) -> Certificate:
         return written_known_ends_proof(self.problem, found.bound, found.prices)
+
+
+def _no_lower_than_elementary(problem: StepProblem, answer: ExactAnswer) -> ExactAnswer:
+    """Return the answer; the bound of a search that was cut off is at least what elementary reasoning says."""
+    return answer if answer.stop in ("done", "refused") else raised(answer, elementary_bound(problem))
 
 
 def _nothing_to_do(problem: StepProblem) -> str | None:
