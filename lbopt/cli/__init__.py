@@ -17,7 +17,7 @@ from lbopt.cli.caches import provide_caches
 from lbopt.cli.lazy import CONTEXT, Verb, group
 from lbopt.exceptions import LbOptError
 
-_STUDIES, _LOOKUP = "Studies", "Problems, traces and hardware"
+_STUDIES, _LOOKUP, _LIVE = "Studies", "Problems, traces and hardware", "Live requests"
 
 #: Every verb in the order of the help. A verb is imported when it is named.
 VERBS = {
@@ -39,6 +39,7 @@ VERBS = {
     "library": Verb("lbopt.cli.library:app", "List, show, solve and export packaged problems.", _LOOKUP),
     "traces": Verb("lbopt.cli.traces:app", "List, describe and fetch request traces.", _LOOKUP),
     "hardware": Verb("lbopt.cli.hardware:app", "Cards of devices and models, fits and measurements.", _LOOKUP),
+    "serve": Verb("lbopt.cli.serve:app", "Route live requests by any rule, or decide beside your router.", _LIVE),
     "locality": Verb("lbopt.cli.locality:app", "Captures of expert choices, and routing tables.", _LOOKUP),
 }
 

@@ -88,6 +88,15 @@ class LiveRule:
         return self.admission == "immediate"
 
     @property
+    def turn(self) -> int:
+        """The worker at which rules stand that take workers in turn."""
+        return int(self._turn.next_worker)
+
+    @turn.setter
+    def turn(self, worker: int) -> None:
+        self._turn.next_worker = worker
+
+    @property
     def forecasting(self) -> Forecasting | None:
         """Makes the forecasts that the rule asks for; None where it asks for none."""
         return None if self._forecasts is None else self._forecasts.forecast

@@ -85,7 +85,12 @@ class Course:
             ending = rng.choice([Ending.CANCELLED, Ending.EXPIRED, Ending.FAILED])
             self.end(tracker, getattr(fleet, ending.value)(tracker, at), ending)
         elif kind == 14:
-            if rng.random() < 0.5:
+            if rng.random() < 0.3:
+                fleet.resumed(tracker)
+                if fleet.withdrawn(tracker, self.any_attempt(tracker)):
+                    self.size[number] += self.made[number]
+                    self.made[number] = 0
+            elif rng.random() < 0.5:
                 if fleet.returned(tracker):
                     self.size[number] += self.made[number]
                     self.made[number] = 0

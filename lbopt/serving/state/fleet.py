@@ -234,6 +234,23 @@ class FleetState:
         tracker.pool.rejoin(tracker)
         return True
 
+    def withdrawn(self, tracker: RequestTracker, attempt: int) -> bool:
+        """Take a request that was dispatched in vain from its worker, before `resumed` puts it into the pool again."""
+        if tracker.attempt != attempt or tracker.stage not in _BOUND:
+            return self._late()
+        self._leave_worker(tracker)
+        tracker.prompt += tracker.generated
+        tracker.generated = 0
+        tracker.stage = Stage.ARRIVED
+        return True
+
+    def resumed(self, tracker: RequestTracker) -> bool:
+        """Put a withdrawn request back to its place in the pool."""
+        if tracker.stage is not Stage.ARRIVED or tracker.ticket < 0:
+            return self._late()
+        tracker.pool.rejoin(tracker)
+        return True
+
     def finished(self, tracker: RequestTracker, at: float, attempt: int) -> bool:
         """Note that the engine has answered in full."""
         if tracker.attempt != attempt or tracker.stage not in _BOUND:

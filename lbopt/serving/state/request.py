@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Stage(IntEnum):
     """Where a request is; it is in exactly one place."""
 
-    ARRIVED = 0  #: known, and neither prefilled nor being prefilled
+    ARRIVED = 0  #: known and nowhere: before prefill, or between two attempts
     PREFILLING = 1  #: a prefiller computes it
     WAITING = 2  #: in the pool
     QUEUED = 3  #: bound to a worker whose slots are taken
