@@ -137,7 +137,7 @@ def test_a_silent_engine_ends_at_the_limit():
         async with fleet([engine], idle_seconds=0.2, retries=0, failures=100) as (router, client, base):
             engine.faults = ["freeze"]
             status, _ = await stream(client, base)
-            assert status == 502
+            assert status == 504
             engine.faults = ["freeze-after:2"]
             status, data = await stream(client, base)
             assert b"not whole" in data

@@ -99,6 +99,7 @@ class Attempt:
         url = endpoint.address.url + job.path
         headers = job.headers | endpoint.headers()
         body = body_for_engine(job, ask_usage=router.options.ask_usage)
+        job.heard_at = router.now()
         try:
             async with router.session.post(url, data=body, headers=headers, allow_redirects=False) as upstream:
                 endpoint.last_heard = router.now()
@@ -113,6 +114,8 @@ class Attempt:
                 return await self._whole(upstream)
         except FAULTS as fault:
             return self._fault(fault)
+        finally:
+            job.heard_at = 0.0
 
     def _fault(self, fault: BaseException) -> Result:
         """Note a fault of the engine or of the connection to it."""
@@ -129,6 +132,7 @@ class Attempt:
         while chunk := await upstream.content.readany():
             if not parts:
                 router.fleet.first_chunk(job.tracker, router.now(), self._attempt)
+            job.heard_at = router.now()
             parts.append(chunk)
             size += len(chunk)
             if size > _LARGEST_ANSWER:
@@ -178,7 +182,7 @@ class Attempt:
                 return await self._break_off(answer) if result is Result.BROKEN else result
             if not chunk:
                 break
-            endpoint.last_heard = now()
+            endpoint.last_heard = job.heard_at = now()
             before = counter.tokens
             if sifts:
                 chunk = counter.sift(chunk, without_usage=strips)

@@ -15,6 +15,7 @@ class Stop(StrEnum):
 
     LIMIT = "limit"  #: the request took longer than any may
     EXPIRED = "expired"  #: it waited in the pool longer than it may
+    SILENT = "silent"  #: its worker sends nothing
     DOWN = "down"  #: its worker went down
     SLOW_CLIENT = "slow-client"  #: the client does not read its answer
     DRAIN = "drain"  #: the router ends
@@ -43,6 +44,7 @@ class Job:
         "deadline",
         "extra",
         "headers",
+        "heard_at",
         "key",
         "limit",
         "path",
@@ -72,6 +74,7 @@ class Job:
         self.reason = Stop.LIMIT
         self.deadline: asyncio.Timeout | None = None
         self.write_began = 0.0
+        self.heard_at = 0.0  # when the engine was last heard; 0 = nobody waits for it
         self.placed: asyncio.Future[WorkerMirror] = asyncio.get_running_loop().create_future()
         tracker.payload = self
 

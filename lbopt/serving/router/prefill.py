@@ -14,6 +14,7 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 from aiohttp import web
 
 from lbopt.serving.router.answers import refuse
@@ -117,15 +118,16 @@ class PrefillHop:
             body["max_completion_tokens"] = 1
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
         headers = job.headers | {"X-Request-Id": job.key}
+        limit = aiohttp.ClientTimeout(total=router.options.idle_seconds)
         try:
-            async with router.session.post(plan.url + job.path, data=data, headers=headers) as answer:
+            async with router.session.post(plan.url + job.path, data=data, headers=headers, timeout=limit) as answer:
                 text = await read_whole(answer, _LARGEST_ANSWER)
                 if answer.status >= 500 or answer.status == 429:
                     return None, f"prefiller {prefiller.name} answered {answer.status}"
                 if answer.status != 200:
                     kept = headers_for_client(answer.headers)
                     return web.Response(status=answer.status, body=text, headers=kept), None
-        except FAULTS as fault:
+        except (*FAULTS, TimeoutError) as fault:
             breaker = self._breakers[prefiller]
             breaker.fail(router.now())
             prefiller.is_open = not breaker.is_open(-1.0)

@@ -18,7 +18,6 @@ from aiohttp import web
 
 from lbopt import __version__
 from lbopt.model import Trace
-from lbopt.policies import make_policy
 from lbopt.serving.record.writer import DecisionRecord
 from lbopt.serving.router.answers import refuse
 from lbopt.serving.router.ask import Ask
@@ -27,15 +26,16 @@ from lbopt.serving.router.continuation import continued
 from lbopt.serving.router.dispatcher import Dispatcher
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.estimate import PromptEstimate
-from lbopt.serving.router.fleet_file import FleetPlan, GroupPlan, WorkerAddress
+from lbopt.serving.router.fleet_file import FleetPlan, WorkerAddress
 from lbopt.serving.router.forward import Attempt, Result, end_with_error
 from lbopt.serving.router.job import Job, Stop
 from lbopt.serving.router.metrics import RouterMetrics
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.poller import Poller
 from lbopt.serving.router.prefill import PrefillHop
+from lbopt.serving.router.reaper import reap
+from lbopt.serving.router.rules import rule_for, warm
 from lbopt.serving.router.shadow import Shadow
-from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import FleetState, RequestTracker, Stage, WorkerMirror
 
 _log = logging.getLogger(__name__)
@@ -43,6 +43,7 @@ _log = logging.getLogger(__name__)
 _SAID = {
     Stop.LIMIT: (504, "the request took longer than request_seconds", "timeout"),
     Stop.EXPIRED: (503, "the request waited in the pool longer than ttl", "overloaded"),
+    Stop.SILENT: (504, "the worker sent nothing for idle_seconds", "upstream_error"),
     Stop.DOWN: (502, "the worker went down while it answered", "upstream_error"),
     Stop.SLOW_CLIENT: (408, "the client left its answer unread longer than slow_client_seconds", "timeout"),
     Stop.DRAIN: (503, "the router ends", "shutting_down"),
@@ -83,8 +84,8 @@ class Router:
         self.options = options
         real = options.policy if options.shadow is None else options.shadow
         self.rule_name = real
-        rules = {group.name: _rule_for(real, group, training) for group in plan.groups}
-        fallbacks = {group.name: _rule_for(options.fallback, group, training) for group in plan.groups}
+        rules = {group.name: rule_for(real, group, training) for group in plan.groups}
+        fallbacks = {group.name: rule_for(options.fallback, group, training) for group in plan.groups}
         self.fleet = FleetState(seed=options.seed, draws=any(rule.draws for rule in rules.values()))
         self.endpoints: dict[WorkerMirror, Endpoint] = {}
         self.models: dict[str, str] = {}  # by the name that clients use, the model
@@ -115,6 +116,7 @@ class Router:
         self._clock: Callable[[], float] = lambda: 0.0
         self._tasks: list[asyncio.Task[None]] = []
         self._idle = asyncio.Event()
+        self._prefix = secrets.token_hex(8)  # requests of another life of this router have other keys
 
     # -- life of the router
 
@@ -123,16 +125,14 @@ class Router:
         loop = asyncio.get_running_loop()
         self._clock = loop.time
         self.session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=self.options.connect_seconds, sock_read=self.options.idle_seconds
-            ),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.options.connect_seconds),
             connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
             read_bufsize=2**18,
         )
-        self._tasks = [loop.create_task(self._get_ready()), loop.create_task(self._reap())]
+        self._tasks = [loop.create_task(self._get_ready()), loop.create_task(reap(self))]
 
     async def _get_ready(self) -> None:
         await asyncio.to_thread(self._compile)
@@ -268,7 +268,7 @@ class Router:
         tracker.estimated = not exact
         job = Job(tracker, ask, body, path, headers, chat=chat)
         job.limit = self.now() + self.options.request_seconds
-        job.key = secrets.token_hex(8)
+        job.key = f"{self._prefix}-{tracker.number}"
         self.jobs.add(job)
         if self.shadow is not None:
             self.shadow.arrived(tracker)
@@ -333,9 +333,12 @@ class Router:
                     async with asyncio.timeout_at(job.limit) as job.deadline:
                         answer = await self._try(job, request)
                 except TimeoutError:
-                    if job.reason is Stop.DOWN and not tracker.has_ended and job.begun is None:
-                        job.reason = Stop.LIMIT
+                    reason, job.reason, job.heard_at = job.reason, Stop.LIMIT, 0.0
+                    if reason is Stop.DOWN and not tracker.has_ended and job.begun is None:
                         continue  # it is in the pool again
+                    if reason is Stop.SILENT and self._silent(job):
+                        continue
+                    job.reason = reason
                     return await self._stopped(job, request)
                 if answer is not None:
                     return answer
@@ -399,6 +402,16 @@ class Router:
         self.failed(job)
         return refuse(502, made.why, "upstream_error") if job.begun is None else made.answer
 
+    def _silent(self, job: Job) -> bool:
+        """Note that an engine has sent nothing for too long; True where another attempt is to be made."""
+        tracker = job.tracker
+        if tracker.worker is not None and tracker.worker in self.endpoints:
+            self.note_fault(self.endpoints[tracker.worker])
+        again = job.begun is None and tracker.produced == 0 and self.may_retry(job)
+        if again and self.fleet.withdrawn(tracker, tracker.attempt):
+            self.metrics.retries += 1
+        return again and not tracker.has_ended
+
     async def _tokenize(self, job: Job) -> None:
         """Ask an engine for the length of the prompt, where the operator wants that."""
         if self.options.tokenize and job.tracker.estimated:
@@ -431,26 +444,6 @@ class Router:
 
     # -- beside requests
 
-    async def _reap(self) -> None:
-        """Expire who waits too long, stop clients that do not read, and take the measures of the barrier."""
-        options = self.options
-        period = min(0.25 if self.shadow is None else 0.05, options.ttl / 4, options.slow_client_seconds / 4)
-        while True:
-            await asyncio.sleep(period)
-            now = self.now()
-            for pool in self.fleet.pools.values():
-                for tracker in pool.overdue(now, options.ttl):
-                    if isinstance(tracker.payload, Job):
-                        tracker.payload.stop(Stop.EXPIRED)
-            for job in list(self.jobs):
-                if job.write_began and now - job.write_began > options.slow_client_seconds:
-                    job.stop(Stop.SLOW_CLIENT)
-                elif job.tracker.ticket < 0 and now - job.tracker.arrived_at > options.ttl:  # not in the pool yet
-                    job.stop(Stop.EXPIRED)
-            self.metrics.sample_barrier(now)
-            if self.shadow is not None:
-                self.shadow.advance()
-
     def _look(self, sight: Any, decision: Any, rule: str, stages: Any) -> None:
         self.metrics.note_decision(stages)
         if self.record is not None:
@@ -470,31 +463,3 @@ class Router:
 
     def _versions(self) -> dict[str, str]:
         return {"lbopt": __version__, "rule": self.rule_name, "fallback": self.options.fallback}
-
-
-def _rule_for(spec: str, group: GroupPlan, training: Trace | None) -> LiveRule:
-    return LiveRule(
-        make_policy(spec),
-        num_workers=len(group.workers),
-        slots=group.slots,
-        kv_capacity=group.kv_capacity,
-        training=training,
-    )
-
-
-def warm(rule: LiveRule, plan: GroupPlan) -> None:
-    """Let a rule decide on a small fleet of the same kind, which compiles what it calls; its turn stays."""
-    fleet = FleetState()
-    group = fleet.add_group("warm", "warm")
-    for address in plan.workers[:8]:
-        fleet.worker_up("warm", address.name, plan.slots)
-    for size in (300, 20, 700):
-        fleet.prefilled(fleet.arrived("warm", size, 0.0), 0.0)
-    turn = rule.turn
-    waiting = list(group.pool)
-    if rule.is_immediate:
-        rule.bind(rule.see(group, waiting[:1], 0.0))
-    else:
-        fleet.dispatched(waiting[0], group.workers[0], 0.0)
-        rule.decide(rule.see(group, waiting[1:], 0.0))
-    rule.turn = turn

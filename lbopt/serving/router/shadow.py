@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from lbopt.model import Trace
-from lbopt.policies import make_policy
 from lbopt.serving.router.dispatcher import Dispatcher
-from lbopt.serving.rule import LiveRule
+from lbopt.serving.router.rules import rule_for, warm
 from lbopt.serving.state import Ending, FleetState, Health, RequestTracker, Stage
 
 if TYPE_CHECKING:
@@ -69,16 +68,7 @@ class Shadow:
 
     def __init__(self, router: Router, spec: str, training: Trace | None) -> None:
         self._router = router
-        rules = {
-            name: LiveRule(
-                make_policy(spec),
-                num_workers=len(plan.workers),
-                slots=plan.slots,
-                kv_capacity=plan.kv_capacity,
-                training=training,
-            )
-            for name, plan in router.groups.items()
-        }
+        rules = {name: rule_for(spec, plan, training) for name, plan in router.groups.items()}
         self.rule_name = next(iter(rules.values())).name
         self.fleet = FleetState(seed=router.options.seed, draws=any(rule.draws for rule in rules.values()))
         for name, plan in router.groups.items():
@@ -98,8 +88,6 @@ class Shadow:
 
     def warm(self) -> None:
         """Compile what the rule needs."""
-        from lbopt.serving.router.service import warm
-
         for name, rule in self._dispatcher.rules.items():
             warm(rule, self._router.groups[name])
 
