@@ -124,6 +124,7 @@ class RouterMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Read the state."""
+        self.sample_barrier(self._router.now())
         yield from self._of_workers()
         yield from self._of_groups()
         yield from self._of_requests()

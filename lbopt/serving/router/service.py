@@ -145,7 +145,10 @@ class Router:
     def _compile(self) -> None:
         """Let every rule decide once on a fleet like the real one, so that its kernels are compiled."""
         for name, rule in [*self.dispatcher.rules.items(), *self.dispatcher.fallbacks.items()]:
-            warm(rule, self.groups[name])
+            try:
+                warm(rule, self.groups[name])
+            except Exception as error:  # a rule of the user's: each decision will say so, and the fall-back decide
+                _log.warning("rule '%s' failed on a small fleet: %s", rule.name, error)
         if self.shadow is not None:
             self.shadow.warm()
 
@@ -458,7 +461,7 @@ class Router:
         if self.record is not None:
             self.record.ended(tracker, worker)
         if self.shadow is not None:
-            self.shadow.ended(tracker)
+            self.shadow.ended(tracker, worker)
         self.dispatcher.wake()
 
     def _versions(self) -> dict[str, str]:

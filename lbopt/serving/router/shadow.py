@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from lbopt.model import Trace
 from lbopt.serving.router.dispatcher import Dispatcher
 from lbopt.serving.router.rules import rule_for, warm
-from lbopt.serving.state import Ending, FleetState, Health, RequestTracker, Stage
+from lbopt.serving.state import Ending, FleetState, Health, RequestTracker, Stage, WorkerMirror
 
 if TYPE_CHECKING:
     from lbopt.serving.router.service import Router
@@ -82,7 +82,6 @@ class Shadow:
         self._outputs: dict[int, int] = {}  # of real requests that have ended, where the twin has not
         self._steps = dict.fromkeys(router.groups, 0)
         self._at = 0.0
-        self._real_placed: dict[int, str] = {}
         self.alike = self.different = 0
         self.real, self.own = _Course(), _Course()
 
@@ -99,8 +98,8 @@ class Shadow:
         self.fleet.prefilled(twin, real.arrived_at)
         self._dispatcher.round()
 
-    def ended(self, real: RequestTracker) -> None:
-        """Note that a real request has ended: its twin may have, too."""
+    def ended(self, real: RequestTracker, worker: WorkerMirror | None) -> None:
+        """Note that a real request has ended on a worker: its twin may have, too."""
         self.advance()
         twin = self._twins.get(real.number)
         if twin is None:
@@ -108,6 +107,8 @@ class Shadow:
         if real.attempt:
             self.real.waits += real.dispatched_at - real.arrived_at
             self.real.placed += 1
+            self.alike += worker is not None and worker.name == twin.payload
+            self.different += worker is None or worker.name != twin.payload
         if real.ending is not Ending.FINISHED:
             self.fleet.cancelled(twin, self._router.now())
             del self._twins[real.number]
@@ -174,11 +175,7 @@ class Shadow:
             if worker >= 0:
                 self.own.waits += now - tracker.arrived_at
                 self.own.placed += 1
-                real = self._router.fleet.live.get(tracker.number)
-                if real is not None and real.worker is not None:
-                    same = real.worker.name == sight.workers[worker].name
-                    self.alike += same
-                    self.different += not same
+                tracker.payload = sight.workers[worker].name
         if self._router.record is not None:
             self._router.record.decided(sight, decision, rule, stages, [], is_shadow=True)
 
