@@ -15,8 +15,15 @@ def require_packages() -> None:
     InputError
         With the command that installs it.
     """
-    missing = [name for name in ("aiohttp", "prometheus_client") if find_spec(name) is None]
+    missing = [name for name in ("aiohttp", "prometheus_client") if not _is_there(name)]
     if missing:
         raise InputError(
             f"lbopt serve needs {' and '.join(missing)}, not installed here; run: pip install 'lbopt[serve]'"
         )
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ImportError:
+        return False
