@@ -94,6 +94,7 @@ class LiveRule:
 
     @turn.setter
     def turn(self, worker: int) -> None:
+        """Let such rules go on at this worker."""
         self._turn.next_worker = worker
 
     @property

@@ -188,7 +188,10 @@ def _requests(
         if place is None:
             sealed.left_out["requests that were never placed"] += 1
             continue
-        start = place["start"] if outcome is None else outcome.get("start") or place["start"]
+        start = place["start"]
+        if outcome is not None:  # the first chunk of a stream is the first token; of another answer nobody knows
+            first = outcome.get("first") if outcome.get("streams") else None
+            start = first or outcome.get("start") or start
         arrival = start if outcome is None else outcome.get("arrival") or start
         finish = "" if outcome is None else outcome.get("finish", "")
         prompt = place["prompt"] if outcome is None else outcome.get("prompt")

@@ -122,7 +122,12 @@ class DecisionRecord:
             "finish": tracker.ended_at,
         }
         row |= {name: round(value + self._wall(), 6) if value else None for name, value in times.items()}
-        row |= {"attempts": tracker.attempt, "recomputations": tracker.recomputations}
+        ask = getattr(tracker.payload, "ask", None)
+        row |= {
+            "streams": getattr(ask, "streams", True),
+            "attempts": tracker.attempt,
+            "recomputations": tracker.recomputations,
+        }
         self._note(row)
 
     async def close(self) -> None:
