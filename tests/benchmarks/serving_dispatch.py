@@ -46,7 +46,7 @@ async def measure(policy, workers, waiting, rounds):
     rule = LiveRule(make_policy(policy), num_workers=workers, slots=SLOTS)
     dispatcher = Dispatcher(fleet, {"g": rule}, {"g": rule}, lambda: 0.0)
     took = []
-    for number in range(rounds + 20):
+    for _ in range(rounds + 20):
         for _ in range(int(rng.integers(1, 6))):  # requests end, on average three a step
             mirror = mirrors[int(rng.integers(workers))]
             tracker = next(iter(mirror.running.values()))
