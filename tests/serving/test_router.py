@@ -187,6 +187,13 @@ def test_ranks_of_one_endpoint_are_named_by_the_header():
             await asyncio.gather(*(stream(client, base) for _ in range(6)))
             ranks = [headers["X-Data-Parallel-Rank"] for _, headers, _ in engine.requests]
             assert sorted(ranks) == ["0", "0", "1", "1", "2", "2"]
+            client.headers["x-data-parallel-rank"] = "9"
+            await stream(client, base)
+            assert [v for n, v in engine.requests[-1][1].items() if n.lower() == "x-data-parallel-rank"] in (
+                ["0"],
+                ["1"],
+                ["2"],
+            )
 
     run(check())
 

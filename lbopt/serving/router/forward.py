@@ -30,12 +30,18 @@ _HOP = frozenset(
         *("transfer-encoding", "content-length", "accept-encoding", "expect", "host", "date", "server"),
     )
 )
+#: The rank is the router's to name.
+_NOT_TO_ENGINES = _HOP | {"x-data-parallel-rank"}
 #: Answers of an engine, or of what stands before it, that mean that another engine may do better.
 _ELSEWHERE = frozenset({429, 502, 503, 504})
 #: Largest answer that is not a stream, bytes.
 _LARGEST_ANSWER = 256 * 2**20
 
 FAULTS = (aiohttp.ClientError, ConnectionError, OSError)
+
+
+class ClientGone(Exception):
+    """The client's connection broke while its answer was written; the engine is not to blame."""
 
 
 class Result(Enum):
@@ -49,7 +55,7 @@ class Result(Enum):
 
 def headers_for_engine(headers: Any) -> dict[str, str]:
     """Return the client's headers that go to the engine."""
-    kept = {name: value for name, value in headers.items() if name.lower() not in _HOP}
+    kept = {name: value for name, value in headers.items() if name.lower() not in _NOT_TO_ENGINES}
     kept["Accept-Encoding"] = "identity"  # events are read as they pass
     return kept
 
@@ -202,7 +208,10 @@ class Attempt:
                 if answer is None:
                     answer = await self._begin(upstream)
                 job.write_began = endpoint.last_heard
-                await answer.write(chunk)
+                try:
+                    await answer.write(chunk)
+                except FAULTS as fault:
+                    raise ClientGone from fault
                 job.write_began = 0.0
             if counter.recomputed and router.keeps_text:
                 return self._recomputed()
@@ -210,9 +219,14 @@ class Attempt:
             router.finished(job, attempt)
             if answer is None:
                 answer = await self._begin(upstream)
-            if sifts and (rest := counter.take_rest()):
-                await answer.write(rest)
-            await answer.write_eof()
+            job.write_began = now()
+            try:
+                if sifts and (rest := counter.take_rest()):
+                    await answer.write(rest)
+                await answer.write_eof()
+            except FAULTS as fault:
+                raise ClientGone from fault
+            job.write_began = 0.0
             self.answer = answer
             return Result.ANSWERED
         self.why = f"worker {endpoint.address.name} ended its stream before the answer was whole"
@@ -224,7 +238,11 @@ class Attempt:
         answer = web.StreamResponse(status=upstream.status, headers=headers_for_client(upstream.headers))
         self._job.begun = answer
         self._job.write_began = self._router.now()
-        await answer.prepare(self._request)
+        try:
+            await answer.prepare(self._request)
+        except FAULTS as fault:
+            raise ClientGone from fault
+        self._job.body = b""  # no other attempt will need it
         self._job.write_began = 0.0
         return answer
 

@@ -54,6 +54,8 @@ async def _answer(request: web.Request, *, chat: bool) -> web.StreamResponse:
     if not allowed(request, options.api_key):
         router.metrics.refused["key"] += 1
         return refuse(401, "the API key is missing or wrong", "invalid_request_error", code="invalid_api_key")
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        return refuse(415, "the body is compressed; send it as it is", "invalid_request_error")
     try:
         async with asyncio.timeout(options.body_seconds):
             body = await request.read()
@@ -64,8 +66,6 @@ async def _answer(request: web.Request, *, chat: bool) -> web.StreamResponse:
         router.metrics.refused["body_bytes"] += 1
         message = f"the body has more than {options.body_bytes:,} bytes"
         return refuse(413, message, "invalid_request_error", code="request_too_large")
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-        return refuse(415, "the body is compressed; send it as it is", "invalid_request_error")
     try:
         ask = read_ask(body, chat=chat)
     except InputError as error:
@@ -77,7 +77,7 @@ async def _answer(request: web.Request, *, chat: bool) -> web.StreamResponse:
         return refuse(400, "kv_transfer_params is set by the router; leave it out", "invalid_request_error")
     headers = headers_for_engine(request.headers)
     try:
-        job = router.admit(ask, body, request.path, headers, chat=chat)
+        job = router.admit(ask, body, request.path_qs, headers, chat=chat)
     except Refusal as refusal:
         router.metrics.refused[refusal.why] += 1
         return refusal.answer

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
 from lbopt.serving.router.ask import Ask
 from lbopt.serving.state import RequestTracker, WorkerMirror
+
+#: The path of requests that a gateway forwards itself.
+ADVICE = "/route"
 
 
 class Stop(StrEnum):
@@ -88,7 +92,10 @@ class Job:
         self.placed = asyncio.get_running_loop().create_future()
 
     def stop(self, reason: Stop) -> None:
-        """Interrupt the handler."""
-        self.reason = reason
-        if self.deadline is not None and not self.deadline.expired():
-            self.deadline.reschedule(asyncio.get_running_loop().time())
+        """Interrupt the handler; between two attempts, and at its end, there is nothing to interrupt."""
+        deadline = self.deadline
+        if deadline is None or deadline.expired():
+            return
+        with suppress(RuntimeError):  # the handler has left it
+            deadline.reschedule(asyncio.get_running_loop().time())
+            self.reason = reason

@@ -20,7 +20,7 @@ from lbopt.serving.router.ask import Ask
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.fleet_file import refuse_outside, worker_of
 from lbopt.serving.router.handlers import ROUTER, allowed
-from lbopt.serving.router.job import Job
+from lbopt.serving.router.job import ADVICE, Job
 from lbopt.serving.router.service import Refusal, Router
 from lbopt.serving.state import Health
 
@@ -196,7 +196,7 @@ async def route(request: web.Request) -> web.Response:
         return refuse(408, "the body took longer than body_seconds to arrive", "timeout")
     ask = Ask(model, True, tokens, True, False, None, {})
     try:
-        job = router.admit(ask, b"", "/route", {}, chat=False)
+        job = router.admit(ask, b"", ADVICE, {}, chat=False)
     except Refusal as refusal:
         router.metrics.refused[refusal.why] += 1
         return refusal.answer

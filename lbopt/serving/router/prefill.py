@@ -117,10 +117,13 @@ class PrefillHop:
         if "max_completion_tokens" in body:
             body["max_completion_tokens"] = 1
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        headers = job.headers | {"X-Request-Id": job.key}
+        if not any(name.lower() == "x-request-id" for name in job.headers):
+            job.headers["X-Request-Id"] = job.key  # both hops name the request alike
         limit = aiohttp.ClientTimeout(total=router.options.idle_seconds)
         try:
-            async with router.session.post(plan.url + job.path, data=data, headers=headers, timeout=limit) as answer:
+            async with router.session.post(
+                plan.url + job.path, data=data, headers=job.headers, timeout=limit
+            ) as answer:
                 text = await read_whole(answer, _LARGEST_ANSWER)
                 if answer.status >= 500 or answer.status == 429:
                     return None, f"prefiller {prefiller.name} answered {answer.status}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from lbopt.exceptions import InputError
 from lbopt.model import Trace
-from lbopt.policies import make_policy
+from lbopt.policies import CompiledPolicy, make_policy
 from lbopt.serving.router.fleet_file import GroupPlan
 from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import FleetState
@@ -18,6 +19,20 @@ def rule_for(spec: str, group: GroupPlan, training: Trace | None) -> LiveRule:
         kv_capacity=group.kv_capacity,
         training=training,
     )
+
+
+def fallback_for(spec: str, group: GroupPlan) -> LiveRule:
+    """Return the rule that decides where another one cannot: a compiled one, which is always in time.
+
+    Raises
+    ------
+    InputError
+        Where it is none.
+    """
+    rule = rule_for(spec, group, None)
+    if not isinstance(rule.policy, CompiledPolicy):
+        raise InputError(f"fallback is '{spec}', which decides in Python; expected a compiled rule such as jsq-load")
+    return rule
 
 
 def warm(rule: LiveRule, plan: GroupPlan) -> None:

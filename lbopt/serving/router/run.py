@@ -86,6 +86,7 @@ class Server:
             max_line_size=options.header_bytes,
             max_field_size=options.header_bytes,
             keepalive_timeout=75.0,
+            shutdown_timeout=1.0,
         )
         await runner.setup()
         self._runner = runner

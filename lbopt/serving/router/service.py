@@ -27,18 +27,21 @@ from lbopt.serving.router.dispatcher import Dispatcher
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.estimate import PromptEstimate
 from lbopt.serving.router.fleet_file import FleetPlan, WorkerAddress
-from lbopt.serving.router.forward import Attempt, Result, end_with_error
-from lbopt.serving.router.job import Job, Stop
+from lbopt.serving.router.forward import Attempt, ClientGone, Result, end_with_error
+from lbopt.serving.router.job import ADVICE, Job, Stop
 from lbopt.serving.router.metrics import RouterMetrics
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.poller import Poller
 from lbopt.serving.router.prefill import PrefillHop
 from lbopt.serving.router.reaper import reap
-from lbopt.serving.router.rules import rule_for, warm
+from lbopt.serving.router.rules import fallback_for, rule_for, warm
 from lbopt.serving.router.shadow import Shadow
 from lbopt.serving.state import FleetState, RequestTracker, Stage, WorkerMirror
 
 _log = logging.getLogger(__name__)
+
+#: Seconds that an unused connection to an engine is kept: less than uvicorn keeps it, which is 5.
+_KEPT = 4.0
 
 _SAID = {
     Stop.LIMIT: (504, "the request took longer than request_seconds", "timeout"),
@@ -85,7 +88,7 @@ class Router:
         real = options.policy if options.shadow is None else options.shadow
         self.rule_name = real
         rules = {group.name: rule_for(real, group, training) for group in plan.groups}
-        fallbacks = {group.name: rule_for(options.fallback, group, training) for group in plan.groups}
+        fallbacks = {group.name: fallback_for(options.fallback, group) for group in plan.groups}
         self.fleet = FleetState(seed=options.seed, draws=any(rule.draws for rule in rules.values()))
         self.endpoints: dict[WorkerMirror, Endpoint] = {}
         self.models: dict[str, str] = {}  # by the name that clients use, the model
@@ -126,7 +129,7 @@ class Router:
         self._clock = loop.time
         self.session = aiohttp.ClientSession(
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.options.connect_seconds),
-            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
+            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, keepalive_timeout=_KEPT),
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
@@ -217,7 +220,9 @@ class Router:
         held = [t.payload for t in (*mirror.running.values(), *mirror.queue.values()) if isinstance(t.payload, Job)]
         self.fleet.down(mirror, self.now())
         for job in held:
-            if not job.tracker.has_ended:
+            if job.path == ADVICE:
+                self.failed(job)  # nobody is here to be told of another place
+            elif not job.tracker.has_ended:
                 job.renew()
             job.stop(Stop.DOWN)
         self.dispatcher.wake()
@@ -332,23 +337,25 @@ class Router:
         tracker = job.tracker
         try:
             while True:
+                job.reason = Stop.LIMIT
                 try:
                     async with asyncio.timeout_at(job.limit) as job.deadline:
                         answer = await self._try(job, request)
                 except TimeoutError:
-                    reason, job.reason, job.heard_at = job.reason, Stop.LIMIT, 0.0
+                    reason, job.heard_at = job.reason, 0.0
                     if reason is Stop.DOWN and not tracker.has_ended and job.begun is None:
                         continue  # it is in the pool again
                     if reason is Stop.SILENT and self._silent(job):
                         continue
-                    job.reason = reason
                     return await self._stopped(job, request)
                 if answer is not None:
                     return answer
-        except asyncio.CancelledError:  # the client has gone
+        except (asyncio.CancelledError, ClientGone) as gone:
             worker = tracker.worker
             if not tracker.has_ended and self.fleet.cancelled(tracker, self.now()):
                 self._ended(tracker, worker)
+            if isinstance(gone, ClientGone) and job.begun is not None:
+                return job.begun  # type: ignore[no-any-return]
             raise
         finally:
             if not tracker.has_ended:
