@@ -1,5 +1,7 @@
 """CPU of routers, a request: `python -m tests.benchmarks.serving_cost [--requests 200] [--streams 32]`.
 
+With ``--open 2000`` also so many streams at once through `lbopt serve`, chunks `--spacing` seconds apart.
+
 Engine, router and load are processes of their own; the CPU of each is read from the system. Two cases: 64 chunks 20 ms
 apart, and a prompt of 220 KB answered by one chunk. The baseline is a proxy of some thirty lines on the same libraries
 that counts nothing and places in turn. Other routers are measured where their programs are installed:
@@ -27,8 +29,8 @@ CHUNK = (
 )
 
 
-async def engine(port):
-    """Answer with as many chunks as `max_tokens` says, 20 ms apart."""
+async def engine(port, spacing):
+    """Answer with as many chunks as `max_tokens` says, `spacing` seconds apart."""
 
     async def answer(request):
         ask = await request.json()
@@ -38,7 +40,7 @@ async def engine(port):
         due = loop.time()
         for _ in range(ask["max_tokens"]):
             await response.write(CHUNK)
-            due += 0.02
+            due += spacing
             await asyncio.sleep(max(0.0, due - loop.time()))
         await response.write(b"data: [DONE]\n\n")
         return response
@@ -152,6 +154,8 @@ def measure(name, command, port, base, arguments):
                 f"{failed} failed)"
             )
         print(" | ".join(row), flush=True)
+        if arguments.open and name == "lbopt serve":
+            many(base, router.pid, arguments)
     except Exception as error:
         log.seek(0)
         print(f"{name}: {error!r}; {log.read()[-600:].decode(errors='replace')}", flush=True)
@@ -161,6 +165,20 @@ def measure(name, command, port, base, arguments):
             router.wait(10)
         except subprocess.TimeoutExpired:
             router.kill()
+
+
+def many(base, pid, arguments):
+    """Print what so many open streams cost."""
+    before, begin = cpu(pid), time.perf_counter()
+    firsts, failed = asyncio.run(load(base, arguments.open, arguments.open, 64, "hello " * 20))
+    took, spent = time.perf_counter() - begin, cpu(pid) - before
+    firsts.sort()
+    memory = int(Path(f"/proc/{pid}/status").read_text().partition("VmRSS:")[2].split()[0]) / 1024
+    print(
+        f"{arguments.open} open: {1000 * spent / arguments.open:.2f} ms CPU each, {spent / took:.0%} of a core, "
+        f"{memory:.0f} MiB, first byte P99 {1000 * firsts[int(0.99 * len(firsts))]:.0f} ms, {failed} failed",
+        flush=True,
+    )
 
 
 async def until_ready(base, process):
@@ -192,23 +210,25 @@ def main():
     parser.add_argument("--engine", type=int)
     parser.add_argument("--plain", nargs="+")
     parser.add_argument("--only", default="")
+    parser.add_argument("--spacing", type=float, default=0.02)
+    parser.add_argument("--open", type=int, default=0)
     arguments = parser.parse_args()
     import uvloop
 
     if arguments.engine:
-        uvloop.run(engine(arguments.engine))
+        uvloop.run(engine(arguments.engine, arguments.spacing))
         return
     if arguments.plain:
         uvloop.run(plain(int(arguments.plain[0]), arguments.plain[1:]))
         return
     ports = [free_port(), free_port()]
     me = [sys.executable, "-m", "tests.benchmarks.serving_cost"]
-    engines = [subprocess.Popen([*me, "--engine", str(port)]) for port in ports]
+    engines = [subprocess.Popen([*me, "--engine", str(port), "--spacing", str(arguments.spacing)]) for port in ports]
     urls = [f"http://127.0.0.1:{port}" for port in ports]
     try:
         with tempfile.TemporaryDirectory() as folder:
             fleet = Path(folder) / "fleet.toml"
-            fleet.write_text(f'[[group]]\nmodel = "m"\nslots = 64\nworkers = {json.dumps(urls)}\n')
+            fleet.write_text(f'[[group]]\nmodel = "m"\nslots = {arguments.open + 64}\nworkers = {json.dumps(urls)}\n')
             print("router | 64 chunks | 220 KB", flush=True)
             routers = {}
             port = free_port()
