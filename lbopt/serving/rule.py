@@ -26,7 +26,7 @@ from lbopt.policies import ActiveRequests, CompiledPolicy, DecidingPolicy, Polic
 from lbopt.policies.relative_age import RelativeAge
 from lbopt.policies.replay import Replay
 from lbopt.predictors import Forecast, Forecaster, make_predictor
-from lbopt.serving.state import BarrierGroup, RequestTracker, Sight, WorkerMirror
+from lbopt.serving.state import BarrierGroup, FleetState, RequestTracker, Sight, WorkerMirror
 from lbopt.serving.state.group import Forecasting
 from lbopt.simulator.legality import bound_worker, refuse_infeasible
 
@@ -228,6 +228,24 @@ class _Forecasts:
             np.maximum(waiting - self._base, 0),
             sizes,
         )
+
+
+def warm_rule(rule: LiveRule, num_workers: int, slots: int) -> None:
+    """Let a rule decide on a small fleet of the same kind, which compiles what it calls; its turn stays."""
+    fleet = FleetState()
+    group = fleet.add_group("warm", "warm")
+    for g in range(min(num_workers, 8)):
+        fleet.worker_up("warm", str(g), slots)
+    for size in (300, 20, 700):
+        fleet.prefilled(fleet.arrived("warm", size, 0.0), 0.0)
+    turn = rule.turn
+    waiting = list(group.pool)
+    if rule.is_immediate:
+        rule.bind(rule.see(group, waiting[:1], 0.0))
+    else:
+        fleet.dispatched(waiting[0], group.workers[0], 0.0)
+        rule.decide(rule.see(group, waiting[1:], 0.0))
+    rule.turn = turn
 
 
 def refuse_offline(policy: Policy, training: Trace | None) -> None:

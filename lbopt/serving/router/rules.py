@@ -6,8 +6,7 @@ from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.policies import CompiledPolicy, make_policy
 from lbopt.serving.router.fleet_file import GroupPlan
-from lbopt.serving.rule import LiveRule
-from lbopt.serving.state import FleetState
+from lbopt.serving.rule import LiveRule, warm_rule
 
 
 def rule_for(spec: str, group: GroupPlan, training: Trace | None) -> LiveRule:
@@ -36,18 +35,5 @@ def fallback_for(spec: str, group: GroupPlan) -> LiveRule:
 
 
 def warm(rule: LiveRule, plan: GroupPlan) -> None:
-    """Let a rule decide on a small fleet of the same kind, which compiles what it calls; its turn stays."""
-    fleet = FleetState()
-    group = fleet.add_group("warm", "warm")
-    for address in plan.workers[:8]:
-        fleet.worker_up("warm", address.name, plan.slots)
-    for size in (300, 20, 700):
-        fleet.prefilled(fleet.arrived("warm", size, 0.0), 0.0)
-    turn = rule.turn
-    waiting = list(group.pool)
-    if rule.is_immediate:
-        rule.bind(rule.see(group, waiting[:1], 0.0))
-    else:
-        fleet.dispatched(waiting[0], group.workers[0], 0.0)
-        rule.decide(rule.see(group, waiting[1:], 0.0))
-    rule.turn = turn
+    """Compile what a rule calls on the fleet of a plan."""
+    warm_rule(rule, len(plan.workers), plan.slots)
