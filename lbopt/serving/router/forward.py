@@ -17,8 +17,10 @@ from aiohttp import web
 from lbopt.serving.router.answers import refuse
 from lbopt.serving.router.ask import with_field
 from lbopt.serving.router.endpoint import Endpoint
-from lbopt.serving.router.events import EventCounter, error_event
+from lbopt.serving.router.events import error_event
+from lbopt.serving.router.flow import Flow
 from lbopt.serving.router.job import Job
+from lbopt.serving.router.wire import Head, Wire, request_bytes
 
 if TYPE_CHECKING:
     from lbopt.serving.router.service import Router
@@ -34,6 +36,8 @@ _HOP = frozenset(
 _NOT_TO_ENGINES = _HOP | {"x-data-parallel-rank"}
 #: Answers of an engine, or of what stands before it, that mean that another engine may do better.
 _ELSEWHERE = frozenset({429, 502, 503, 504})
+#: Bytes that a client has not taken yet, above which the engine is not read: where transports say that they are full.
+_MOST_UNSENT = 2**16
 #: Largest answer that is not a stream, bytes.
 _LARGEST_ANSWER = 256 * 2**20
 
@@ -62,7 +66,8 @@ def headers_for_engine(headers: Any) -> dict[str, str]:
 
 def headers_for_client(headers: Any) -> list[tuple[str, str]]:
     """Return the engine's headers that go to the client."""
-    return [(name, value) for name, value in headers.items() if name.lower() not in _HOP]
+    pairs = headers if isinstance(headers, list) else headers.items()
+    return [(name, value) for name, value in pairs if name.lower() not in _HOP]
 
 
 def body_for_engine(job: Job, *, ask_usage: bool) -> bytes:
@@ -102,26 +107,35 @@ class Attempt:
     async def make(self) -> Result:
         """Send the request and pass on the answer."""
         router, job, endpoint = self._router, self._job, self._endpoint
-        url = endpoint.address.url + job.path
-        headers = job.headers | endpoint.headers()
         body = body_for_engine(job, ask_usage=router.options.ask_usage)
+        request = request_bytes(endpoint.address.url, job.path, job.headers | endpoint.headers(), body)
         job.heard_at = router.now()
+        wire: Wire | None = None
         try:
-            async with router.session.post(url, data=body, headers=headers, allow_redirects=False) as upstream:
-                endpoint.last_heard = router.now()
-                if upstream.status in _ELSEWHERE and job.begun is None and router.may_retry(job):
-                    self.why = f"worker {endpoint.address.name} answered {upstream.status}"
-                    if upstream.status != 429:
-                        endpoint.breaker.fail(router.now())
-                    return Result.AGAIN
-                endpoint.breaker.succeed()
-                if upstream.status == 200 and upstream.content_type == "text/event-stream":
-                    return await self._stream(upstream)
-                return await self._whole(upstream)
+            wire = await router.wires.open(endpoint.address.url)
+            try:
+                head = await wire.ask(request)
+            except ConnectionError:
+                if not wire.is_reused:
+                    raise
+                wire = await router.wires.open(endpoint.address.url, fresh=True)  # the engine had closed the old one
+                head = await wire.ask(request)
+            endpoint.last_heard = router.now()
+            if head.status in _ELSEWHERE and job.begun is None and router.may_retry(job):
+                self.why = f"worker {endpoint.address.name} answered {head.status}"
+                if head.status != 429:
+                    endpoint.breaker.fail(router.now())
+                return Result.AGAIN
+            endpoint.breaker.succeed()
+            if head.status == 200 and head.get("content-type").lower().startswith("text/event-stream"):
+                return await self._stream(wire, head)
+            return await self._whole(wire, head)
         except FAULTS as fault:
             return self._fault(fault)
         finally:
             job.heard_at = 0.0
+            if wire is not None:
+                router.wires.give_back(wire)
 
     def _fault(self, fault: BaseException) -> Result:
         """Note a fault of the engine or of the connection to it."""
@@ -130,12 +144,12 @@ class Attempt:
         router.note_fault(self._endpoint)
         return Result.AGAIN if job.begun is None else Result.BROKEN
 
-    async def _whole(self, upstream: aiohttp.ClientResponse) -> Result:
+    async def _whole(self, wire: Wire, head: Head) -> Result:
         """Pass on an answer that is not a stream."""
         router, job = self._router, self._job
         parts: list[bytes] = []
         size = 0
-        while chunk := await upstream.content.readany():
+        while chunk := await wire.piece():
             if not parts:
                 router.fleet.first_chunk(job.tracker, router.now(), self._attempt)
             job.heard_at = router.now()
@@ -144,12 +158,12 @@ class Attempt:
             if size > _LARGEST_ANSWER:
                 self.why = f"worker {self._endpoint.address.name} sent an answer of more than {_LARGEST_ANSWER:,} bytes"
                 self.answer = refuse(502, self.why, "upstream_error")
-                router.fleet.failed(job.tracker, router.now())
+                router.failed(job)
                 return Result.ANSWERED
         body = b"".join(parts)
         self._read_usage(body)
-        self.answer = web.Response(status=upstream.status, body=body, headers=headers_for_client(upstream.headers))
-        if upstream.status < 400:
+        self.answer = web.Response(status=head.status, body=body, headers=headers_for_client(head.headers))
+        if head.status < 400:
             router.finished(job, self._attempt)
         else:
             router.failed(job)
@@ -168,74 +182,93 @@ class Attempt:
         if type(made) is int and made > 0:
             self._router.fleet.tokens(self._job.tracker, made, self._attempt)
 
-    async def _stream(self, upstream: aiohttp.ClientResponse) -> Result:
+    async def _stream(self, wire: Wire, head: Head) -> Result:
         """Pass on a stream of events as it comes, and count its tokens."""
-        router, job, attempt, endpoint = self._router, self._job, self._attempt, self._endpoint
-        fleet, tracker, now = router.fleet, job.tracker, router.now
-        strips = router.options.ask_usage and not job.ask.wants_usage
-        sifts = strips or router.keeps_text
-        counter = EventCounter(job.text if router.keeps_text else None)
-        read = upstream.content.readany
+        router, job, endpoint = self._router, self._job, self._endpoint
+        flow = Flow(router, job, endpoint, self._attempt)
         answer = job.begun
-        told = False
-        while True:
-            try:
-                chunk = await read()
-            except FAULTS as fault:
-                if counter.done:
+        try:
+            while data := await wire.piece():
+                data = flow.take(data)
+                if data:
+                    if answer is None:
+                        answer = await self._begin(head)
+                    await self._write(answer, data)
+                if flow.goes_elsewhere:
                     break
+                if answer is not None and answer.headers.get("Transfer-Encoding") == "chunked":
+                    await self._pour(wire, flow)
+                    break
+        except FAULTS as fault:
+            if not flow.counter.done:
                 result = self._fault(fault)
                 return await self._break_off(answer) if result is Result.BROKEN else result
-            if not chunk:
-                break
-            endpoint.last_heard = job.heard_at = now()
-            before = counter.tokens
-            if sifts:
-                chunk = counter.sift(chunk, without_usage=strips)
-            else:
-                counter.feed(chunk)
-            count = counter.tokens - before
-            if not told:
-                fleet.first_chunk(tracker, endpoint.last_heard, attempt)
-                told = True
-            if count:
-                fleet.tokens(tracker, count, attempt)
-            if counter.prompt_tokens is not None and tracker.estimated:
-                router.counted(job, counter.prompt_tokens)
-            if counter.done:
-                router.finished(job, attempt)
-            if chunk:
-                if answer is None:
-                    answer = await self._begin(upstream)
-                job.write_began = endpoint.last_heard
-                try:
-                    await answer.write(chunk)
-                except FAULTS as fault:
-                    raise ClientGone from fault
-                job.write_began = 0.0
-            if counter.recomputed and router.keeps_text:
-                return self._recomputed()
-        if counter.done or counter.finished or counter.error:
-            router.finished(job, attempt)
+        if flow.goes_elsewhere:
+            return self._recomputed()
+        if flow.counter.done or flow.counter.finished or flow.counter.error:
+            router.finished(job, self._attempt)
             if answer is None:
-                answer = await self._begin(upstream)
-            job.write_began = now()
-            try:
-                if sifts and (rest := counter.take_rest()):
-                    await answer.write(rest)
-                await answer.write_eof()
-            except FAULTS as fault:
-                raise ClientGone from fault
-            job.write_began = 0.0
+                answer = await self._begin(head)
+            await self._write(answer, flow.rest(), is_last=True)
             self.answer = answer
             return Result.ANSWERED
         self.why = f"worker {endpoint.address.name} ended its stream before the answer was whole"
         router.note_fault(endpoint)
         return Result.AGAIN if answer is None else await self._break_off(answer)
 
-    async def _begin(self, upstream: aiohttp.ClientResponse) -> web.StreamResponse:
+    async def _pour(self, wire: Wire, flow: Flow) -> None:
+        """Let the chunks of the engine go straight to the client's connection, until the stream ends.
+
+        The client is sent chunks of HTTP, as `write` of aiohttp would send them. Where the client does not read, the
+        engine is not read either.
+        """
+        request, job = self._request, self._job
+        transport = request.transport
+        if transport is None:
+            raise ClientGone
+        write, num_unsent, is_closing = transport.write, transport.get_write_buffer_size, transport.is_closing
+
+        def sink(data: bytes) -> None:
+            data = flow.take(data)
+            if data:
+                if is_closing():
+                    wire.nudge()
+                    return
+                write(b"%x\r\n%b\r\n" % (len(data), data))
+                if num_unsent() > _MOST_UNSENT:
+                    wire.pause()
+                    wire.nudge()
+            if flow.goes_elsewhere:
+                wire.nudge()
+
+        wire.pour(sink)
+        while not (wire.is_done or flow.goes_elsewhere):
+            await wire.wait()
+            if is_closing():
+                raise ClientGone
+            if wire.is_paused:
+                job.write_began = self._router.now()
+                await request.writer.drain()
+                job.write_began, job.heard_at = 0.0, self._router.now()
+                wire.resume()
+        await wire.wait()  # raises where the stream broke off
+
+    async def _write(self, answer: web.StreamResponse, data: bytes, *, is_last: bool = False) -> None:
+        """Write to the client, who alone is to blame where that fails."""
+        job = self._job
+        job.write_began = self._router.now()
+        try:
+            if data:
+                await answer.write(data)
+            if is_last:
+                await answer.write_eof()
+        except FAULTS as fault:
+            raise ClientGone from fault
+        job.write_began = 0.0
+
+    async def _begin(self, head: Head) -> web.StreamResponse:
         """Send the headers: from here on there is no other attempt."""
-        answer = web.StreamResponse(status=upstream.status, headers=headers_for_client(upstream.headers))
+        answer = web.StreamResponse(status=head.status, headers=headers_for_client(head.headers))
         self._job.begun = answer
         self._job.write_began = self._router.now()
         try:

@@ -77,7 +77,9 @@ async def _answer(request: web.Request, *, chat: bool) -> web.StreamResponse:
         return refuse(400, "kv_transfer_params is set by the router; leave it out", "invalid_request_error")
     headers = headers_for_engine(request.headers)
     try:
-        job = router.admit(ask, body, request.path_qs, headers, chat=chat)
+        query = request.rel_url.raw_query_string
+        path = request.path + ("?" + query if query else "")
+        job = router.admit(ask, body, path, headers, chat=chat)
     except Refusal as refusal:
         router.metrics.refused[refusal.why] += 1
         return refusal.answer

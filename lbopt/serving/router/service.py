@@ -36,6 +36,7 @@ from lbopt.serving.router.prefill import PrefillHop
 from lbopt.serving.router.reaper import reap
 from lbopt.serving.router.rules import fallback_for, rule_for, warm
 from lbopt.serving.router.shadow import Shadow
+from lbopt.serving.router.wire import Wires
 from lbopt.serving.state import FleetState, RequestTracker, Stage, WorkerMirror
 
 _log = logging.getLogger(__name__)
@@ -81,6 +82,7 @@ class Router:
     """
 
     session: aiohttp.ClientSession
+    wires: Wires
 
     def __init__(self, plan: FleetPlan, options: RouterOptions, training: Trace | None = None) -> None:
         self.plan = plan
@@ -135,6 +137,7 @@ class Router:
             skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
             read_bufsize=2**18,
         )
+        self.wires = Wires(self.options.connect_seconds, _KEPT)
         self._tasks = [loop.create_task(self._get_ready()), loop.create_task(reap(self))]
 
     async def _get_ready(self) -> None:
@@ -188,6 +191,7 @@ class Router:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self.record is not None:
             await self.record.close()
+        self.wires.close()
         await self.session.close()
 
     def now(self) -> float:
