@@ -365,13 +365,10 @@ class Wires:
         is_tls = parts.scheme == "https"
         if is_tls and self._tls is None:
             self._tls = ssl.create_default_context()
+        host, port = parts.hostname or "", parts.port or (443 if is_tls else 80)
+        tls = self._tls if is_tls else None
         async with asyncio.timeout(self._connect_seconds):
-            _, wire = await loop.create_connection(
-                lambda: Wire(idle),
-                parts.hostname,
-                parts.port or (443 if is_tls else 80),
-                ssl=self._tls if is_tls else None,
-            )
+            _, wire = await loop.create_connection(lambda: Wire(idle), host, port, ssl=tls)
         return wire
 
     def give_back(self, wire: Wire) -> None:
