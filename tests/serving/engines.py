@@ -18,11 +18,11 @@ from lbopt.serving.router.service import Router
 LIMIT = 20.0
 
 
-def run(coroutine):
+def run(coroutine, limit=LIMIT):
     """Run a test on a fresh event loop, within the limit."""
 
     async def limited():
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(limit):
             return await coroutine
 
     return asyncio.run(limited())

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from lbopt.serving.router.service import Router
 
 
+#: More steps than any request has.
+_REST = 2**40
+
+
 class _Course:
     """What was seen of one fleet over time: shares of time idle at the barrier, and waits."""
 
@@ -127,8 +131,10 @@ class Shadow:
         self.own.add(self.fleet, passed)
         self._follow_workers(now)
         for name, group in self.fleet.groups.items():
-            step = self._router.fleet.groups[name].step
-            made, self._steps[name] = step - self._steps[name], step
+            real = self._router.fleet.groups[name]
+            made, self._steps[name] = real.step - self._steps[name], real.step
+            if not any(worker.running for worker in real.workers):
+                made = _REST  # the real group stands still, and the shadow has the time to end what it has left
             if made > 0:
                 for worker in group.workers:
                     for twin in list(worker.running.values()):
@@ -139,7 +145,9 @@ class Shadow:
 
     def _bounded(self, twin: RequestTracker, made: int) -> int:
         output = self._outputs.get(twin.number)
-        return made if output is None else max(0, min(made, output - twin.produced))
+        if output is None:
+            return made if made < _REST else 0
+        return max(0, min(made, output - twin.produced))
 
     def _finish_if_done(self, twin: RequestTracker) -> None:
         output = self._outputs.get(twin.number)

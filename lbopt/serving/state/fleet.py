@@ -124,6 +124,7 @@ class FleetState:
         """Note that a prefiller computes the request, and reserve blocks there."""
         if tracker.stage is not Stage.ARRIVED:
             return self._late()
+        self._give_back(tracker)  # one that was withdrawn may still hold blocks
         prefiller.hold(tracker, blocks)
         tracker.stage = Stage.PREFILLING
         return True
