@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.policies import Observation
 from lbopt.serving.state import RequestTracker, Sight, WorkerMirror
 
 FORMAT = "lbopt-decisions"
@@ -36,8 +37,8 @@ _PERIOD = 0.5
 
 
 class _Decision(NamedTuple):
-    at: float
-    sight: Sight
+    seen: Observation
+    group: str | None
     workers: list[str]
     decision: NDArray[np.int64]
     rule: str
@@ -106,7 +107,8 @@ class DecisionRecord:
         """
         workers = [worker.name for worker in sight.workers]
         seconds = (stages.observe, stages.decide, stages.send)
-        self._note(_Decision(sight.observation.clock, sight, workers, decision, rule, seconds, ages, is_shadow))
+        group = sight.workers[0].group.name if sight.workers else None  # no tracker is kept: each holds a body
+        self._note(_Decision(sight.observation, group, workers, decision, rule, seconds, ages, is_shadow))
 
     def ended(self, tracker: RequestTracker, worker: WorkerMirror | None) -> None:
         """Note how a request ended."""
@@ -160,6 +162,7 @@ class DecisionRecord:
             if self._rows:
                 rows, self._rows = self._rows, []
                 await asyncio.shield(asyncio.to_thread(self._write, rows))
+                del rows
 
     def _write(self, rows: list[Any]) -> None:
         try:
@@ -191,12 +194,12 @@ class DecisionRecord:
         self._append([self._head | {"began": None}])
 
     def _plain(self, row: _Decision) -> dict[str, Any]:
-        seen = row.sight.observation
+        seen = row.seen
         observe, decide, send = row.seconds
         return {
             "kind": "decision",
-            "at": round(row.at + (self._offset or 0.0), 6),
-            "group": row.sight.workers[0].group.name if row.sight.workers else None,
+            "at": round(seen.clock + (self._offset or 0.0), 6),
+            "group": row.group,
             "rule": row.rule,
             **({"shadow": True} if row.is_shadow else {}),
             "step": seen.step,

@@ -188,6 +188,10 @@ class Wire(asyncio.Protocol):
             if self._transport is not None and not self._transport.is_closing():
                 self._transport.resume_reading()
 
+    def forget(self) -> None:
+        """Let go of the attempt that used the connection."""
+        self._sink, self._head, self._kept, self._num_kept = None, None, [], 0
+
     def close(self) -> None:
         """Close at once; what is not answered stays so."""
         self._keeps = False
@@ -373,6 +377,7 @@ class Wires:
 
     def give_back(self, wire: Wire) -> None:
         """Keep a connection whose answer is whole; close any other."""
+        wire.forget()
         if wire.may_be_kept and wire not in wire._idle:
             wire.idle_since = asyncio.get_running_loop().time()
             wire.resume()
