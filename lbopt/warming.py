@@ -25,6 +25,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "predict": ("forecasts",),
     "prefill": ("prefill",),
     "race": ("search", "windows"),
+    "serve": ("live rules",),
     "simulate": ("simulation", "waiting rules"),
     "solve": ("search", "windows", "leximax"),
 }
@@ -131,6 +132,19 @@ def _forecasts() -> None:
         gap(policies=["br-h"], behaviours=["br-h"], predictor=predictor, **shared)  # type: ignore[arg-type]
 
 
+def _live_rules() -> None:
+    """Every compiled rule, deciding by itself on a live fleet, pooled and on arrival, and `bf-io`'s search."""
+    from lbopt.policies import POLICIES, CompiledPolicy, make_policy
+    from lbopt.serving.rule import LiveRule, warm_rule
+
+    for name in POLICIES:
+        if name in ("eldr", "domain"):
+            continue  # they go by experts, which no live router sees
+        policy = make_policy(name)
+        if name == "bf-io" or isinstance(policy, CompiledPolicy):
+            warm_rule(LiveRule(policy, num_workers=2, slots=4), num_workers=2, slots=4)
+
+
 def _prefill() -> None:
     """The loop of prefill passes."""
     from lbopt.api import study
@@ -156,6 +170,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "leximax": _leximax,
     "packaged problems": _packaged_problems,
     "forecasts": _forecasts,
+    "live rules": _live_rules,
     "prefill": _prefill,
     "chains": _chains,
 }

@@ -52,6 +52,8 @@ def test_commands_parse(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     context = command.make_context("lbopt", list(words))
     while hasattr(command, "resolve_command"):
         rest = [*context._protected_args, *context.args]
+        if not rest and command.invoke_without_command:
+            break
         name, command, rest = command.resolve_command(context, rest)
         assert command is not None, line
         context = command.make_context(name, rest, parent=context)

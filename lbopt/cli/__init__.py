@@ -41,6 +41,8 @@ VERBS = {
     "library": Verb("lbopt.cli.library:app", "List, show, solve and export packaged problems.", _LOOKUP),
     "traces": Verb("lbopt.cli.traces:app", "List, describe and fetch request traces.", _LOOKUP),
     "hardware": Verb("lbopt.cli.hardware:app", "Cards of devices and models, fits and measurements.", _LOOKUP),
+    "serve": Verb("lbopt.cli.serve:app", "Route live requests by any rule, or decide beside your router.", _LIVE),
+    "top": Verb("lbopt.cli.top:top", "Show the fleet of a running router in the terminal.", _LIVE),
     "locality": Verb("lbopt.cli.locality:app", "Captures of expert choices, and routing tables.", _LOOKUP),
 }
 

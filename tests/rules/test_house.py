@@ -99,7 +99,7 @@ def test_the_wall_clock_only_dates_results():
             and clocks["time"] & {alias.name for alias in node.names}
         )
     }
-    assert found == {"hardware/measure/measurement.py", "runner/provenance.py"}
+    assert found == {"hardware/measure/measurement.py", "runner/provenance.py", "serving/record/writer.py"}
 
 
 def test_numba_lives_in_the_kernels():
@@ -130,6 +130,14 @@ def test_each_solver_has_one_file(package):
 def test_learning_has_one_file():
     """scikit-learn is imported in one file, on use: everything else works without it."""
     assert importers("sklearn") == ["predictors/learned.py"]
+
+
+@pytest.mark.parametrize("package", ["aiohttp", "prometheus_client", "uvloop"])
+def test_http_is_spoken_in_the_serving_room(package):
+    """HTTP and its metrics are imported under serving/ alone, so that all else works without them."""
+    found = importers(package)
+    assert found
+    assert [name for name in found if not name.startswith("serving/")] == []
 
 
 def test_no_file_is_long():
@@ -163,7 +171,7 @@ def fresh(code):
 
 def test_importing_lbopt_is_light():
     """`import lbopt` loads neither Numba nor a solver, nor pandas, SciPy, matplotlib or NumPy's weight class."""
-    heavy = "numba scipy pandas sklearn highspy ortools pulp matplotlib jinja2 typer rich requests pooch"
+    heavy = "numba scipy pandas sklearn highspy ortools pulp matplotlib jinja2 typer rich requests pooch aiohttp"
     code = f"import sys, lbopt; print([n for n in '{heavy}'.split() if n in sys.modules])"
     assert fresh(code) == "[]"
 

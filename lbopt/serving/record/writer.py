@@ -1,0 +1,218 @@
+"""Writes `decisions.jsonl`: one row a decision, one an ending, and a head that says which router wrote them.
+
+Rows are put together in a thread, some times a second, so that a decision waits for no disk. A file that has grown is
+set aside as ``decisions-000001.jsonl``, and only the newest of those are kept. A full disk loses rows, which are
+counted, and stops nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.policies import Observation
+from lbopt.serving.state import RequestTracker, Sight, WorkerMirror
+
+FORMAT = "lbopt-decisions"
+VERSION = 1
+CURRENT = "decisions.jsonl"
+
+_log = logging.getLogger(__name__)
+
+#: Bytes of a file before it is set aside, files that are kept, and rows that may wait for the disk.
+ROTATE_AT = 64 * 2**20
+KEPT = 16
+_MOST_WAITING = 50_000
+_PERIOD = 0.5
+
+
+class _Decision(NamedTuple):
+    seen: Observation
+    group: str | None
+    workers: list[str]
+    decision: NDArray[np.int64]
+    rule: str
+    seconds: tuple[float, float, float]
+    ages: list[float]
+    is_shadow: bool
+
+
+class DecisionRecord:
+    """The record of one run of a router.
+
+    Parameters
+    ----------
+    folder
+        Where to write.
+    versions
+        Of lbopt and of the rules, for the head.
+    plan
+        The fleet; its addresses are left out.
+    rotate_at, kept
+        Bytes of a file before it is set aside, and files that are kept.
+    """
+
+    def __init__(
+        self, folder: str, versions: dict[str, str], plan: Any, *, rotate_at: int = ROTATE_AT, kept: int = KEPT
+    ) -> None:
+        self.folder = Path(folder)
+        self.lost = 0
+        self._rows: list[Any] = []
+        self._rotate_at, self._kept = rotate_at, kept
+        self._flusher: asyncio.Task[None] | None = None
+        self._offset: float | None = None
+        groups = {group.name: {"slots": group.slots, "model": group.model} for group in plan.groups}
+        self._head: dict[str, Any] = {"kind": "head", "format": FORMAT, "version": VERSION, "versions": versions}
+        self._head["groups"] = groups
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._append([self._head | {"began": time.time()}])
+        except OSError as error:
+            raise InputError(f"the record cannot be written to '{folder}': {error.strerror or error}") from None
+
+    def decided(
+        self,
+        sight: Sight,
+        decision: NDArray[np.int64],
+        rule: str,
+        stages: Any,
+        ages: list[float],
+        *,
+        is_shadow: bool = False,
+    ) -> None:
+        """Note a decision.
+
+        Parameters
+        ----------
+        sight, decision
+            What the rule saw, and the worker of each position, int64 (n,), -1 = waits.
+        rule
+            Who decided.
+        stages
+            Seconds of its stages.
+        ages
+            Seconds since each worker was last heard, -1 = never.
+        is_shadow
+            Whether it was made beside the router that forwards.
+        """
+        workers = [worker.name for worker in sight.workers]
+        seconds = (stages.observe, stages.decide, stages.send)
+        group = sight.workers[0].group.name if sight.workers else None  # no tracker is kept: each holds a body
+        self._note(_Decision(sight.observation, group, workers, decision, rule, seconds, ages, is_shadow))
+
+    def ended(self, tracker: RequestTracker, worker: WorkerMirror | None) -> None:
+        """Note how a request ended."""
+        group = None if worker is None else worker.group.name
+        name = None if worker is None else worker.name
+        row = {"kind": "outcome", "request": tracker.number, "group": group, "worker": name}
+        row |= {"prompt": tracker.prompt, "output": tracker.produced, "ending": str(tracker.ending)}
+        times = {
+            "arrival": tracker.arrived_at,
+            "pooled": tracker.pooled_at,
+            "start": tracker.dispatched_at,
+            "first": tracker.first_at,
+            "finish": tracker.ended_at,
+        }
+        row |= {name: round(value + self._wall(), 6) if value else None for name, value in times.items()}
+        ask = getattr(tracker.payload, "ask", None)
+        row |= {
+            "streams": getattr(ask, "streams", True),
+            "attempts": tracker.attempt,
+            "recomputations": tracker.recomputations,
+        }
+        self._note(row)
+
+    async def close(self) -> None:
+        """Write what waits."""
+        if self._flusher is not None:
+            self._flusher.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._flusher
+        rows, self._rows = self._rows, []
+        await asyncio.to_thread(self._write, rows)
+
+    def _wall(self) -> float:
+        """Return the date, s, at which the clock of the event loop was zero."""
+        if self._offset is None:
+            self._offset = time.time() - asyncio.get_running_loop().time()
+        return self._offset
+
+    def _note(self, row: Any) -> None:
+        self._wall()
+        if len(self._rows) >= _MOST_WAITING:
+            self.lost += 1
+            return
+        self._rows.append(row)
+        if self._flusher is None:
+            self._flusher = asyncio.get_running_loop().create_task(self._flush())
+
+    async def _flush(self) -> None:
+        while True:
+            await asyncio.sleep(_PERIOD)
+            if self._rows:
+                rows, self._rows = self._rows, []
+                await asyncio.shield(asyncio.to_thread(self._write, rows))
+                del rows
+
+    def _write(self, rows: list[Any]) -> None:
+        try:
+            self._append([self._plain(row) if isinstance(row, _Decision) else row for row in rows])
+        except OSError as error:
+            if not self.lost:
+                _log.warning("rows of the record are lost: %s", error.strerror or error)
+            self.lost += len(rows)
+
+    def _append(self, rows: list[dict[str, Any]]) -> None:
+        if not rows:
+            return
+        path = self.folder / CURRENT
+        text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(handle, "a", encoding="utf-8") as stream:
+            stream.write(text)
+            size = stream.tell()
+        if size > self._rotate_at:
+            self._set_aside(path)
+
+    def _set_aside(self, path: Path) -> None:
+        """Rename the file, forget the oldest, and begin another with the same head."""
+        aside = sorted(self.folder.glob("decisions-*.jsonl"))
+        last = int(aside[-1].stem.rpartition("-")[2]) if aside else 0
+        path.rename(self.folder / f"decisions-{last + 1:06d}.jsonl")
+        for old in aside[: max(0, len(aside) + 1 - self._kept)]:
+            old.unlink()
+        self._append([self._head | {"began": None}])
+
+    def _plain(self, row: _Decision) -> dict[str, Any]:
+        seen = row.seen
+        observe, decide, send = row.seconds
+        return {
+            "kind": "decision",
+            "at": round(seen.clock + (self._offset or 0.0), 6),
+            "group": row.group,
+            "rule": row.rule,
+            **({"shadow": True} if row.is_shadow else {}),
+            "step": seen.step,
+            "workers": row.workers,
+            "loads": seen.loads.tolist(),
+            "free": seen.free_slots.tolist(),
+            "running": seen.running.tolist(),
+            "queued": seen.queued.tolist(),
+            "queued_tokens": seen.queued_tokens.tolist(),
+            "ages": [round(age, 4) for age in row.ages],
+            "requests": seen.requests.tolist(),
+            "sizes": seen.sizes.tolist(),
+            "waited": seen.waited.tolist(),
+            "chosen": row.decision.tolist(),
+            "seconds": {"observe": round(observe, 7), "decide": round(decide, 7), "send": round(send, 7)},
+        }

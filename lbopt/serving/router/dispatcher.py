@@ -1,0 +1,295 @@
+"""The decode dispatcher: when a request waits and a slot is free, one round of the rule, and all are sent at once.
+
+It sleeps until an event wakes it: a request joins the pool, a slot is freed, a worker joins. Events of one turn of the
+event loop make one round. A request that has waited for the age bound is placed before all younger ones: the rule is
+shown the overdue ones alone, and where it holds one back all the same, the lightest worker with a free slot gets it.
+
+A rule in Python (`bf-io`, a file of the user's) decides in a thread, with a deadline; where it is late, or breaks, the
+fall-back rule decides. What it decided on may have changed meanwhile: a placement that no longer fits is dropped, and
+the next round sees that request again.
+
+Source: BalanceRoute (arXiv 2605.06113), section 5, the decode dispatcher.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.policies import CompiledPolicy
+from lbopt.serving.router.job import Job
+from lbopt.serving.rule import LiveRule
+from lbopt.serving.state import BarrierGroup, Dispatch, FleetState, Pool, RequestTracker, Sight, Stage, WorkerMirror
+from lbopt.serving.state.group import chosen
+
+_log = logging.getLogger(__name__)
+
+#: Told of each decision: the sight, the worker of each position or -1, the rule, and the seconds of its stages.
+Look = Callable[[Sight, NDArray[np.int64], str, "Stages"], None]
+
+
+class Stages:
+    """Seconds that the stages of one decision took."""
+
+    __slots__ = ("decide", "observe", "send")
+
+    def __init__(self, observe: float, decide: float, send: float = 0.0) -> None:
+        self.observe = observe
+        self.decide = decide
+        self.send = send
+
+    @property
+    def total(self) -> float:
+        """All of them."""
+        return self.observe + self.decide + self.send
+
+
+class Dispatcher:
+    """Places what waits.
+
+    Parameters
+    ----------
+    fleet
+        The state.
+    rules, fallbacks
+        The rule of each group, and the one that decides where it cannot, by the name of the group.
+    clock
+        The time, s.
+    age_bound
+        Seconds after which a request goes first; 0 = never.
+    decision_seconds
+        Deadline of rules in Python.
+    look
+        Told of each decision.
+    """
+
+    def __init__(
+        self,
+        fleet: FleetState,
+        rules: dict[str, LiveRule],
+        fallbacks: dict[str, LiveRule],
+        clock: Callable[[], float],
+        *,
+        age_bound: float = 0.0,
+        decision_seconds: float = 0.05,
+        look: Look | None = None,
+    ) -> None:
+        self.fleet = fleet
+        self.rules = rules
+        self.fallbacks = fallbacks
+        self.is_ready = False
+        self.late_decisions = 0
+        self.failed_decisions = 0
+        self.rounds = 0
+        self._clock = clock
+        self._age_bound = age_bound
+        self._seconds = decision_seconds
+        self._look = look
+        self._scheduled = False
+        self._thinking: dict[str, asyncio.Task[None]] = {}
+        self._busy_thread: asyncio.Future[NDArray[np.int64]] | None = None
+
+    def wake(self) -> None:
+        """Have a round in this turn of the event loop, however many events ask for it."""
+        if not self._scheduled and self.is_ready:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._run)
+
+    def _run(self) -> None:
+        self._scheduled = False
+        try:
+            self.round()
+        except Exception:
+            _log.exception("a round of the dispatcher failed")
+
+    def round(self) -> None:
+        """Place what can be placed now."""
+        self.rounds += 1
+        for pool in self.fleet.pools.values():
+            if len(pool):
+                self._serve(pool)
+
+    def _serve(self, pool: Pool) -> None:
+        groups = [group for group in pool.groups if group.workers]
+        if len(groups) > 1:
+            groups.sort(key=lambda group: (-group.free_slots, group.place))
+        if not groups:
+            return
+        if self.rules[groups[0].name].is_immediate:
+            self._bind(pool, groups)
+            return
+        for group in groups:
+            if not len(pool):
+                return
+            if group.name in self._thinking or not group.free_slots:
+                continue
+            rule = self.rules[group.name]
+            if not isinstance(rule.policy, CompiledPolicy):
+                self._thinking[group.name] = asyncio.get_running_loop().create_task(self._think(group, rule))
+                continue
+            self._place_overdue(group, rule)
+            if len(pool) and group.free_slots:
+                self._decide(group, rule, list(pool))
+
+    def _place_overdue(self, group: BarrierGroup, rule: LiveRule) -> None:
+        if not self._age_bound:
+            return
+        overdue = group.pool.overdue(self._clock(), self._age_bound)[: group.free_slots]
+        if overdue:
+            self._decide(group, rule, overdue)
+            for tracker in overdue:
+                if tracker.stage is Stage.WAITING:
+                    free = [worker for worker in group.workers if worker.free_slots]
+                    if free:
+                        self._send([Dispatch(tracker, min(free, key=lambda worker: worker.virtual_load))])
+
+    def _decide(self, group: BarrierGroup, rule: LiveRule, waiting: list[RequestTracker]) -> None:
+        begin = time.perf_counter()
+        sight = rule.see(group, waiting, self._clock())
+        seen = time.perf_counter()
+        decision = rule.decide(sight)
+        self._carry_out(sight, decision, rule, Stages(seen - begin, time.perf_counter() - seen))
+
+    def _carry_out(self, sight: Sight, decision: NDArray[np.int64], rule: LiveRule, stages: Stages) -> None:
+        begin = time.perf_counter()
+        self._send(chosen(sight, decision))
+        stages.send = time.perf_counter() - begin
+        if self._look is not None:
+            self._look(sight, decision, rule.name, stages)
+
+    def _send(self, dispatches: list[Dispatch]) -> None:
+        now = self._clock()
+        for tracker, worker in dispatches:
+            if self.fleet.dispatched(tracker, worker, now) and isinstance(tracker.payload, Job):
+                tracker.payload.place(worker)
+
+    # -- rules that bind a request on arrival
+
+    def _bind(self, pool: Pool, groups: list[BarrierGroup]) -> None:
+        for tracker in list(pool):
+            worker = self._bind_one(tracker, groups)
+            if worker is None:
+                return
+            self._send([Dispatch(tracker, worker)])
+
+    def _bind_one(self, tracker: RequestTracker, groups: list[BarrierGroup]) -> WorkerMirror | None:
+        """Return the worker of the head of the pool, in the least crowded group that has one for it."""
+        begin, now = time.perf_counter(), self._clock()
+        able = [group for group in groups if group.open_workers]
+        if len(able) > 1:
+            able.sort(key=lambda group: sum(w.bound for w in group.workers) / sum(w.slots for w in group.workers))
+        for group in able:
+            rule = self.rules[group.name]
+            sight = rule.see(group, [tracker], now)
+            seen = time.perf_counter()
+            try:
+                worker = rule.bind(sight)
+            except Exception as error:
+                self._note_failure(rule, error)
+                rule = self.fallbacks[group.name]
+                worker = rule.bind(sight) if rule.is_immediate else min(sight.workers, key=lambda w: w.virtual_load)
+            if worker is not None:
+                if self._look is not None:
+                    stages = Stages(seen - begin, time.perf_counter() - seen)
+                    self._look(sight, np.array([sight.workers.index(worker)]), rule.name, stages)
+                return worker
+        return None
+
+    # -- rules that take their time
+
+    async def _think(self, group: BarrierGroup, rule: LiveRule) -> None:
+        """Make one decision of a rule in Python."""
+        placed = 0
+        try:
+            overdue = group.pool.overdue(self._clock(), self._age_bound) if self._age_bound else []
+            waiting = overdue[: group.free_slots] or list(group.pool)
+            begin = time.perf_counter()
+            sight = rule.see(group, waiting, self._clock())
+            seen = time.perf_counter()
+            decision, decider = None, rule
+            if self._busy_thread is None or self._busy_thread.done():
+                self._busy_thread = _in_thread(rule, sight)
+                try:
+                    decision = await asyncio.wait_for(asyncio.shield(self._busy_thread), self._seconds)
+                except TimeoutError:
+                    self.late_decisions += 1
+                    self._busy_thread.add_done_callback(_forget)
+                except Exception as error:
+                    self._note_failure(rule, error)
+            else:
+                self.late_decisions += 1
+            if decision is None:
+                decider = self.fallbacks[group.name]
+                waiting = [tracker for tracker in waiting if tracker.stage is Stage.WAITING]
+                sight = decider.see(group, waiting, self._clock())
+                decision = decider.decide(sight)
+            decision = _still_fitting(sight, decision)
+            placed = int(np.count_nonzero(decision >= 0))
+            self._carry_out(sight, decision, decider, Stages(seen - begin, time.perf_counter() - seen))
+        except Exception:
+            _log.exception("a decision of rule '%s' failed", rule.name)
+        finally:
+            del self._thinking[group.name]
+            if placed:
+                self.wake()
+
+    def _note_failure(self, rule: LiveRule, error: Exception) -> None:
+        self.failed_decisions += 1
+        if self.failed_decisions <= 10 or self.failed_decisions % 1000 == 0:
+            _log.warning("rule '%s' failed, the fall-back rule decides: %s", rule.name, error)
+
+    async def close(self) -> None:
+        """End: no further round."""
+        self.is_ready = False
+        for task in list(self._thinking.values()):
+            task.cancel()
+
+
+def _still_fitting(sight: Sight, decision: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the decision without what no longer fits: who has gone, and who has no slot there any more."""
+    left = [worker.free_slots for worker in sight.workers]
+    kept = np.full(len(sight.waiting), -1, dtype=np.int64)
+    for position, worker in enumerate(decision.tolist()):
+        if worker >= 0 and left[worker] > 0 and sight.waiting[position].stage is Stage.WAITING:
+            left[worker] -= 1
+            kept[position] = worker
+    return kept
+
+
+def _in_thread(rule: LiveRule, sight: Sight) -> asyncio.Future[NDArray[np.int64]]:
+    """Let a rule decide in a thread of its own, which nobody waits for when the process ends."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[NDArray[np.int64]] = loop.create_future()
+
+    def tell(decision: NDArray[np.int64] | None, error: BaseException | None) -> None:
+        if answer.done():
+            return
+        if error is not None:
+            answer.set_exception(error)
+        elif decision is not None:
+            answer.set_result(decision)
+
+    def work() -> None:
+        decision, error = None, None
+        try:
+            decision = rule.decide(sight)
+        except BaseException as raised:
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(tell, decision, error)
+
+    threading.Thread(target=work, name=f"rule {rule.name}", daemon=True).start()
+    return answer
+
+
+def _forget(answer: asyncio.Future[NDArray[np.int64]]) -> None:
+    """Take note of what a late rule raised, so that nobody is told that it was never looked at."""
+    if not answer.cancelled():
+        answer.exception()

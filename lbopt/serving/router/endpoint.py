@@ -1,0 +1,51 @@
+"""An engine's side of a worker: its address, when it was last heard, and what its metrics said."""
+
+from __future__ import annotations
+
+from lbopt.serving.router.breaker import Breaker
+from lbopt.serving.router.fleet_file import WorkerAddress
+from lbopt.serving.state import WorkerMirror
+
+
+class Endpoint:
+    """One worker as an HTTP service.
+
+    Parameters
+    ----------
+    address
+        Where it is.
+    mirror
+        Its books.
+    failures
+        In a row, after which it counts as down.
+    kv_capacity
+        Tokens that it can hold; None where nobody knows.
+    """
+
+    __slots__ = (
+        "address",
+        "breaker",
+        "drift_requests",
+        "drift_tokens",
+        "kv_capacity",
+        "last_heard",
+        "mirror",
+        "read_at",
+        "retired",
+    )
+
+    def __init__(self, address: WorkerAddress, mirror: WorkerMirror, failures: int, kv_capacity: int | None) -> None:
+        self.address = address
+        self.mirror = mirror
+        self.breaker = Breaker(failures)
+        self.kv_capacity = kv_capacity
+        self.last_heard = -1.0
+        self.read_at = -1.0
+        self.drift_requests = 0
+        self.drift_tokens: int | None = None
+        self.retired = False  # an operator drains or removes it: an answer to a look at its health changes nothing
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers that name its rank."""
+        rank = self.address.rank
+        return {} if rank is None else {"X-Data-Parallel-Rank": str(rank)}

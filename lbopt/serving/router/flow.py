@@ -1,0 +1,65 @@
+"""What one stream tells the state as it passes: its first chunk, its tokens, its prompt tokens, its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lbopt.serving.router.endpoint import Endpoint
+from lbopt.serving.router.events import EventCounter
+from lbopt.serving.router.job import Job
+
+if TYPE_CHECKING:
+    from lbopt.serving.router.service import Router
+
+
+class Flow:
+    """One stream of one attempt.
+
+    Parameters
+    ----------
+    router
+        Whose state is told.
+    job, endpoint, attempt
+        The request, the engine, and the number of the dispatch.
+    """
+
+    __slots__ = ("_attempt", "_endpoint", "_has_begun", "_job", "_now", "_router", "_sifts", "_strips", "counter")
+
+    def __init__(self, router: Router, job: Job, endpoint: Endpoint, attempt: int) -> None:
+        self._router, self._job, self._endpoint, self._attempt = router, job, endpoint, attempt
+        self._now = router.now
+        self._strips = router.options.ask_usage and not job.ask.wants_usage
+        self._sifts = self._strips or router.keeps_text
+        self._has_begun = False
+        self.counter = EventCounter(job.text if router.keeps_text else None)
+
+    @property
+    def goes_elsewhere(self) -> bool:
+        """Whether the engine has pre-empted the request and gave it back."""
+        return self.counter.recomputed and self._router.keeps_text
+
+    def take(self, data: bytes) -> bytes:
+        """Take in bytes, tell the state what they say, and return those that go to the client."""
+        counter, job, tracker = self.counter, self._job, self._job.tracker
+        self._endpoint.last_heard = job.heard_at = now = self._now()
+        before = counter.tokens
+        if self._sifts:
+            data = counter.sift(data, without_usage=self._strips)
+        else:
+            counter.feed(data)
+        fleet = self._router.fleet
+        if not self._has_begun:
+            self._has_begun = True
+            fleet.first_chunk(tracker, now, self._attempt)
+        count = counter.tokens - before
+        if count:
+            fleet.tokens(tracker, count, self._attempt)
+        if counter.prompt_tokens is not None and tracker.estimated:
+            self._router.counted(job, counter.prompt_tokens)
+        if counter.done:
+            self._router.finished(job, self._attempt)
+        return data
+
+    def rest(self) -> bytes:
+        """Return bytes that were held back and go to the client at the end."""
+        return self.counter.take_rest() if self._sifts else b""

@@ -1,0 +1,309 @@
+"""One attempt to have a request answered by one engine; what the engine sends goes to the client byte for byte.
+
+Before the first byte to the client an attempt may fail and be made again elsewhere; after it never. A stream that the
+engine breaks off ends with an event that says so. Of the headers those are left out that belong to one connection.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from aiohttp import web
+
+from lbopt.serving.router.answers import refuse
+from lbopt.serving.router.ask import with_field
+from lbopt.serving.router.endpoint import Endpoint
+from lbopt.serving.router.events import error_event
+from lbopt.serving.router.flow import Flow
+from lbopt.serving.router.job import Job
+from lbopt.serving.router.wire import Head, Wire, request_bytes
+
+if TYPE_CHECKING:
+    from lbopt.serving.router.service import Router
+
+#: Headers of one connection, or such that the router sets itself.
+_HOP = frozenset(
+    (
+        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "upgrade"),
+        *("transfer-encoding", "content-length", "accept-encoding", "expect", "host", "date", "server"),
+    )
+)
+#: The rank is the router's to name.
+_NOT_TO_ENGINES = _HOP | {"x-data-parallel-rank"}
+#: Answers of an engine, or of what stands before it, that mean that another engine may do better.
+_ELSEWHERE = frozenset({429, 502, 503, 504})
+#: Bytes that a client has not taken yet, above which the engine is not read: where transports say that they are full.
+_MOST_UNSENT = 2**16
+#: Largest answer that is not a stream, bytes.
+_LARGEST_ANSWER = 256 * 2**20
+
+FAULTS = (aiohttp.ClientError, ConnectionError, OSError)
+
+
+class ClientGone(Exception):
+    """The client's connection broke while its answer was written; the engine is not to blame."""
+
+
+class Result(Enum):
+    """How an attempt ended."""
+
+    ANSWERED = "answered"
+    AGAIN = "again"  #: nothing has reached the client: another attempt may be made
+    RECOMPUTED = "recomputed"  #: the engine pre-empted the request; it has joined the pool again
+    BROKEN = "broken"  #: the client has a part of the answer, and no more will come
+
+
+def headers_for_engine(headers: Any) -> dict[str, str]:
+    """Return the client's headers that go to the engine."""
+    kept = {name: value for name, value in headers.items() if name.lower() not in _NOT_TO_ENGINES}
+    kept["Accept-Encoding"] = "identity"  # events are read as they pass
+    return kept
+
+
+def headers_for_client(headers: Any) -> list[tuple[str, str]]:
+    """Return the engine's headers that go to the client."""
+    pairs = headers if isinstance(headers, list) else headers.items()
+    return [(name, value) for name, value in pairs if name.lower() not in _HOP]
+
+
+def body_for_engine(job: Job, *, ask_usage: bool) -> bytes:
+    """Return the client's bytes, with the fields that this hop adds: see `ask.with_field`."""
+    body = job.body
+    for name, value in job.extra.items():
+        body = with_field(body, name, value)
+    if ask_usage and job.ask.streams and not job.ask.wants_usage:
+        body = with_field(body, "stream_options", {"include_usage": True, "continuous_usage_stats": True})
+    return body
+
+
+class Attempt:
+    """One attempt of a job at an endpoint.
+
+    Parameters
+    ----------
+    router
+        Whose state is told of what happens.
+    job, endpoint
+        The request and the engine.
+    request
+        The client's.
+    """
+
+    __slots__ = ("_attempt", "_endpoint", "_job", "_request", "_router", "answer", "why")
+
+    def __init__(self, router: Router, job: Job, endpoint: Endpoint, request: web.Request) -> None:
+        self._router = router
+        self._job = job
+        self._endpoint = endpoint
+        self._request = request
+        self._attempt = job.tracker.attempt
+        self.answer: web.StreamResponse | None = None  # what the client gets
+        self.why = ""
+
+    async def make(self) -> Result:
+        """Send the request and pass on the answer."""
+        router, job, endpoint = self._router, self._job, self._endpoint
+        body = body_for_engine(job, ask_usage=router.options.ask_usage)
+        request = request_bytes(endpoint.address.url, job.path, job.headers | endpoint.headers(), body)
+        job.heard_at = router.now()
+        wire: Wire | None = None
+        try:
+            wire = await router.wires.open(endpoint.address.url)
+            try:
+                head = await wire.ask(request)
+            except ConnectionError:
+                if not wire.is_reused:
+                    raise
+                wire = await router.wires.open(endpoint.address.url, fresh=True)  # the engine had closed the old one
+                head = await wire.ask(request)
+            endpoint.last_heard = router.now()
+            if head.status in _ELSEWHERE and job.begun is None and router.may_retry(job):
+                self.why = f"worker {endpoint.address.name} answered {head.status}"
+                if head.status != 429:
+                    endpoint.breaker.fail(router.now())
+                return Result.AGAIN
+            endpoint.breaker.succeed()
+            if head.status == 200 and head.get("content-type").lower().startswith("text/event-stream"):
+                return await self._stream(wire, head)
+            return await self._whole(wire, head)
+        except FAULTS as fault:
+            return self._fault(fault)
+        finally:
+            job.heard_at = 0.0
+            if wire is not None:
+                router.wires.give_back(wire)
+
+    def _fault(self, fault: BaseException) -> Result:
+        """Note a fault of the engine or of the connection to it."""
+        router, job, name = self._router, self._job, self._endpoint.address.name
+        self.why = f"worker {name} gave no answer: {type(fault).__name__}"
+        router.note_fault(self._endpoint)
+        return Result.AGAIN if job.begun is None else Result.BROKEN
+
+    async def _whole(self, wire: Wire, head: Head) -> Result:
+        """Pass on an answer that is not a stream."""
+        router, job = self._router, self._job
+        parts: list[bytes] = []
+        size = 0
+        while chunk := await wire.piece():
+            if not parts:
+                router.fleet.first_chunk(job.tracker, router.now(), self._attempt)
+            job.heard_at = router.now()
+            parts.append(chunk)
+            size += len(chunk)
+            if size > _LARGEST_ANSWER:
+                self.why = f"worker {self._endpoint.address.name} sent an answer of more than {_LARGEST_ANSWER:,} bytes"
+                self.answer = refuse(502, self.why, "upstream_error")
+                router.failed(job)
+                return Result.ANSWERED
+        body = b"".join(parts)
+        self._read_usage(body)
+        self.answer = web.Response(status=head.status, body=body, headers=headers_for_client(head.headers))
+        if head.status < 400:
+            router.finished(job, self._attempt)
+        else:
+            router.failed(job)
+        return Result.ANSWERED
+
+    def _read_usage(self, body: bytes) -> None:
+        if b'"usage"' not in body[-4096:] and b'"usage"' not in body[:4096]:
+            return
+        try:
+            usage = json.loads(body)["usage"]
+            prompt, made = usage["prompt_tokens"], usage.get("completion_tokens", 0)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return
+        if type(prompt) is int and prompt >= 0:
+            self._router.counted(self._job, prompt)
+        if type(made) is int and made > 0:
+            self._router.fleet.tokens(self._job.tracker, made, self._attempt)
+
+    async def _stream(self, wire: Wire, head: Head) -> Result:
+        """Pass on a stream of events as it comes, and count its tokens."""
+        router, job, endpoint = self._router, self._job, self._endpoint
+        flow = Flow(router, job, endpoint, self._attempt)
+        answer = job.begun
+        try:
+            while data := await wire.piece():
+                data = flow.take(data)
+                if data:
+                    if answer is None:
+                        answer = await self._begin(head)
+                    await self._write(answer, data)
+                if flow.goes_elsewhere:
+                    break
+                if answer is not None and answer.headers.get("Transfer-Encoding") == "chunked":
+                    await self._pour(wire, flow)
+                    break
+        except FAULTS as fault:
+            if not flow.counter.done:
+                result = self._fault(fault)
+                return await self._break_off(answer) if result is Result.BROKEN else result
+        if flow.goes_elsewhere:
+            return self._recomputed()
+        if flow.counter.done or flow.counter.finished or flow.counter.error:
+            router.finished(job, self._attempt)
+            if answer is None:
+                answer = await self._begin(head)
+            await self._write(answer, flow.rest(), is_last=True)
+            self.answer = answer
+            return Result.ANSWERED
+        self.why = f"worker {endpoint.address.name} ended its stream before the answer was whole"
+        router.note_fault(endpoint)
+        return Result.AGAIN if answer is None else await self._break_off(answer)
+
+    async def _pour(self, wire: Wire, flow: Flow) -> None:
+        """Let the chunks of the engine go straight to the client's connection, until the stream ends.
+
+        The client is sent chunks of HTTP, as `write` of aiohttp would send them. Where the client does not read, the
+        engine is not read either.
+        """
+        request, job = self._request, self._job
+        transport = request.transport
+        if transport is None:
+            raise ClientGone
+        write, num_unsent, is_closing = transport.write, transport.get_write_buffer_size, transport.is_closing
+
+        def sink(data: bytes) -> None:
+            data = flow.take(data)
+            if data:
+                if is_closing():
+                    wire.nudge()
+                    return
+                write(b"%x\r\n%b\r\n" % (len(data), data))
+                if num_unsent() > _MOST_UNSENT:
+                    wire.pause()
+                    wire.nudge()
+            if flow.goes_elsewhere:
+                wire.nudge()
+
+        wire.pour(sink)
+        while not (wire.is_done or flow.goes_elsewhere):
+            await wire.wait()
+            if is_closing():
+                raise ClientGone
+            if wire.is_paused:
+                job.write_began = self._router.now()
+                await request.writer.drain()
+                job.write_began, job.heard_at = 0.0, self._router.now()
+                wire.resume()
+        await wire.wait()  # raises where the stream broke off
+
+    async def _write(self, answer: web.StreamResponse, data: bytes, *, is_last: bool = False) -> None:
+        """Write to the client, who alone is to blame where that fails."""
+        job = self._job
+        job.write_began = self._router.now()
+        try:
+            if data:
+                await answer.write(data)
+            if is_last:
+                await answer.write_eof()
+        except FAULTS as fault:
+            raise ClientGone from fault
+        job.write_began = 0.0
+
+    async def _begin(self, head: Head) -> web.StreamResponse:
+        """Send the headers: from here on there is no other attempt."""
+        answer = web.StreamResponse(status=head.status, headers=headers_for_client(head.headers))
+        self._job.begun = answer
+        self._job.write_began = self._router.now()
+        try:
+            await answer.prepare(self._request)
+        except FAULTS as fault:
+            raise ClientGone from fault
+        self._job.body = b""  # no other attempt will need it
+        self._job.write_began = 0.0
+        return answer
+
+    def _recomputed(self) -> Result:
+        """Let a request that the engine pre-empted wait in the pool again."""
+        self.why = f"worker {self._endpoint.address.name} pre-empted the request"
+        self._router.recomputed(self._job, self._attempt)
+        return Result.RECOMPUTED
+
+    async def _break_off(self, answer: web.StreamResponse) -> Result:
+        """Tell the client why its stream ends."""
+        self.answer = answer
+        await end_with_error(answer, self.why or "the engine ended its stream")
+        return Result.BROKEN
+
+
+async def read_whole(answer: aiohttp.ClientResponse, most: int) -> bytes:
+    """Return the body of an answer, at most so many bytes of it."""
+    parts: list[bytes] = []
+    size = 0
+    while size < most and (chunk := await answer.content.readany()):
+        parts.append(chunk)
+        size += len(chunk)
+    return b"".join(parts)
+
+
+async def end_with_error(answer: web.StreamResponse, why: str, kind: str = "upstream_error") -> None:
+    """End a stream that has begun with an event that says why."""
+    with suppress(ConnectionError, RuntimeError):  # the client has gone
+        await answer.write(error_event(f"{why}; the answer is not whole", kind))
+        await answer.write_eof()

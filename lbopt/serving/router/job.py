@@ -1,0 +1,101 @@
+"""A client's request on its way through the router: what the handler waits for, and how others stop it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from enum import StrEnum
+from typing import Any
+
+from lbopt.serving.router.ask import Ask
+from lbopt.serving.state import RequestTracker, WorkerMirror
+
+#: The path of requests that a gateway forwards itself.
+ADVICE = "/route"
+
+
+class Stop(StrEnum):
+    """Why a handler is interrupted."""
+
+    LIMIT = "limit"  #: the request took longer than any may
+    EXPIRED = "expired"  #: it waited in the pool longer than it may
+    SILENT = "silent"  #: its worker sends nothing
+    DOWN = "down"  #: its worker went down
+    SLOW_CLIENT = "slow-client"  #: the client does not read its answer
+    DRAIN = "drain"  #: the router ends
+
+
+class Job:
+    """One request.
+
+    Parameters
+    ----------
+    tracker
+        Its place in the state.
+    ask, body, path
+        What the client sent: as read, as bytes, and to which path.
+    headers
+        Headers for the engine.
+    chat
+        Whether it is a chat.
+    """
+
+    __slots__ = (
+        "ask",
+        "begun",
+        "body",
+        "chat",
+        "deadline",
+        "extra",
+        "headers",
+        "heard_at",
+        "key",
+        "limit",
+        "path",
+        "placed",
+        "reason",
+        "retries",
+        "text",
+        "tracker",
+        "write_began",
+    )
+
+    def __init__(
+        self, tracker: RequestTracker, ask: Ask, body: bytes, path: str, headers: dict[str, str], *, chat: bool
+    ) -> None:
+        self.tracker = tracker
+        self.ask = ask
+        self.body = body
+        self.path = path
+        self.headers = headers
+        self.chat = chat
+        self.key = ""
+        self.limit = 0.0
+        self.retries = 0
+        self.begun: Any = None  # the answer to the client, once its first byte is on the way
+        self.text: list[str] = []  # what was generated, kept where an engine may ask for it again
+        self.extra: dict[str, Any] = {}  # fields that this hop adds
+        self.reason = Stop.LIMIT
+        self.deadline: asyncio.Timeout | None = None
+        self.write_began = 0.0
+        self.heard_at = 0.0  # when the engine was last heard; 0 = nobody waits for it
+        self.placed: asyncio.Future[WorkerMirror] = asyncio.get_running_loop().create_future()
+        tracker.payload = self
+
+    def place(self, worker: WorkerMirror) -> None:
+        """Tell the handler where the request goes."""
+        if not self.placed.done():
+            self.placed.set_result(worker)
+
+    def renew(self) -> None:
+        """Wait for another place."""
+        self.placed = asyncio.get_running_loop().create_future()
+
+    def stop(self, reason: Stop) -> None:
+        """Interrupt the handler; between two attempts, and at its end, there is nothing to interrupt."""
+        deadline = self.deadline
+        if deadline is None or deadline.expired():
+            return
+        with suppress(RuntimeError):  # the handler has left it
+            deadline.reschedule(asyncio.get_running_loop().time())
+            self.reason = reason

@@ -1,0 +1,116 @@
+"""Looks after the engines: whether they answer, and what their metrics say. Metrics reconcile only, they never decide.
+
+Each address is asked once a period for `/metrics`; an engine without metrics is asked for `/health`. A metric that
+cannot be read says nothing about a worker, and makes a prefiller count as full.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from lbopt.serving.router.endpoint import Endpoint
+from lbopt.serving.router.forward import FAULTS, read_whole
+from lbopt.serving.router.job import Job
+from lbopt.serving.router.scrape import LARGEST_SCRAPE, Reading, of_rank, read_metrics
+from lbopt.serving.state import Health
+
+if TYPE_CHECKING:
+    from lbopt.serving.router.service import Router
+
+_log = logging.getLogger(__name__)
+
+
+class Poller:
+    """Looks at every engine now and then."""
+
+    def __init__(self, router: Router) -> None:
+        self._router = router
+
+    async def run(self) -> None:
+        """Look, again and again."""
+        while True:
+            await asyncio.sleep(self._router.options.poll_seconds)
+            try:
+                await self.look_at_all()
+            except Exception:
+                _log.exception("a look at the engines failed")
+
+    async def look_at_all(self) -> None:
+        """Look at every address once, all at the same time."""
+        router = self._router
+        by_url: dict[str, list[Endpoint]] = {}
+        for worker, endpoint in list(router.endpoints.items()):
+            if endpoint.retired and worker.bound == 0 and worker not in worker.group.workers:
+                del router.endpoints[worker]  # it was removed, and has ended what it had
+                continue
+            by_url.setdefault(endpoint.address.url, []).append(endpoint)
+        looks = [self._look(url, endpoints) for url, endpoints in by_url.items()]
+        if router.prefill is not None:
+            looks.append(router.prefill.read_budgets())
+        await asyncio.gather(*looks)
+
+    async def _look(self, url: str, endpoints: list[Endpoint]) -> None:
+        readings = await self.readings(url)
+        router, now = self._router, self._router.now()
+        for endpoint in endpoints:
+            mirror = endpoint.mirror
+            if readings is None:
+                endpoint.breaker.fail(now)
+                if endpoint.breaker.is_open(endpoint.last_heard) and mirror.health is not Health.DOWN:
+                    router.worker_down(endpoint)
+                continue
+            endpoint.breaker.succeed()
+            if mirror.health is Health.DOWN and not endpoint.retired:
+                router.worker_up(endpoint)
+            self._reconcile(endpoint, of_rank(readings, endpoint.address.rank), now)
+
+    async def readings(self, url: str) -> dict[int | None, Reading] | None:
+        """Return what an engine's metrics say; None where it gives no answer at all."""
+        session = self._router.session
+        limit = aiohttp.ClientTimeout(total=self._router.options.poll_timeout)
+        try:
+            async with session.get(url + "/metrics", timeout=limit, allow_redirects=False) as answer:
+                if answer.status == 200:
+                    data = await read_whole(answer, LARGEST_SCRAPE)
+                    return read_metrics(data.decode("utf-8", "replace"))
+            async with session.get(url + "/health", timeout=limit, allow_redirects=False) as answer:
+                return {} if answer.status < 500 else None
+        except (*FAULTS, TimeoutError, ValueError):
+            return None
+
+    def _reconcile(self, endpoint: Endpoint, reading: Reading, now: float) -> None:
+        """Note by how much the mirror differs from what the engine says."""
+        mirror = endpoint.mirror
+        if reading.running is not None:
+            endpoint.read_at = now
+            endpoint.drift_requests = reading.running + (reading.waiting or 0) - mirror.bound
+        if reading.share is not None and endpoint.kv_capacity is not None:
+            endpoint.drift_tokens = round(reading.share * endpoint.kv_capacity) - mirror.load
+
+    async def tokenize(self, job: Job) -> int | None:
+        """Ask an engine of the job's model for the tokens of its prompt; None where none can say."""
+        router = self._router
+        up = [
+            endpoint
+            for worker, endpoint in router.endpoints.items()
+            if worker.is_open and worker.group.pool is job.tracker.pool
+        ]
+        if not up:
+            return None
+        endpoint = up[job.tracker.number % len(up)]
+        limit = aiohttp.ClientTimeout(total=min(0.5, router.options.poll_timeout))
+        url = endpoint.address.url + "/tokenize"
+        headers = job.headers | endpoint.headers()
+        try:
+            async with router.session.post(url, data=job.body, headers=headers, timeout=limit) as answer:
+                if answer.status != 200:
+                    return None
+                count = json.loads(await read_whole(answer, LARGEST_SCRAPE)).get("count")
+        except (*FAULTS, TimeoutError, ValueError, AttributeError):
+            return None
+        return count if type(count) is int and count > 0 else None

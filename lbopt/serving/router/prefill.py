@@ -1,0 +1,151 @@
+"""The first hop where prefill and decode are apart: a probe of one token, after which the prefiller keeps the blocks.
+
+A prompt goes to the prefiller with most of its cache free among those that take more; where none does, it waits here in
+order of arrival, which is the back-pressure on prefill. The prefiller's answer brings the true prompt tokens and what
+the decode engine needs to pull the blocks. The blocks are held until the first chunk of the decode engine.
+
+Source: BalanceRoute (arXiv 2605.06113), section 5 (prefill dispatcher, prefill probe).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from aiohttp import web
+
+from lbopt.serving.router.answers import refuse
+from lbopt.serving.router.breaker import Breaker, delay
+from lbopt.serving.router.connectors import Connector, make_connector
+from lbopt.serving.router.fleet_file import PrefillerPlan
+from lbopt.serving.router.forward import FAULTS, headers_for_client, read_whole
+from lbopt.serving.router.job import Job
+from lbopt.serving.router.scrape import of_rank
+from lbopt.serving.state import Prefiller
+
+if TYPE_CHECKING:
+    from lbopt.serving.router.service import Router
+
+_LARGEST_ANSWER = 16 * 2**20
+
+
+class PrefillHop:
+    """Sends prompts to prefill instances."""
+
+    def __init__(self, router: Router) -> None:
+        self._router = router
+        self._plans: dict[Prefiller, PrefillerPlan] = {}
+        self._connectors: dict[Prefiller, Connector] = {}
+        self._breakers: dict[Prefiller, Breaker] = {}
+        self._by_model: dict[str, list[Prefiller]] = {}
+        for plan in router.plan.prefillers:
+            prefiller = router.fleet.add_prefiller(plan.name, plan.threshold, plan.most)
+            self._plans[prefiller] = plan
+            self._connectors[prefiller] = make_connector(plan.connector)
+            self._breakers[prefiller] = Breaker(router.options.failures)
+            self._by_model.setdefault(plan.model, []).append(prefiller)
+        self._turns: dict[str, asyncio.Lock] = {model: asyncio.Lock() for model in self._by_model}
+        self._room = asyncio.Event()
+
+    @property
+    def models(self) -> frozenset[str]:
+        """The models whose prompts have a hop of their own."""
+        return frozenset(self._by_model)
+
+    async def read_budgets(self) -> None:
+        """Read the share of each prefiller's cache; what cannot be read counts as full."""
+
+        async def read(prefiller: Prefiller, plan: PrefillerPlan) -> None:
+            readings = await self._router.poller.readings(plan.url)
+            share = None if readings is None else of_rank(readings, None).share
+            prefiller.read(share)
+            breaker = self._breakers[prefiller]
+            if readings is None:
+                breaker.fail(self._router.now())
+            else:
+                breaker.succeed()
+                prefiller.is_open = True
+
+        await asyncio.gather(*(read(prefiller, plan) for prefiller, plan in self._plans.items()))
+        self._room.set()
+
+    async def run(self, job: Job) -> web.StreamResponse | None:
+        """Have the prompt of a job computed, and put it into the pool; an answer where it is refused."""
+        router, tracker = self._router, job.tracker
+        model = tracker.pool.model
+        tried = 0
+        while True:
+            async with self._turns[model]:  # whoever came first is next
+                while (prefiller := self._choose(model)) is None:
+                    self._room.clear()
+                    await self._wait_for_room()
+                router.fleet.prefilling(tracker, prefiller)
+            try:
+                refused, why = await self._probe(job, prefiller)
+            except BaseException:
+                router.fleet.prefill_failed(tracker)
+                self._room.set()
+                raise
+            if why is None:
+                return refused
+            router.fleet.prefill_failed(tracker)
+            self._room.set()
+            tried += 1
+            if tried > router.options.retries:
+                return refuse(502, why, "upstream_error")
+            router.metrics.retries += 1
+            await asyncio.sleep(delay(tried, router.options.retry_seconds, router.options.retry_cap))
+
+    async def _wait_for_room(self) -> None:
+        """Wait until something may have changed."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._room.wait(), 0.05)  # blocks are given back without telling anybody here
+
+    def _choose(self, model: str) -> Prefiller | None:
+        able = [prefiller for prefiller in self._by_model[model] if prefiller.takes_more]
+        return min(able, key=lambda prefiller: (len(prefiller.holders), prefiller.share), default=None)
+
+    async def _probe(self, job: Job, prefiller: Prefiller) -> tuple[web.StreamResponse | None, str | None]:
+        """Send the probe; returns an answer of the engine that refuses the request, and why another try is needed."""
+        router, plan, connector = self._router, self._plans[prefiller], self._connectors[prefiller]
+        body: dict[str, Any] = dict(job.ask.data)
+        body.pop("stream_options", None)
+        body |= {"stream": False, "max_tokens": 1, "min_tokens": 1, "kv_transfer_params": connector.probe()}
+        if "max_completion_tokens" in body:
+            body["max_completion_tokens"] = 1
+        data = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        if not any(name.lower() == "x-request-id" for name in job.headers):
+            job.headers["X-Request-Id"] = job.key  # both hops name the request alike
+        limit = aiohttp.ClientTimeout(total=router.options.idle_seconds)
+        try:
+            async with router.session.post(
+                plan.url + job.path, data=data, headers=job.headers, timeout=limit
+            ) as answer:
+                text = await read_whole(answer, _LARGEST_ANSWER)
+                if answer.status >= 500 or answer.status == 429:
+                    return None, f"prefiller {prefiller.name} answered {answer.status}"
+                if answer.status != 200:
+                    kept = headers_for_client(answer.headers)
+                    return web.Response(status=answer.status, body=text, headers=kept), None
+        except (*FAULTS, TimeoutError) as fault:
+            breaker = self._breakers[prefiller]
+            breaker.fail(router.now())
+            prefiller.is_open = not breaker.is_open(-1.0)
+            return None, f"prefiller {prefiller.name} gave no answer: {type(fault).__name__}"
+        try:
+            parsed = json.loads(text)
+            prompt = parsed["usage"]["prompt_tokens"]
+            handoff = connector.handoff(parsed)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return None, f"prefiller {prefiller.name} sent an answer without usage"
+        if handoff is None:
+            return None, f"prefiller {prefiller.name} handed nothing over: its answer has no kv_transfer_params"
+        known = prompt if type(prompt) is int and prompt > 0 else None
+        if known is not None:
+            router.counted(job, known)
+        job.extra["kv_transfer_params"] = handoff
+        router.fleet.prefilled(job.tracker, router.now(), prompt=known, blocks=connector.blocks(handoff))
+        return None, None

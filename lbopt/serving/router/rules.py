@@ -1,0 +1,39 @@
+"""The rules of a router's groups: made from text, and compiled before the first request comes."""
+
+from __future__ import annotations
+
+from lbopt.exceptions import InputError
+from lbopt.model import Trace
+from lbopt.policies import CompiledPolicy, make_policy
+from lbopt.serving.router.fleet_file import GroupPlan
+from lbopt.serving.rule import LiveRule, warm_rule
+
+
+def rule_for(spec: str, group: GroupPlan, training: Trace | None) -> LiveRule:
+    """Return the rule that a text names, for a group; `training` are requests from which its predictor learns."""
+    return LiveRule(
+        make_policy(spec),
+        num_workers=len(group.workers),
+        slots=group.slots,
+        kv_capacity=group.kv_capacity,
+        training=training,
+    )
+
+
+def fallback_for(spec: str, group: GroupPlan) -> LiveRule:
+    """Return the rule that decides where another one cannot: a compiled one, which is always in time.
+
+    Raises
+    ------
+    InputError
+        Where it is none.
+    """
+    rule = rule_for(spec, group, None)
+    if not isinstance(rule.policy, CompiledPolicy):
+        raise InputError(f"fallback is '{spec}', which decides in Python; expected a compiled rule such as jsq-load")
+    return rule
+
+
+def warm(rule: LiveRule, plan: GroupPlan) -> None:
+    """Compile what a rule calls on the fleet of a plan."""
+    warm_rule(rule, len(plan.workers), plan.slots)

@@ -1,0 +1,193 @@
+"""The server: sockets, limits of connections, signals, and the order of an end.
+
+It binds to loopback unless told otherwise. On SIGTERM or SIGINT it takes no new request, lets those that run end within
+`drain_seconds`, tells the rest why their streams end, and closes. A second signal ends at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+
+from aiohttp import web
+
+from lbopt.exceptions import InputError
+from lbopt.serving.router import handlers, operators
+from lbopt.serving.router.service import Router
+
+_log = logging.getLogger(__name__)
+
+#: Seconds in which a new connection has to send the head of its first request.
+HEAD_SECONDS = 15.0
+
+
+def application(router: Router) -> web.Application:
+    """Return the web application of a router."""
+    app = web.Application(middlewares=[handlers.sentences], client_max_size=router.options.body_bytes)
+    app[handlers.ROUTER] = router
+    app[handlers.SILENT] = set()
+    app[operators.ADVISED] = {}
+    app.add_routes(
+        [
+            web.post("/v1/completions", handlers.completions),
+            web.post("/v1/chat/completions", handlers.chat_completions),
+            web.get("/v1/models", handlers.models),
+            web.get("/health", operators.health),
+            web.get("/ready", operators.ready),
+            web.get("/metrics", operators.metrics),
+            web.get("/shadow", operators.shadow),
+            web.get("/workers", operators.list_workers),
+            web.post("/workers", operators.add_worker),
+            web.post("/workers/{name:.+}/drain", operators.drain_worker),
+            web.delete("/workers/{name:.+}", operators.remove_worker),
+            web.post("/route", operators.route),
+            web.post("/route/{id}", operators.report),
+        ]
+    )
+    return app
+
+
+class Server:
+    """A router that listens.
+
+    Parameters
+    ----------
+    router
+        The router.
+    tls
+        Certificate and key; None = plain HTTP.
+    """
+
+    def __init__(self, router: Router, tls: ssl.SSLContext | None = None) -> None:
+        self.router = router
+        self.port = 0
+        self._tls = tls
+        self._runner: web.AppRunner | None = None
+        self._server: asyncio.Server | None = None
+        self._app = application(router)
+
+    async def start(self) -> None:
+        """Listen, and get ready.
+
+        Raises
+        ------
+        InputError
+            Where the address cannot be had.
+        """
+        options = self.router.options
+        runner = web.AppRunner(
+            self._app,
+            handler_cancellation=True,
+            access_log=None,
+            max_line_size=options.header_bytes,
+            max_field_size=options.header_bytes,
+            keepalive_timeout=75.0,
+            shutdown_timeout=1.0,
+        )
+        await runner.setup()
+        self._runner = runner
+        assert runner.server is not None
+        make = self._watched(runner.server)
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_server(
+                make, options.host, options.port, ssl=self._tls, backlog=1024, reuse_address=True
+            )
+        except OSError as error:
+            raise InputError(
+                f"cannot listen on {options.host} port {options.port}: {error.strerror or error}; name another --port"
+            ) from None
+        self.port = self._server.sockets[0].getsockname()[1]
+        await self.router.start()
+
+    def _watched(self, make: Callable[[], asyncio.Protocol]) -> Callable[[], asyncio.Protocol]:
+        """Return a maker of protocols that drops connections which never send the head of a request."""
+        silent = self._app[handlers.SILENT]
+
+        def build() -> asyncio.Protocol:
+            protocol = make()
+            silent.add(protocol)
+            asyncio.get_running_loop().call_later(HEAD_SECONDS, drop, protocol)
+            return protocol
+
+        def drop(protocol: asyncio.Protocol) -> None:
+            transport = getattr(protocol, "transport", None)
+            if protocol in silent and transport is not None:
+                transport.abort()
+            silent.discard(protocol)
+
+        return build
+
+    async def stop(self, seconds: float | None = None) -> None:
+        """Drain and close."""
+        router = self.router
+        await router.drain(router.options.drain_seconds if seconds is None else seconds)
+        if self._server is not None:
+            self._server.close()
+        if self._runner is not None:
+            await self._runner.shutdown()
+            await self._runner.cleanup()
+        await router.close()
+
+
+def tls_of(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
+    """Return the context of a certificate and its key, None where neither is named."""
+    if certificate is None and key is None:
+        return None
+    if certificate is None:
+        raise InputError("--tls-key is given without --tls-cert; name the certificate, too")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(f"the certificate '{certificate}' cannot be used: {error}") from None
+    return context
+
+
+async def serve(
+    router: Router, tls: ssl.SSLContext | None = None, told: Callable[[Server], None] | None = None
+) -> None:
+    """Serve until a signal says to end.
+
+    Parameters
+    ----------
+    router
+        The router.
+    tls
+        Certificate and key; None = plain HTTP.
+    told
+        Called when the server listens.
+    """
+    server = Server(router, tls)
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    await server.start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(number, ended.set)
+    if told is not None:
+        told(server)
+    await ended.wait()
+    _log.info("the router ends; %d requests run", len(router.jobs))
+    stopping = loop.create_task(server.stop())
+    ended.clear()
+    again = loop.create_task(ended.wait())
+    await asyncio.wait({stopping, again}, return_when=asyncio.FIRST_COMPLETED)
+    again.cancel()
+    if not stopping.done():
+        await server.stop(0.0)
+
+
+def run(router: Router, tls: ssl.SSLContext | None = None, told: Callable[[Server], None] | None = None) -> None:
+    """Serve in this thread, on uvloop where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(serve(router, tls, told))
+        return
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve(router, tls, told))

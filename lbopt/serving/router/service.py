@@ -1,0 +1,479 @@
+"""The router itself: the state of the fleet, the rules that decide on it, and the life of each request through both.
+
+The order of a request's life: `admit` (or a refusal), prefill where that is a hop of its own, the pool, a place from
+the dispatcher, attempts, and exactly one end. Every way out of `carry` ends the request in the state, so that slots and
+blocks come back whatever happens: an answer, an engine that goes, a client that goes, a limit, the end of the router.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from lbopt import __version__
+from lbopt.model import Trace
+from lbopt.serving.record.writer import DecisionRecord
+from lbopt.serving.router.answers import refuse
+from lbopt.serving.router.ask import Ask
+from lbopt.serving.router.breaker import delay
+from lbopt.serving.router.continuation import continued
+from lbopt.serving.router.dispatcher import Dispatcher
+from lbopt.serving.router.endpoint import Endpoint
+from lbopt.serving.router.estimate import PromptEstimate
+from lbopt.serving.router.fleet_file import FleetPlan, WorkerAddress
+from lbopt.serving.router.forward import Attempt, ClientGone, Result, end_with_error
+from lbopt.serving.router.job import ADVICE, Job, Stop
+from lbopt.serving.router.metrics import RouterMetrics
+from lbopt.serving.router.options import RouterOptions
+from lbopt.serving.router.poller import Poller
+from lbopt.serving.router.prefill import PrefillHop
+from lbopt.serving.router.reaper import reap
+from lbopt.serving.router.rules import fallback_for, rule_for, warm
+from lbopt.serving.router.shadow import Shadow
+from lbopt.serving.router.wire import Wires
+from lbopt.serving.state import FleetState, RequestTracker, Stage, WorkerMirror
+
+_log = logging.getLogger(__name__)
+
+#: Seconds that an unused connection to an engine is kept: less than uvicorn keeps it, which is 5.
+_KEPT = 4.0
+
+_SAID = {
+    Stop.LIMIT: (504, "the request took longer than request_seconds", "timeout"),
+    Stop.EXPIRED: (503, "the request waited in the pool longer than ttl", "overloaded"),
+    Stop.SILENT: (504, "the worker sent nothing for idle_seconds", "upstream_error"),
+    Stop.DOWN: (502, "the worker went down while it answered", "upstream_error"),
+    Stop.SLOW_CLIENT: (408, "the client left its answer unread longer than slow_client_seconds", "timeout"),
+    Stop.DRAIN: (503, "the router ends", "shutting_down"),
+}
+
+
+class Refusal(Exception):
+    """A request that is not taken, with the answer to its client."""
+
+    def __init__(self, answer: web.Response, why: str) -> None:
+        super().__init__(why)
+        self.answer = answer
+        self.why = why
+
+
+class Router:
+    """A router over a fleet.
+
+    Parameters
+    ----------
+    plan
+        The fleet.
+    options
+        Of the operator.
+    training
+        Requests from which predictors learn, where the rule looks ahead.
+
+    Raises
+    ------
+    InputError
+        Where the rule is unknown, or needs what a live router has not.
+    """
+
+    session: aiohttp.ClientSession
+    wires: Wires
+
+    def __init__(self, plan: FleetPlan, options: RouterOptions, training: Trace | None = None) -> None:
+        self.plan = plan
+        self.options = options
+        real = options.policy if options.shadow is None else options.shadow
+        self.rule_name = real
+        rules = {group.name: rule_for(real, group, training) for group in plan.groups}
+        fallbacks = {group.name: fallback_for(options.fallback, group) for group in plan.groups}
+        self.fleet = FleetState(seed=options.seed, draws=any(rule.draws for rule in rules.values()))
+        self.endpoints: dict[WorkerMirror, Endpoint] = {}
+        self.models: dict[str, str] = {}  # by the name that clients use, the model
+        self.groups = {group.name: group for group in plan.groups}
+        for group in plan.groups:
+            self.fleet.add_group(group.name, group.model)
+            self.models |= dict.fromkeys((group.model, *group.aliases), group.model)
+            for address in group.workers:
+                self.add_worker(group.name, address)
+        self.estimates = {model: PromptEstimate() for model in self.fleet.pools}
+        self.metrics = RouterMetrics(self)
+        self.record = None if options.record is None else DecisionRecord(options.record, self._versions(), plan)
+        self.shadow = None if options.shadow is None else Shadow(self, options.policy, training)
+        self.dispatcher = Dispatcher(
+            self.fleet,
+            rules,
+            fallbacks,
+            self.now,
+            age_bound=options.age_bound,
+            decision_seconds=options.decision_seconds,
+            look=self._look,
+        )
+        self.prefill = PrefillHop(self) if plan.prefillers else None
+        self.poller = Poller(self)
+        self.jobs: set[Job] = set()
+        self.is_draining = False
+        self.has_compiled = False
+        self._clock: Callable[[], float] = lambda: 0.0
+        self._tasks: list[asyncio.Task[None]] = []
+        self._idle = asyncio.Event()
+        self._prefix = secrets.token_hex(8)  # requests of another life of this router have other keys
+
+    # -- life of the router
+
+    async def start(self) -> None:
+        """Compile what the rules need, look at all engines, and take requests from then on."""
+        loop = asyncio.get_running_loop()
+        self._clock = loop.time
+        self.session = aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.options.connect_seconds),
+            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, keepalive_timeout=_KEPT),
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
+            read_bufsize=2**18,
+        )
+        self.wires = Wires(self.options.connect_seconds, _KEPT)
+        self._tasks = [loop.create_task(self._get_ready()), loop.create_task(reap(self))]
+
+    async def _get_ready(self) -> None:
+        await asyncio.to_thread(self._compile)
+        self.has_compiled = True
+        await self.poller.look_at_all()
+        self.dispatcher.is_ready = True
+        self.dispatcher.wake()
+        self._tasks.append(asyncio.get_running_loop().create_task(self.poller.run()))
+
+    def _compile(self) -> None:
+        """Let every rule decide once on a fleet like the real one, so that its kernels are compiled."""
+        for name, rule in [*self.dispatcher.rules.items(), *self.dispatcher.fallbacks.items()]:
+            try:
+                warm(rule, self.groups[name])
+            except Exception as error:  # a rule of the user's: each decision will say so, and the fall-back decide
+                _log.warning("rule '%s' failed on a small fleet: %s", rule.name, error)
+        if self.shadow is not None:
+            self.shadow.warm()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the rules are compiled and a worker is up."""
+        return self.dispatcher.is_ready and not self.is_draining and self.has_worker()
+
+    def has_worker(self, model: str | None = None) -> bool:
+        """Return whether a worker takes requests, of a model or at all."""
+        pools = self.fleet.pools.values() if model is None else (self.fleet.pools[model],)
+        return any(worker.is_open for pool in pools for group in pool.groups for worker in group.workers)
+
+    async def drain(self, seconds: float) -> None:
+        """Take no new request, and give those that run so many seconds to end."""
+        self.is_draining = True
+        if self.jobs:
+            self._idle.clear()
+            try:
+                await asyncio.wait_for(self._idle.wait(), seconds)
+            except TimeoutError:
+                for job in list(self.jobs):
+                    job.stop(Stop.DRAIN)
+                try:
+                    await asyncio.wait_for(self._idle.wait(), 2.0)
+                except TimeoutError:
+                    _log.warning("%d requests did not end in time", len(self.jobs))
+
+    async def close(self) -> None:
+        """End what runs beside requests."""
+        await self.dispatcher.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.record is not None:
+            await self.record.close()
+        self.wires.close()
+        await self.session.close()
+
+    def now(self) -> float:
+        """Return the time of the event loop, s."""
+        return self._clock()
+
+    # -- workers
+
+    def add_worker(self, group: str, address: WorkerAddress) -> Endpoint:
+        """Add a worker; it takes requests from the first answer to a look at its health."""
+        plan = self.groups[group]
+        mirror = self.fleet.worker_up(group, address.name, plan.slots)
+        self.fleet.down(mirror, 0.0)
+        endpoint = Endpoint(address, mirror, self.options.failures, plan.kv_capacity)
+        mirror.payload = endpoint
+        self.endpoints[mirror] = endpoint
+        return endpoint
+
+    def worker_up(self, endpoint: Endpoint) -> None:
+        """Let a worker take requests."""
+        mirror = endpoint.mirror
+        self.fleet.worker_up(mirror.group.name, mirror.name, mirror.slots)
+        _log.info("worker %s is up", mirror.name)
+        self.dispatcher.wake()
+
+    def worker_down(self, endpoint: Endpoint) -> None:
+        """Take a worker out: what it had not begun is placed again, what it had begun ends with an error."""
+        mirror = endpoint.mirror
+        _log.warning("worker %s is down", mirror.name)
+        held = [t.payload for t in (*mirror.running.values(), *mirror.queue.values()) if isinstance(t.payload, Job)]
+        self.fleet.down(mirror, self.now())
+        for job in held:
+            if job.path == ADVICE:
+                self.failed(job)  # nobody is here to be told of another place
+            elif not job.tracker.has_ended:
+                job.renew()
+            job.stop(Stop.DOWN)
+        self.dispatcher.wake()
+
+    def remove_worker(self, endpoint: Endpoint) -> None:
+        """Let a worker end what it has, and then be gone."""
+        endpoint.retired = True
+        self.fleet.draining(endpoint.mirror, leave=True)
+
+    def note_fault(self, endpoint: Endpoint) -> None:
+        """Note that an engine gave no answer."""
+        endpoint.breaker.fail(self.now())
+        if endpoint.breaker.is_open(endpoint.last_heard) and endpoint.mirror.is_open:
+            self.worker_down(endpoint)
+
+    # -- a request
+
+    def admit(self, ask: Ask, body: bytes, path: str, headers: dict[str, str], *, chat: bool) -> Job:
+        """Make a request known, or raise a refusal.
+
+        Parameters
+        ----------
+        ask, body, path, headers, chat
+            As of `Job`.
+
+        Raises
+        ------
+        Refusal
+            With the answer to the client.
+        """
+        name = ask.model
+        if name is None and len(self.fleet.pools) == 1:
+            name = next(iter(self.fleet.pools))
+        model = self.models.get(name or "")
+        if model is None:
+            message = f"the model '{name or ''}' does not exist; /v1/models lists those that do"
+            raise Refusal(refuse(404, message[:300], "invalid_request_error", code="model_not_found"), "model")
+        if self.is_draining or not self.dispatcher.is_ready:
+            what = "the router ends" if self.is_draining else "the router is not ready yet"
+            raise Refusal(refuse(503, what, "overloaded", retry_after=2), "not_ready")
+        if not self.has_worker(model):
+            raise Refusal(refuse(503, "no worker of this model is up", "overloaded", retry_after=2), "no_worker")
+        waiting = self.num_waiting - sum(group.free_slots for group in self.fleet.pools[model].groups)
+        if waiting >= self.options.max_waiting:  # beyond those who will have a slot in a moment
+            seconds = self.metrics.seconds_to_place(waiting)
+            message = f"{waiting} requests wait already"
+            raise Refusal(refuse(429, message, "overloaded", code="queue_full", retry_after=seconds), "queue_full")
+        exact = ask.exact and not chat
+        tokens = max(1, ask.units) if exact else self.estimates[model].tokens(ask.units)
+        tracker = self.fleet.arrived(model, tokens, self.now())
+        tracker.estimated = not exact
+        job = Job(tracker, ask, body, path, headers, chat=chat)
+        job.limit = self.now() + self.options.request_seconds
+        job.key = f"{self._prefix}-{tracker.number}"
+        self.jobs.add(job)
+        if self.shadow is not None:
+            self.shadow.arrived(tracker)
+        return job
+
+    @property
+    def num_waiting(self) -> int:
+        """Requests that hold no slot."""
+        seated = sum(len(worker.running) for group in self.fleet.groups.values() for worker in group.workers)
+        return len(self.fleet.live) - seated
+
+    def may_retry(self, job: Job) -> bool:
+        """Return whether another attempt may be made."""
+        return job.retries < self.options.retries and not self.is_draining
+
+    def counted(self, job: Job, prompt: int) -> None:
+        """Take in the prompt tokens that an engine counted."""
+        tracker = job.tracker
+        if tracker.estimated and tracker.recomputations == 0:
+            self.metrics.note_estimate(tracker.prompt, prompt)
+            if not job.ask.exact:
+                self.estimates[tracker.pool.model].learn(job.ask.units, prompt)
+            if not tracker.has_ended:
+                self.fleet.corrected(tracker, prompt)
+            tracker.estimated = False
+
+    def finished(self, job: Job, attempt: int) -> None:
+        """Note that the engine has answered in full; the slot is free."""
+        tracker = job.tracker
+        worker = tracker.worker
+        if not tracker.has_ended and self.fleet.finished(tracker, self.now(), attempt):
+            if worker is not None:
+                self.dispatcher.rules[worker.group.name].tell_ended(tracker)
+            self._ended(tracker, worker)
+
+    def failed(self, job: Job) -> None:
+        """Note that the request cannot be answered, or was refused by the engine."""
+        worker = job.tracker.worker
+        if not job.tracker.has_ended and self.fleet.failed(job.tracker, self.now()):
+            self._ended(job.tracker, worker)
+
+    def recomputed(self, job: Job, attempt: int) -> None:
+        """Let a pre-empted request wait in the pool again, its tokens in its prompt."""
+        if continued(job):
+            self.fleet.recomputed(job.tracker, self.now(), attempt)
+            job.renew()
+            self.dispatcher.wake()
+        else:
+            self.failed(job)
+
+    @property
+    def keeps_text(self) -> bool:
+        """Whether what is generated is kept until a request ends, because an engine may ask for it again."""
+        return self.prefill is not None
+
+    async def carry(self, job: Job, request: web.Request) -> web.StreamResponse:
+        """Bring a request to its end, whatever happens; returns the answer to the client."""
+        tracker = job.tracker
+        try:
+            while True:
+                job.reason = Stop.LIMIT
+                try:
+                    async with asyncio.timeout_at(job.limit) as job.deadline:
+                        answer = await self._try(job, request)
+                except TimeoutError:
+                    reason, job.heard_at = job.reason, 0.0
+                    if reason is Stop.DOWN and not tracker.has_ended and job.begun is None:
+                        continue  # it is in the pool again
+                    if reason is Stop.SILENT and self._silent(job):
+                        continue
+                    return await self._stopped(job, request)
+                if answer is not None:
+                    return answer
+        except (asyncio.CancelledError, ClientGone) as gone:
+            worker = tracker.worker
+            if not tracker.has_ended and self.fleet.cancelled(tracker, self.now()):
+                self._ended(tracker, worker)
+            if isinstance(gone, ClientGone) and job.begun is not None:
+                return job.begun  # type: ignore[no-any-return]
+            raise
+        finally:
+            if not tracker.has_ended:
+                self.failed(job)
+            self.jobs.discard(job)
+            if not self.jobs:
+                self._idle.set()
+            self.dispatcher.wake()
+
+    async def _try(self, job: Job, request: web.Request) -> web.StreamResponse | None:
+        """Make one attempt, from wherever the request is; None = another one is to be made."""
+        tracker = job.tracker
+        if tracker.stage is Stage.ARRIVED:
+            if "kv_transfer_params" in job.extra and tracker.prefiller is None:
+                del job.extra["kv_transfer_params"]  # its blocks were given back: the prompt is computed again
+                tracker.ticket = -1
+            if tracker.ticket >= 0:
+                job.retries += 1
+                await asyncio.sleep(delay(job.retries, self.options.retry_seconds, self.options.retry_cap))
+                job.renew()
+                self.fleet.resumed(tracker)
+            else:
+                if self.prefill is not None and tracker.pool.model in self.prefill.models:
+                    refused = await self.prefill.run(job)
+                    if refused is not None:
+                        self.failed(job)
+                        return refused
+                else:
+                    await self._tokenize(job)
+                    self.fleet.prefilled(tracker, self.now())
+            self.dispatcher.wake()
+        worker = await job.placed
+        endpoint = self.endpoints.get(worker)
+        attempt = tracker.attempt
+        assert endpoint is not None
+        self.metrics.note_wait(tracker)
+        made = Attempt(self, job, endpoint, request)
+        result = await made.make()
+        if result is Result.ANSWERED:
+            return made.answer
+        if result is Result.RECOMPUTED:
+            if not tracker.has_ended:
+                return None
+            if job.begun is None:
+                return refuse(502, f"{made.why}, which cannot be continued", "upstream_error")
+            await end_with_error(job.begun, f"{made.why}, which cannot be continued")
+            return job.begun  # type: ignore[no-any-return]
+        if result is Result.AGAIN and not tracker.has_ended:
+            if tracker.attempt != attempt or tracker.stage not in (Stage.RUNNING, Stage.QUEUED):
+                return None  # its worker went down meanwhile: it is in the pool again
+            if self.may_retry(job) and tracker.produced == 0 and self.fleet.withdrawn(tracker, attempt):
+                self.metrics.retries += 1
+                return None
+        self.failed(job)
+        return refuse(502, made.why, "upstream_error") if job.begun is None else made.answer
+
+    def _silent(self, job: Job) -> bool:
+        """Note that an engine has sent nothing for too long; True where another attempt is to be made."""
+        tracker = job.tracker
+        if tracker.worker is not None and tracker.worker in self.endpoints:
+            self.note_fault(self.endpoints[tracker.worker])
+        again = job.begun is None and tracker.produced == 0 and self.may_retry(job)
+        if again and self.fleet.withdrawn(tracker, tracker.attempt):
+            self.metrics.retries += 1
+        return again and not tracker.has_ended
+
+    async def _tokenize(self, job: Job) -> None:
+        """Ask an engine for the length of the prompt, where the operator wants that."""
+        if self.options.tokenize and job.tracker.estimated:
+            count = await self.poller.tokenize(job)
+            if count is not None:
+                self.fleet.corrected(job.tracker, count)
+
+    async def _stopped(self, job: Job, request: web.Request) -> web.StreamResponse:
+        """End a request that was interrupted."""
+        status, why, kind = _SAID[job.reason]
+        tracker, now = job.tracker, self.now()
+        worker = tracker.worker
+        if not tracker.has_ended:
+            ended = self.fleet.expired(tracker, now) if job.reason is Stop.EXPIRED else self.fleet.failed(tracker, now)
+            if ended:
+                self._ended(tracker, worker)
+        self.metrics.stopped[job.reason.value] += 1
+        if job.begun is None:
+            return refuse(status, why, kind, retry_after=5 if status == 503 else None)
+        if job.reason is Stop.SLOW_CLIENT:
+            if request.transport is not None:
+                request.transport.abort()
+        else:
+            try:
+                async with asyncio.timeout(1.0):
+                    await end_with_error(job.begun, why, kind)
+            except TimeoutError:
+                pass
+        return job.begun  # type: ignore[no-any-return]
+
+    # -- beside requests
+
+    def _look(self, sight: Any, decision: Any, rule: str, stages: Any) -> None:
+        self.metrics.note_decision(stages)
+        if self.record is not None:
+            self.record.decided(sight, decision, rule, stages, self._ages(sight))
+
+    def _ages(self, sight: Any) -> list[float]:
+        now = self.now()
+        return [now - e.last_heard if e.last_heard >= 0 else -1.0 for e in (w.payload for w in sight.workers)]
+
+    def _ended(self, tracker: RequestTracker, worker: WorkerMirror | None) -> None:
+        self.metrics.note_end(tracker)
+        if self.record is not None:
+            self.record.ended(tracker, worker)
+        if self.shadow is not None:
+            self.shadow.ended(tracker, worker)
+        self.dispatcher.wake()
+
+    def _versions(self) -> dict[str, str]:
+        return {"lbopt": __version__, "rule": self.rule_name, "fallback": self.options.fallback}

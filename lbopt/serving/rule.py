@@ -1,0 +1,269 @@
+"""Any policy of lbopt on a live fleet: what a run keeps for a rule between decisions is kept here.
+
+A simulation keeps for a compiled rule whose turn it is, the numbers that it draws, and the books of its front end; for
+a rule that looks ahead, the forecasts of the running requests. A live rule keeps the same, so that on the same course
+of events it decides as in the simulator. `decide` places what waits in a pool; `bind` binds one request on arrival.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.kernels.routing.codes import (
+    BAND,
+    BR_0_BYPASS,
+    COUNTING_PROMPTS,
+    DYNAMO,
+    FIRST_BY_SCORE,
+    IQR,
+    KEEPING_BOOKS,
+)
+from lbopt.kernels.routing.state import parameters_of, turn_of
+from lbopt.model import Trace
+from lbopt.policies import ActiveRequests, CompiledPolicy, DecidingPolicy, Policy, foresight_of
+from lbopt.policies.relative_age import RelativeAge
+from lbopt.policies.replay import Replay
+from lbopt.predictors import Forecast, Forecaster, make_predictor
+from lbopt.serving.state import BarrierGroup, FleetState, RequestTracker, Sight, WorkerMirror
+from lbopt.serving.state.group import Forecasting
+from lbopt.simulator.legality import bound_worker, refuse_infeasible
+
+Ints = NDArray[np.int64]
+
+#: Requests that one table of forecasts has room for; then a new one begins, and forecasts are made anew.
+_TABLE = 2**18
+
+
+class LiveRule:
+    """A policy with what it keeps between the decisions of one barrier group.
+
+    Parameters
+    ----------
+    policy
+        From `make_policy`, or anything with `name`, `admission` and `decide`.
+    num_workers, slots
+        Workers of the group at first, and slots of each.
+    kv_capacity
+        Tokens that a worker can hold; None where nobody knows.
+    training
+        Requests that a predictor learns from.
+
+    Raises
+    ------
+    InputError
+        Where the policy needs what a live router has not.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        num_workers: int,
+        slots: int,
+        kv_capacity: int | None = None,
+        training: Trace | None = None,
+    ) -> None:
+        refuse_offline(policy, training)
+        self.policy = policy
+        self.name = policy.name
+        self.admission = policy.admission
+        self.draws = isinstance(policy, CompiledPolicy) and policy.draws
+        self._slots = slots
+        self._turn = turn_of(0)
+        self._forecasts = None if foresight_of(policy) is None else _Forecasts(policy, training)
+        if isinstance(policy, CompiledPolicy):
+            given = dict(policy.parameters)
+            if policy.code >= FIRST_BY_SCORE:
+                given |= {"front_ends": 1, "kv_capacity": kv_capacity or 0}
+            self._parameters = parameters_of(**given)
+            self._code = policy.code
+        if num_workers < 1:
+            raise InputError("a barrier group has no worker; expected at least one")
+
+    @property
+    def is_immediate(self) -> bool:
+        """Whether it binds a request when it arrives."""
+        return self.admission == "immediate"
+
+    @property
+    def turn(self) -> int:
+        """The worker at which rules stand that take workers in turn."""
+        return int(self._turn.next_worker)
+
+    @turn.setter
+    def turn(self, worker: int) -> None:
+        """Let such rules go on at this worker."""
+        self._turn.next_worker = worker
+
+    @property
+    def forecasting(self) -> Forecasting | None:
+        """Makes the forecasts that the rule asks for; None where it asks for none."""
+        return None if self._forecasts is None else self._forecasts.forecast
+
+    def tell_ended(self, tracker: RequestTracker) -> None:
+        """Let a predictor that learns hear of a request that has finished."""
+        if self._forecasts is not None:
+            self._forecasts.tell_ended(tracker)
+
+    def see(self, group: BarrierGroup, waiting: list[RequestTracker], at: float) -> Sight:
+        """Return what the rule is shown of a group with the requests `waiting` to be decided."""
+        return group.observe(waiting, at, open_only=self.is_immediate, forecasting=self.forecasting)
+
+    def decide(self, sight: Sight) -> Ints:
+        """Return the worker of each waiting request in pooled form, int64 (n,), -1 = keeps waiting.
+
+        Raises
+        ------
+        InfeasibleDecisionError
+            Where a policy in Python breaks a rule.
+        """
+        seen = sight.observation
+        if isinstance(self.policy, CompiledPolicy):
+            from lbopt.kernels.routing.decide import decide
+
+            self._turn.next_worker %= len(sight.workers)
+            count = seen.sizes.size
+            choice = np.full(count, -1, dtype=np.int64)
+            reach = decide(
+                self._code,
+                self._parameters,
+                seen.loads.copy(),
+                seen.free_slots.copy(),
+                seen.running.copy(),
+                self._books(sight),
+                np.arange(count),
+                seen.sizes.copy(),
+                -seen.waited,  # revealed that many steps before "step 0"
+                0,
+                sight.draws,
+                self._turn,
+                choice,
+            )
+            choice[reach:] = -1
+            return choice
+        assert isinstance(self.policy, DecidingPolicy)
+        decision = np.asarray(self.policy.decide(seen))
+        refuse_infeasible(self.name, seen, decision)
+        return decision.astype(np.int64)
+
+    def bind(self, sight: Sight) -> WorkerMirror | None:
+        """Return the worker of the one request that `sight` shows, full or not; None holds it back.
+
+        Raises
+        ------
+        InfeasibleDecisionError
+            Where a policy in Python breaks a rule.
+        """
+        seen = sight.observation
+        if isinstance(self.policy, CompiledPolicy):
+            worker = self._bound_by_kernel(sight)
+        else:
+            assert isinstance(self.policy, DecidingPolicy)
+            worker = bound_worker(self.name, seen, np.asarray(self.policy.decide(seen)))
+        return sight.workers[worker] if worker >= 0 else None
+
+    def _bound_by_kernel(self, sight: Sight) -> int:
+        from lbopt.kernels.routing import bypass, fifo, iqr, least_score
+
+        seen = sight.observation
+        fleet = (seen.loads.copy(), seen.running.copy(), seen.queued.copy(), seen.queued_tokens.copy())
+        self._turn.next_worker %= len(sight.workers)
+        if self._code == BR_0_BYPASS:
+            return int(bypass.bind_bypassing(self._parameters, self._slots, int(seen.sizes[0]), *fleet))
+        if self._code == IQR:
+            return int(iqr.bind_iqr(self._parameters, *fleet))
+        if self._code >= FIRST_BY_SCORE:
+            nothing = np.zeros(0, dtype=np.int64)
+            return int(
+                least_score.bind_by_score(
+                    *(self._code, 0, self._parameters, *fleet, self._books(sight), nothing),
+                    *(sight.draws, self._turn),
+                )
+            )
+        return int(fifo.bind(self._code, 0, *fleet, sight.draws, self._turn))
+
+    def _books(self, sight: Sight) -> Ints:
+        if self._code not in KEEPING_BOOKS:
+            return np.zeros(0, dtype=np.int64)
+        if self._code == DYNAMO:
+            return sight.blocks_bound
+        return sight.prompts_bound if self._code in COUNTING_PROMPTS else sight.requests_bound
+
+
+class _Forecasts:
+    """The forecasts of running requests for one rule; numbers of requests grow without end, tables do not."""
+
+    def __init__(self, policy: Policy, training: Trace | None) -> None:
+        wanted = foresight_of(policy)
+        assert wanted is not None
+        self._wanted = wanted
+        one = np.ones(1, dtype=np.int64)
+        nobody = Trace(prompt=one, output=one)
+        self._predictor = make_predictor(wanted.predictor, requests=nobody, training=training, horizon=wanted.horizon)
+        self._base = 0
+        self._forecaster = Forecaster(wanted, self._predictor, _TABLE)
+        self._ended: list[tuple[int, int]] = []
+
+    def tell_ended(self, tracker: RequestTracker) -> None:
+        if self._forecaster.learns:
+            self._ended.append((tracker.prompt, tracker.generated))
+
+    def forecast(self, active: ActiveRequests, waiting: Ints, sizes: Ints) -> Forecast:
+        """Return the forecast of the running requests and of those that wait, int64 (n,) numbers and prompt tokens."""
+        newest = max((int(numbers.max()) for numbers in (active.requests, waiting) if numbers.size), default=0)
+        oldest = min((int(numbers.min()) for numbers in (active.requests, waiting) if numbers.size), default=newest)
+        if newest - self._base >= _TABLE or oldest < self._base:
+            self._base = oldest if newest - oldest < _TABLE else newest - _TABLE + 1
+            self._forecaster = Forecaster(self._wanted, self._predictor, _TABLE)
+        if self._ended:
+            told = np.array(self._ended, dtype=np.int64)
+            self._forecaster.tell(told[:, 0].copy(), told[:, 1].copy())
+            self._ended.clear()
+        return self._forecaster.forecast(
+            np.maximum(active.requests - self._base, 0),
+            active.prompt,
+            active.generated,
+            np.maximum(waiting - self._base, 0),
+            sizes,
+        )
+
+
+def warm_rule(rule: LiveRule, num_workers: int, slots: int) -> None:
+    """Let a rule decide on a small fleet of the same kind, which compiles what it calls; its turn stays."""
+    fleet = FleetState()
+    group = fleet.add_group("warm", "warm")
+    for g in range(min(num_workers, 8)):
+        fleet.worker_up("warm", str(g), slots)
+    for size in (300, 20, 700):
+        fleet.prefilled(fleet.arrived("warm", size, 0.0), 0.0)
+    turn = rule.turn
+    waiting = list(group.pool)
+    if rule.is_immediate:
+        rule.bind(rule.see(group, waiting[:1], 0.0))
+    else:
+        fleet.dispatched(waiting[0], group.workers[0], 0.0)
+        rule.decide(rule.see(group, waiting[1:], 0.0))
+    rule.turn = turn
+
+
+def refuse_offline(policy: Policy, training: Trace | None) -> None:
+    """Refuse a policy that needs what a live router has not."""
+    if isinstance(policy, RelativeAge):
+        raise policy.not_in_a_run()
+    if isinstance(policy, Replay):
+        raise InputError(f"policy '{policy.name}' follows a log of past requests; a live router needs a rule")
+    if isinstance(policy, CompiledPolicy) and (policy.guide is not None or policy.code == BAND):
+        raise InputError(
+            f"policy '{policy.name}' goes by the experts that requests use, which no engine tells a router; take "
+            "a rule that goes by tokens or requests"
+        )
+    wanted = foresight_of(policy)
+    if wanted is not None and wanted.predictor.partition(":")[0] == "oracle":
+        raise InputError(f"policy '{policy.name}' asks the oracle, who knows a trace; name another predictor")
+    if wanted is not None and training is None:
+        raise InputError(
+            f"policy '{policy.name}' forecasts how long requests run and has none to learn from; name past requests "
+            "with --train-on TRACE"
+        )

@@ -1,0 +1,175 @@
+"""A barrier group: workers that meet at a barrier in every step, what a rule sees of them, and what it decides.
+
+Nobody tells the router when a step ends. A running request makes one token a step, so the group has made at least as
+many steps since a request started as it has made tokens: the step is the largest start plus tokens of all requests
+seen. It stands still while nothing runs, as in the simulator. An engine that makes several tokens a step (speculative
+decoding) makes it run ahead by that factor, and with it the age bounds that are given in steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.policies.observation import ActiveRequests, Observation
+from lbopt.predictors import Forecast
+from lbopt.serving.state.pool import Pool
+from lbopt.serving.state.request import RequestTracker
+from lbopt.serving.state.worker import Health, WorkerMirror
+
+#: Makes a forecast of the running requests and of those that wait.
+Forecasting = Callable[[ActiveRequests, NDArray[np.int64], NDArray[np.int64]], Forecast]
+
+
+class Sight(NamedTuple):
+    """What a rule is shown, with who stands behind each number.
+
+    Parameters
+    ----------
+    observation
+        The workers and the waiting requests.
+    workers
+        The worker of each number.
+    waiting
+        The request of each position.
+    draws
+        float64 (n, 2), uniform numbers of the waiting requests.
+    requests_bound, prompts_bound, blocks_bound
+        int64 (G,), what the router has bound to each worker: requests, prompt tokens, prompts in blocks.
+    """
+
+    observation: Observation
+    workers: Sequence[WorkerMirror]
+    waiting: Sequence[RequestTracker]
+    draws: NDArray[np.float64]
+    requests_bound: NDArray[np.int64]
+    prompts_bound: NDArray[np.int64]
+    blocks_bound: NDArray[np.int64]
+
+
+class Dispatch(NamedTuple):
+    """One request and the worker to which it goes."""
+
+    tracker: RequestTracker
+    worker: WorkerMirror
+
+
+class BarrierGroup:
+    """Workers of one barrier.
+
+    Parameters
+    ----------
+    name
+        What lists and metrics call it.
+    pool
+        The pool of its model.
+    """
+
+    def __init__(self, name: str, pool: Pool) -> None:
+        self.name = name
+        self.pool = pool
+        self.place = len(pool.groups)
+        self.workers: list[WorkerMirror] = []
+        self.step = 0
+        pool.groups.append(self)
+
+    def add(self, name: str, slots: int) -> WorkerMirror:
+        """Add a worker."""
+        worker = WorkerMirror(name, slots, self)
+        self.workers.append(worker)
+        return worker
+
+    @property
+    def free_slots(self) -> int:
+        """Slots that a round may fill."""
+        return sum(worker.free_slots for worker in self.workers)
+
+    @property
+    def at_barrier(self) -> list[WorkerMirror]:
+        """The workers that take part in the steps: those that are not down."""
+        return [worker for worker in self.workers if worker.health is not Health.DOWN]
+
+    @property
+    def open_workers(self) -> list[WorkerMirror]:
+        """The workers to which requests may be bound."""
+        return [worker for worker in self.workers if worker.health is Health.UP]
+
+    @property
+    def imbalance(self) -> int:
+        """G times the largest load minus the sum of loads, tokens."""
+        loads = [worker.load for worker in self.at_barrier]
+        return len(loads) * max(loads, default=0) - sum(loads)
+
+    def observe(
+        self,
+        waiting: Iterable[RequestTracker],
+        at: float,
+        *,
+        open_only: bool = False,
+        forecasting: Forecasting | None = None,
+    ) -> Sight:
+        """Return what a rule may see now.
+
+        Parameters
+        ----------
+        waiting
+            The requests to be decided, in order of arrival.
+        at
+            The time, s.
+        open_only
+            Show the workers alone to which requests may be bound, as rules need that bind on arrival; else all that
+            meet at the barrier, where one that drains has no free slot.
+        forecasting
+            Makes the forecast that the rule asks for; None where it asks for none.
+        """
+        workers = self.open_workers if open_only else self.at_barrier
+        trackers = list(waiting)
+        step, place = self.step, self.place
+        sizes = np.array([tracker.prompt for tracker in trackers], dtype=np.int64)
+        numbers = np.array([tracker.number for tracker in trackers], dtype=np.int64)
+        active, forecast = None, None
+        if forecasting is not None:
+            active = _active(workers)
+            forecast = forecasting(active, numbers, sizes)
+        observation = Observation(
+            step=step,
+            clock=at,
+            loads=np.array([worker.load for worker in workers], dtype=np.int64),
+            free_slots=np.array([worker.free_slots for worker in workers], dtype=np.int64),
+            running=np.array([len(worker.running) for worker in workers], dtype=np.int64),
+            queued=np.array([len(worker.queue) for worker in workers], dtype=np.int64),
+            queued_tokens=np.array([worker.queued_tokens for worker in workers], dtype=np.int64),
+            sizes=sizes,
+            waited=np.array([step - t.revealed[place] for t in trackers], dtype=np.int64),
+            requests=numbers,
+            active=active,
+            forecast=forecast,
+        )
+        return Sight(
+            observation=observation,
+            workers=workers,
+            waiting=trackers,
+            draws=np.array([tracker.draws for tracker in trackers], dtype=np.float64).reshape(len(trackers), 2),
+            requests_bound=np.array([worker.bound for worker in workers], dtype=np.int64),
+            prompts_bound=np.array([worker.prompts_bound for worker in workers], dtype=np.int64),
+            blocks_bound=np.array([worker.blocks_bound for worker in workers], dtype=np.int64),
+        )
+
+
+def chosen(sight: Sight, decision: NDArray[np.int64]) -> list[Dispatch]:
+    """Return who goes where by a decision on `sight`, int64 (n,): the worker of each position, -1 = keeps waiting."""
+    return [
+        Dispatch(tracker, sight.workers[worker])
+        for tracker, worker in zip(sight.waiting, decision.tolist(), strict=True)
+        if worker >= 0
+    ]
+
+
+def _active(workers: Sequence[WorkerMirror]) -> ActiveRequests:
+    """Return the running requests one by one."""
+    rows = [(g, t.number, t.prompt, t.generated) for g, w in enumerate(workers) for t in w.running.values()]
+    table = np.array(rows, dtype=np.int64).reshape(len(rows), 4).T.copy()
+    return ActiveRequests(worker=table[0], requests=table[1], prompt=table[2], generated=table[3])

@@ -1,0 +1,255 @@
+"""CPU of routers, a request: `python -m tests.benchmarks.serving_cost [--requests 200] [--streams 32]`.
+
+With ``--open 2000`` also so many streams at once through `lbopt serve`, chunks `--spacing` seconds apart.
+
+Engine, router and load are processes of their own; the CPU of each is read from the system. Two cases: 64 chunks 20 ms
+apart, and a prompt of 220 KB answered by one chunk. The baseline is a proxy of some thirty lines on the same libraries
+that counts nothing and places in turn. Other routers are measured where their programs are installed:
+``--router NAME=COMMAND``, in which {port}, {a} and {b} stand for its port and the engines' addresses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import aiohttp
+from aiohttp import web
+
+CHUNK = (
+    b'data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,'
+    b'"text":" token","logprobs":null,"finish_reason":null}]}\n\n'
+)
+
+
+async def engine(port, spacing):
+    """Answer with as many chunks as `max_tokens` says, `spacing` seconds apart."""
+
+    async def answer(request):
+        ask = await request.json()
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        for _ in range(ask["max_tokens"]):
+            await response.write(CHUNK)
+            due += spacing
+            await asyncio.sleep(max(0.0, due - loop.time()))
+        await response.write(b"data: [DONE]\n\n")
+        return response
+
+    async def models(request):
+        return web.json_response({"object": "list", "data": [{"id": "m", "object": "model"}]})
+
+    async def empty(request):
+        return web.json_response({"model_path": "m", "served_model_name": "m", "status": "ok", "version": "0.5.0"})
+
+    app = web.Application(client_max_size=2**26)
+    routes = [web.post("/v1/completions", answer), web.get("/v1/models", models)]
+    app.add_routes([*routes, web.get("/{any:.*}", empty)])
+    await serve(app, port)
+
+
+async def plain(port, engines):
+    """The baseline: aiohttp in front and behind, in turn, nothing counted."""
+    session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), auto_decompress=False)
+    turn = 0
+
+    async def forward(request):
+        nonlocal turn
+        turn += 1
+        body = await request.read()
+        url = engines[turn % len(engines)] + request.path
+        async with session.post(url, data=body, headers={"Content-Type": "application/json"}) as upstream:
+            response = web.StreamResponse(status=upstream.status, headers={"Content-Type": upstream.content_type})
+            await response.prepare(request)
+            async for chunk in upstream.content.iter_any():
+                await response.write(chunk)
+            return response
+
+    async def healthy(request):
+        return web.Response(text="ok")
+
+    app = web.Application(client_max_size=2**26)
+    app.add_routes([web.post("/v1/completions", forward), web.get("/ready", healthy)])
+    await serve(app, port)
+
+
+async def serve(app, port):
+    """Serve for ever."""
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port, backlog=1024).start()
+    await asyncio.Event().wait()
+
+
+def cpu(pid):
+    """Seconds of CPU that a process and its threads have used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def load(base, count, streams, chunks, prompt):
+    """Send requests, so many at once; returns the seconds to the first byte of each, and failures."""
+    gate, firsts, failed = asyncio.Semaphore(streams), [], 0
+    body = json.dumps({"model": "m", "prompt": prompt, "max_tokens": chunks, "stream": True}).encode()
+    headers = {"Content-Type": "application/json"}
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def one():
+            nonlocal failed
+            async with gate:
+                begin = time.perf_counter()
+                async with session.post(base + "/v1/completions", data=body, headers=headers) as answer:
+                    first = None
+                    data = b""
+                    async for chunk in answer.content.iter_any():
+                        first = first or time.perf_counter() - begin
+                        data += chunk
+                    if data.count(b"data: ") != chunks + 1:
+                        failed += 1
+                    firsts.append(first)
+
+        await asyncio.gather(*(one() for _ in range(count)))
+    return firsts, failed
+
+
+def free_port():
+    """A port that is free now."""
+    import socket
+
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def measure(name, command, port, base, arguments):
+    """Print CPU a request of one router in both cases."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    log = tempfile.TemporaryFile()  # noqa: SIM115 (the router writes to it until it ends)
+    router = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+    try:
+        asyncio.run(until_ready(base, router))
+        row = [name]
+        asyncio.run(load(base, 20, 10, 4, "warm"))
+        for chunks, prompt, count in (
+            (64, "hello " * 20, arguments.requests),
+            (1, "word " * 44_000, arguments.requests),
+        ):
+            before = cpu(router.pid)
+            firsts, failed = asyncio.run(load(base, count, arguments.streams, chunks, prompt))
+            spent = 1000 * (cpu(router.pid) - before) / count
+            firsts.sort()
+            late = 1000 * firsts[int(0.99 * len(firsts))]
+            row.append(
+                f"{spent:.2f} ms (first byte P50 {1000 * firsts[len(firsts) // 2]:.1f}, P99 {late:.1f} ms; "
+                f"{failed} failed)"
+            )
+        print(" | ".join(row), flush=True)
+        if arguments.open and name == "lbopt serve":
+            many(base, router.pid, arguments)
+    except Exception as error:
+        log.seek(0)
+        print(f"{name}: {error!r}; {log.read()[-600:].decode(errors='replace')}", flush=True)
+    finally:
+        router.terminate()
+        try:
+            router.wait(10)
+        except subprocess.TimeoutExpired:
+            router.kill()
+
+
+def many(base, pid, arguments):
+    """Print what so many open streams cost."""
+    before, begin = cpu(pid), time.perf_counter()
+    firsts, failed = asyncio.run(load(base, arguments.open, arguments.open, 64, "hello " * 20))
+    took, spent = time.perf_counter() - begin, cpu(pid) - before
+    firsts.sort()
+    memory = int(Path(f"/proc/{pid}/status").read_text().partition("VmRSS:")[2].split()[0]) / 1024
+    print(
+        f"{arguments.open} open: {1000 * spent / arguments.open:.2f} ms CPU each, {spent / took:.0%} of a core, "
+        f"{memory:.0f} MiB, first byte P99 {1000 * firsts[int(0.99 * len(firsts))]:.0f} ms, {failed} failed",
+        flush=True,
+    )
+
+
+async def until_ready(base, process):
+    """Wait until a request is served."""
+    async with aiohttp.ClientSession() as session:
+        for _ in range(900):
+            if process.poll() is not None:
+                raise RuntimeError(f"the router ended with {process.returncode}")
+            try:
+                body = {"model": "m", "prompt": "x", "max_tokens": 1, "stream": True}
+                async with session.post(base + "/v1/completions", json=body) as answer:
+                    if answer.status == 200:
+                        await answer.read()
+                        return
+            except aiohttp.ClientError:
+                pass
+            await asyncio.sleep(0.2)
+    raise RuntimeError("not ready")
+
+
+def main():
+    """Measure."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--requests", type=int, default=200)
+    parser.add_argument("--streams", type=int, default=32)
+    parser.add_argument("--router", action="append", default=[])
+    parser.add_argument("--policy", default="auto")
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--engine", type=int)
+    parser.add_argument("--plain", nargs="+")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--spacing", type=float, default=0.02)
+    parser.add_argument("--open", type=int, default=0)
+    arguments = parser.parse_args()
+    import uvloop
+
+    if arguments.engine:
+        uvloop.run(engine(arguments.engine, arguments.spacing))
+        return
+    if arguments.plain:
+        uvloop.run(plain(int(arguments.plain[0]), arguments.plain[1:]))
+        return
+    ports = [free_port(), free_port()]
+    me = [sys.executable, "-m", "tests.benchmarks.serving_cost"]
+    engines = [subprocess.Popen([*me, "--engine", str(port), "--spacing", str(arguments.spacing)]) for port in ports]
+    urls = [f"http://127.0.0.1:{port}" for port in ports]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            fleet = Path(folder) / "fleet.toml"
+            fleet.write_text(f'[[group]]\nmodel = "m"\nslots = {arguments.open + 64}\nworkers = {json.dumps(urls)}\n')
+            print("router | 64 chunks | 220 KB", flush=True)
+            routers = {}
+            port = free_port()
+            routers["plain aiohttp"] = (port, [*me, "--plain", str(port), *urls])
+            port = free_port()
+            ours = [sys.executable, "-m", "lbopt", "serve", "--fleet", str(fleet), "--port", str(port)]
+            ours += ["--policy", arguments.policy]
+            for setting in arguments.set:
+                ours += ["--set", setting]
+            routers["lbopt serve"] = (port, ours)
+            for text in arguments.router:
+                name, _, command = text.partition("=")
+                port = free_port()
+                routers[name] = (port, command.format(port=port, a=urls[0], b=urls[1]).split())
+            for name, (port, command) in routers.items():
+                if arguments.only in name:
+                    measure(name, command, port, f"http://127.0.0.1:{port}", arguments)
+    finally:
+        for process in engines:
+            process.kill()
+
+
+if __name__ == "__main__":
+    main()

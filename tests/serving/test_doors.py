@@ -1,0 +1,268 @@
+"""Who may come in, what is refused, what is never written down, and what mutated requests do: nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import random
+
+import pytest
+from serving.engines import Engine, becomes, fleet, is_empty, plan_for, run, stream
+
+from lbopt.exceptions import InputError
+from lbopt.serving.router import run as running
+from lbopt.serving.router.fleet_file import fleet_of, read_fleet
+from lbopt.serving.router.options import RouterOptions
+from lbopt.serving.router.settings import options_from
+
+
+def test_the_api_key_is_asked_for_and_passed_on():
+    """Without it 401; with it the engine sees it, too."""
+
+    async def check():
+        engine = Engine()
+        async with fleet([engine], api_key="client-key-1") as (_, client, base):
+            assert (await stream(client, base))[0] == 401
+            async with client.get(base + "/v1/models") as answer:
+                assert answer.status == 401
+            client.headers["Authorization"] = "Bearer client-key-1"
+            assert (await stream(client, base))[0] == 200
+            assert engine.requests[0][1]["Authorization"] == "Bearer client-key-1"
+            async with client.get(base + "/v1/models") as answer:
+                assert [model["id"] for model in (await answer.json())["data"]] == ["m"]
+
+    run(check())
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "not valid JSON"),
+        (b"[1]", "JSON object"),
+        (b"{", "not valid JSON"),
+        (b"\xff\xfe", "not valid JSON"),
+        (b'{"model": 3}', "model is 3"),
+        (b'{"model": "m", "stream": "yes"}', "stream is 'yes'"),
+        (b"[" * 100_000, "not valid JSON"),
+    ],
+)
+def test_what_is_no_request_is_refused_in_one_sentence(body, words):
+    """400, and no engine is asked."""
+
+    async def check():
+        engine = Engine()
+        async with fleet([engine]) as (_, client, base), client.post(base + "/v1/completions", data=body) as answer:
+            assert answer.status == 400
+            assert words in (await answer.json())["error"]["message"]
+            assert engine.requests == []
+
+    run(check())
+
+
+def test_limits_of_size_and_time():
+    """A large body, a large header, a body that does not come, a connection that says nothing."""
+
+    async def check(monkeypatch):
+        monkeypatch.setattr(running, "HEAD_SECONDS", 0.2)
+        engine = Engine()
+        limits = {"body_bytes": 2048, "header_bytes": 2048, "body_seconds": 0.2}
+        async with fleet([engine], **limits) as (_router, client, base):
+            assert (await stream(client, base, prompt="x" * 5000))[0] == 413
+            async with client.get(base + "/health", headers={"X-Long": "x" * 5000}) as answer:
+                assert answer.status == 400
+            host, port = base[7:].split(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n{")
+            assert b"408" in await reader.readline()
+            writer.close()
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(b"GET /he")
+            with contextlib.suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), 3) == b""
+            writer.close()
+            assert (await stream(client, base))[0] == 200, "connections that work stay"
+            async with client.post(base + "/v1/completions", data=b"x", headers={"Content-Encoding": "gzip"}) as answer:
+                assert answer.status in (400, 415)
+            async with client.get(base + "/nothing") as answer:
+                assert answer.status == 404
+                assert "error" in await answer.json()
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        run(check(monkeypatch))
+
+
+@pytest.mark.parametrize("count", [400, pytest.param(5000, marks=pytest.mark.slow)])
+def test_mutated_requests_crash_nothing(count):
+    """Damaged bytes on a raw connection: an answer or a closed connection, never 500, and all slots are free."""
+
+    async def check():
+        engine = Engine(tokens=1)
+        rng = random.Random(11)
+        body = json.dumps({"model": "m", "prompt": "hello", "stream": True, "max_tokens": 1}).encode()
+        whole = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "
+        whole += b"%d\r\n\r\n" % len(body) + body
+        async with fleet([engine], slots=50, body_seconds=0.3, max_waiting=100) as (router, client, base):
+            host, port = base[7:].split(":")
+            gate = asyncio.Semaphore(40)
+
+            async def one(data):
+                async with gate:
+                    reader, writer = await asyncio.open_connection(host, int(port))
+                    try:
+                        writer.write(data)
+                        if rng.random() < 0.5:
+                            writer.write_eof()
+                        return await asyncio.wait_for(reader.read(65536), 1.0)
+                    except (TimeoutError, ConnectionError):
+                        return b""
+                    finally:
+                        writer.close()
+
+            answers = await asyncio.gather(*(one(mutated(whole, rng)) for _ in range(count)))
+            assert not [a for a in answers if b" 500 " in a[:20]]
+            assert any(b" 200 " in a[:20] for a in answers)
+            assert any(b" 400 " in a[:20] for a in answers)
+            assert (await stream(client, base))[0] == 200
+            await becomes(lambda: is_empty(router))
+
+    run(check(), limit=120)
+
+
+def mutated(data, rng):
+    """Bytes with a few of them changed, dropped, doubled or cut off."""
+    data = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        at = rng.randrange(len(data))
+        kind = rng.randrange(5)
+        if kind == 0:
+            data[at] = rng.randrange(256)
+        elif kind == 1:
+            del data[at : at + rng.randrange(1, 9)]
+        elif kind == 2:
+            data[at:at] = data[at : at + rng.randrange(1, 30)]
+        elif kind == 3:
+            data[at:at] = bytes(rng.randrange(256) for _ in range(4))
+        else:
+            del data[max(1, at) :]
+        if not data:
+            data = bytearray(b"x")
+    return bytes(data)
+
+
+def test_prompts_are_never_in_logs_or_records(tmp_path, caplog):
+    """Neither where a request is served nor where it fails."""
+    secret = "the-secret-of-the-client"
+
+    async def check():
+        engine = Engine()
+        with caplog.at_level(logging.DEBUG):
+            async with fleet([engine], record=str(tmp_path), failures=2, retries=1) as (_, client, base):
+                await stream(client, base, prompt=secret)
+                engine.faults = ["reset", "reset", "reset", 400]
+                await stream(client, base, prompt=secret)
+                await stream(client, base, prompt=secret)
+                async with client.post(base + "/v1/completions", data=b'{"prompt": "' + secret.encode()) as answer:
+                    await answer.read()
+                async with client.get(base + "/metrics") as answer:
+                    assert secret not in await answer.text()
+
+    run(check())
+    assert secret not in caplog.text
+    written = "".join(path.read_text() for path in tmp_path.iterdir())
+    assert '"kind":"outcome"' in written
+    assert secret not in written
+
+
+def test_metrics_tell_of_the_barrier():
+    """Imbalance, idle share, pool, waits, stages, endings."""
+
+    async def check():
+        engines = [Engine(tokens=80, delay=0.01), Engine(tokens=80, delay=0.01)]
+        async with fleet(engines, slots=1, policy="jsq-load") as (_, client, base):
+            tasks = [asyncio.create_task(stream(client, base, prompt=[1] * n)) for n in (900, 100, 50)]
+            await becomes(lambda: all(engine.running for engine in engines))
+            await asyncio.sleep(0.3)
+            async with client.get(base + "/metrics") as answer:
+                text = await answer.text()
+            await asyncio.gather(*tasks)
+            values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+            assert float(values['lbopt_imbalance_tokens{group="g"}']) > 700
+            assert float(values['lbopt_pool_requests{model="m"}']) == 1
+            assert float(values['lbopt_barrier_idle_seconds_total{group="g"}']) > 0
+            assert float(values[f'lbopt_worker_running{{group="g",worker="{engines[0].url[7:]}"}}']) == 1
+            assert 'lbopt_dispatch_seconds_count{stage="decide"}' in values
+            assert float(values["lbopt_output_tokens_total"]) > 0
+
+    run(check())
+
+
+def test_options_come_from_three_places():
+    """The fleet file, --set, and named options, later ones first; keys from nowhere but the environment."""
+    options = options_from({"ttl": 5, "policy": "jsq"}, ["ttl=7", "ask_usage=yes"], {"policy": "br-0", "port": None})
+    assert (options.ttl, options.policy, options.ask_usage, options.port) == (7.0, "br-0", True, 8000)
+    for table, settings in (
+        ({"api_key": "12345678"}, []),
+        ({"tll": 5}, []),
+        ({"ttl": "5"}, []),
+        ({"ttl": True}, []),
+        ({}, ["ttl"]),
+        ({}, ["ttl=x"]),
+        ({}, ["api_key=12345678"]),
+        ({}, ["ask_usage=maybe"]),
+        ({}, ["ttl=0"]),
+    ):
+        with pytest.raises(InputError):
+            options_from(table, settings, {})
+    assert "secret" not in repr(RouterOptions(api_key="secret-key", admin_token="secret-token"))
+
+
+GOOD = {"group": [{"model": "m", "slots": 2, "workers": ["http://127.0.0.1:1"]}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"group": []}, "no [[group]]"),
+        ({"group": 3}, "group is 3"),
+        ({"groups": []}, "key 'groups'"),
+        ({"group": [{"model": "m", "slots": 2}]}, "no worker"),
+        ({"group": [{"slots": 2, "workers": ["http://a:1"]}]}, "has the model None"),
+        ({"group": [{"model": "m", "slots": 0, "workers": ["http://a:1"]}]}, "slots"),
+        ({"group": [{"model": "m", "slots": True, "workers": ["http://a:1"]}]}, "slots"),
+        ({"group": [{"model": "m", "slots": 2, "workers": ["a:1"]}]}, "http://host:port"),
+        ({"group": [{"model": "m", "slots": 2, "workers": ["http://a:99999"]}]}, "http://host:port"),
+        ({"group": [{"model": "m", "slots": 2, "workers": ["http://a:1", "http://a:1"]}]}, "twice"),
+        ({"group": [{"model": "m", "slots": 2, "ranks": 2}]}, "no endpoint"),
+        ({"group": [{"model": "m", "slots": 2, "endpoint": "http://a:1", "ranks": 0}]}, "ranks"),
+        ({"prefiller": [{"model": "x", "url": "http://a:1"}]}, "for model 'x'"),
+        ({"prefiller": [{"model": "m", "url": "http://a:1", "threshold": 2}]}, "threshold"),
+        ({"allowed": ["10.0.0.0/99"]}, "allowed"),
+        ({"router": 3}, "router is 3"),
+    ],
+)
+def test_a_fleet_that_cannot_be_is_refused_in_one_sentence(change, words):
+    """The message names the thing and the value."""
+    with pytest.raises(InputError, match=words.replace("[", r"\[").replace("]", r"\]")):
+        fleet_of(GOOD | change)
+
+
+def test_a_fleet_file(tmp_path):
+    """Addresses, ranks of one endpoint, tables of workers, aliases."""
+    path = tmp_path / "fleet.toml"
+    path.write_text(
+        '[router]\nttl = 9\n[[group]]\nname = "a"\nmodel = "m"\naliases = ["n"]\nslots = 4\n'
+        'endpoint = "http://10.0.0.1:8000/"\nranks = 2\n'
+        '[[group]]\nname = "b"\nmodel = "m"\nslots = 4\n[[group.worker]]\nurl = "http://10.0.0.2:8000"\nname = "w"\n'
+    )
+    plan = read_fleet(path)
+    assert [(w.name, w.url, w.rank) for w in plan.groups[0].workers] == [
+        ("10.0.0.1:8000/0", "http://10.0.0.1:8000", 0),
+        ("10.0.0.1:8000/1", "http://10.0.0.1:8000", 1),
+    ]
+    assert plan.groups[1].workers[0].name == "w"
+    assert plan.options == {"ttl": 9}
+    with pytest.raises(InputError, match="nowhere"):
+        read_fleet(tmp_path / "nowhere.toml")
+    assert plan_for([type("E", (), {"url": "http://127.0.0.1:5"})]).groups[0].slots == 2

@@ -1,0 +1,160 @@
+"""Server-sent events: counted the same however the network cuts them, and what is damaged stops nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lbopt.exceptions import InputError
+from lbopt.serving.router.ask import read_ask, with_field
+from lbopt.serving.router.estimate import PromptEstimate
+from lbopt.serving.router.events import LARGEST_EVENT, EventCounter
+from lbopt.serving.router.scrape import Reading, of_rank, read_metrics
+
+
+def event(**fields):
+    return b"data: " + json.dumps(fields).encode() + b"\n\n"
+
+
+def text(words, **more):
+    return event(choices=[{"index": 0, "text": words, "finish_reason": None} | more])
+
+
+STREAM = (
+    b": a comment\n\n"
+    + event(choices=[{"delta": {"role": "assistant", "content": ""}}])
+    + text("one")
+    + text('with "usage" and "finish_reason":"stop" and "error" inside')
+    + text("last", finish_reason="stop")
+    + event(choices=[], usage={"prompt_tokens": 9, "completion_tokens": 3})
+    + b"data: [DONE]\n\n"
+)
+
+
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\r"])
+@given(cuts=st.lists(st.integers(1, 40), max_size=60))
+def test_events_are_counted_however_the_network_cuts_them(ends, cuts):
+    """One chunk may hold many events, and half of one; all three ends of lines are known."""
+    data = STREAM.replace(b"\n", ends)
+    counter, at = EventCounter(), 0
+    for cut in cuts:
+        counter.feed(data[at : at + cut])
+        at += cut
+    counter.feed(data[at:])
+    counter.feed(b"data: x" + ends)  # with CR alone an end is known by what follows
+    assert (counter.tokens, counter.prompt_tokens) == (3, 9)
+    assert counter.done
+    assert counter.finished
+    assert not counter.error
+    assert not counter.recomputed
+
+
+@given(cuts=st.lists(st.integers(1, 40), max_size=60))
+def test_sifting_leaves_the_bytes_of_other_events(cuts):
+    """The event that holds usage alone goes; every other byte stays."""
+    counter, at, passed = EventCounter(), 0, b""
+    for cut in cuts:
+        passed += counter.sift(STREAM[at : at + cut], without_usage=True)
+        at += cut
+    passed += counter.sift(STREAM[at:], without_usage=True)
+    passed += counter.take_rest()
+    assert passed == STREAM.replace(event(choices=[], usage={"prompt_tokens": 9, "completion_tokens": 3}), b"")
+    assert counter.tokens == 3
+
+
+def test_continuous_usage_counts_several_tokens_an_event():
+    """Speculative decoding makes several tokens a step."""
+    counter = EventCounter()
+    counter.feed(event(choices=[{"text": "a b c"}], usage={"prompt_tokens": 4, "completion_tokens": 3}))
+    counter.feed(event(choices=[{"text": "d e"}], usage={"prompt_tokens": 4, "completion_tokens": 5}))
+    assert counter.tokens == 5
+    counter.feed(event(choices=[{"text": "f"}], usage={"prompt_tokens": 4, "completion_tokens": -1}))
+    assert counter.tokens == 6, "nonsense counts as one"
+
+
+def test_an_event_without_end_is_not_kept():
+    """Memory is bounded; what follows is read again."""
+    counter = EventCounter()
+    counter.feed(b"data: " + b"x" * (LARGEST_EVENT + 1))
+    counter.feed(b"rest of it\n\n" + text("one"))
+    assert counter.tokens == 1
+
+
+def test_damaged_streams_stop_nothing():
+    """Three thousand of them: a count that is no less than zero, and the same bytes passed on."""
+    rng = random.Random(3)
+    for _ in range(3000):
+        data = bytearray(STREAM)
+        for _ in range(rng.choice((1, 2, 8))):
+            at = rng.randrange(len(data))
+            data[at : at + rng.randrange(3)] = bytes(rng.randrange(256) for _ in range(rng.randrange(4)))
+        counter, other = EventCounter(), EventCounter([])
+        passed = b""
+        for begin in range(0, len(data), 50):
+            assert counter.feed(bytes(data[begin : begin + 50])) >= 0
+            passed += other.sift(bytes(data[begin : begin + 50]), without_usage=False)
+        assert other.recomputed or passed + other.take_rest() == bytes(data)
+
+
+@given(st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.floats(allow_nan=False)), max_size=4))
+def test_a_field_is_added_and_no_other_byte_changes(data):
+    """Also to an empty object, and behind blanks."""
+    data.pop("new", None)
+    for body in (json.dumps(data).encode(), b" \n " + json.dumps(data, indent=2).encode()):
+        changed = with_field(body, "new", {"a": [1]})
+        assert json.loads(changed) == {"new": {"a": [1]}} | data
+        assert changed.replace(b'"new":{"a":[1]},', b"").replace(b'"new":{"a":[1]}', b"") == body
+
+
+def test_what_is_read_of_a_body():
+    """Bytes of text, tokens where the prompt is tokens, nothing of pictures."""
+    chat = {"messages": [{"role": "user", "content": "é" * 3}, {"content": [{"type": "text", "text": "ab"}, {"a": 1}]}]}
+    assert read_ask(json.dumps(chat).encode(), chat=True).units == 8
+    ask = read_ask(b'{"prompt": [1, 2, 3], "max_tokens": 5, "stream": true, "model": "m"}', chat=False)
+    assert (ask.units, ask.exact, ask.most_tokens, ask.streams, ask.model) == (3, True, 5, True, "m")
+    assert read_ask(b'{"prompt": [[1, 2], [3]]}', chat=False).units == 3
+    assert read_ask(b'{"prompt": ["ab", "c"]}', chat=False).units == 3
+    for odd in (b'{"prompt": 7}', b'{"prompt": []}', b'{"prompt": null}', b'{"messages": 5}'):
+        assert read_ask(odd, chat=False).units == 0
+        assert read_ask(odd, chat=True).units == 0
+    with pytest.raises(InputError, match="JSON object"):
+        read_ask(b"3", chat=True)
+
+
+def test_the_estimate_learns_a_line():
+    """Within 3 % after two hundred points of another language, and never below one token."""
+    rng = random.Random(1)
+    estimate = PromptEstimate()
+    assert abs(estimate.tokens(4000) - 1004) < 10
+    assert estimate.tokens(0) >= 1
+    for _ in range(200):
+        size = rng.randrange(50, 20_000)
+        estimate.learn(size, round(30 + 0.6 * size + rng.gauss(0, 5)))
+    for size in (100, 1000, 15_000):
+        assert abs(estimate.tokens(size) - (30 + 0.6 * size)) < 0.03 * (30 + 0.6 * size) + 5
+    constant = PromptEstimate()
+    for _ in range(2000):
+        constant.learn(100, 50)
+    assert abs(constant.tokens(100) - 50) <= 1
+
+
+def test_metrics_of_engines():
+    """By rank, of both engines; what is no number says nothing."""
+    found = read_metrics(
+        "# HELP x\n"
+        'vllm:num_requests_running{engine="0",model_name="m"} 3.0\n'
+        'vllm:num_requests_running{engine="1",model_name="m"} 5.0\n'
+        'vllm:num_requests_waiting{engine="1",model_name="m"} 2\n'
+        'vllm:kv_cache_usage_perc{engine="1"} 0.5 1700000000\n'
+        'vllm:kv_cache_usage_perc{engine="0"} NaN\nvllm:num_requests_waiting{engine="0"} -1\nvllm:bad\n\x00{'
+    )
+    assert found == {0: Reading(3, None, None), 1: Reading(5, 2, 0.5)}
+    assert of_rank(found, 1).running == 5
+    assert of_rank(found, None) == Reading()
+    found = read_metrics('sglang:token_usage{dp_rank="2"} 0.25\nsglang:num_running_reqs{dp_rank="2"} 7\n')
+    assert of_rank(found, None) == Reading(7, None, 0.25)
+    assert read_metrics("") == {}
