@@ -5,7 +5,7 @@ By weak duality, for prices of any sign of the classes that must be admitted and
     value <= sum_k copies[k] price[k] + sum_w max over patterns of w of (value - prices of its requests) .
 
 Prices are rounded to integers, so the right side is exact for any prices. After some placements the patterns of a worker
-are those that contain what is placed on it, and the copies of a class are those that are placed or may still be.
+are those that contain what is placed on it, and no more of a class than it may take.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.pattern import best_pattern
-from lbopt.kernels.conditions.state import NONE, WAITS, Path, Search, Step
+from lbopt.kernels.conditions.state import NONE, Path, Search, Step
 
 
 @kernel
@@ -93,10 +93,10 @@ def evaluate(step: Step, s: Search, M: int, price: Ints) -> int:
     """
     total = 0
     for k in range(price.size):
-        total += s.path.counted[k] * price[k]
+        total += step.copies[k] * price[k]
     for w in range(step.slots.size):
         bound, found = worker_best(step, s, w, M, -1, s.path.left, price, s.pattern, s.mode)
-        s.bound[w] = bound
+        s.bound[w], s.value[w] = bound, found
         if found == NONE:
             s.pattern[w, 0] = -2  # none, or none that was found
             if bound == NONE:
@@ -113,24 +113,12 @@ def clear_path(step: Step, path: Path) -> None:
     path.worth[:] = 0
     path.held[:] = 0
     path.left[:] = step.copies
-    path.counted[:] = step.copies
+    path.banned[:] = 0
 
 
 @kernel
 def place(step: Step, path: Path, k: int, w: int) -> None:
-    """Place one of class k on worker w; or let all that is left of it wait, where w is WAITS.
-
-    Parameters
-    ----------
-    step, path
-        The decision; the path, which changes in place.
-    k, w
-        Class; worker, or WAITS.
-    """
-    if w == WAITS:
-        path.counted[k] -= path.left[k]
-        path.left[k] = 0
-        return
+    """Place one of class k on worker w."""
     path.taken[w, path.placed[w]] = k
     path.placed[w] += 1
     path.used[w] += step.work[w, k]
@@ -141,23 +129,23 @@ def place(step: Step, path: Path, k: int, w: int) -> None:
 
 
 @kernel
-def lift(step: Step, path: Path, k: int, w: int, left: int, counted: int) -> None:
-    """Undo `place`; the placement undone is the last one on worker w.
-
-    Parameters
-    ----------
-    step, path
-        The decision; the path, which changes in place.
-    k, w
-        As they were given to `place`.
-    left, counted
-        Requests of class k that were left, and counted, before.
-    """
-    path.left[k], path.counted[k] = left, counted
-    if w == WAITS:
-        return
+def lift(step: Step, path: Path, k: int, w: int) -> None:
+    """Undo `place`; the placement undone is the last one on worker w."""
+    path.left[k] += 1
     path.placed[w] -= 1
     path.used[w] -= step.work[w, k]
     path.worth[w] -= step.value[w, k]
     for r in range(2):
         path.held[r, w] -= step.need[r, k]
+
+
+@kernel
+def ban(path: Path, k: int, w: int) -> None:
+    """Let worker w take no more of class k."""
+    path.banned[w, k] = 1
+
+
+@kernel
+def unban(path: Path, k: int, w: int) -> None:
+    """Undo `ban`."""
+    path.banned[w, k] = 0

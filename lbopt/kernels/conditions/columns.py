@@ -9,6 +9,7 @@ from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import evaluate
 from lbopt.kernels.conditions.fill import fill
+from lbopt.kernels.conditions.pattern import EXACTLY, ROUGHLY
 from lbopt.kernels.conditions.state import NONE, Search, Step
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.column_generation import AT_ONCE, reoptimise
@@ -50,6 +51,7 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
     _value_columns(step, s, m, M)
     priced = max(PRICED, 1e-12 * step.penalty)
     lowest = _NO_BOUND
+    s.effort.steps = ROUGHLY
     for turn in range(rounds):
         total = evaluate(step, s, M, s.price)
         known.work += 4 + W
@@ -60,15 +62,18 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
             lowest = total
             s.best_price[:] = s.price
             if lowest // scale < need:
-                return lowest
+                break
         if used_up(known):
-            return lowest
+            break
         added = 0
         for w in range(W):
             if s.pattern[w, 0] >= -1:
                 added += _add_pattern(step, s, m, w, s.pattern, s.mode[w], turn > 0)
         if turn > 0 and added == 0:
-            return lowest
+            if s.effort.steps == EXACTLY or not _loose(step, s):
+                break
+            s.effort.steps = EXACTLY  # converged at bounds that are not exact: go on with exact ones
+            continue
         if turn % 4 == 0 and fill(step, s, m, M, s.price, False):
             for w in range(W):
                 _add_pattern(step, s, m, w, s.leaf, s.leaf_mode[w], False)
@@ -79,7 +84,17 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
         for k in range(K):
             p = m.place[W + k]
             s.price[k] = step.floor[k] + (max(0, int(m.dual[p] * scale + 0.5)) if p >= 0 else 0)
+    s.effort.steps = ROUGHLY
     return lowest
+
+
+@kernel
+def _loose(step: Step, s: Search) -> bool:
+    """Return whether some worker's bound is above the profit of its pattern."""
+    for w in range(step.slots.size):
+        if s.bound[w] > s.value[w]:
+            return True
+    return False
 
 
 @kernel
@@ -129,7 +144,7 @@ def _value_columns(step: Step, s: Search, m: Master, M: int) -> None:
                     mine += 1 if m.items[j, e] == k else 0
                 for e in range(placed):
                     here += 1 if path.taken[w, e] == k else 0
-                good = good and mine <= here + path.left[k]
+                good = good and mine <= here + (path.left[k] if path.banned[w, k] == 0 else 0)
             for i in range(placed):
                 k, mine, here = path.taken[w, i], 0, 0
                 for e in range(q):

@@ -1,12 +1,17 @@
 """The pricing problem under conditions: the pattern of most profit for one worker.
 
-So many requests (blanks among them) whose work fits the margin, and whose needs fit what is free of two resources. A
-depth-first search takes the classes in descending order of profit. A branch is left where its profit, with the next
-profits or with what the margin still permits, cannot exceed the best one. The second bound: of j requests within a
-margin r the i-th largest has at most r / i, so that they are worth at most the sum over i of p(r / i), where p(r) is
-the most profit of a request of at most r. p is a table over grains of the margin; work and margins are both rounded
-down, so that all that fits in tokens fits in grains. The search is cut off after so many steps; then it returns a bound that no pattern exceeds
-beside the best pattern that it has found.
+So many requests (blanks among them) whose work fits the margin, and whose needs fit what is free of two resources. One
+request is a scan. For more, multipliers a >= 0 of the three limits r give the bound
+
+    sum of profits <= a . r + sum of (profit - a . weights)
+
+whose second part is at most that of the q classes of largest reduced profit, profit - a . weights. The multipliers are
+raised by bisection until those fit, one limit after the other; where they fit at multipliers of zero, they are the
+answer. Else a depth-first search takes classes in descending order of reduced profit and leaves a branch where the
+bound does not exceed the best profit. Near the prices of the master program reduced profits are nearly equal, so that
+the bound is off by a few units, and little has to be searched.
+
+The search is cut off after so many steps; then it returns the bound beside the best pattern that it has found.
 """
 
 import numpy as np
@@ -15,22 +20,19 @@ from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step
 
-#: Grains of a margin.
-BUCKETS = 256
+#: Steps after which a pattern is left as it is, where any bound will do and where it has to be exact.
+ROUGHLY, EXACTLY = 1_000, 200_000
 
-#: Steps after which a pattern is left as it is.
-STEPS = 60_000
+#: A multiplier beyond all profits.
+_STEEP = 1 << 40
 
-#: Requests from which on the table over grains pays.
-_MANY = 3
-
-#: Profit of a grain that nothing fits; sums of as many as a worker has slots stay far from an overflow.
-_NOTHING = -(1 << 57)
+#: Limits that are looked at again after the multiplier of another one was raised.
+_PASSES = 4
 
 
 @kernel
 def candidates(step: Step, s: Search, w: int, q: int, margin: int, rooms: Ints, avail: Ints, price: Ints) -> int:
-    """List what worker w can take within a margin, most profit first; return how many classes.
+    """List what worker w can take within a margin; return how many classes.
 
     Parameters
     ----------
@@ -45,30 +47,28 @@ def candidates(step: Step, s: Search, w: int, q: int, margin: int, rooms: Ints, 
     avail, price
         int64 (K,): requests that there are, and prices.
     """
-    value, work, need, scale = step.value, step.work, step.need, step.scale
+    value, work, need, scale, banned = step.value, step.work, step.need, step.scale, s.path.banned[w]
     count = 0
     most = min(margin, FORBIDDEN - 1)
     for k in range(avail.size):
-        if avail[k] > 0 and work[w, k] <= most and need[0, k] <= rooms[0] and need[1, k] <= rooms[1]:
+        if avail[k] > 0 and banned[k] == 0 and work[w, k] <= most and need[0, k] <= rooms[0] and need[1, k] <= rooms[1]:
             s.item[count] = k
             s.profit[count] = value[w, k] * scale - price[k]
             count += 1
-    if q > 1 and count > 1:
-        ranking = np.argsort(-s.profit[:count], kind="mergesort")
-        profit, item = s.profit[:count][ranking], s.item[:count][ranking]
-        s.profit[:count] = profit
-        s.item[:count] = item
-    blanks = 0
+    if q > 1 and avail[avail.size - 1] >= q and banned[avail.size - 1] == 0:
+        # Whatever has no more profit than as many blanks as there are slots is not needed.
+        least, kept = -price[avail.size - 1], 0
+        for c in range(count):
+            if s.profit[c] > least or s.item[c] == avail.size - 1:
+                s.item[kept], s.profit[kept] = s.item[c], s.profit[c]
+                kept += 1
+        count = kept
     for c in range(count):
         k = s.item[c]
-        s.weight[c] = work[w, k]
-        s.first_need[c] = need[0, k]
-        s.second_need[c] = need[1, k]
+        s.weights[0, c] = work[w, k]
+        s.weights[1, c] = need[0, k]
+        s.weights[2, c] = need[1, k]
         s.number[c] = avail[k]
-        if k == avail.size - 1 and avail[k] >= q:
-            blanks = c + 1
-    if q > 1 and blanks > 0:
-        return blanks  # whatever has less profit than as many blanks as there are slots
     return count
 
 
@@ -102,7 +102,7 @@ def best_pattern(
     if q == 1:
         return _single(step, s, w, margin, rooms, avail, price)
     count = candidates(step, s, w, q, margin, rooms, avail, price)
-    return _deep(s, count, q, margin, rooms, least)
+    return _several(s, count, q, margin, rooms, least)
 
 
 @kernel
@@ -114,12 +114,12 @@ def _single(step: Step, s: Search, w: int, margin: int, rooms: Ints, avail: Ints
     step, s, w, margin, rooms, avail, price
         As in `best_pattern`.
     """
-    value, work, need, scale = step.value, step.work, step.need, step.scale
+    value, work, need, scale, banned = step.value, step.work, step.need, step.scale, s.path.banned[w]
     best, choice = NONE, -1
     most = min(margin, FORBIDDEN - 1)
     first, second = rooms[0], rooms[1]
     for k in range(avail.size):
-        if work[w, k] <= most and avail[k] > 0:
+        if work[w, k] <= most and avail[k] > 0 and banned[k] == 0:
             profit = value[w, k] * scale - price[k]
             if profit > best and need[0, k] <= first and need[1, k] <= second:
                 best, choice = profit, k
@@ -128,8 +128,8 @@ def _single(step: Step, s: Search, w: int, margin: int, rooms: Ints, avail: Ints
 
 
 @kernel
-def _deep(s: Search, count: int, q: int, margin: int, rooms: Ints, least: int) -> tuple[int, int]:
-    """Return bound and profit of q of the listed candidates, by depth-first search.
+def _several(s: Search, count: int, q: int, margin: int, rooms: Ints, least: int) -> tuple[int, int]:
+    """Return bound and profit of q of the listed candidates, as `best_pattern` does.
 
     Parameters
     ----------
@@ -142,73 +142,188 @@ def _deep(s: Search, count: int, q: int, margin: int, rooms: Ints, least: int) -
     least
         Profit that is known already.
     """
-    item, profit, weight, number = s.item, s.profit, s.weight, s.number
-    first_need, second_need = s.first_need, s.second_need
-    stack, repeats, start, sums, tops = s.stack, s.repeats, s.start, s.sums, s.tops
-    if count == 0:
-        return NONE, NONE
-    light, little, less = weight[0], first_need[0], second_need[0]
+    limit, weights, top = s.limit, s.weights, s.top
+    limit[0], limit[1], limit[2] = margin, rooms[0], rooms[1]
+    copies = 0
     for c in range(count):
-        light, little, less = min(light, weight[c]), min(little, first_need[c]), min(less, second_need[c])
-    if q * light > margin or q * little > rooms[0] or q * less > rooms[1]:
+        copies += min(q, s.number[c])
+    if copies < q:
         return NONE, NONE
-    grain = 1
-    if q >= _MANY:
-        grain = max(1, margin // BUCKETS + 1)
-        last = margin // grain
-        for b in range(last + 1):
-            tops[b] = _NOTHING
+    s.multiplier[:] = 0
+    _take_top(s, count, q)
+    for _ in range(_PASSES):
+        worst, excess = -1, 0.0
+        for r in range(3):
+            if s.usage[r] > limit[r]:
+                more = s.usage[r] / (limit[r] + 1.0)
+                if more > excess:
+                    worst, excess = r, more
+        if worst < 0:
+            break
+        if not _raise(s, count, q, worst):
+            return NONE, NONE
+    bound = 0
+    for r in range(3):
+        bound += s.multiplier[r] * limit[r]
+    offset, found = bound, NONE
+    for i in range(q):
+        bound += s.reduced[top[i]]
+    if bound <= least:
+        return bound, NONE
+    best = least
+    if s.usage[0] <= limit[0] and s.usage[1] <= limit[1] and s.usage[2] <= limit[2]:
+        profit = 0
+        for i in range(q):
+            profit += s.profit[top[i]]
+        if profit > best:
+            best = found = profit
+            for i in range(q):
+                s.chosen[i] = s.item[top[i]]
+        if best >= bound:
+            return best, found
+    ranking = np.argsort(-s.reduced[:count], kind="mergesort")
+    s.order[:count] = ranking
+    light = s.usage  # from here on the least that one request takes of each limit
+    for r in range(3):
+        light[r] = weights[r, 0]
+        for c in range(1, count):
+            light[r] = min(light[r], weights[r, c])
+        if q * light[r] > limit[r]:
+            return NONE, NONE
+    return _deep(s, count, q, offset, bound, best, found)
+
+
+@kernel
+def _take_top(s: Search, count: int, q: int) -> None:
+    """Reduce the profits, and put the places of the q largest in s.top, and what they take of each limit in s.usage."""
+    a, b, e = s.multiplier[0], s.multiplier[1], s.multiplier[2]
+    top, reduced, weights = s.top, s.reduced, s.weights
+    have = 0
+    for c in range(count):
+        p = s.profit[c] - a * weights[0, c] - b * weights[1, c] - e * weights[2, c]
+        reduced[c] = p
+        for _ in range(min(q, s.number[c])):
+            if have == q:
+                if p <= reduced[top[q - 1]]:
+                    break
+                i = q - 1
+            else:
+                i = have
+                have += 1
+            while i > 0 and reduced[top[i - 1]] < p:
+                top[i] = top[i - 1]
+                i -= 1
+            top[i] = c
+    for r in range(3):
+        s.usage[r] = 0
+        for i in range(q):
+            s.usage[r] += weights[r, top[i]]
+
+
+@kernel
+def _raise(s: Search, count: int, q: int, r: int) -> bool:
+    """Raise the multiplier of limit r until the classes of largest reduced profit keep it; False where none do."""
+    below, above = s.multiplier[r], max(4096, 2 * s.multiplier[r])
+    while True:
+        s.multiplier[r] = above
+        _take_top(s, count, q)
+        if s.usage[r] <= s.limit[r]:
+            break
+        below = above
+        above *= 4
+        if above > _STEEP:
+            return _lightest(s, count, q, r) <= s.limit[r]
+    while above - below > 1 + above // 2048:
+        middle = (above + below) // 2
+        s.multiplier[r] = middle
+        _take_top(s, count, q)
+        if s.usage[r] <= s.limit[r]:
+            above = middle
+        else:
+            below = middle
+    s.multiplier[r] = above
+    _take_top(s, count, q)
+    return True
+
+
+@kernel
+def _lightest(s: Search, count: int, q: int, r: int) -> int:
+    """Return the least that q of the candidates take of limit r."""
+    weights, total, last, taken = s.weights[r], 0, -1, 0
+    while taken < q:
+        following = -1
         for c in range(count):
-            b = weight[c] // grain
-            tops[b] = max(tops[b], profit[c])
-        for b in range(1, last + 1):
-            tops[b] = max(tops[b], tops[b - 1])
-    best, found, d, steps = least, NONE, 0, 0
-    start[0], sums[0, 0], sums[1, 0], sums[2, 0], sums[3, 0] = 0, 0, margin, rooms[0], rooms[1]
+            if weights[c] > last and (following < 0 or weights[c] < following):
+                following = weights[c]
+        if following < 0:
+            return 1 << 60
+        for c in range(count):
+            if weights[c] == following:
+                more = min(q - taken, s.number[c])
+                total += more * following
+                taken += more
+        last = following
+    return total
+
+
+@kernel
+def _deep(s: Search, count: int, q: int, offset: int, bound: int, best: int, found: int) -> tuple[int, int]:
+    """Return bound and profit of q candidates, by depth-first search in the order s.order.
+
+    Parameters
+    ----------
+    s
+        The search, whose scratch changes in place; s.usage holds the least that one request takes of each limit.
+    count, q
+        Candidates listed; requests to take.
+    offset, bound
+        What the multipliers charge for the limits; the bound at the root.
+    best, found
+        Profit that is known already; that of s.chosen, NONE for none.
+    """
+    stack, repeats, start, sums, light = s.stack, s.repeats, s.start, s.sums, s.usage
+    profit, reduced, order, number, weights = s.profit, s.reduced, s.order, s.number, s.weights
+    d, steps = 0, 0
+    start[0], sums[0, 0], sums[1, 0] = 0, 0, offset
+    for r in range(3):
+        sums[2 + r, 0] = s.limit[r]
     while d >= 0:
         rest = q - d
-        c, value, room, one, two = start[d], sums[0, d], sums[1, d], sums[2, d], sums[3, d]
         ahead = rest - 1
-        room_here, one_here, two_here = room - ahead * light, one - ahead * little, two - ahead * less
+        place, value, hope = start[d], sums[0, d], sums[1, d]
+        room, one, two = sums[2, d], sums[3, d], sums[4, d]
+        room_here, one_here, two_here = room - ahead * light[0], one - ahead * light[1], two - ahead * light[2]
         descended = False
-        while c < count:
+        while place < count:
             steps += 1
-            p = profit[c]
-            if value + rest * p <= best:
+            c = order[place]
+            if hope + rest * reduced[c] <= best:
                 break  # all that follow are worth less
-            if weight[c] > room_here or first_need[c] > one_here or second_need[c] > two_here:
-                c += 1
+            if weights[0, c] > room_here or weights[1, c] > one_here or weights[2, c] > two_here:
+                place += 1
                 continue
             if ahead == 0:
-                best = found = value + p
-                stack[d] = c
-                for e in range(q):
-                    s.chosen[e] = item[stack[e]]
-                break  # nothing later at this depth is better
-            if q >= _MANY:
-                after = room - weight[c]
-                hope = value + p
-                for i in range(1, ahead + 1):
-                    hope += min(p, tops[after // i // grain])
-                if hope <= best:
-                    c += 1
-                    continue
+                if value + profit[c] > best:
+                    best = found = value + profit[c]
+                    stack[d] = c
+                    for i in range(q):
+                        s.chosen[i] = s.item[stack[i]]
+                place += 1
+                continue
             stack[d] = c
             repeats[d] = repeats[d - 1] + 1 if d > 0 and stack[d - 1] == c else 1
-            start[d] = c + 1
-            start[d + 1] = c if repeats[d] < number[c] else c + 1
-            sums[0, d + 1] = value + p
-            sums[1, d + 1] = room - weight[c]
-            sums[2, d + 1] = one - first_need[c]
-            sums[3, d + 1] = two - second_need[c]
+            start[d] = place + 1
+            start[d + 1] = place if repeats[d] < number[c] else place + 1
+            sums[0, d + 1] = value + profit[c]
+            sums[1, d + 1] = hope + reduced[c]
+            sums[2, d + 1] = room - weights[0, c]
+            sums[3, d + 1] = one - weights[1, c]
+            sums[4, d + 1] = two - weights[2, c]
             d += 1
             descended = True
             break
         if not descended:
             d -= 1
-        if steps > STEPS:
-            hope = 0
-            for i in range(1, q + 1):
-                hope += profit[0] if q < _MANY else min(profit[0], tops[margin // i // grain])
-            return max(best, hope), found
+        if steps > s.effort.steps and d >= 0:
+            return max(best, bound), found
     return best, found

@@ -24,9 +24,6 @@ NONE = -(1 << 62)
 #: Work of a request on a worker that may not take it; far above every margin.
 FORBIDDEN = 1 << 60
 
-#: All of a class that is left waits.
-WAITS = -1
-
 #: How `envelopes.advance` ends; FULL: there is no room for another range.
 FULL, OPEN, PROVED = -1, 0, 1
 
@@ -48,6 +45,9 @@ RANGE = integers("bound", "first", "last", "stage", "tries", "priced", "tree", "
 #: Where the tree of placements at one envelope stands. `depth`: of the node in use; `fresh`: 1 where that node is not
 #: bounded yet; `left`: nodes that it may still bound; `begun`, `priced`: where its records and its prices begin.
 TREE = integers("depth", "fresh", "left", "begun", "priced")
+
+#: `steps`: after which the search for a pattern is cut off.
+EFFORT = integers("steps")
 
 #: Where the pivots of a restricted program stand, as `search.column_generation.reoptimise` keeps it.
 PIVOTING = integers("turns", "entries")
@@ -87,7 +87,7 @@ class Path(NamedTuple):
     worth: Ints  # (W,) their value
     held: Ints  # (2, W) what they hold of each resource
     left: Ints  # (K,) requests that may still be placed
-    counted: Ints  # (K,) requests whose price enters the bound: placed or left
+    banned: Ints  # (W, K) 1 where a worker takes no more of a class than is placed on it
 
 
 @by_reference
@@ -103,6 +103,7 @@ class Search(NamedTuple):
     price: Ints  # (K,) the prices in use
     best_price: Ints  # (K,) the prices of the best bound
     bound: Ints  # (W,) the best profit of each worker at the prices in use, or more
+    value: Ints  # (W,) the best profit found
     pattern: Ints  # (W, Q) the patterns of these profits
     mode: Ints  # (W,)
     leaf: Ints  # (W, Q) a decision in the making
@@ -114,23 +115,23 @@ class Search(NamedTuple):
     path: Path
     # the tree of placements, level by level
     tree: Record  # TREE
-    ways: Ints  # (D, W + 1) where the class of a level may go
-    losses: Ints  # (D, W + 1) what each way loses
-    num_ways: Ints  # (D,)
-    cursor: Ints  # (D,) the way in use
-    size_class: Ints  # (D,) the class that is placed
-    before: Ints  # (D, 2) requests of it that were left, and those counted
+    pair: Ints  # (D, 3) class and worker of a branch, and whether the case of the placement comes first
+    cursor: Ints  # (D,) the case in use
     level_price: Ints  # (D, K) prices of the node
     # scratch of patterns
-    item: Ints  # (K,) classes that fit, of most profit first
+    effort: Record  # EFFORT
+    item: Ints  # (K,) classes that fit
     profit: Ints  # (K,) their profits
-    weight: Ints  # (K,) their work
-    first_need: Ints  # (K,)
-    second_need: Ints  # (K,)
+    weights: Ints  # (3, K) their work, and what they take of the two resources
     number: Ints  # (K,) requests of each that may be taken
-    tops: Ints  # (BUCKETS + 1,) most profit of one that weighs so many grains
+    reduced: Ints  # (K,) profits less what the multipliers charge
+    order: Ints  # (K,) places in descending order of these
+    limit: Ints  # (3,) margin and what is free of the two resources
+    multiplier: Ints  # (3,) of the limits
+    usage: Ints  # (3,) what the classes of largest reduced profit take of them
+    top: Ints  # (Q,) places of those classes
     stack: Ints  # (Q + 1,) places of the items chosen
-    repeats: Ints  # (Q + 1,)
-    start: Ints  # (Q + 1,)
-    sums: Ints  # (4, Q + 1) profit, margin and rooms at each depth
+    repeats: Ints  # (Q + 1,) how often the last one was chosen
+    start: Ints  # (Q + 1,) place to go on with at each depth
+    sums: Ints  # (5, Q + 1) profit, bound without what follows, margin and rooms at each depth
     chosen: Ints  # (Q,) classes of the best pattern

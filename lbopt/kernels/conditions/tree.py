@@ -1,29 +1,29 @@
 """A tree of placements at one envelope: depth first, each node bounded by its own prices.
 
-A *placement* is one request of a class on a worker, or all that is left of the class waits. At a node whose prices do
-not close it, a class is chosen that the restricted program shares out in parts. For each of its ways the node's prices
-say what is lost at least: worker w gives up its best profit for the best one with the request; that all wait costs their
-prices. Ways that lose more than the node can spare need no node; the others are tried, the least loss first.
+A branch takes a class and a worker between which the restricted program is undecided: one more request of the class is
+placed on the worker, or none is any more. Workers that fill several slots come first: where those are settled the rest is
+nearly a matching, whose relaxation is exact. Of a few such pairs it is the one whose two cases lose most at the prices of
+the node: the worker gives up its best profit for the best one with the request, or without any.
 
-Of what the tree does, records are written as words: of a node that is closed -1 and the row of its prices; of a branch
-the class, the row, the number of its ways, and the ways (a worker, or `WAITS`), whose records follow in this order.
+Of what the tree does records are written as words. Of a node that is closed: -1 and the row of its prices. Of a branch:
+the class, the worker, and 1 where the case of the placement comes first, else 0; the records of both cases follow.
 """
 
 import numpy as np
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.conditions.bounds import clear_path, evaluate, lift, place, worker_best
+from lbopt.kernels.conditions.bounds import ban, clear_path, evaluate, lift, place, unban, worker_best
 from lbopt.kernels.conditions.columns import solve_prices
 from lbopt.kernels.conditions.fill import fill
-from lbopt.kernels.conditions.state import FORBIDDEN, NONE, WAITS, Search, Step
+from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.state import Master
 
 #: How a tree ends for now.
 DONE, PAUSED, GIVEN_UP = 0, 1, 2
 
-#: Classes of which the ways are counted at a node.
-_LOOKED_AT = 5
+#: Pairs of a class and a worker that are compared at a node.
+_LOOKED_AT = 8
 
 #: Rounds of column generation at a node.
 _ROUNDS = 200
@@ -109,29 +109,50 @@ def grow(step: Step, s: Search, m: Master, first: int, M: int, nodes: int) -> in
                 _write(s, row)
                 tree.depth -= 1
             else:
-                if d + 1 >= s.cursor.size or not _branch(step, s, m, M, d, total, need * step.scale):
+                if d + 1 >= s.cursor.size or not _branch(step, s, m, M, d, need * step.scale):
                     return GIVEN_UP
-                _write(s, s.size_class[d])
-                _write(s, row)
-                _write(s, s.num_ways[d])
-                for i in range(s.num_ways[d]):
-                    _write(s, s.ways[d, i])
+                _write(s, s.pair[d, 0])
+                _write(s, s.pair[d, 1])
+                _write(s, s.pair[d, 2])
                 s.level_price[d] = s.best_price
                 s.cursor[d] = -1
             tree.fresh = 0
             continue
         if d < 0:
             return DONE
-        k, now = s.size_class[d], s.cursor[d]
+        k, w, now = s.pair[d, 0], s.pair[d, 1], s.cursor[d]
         if now >= 0:
-            lift(step, path, k, s.ways[d, now], s.before[d, 0], s.before[d, 1])
-        s.cursor[d] = now + 1
-        if s.cursor[d] >= s.num_ways[d]:
+            _case(step, s, k, w, s.pair[d, 2] == now, True)
+        s.cursor[d] = now = now + 1
+        if now >= 2:
             tree.depth -= 1
             continue
-        s.before[d, 0], s.before[d, 1] = path.left[k], path.counted[k]
-        place(step, path, k, s.ways[d, s.cursor[d]])
+        # The case of the placement comes first where the pair says 1: cases 0 and 1 are then the other way round.
+        _case(step, s, k, w, s.pair[d, 2] == now, False)
         tree.depth, tree.fresh = d + 1, 1
+
+
+@kernel
+def _case(step: Step, s: Search, k: int, w: int, banned: bool, undo: bool) -> None:
+    """Enter one case of a branch, or leave it again.
+
+    Parameters
+    ----------
+    step, s
+        The decision, and the search, whose path changes in place.
+    k, w, banned
+        Class, worker, and whether it takes no more of the class.
+    undo
+        Whether the case is left.
+    """
+    if banned and undo:
+        unban(s.path, k, w)
+    elif banned:
+        ban(s.path, k, w)
+    elif undo:
+        lift(step, s.path, k, w)
+    else:
+        place(step, s.path, k, w)
 
 
 @kernel
@@ -141,10 +162,8 @@ def _needed(step: Step, s: Search, M: int) -> int:
 
 
 @kernel
-def _branch(step: Step, s: Search, m: Master, M: int, d: int, total: int, need: int) -> bool:
-    """Choose the class that the node at depth d places, and its ways; return whether there is one.
-
-    Of the classes that the restricted program shares out in parts, it is the one of fewest ways.
+def _branch(step: Step, s: Search, m: Master, M: int, d: int, need: int) -> bool:
+    """Choose class, worker and first case of the branch at depth d; return whether there is one.
 
     Parameters
     ----------
@@ -152,83 +171,75 @@ def _branch(step: Step, s: Search, m: Master, M: int, d: int, total: int, need: 
         The decision, the search, which changes in place, and the master program.
     M, d
         Envelope, depth.
-    total, need
-        Bound at s.best_price, and what is needed, both times scale.
+    need
+        Value that is needed, times scale.
     """
-    W, K, path, amount, part = step.slots.size, step.copies.size, s.path, s.amount, s.part
-    evaluate(step, s, M, s.best_price)
+    W, K, path, amount = step.slots.size, step.copies.size, s.path, s.amount
+    spare = evaluate(step, s, M, s.best_price) - need + 1
     amount[:W, :K] = 0.0
     for b in range(m.counts.tight):
         j = m.basic[b]
         if j >= W and m.level[b] > _WHOLE:
             for i in range(step.slots[m.owner[j]]):
                 amount[m.owner[j], m.items[j, i]] += m.level[b]
-    for k in range(K):
-        part[k] = 0.0
-        for w in range(W):
-            x = amount[w, k]
-            if path.left[k] > 0 and x > _WHOLE:
-                x -= int(x + _WHOLE)
-                part[k] += min(x, 1.0 - x) if x > _WHOLE else 0.0
-    chosen, fewest = -1, 1 << 60
-    for _ in range(_LOOKED_AT):
-        k = int(np.argmax(part[:K]))
-        if part[k] <= _WHOLE:
-            break
-        part[k] = 0.0
-        count = _list_ways(step, s, M, d, k, total, need)
-        if count < fewest:
-            fewest, chosen = count, k
-            if count <= 1:
+    found, most = False, -1.0
+    for open_slots in (2, 1):
+        for _ in range(_LOOKED_AT):
+            part, k, w = _WHOLE, -1, -1
+            for u in range(W):
+                if step.slots[u] - path.placed[u] < open_slots:
+                    continue
+                for c in range(K):
+                    x = amount[u, c]
+                    if x > _WHOLE and path.left[c] > 0 and path.banned[u, c] == 0:
+                        x -= int(x + _WHOLE)
+                        if min(x, 1.0 - x) > part:
+                            part, k, w = min(x, 1.0 - x), c, u
+            if k < 0:
                 break
-    if chosen < 0:  # nothing is split: place what a worker with open slots holds
-        most = 0.0
-        for w in range(W):
-            for k in range(K):
-                if path.placed[w] < step.slots[w] and path.left[k] > 0 and amount[w, k] > most:
-                    chosen, most = k, amount[w, k]
-    if chosen < 0:
-        for k in range(K):
-            if path.left[k] > 0:
-                chosen = k
-    if chosen < 0:
-        return False
-    s.size_class[d] = chosen
-    s.num_ways[d] = _list_ways(step, s, M, d, chosen, total, need)
-    return True
+            share = amount[w, k] - int(amount[w, k])
+            amount[w, k] = 0.0
+            with_it, without = _losses(step, s, M, k, w)
+            score = (min(with_it, spare) + 1.0) * (min(without, spare) + 1.0) / (spare + 1.0)
+            if score > most:
+                most, found = score, True
+                s.pair[d, 0], s.pair[d, 1] = k, w
+                s.pair[d, 2] = 1 if share >= 0.5 or without >= spare else 0
+        if found:
+            return True
+    return _undecided(step, s, d)
 
 
 @kernel
-def _list_ways(step: Step, s: Search, M: int, d: int, k: int, total: int, need: int) -> int:
-    """List the ways of class k that the prices in s.best_price leave, the least loss first; return how many.
+def _losses(step: Step, s: Search, M: int, k: int, w: int) -> tuple[int, int]:
+    """Return what worker w loses at the node's prices if it takes one more of class k, and if it takes none.
 
     Parameters
     ----------
     step, s
-        The decision, and the search, whose level d changes in place.
-    M, d, k
-        Envelope, depth, class.
-    total, need
-        Bound at these prices, and what is needed, both times scale.
+        The decision, and the search, whose scratch changes in place.
+    M, k, w
+        Envelope, class, worker.
     """
-    path, price, count = s.path, s.best_price, 0
-    ways, losses = s.ways[d], s.losses[d]
-    if step.floor[k] >= 0:
-        loss = path.left[k] * price[k]
-        if total - loss >= need:
-            ways[0], losses[0], count = WAITS, loss, 1
+    path = s.path
     path.left[k] -= 1
-    for w in range(step.slots.size):
-        if path.placed[w] == step.slots[w] or step.work[w, k] >= FORBIDDEN:
-            continue
-        profit, _ = worker_best(step, s, w, M, k, path.left, price, s.leaf, s.leaf_mode)
-        if profit == NONE or total - (s.bound[w] - profit) < need:
-            continue
-        loss, i = s.bound[w] - profit, count
-        while i > 0 and losses[i - 1] > loss:
-            ways[i], losses[i] = ways[i - 1], losses[i - 1]
-            i -= 1
-        ways[i], losses[i] = w, loss
-        count += 1
+    profit, _ = worker_best(step, s, w, M, k, path.left, s.best_price, s.leaf, s.leaf_mode)
     path.left[k] += 1
-    return count
+    with_it = FORBIDDEN if profit == NONE else s.bound[w] - profit
+    ban(path, k, w)
+    profit, _ = worker_best(step, s, w, M, -1, path.left, s.best_price, s.leaf, s.leaf_mode)
+    unban(path, k, w)
+    return max(0, with_it), FORBIDDEN if profit == NONE else max(0, s.bound[w] - profit)
+
+
+@kernel
+def _undecided(step: Step, s: Search, d: int) -> bool:
+    """Branch on the first class that a worker may still take; return whether there is one."""
+    path = s.path
+    for w in range(step.slots.size):
+        if path.placed[w] < step.slots[w]:
+            for k in range(step.copies.size):
+                if path.left[k] > 0 and path.banned[w, k] == 0 and step.work[w, k] < FORBIDDEN:
+                    s.pair[d, 0], s.pair[d, 1], s.pair[d, 2] = k, w, 1
+                    return True
+    return False

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbopt.kernels.arrays import record, records
-from lbopt.kernels.conditions.pattern import BUCKETS
-from lbopt.kernels.conditions.state import KNOWN, PIVOTING, RANGE, TREE, Path, Search
+from lbopt.kernels.conditions.state import EFFORT, KNOWN, PIVOTING, RANGE, TREE, Path, Search
 from lbopt.kernels.search.state import COUNTS, Master
 
 #: Ranges of envelopes, rows of prices, words of trees, and levels of a tree that there is room for.
@@ -41,6 +40,7 @@ def made(W: int, K: int, Q: int) -> tuple[Search, Master]:
         price=_ints(K),
         best_price=_ints(K),
         bound=_ints(W),
+        value=_ints(W),
         pattern=_ints(W, Q),
         mode=_ints(W),
         leaf=_ints(W, Q),
@@ -56,27 +56,27 @@ def made(W: int, K: int, Q: int) -> tuple[Search, Master]:
             worth=_ints(W),
             held=_ints(2, W),
             left=_ints(K),
-            counted=_ints(K),
+            banned=_ints(W, K),
         ),
         tree=record(TREE),
-        ways=_ints(_DEPTH, W + 1),
-        losses=_ints(_DEPTH, W + 1),
-        num_ways=_ints(_DEPTH),
+        pair=_ints(_DEPTH, 3),
         cursor=_ints(_DEPTH),
-        size_class=_ints(_DEPTH),
-        before=_ints(_DEPTH, 2),
         level_price=np.empty((_DEPTH, K), dtype=np.int64),
+        effort=record(EFFORT),
         item=_ints(K),
         profit=_ints(K),
-        weight=_ints(K),
-        first_need=_ints(K),
-        second_need=_ints(K),
+        weights=_ints(3, K),
         number=_ints(K),
-        tops=_ints(BUCKETS + 1),
+        reduced=_ints(K),
+        order=_ints(K),
+        limit=_ints(3),
+        multiplier=_ints(3),
+        usage=_ints(3),
+        top=_ints(Q),
         stack=_ints(Q + 1),
         repeats=_ints(Q + 1),
         start=_ints(Q + 1),
-        sums=_ints(4, Q + 1),
+        sums=_ints(5, Q + 1),
         chosen=_ints(Q),
     )
     master = Master(
