@@ -27,7 +27,7 @@ _CROWDED = 24
 
 
 @kernel
-def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: int) -> int:
+def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: int, filling: int) -> int:
     """Lower the bound on scale * value at envelope M along the path until its value is below `need`, or it stays.
 
     Starts from s.price. Leaves the prices of the best bound in s.best_price, and offers the decisions that it fills.
@@ -39,8 +39,8 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
         The decision, the search and the master program, which change in place.
     M, need
         Envelope; value below which nothing is of interest.
-    rounds
-        Most rounds.
+    rounds, filling
+        Most rounds; after how many of them a decision is filled, 0 for never.
     """
     W, K, scale, known = step.slots.size, step.copies.size, step.scale, s.known
     if known.warm == 0:
@@ -53,6 +53,7 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
     lowest = _NO_BOUND
     s.effort.steps = ROUGHLY
     for turn in range(rounds):
+        s.effort.rounds += 1
         total = evaluate(step, s, M, s.price)
         known.work += 4 + W
         if total == NONE:
@@ -70,11 +71,11 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
             if s.pattern[w, 0] >= -1:
                 added += _add_pattern(step, s, m, w, s.pattern, s.mode[w], turn > 0)
         if turn > 0 and added == 0:
-            if s.effort.steps == EXACTLY or not _loose(step, s):
+            if s.effort.steps == EXACTLY or (total - _loose(step, s)) // scale >= need:
                 break
             s.effort.steps = EXACTLY  # converged at bounds that are not exact: go on with exact ones
             continue
-        if turn % 4 == 0 and fill(step, s, m, M, s.price, False):
+        if filling > 0 and turn % filling == 0 and fill(step, s, m, M, s.price, False):
             for w in range(W):
                 _add_pattern(step, s, m, w, s.leaf, s.leaf_mode[w], False)
         before = m.counts.pivots
@@ -89,12 +90,12 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
 
 
 @kernel
-def _loose(step: Step, s: Search) -> bool:
-    """Return whether some worker's bound is above the profit of its pattern."""
+def _loose(step: Step, s: Search) -> int:
+    """Return by how much the bounds of the workers are above the profits of their patterns."""
+    total = 0
     for w in range(step.slots.size):
-        if s.bound[w] > s.value[w]:
-            return True
-    return False
+        total += s.bound[w] - s.value[w] if s.value[w] > NONE else s.bound[w]
+    return total
 
 
 @kernel

@@ -191,7 +191,7 @@ def _price(step: Step, s: Search, m: Master, i: int) -> None:
     clear_path(step, s.path)
     s.price[:] = s.prices[max(0, one.priced)]
     need = step.workers * one.first - step.total - known.cost + 1
-    total = solve_prices(step, s, m, one.last, need, _ROUNDS)
+    total = solve_prices(step, s, m, one.last, need, _ROUNDS, 4)
     known.solved += 1
     fill(step, s, m, one.last, s.best_price, True)
     row = keep_prices(s)

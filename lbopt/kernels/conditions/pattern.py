@@ -8,7 +8,9 @@ request is a scan. For more, multipliers a >= 0 of the three limits r give the b
 whose second part is at most that of the q classes of largest reduced profit, profit - a . weights. The multipliers are
 raised by bisection until those fit, one limit after the other; where they fit at multipliers of zero, they are the
 answer. Else a depth-first search takes classes in descending order of reduced profit and leaves a branch where the
-bound does not exceed the best profit. Near the prices of the master program reduced profits are nearly equal, so that
+bound does not exceed the best profit. A second bound is for few large requests: of j requests within a margin r the
+i-th largest has at most r / i, so that they are worth at most the sum over i of p(r / i), where p(r) is the most profit of
+one request of at most r, a table over grains of the margin. Near the prices of the master program reduced profits are nearly equal, so that
 the bound is off by a few units, and little has to be searched.
 
 The search is cut off after so many steps; then it returns the bound beside the best pattern that it has found.
@@ -21,7 +23,11 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step
 
 #: Steps after which a pattern is left as it is, where any bound will do and where it has to be exact.
-ROUGHLY, EXACTLY = 1_000, 200_000
+ROUGHLY, EXACTLY = 1_000, 30_000
+
+#: Grains of a margin, and the profit of a grain that nothing fits; sums of a few of these are far from an overflow.
+BUCKETS = 512
+_NOTHING = -(1 << 56)
 
 #: A multiplier beyond all profits.
 _STEEP = 1 << 40
@@ -142,6 +148,7 @@ def _several(s: Search, count: int, q: int, margin: int, rooms: Ints, least: int
     least
         Profit that is known already.
     """
+    s.effort.calls += 1
     limit, weights, top = s.limit, s.weights, s.top
     limit[0], limit[1], limit[2] = margin, rooms[0], rooms[1]
     copies = 0
@@ -150,6 +157,7 @@ def _several(s: Search, count: int, q: int, margin: int, rooms: Ints, least: int
     if copies < q:
         return NONE, NONE
     s.multiplier[:] = 0
+    s.effort.lowest = FORBIDDEN
     _take_top(s, count, q)
     for _ in range(_PASSES):
         worst, excess = -1, 0.0
@@ -162,12 +170,9 @@ def _several(s: Search, count: int, q: int, margin: int, rooms: Ints, least: int
             break
         if not _raise(s, count, q, worst):
             return NONE, NONE
-    bound = 0
+    bound, offset, found = s.effort.lowest, 0, NONE
     for r in range(3):
-        bound += s.multiplier[r] * limit[r]
-    offset, found = bound, NONE
-    for i in range(q):
-        bound += s.reduced[top[i]]
+        offset += s.multiplier[r] * limit[r]
     if bound <= least:
         return bound, NONE
     best = least
@@ -195,7 +200,10 @@ def _several(s: Search, count: int, q: int, margin: int, rooms: Ints, least: int
 
 @kernel
 def _take_top(s: Search, count: int, q: int) -> None:
-    """Reduce the profits, and put the places of the q largest in s.top, and what they take of each limit in s.usage."""
+    """Reduce the profits, and put the places of the q largest in s.top, and what they take of each limit in s.usage.
+
+    The least of the bounds so far is kept in s.effort.lowest.
+    """
     a, b, e = s.multiplier[0], s.multiplier[1], s.multiplier[2]
     top, reduced, weights = s.top, s.reduced, s.weights
     have = 0
@@ -214,6 +222,10 @@ def _take_top(s: Search, count: int, q: int) -> None:
                 top[i] = top[i - 1]
                 i -= 1
             top[i] = c
+    bound = a * s.limit[0] + b * s.limit[1] + e * s.limit[2]
+    for i in range(q):
+        bound += reduced[top[i]]
+    s.effort.lowest = min(s.effort.lowest, bound)
     for r in range(3):
         s.usage[r] = 0
         for i in range(q):
@@ -283,7 +295,13 @@ def _deep(s: Search, count: int, q: int, offset: int, bound: int, best: int, fou
     """
     stack, repeats, start, sums, light = s.stack, s.repeats, s.start, s.sums, s.usage
     profit, reduced, order, number, weights = s.profit, s.reduced, s.order, s.number, s.weights
-    d, steps = 0, 0
+    d, steps, tops = 0, 0, s.tops
+    grain = s.limit[0] // BUCKETS + 1
+    tops[:] = _NOTHING
+    for c in range(count):
+        tops[weights[0, c] // grain] = max(tops[weights[0, c] // grain], profit[c])
+    for b in range(1, tops.size):
+        tops[b] = max(tops[b], tops[b - 1])
     start[0], sums[0, 0], sums[1, 0] = 0, 0, offset
     for r in range(3):
         sums[2 + r, 0] = s.limit[r]
@@ -296,6 +314,7 @@ def _deep(s: Search, count: int, q: int, offset: int, bound: int, best: int, fou
         descended = False
         while place < count:
             steps += 1
+            s.effort.total += 1
             c = order[place]
             if hope + rest * reduced[c] <= best:
                 break  # all that follow are worth less
@@ -308,6 +327,14 @@ def _deep(s: Search, count: int, q: int, offset: int, bound: int, best: int, fou
                     stack[d] = c
                     for i in range(q):
                         s.chosen[i] = s.item[stack[i]]
+                    if best >= bound:
+                        return best, found
+                place += 1
+                continue
+            left, most = room - weights[0, c], value + profit[c]
+            for i in range(1, ahead + 1):
+                most += tops[left // i // grain]
+            if most <= best:
                 place += 1
                 continue
             stack[d] = c

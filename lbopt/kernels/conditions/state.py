@@ -47,7 +47,7 @@ RANGE = integers("bound", "first", "last", "stage", "tries", "priced", "tree", "
 TREE = integers("depth", "fresh", "left", "begun", "priced")
 
 #: `steps`: after which the search for a pattern is cut off.
-EFFORT = integers("steps")
+EFFORT = integers("steps","lowest","rounds","total","calls")
 
 #: Where the pivots of a restricted program stand, as `search.column_generation.reoptimise` keeps it.
 PIVOTING = integers("turns", "entries")
@@ -129,6 +129,7 @@ class Search(NamedTuple):
     limit: Ints  # (3,) margin and what is free of the two resources
     multiplier: Ints  # (3,) of the limits
     usage: Ints  # (3,) what the classes of largest reduced profit take of them
+    tops: Ints  # (BUCKETS + 1,) most profit of one request that weighs at most so many grains
     top: Ints  # (Q,) places of those classes
     stack: Ints  # (Q + 1,) places of the items chosen
     repeats: Ints  # (Q + 1,) how often the last one was chosen

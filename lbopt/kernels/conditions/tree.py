@@ -25,6 +25,9 @@ DONE, PAUSED, GIVEN_UP = 0, 1, 2
 #: Pairs of a class and a worker that are compared at a node.
 _LOOKED_AT = 8
 
+#: Every so many nodes a decision is filled.
+_FILLED = 8
+
 #: Rounds of column generation at a node.
 _ROUNDS = 200
 
@@ -98,10 +101,11 @@ def grow(step: Step, s: Search, m: Master, first: int, M: int, nodes: int) -> in
                 s.price[:] = s.best_price
             else:
                 s.price[:] = s.level_price[d - 1]
-            total = solve_prices(step, s, m, M, need, _ROUNDS)
+            total = solve_prices(step, s, m, M, need, _ROUNDS, 0)
             if used_up(known):
                 return PAUSED
-            fill(step, s, m, M, s.best_price, True)
+            if known.nodes % _FILLED == 0 or d == 0:
+                fill(step, s, m, M, s.best_price, True)
             need = _needed(step, s, first)
             row = keep_prices(s)
             if total == NONE or total // step.scale < need:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbopt.kernels.arrays import record, records
+from lbopt.kernels.conditions.pattern import BUCKETS
 from lbopt.kernels.conditions.state import EFFORT, KNOWN, PIVOTING, RANGE, TREE, Path, Search
 from lbopt.kernels.search.state import COUNTS, Master
 
@@ -72,6 +73,7 @@ def made(W: int, K: int, Q: int) -> tuple[Search, Master]:
         limit=_ints(3),
         multiplier=_ints(3),
         usage=_ints(3),
+        tops=_ints(BUCKETS + 1),
         top=_ints(Q),
         stack=_ints(Q + 1),
         repeats=_ints(Q + 1),
