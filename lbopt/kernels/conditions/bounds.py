@@ -18,9 +18,11 @@ from lbopt.kernels.conditions.state import NONE, Path, Search, Step
 
 @kernel
 def worker_best(
-    step: Step, s: Search, w: int, M: int, extra: int, avail: Ints, price: Ints, out: Ints, out_mode: Ints
+    step: Step, s: Search, w: int, M: int, extra: int, avail: Ints, price: Ints, least: int, out: Ints, out_mode: Ints
 ) -> tuple[int, int]:
     """Return what no profit of worker w exceeds at envelope M, and that of the pattern written to out[w, :slots[w]].
+
+    The second is NONE where nothing of more profit than `least` was found; the first may then be less than `least`.
 
     Parameters
     ----------
@@ -32,6 +34,8 @@ def worker_best(
         Class one of which it takes besides what is placed on it; -1 for none.
     avail, price
         int64 (K,): requests that there are, without those placed and `extra`; prices.
+    least
+        Profit that is known already; NONE for none.
     out, out_mode
         int64 (W, Q) and (W,): pattern and mode, written where one is found.
     """
@@ -57,10 +61,11 @@ def worker_best(
         if margin < 0:
             continue
         base = own + step.mode_value[mode] * scale
-        top, profit = best_pattern(step, s, w, q, margin, rooms, avail, price, found - base if found > NONE else NONE)
+        known = max(found, least)
+        top, profit = best_pattern(step, s, w, q, margin, rooms, avail, price, known - base if known > NONE else NONE)
         if top > NONE:
             bound = max(bound, base + top)
-        if profit > NONE and base + profit > found:
+        if profit > NONE and base + profit > known:
             found = base + profit
             c = 0
             for i in range(placed):
@@ -80,7 +85,8 @@ def worker_best(
 def evaluate(step: Step, s: Search, M: int, price: Ints) -> int:
     """Return the bound on scale * value that prices prove at envelope M along the path; NONE where nothing fits.
 
-    Leaves the best patterns in s.pattern and s.mode, and their profits in s.bound.
+    Leaves the best patterns in s.pattern and s.mode, what no profit exceeds in s.bound, and the best profits known in
+    s.value. Patterns of no more profit than s.least are not looked for: their rows begin with -2.
 
     Parameters
     ----------
@@ -95,12 +101,14 @@ def evaluate(step: Step, s: Search, M: int, price: Ints) -> int:
     for k in range(price.size):
         total += step.copies[k] * price[k]
     for w in range(step.slots.size):
-        bound, found = worker_best(step, s, w, M, -1, s.path.left, price, s.pattern, s.mode)
-        s.bound[w], s.value[w] = bound, found
+        least = s.least[w]
+        bound, found = worker_best(step, s, w, M, -1, s.path.left, price, least, s.pattern, s.mode)
+        bound = max(bound, least)
         if found == NONE:
-            s.pattern[w, 0] = -2  # none, or none that was found
-            if bound == NONE:
-                return NONE
+            s.pattern[w, 0] = -2
+        s.bound[w], s.value[w] = bound, max(found, least)
+        if bound == NONE:
+            return NONE
         total += bound
     return total
 

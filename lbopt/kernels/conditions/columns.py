@@ -54,7 +54,9 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
     s.effort.steps = ROUGHLY
     for turn in range(rounds):
         s.effort.rounds += 1
+        _known_profits(step, s, m)
         total = evaluate(step, s, M, s.price)
+        s.least[:] = NONE
         known.work += 4 + W
         if total == NONE:
             s.best_price[:] = s.price
@@ -87,6 +89,19 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
             s.price[k] = step.floor[k] + (max(0, int(m.dual[p] * scale + 0.5)) if p >= 0 else 0)
     s.effort.steps = ROUGHLY
     return lowest
+
+
+@kernel
+def _known_profits(step: Step, s: Search, m: Master) -> None:
+    """Set s.least to the best profits of the columns that fit, at the prices in use."""
+    s.least[:] = NONE
+    for j in range(step.slots.size, m.counts.columns):
+        if m.value[j] == m.worth[j]:
+            w, profit = m.owner[j], int(m.worth[j]) * step.scale
+            for i in range(step.slots[w]):
+                k = m.items[j, i]
+                profit += step.floor[k] - s.price[k]
+            s.least[w] = max(s.least[w], profit)
 
 
 @kernel

@@ -49,7 +49,7 @@ def fill(step: Step, s: Search, m: Master, M: int, price: Ints, guided: bool) ->
         w = step.order[position]
         if s.leaf_mode[w] >= 0:
             continue
-        _, found = worker_best(step, s, w, M, -1, avail, price, s.leaf, s.leaf_mode)
+        _, found = worker_best(step, s, w, M, -1, avail, price, NONE, s.leaf, s.leaf_mode)
         if found == NONE:
             return False
         for i in range(path.placed[w], step.slots[w]):
@@ -129,7 +129,7 @@ def _improve(step: Step, s: Search, M: int) -> None:
             for i in range(path.placed[w], step.slots[w]):
                 avail[s.leaf[w, i]] += 1
             s.pattern[w, : step.slots[w]] = s.leaf[w, : step.slots[w]]
-            _, found = worker_best(step, s, w, M, -1, avail, step.floor, s.pattern, s.mode)
+            _, found = worker_best(step, s, w, M, -1, avail, step.floor, NONE, s.pattern, s.mode)
             if found > now:
                 changed = True
                 s.leaf[w, : step.slots[w]] = s.pattern[w, : step.slots[w]]

@@ -23,7 +23,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step
 
 #: Steps after which a pattern is left as it is, where any bound will do and where it has to be exact.
-ROUGHLY, EXACTLY = 1_000, 30_000
+ROUGHLY, EXACTLY = 4_000, 1_000_000
 
 #: Grains of a margin, and the profit of a grain that nothing fits; sums of a few of these are far from an overflow.
 BUCKETS = 512
@@ -296,12 +296,9 @@ def _deep(s: Search, count: int, q: int, offset: int, bound: int, best: int, fou
     stack, repeats, start, sums, light = s.stack, s.repeats, s.start, s.sums, s.usage
     profit, reduced, order, number, weights = s.profit, s.reduced, s.order, s.number, s.weights
     d, steps, tops = 0, 0, s.tops
-    grain = s.limit[0] // BUCKETS + 1
-    tops[:] = _NOTHING
-    for c in range(count):
-        tops[weights[0, c] // grain] = max(tops[weights[0, c] // grain], profit[c])
-    for b in range(1, tops.size):
-        tops[b] = max(tops[b], tops[b - 1])
+    grain = s.grain
+    for r in range(3):
+        grain[r] = _fill_tops(s, count, q, r)
     start[0], sums[0, 0], sums[1, 0] = 0, 0, offset
     for r in range(3):
         sums[2 + r, 0] = s.limit[r]
@@ -331,10 +328,14 @@ def _deep(s: Search, count: int, q: int, offset: int, bound: int, best: int, fou
                         return best, found
                 place += 1
                 continue
-            left, most = room - weights[0, c], value + profit[c]
-            for i in range(1, ahead + 1):
-                most += tops[left // i // grain]
-            if most <= best:
+            reach = best + 1
+            for r in range(3):
+                if grain[r] > 0:
+                    left, most = sums[2 + r, d] - weights[r, c], value + profit[c]
+                    for i in range(1, ahead + 1):
+                        most += tops[r, left // i // grain[r]]
+                    reach = min(reach, most)
+            if reach <= best:
                 place += 1
                 continue
             stack[d] = c
@@ -354,3 +355,22 @@ def _deep(s: Search, count: int, q: int, offset: int, bound: int, best: int, fou
         if steps > s.effort.steps and d >= 0:
             return max(best, bound), found
     return best, found
+
+
+@kernel
+def _fill_tops(s: Search, count: int, q: int, r: int) -> int:
+    """Write the most profit of one request by what it takes of limit r; return the grain, 0 where r never binds."""
+    tops, weights, profit = s.tops[r], s.weights[r], s.profit
+    heaviest = 0
+    for c in range(count):
+        heaviest = max(heaviest, weights[c])
+    if q * heaviest <= s.limit[r]:
+        return 0
+    grain = s.limit[r] // BUCKETS + 1
+    last = s.limit[r] // grain
+    tops[: last + 1] = _NOTHING
+    for c in range(count):
+        tops[weights[c] // grain] = max(tops[weights[c] // grain], profit[c])
+    for b in range(1, last + 1):
+        tops[b] = max(tops[b], tops[b - 1])
+    return grain

@@ -104,6 +104,7 @@ class Search(NamedTuple):
     best_price: Ints  # (K,) the prices of the best bound
     bound: Ints  # (W,) the best profit of each worker at the prices in use, or more
     value: Ints  # (W,) the best profit found
+    least: Ints  # (W,) a profit that a known pattern has, NONE for none
     pattern: Ints  # (W, Q) the patterns of these profits
     mode: Ints  # (W,)
     leaf: Ints  # (W, Q) a decision in the making
@@ -129,7 +130,8 @@ class Search(NamedTuple):
     limit: Ints  # (3,) margin and what is free of the two resources
     multiplier: Ints  # (3,) of the limits
     usage: Ints  # (3,) what the classes of largest reduced profit take of them
-    tops: Ints  # (BUCKETS + 1,) most profit of one request that weighs at most so many grains
+    tops: Ints  # (3, BUCKETS + 1) most profit of one request that takes at most so many grains of a limit
+    grain: Ints  # (3,) what a grain of each limit is; 0 where it never binds
     top: Ints  # (Q,) places of those classes
     stack: Ints  # (Q + 1,) places of the items chosen
     repeats: Ints  # (Q + 1,) how often the last one was chosen

@@ -227,11 +227,11 @@ def _losses(step: Step, s: Search, M: int, k: int, w: int) -> tuple[int, int]:
     """
     path = s.path
     path.left[k] -= 1
-    profit, _ = worker_best(step, s, w, M, k, path.left, s.best_price, s.leaf, s.leaf_mode)
+    profit, _ = worker_best(step, s, w, M, k, path.left, s.best_price, NONE, s.leaf, s.leaf_mode)
     path.left[k] += 1
     with_it = FORBIDDEN if profit == NONE else s.bound[w] - profit
     ban(path, k, w)
-    profit, _ = worker_best(step, s, w, M, -1, path.left, s.best_price, s.leaf, s.leaf_mode)
+    profit, _ = worker_best(step, s, w, M, -1, path.left, s.best_price, NONE, s.leaf, s.leaf_mode)
     unban(path, k, w)
     return max(0, with_it), FORBIDDEN if profit == NONE else max(0, s.bound[w] - profit)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import record, records
 from lbopt.kernels.conditions.pattern import BUCKETS
-from lbopt.kernels.conditions.state import EFFORT, KNOWN, PIVOTING, RANGE, TREE, Path, Search
+from lbopt.kernels.conditions.state import EFFORT, KNOWN, NONE, PIVOTING, RANGE, TREE, Path, Search
 from lbopt.kernels.search.state import COUNTS, Master
 
 #: Ranges of envelopes, rows of prices, words of trees, and levels of a tree that there is room for.
@@ -42,6 +42,7 @@ def made(W: int, K: int, Q: int) -> tuple[Search, Master]:
         best_price=_ints(K),
         bound=_ints(W),
         value=_ints(W),
+        least=np.full(W, NONE),
         pattern=_ints(W, Q),
         mode=_ints(W),
         leaf=_ints(W, Q),
@@ -73,7 +74,8 @@ def made(W: int, K: int, Q: int) -> tuple[Search, Master]:
         limit=_ints(3),
         multiplier=_ints(3),
         usage=_ints(3),
-        tops=_ints(BUCKETS + 1),
+        tops=_ints(3, BUCKETS + 1),
+        grain=_ints(3),
         top=_ints(Q),
         stack=_ints(Q + 1),
         repeats=_ints(Q + 1),
