@@ -23,14 +23,17 @@ _PIVOTS = 2_000
 _NO_BOUND = 1 << 62
 
 #: Columns for each worker beyond which those that are not basic are forgotten.
-_CROWDED = 24
+_CROWDED = 12
 
 
 @kernel
-def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: int, filling: int) -> int:
+def solve_prices(
+    step: Step, s: Search, m: Master, M: int, need: int, rounds: int, filling: int, again: bool
+) -> int:
     """Lower the bound on scale * value at envelope M along the path until its value is below `need`, or it stays.
 
-    Starts from s.price. Leaves the prices of the best bound in s.best_price, and offers the decisions that it fills.
+    Starts from s.price. Leaves the prices of the best bound in s.best_price, what no profit exceeds at these in
+    s.best_bound, and offers the decisions that it fills.
     Returns the bound; NONE where nothing fits.
 
     Parameters
@@ -41,19 +44,21 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
         Envelope; value below which nothing is of interest.
     rounds, filling
         Most rounds; after how many of them a decision is filled, 0 for never.
+    again
+        Whether the restricted program is solved first, as the prices in use are known not to suffice.
     """
-    W, K, scale, known = step.slots.size, step.copies.size, step.scale, s.known
+    W, scale, known = step.slots.size, step.scale, s.known
     if known.warm == 0:
         reset_master(m, step.copies, W, float(step.penalty))
         known.warm = 1
     elif m.counts.columns > _CROWDED * W + W:
         drop_columns(m)
     _value_columns(step, s, m, M)
-    priced = max(PRICED, 1e-12 * step.penalty)
     lowest = _NO_BOUND
     s.effort.steps = ROUGHLY
     for turn in range(rounds):
-        s.effort.rounds += 1
+        if turn == 0 and again:
+            _to_prices(step, s, m)
         _known_profits(step, s, m)
         total = evaluate(step, s, M, s.price)
         s.least[:] = NONE
@@ -64,6 +69,7 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
         if total < lowest:
             lowest = total
             s.best_price[:] = s.price
+            s.best_bound[:] = s.bound
             if lowest // scale < need:
                 break
         if used_up(known):
@@ -80,15 +86,21 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
         if filling > 0 and turn % filling == 0 and fill(step, s, m, M, s.price, False):
             for w in range(W):
                 _add_pattern(step, s, m, w, s.leaf, s.leaf_mode[w], False)
-        before = m.counts.pivots
-        entries = m.counts.entries
-        reoptimise(m, W, K, priced, _PIVOTS, s.pivoting, known, False, AT_ONCE)
-        known.work += (m.counts.pivots - before) * 2 + (m.counts.entries - entries) // 2000
-        for k in range(K):
-            p = m.place[W + k]
-            s.price[k] = step.floor[k] + (max(0, int(m.dual[p] * scale + 0.5)) if p >= 0 else 0)
+        _to_prices(step, s, m)
     s.effort.steps = ROUGHLY
     return lowest
+
+
+@kernel
+def _to_prices(step: Step, s: Search, m: Master) -> None:
+    """Solve the restricted program, and round its prices."""
+    W, known = step.slots.size, s.known
+    before, entries = m.counts.pivots, m.counts.entries
+    reoptimise(m, W, step.copies.size, PRICED, _PIVOTS, s.pivoting, known, False, AT_ONCE)
+    known.work += (m.counts.pivots - before) * 2 + (m.counts.entries - entries) // 2000
+    for k in range(step.copies.size):
+        p = m.place[W + k]
+        s.price[k] = step.floor[k] + (max(0, int(m.dual[p] * step.scale + 0.5)) if p >= 0 else 0)
 
 
 @kernel

@@ -9,11 +9,14 @@ prices of its own, then a tree of placements with so many nodes; where they do n
 once it is the cheapest one again. A range that is narrow beside what its bound lacks gets its own prices whole.
 """
 
+import numpy as np
+
+from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import clear_path, evaluate
 from lbopt.kernels.conditions.columns import solve_prices
 from lbopt.kernels.conditions.fill import fill
-from lbopt.kernels.conditions.state import FULL, NONE, OPEN, PROVED, Search, Step
+from lbopt.kernels.conditions.state import FORBIDDEN, FULL, NONE, OPEN, PROVED, Search, Step
 from lbopt.kernels.conditions.tree import DONE, PAUSED, grow, keep_prices, plant
 from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.state import Master
@@ -103,10 +106,72 @@ def begin(step: Step, s: Search, m: Master, first: int, last: int, floor: int) -
     whole.first, whole.last, whole.stage, whole.tries, whole.tree, whole.length = first, last, 0, 0, -1, 0
     whole.open, whole.priced, whole.bound = 1, 0, floor
     _bound_at(step, s, 0, 0)
+    _level_prices(step, s, first)
+    _bound_at(step, s, 0, known.prices - 1)
     if known.found == 0:
         _first_decision(step, s, m, first, last)
         if whole.bound >= known.cost:
             whole.open = 0
+
+
+@kernel
+def _level_prices(step: Step, s: Search, M: int) -> None:
+    """Write down the best prices at envelope M of the form max(0, value - level): all that start are worth one level.
+
+    The bound is convex in the level, which is looked for among the values by thirds.
+
+    Parameters
+    ----------
+    step, s
+        The decision, and the search, which changes in place.
+    M
+        Envelope.
+    """
+    K = step.copies.size
+    top = np.zeros(K - 1, dtype=np.int64)
+    for w in range(step.slots.size):
+        for k in range(K - 1):
+            if step.work[w, k] <= M - step.load[w]:
+                top[k] = max(top[k], step.value[w, k])
+    levels = np.sort(top)
+    low, high = 0, K - 2
+    best, at = FORBIDDEN, 0
+    while low <= high:
+        left = low + (high - low) // 3
+        right = high - (high - low) // 3
+        at_left, at_right = _at_level(step, s, M, top, levels[left]), _at_level(step, s, M, top, levels[right])
+        if at_left < best:
+            best, at = at_left, levels[left]
+        if at_right < best:
+            best, at = at_right, levels[right]
+        if at_left <= at_right:
+            high = right - 1
+        else:
+            low = left + 1
+    _at_level(step, s, M, top, at)
+    s.best_price[:] = s.price
+    keep_prices(s)
+
+
+@kernel
+def _at_level(step: Step, s: Search, M: int, top: Ints, level: int) -> int:
+    """Return the bound at the prices of a level, which become the prices in use.
+
+    Parameters
+    ----------
+    step, s
+        The decision, and the search, which changes in place.
+    M, level
+        Envelope, and the level.
+    top
+        int64 (K - 1,): the most that a class is worth on a worker.
+    """
+    s.price[:] = step.floor
+    for k in range(top.size):
+        s.price[k] += max(0, top[k] - level) * step.scale
+    s.known.work += 2 + step.slots.size
+    total = evaluate(step, s, M, s.price)
+    return FORBIDDEN if total == NONE else total
 
 
 @kernel
@@ -191,7 +256,7 @@ def _price(step: Step, s: Search, m: Master, i: int) -> None:
     clear_path(step, s.path)
     s.price[:] = s.prices[max(0, one.priced)]
     need = step.workers * one.first - step.total - known.cost + 1
-    total = solve_prices(step, s, m, one.last, need, _ROUNDS, 4)
+    total = solve_prices(step, s, m, one.last, need, _ROUNDS, 4, False)
     known.solved += 1
     fill(step, s, m, one.last, s.best_price, True)
     row = keep_prices(s)

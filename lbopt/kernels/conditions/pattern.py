@@ -108,7 +108,7 @@ def best_pattern(
     if q == 1:
         return _single(step, s, w, margin, rooms, avail, price)
     count = candidates(step, s, w, q, margin, rooms, avail, price)
-    return _several(s, count, q, margin, rooms, least)
+    return _several(s, w, count, q, margin, rooms, least)
 
 
 @kernel
@@ -134,21 +134,20 @@ def _single(step: Step, s: Search, w: int, margin: int, rooms: Ints, avail: Ints
 
 
 @kernel
-def _several(s: Search, count: int, q: int, margin: int, rooms: Ints, least: int) -> tuple[int, int]:
+def _several(s: Search, w: int, count: int, q: int, margin: int, rooms: Ints, least: int) -> tuple[int, int]:
     """Return bound and profit of q of the listed candidates, as `best_pattern` does.
 
     Parameters
     ----------
     s
         The search, whose scratch changes in place.
-    count, q
-        Candidates listed; requests to take.
+    w, count, q
+        Worker; candidates listed; requests to take.
     margin, rooms
         As in `best_pattern`.
     least
         Profit that is known already.
     """
-    s.effort.calls += 1
     limit, weights, top = s.limit, s.weights, s.top
     limit[0], limit[1], limit[2] = margin, rooms[0], rooms[1]
     copies = 0
@@ -156,8 +155,13 @@ def _several(s: Search, count: int, q: int, margin: int, rooms: Ints, least: int
         copies += min(q, s.number[c])
     if copies < q:
         return NONE, NONE
-    s.multiplier[:] = 0
     s.effort.lowest = FORBIDDEN
+    if least > NONE:  # the multipliers of last time often show that nothing is better
+        s.multiplier[:] = s.kept[w]
+        _take_top(s, count, q)
+        if s.effort.lowest <= least:
+            return s.effort.lowest, NONE
+    s.multiplier[:] = 0
     _take_top(s, count, q)
     for _ in range(_PASSES):
         worst, excess = -1, 0.0
@@ -170,6 +174,7 @@ def _several(s: Search, count: int, q: int, margin: int, rooms: Ints, least: int
             break
         if not _raise(s, count, q, worst):
             return NONE, NONE
+    s.kept[w] = s.multiplier
     bound, offset, found = s.effort.lowest, 0, NONE
     for r in range(3):
         offset += s.multiplier[r] * limit[r]
@@ -311,7 +316,6 @@ def _deep(s: Search, count: int, q: int, offset: int, bound: int, best: int, fou
         descended = False
         while place < count:
             steps += 1
-            s.effort.total += 1
             c = order[place]
             if hope + rest * reduced[c] <= best:
                 break  # all that follow are worth less

@@ -46,8 +46,8 @@ RANGE = integers("bound", "first", "last", "stage", "tries", "priced", "tree", "
 #: bounded yet; `left`: nodes that it may still bound; `begun`, `priced`: where its records and its prices begin.
 TREE = integers("depth", "fresh", "left", "begun", "priced")
 
-#: `steps`: after which the search for a pattern is cut off.
-EFFORT = integers("steps","lowest","rounds","total","calls")
+#: `steps`: after which the search for a pattern is cut off; `lowest`: the least bound on the pattern so far.
+EFFORT = integers("steps", "lowest")
 
 #: Where the pivots of a restricted program stand, as `search.column_generation.reoptimise` keeps it.
 PIVOTING = integers("turns", "entries")
@@ -102,6 +102,7 @@ class Search(NamedTuple):
     answer_mode: Ints  # (W,) and its modes
     price: Ints  # (K,) the prices in use
     best_price: Ints  # (K,) the prices of the best bound
+    best_bound: Ints  # (W,) what no profit exceeds at these
     bound: Ints  # (W,) the best profit of each worker at the prices in use, or more
     value: Ints  # (W,) the best profit found
     least: Ints  # (W,) a profit that a known pattern has, NONE for none
@@ -119,6 +120,7 @@ class Search(NamedTuple):
     pair: Ints  # (D, 3) class and worker of a branch, and whether the case of the placement comes first
     cursor: Ints  # (D,) the case in use
     level_price: Ints  # (D, K) prices of the node
+    level_bound: Ints  # (D, W) what no profit exceeds at these
     # scratch of patterns
     effort: Record  # EFFORT
     item: Ints  # (K,) classes that fit
@@ -129,6 +131,7 @@ class Search(NamedTuple):
     order: Ints  # (K,) places in descending order of these
     limit: Ints  # (3,) margin and what is free of the two resources
     multiplier: Ints  # (3,) of the limits
+    kept: Ints  # (W, 3) the multipliers of a worker's last pattern
     usage: Ints  # (3,) what the classes of largest reduced profit take of them
     tops: Ints  # (3, BUCKETS + 1) most profit of one request that takes at most so many grains of a limit
     grain: Ints  # (3,) what a grain of each limit is; 0 where it never binds

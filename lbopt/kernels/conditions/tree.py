@@ -12,7 +12,7 @@ the class, the worker, and 1 where the case of the placement comes first, else 0
 import numpy as np
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.conditions.bounds import ban, clear_path, evaluate, lift, place, unban, worker_best
+from lbopt.kernels.conditions.bounds import ban, clear_path, lift, place, unban, worker_best
 from lbopt.kernels.conditions.columns import solve_prices
 from lbopt.kernels.conditions.fill import fill
 from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step
@@ -97,15 +97,13 @@ def grow(step: Step, s: Search, m: Master, first: int, M: int, nodes: int) -> in
             tree.left -= 1
             known.nodes += 1
             need = _needed(step, s, first)
-            if d == 0:
-                s.price[:] = s.best_price
-            else:
-                s.price[:] = s.level_price[d - 1]
-            total = solve_prices(step, s, m, M, need, _ROUNDS, 0)
-            if used_up(known):
-                return PAUSED
-            if known.nodes % _FILLED == 0 or d == 0:
-                fill(step, s, m, M, s.best_price, True)
+            total = _inherited(step, s, M, d)
+            if total > NONE and total // step.scale >= need:
+                total = solve_prices(step, s, m, M, need, _ROUNDS, 0, d > 0)
+                if used_up(known):
+                    return PAUSED
+                if known.nodes % _FILLED == 0 or d == 0:
+                    fill(step, s, m, M, s.best_price, True)
             need = _needed(step, s, first)
             row = keep_prices(s)
             if total == NONE or total // step.scale < need:
@@ -113,12 +111,13 @@ def grow(step: Step, s: Search, m: Master, first: int, M: int, nodes: int) -> in
                 _write(s, row)
                 tree.depth -= 1
             else:
-                if d + 1 >= s.cursor.size or not _branch(step, s, m, M, d, need * step.scale):
+                if d + 1 >= s.cursor.size or not _branch(step, s, m, M, d, total, need * step.scale):
                     return GIVEN_UP
                 _write(s, s.pair[d, 0])
                 _write(s, s.pair[d, 1])
                 _write(s, s.pair[d, 2])
                 s.level_price[d] = s.best_price
+                s.level_bound[d] = s.best_bound
                 s.cursor[d] = -1
             tree.fresh = 0
             continue
@@ -134,6 +133,36 @@ def grow(step: Step, s: Search, m: Master, first: int, M: int, nodes: int) -> in
         # The case of the placement comes first where the pair says 1: cases 0 and 1 are then the other way round.
         _case(step, s, k, w, s.pair[d, 2] == now, False)
         tree.depth, tree.fresh = d + 1, 1
+
+
+@kernel
+def _inherited(step: Step, s: Search, M: int, d: int) -> int:
+    """Return the bound of the node at depth d at the prices of the node above; only one worker can do less there.
+
+    Parameters
+    ----------
+    step, s
+        The decision, and the search, whose prices in use become those of the node above.
+    M, d
+        Envelope, depth.
+    """
+    if d == 0:
+        s.price[:] = s.best_price
+        return FORBIDDEN
+    s.price[:] = s.level_price[d - 1]
+    s.best_price[:] = s.price
+    s.best_bound[:] = s.level_bound[d - 1]
+    w = s.pair[d - 1, 1]
+    bound, _ = worker_best(step, s, w, M, -1, s.path.left, s.price, NONE, s.leaf, s.leaf_mode)
+    if bound == NONE:
+        return NONE
+    s.best_bound[w] = min(bound, s.best_bound[w])
+    total = 0
+    for k in range(step.copies.size):
+        total += step.copies[k] * s.price[k]
+    for u in range(step.slots.size):
+        total += s.best_bound[u]
+    return total
 
 
 @kernel
@@ -166,7 +195,7 @@ def _needed(step: Step, s: Search, M: int) -> int:
 
 
 @kernel
-def _branch(step: Step, s: Search, m: Master, M: int, d: int, need: int) -> bool:
+def _branch(step: Step, s: Search, m: Master, M: int, d: int, total: int, need: int) -> bool:
     """Choose class, worker and first case of the branch at depth d; return whether there is one.
 
     Parameters
@@ -175,11 +204,11 @@ def _branch(step: Step, s: Search, m: Master, M: int, d: int, need: int) -> bool
         The decision, the search, which changes in place, and the master program.
     M, d
         Envelope, depth.
-    need
-        Value that is needed, times scale.
+    total, need
+        Bound at s.best_price, and what is needed, both times scale.
     """
     W, K, path, amount = step.slots.size, step.copies.size, s.path, s.amount
-    spare = evaluate(step, s, M, s.best_price) - need + 1
+    spare = total - need + 1
     amount[:W, :K] = 0.0
     for b in range(m.counts.tight):
         j = m.basic[b]
@@ -229,11 +258,11 @@ def _losses(step: Step, s: Search, M: int, k: int, w: int) -> tuple[int, int]:
     path.left[k] -= 1
     profit, _ = worker_best(step, s, w, M, k, path.left, s.best_price, NONE, s.leaf, s.leaf_mode)
     path.left[k] += 1
-    with_it = FORBIDDEN if profit == NONE else s.bound[w] - profit
+    with_it = FORBIDDEN if profit == NONE else s.best_bound[w] - profit
     ban(path, k, w)
     profit, _ = worker_best(step, s, w, M, -1, path.left, s.best_price, NONE, s.leaf, s.leaf_mode)
     unban(path, k, w)
-    return max(0, with_it), FORBIDDEN if profit == NONE else max(0, s.bound[w] - profit)
+    return max(0, with_it), FORBIDDEN if profit == NONE else max(0, s.best_bound[w] - profit)
 
 
 @kernel
