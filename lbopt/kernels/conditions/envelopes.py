@@ -15,6 +15,7 @@ from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import clear_path, evaluate
 from lbopt.kernels.conditions.columns import solve_prices
+from lbopt.kernels.conditions.dive import dive
 from lbopt.kernels.conditions.fill import fill
 from lbopt.kernels.conditions.state import FORBIDDEN, FULL, NONE, OPEN, PROVED, Search, Step
 from lbopt.kernels.conditions.tree import DONE, PAUSED, grow, keep_prices, plant
@@ -26,6 +27,9 @@ _ROUNDS = 400
 
 #: Nodes of the first tree of an envelope, and by how much each later one grows.
 _NODES, _GROWTH = 40, 6
+
+#: Envelopes from which a dive starts.
+_DIVES = 6
 
 #: A bound beyond all objectives: the range is closed.
 CLOSED = 1 << 61
@@ -97,7 +101,7 @@ def begin(step: Step, s: Search, m: Master, first: int, last: int, floor: int) -
     """
     known = s.known
     known.ranges, known.range, known.records, known.prices, known.warm = 1, -1, 0, 0, 0
-    known.nodes, known.solved, known.written, known.bound = 0, 0, 1, floor
+    known.nodes, known.solved, known.dives, known.written, known.bound = 0, 0, 0, 1, floor
     clear_path(step, s.path)
     s.best_price[:] = step.floor
     s.price[:] = step.floor
@@ -264,5 +268,8 @@ def _price(step: Step, s: Search, m: Master, i: int) -> None:
     if bound > one.bound:
         one.bound, one.priced = bound, row
     one.stage = 1
+    if one.bound < known.cost and known.dives < _DIVES:
+        known.dives += 1
+        dive(step, s, m, one.first, one.last)
     if one.bound >= known.cost:
         one.open = 0

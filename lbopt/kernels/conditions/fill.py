@@ -8,6 +8,7 @@ changes. What is best is offered as the decision.
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import worker_best
+from lbopt.kernels.conditions.exchange import exchange
 from lbopt.kernels.conditions.state import NONE, Search, Step
 from lbopt.kernels.search.state import Master
 
@@ -33,7 +34,7 @@ def fill(step: Step, s: Search, m: Master, M: int, price: Ints, guided: bool) ->
     price
         int64 (K,): prices.
     guided
-        Whether patterns of the restricted program come first.
+        Whether patterns of the restricted program come first, and chains of exchanges follow.
     """
     W, K, avail = step.slots.size, step.copies.size, s.avail
     path = s.path
@@ -58,6 +59,11 @@ def fill(step: Step, s: Search, m: Master, M: int, price: Ints, guided: bool) ->
         if step.floor[k] < 0 and avail[k] > 0:
             return False
     _improve(step, s, M)
+    if guided:
+        for _ in range(_ROUNDS):
+            if not exchange(step, s, M):
+                break
+            _improve(step, s, M)
     offer(step, s)
     return True
 

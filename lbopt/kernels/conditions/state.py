@@ -31,10 +31,10 @@ FULL, OPEN, PROVED = -1, 0, 1
 #: proved lower bound on the objective; `ranges`: in use; `prices`: rows written; `records`: of trees, words written;
 #: `written`: 0 where the proof did not fit its arrays; `work`, `most`, `deadline`, `expired`: see
 #: `lbopt.kernels.deadline`; `range`: whose tree is being searched, -1 = none; `nodes`, `solved`: nodes and envelopes
-#: that were given prices; `warm`: 1 where the master program has been used.
+#: that were given prices; `warm`: 1 where the master program has been used; `dives`: made.
 KNOWN = integers(
     *("cost", "found", "bound", "ranges", "prices", "records", "written", "work", "most", "deadline", "expired"),
-    *("range", "nodes", "solved", "warm"),
+    *("range", "nodes", "solved", "warm", "dives"),
 )
 
 #: A range of envelopes. `bound`: on the objective; `first`, `last`: envelopes; `stage`: 0 = bounded at prices of
@@ -111,6 +111,9 @@ class Search(NamedTuple):
     leaf: Ints  # (W, Q) a decision in the making
     leaf_mode: Ints  # (W,)
     avail: Ints  # (K,) requests that it leaves
+    spare: Ints  # (3, W) what it leaves of margins and resources
+    successor: Ints  # (W, Q) the waiting class that could take the place of a request, -1 for none
+    gained: Ints  # (W, Q) what that gains
     amount: Floats  # (W, K) how much of a class a worker holds in the restricted program
     part: Floats  # (K,) how far that is from whole requests
     pivoting: Record  # PIVOTING
