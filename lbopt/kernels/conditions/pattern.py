@@ -23,7 +23,7 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step
 
 #: Steps after which a pattern is left as it is, where any bound will do and where it has to be exact.
-ROUGHLY, EXACTLY = 4_000, 1_000_000
+ROUGHLY, EXACTLY = 8_000, 1_000_000
 
 #: Grains of a margin, and the profit of a grain that nothing fits; sums of a few of these are far from an overflow.
 BUCKETS = 512
