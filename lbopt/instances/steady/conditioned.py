@@ -124,7 +124,9 @@ def read_conditioned_sets() -> dict[str, ConditionedSet]:
     parts = {one.name for one in fields(Recipe)}
     found = {}
     for one in table["class"]:
-        recipe = {name: tuple(value) if name == "room" else value for name, value in one.items() if name in parts}
+        recipe: dict[str, Any] = {name: value for name, value in one.items() if name in parts}
+        if "room" in recipe:
+            recipe["room"] = tuple(recipe["room"])
         states = {name: value for name, value in one.items() if name not in parts}
         found[one["name"]] = ConditionedSet(states=StateSet(**{**table["common"], **states}), recipe=Recipe(**recipe))
     return found

@@ -4,8 +4,8 @@ By weak duality, for prices of any sign of the classes that must be admitted and
 
     value <= sum_k copies[k] price[k] + sum_w max over patterns of w of (value - prices of its requests) .
 
-Prices are rounded to integers, so the right side is exact for any prices. After some placements the patterns of a worker
-are those that contain what is placed on it, and no more of a class than it may take.
+Prices are rounded to integers, so the right side is exact for any prices. After some placements the patterns of a
+worker are those that contain what is placed on it, and no more of a class than it may take.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Prices of one envelope along a path: column generation over patterns, with the master program of the plain search.
 
 Every round adds the best pattern of each worker at the new prices, and a whole decision filled at these prices. What is
-placed is taken for granted: columns that contradict the path, or do not fit the envelope, are driven out by their value,
-so that one basis serves all nodes and envelopes.
+placed is taken for granted: columns that contradict the path, or do not fit the envelope, are driven out by their
+value, so that one basis serves all nodes and envelopes.
 """
 
 from lbopt.kernels.arrays import Ints
@@ -27,9 +27,7 @@ _CROWDED = 12
 
 
 @kernel
-def solve_prices(
-    step: Step, s: Search, m: Master, M: int, need: int, rounds: int, filling: int, again: bool
-) -> int:
+def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: int, filling: int, again: bool) -> int:
     """Lower the bound on scale * value at envelope M along the path until its value is below `need`, or it stays.
 
     Starts from s.price. Leaves the prices of the best bound in s.best_price, what no profit exceeds at these in

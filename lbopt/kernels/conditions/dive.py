@@ -1,4 +1,5 @@
-"""A dive for a decision: patterns that the restricted program holds nearly whole are fixed, and the rest is priced anew.
+"""A dive for a decision: patterns that the restricted program holds nearly whole are fixed, and the rest is priced
+anew.
 
 Every step fixes all such patterns, or the one of the largest share where there is none, offers what is filled around
 them, and solves the master program of what is left. It ends where all workers are settled, or where the bound says that

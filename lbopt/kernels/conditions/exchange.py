@@ -92,7 +92,8 @@ def _successors(step: Step, s: Search) -> None:
         for j in range(path.placed[w], step.slots[w]):
             b, best, choice = s.leaf[w, j], -FORBIDDEN, -1
             for c in range(step.copies.size):
-                if s.avail[c] > 0 and c != b and step.value[w, c] > best and step.work[w, c] < FORBIDDEN:
-                    if path.banned[w, c] == 0 and _fits(step, s, w, b, c):
-                        best, choice = step.value[w, c], c
+                if s.avail[c] == 0 or c == b or step.value[w, c] <= best or step.work[w, c] >= FORBIDDEN:
+                    continue
+                if path.banned[w, c] == 0 and _fits(step, s, w, b, c):
+                    best, choice = step.value[w, c], c
             s.successor[w, j], s.gained[w, j] = choice, best - step.value[w, b]

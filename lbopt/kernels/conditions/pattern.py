@@ -9,9 +9,9 @@ whose second part is at most that of the q classes of largest reduced profit, pr
 raised by bisection until those fit, one limit after the other; where they fit at multipliers of zero, they are the
 answer. Else a depth-first search takes classes in descending order of reduced profit and leaves a branch where the
 bound does not exceed the best profit. A second bound is for few large requests: of j requests within a margin r the
-i-th largest has at most r / i, so that they are worth at most the sum over i of p(r / i), where p(r) is the most profit of
-one request of at most r, a table over grains of the margin. Near the prices of the master program reduced profits are nearly equal, so that
-the bound is off by a few units, and little has to be searched.
+i-th largest has at most r / i, so that they are worth at most the sum over i of p(r / i), where p(r) is the most profit
+of one request of at most r, a table over grains of the margin. Near the prices of the master program reduced profits
+are nearly equal, so that the bound is off by a few units, and little has to be searched.
 
 The search is cut off after so many steps; then it returns the bound beside the best pattern that it has found.
 """

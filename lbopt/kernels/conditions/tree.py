@@ -1,15 +1,13 @@
 """A tree of placements at one envelope: depth first, each node bounded by its own prices.
 
 A branch takes a class and a worker between which the restricted program is undecided: one more request of the class is
-placed on the worker, or none is any more. Workers that fill several slots come first: where those are settled the rest is
-nearly a matching, whose relaxation is exact. Of a few such pairs it is the one whose two cases lose most at the prices of
-the node: the worker gives up its best profit for the best one with the request, or without any.
+placed on the worker, or none is any more. Workers that fill several slots come first: where those are settled the rest
+is nearly a matching, whose relaxation is exact. Of a few such pairs it is the one whose two cases lose most at the
+prices of the node: the worker gives up its best profit for the best one with the request, or without any.
 
 Of what the tree does records are written as words. Of a node that is closed: -1 and the row of its prices. Of a branch:
 the class, the worker, and 1 where the case of the placement comes first, else 0; the records of both cases follow.
 """
-
-import numpy as np
 
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import ban, clear_path, lift, place, unban, worker_best
@@ -85,7 +83,7 @@ def grow(step: Step, s: Search, m: Master, first: int, M: int, nodes: int) -> in
     first, M, nodes
         Range of envelopes; nodes to bound in this call.
     """
-    tree, known, path = s.tree, s.known, s.path
+    tree, known = s.tree, s.known
     while True:
         d = tree.depth
         if tree.fresh == 1:

@@ -15,8 +15,8 @@ cost of waiting; a pause is worth minus its work and its cost; for the goal "lef
 
 if prices are at least 0, except those of classes that are admitted whole. The objective of a decision of envelope a..b
 is at least G a - (loads before) + v (all costs of waiting) - floor(D(b) / S). With "overdue" before it, v may be any
-number of at least 0, and v times what is reached is taken off again; else v is 1. The ranges have to cover all envelopes
-that a decision can have.
+number of at least 0, and v times what is reached is taken off again; else v is 1. The ranges have to cover all
+envelopes that a decision can have.
 
 A tree is a list of records in preorder: [i] is a leaf, refuted by prices i; [k, g, f] is a branch, one more request of
 class k on worker g, or none any more, the placement first where f is 1. At a leaf patterns contain what is placed on
@@ -92,7 +92,7 @@ class _Fleet:
         self.p, G, N = p, len(p.slots), len(p.work)
         groups: dict[tuple[Any, ...], list[int]] = {}
         for i in range(N):
-            row = [p.work[i][0], p.must[i], p.price(i), *(taken[i] for _, taken in p.pools)]
+            row: list[Any] = [p.work[i][0], p.must[i], p.price(i), *(taken[i] for _, taken in p.pools)]
             row += [tuple(p.given[name][i]) for name in ("allowed", "credit") if name in p.given]
             groups.setdefault(tuple(row), []).append(i)
         self.members = list(groups.values())
@@ -156,7 +156,9 @@ class _Goal:
         else:
             self.constant = self.weight * (total_cost - (late or 0)) - sum(fleet.load)
             self.workers = len(fleet.slots)
-        self.vectors = [self._vector(row, f"{name}: prices[{i}]") for i, row in enumerate(items(one["prices"], "prices"))]
+        self.vectors = [
+            self._vector(row, f"{name}: prices[{i}]") for i, row in enumerate(items(one["prices"], "prices"))
+        ]
         self.nodes = items(one["nodes"], f"{name}: nodes")
 
     def _vector(self, value: Any, what: str) -> list[int]:
@@ -272,7 +274,9 @@ class _Goal:
                 self._refute(patterns, numbers[0], needed)
                 continue
             if len(numbers) != 3 or numbers[2] > 1:
-                raise CertificateError(f"record {place - 1} is {shown(record)}; expected [prices] or [class, worker, 0/1]")
+                raise CertificateError(
+                    f"record {place - 1} is {shown(record)}; expected [prices] or [class, worker, 0/1]"
+                )
             k, g, placement_first = numbers
             if not patterns.open_to(k, g):
                 raise CertificateError(f"record {place - 1}: worker {g} can take no more of class {k}")

@@ -131,9 +131,7 @@ class Patterns:
 class _Case:
     """The choice of q requests within some limits."""
 
-    def __init__(
-        self, own: int, q: int, limits: list[int], choices: list[tuple[int, tuple[int, ...], int]]
-    ) -> None:
+    def __init__(self, own: int, q: int, limits: list[int], choices: list[tuple[int, tuple[int, ...], int]]) -> None:
         self.own, self.q, self.limits, self.choices = own, q, limits, choices
         self.rough = self._rough() if self.possible() else 0
 
@@ -231,7 +229,8 @@ class _Case:
         takes, times = [row[2] for row in rows], [row[3] for row in rows]
         lightest = [min(row[r] for row in takes) for r in range(len(self.limits))]
         by_work = sorted((row[0], profit) for row, profit in zip(takes, profits, strict=True))
-        works, tops = [work for work, _ in by_work], []
+        works = [work for work, _ in by_work]
+        tops: list[int] = []
         for _, profit in by_work:
             tops.append(profit if not tops else max(tops[-1], profit))
         found = None if known is None else known - self.own
@@ -247,9 +246,7 @@ class _Case:
             stack.append((c + 1, rest, value, hope, rooms, 0))
             after = tuple(room - weight for room, weight in zip(rooms, takes[c], strict=True))
             ahead = rest - 1
-            if repeated >= times[c] or any(
-                room < ahead * light for room, light in zip(after, lightest, strict=True)
-            ):
+            if repeated >= times[c] or any(room < ahead * light for room, light in zip(after, lightest, strict=True)):
                 continue
             if ahead == 0:
                 if found is None or value + profits[c] > found:

@@ -16,7 +16,8 @@ from lbopt.solvers.certificates.windows import check_window
 if TYPE_CHECKING:
     from lbopt.model import StepProblem
 
-#: Kind of certificate of a plain problem -> its check, called with the problem's numbers, the bound and the fields of the kind.
+#: Kind of certificate of a plain problem -> its check, called with the problem's numbers, the bound and the fields of
+#: the kind.
 KINDS: dict[str, Callable[[recount.Numbers, int, dict[str, Any]], None]] = {
     "priced-envelopes": check_priced,
     "window-boxes": check_window,

@@ -4,9 +4,9 @@ Each goal is searched for by the same compiled code (`lbopt.kernels.conditions`)
 
     G M - (loads before) - (sum of values)
 
-least. For the number, a request is worth 1 and no envelope counts; for the cost of waiting it is worth that. What a goal
-has reached is held: blanks say how many are admitted, and the total cost of waiting by a weight on it in the objective,
-so large that a unit more costs more than all that could be gained.
+least. For the number, a request is worth 1 and no envelope counts; for the cost of waiting it is worth that. What a
+goal has reached is held: blanks say how many are admitted, and the total cost of waiting by a weight on it in the
+objective, so large that a unit more costs more than all that could be gained.
 """
 
 from __future__ import annotations
@@ -209,9 +209,7 @@ class _Run:
         admitted = int((decision.assignment >= 0).sum())
         blanks = int(self.classes.slots.sum()) - admitted
         late = any(
-            decision.assignment[i] < 0
-            for k in np.flatnonzero(goal.forced).tolist()
-            for i in self.classes.members[k]
+            decision.assignment[i] < 0 for k in np.flatnonzero(goal.forced).tolist() for i in self.classes.members[k]
         )
         return not late and (blanks == goal.blanks if goal.exactly else blanks <= goal.blanks)
 

@@ -1,7 +1,7 @@
 """A problem under conditions as the compiled search reads it: classes of requests, workers that decide, and modes.
 
-Requests that nothing tells apart are one class, in the order of their first members. A worker decides something where it
-can take a request, or has a running request that may pause. It takes at most so many requests as its slots and its
+Requests that nothing tells apart are one class, in the order of their first members. A worker decides something where
+it can take a request, or has a running request that may pause. It takes at most so many requests as its slots and its
 resources permit, and every slot of these is filled, by a request or a *blank*. How many blanks there are says how many
 requests are admitted. Which of a worker's running requests pause is a mode: of two sets that take as much off the load
 the one that costs less is kept, and of two that cost as much the one that takes more off.
@@ -309,7 +309,9 @@ def _envelopes(classes: Classes, goal: Goal) -> tuple[int, int]:
     for w in range(classes.workers.size):
         cut = max(one[0] for one in classes.modes[w])
         q = int(classes.slots[w])
-        sums = np.sort(np.repeat(classes.work[classes.fits[:, w], w], np.minimum(classes.copies[classes.fits[:, w]], q)))
+        sums = np.sort(
+            np.repeat(classes.work[classes.fits[:, w], w], np.minimum(classes.copies[classes.fits[:, w]], q))
+        )
         fewest = max(0, q - goal.blanks)
         least = max(least, int(classes.load[w]) - cut + int(sums[:fewest].sum()))
         most = max(most, int(classes.load[w]) + int(sums[sums.size - q :].sum() if q else 0))
