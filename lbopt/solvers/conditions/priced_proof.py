@@ -78,8 +78,10 @@ def _goal(one: Searched, workers: list[int]) -> dict[str, Any]:
 
 
 def _tree(words: list[int], workers: list[int], used: dict[int, int]) -> list[list[int]]:
-    """Return the records of a tree in preorder: [row of prices] for a leaf, [class, worker, first case] for a
-    branch.""" records, place = [], 0 while place < len(words):
+    """Return a tree as records in preorder: [row of prices] for a leaf, [class, worker, first case] for a branch."""
+    records: list[list[int]] = []
+    place = 0
+    while place < len(words):
         if words[place] < 0:
             records.append([used.setdefault(words[place + 1], len(used))])
             place += 2
