@@ -53,8 +53,8 @@ def worker_best(
         q -= 1
         for r in range(2):
             rooms[r] -= step.need[r, extra]
-        if q < 0 or rooms[0] < 0 or rooms[1] < 0:
-            return NONE, NONE
+    if q < 0 or rooms[0] < 0 or rooms[1] < 0:
+        return NONE, NONE
     bound, found = NONE, NONE
     for mode in range(step.mode_first[w], step.mode_first[w + 1]):
         margin = M - step.load[w] - used + step.mode_cut[mode]
@@ -97,7 +97,7 @@ def evaluate(step: Step, s: Search, M: int, price: Ints) -> int:
     price
         int64 (K,): prices.
     """
-    total = 0
+    total, pattern = 0, s.pattern
     for k in range(price.size):
         total += step.copies[k] * price[k]
     for w in range(step.slots.size):
@@ -105,7 +105,7 @@ def evaluate(step: Step, s: Search, M: int, price: Ints) -> int:
         bound, found = worker_best(step, s, w, M, -1, s.path.left, price, least, s.pattern, s.mode)
         bound = max(bound, least)
         if found == NONE:
-            s.pattern[w, 0] = -2
+            pattern[w, 0] = -2
         s.bound[w], s.value[w] = bound, max(found, least)
         if bound == NONE:
             return NONE
@@ -126,7 +126,15 @@ def clear_path(step: Step, path: Path) -> None:
 
 @kernel
 def place(step: Step, path: Path, k: int, w: int) -> None:
-    """Place one of class k on worker w."""
+    """Place one of class k on worker w.
+
+    Parameters
+    ----------
+    step, path
+        The decision, and the path, which changes in place.
+    k, w
+        Class, worker.
+    """
     path.taken[w, path.placed[w]] = k
     path.placed[w] += 1
     path.used[w] += step.work[w, k]
@@ -138,7 +146,15 @@ def place(step: Step, path: Path, k: int, w: int) -> None:
 
 @kernel
 def lift(step: Step, path: Path, k: int, w: int) -> None:
-    """Undo `place`; the placement undone is the last one on worker w."""
+    """Undo `place`; the placement undone is the last one on worker w.
+
+    Parameters
+    ----------
+    step, path
+        The decision, and the path, which changes in place.
+    k, w
+        Class, worker.
+    """
     path.left[k] += 1
     path.placed[w] -= 1
     path.used[w] -= step.work[w, k]

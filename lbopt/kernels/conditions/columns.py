@@ -45,7 +45,7 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
     again
         Whether the restricted program is solved first, as the prices in use are known not to suffice.
     """
-    W, scale, known = step.slots.size, step.scale, s.known
+    W, scale, known, pattern = step.slots.size, step.scale, s.known, s.pattern
     if known.warm == 0:
         reset_master(m, step.copies, W, float(step.penalty))
         known.warm = 1
@@ -74,7 +74,7 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
             break
         added = 0
         for w in range(W):
-            if s.pattern[w, 0] >= -1:
+            if pattern[w, 0] >= -1:
                 added += _add_pattern(step, s, m, w, s.pattern, s.mode[w], turn > 0)
         if turn > 0 and added == 0:
             if s.effort.steps == EXACTLY or (total - _loose(step, s)) // scale >= need:
@@ -156,7 +156,15 @@ def _add_pattern(step: Step, s: Search, m: Master, w: int, pattern: Ints, mode: 
 
 @kernel
 def _value_columns(step: Step, s: Search, m: Master, M: int) -> None:
-    """Give columns that fit envelope M and the path their worth, and the others a penalty."""
+    """Give columns that fit envelope M and the path their worth, and the others a penalty.
+
+    Parameters
+    ----------
+    step, s, m
+        The decision, the search, and the master program, which changes in place.
+    M
+        Envelope.
+    """
     path, W, penalty = s.path, step.slots.size, -float(step.penalty)
     for j in range(W, m.counts.columns):
         w = m.owner[j]

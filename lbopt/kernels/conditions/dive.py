@@ -1,5 +1,4 @@
-"""A dive for a decision: patterns that the restricted program holds nearly whole are fixed, and the rest is priced
-anew.
+"""A dive for a decision: patterns that the restricted program holds nearly whole are fixed, the rest is priced anew.
 
 Every step fixes all such patterns, or the one of the largest share where there is none, offers what is filled around
 them, and solves the master program of what is left. It ends where all workers are settled, or where the bound says that
@@ -41,7 +40,7 @@ def dive(step: Step, s: Search, m: Master, first: int, M: int) -> None:
                 _fix(step, s, m, j)
             elif m.level[b] > most:
                 most, chosen = m.level[b], j
-        if chosen >= 0:
+        if chosen >= 0 and path.placed[m.owner[chosen]] == 0:
             _fix(step, s, m, chosen)
         settled = True
         for w in range(step.slots.size):
@@ -58,7 +57,15 @@ def dive(step: Step, s: Search, m: Master, first: int, M: int) -> None:
 
 @kernel
 def _fix(step: Step, s: Search, m: Master, j: int) -> None:
-    """Place the requests of column j on its worker, unless some are gone."""
+    """Place the requests of column j on its worker, unless some are gone.
+
+    Parameters
+    ----------
+    step, s, m
+        The decision, the search, whose path changes in place, and the master program.
+    j
+        Column.
+    """
     w, q = m.owner[j], step.slots[m.owner[j]]
     for i in range(q):
         if s.path.left[m.items[j, i]] <= 0:

@@ -81,7 +81,7 @@ def advance(step: Step, s: Search, m: Master, nodes: int, most: int) -> int:
         else:
             tries = ranges[i].tries
             ranges[i].tries = tries + 1
-            s.best_price[:] = s.prices[max(0, ranges[i].priced)]
+            s.best_price[:] = s.prices[_row(ranges[i].priced)]
             plant(step, s, _NODES * _GROWTH ** min(tries, 8))
             known.range = i
 
@@ -106,7 +106,8 @@ def begin(step: Step, s: Search, m: Master, first: int, last: int, floor: int) -
     s.best_price[:] = step.floor
     s.price[:] = step.floor
     keep_prices(s)
-    whole = s.ranges[0]
+    ranges = s.ranges
+    whole = ranges[0]
     whole.first, whole.last, whole.stage, whole.tries, whole.tree, whole.length = first, last, 0, 0, -1, 0
     whole.open, whole.priced, whole.bound = 1, 0, floor
     _bound_at(step, s, 0, 0)
@@ -199,6 +200,12 @@ def _first_decision(step: Step, s: Search, m: Master, first: int, last: int) -> 
 
 
 @kernel
+def _row(priced: int) -> int:
+    """Return the row of some prices; the first where there was no room to write them down."""
+    return max(0, priced)
+
+
+@kernel
 def _cheapest(s: Search) -> int:
     """Return the open range of the least bound, -1 for none."""
     best, least = -1, CLOSED
@@ -240,7 +247,15 @@ def _halve(step: Step, s: Search, i: int) -> None:
 
 @kernel
 def _bound_at(step: Step, s: Search, i: int, row: int) -> None:
-    """Raise the bound of range i at the prices of a row."""
+    """Raise the bound of range i at the prices of a row.
+
+    Parameters
+    ----------
+    step, s
+        The decision, and the search, which changes in place.
+    i, row
+        Range, and row of the prices written down.
+    """
     one, known = s.ranges[i], s.known
     clear_path(step, s.path)
     s.best_price[:] = s.prices[row]
@@ -255,10 +270,18 @@ def _bound_at(step: Step, s: Search, i: int, row: int) -> None:
 
 @kernel
 def _price(step: Step, s: Search, m: Master, i: int) -> None:
-    """Give a range, as a single envelope, prices of its own."""
+    """Give a range, as a single envelope, prices of its own.
+
+    Parameters
+    ----------
+    step, s, m
+        The decision, the search and the master program, which change in place.
+    i
+        Range.
+    """
     one, known = s.ranges[i], s.known
     clear_path(step, s.path)
-    s.price[:] = s.prices[max(0, one.priced)]
+    s.price[:] = s.prices[_row(one.priced)]
     need = step.workers * one.first - step.total - known.cost + 1
     total = solve_prices(step, s, m, one.last, need, _ROUNDS, 4, False)
     known.solved += 1

@@ -56,14 +56,15 @@ def exchange(step: Step, s: Search, M: int) -> bool:
 @kernel
 def _room_left(step: Step, s: Search, M: int) -> None:
     """Set s.spare to what each worker has left of its margin and of the two resources."""
+    spare, room, need = s.spare, step.room, step.need
     for w in range(step.slots.size):
-        s.spare[0, w] = M - step.load[w] + step.mode_cut[s.leaf_mode[w]]
-        s.spare[1, w], s.spare[2, w] = step.room[0, w], step.room[1, w]
+        spare[0, w] = M - step.load[w] + step.mode_cut[s.leaf_mode[w]]
+        spare[1, w], spare[2, w] = room[0, w], room[1, w]
         for i in range(step.slots[w]):
             k = s.leaf[w, i]
-            s.spare[0, w] -= step.work[w, k]
-            s.spare[1, w] -= step.need[0, k]
-            s.spare[2, w] -= step.need[1, k]
+            spare[0, w] -= step.work[w, k]
+            spare[1, w] -= need[0, k]
+            spare[2, w] -= need[1, k]
 
 
 @kernel
@@ -77,10 +78,11 @@ def _fits(step: Step, s: Search, w: int, old: int, new: int) -> bool:
     w, old, new
         Worker, class it gives up, class it takes.
     """
+    spare, need = s.spare, step.need
     return (
-        step.work[w, new] - step.work[w, old] <= s.spare[0, w]
-        and step.need[0, new] - step.need[0, old] <= s.spare[1, w]
-        and step.need[1, new] - step.need[1, old] <= s.spare[2, w]
+        step.work[w, new] - step.work[w, old] <= spare[0, w]
+        and need[0, new] - need[0, old] <= spare[1, w]
+        and need[1, new] - need[1, old] <= spare[2, w]
     )
 
 

@@ -69,11 +69,12 @@ def candidates(step: Step, s: Search, w: int, q: int, margin: int, rooms: Ints, 
                 s.item[kept], s.profit[kept] = s.item[c], s.profit[c]
                 kept += 1
         count = kept
+    weights = s.weights
     for c in range(count):
         k = s.item[c]
-        s.weights[0, c] = work[w, k]
-        s.weights[1, c] = need[0, k]
-        s.weights[2, c] = need[1, k]
+        weights[0, c] = work[w, k]
+        weights[1, c] = need[0, k]
+        weights[2, c] = need[1, k]
         s.number[c] = avail[k]
     return count
 
@@ -129,7 +130,8 @@ def _single(step: Step, s: Search, w: int, margin: int, rooms: Ints, avail: Ints
             profit = value[w, k] * scale - price[k]
             if profit > best and need[0, k] <= first and need[1, k] <= second:
                 best, choice = profit, k
-    s.chosen[0] = choice
+    chosen = s.chosen
+    chosen[0] = choice
     return best, best
 
 
@@ -181,7 +183,8 @@ def _several(s: Search, w: int, count: int, q: int, margin: int, rooms: Ints, le
     if bound <= least:
         return bound, NONE
     best = least
-    if s.usage[0] <= limit[0] and s.usage[1] <= limit[1] and s.usage[2] <= limit[2]:
+    usage = s.usage
+    if usage[0] <= limit[0] and usage[1] <= limit[1] and usage[2] <= limit[2]:
         profit = 0
         for i in range(q):
             profit += s.profit[top[i]]
@@ -209,7 +212,8 @@ def _take_top(s: Search, count: int, q: int) -> None:
 
     The least of the bounds so far is kept in s.effort.lowest.
     """
-    a, b, e = s.multiplier[0], s.multiplier[1], s.multiplier[2]
+    multiplier, limit = s.multiplier, s.limit
+    a, b, e = multiplier[0], multiplier[1], multiplier[2]
     top, reduced, weights = s.top, s.reduced, s.weights
     have = 0
     for c in range(count):
@@ -227,7 +231,7 @@ def _take_top(s: Search, count: int, q: int) -> None:
                 top[i] = top[i - 1]
                 i -= 1
             top[i] = c
-    bound = a * s.limit[0] + b * s.limit[1] + e * s.limit[2]
+    bound = a * limit[0] + b * limit[1] + e * limit[2]
     for i in range(q):
         bound += reduced[top[i]]
     s.effort.lowest = min(s.effort.lowest, bound)
@@ -239,7 +243,15 @@ def _take_top(s: Search, count: int, q: int) -> None:
 
 @kernel
 def _raise(s: Search, count: int, q: int, r: int) -> bool:
-    """Raise the multiplier of limit r until the classes of largest reduced profit keep it; False where none do."""
+    """Raise the multiplier of limit r until the classes of largest reduced profit keep it; False where none do.
+
+    Parameters
+    ----------
+    s
+        The search, whose scratch changes in place.
+    count, q, r
+        Candidates listed, requests to take, limit.
+    """
     below, above = s.multiplier[r], max(4096, 2 * s.multiplier[r])
     while True:
         s.multiplier[r] = above
@@ -265,7 +277,15 @@ def _raise(s: Search, count: int, q: int, r: int) -> bool:
 
 @kernel
 def _lightest(s: Search, count: int, q: int, r: int) -> int:
-    """Return the least that q of the candidates take of limit r."""
+    """Return the least that q of the candidates take of limit r.
+
+    Parameters
+    ----------
+    s
+        The search.
+    count, q, r
+        Candidates listed, requests to take, limit.
+    """
     weights, total, last, taken = s.weights[r], 0, -1, 0
     while taken < q:
         following = -1
@@ -363,7 +383,15 @@ def _deep(s: Search, count: int, q: int, offset: int, bound: int, best: int, fou
 
 @kernel
 def _fill_tops(s: Search, count: int, q: int, r: int) -> int:
-    """Write the most profit of one request by what it takes of limit r; return the grain, 0 where r never binds."""
+    """Write the most profit of one request by what it takes of limit r; return the grain, 0 where r never binds.
+
+    Parameters
+    ----------
+    s
+        The search, whose scratch changes in place.
+    count, q, r
+        Candidates listed, requests to take, limit.
+    """
     tops, weights, profit = s.tops[r], s.weights[r], s.profit
     heaviest = 0
     for c in range(count):

@@ -120,7 +120,9 @@ class Search(NamedTuple):
     path: Path
     # the tree of placements, level by level
     tree: Record  # TREE
-    pair: Ints  # (D, 3) class and worker of a branch, and whether the case of the placement comes first
+    pair_class: Ints  # (D,) class and worker of a branch, and 1 where the case of the placement comes first
+    pair_worker: Ints  # (D,)
+    pair_first: Ints  # (D,)
     cursor: Ints  # (D,) the case in use
     level_price: Ints  # (D, K) prices of the node
     level_bound: Ints  # (D, W) what no profit exceeds at these

@@ -111,9 +111,9 @@ def grow(step: Step, s: Search, m: Master, first: int, M: int, nodes: int) -> in
             else:
                 if d + 1 >= s.cursor.size or not _branch(step, s, m, M, d, total, need * step.scale):
                     return GIVEN_UP
-                _write(s, s.pair[d, 0])
-                _write(s, s.pair[d, 1])
-                _write(s, s.pair[d, 2])
+                _write(s, s.pair_class[d])
+                _write(s, s.pair_worker[d])
+                _write(s, s.pair_first[d])
                 s.level_price[d] = s.best_price
                 s.level_bound[d] = s.best_bound
                 s.cursor[d] = -1
@@ -121,15 +121,15 @@ def grow(step: Step, s: Search, m: Master, first: int, M: int, nodes: int) -> in
             continue
         if d < 0:
             return DONE
-        k, w, now = s.pair[d, 0], s.pair[d, 1], s.cursor[d]
+        k, w, now = s.pair_class[d], s.pair_worker[d], s.cursor[d]
         if now >= 0:
-            _case(step, s, k, w, s.pair[d, 2] == now, True)
+            _case(step, s, k, w, s.pair_first[d] == now, True)
         s.cursor[d] = now = now + 1
         if now >= 2:
             tree.depth -= 1
             continue
         # The case of the placement comes first where the pair says 1: cases 0 and 1 are then the other way round.
-        _case(step, s, k, w, s.pair[d, 2] == now, False)
+        _case(step, s, k, w, s.pair_first[d] == now, False)
         tree.depth, tree.fresh = d + 1, 1
 
 
@@ -147,10 +147,11 @@ def _inherited(step: Step, s: Search, M: int, d: int) -> int:
     if d == 0:
         s.price[:] = s.best_price
         return FORBIDDEN
-    s.price[:] = s.level_price[d - 1]
+    above = d - 1
+    s.price[:] = s.level_price[above]
     s.best_price[:] = s.price
-    s.best_bound[:] = s.level_bound[d - 1]
-    w = s.pair[d - 1, 1]
+    s.best_bound[:] = s.level_bound[above]
+    w = s.pair_worker[above]
     bound, _ = worker_best(step, s, w, M, -1, s.path.left, s.price, NONE, s.leaf, s.leaf_mode)
     if bound == NONE:
         return NONE
@@ -234,8 +235,8 @@ def _branch(step: Step, s: Search, m: Master, M: int, d: int, total: int, need: 
             score = (min(with_it, spare) + 1.0) * (min(without, spare) + 1.0) / (spare + 1.0)
             if score > most:
                 most, found = score, True
-                s.pair[d, 0], s.pair[d, 1] = k, w
-                s.pair[d, 2] = 1 if share >= 0.5 or without >= spare else 0
+                s.pair_class[d], s.pair_worker[d] = k, w
+                s.pair_first[d] = 1 if share >= 0.5 or without >= spare else 0
         if found:
             return True
     return _undecided(step, s, d)
@@ -271,6 +272,6 @@ def _undecided(step: Step, s: Search, d: int) -> bool:
         if path.placed[w] < step.slots[w]:
             for k in range(step.copies.size):
                 if path.left[k] > 0 and path.banned[w, k] == 0 and step.work[w, k] < FORBIDDEN:
-                    s.pair[d, 0], s.pair[d, 1], s.pair[d, 2] = k, w, 1
+                    s.pair_class[d], s.pair_worker[d], s.pair_first[d] = k, w, 1
                     return True
     return False
