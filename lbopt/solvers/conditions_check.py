@@ -8,6 +8,7 @@ from lbopt.exceptions import CertificateError
 from lbopt.solvers import conditions_recount as recount
 from lbopt.solvers.certificate import VerificationReport, check_common, demand, unchecked, whole
 from lbopt.solvers.certificates import check_conditioned
+from lbopt.solvers.certificates.conditioned_patterns import TooLongError
 
 if TYPE_CHECKING:
     from lbopt.model import StepProblem
@@ -76,7 +77,10 @@ def _certified(problem: StepProblem, p: recount.Conditioned, result: Result) -> 
         certificate.kind == "priced-conditions",
         f"its certificate is of the kind {certificate.kind!r:.40}, which does not cover conditions",
     )
-    bounds = check_conditioned(problem, certificate)
+    try:
+        bounds = check_conditioned(problem, certificate)
+    except TooLongError:
+        return {}
     held = {stage.goal: stage.value for stage in result.stages}
     rests_on = certificate.body["reached"]
     demand(rests_on == held, f"its certificate holds where {rests_on} are reached; the result reaches {held}")
@@ -161,7 +165,7 @@ def _check_bounds(
         complete = False
         whose = {
             "exhaustion": "lbopt's own exhaustive search",
-            "certificate": "lbopt's own search, whose certificate is not in the file",
+            "certificate": "lbopt's own search, whose certificate is not in the file or takes too long to be checked",
         }.get(proof, result.solver)
         unverified.append(f"that {said} is the word of {whose}; elementary reasoning gives {floor}")
     return complete

@@ -199,7 +199,7 @@ class _Goal:
                 else:
                     self._walk(patterns, items(node["tree"], f"{what}: tree"), needed)
             except CertificateError as error:
-                raise CertificateError(f"{what} (envelopes {a}..{b}): {error}") from None
+                raise type(error)(f"{what} (envelopes {a}..{b}): {error}") from None
         missing = least
         for a, b in sorted(covered):
             if a > missing:

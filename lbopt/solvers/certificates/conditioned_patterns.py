@@ -15,6 +15,10 @@ from lbopt.exceptions import CertificateError
 _STEPS = 4_000_000
 
 
+class TooLongError(CertificateError):
+    """The check would take too long; whether the bound holds stays open."""
+
+
 @dataclass(slots=True)
 class Offer:
     """What one worker can take, and what it has taken on the path of a tree.
@@ -96,13 +100,13 @@ class Patterns:
         for rough, cases in problems:
             if total // self.scale <= enough:
                 return total
-            exact = None
+            # Where no pattern has more profit than this, the bound suffices whatever the best one is.
+            exact: int | None = rough - (total - (enough + 1) * self.scale + 1)
             for case in sorted(cases, key=lambda one: -one.rough):
                 if exact is None or case.rough > exact:
                     found = case.best(exact, steps)
                     exact = found if exact is None or (found is not None and found > exact) else exact
-            if exact is None:
-                return None
+            assert exact is not None, "it begins with a number"
             total -= rough - exact
         return total
 
@@ -239,7 +243,7 @@ class _Case:
             c, rest, value, hope, rooms, repeated = stack.pop()
             steps[0] -= 1
             if steps[0] < 0:
-                raise CertificateError("the patterns of its workers take too long to be checked")
+                raise TooLongError("the patterns of its workers take too long to be checked")
             if c >= len(rows) or (found is not None and hope + rest * reduced[c] <= found):
                 continue
             # The case without any more of this class is looked at later, that with one more first.

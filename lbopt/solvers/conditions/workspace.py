@@ -10,13 +10,13 @@ from lbopt.kernels.conditions.state import EFFORT, KNOWN, NONE, PIVOTING, RANGE,
 from lbopt.kernels.search.state import COUNTS, Master
 
 #: Ranges of envelopes, rows of prices, words of trees, and levels of a tree that there is room for.
-_RANGES, _PRICES, _WORDS, _DEPTH = 1 << 16, 1 << 13, 1 << 20, 400
+_RANGES, _PRICES, _WORDS, _DEPTH = 1 << 14, 1 << 13, 1 << 18, 400
 
 #: Bytes that the prices that are written down may take.
 _PRICE_BYTES = 1 << 29
 
-#: Columns of a master program beside 40 for each worker.
-_COLUMNS = 2000
+#: Columns of a master program beside 24 for each worker.
+_COLUMNS = 1000
 
 #: Bytes that the arrays of one decision may take.
 LARGEST = 1 << 31
@@ -25,12 +25,12 @@ LARGEST = 1 << 31
 def fits_memory(W: int, K: int, Q: int) -> bool:
     """Return whether the arrays for W workers, K classes and Q slots of a worker may be made."""
     tight = W + min(K, W * Q) + 1
-    return 8 * (tight**2 + (_COLUMNS + 40 * W) * (Q + 4) + _DEPTH * (2 * W + K) + 2 * W * K) < LARGEST
+    return 8 * (tight**2 + (_COLUMNS + 24 * W) * (Q + 4) + _DEPTH * (2 * W + K) + 2 * W * K) < LARGEST
 
 
 def made(W: int, K: int, Q: int) -> tuple[Search, Master]:
     """Return arrays for W workers, K classes with the blank, and Q slots of a worker."""
-    columns, tight = _COLUMNS + 40 * W, W + min(K, W * Q) + 1
+    columns, tight = _COLUMNS + 24 * W, W + min(K, W * Q) + 1
     search = Search(
         known=record(KNOWN),
         ranges=records(_RANGES, RANGE),
