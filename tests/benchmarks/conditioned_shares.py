@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.conditioned_shares --data SHARED/data [CLASS ...]`: the search under conditions, measured.
+"""`python -m tests.benchmarks.conditioned_shares --data SHARED/data [CLASS ...]`: the search under conditions.
 
 One line a class of `lbopt/instances/steady/conditioned_sets.toml`: the share of states proved within 60 ms and within
 the limit, times, and what is left open at the limit in percent of the barrier (G times the largest load). `--checks`
@@ -24,8 +24,8 @@ from lbopt.model import barrier_total
 from tests.benchmarks.measure import shared_folder
 
 HEADER = (
-    "| class | states | proved in 60 ms, % | in {limit:g} s, % | median, ms | P90, ms | open, % of the barrier, worst | "
-    "proofs checked |{rival}"
+    "| class | states | proved in 60 ms, % | in {limit:g} s, % | median, ms | P90, ms "
+    "| open, % of the barrier, worst | proofs checked |{rival}"
 )
 
 

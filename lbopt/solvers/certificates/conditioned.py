@@ -25,7 +25,7 @@ their worker, and no more of a class that is banned there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lbopt.exceptions import CertificateError
@@ -72,7 +72,7 @@ def check_conditioned(problem: StepProblem, certificate: Certificate) -> dict[st
     reached = fields(body["reached"], "reached", tuple(p.goals))
     values = {name: whole(reached[name], f"reached: {name}", least=0) for name in p.goals}
     found: dict[str, int] = {}
-    fleet = _Fleet(p)
+    fleet = CountedFleet(p)
     for i, goal in enumerate(items(body["goals"], "goals")):
         names = ("goal", "bound", "weight", "scale", "prices", "nodes")
         one = fields(goal, f"goal {i}", names)
@@ -80,12 +80,12 @@ def check_conditioned(problem: StepProblem, certificate: Certificate) -> dict[st
         if name not in (*p.goals, "objective") or name in found:
             raise CertificateError(f"goal {i} is {shown(name)}; expected one of {', '.join((*p.goals, 'objective'))}")
         bound = whole(one["bound"], f"the bound of {name}")
-        _Goal(fleet, name, one, values).check(bound)
+        PricedGoal(fleet, name, one, values).check(bound)
         found[name] = bound
     return found
 
 
-class _Fleet:
+class CountedFleet:
     """Classes, workers and modes of a problem, counted from its plain lists."""
 
     def __init__(self, p: recount.Conditioned) -> None:
@@ -124,10 +124,10 @@ class _Fleet:
         return most
 
 
-class _Goal:
+class PricedGoal:
     """One goal: its values, its blanks, and the prices that are to prove its bound."""
 
-    def __init__(self, fleet: _Fleet, name: str, one: dict[str, Any], reached: dict[str, int]) -> None:
+    def __init__(self, fleet: CountedFleet, name: str, one: dict[str, Any], reached: dict[str, int]) -> None:
         p = fleet.p
         self.fleet, self.name = fleet, name
         self.scale = whole(one["scale"], f"{name}: scale", least=1)
@@ -177,7 +177,7 @@ class _Goal:
 
     def check(self, bound: int) -> None:
         """Return if the nodes prove the bound."""
-        least, most = self._envelopes()
+        least, most = self.envelopes()
         covered = []
         for i, value in enumerate(self.nodes):
             what = f"{self.name}: node {i}"
@@ -191,13 +191,10 @@ class _Goal:
                 continue
             covered.append((a, b))
             needed = self.workers * a + self.constant - bound  # a value of more than this would be a better decision
-            patterns = self._patterns(b)
+            patterns = self.patterns(b)
             try:
-                if "prices" in node:
-                    index = whole(node["prices"], f"{what}: prices", least=0, below=len(self.vectors))
+                for index in self.leaves(node, patterns):
                     self._refute(patterns, index, needed)
-                else:
-                    self._walk(patterns, items(node["tree"], f"{what}: tree"), needed)
             except CertificateError as error:
                 raise type(error)(f"{what} (envelopes {a}..{b}): {error}") from None
         missing = least
@@ -208,7 +205,8 @@ class _Goal:
         if missing <= most:
             raise CertificateError(f"{self.name}: no node covers envelope {missing}; decisions have {least} to {most}")
 
-    def _envelopes(self) -> tuple[int, int]:
+    def envelopes(self) -> tuple[int, int]:
+        """Return the least and the largest envelope that a decision can have."""
         if not self.workers:
             return 0, 0
         fleet, least, most = self.fleet, 0, 0
@@ -218,7 +216,8 @@ class _Goal:
             most = max(most, load + sum(sorted(sizes, reverse=True)[: fleet.slots[g]]))
         return least, most
 
-    def _patterns(self, envelope: int) -> Patterns:
+    def patterns(self, envelope: int) -> Patterns:
+        """Return what all workers can take within an envelope."""
         fleet, offers = self.fleet, []
         for g, q in enumerate(fleet.slots):
             classes = [k for k in range(len(fleet.members)) if fleet.fits[k][g]]
@@ -255,8 +254,15 @@ class _Goal:
                 f"{total // self.scale} is possible"
             )
 
-    def _walk(self, patterns: Patterns, records: Sequence[Any], needed: int) -> None:
-        """Check a tree; what is still to do is a stack of steps forward and back."""
+    def leaves(self, node: dict[str, Any], patterns: Patterns) -> Iterator[int]:
+        """Yield the prices of each leaf of a node, with `patterns` on the path to it: one, or those of its tree."""
+        if "prices" in node:
+            yield whole(node["prices"], "prices", least=0, below=len(self.vectors))
+        else:
+            yield from self._walk(patterns, items(node["tree"], "tree"))
+
+    def _walk(self, patterns: Patterns, records: Sequence[Any]) -> Iterator[int]:
+        """Walk a tree; what is still to do is a stack of steps forward and back."""
         place, todo = 0, [("node", 0, 0)]
         while todo:
             step, k, g = todo.pop()
@@ -271,7 +277,7 @@ class _Goal:
             if len(numbers) == 1:
                 if numbers[0] >= len(self.vectors):
                     raise CertificateError(f"record {place - 1} names prices {numbers[0]}, which do not exist")
-                self._refute(patterns, numbers[0], needed)
+                yield numbers[0]
                 continue
             if len(numbers) != 3 or numbers[2] > 1:
                 raise CertificateError(

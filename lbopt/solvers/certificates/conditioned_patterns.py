@@ -110,6 +110,20 @@ class Patterns:
             total -= rough - exact
         return total
 
+    def rough(self, offer: Offer, prices: list[int]) -> int | None:
+        """Return what no profit of a worker exceeds, by the relaxation; None where it has no pattern."""
+        cases = [case for mode in offer.modes if (case := self._case(offer, mode, prices)) is not None]
+        return max((case.rough for case in cases), default=None)
+
+    def best(self, offer: Offer, prices: list[int]) -> int | None:
+        """Return the most profit of a worker, None where it has no pattern; raise `TooLongError` where that is long."""
+        cases = [case for mode in offer.modes if (case := self._case(offer, mode, prices)) is not None]
+        exact, steps = None, [_STEPS // 100]
+        for case in sorted(cases, key=lambda one: -one.rough):
+            if exact is None or case.rough > exact:
+                exact = case.best(exact, steps)
+        return exact
+
     def _case(self, offer: Offer, mode: tuple[int, int], prices: list[int]) -> _Case | None:
         """Return what is left to choose for a worker in one mode; None where what is placed does not fit."""
         limits = [offer.margin + mode[0], *offer.rooms]

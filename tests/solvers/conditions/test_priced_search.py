@@ -9,7 +9,17 @@ from naive.conditions import least_rank
 from solvers.conditions.compared import rank_of_result
 from solvers.conditions.drawn import KINDS, crowded, drawn, problem_of, single_step
 
-from lbopt import CertificateError, Conditions, InfeasibleDecisionError, Result, StepProblem, solve, verify
+from lbopt import (
+    CertificateError,
+    Conditions,
+    InfeasibleDecisionError,
+    InputError,
+    Result,
+    StepProblem,
+    sensitivity,
+    solve,
+    verify,
+)
 from lbopt.instances.steady.conditioned import Recipe, read_conditioned_sets
 from lbopt.solvers.budget import Budget
 from lbopt.solvers.certificates import Certificate, check
@@ -255,13 +265,31 @@ def test_what_the_goals_before_reach_is_compared():
     body["reached"]["left_waiting"] += 1
     lie = Certificate(TRUE.problem_digest, TRUE.kind, TRUE.bound, body)
     object.__setattr__(result, "evidence", lie)
-    with pytest.raises(CertificateError, match="are reached; the result reaches|a better decision would have"):
+    with pytest.raises(CertificateError, match=r"are reached; the result reaches|a better decision would have"):
         verify(PROBLEM, result)
+
+
+def test_sensitivity_bounds_the_gain_that_solving_again_finds():
+    """One more slot, and ten more units of capacity, on each worker; some gains are above 0."""
+    gained = 0
+    for number in range(12):
+        problem = crowded(f"more {number}", workers=3, requests=9)
+        result = solve(problem, "search")
+        if result.certificate() is None:
+            continue
+        for one in sensitivity(problem, result, tokens=10, again=True):
+            assert (0 <= one.exact).all() and (one.exact <= one.at_most).all()
+            assert (one.at_most <= result.objective).all()
+            gained += int((one.exact > 0).sum())
+    assert gained > 3
+    plain = StepProblem.now([5, 0], [1, 1], [4, 3])
+    with pytest.raises(InputError, match="sensitivity needs a result under conditions"):
+        sensitivity(plain, solve(plain))
 
 
 def test_a_long_proof_is_not_written(monkeypatch):
     monkeypatch.setattr(priced_proof, "_VECTORS", 0)
     result = solve(PROBLEM, "search")
-    with pytest.raises(CertificateError, match="the proof of .* is not written"):
+    with pytest.raises(CertificateError, match=r"the proof of .* is not written"):
         result.certificate()
     assert "certificate" not in result.to_dict(certificate=True)
