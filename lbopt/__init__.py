@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lbopt.policies import make_policy as make_policy
     from lbopt.simulator import Run as Run
     from lbopt.solvers import Result as Result
+    from lbopt.solvers import sensitivity as sensitivity
     from lbopt.solvers import solve as solve
     from lbopt.solvers import verify as verify
     from lbopt.studies.gap import GapOutcome as GapOutcome
@@ -58,6 +59,7 @@ _HOME = {
     "make_policy": "lbopt.policies",
     "objective": "lbopt.model",
     "open_trace": "lbopt.instances",
+    "sensitivity": "lbopt.solvers",
     "simulate": "lbopt.api",
     "solve": "lbopt.solvers",
     "study": "lbopt.api",

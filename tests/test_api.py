@@ -26,7 +26,7 @@ def test_the_examples_of_the_docstrings_run() -> None:
     assert runner.failures == 0
 
 
-@pytest.mark.parametrize("name", ["verify", "open_trace", "make_policy", "objective", "StepProblem"])
+@pytest.mark.parametrize("name", ["verify", "sensitivity", "open_trace", "make_policy", "objective", "StepProblem"])
 def test_every_door_has_an_example_that_runs(name: str) -> None:
     """Functions and classes that come from other rooms have examples as well."""
     found = [test for test in doctest.DocTestFinder().find(getattr(lbopt, name), name) if test.examples]

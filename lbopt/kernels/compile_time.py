@@ -24,6 +24,7 @@ ABOUT = {
     "locality": 5,
     "partition": 50,
     "search": 50,
+    "conditions": 20,
     "leximax": 20,
     "windows": 30,
     "known_ends": 40,

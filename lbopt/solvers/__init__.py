@@ -6,6 +6,7 @@ from lbopt.solvers.certificate import VerificationReport, verify
 from lbopt.solvers.elementary import elementary_bound, greedy_assignment
 from lbopt.solvers.registry import BACKENDS, Capabilities, is_available
 from lbopt.solvers.result import PROVED_BY, STOP_REASONS, Result
+from lbopt.solvers.sensitivity import Sensitivity, sensitivity
 from lbopt.solvers.solve import solve
 
 __all__ = [
@@ -15,11 +16,13 @@ __all__ = [
     "Capabilities",
     "Progress",
     "Result",
+    "Sensitivity",
     "VerificationReport",
     "check_solver",
     "elementary_bound",
     "greedy_assignment",
     "is_available",
+    "sensitivity",
     "solve",
     "verify",
 ]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lbopt.exceptions import CertificateError
 from lbopt.solvers import conditions_recount as recount
 from lbopt.solvers.certificate import VerificationReport, check_common, demand, unchecked, whole
+from lbopt.solvers.certificates import check_conditioned
+from lbopt.solvers.certificates.conditioned_patterns import TooLongError
 
 if TYPE_CHECKING:
     from lbopt.model import StepProblem
     from lbopt.solvers.result import Result
 
-_OWN = ("elementary-bound", "exhaustion")
+_OWN = ("elementary-bound", "exhaustion", "certificate")
 
 
 def verify_under_conditions(problem: StepProblem, result: Result, exhaust_limit: int) -> VerificationReport:
@@ -35,10 +38,7 @@ def verify_under_conditions(problem: StepProblem, result: Result, exhaust_limit:
     own = recount.digest(p)
     check_common(result, own)
     demand(result.tie == "any", "tie is 'leximax', which no result under conditions claims")
-    demand(
-        result.proof != "certificate" and result.evidence is None,
-        "its certificate is of a kind that does not cover conditions",
-    )
+    certified = _certified(problem, p, result)
     for stage in result.stages:
         labels = (*_OWN, f"claimed:{result.solver}")
         demand(stage.proof in labels, f"proof of {stage.goal} is {stage.proof!r}; expected one of {labels}")
@@ -54,7 +54,7 @@ def verify_under_conditions(problem: StepProblem, result: Result, exhaust_limit:
         established.append("the decision keeps every rule of the problem and its conditions")
         established.append(f"its objective is {result.objective}{told}; gaps and status follow from the bounds")
     unverified: list[str] = []
-    all_bounds = _check_bounds(p, result, reached, exhaust_limit, established, unverified)
+    all_bounds = _check_bounds(p, result, reached, certified, exhaust_limit, established, unverified)
     return VerificationReport(
         feasible=reached is not None,
         objective_exact=reached is not None,
@@ -63,6 +63,34 @@ def verify_under_conditions(problem: StepProblem, result: Result, exhaust_limit:
         unverified=tuple(unverified),
         unchecked=unchecked(result),
     )
+
+
+def _certified(problem: StepProblem, p: recount.Conditioned, result: Result) -> dict[str, int]:
+    """Return the bounds that the result's certificate establishes, by goal; none where it has no certificate."""
+    try:
+        certificate = result.certificate()
+    except CertificateError:  # too long to be written down
+        return {}
+    if certificate is None:
+        return {}
+    demand(
+        certificate.kind == "priced-conditions",
+        f"its certificate is of the kind {certificate.kind!r:.40}, which does not cover conditions",
+    )
+    try:
+        bounds = check_conditioned(problem, certificate)
+    except TooLongError:
+        return {}
+    held = {stage.goal: stage.value for stage in result.stages}
+    rests_on = certificate.body["reached"]
+    demand(rests_on == held, f"its certificate holds where {rests_on} are reached; the result reaches {held}")
+    claims = {stage.goal: (stage.bound, stage.proof) for stage in result.stages}
+    claims["objective"] = (result.bound, str(result.proof))
+    for name, (bound, proof) in claims.items():
+        if proof == "certificate":
+            demand(name in bounds, f"bound {bound} on {name} is not in the certificate")
+            demand(bounds[name] >= bound, f"bound on {name} is {bound}, but the certificate establishes {bounds[name]}")
+    return bounds
 
 
 def _check_solution(p: recount.Conditioned, result: Result) -> list[int] | None:
@@ -100,6 +128,7 @@ def _check_bounds(
     p: recount.Conditioned,
     result: Result,
     reached: list[int] | None,
+    certified: dict[str, int],
     limit: int,
     established: list[str],
     unverified: list[str],
@@ -109,7 +138,9 @@ def _check_bounds(
     elementary = recount.lower_bounds(p, admitted)
     claims = [(stage.goal, stage.bound, stage.proof) for stage in result.stages]
     claims.append(("the objective", result.bound, str(result.proof)))
-    settled = all(bound <= floor for (_, bound, _), floor in zip(claims, elementary, strict=True))
+    by_certificate = [certified.get(name, -1) for name in (*p.goals, "objective")]
+    known = [max(pair) for pair in zip(elementary, by_certificate, strict=True)]
+    settled = all(bound <= floor for (_, bound, _), floor in zip(claims, known, strict=True))
     found = None if settled else recount.exhaust(p, limit)
     demand(found is None or len(found) > 0 or reached is None, "a decision is claimed, but exhaustion finds none")
     complete = True
@@ -120,6 +151,9 @@ def _check_bounds(
         if bound <= floor:
             established.append(f"{said}, by elementary reasoning")
             continue
+        if proof == "certificate" and bound <= by_certificate[place]:
+            established.append(f"{said}, by the certificate")
+            continue
         if found:
             before = tuple(reached[:place]) if reached is not None else ()
             all_ranks = [(*goals, cost) for goals, cost in found.items()]
@@ -129,6 +163,9 @@ def _check_bounds(
                 established.append(f"{said}, by exhausting the problem again")
                 continue
         complete = False
-        whose = "lbopt's own exhaustive search" if proof == "exhaustion" else result.solver
+        whose = {
+            "exhaustion": "lbopt's own exhaustive search",
+            "certificate": "lbopt's own search, whose certificate is not in the file or takes too long to be checked",
+        }.get(proof, result.solver)
         unverified.append(f"that {said} is the word of {whose}; elementary reasoning gives {floor}")
     return complete

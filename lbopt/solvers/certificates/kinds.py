@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lbopt.exceptions import CertificateError
 from lbopt.solvers import recount
+from lbopt.solvers.certificates.conditioned import check_conditioned
 from lbopt.solvers.certificates.format import Certificate, shown, whole
 from lbopt.solvers.certificates.priced import check_priced
 from lbopt.solvers.certificates.window_prices import check_window_prices
@@ -15,7 +16,8 @@ from lbopt.solvers.certificates.windows import check_window
 if TYPE_CHECKING:
     from lbopt.model import StepProblem
 
-#: Kind of certificate -> its check, called with the problem's numbers, the bound and the fields of the kind.
+#: Kind of certificate of a plain problem -> its check, called with the problem's numbers, the bound and the fields of
+#: the kind.
 KINDS: dict[str, Callable[[recount.Numbers, int, dict[str, Any]], None]] = {
     "priced-envelopes": check_priced,
     "window-boxes": check_window,
@@ -34,7 +36,14 @@ def check(problem: StepProblem, certificate: Certificate) -> int:
         If the certificate is of another problem or of an unknown kind, is malformed, or does not prove its bound.
     """
     if problem.conditions is not None:
-        raise CertificateError(f"a certificate of kind {shown(certificate.kind)} does not cover conditions")
+        if certificate.kind != "priced-conditions":
+            raise CertificateError(f"a certificate of kind {shown(certificate.kind)} does not cover conditions")
+        bounds = check_conditioned(problem, certificate)
+        if bounds.get("objective", -1) != certificate.bound:
+            raise CertificateError(f"its bound is {certificate.bound}, but it proves {bounds}")
+        return bounds["objective"]
+    if certificate.kind == "priced-conditions":
+        raise CertificateError("a certificate of kind 'priced-conditions' is of a problem under conditions")
     p = recount.Numbers(
         problem.base.tolist(), problem.slots.tolist(), problem.work.tolist(), problem.must_admit.tolist()
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from lbopt.model import StepProblem, rank
 from lbopt.model.integers import BoolArray, IntArray
+from lbopt.solvers.certificates import Certificate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,12 +68,15 @@ class Outcome:
         A key of `STOP_REASONS`, or "infeasible" where there is no decision at all.
     solver
         Who was asked last.
+    evidence
+        What writes the certificate; None where there is none.
     """
 
     best: Decision | None
     bounds: tuple[Bound, ...]
     stop: str
     solver: str
+    evidence: Callable[[], Certificate] | None = None
 
     def closed(self, problem: StepProblem) -> bool:
         """Return whether the best decision meets all bounds."""

@@ -1,8 +1,10 @@
-"""Solves a problem under conditions: a first decision and elementary bounds, then exhaustion or a solver."""
+"""Solves a problem under conditions: exhaustion of what is small, lbopt's own search, else bounds and a solver."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from functools import partial
 
 from lbopt.exceptions import InfeasibleDecisionError, InputError
 from lbopt.model import StepProblem, check_assignment
@@ -24,6 +26,9 @@ from lbopt.solvers.stage import Stage
 #: "auto" exhausts problems of up to this many leaves, as `lbopt.solvers.solve` does without conditions.
 AUTO_LEAVES = 20_000
 
+#: Requests up to which "exact" looks whether exhaustion is quick enough.
+_MOST_EXHAUSTED = 24
+
 #: Loads of requests on workers up to which a problem is written down: some 3 GB as Python integers.
 MOST_LOADS = 1 << 24
 
@@ -36,7 +41,7 @@ def solve_under_conditions(problem: StepProblem, solver: str, hint: IntArray | N
     problem
         The step problem.
     solver
-        As in `lbopt.solvers.solve.solve`; lbopt's compiled searches answer no such problem.
+        As in `lbopt.solvers.solve.solve`.
     hint
         int64 (N,), a feasible assignment; the answer is never worse. None for none.
     budget
@@ -54,15 +59,37 @@ def solve_under_conditions(problem: StepProblem, solver: str, hint: IntArray | N
             f"{problem.num_requests} requests on {problem.num_workers} workers over {problem.horizon + 1} steps are "
             f"too many under conditions: requests times workers times (steps + 1) may be at most {MOST_LOADS}"
         )
+    searches = solver == "search" or (solver == "exact" and problem.num_requests > _MOST_EXHAUSTED)
+    outcome = _searched(problem, hint, budget) if searches else None
+    if outcome is not None and outcome.best is not None:
+        return _result(problem, outcome, budget.seconds)
     numbers = paced_numbers(problem)
     why_not = reason(numbers)
     if why_not is not None:
         raise InfeasibleDecisionError(why_not)
-    outcome = _answered(numbers, solver, hint, budget)
+    refuted = outcome is not None and outcome.stop == "infeasible"
+    if outcome is None or not refuted:
+        outcome = _answered(numbers, solver, hint, budget)
     if outcome.stop == "infeasible":
-        by = "found by exhaustion" if outcome.solver in ("exact", "brute-force") else f"as {outcome.solver} claims"
+        own = outcome.solver in ("exact", "brute-force")
+        by = "proved by prices" if refuted else "found by exhaustion" if own else f"as {outcome.solver} claims"
         raise InfeasibleDecisionError(without_reason(numbers, by))
     return _result(problem, outcome, budget.seconds)
+
+
+def _searched(problem: StepProblem, hint: IntArray | None, budget: Budget) -> Outcome | None:
+    """Return what lbopt's own search finds; None where it does not take the problem."""
+    if problem.horizon > 0:
+        return None
+    from lbopt.solvers.conditions.priced_proof import written_proof  # these import Numba
+    from lbopt.solvers.conditions.priced_search import search_under_conditions
+
+    pausable = 0 if problem.conditions is None else problem.conditions.num_pausable
+    given = None if hint is None else Decision.of(problem, hint.tolist(), [False] * pausable)
+    answered = search_under_conditions(problem, given, budget)
+    if answered is None:
+        return None
+    return replace(answered.outcome, evidence=partial(written_proof, problem, answered))
 
 
 def _answered(numbers: PacedNumbers, solver: str, hint: IntArray | None, budget: Budget) -> Outcome:
@@ -82,6 +109,10 @@ def _answered(numbers: PacedNumbers, solver: str, hint: IntArray | None, budget:
         return Outcome(best=best, bounds=outcome.bounds, stop=reached, solver="none")
     if small:
         return _by_exhaustion(numbers, best, budget, "exact")
+    if solver == "exact" and problem.num_requests <= _MOST_EXHAUSTED:
+        searched = _searched(problem, hint, budget)
+        if searched is not None and searched.best is not None:
+            return searched
     program = None
     if solver in OWN:
         name, program = _auto(numbers, leaves)
@@ -171,4 +202,5 @@ def _result(problem: StepProblem, outcome: Outcome, seconds: float) -> Result:
         stop_reason=stop,
         solver=outcome.solver,
         seconds=seconds,
+        evidence=outcome.evidence if any(bound.proof == "certificate" for bound in bounds) else None,
     )

@@ -113,3 +113,39 @@ def problem_of(case: dict[str, Any]) -> StepProblem:
     work = np.array(case["work"], dtype=np.int64).reshape(N, width)
     conditions = Conditions(**{name: values for name, values in case.items() if name not in PLAIN})
     return StepProblem(case["base"], case["slots"], work, case["must"], conditions)
+
+
+def single_step(case: dict[str, Any]) -> dict[str, Any]:
+    """The same case without a window: its first column."""
+    flat = dict(case)
+    for name in ("base", "work", "running_work"):
+        if name in flat:
+            flat[name] = [row[:1] for row in flat[name]]
+    if "credit" in flat:
+        flat["credit"] = [
+            [min(tokens, work[0]) for tokens in row] for row, work in zip(flat["credit"], flat["work"], strict=True)
+        ]
+    return flat
+
+
+def crowded(seed: object, *, workers: int = 4, requests: int = 14) -> StepProblem:
+    """A step under several conditions that bind, with a few slots a worker: too large for the naive twin."""
+    rng = np.random.default_rng([7, *f"{seed}".encode()])
+    sizes = rng.integers(20, 400, requests)
+    base = rng.integers(1000, 1500, workers)
+    slots = rng.integers(1, 4, workers)
+    given: dict[str, Any] = {
+        "allowed": rng.random((requests, workers)) < 0.7,
+        "need": rng.integers(5, 60, requests),
+        "capacity": rng.integers(40, 150, workers),
+    }
+    if rng.random() < 0.5:
+        given["pace"] = rng.integers(4, 6, workers)
+    if rng.random() < 0.5:
+        given["waiting_cost"] = rng.integers(0, 300, requests)
+        given["admit"] = rng.choice(["free", "most"])
+    if rng.random() < 0.4:
+        where = rng.integers(0, workers, 3)
+        given["running_worker"], given["running_work"] = where, rng.integers(10, 300, 3)
+        given["pause_cost"] = rng.integers(0, 200, 3)
+    return StepProblem.now(base, slots, sizes).under(Conditions(**given))

@@ -106,7 +106,6 @@ FLIPPED = np.array([not TRUE.paused[0], TRUE.paused[1]])
         ({"stages": (replace(TRUE.stages[0], bound=0), TRUE.stages[1])}, "status is 'optimal'"),
         ({"stages": (replace(TRUE.stages[0], proof="claimed:highs"), TRUE.stages[1])}, "proof of left_waiting is"),
         ({"tie": "leximax"}, "no result under conditions claims"),
-        ({"proof": "certificate"}, "of a kind that does not cover conditions"),
         ({"proof": "elementary-bound"}, "does not follow: elementary reasoning gives"),
         ({"problem_digest": PLAIN.digest}, "the result is for problem"),
         ({"stop_reason": "tired"}, "which is unknown"),

@@ -1,0 +1,298 @@
+"""Which envelopes: open ranges, the one of the least bound first, until none is below the best decision.
+
+A bound V on the value of all patterns within the envelope b holds for every smaller one, so that prices prove
+
+    objective >= G a - (loads before) - V     for all envelopes a..b.
+
+A range is bounded at the prices of its neighbours and halved while it holds several envelopes. A single envelope gets
+prices of its own, then a tree of placements with so many nodes; where they do not suffice, it is tried again with more,
+once it is the cheapest one again. A range that is narrow beside what its bound lacks gets its own prices whole.
+"""
+
+import numpy as np
+
+from lbopt.kernels.arrays import Ints
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.conditions.bounds import clear_path, evaluate
+from lbopt.kernels.conditions.columns import solve_prices
+from lbopt.kernels.conditions.dive import dive
+from lbopt.kernels.conditions.fill import fill
+from lbopt.kernels.conditions.state import FORBIDDEN, FULL, NONE, OPEN, PROVED, Search, Step
+from lbopt.kernels.conditions.tree import DONE, PAUSED, grow, keep_prices, plant
+from lbopt.kernels.deadline import used_up
+from lbopt.kernels.search.state import Master
+
+#: Rounds of column generation for the prices of an envelope.
+_ROUNDS = 400
+
+#: Nodes of the first tree of an envelope, and by how much each later one grows.
+_NODES, _GROWTH = 40, 6
+
+#: Envelopes from which a dive starts.
+_DIVES = 6
+
+#: A bound beyond all objectives: the range is closed.
+CLOSED = 1 << 61
+
+
+@kernel
+def advance(step: Step, s: Search, m: Master, nodes: int, most: int) -> int:
+    """Go on with the search until it is proved, or the work has reached `most`; return PROVED, OPEN or FULL.
+
+    Parameters
+    ----------
+    step, s, m
+        The decision, the search and the master program, which change in place.
+    nodes, most
+        Nodes of a tree between two looks at the work; the work after which to stop.
+    """
+    known, ranges = s.known, s.ranges
+    while True:
+        if known.range >= 0:
+            i = known.range
+            state = grow(step, s, m, ranges[i].first, ranges[i].last, nodes)
+            if state == PAUSED:
+                if used_up(known) or known.work >= most:
+                    return OPEN
+                continue
+            known.range = -1
+            if state == DONE:
+                ranges[i].open = 0
+                ranges[i].tree, ranges[i].length = s.tree.begun, known.records - s.tree.begun
+            else:
+                known.records, known.prices = s.tree.begun, s.tree.priced
+        i = _cheapest(s)
+        if i < 0 or ranges[i].bound >= known.cost:
+            known.bound = known.cost
+            return PROVED
+        known.bound = max(known.bound, ranges[i].bound)
+        if used_up(known) or known.work >= most:
+            return OPEN
+        if ranges[i].first < ranges[i].last and not _narrow(step, s, i):
+            if known.ranges >= ranges.size:
+                return FULL
+            _halve(step, s, i)
+        elif ranges[i].stage == 0:
+            _price(step, s, m, i)
+        elif ranges[i].first < ranges[i].last and ranges[i].tries > 0:
+            if known.ranges >= ranges.size:
+                return FULL
+            _halve(step, s, i)
+        else:
+            tries = ranges[i].tries
+            ranges[i].tries = tries + 1
+            s.best_price[:] = s.prices[_row(ranges[i].priced)]
+            plant(step, s, _NODES * _GROWTH ** min(tries, 8))
+            known.range = i
+
+
+@kernel
+def begin(step: Step, s: Search, m: Master, first: int, last: int, floor: int) -> None:
+    """Open the range first..last, bounded at prices of zero, and look for a first decision.
+
+    Parameters
+    ----------
+    step, s, m
+        The decision, the search and the master program, which change in place.
+    first, last
+        Envelopes.
+    floor
+        Lower bound on the objective that is known already.
+    """
+    known = s.known
+    known.ranges, known.range, known.records, known.prices, known.warm = 1, -1, 0, 0, 0
+    known.nodes, known.solved, known.dives, known.written, known.bound = 0, 0, 0, 1, floor
+    clear_path(step, s.path)
+    s.best_price[:] = step.floor
+    s.price[:] = step.floor
+    keep_prices(s)
+    ranges = s.ranges
+    whole = ranges[0]
+    whole.first, whole.last, whole.stage, whole.tries, whole.tree, whole.length = first, last, 0, 0, -1, 0
+    whole.open, whole.priced, whole.bound = 1, 0, floor
+    _bound_at(step, s, 0, 0)
+    _level_prices(step, s, first)
+    _bound_at(step, s, 0, known.prices - 1)
+    if known.found == 0:
+        _first_decision(step, s, m, first, last)
+        if whole.bound >= known.cost:
+            whole.open = 0
+
+
+@kernel
+def _level_prices(step: Step, s: Search, M: int) -> None:
+    """Write down the best prices at envelope M of the form max(0, value - level): all that start are worth one level.
+
+    The bound is convex in the level, which is looked for among the values by thirds.
+
+    Parameters
+    ----------
+    step, s
+        The decision, and the search, which changes in place.
+    M
+        Envelope.
+    """
+    K = step.copies.size
+    top = np.zeros(K - 1, dtype=np.int64)
+    for w in range(step.slots.size):
+        for k in range(K - 1):
+            if step.work[w, k] <= M - step.load[w]:
+                top[k] = max(top[k], step.value[w, k])
+    levels = np.sort(top)
+    low, high = 0, K - 2
+    best, at = FORBIDDEN, 0
+    while low <= high:
+        left = low + (high - low) // 3
+        right = high - (high - low) // 3
+        at_left, at_right = _at_level(step, s, M, top, levels[left]), _at_level(step, s, M, top, levels[right])
+        if at_left < best:
+            best, at = at_left, levels[left]
+        if at_right < best:
+            best, at = at_right, levels[right]
+        if at_left <= at_right:
+            high = right - 1
+        else:
+            low = left + 1
+    _at_level(step, s, M, top, at)
+    s.best_price[:] = s.price
+    keep_prices(s)
+
+
+@kernel
+def _at_level(step: Step, s: Search, M: int, top: Ints, level: int) -> int:
+    """Return the bound at the prices of a level, which become the prices in use.
+
+    Parameters
+    ----------
+    step, s
+        The decision, and the search, which changes in place.
+    M, level
+        Envelope, and the level.
+    top
+        int64 (K - 1,): the most that a class is worth on a worker.
+    """
+    s.price[:] = step.floor
+    for k in range(top.size):
+        s.price[k] += max(0, top[k] - level) * step.scale
+    s.known.work += 2 + step.slots.size
+    total = evaluate(step, s, M, s.price)
+    return FORBIDDEN if total == NONE else total
+
+
+@kernel
+def _first_decision(step: Step, s: Search, m: Master, first: int, last: int) -> None:
+    """Try envelopes further and further from the least one, until a decision is filled.
+
+    Parameters
+    ----------
+    step, s, m
+        The decision, the search, which changes in place, and the master program.
+    first, last
+        Envelopes.
+    """
+    s.price[:] = step.floor
+    width = 0
+    while first + width < last:
+        if fill(step, s, m, first + width, s.price, False):
+            return
+        width = 2 * width + max(1, (last - first) // 256)
+    fill(step, s, m, last, s.price, False)
+
+
+@kernel
+def _row(priced: int) -> int:
+    """Return the row of some prices; the first where there was no room to write them down."""
+    return max(0, priced)
+
+
+@kernel
+def _cheapest(s: Search) -> int:
+    """Return the open range of the least bound, -1 for none."""
+    best, least = -1, CLOSED
+    for i in range(s.known.ranges):
+        if s.ranges[i].open == 1 and s.ranges[i].bound < least:
+            best, least = i, s.ranges[i].bound
+    return best
+
+
+@kernel
+def _narrow(step: Step, s: Search, i: int) -> bool:
+    """Return whether a range is treated like a single envelope."""
+    one = s.ranges[i]
+    return one.tries == 0 and 4 * step.workers * (one.last - one.first) <= s.known.cost - one.bound
+
+
+@kernel
+def _halve(step: Step, s: Search, i: int) -> None:
+    """Split a range, and bound both halves at its prices and at the newest ones."""
+    known, ranges = s.known, s.ranges
+    j = known.ranges
+    known.ranges = j + 1
+    middle = (ranges[i].first + ranges[i].last) // 2
+    ranges[j].first, ranges[j].last = middle + 1, ranges[i].last
+    ranges[j].bound = ranges[i].bound + step.workers * (middle + 1 - ranges[i].first)
+    ranges[j].priced = ranges[i].priced
+    ranges[j].stage = ranges[j].tries = ranges[j].length = 0
+    ranges[j].tree, ranges[j].open = -1, 1
+    ranges[i].last = middle
+    ranges[i].stage = ranges[i].tries = 0
+    if ranges[j].bound >= known.cost:
+        ranges[j].open = 0
+    for part in (i, j):
+        own = ranges[part].priced
+        for row in (own, known.prices - 1):
+            if ranges[part].open == 1 and row >= 0:
+                _bound_at(step, s, part, row)
+
+
+@kernel
+def _bound_at(step: Step, s: Search, i: int, row: int) -> None:
+    """Raise the bound of range i at the prices of a row.
+
+    Parameters
+    ----------
+    step, s
+        The decision, and the search, which changes in place.
+    i, row
+        Range, and row of the prices written down.
+    """
+    one, known = s.ranges[i], s.known
+    clear_path(step, s.path)
+    s.best_price[:] = s.prices[row]
+    total = evaluate(step, s, one.last, s.best_price)
+    known.work += 3 + step.slots.size
+    bound = CLOSED if total == NONE else step.workers * one.first - step.total - total // step.scale
+    if bound > one.bound:
+        one.bound, one.priced = bound, row
+    if one.bound >= known.cost:
+        one.open = 0
+
+
+@kernel
+def _price(step: Step, s: Search, m: Master, i: int) -> None:
+    """Give a range, as a single envelope, prices of its own.
+
+    Parameters
+    ----------
+    step, s, m
+        The decision, the search and the master program, which change in place.
+    i
+        Range.
+    """
+    one, known = s.ranges[i], s.known
+    clear_path(step, s.path)
+    s.price[:] = s.prices[_row(one.priced)]
+    need = step.workers * one.first - step.total - known.cost + 1
+    total = solve_prices(step, s, m, one.last, need, _ROUNDS, 4, False)
+    known.solved += 1
+    fill(step, s, m, one.last, s.best_price, True)
+    row = keep_prices(s)
+    bound = CLOSED if total == NONE else step.workers * one.first - step.total - total // step.scale
+    if bound > one.bound:
+        one.bound, one.priced = bound, row
+    one.stage = 1
+    if one.bound < known.cost and known.dives < _DIVES:
+        known.dives += 1
+        dive(step, s, m, one.first, one.last)
+    if one.bound >= known.cost:
+        one.open = 0
