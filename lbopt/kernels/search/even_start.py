@@ -1,4 +1,4 @@
-"""An assignment that shares tokens out evenly at one envelope, and uses its slack up: what to try before a master program.
+"""An assignment that shares tokens out evenly and uses its slack up: what to try before a master program.
 
 Where workers have room for more than they may take, the prices are often those of one threshold: all requests above it
 are admitted, and go to workers that cannot be filled; the others are filled to the last token with smaller ones. A
@@ -43,7 +43,7 @@ def try_even_start(step: Step, search: Search, i: int) -> bool:
 
 @kernel
 def _fill_and_exchange(step: Step, search: Search, M: int, target: int) -> int:
-    """Offer an even assignment at envelope M, improved until it admits `target` tokens; return its tokens, -1 for none."""
+    """Offer an even assignment at envelope M, improved up to `target` tokens; return its tokens, -1 for none."""
     known, W = search.known, step.load.size
     known.work += W
     tokens = fill_evenly(step, search, M, 0, search.kept)
@@ -88,7 +88,7 @@ def _cheapest_filled(step: Step, search: Search, M: int) -> int:
 
 @kernel
 def _filled_cost(step: Step, search: Search, M: int) -> int:
-    """Return what an even assignment at envelope M costs, and offer it; the cost of the best one known where none is."""
+    """Return what an even assignment at envelope M costs, and offer it; where none is, what the best one costs."""
     known = search.known
     known.work += step.load.size
     tokens = fill_evenly(step, search, M, 0, search.kept)

@@ -54,10 +54,10 @@ def _is_one(step: Step, waiting: Ints, pattern: Ints) -> bool:
     for w in range(step.load.size):
         for q in range(step.slots[w]):
             waiting[pattern[w, q]] -= 1
+    is_one = True
     for k in range(step.v.size):
-        if waiting[k] < 0 or (waiting[k] > 0 and step.floor[k] < 0):
-            return False
-    return True
+        is_one = is_one and waiting[k] >= 0 and (waiting[k] == 0 or step.floor[k] >= 0)
+    return is_one
 
 
 @kernel
