@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lbopt.kernels.search.even_fill import fill_evenly
+from lbopt.kernels.search.even_start import try_even_start
 from lbopt.kernels.search.exchange import exchange, with_few_slots
 from lbopt.kernels.search.few_slots import price_few
 from lbopt.kernels.search.pack import pack
@@ -70,6 +71,35 @@ def test_slack_is_used_up_and_nothing_is_lost(factor):
     assert filled > 100
     assert gained > 100
     assert reached > 20
+
+
+@pytest.mark.parametrize("factor", [1, 5000])
+def test_even_starts_are_assignments(factor):
+    better = reached = elsewhere = 0
+    for seed in range(150):
+        decision, search, step = begun(flexible(seed, factor))
+        first = search.known.cost
+        M = max(step.heaviest, int((step.load + step.sums[step.slots]).max()))
+        this = search.ranges[0]
+        this.first = this.last = M
+        this.bound = max(0, step.workers * M - step.total - step.most)
+        ended = try_even_start(step, search, 0)
+        cost = search.known.cost
+        assert cost <= first
+        if cost < first:
+            better += 1
+            taken = [step.load[w] + step.v[search.answer[w, :c]].sum() for w, c in enumerate(step.slots.tolist())]
+            top = max(step.heaviest, *(int(load) for load in taken))
+            tokens = check(step, top, search.answer)
+            assert cost == step.workers * top - step.total - tokens
+            elsewhere += top > M
+            assert objective(flexible(seed, factor), decision.handed_out(search)) == cost
+        if ended:
+            reached += 1
+            assert cost <= this.bound
+    assert better > 50
+    assert reached > 0
+    assert elsewhere > 10
 
 
 def test_only_those_from_the_first_on_change():

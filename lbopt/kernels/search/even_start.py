@@ -43,7 +43,15 @@ def try_even_start(step: Step, search: Search, i: int) -> bool:
 
 @kernel
 def _fill_and_exchange(step: Step, search: Search, M: int, target: int) -> int:
-    """Offer an even assignment at envelope M, improved up to `target` tokens; return its tokens, -1 for none."""
+    """Offer an even assignment at envelope M, improved up to `target` tokens; return its tokens, -1 for none.
+
+    Parameters
+    ----------
+    step, search
+        The decision, and the state of the search, which changes in place.
+    M, target
+        Envelope; tokens that suffice.
+    """
     known, W = search.known, step.load.size
     known.work += W
     tokens = fill_evenly(step, search, M, 0, search.kept)
