@@ -53,9 +53,9 @@ def serve(
     """
     if context.invoked_subcommand is not None:
         return
-    from lbopt.serving.needs import require_packages
+    from lbopt.serving.requirements import require_serving
 
-    require_packages()
+    require_serving("lbopt serve")
     if fleet is None:
         raise InputError("no fleet is named; expected --fleet FILE, see the manual's page on serve")
     given = {"policy": policy, "host": host, "port": port, "shadow": shadow, "record": record}

@@ -1,13 +1,11 @@
-"""Memory over many requests: nothing of one that has ended stays."""
+"""Many requests: nothing of one that has ended stays."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import logging
-import resource
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from serving.engines import Engine, becomes, fleet, is_empty, run, stream
@@ -19,13 +17,8 @@ from lbopt.serving.router.wire import Wire
 from lbopt.serving.state import RequestTracker
 
 
-def resident():
-    """Bytes of this process that are in memory."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-
-
 @pytest.mark.slow
-def test_memory_is_flat_over_many_requests(tmp_path):
+def test_no_object_of_a_request_stays(tmp_path):
     """After 4,000 requests that finish, fail, are cancelled or refused, 12,000 more leave no object behind."""
 
     async def check():
@@ -53,15 +46,14 @@ def test_memory_is_flat_over_many_requests(tmp_path):
                 await asyncio.sleep(1.2)  # the record is written, and timers of the reaper have passed
                 gc.collect()
                 kinds = (RequestTracker, Job, Attempt, Flow, Wire)
-                return Counter(type(o).__name__ for o in gc.get_objects() if isinstance(o, kinds)), resident()
+                return Counter(type(o).__name__ for o in gc.get_objects() if isinstance(o, kinds))
 
-            before = await some(4000)
+            await some(4000)
             after = await some(12_000)
             await becomes(lambda: not router.shadow.fleet.live)
             assert not router.shadow._twins
             assert not router.shadow._outputs
-            assert after[0].total() < 200, "objects stay"  # connections that wait for the next request are among them
-            assert (after[1] - before[1]) / 12_000 < 1500  # client and engines are in this process, too
+            assert after.total() < 200, "objects stay"  # connections that wait for the next request are among them
 
     logging.disable(logging.CRITICAL)  # pytest keeps every line
     try:
