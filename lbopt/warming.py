@@ -27,7 +27,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "race": ("search", "windows"),
     "serve": ("live rules",),
     "simulate": ("simulation", "waiting rules"),
-    "solve": ("search", "windows", "leximax"),
+    "solve": ("search", "windows", "leximax", "conditions"),
 }
 
 
@@ -113,6 +113,15 @@ def _packaged_problems() -> None:
         attempt(library.load(name), time_limit=5.0).result.certificate()
 
 
+def _conditions() -> None:
+    """The exact search under conditions."""
+    from lbopt.model import Conditions, StepProblem
+    from lbopt.solvers import solve
+
+    problem = StepProblem.now([9, 0, 3], [1, 2, 2], [1, 2, 4, 5, 7, 9])
+    solve(problem.under(Conditions(capacity=[9, 9, 12], pace=[2, 3, 2])), "search").certificate()
+
+
 def _leximax() -> None:
     """What breaks ties, at H = 0 and over windows."""
     from lbopt.model import StepProblem
@@ -168,6 +177,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "states": _states,
     "windows": _windows,
     "leximax": _leximax,
+    "conditions": _conditions,
     "packaged problems": _packaged_problems,
     "forecasts": _forecasts,
     "live rules": _live_rules,

@@ -23,6 +23,7 @@ AFTER = {
     "solve": [
         f"solve {Path(__file__).parents[1] / 'examples' / 'one_step.json'} --solver search",
         f"solve {Path(__file__).parents[1] / 'examples' / 'one_step.json'} --solver search --tie leximax",
+        f"solve {Path(__file__).parents[1] / 'examples' / 'one_step_conditions.json'} --solver search",
     ],
 }
 

@@ -53,8 +53,7 @@ def solve(
         large for them. The rest, and windows too large for tie="leximax" by exhaustion, goes to "auto", which takes the
         first solver it can trust, and exhausts up to five million placements where it can trust none. "search" is the
         same without the first exhaustion: once compiled it takes a fraction of a millisecond where exhaustion takes
-        several, and it writes certificates. Under conditions there is no compiled search: "exact" exhausts small
-        problems and else, like "search", does as "auto".
+        several, and it writes certificates. Under conditions it is the same, but for windows, which go to "auto".
     time_limit
         Seconds, above 0; None for none. What is known by then is returned. Loading the kernels of the exact search,
         which are compiled when they are needed for the first time ever, does not count. For the other solvers a wide
