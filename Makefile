@@ -9,10 +9,11 @@ TOGETHER := -n auto --dist worksteal
 ONE_CORE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 UNCOMPILED := tests/kernels tests/policies tests/simulator tests/assignment tests/prefill
 
-.PHONY: help demo test quick test-long fuzz test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs clean
+.PHONY: help demo serve-demo test quick test-long fuzz test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs clean
 
 help:
 	@echo "make demo       main job on embedded data: G = 8, report in demo-report/report.html"
+	@echo "make serve-demo two rules route the same requests live before a mock fleet, three minutes, one table"
 	@echo "make test       lint, types, import contract, tests, a reduced profile without compilation, the notebooks"
 	@echo "make quick      lint, types, import contract, house rules, and the tests of the files that changed"
 	@echo "make test-long  the checks that take minutes"
@@ -38,6 +39,11 @@ demo: $(STAMP)
 	$(BIN)/lbopt gap burstgpt-like --requests 10000 --workers 8 --slots 72 --states 50 --seeds 3 --seed 1 \
 		--time-limit 2 --policy fcfs --policy round-robin --policy random --policy power-of-two --policy jsq \
 		--policy jsq-load --policy vllm --policy max-min --policy br-0 --policy br-0:age_bound=50 --out demo-report
+
+serve-demo: $(STAMP)
+	$(BIN)/python examples/serve_demo.py --requests 200 --rate 9 \
+		--router "round robin=$(BIN)/lbopt serve --fleet {fleet} --policy round-robin --port {port}" \
+		--router "auto=$(BIN)/lbopt serve --fleet {fleet} --policy auto --port {port}"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
