@@ -119,7 +119,7 @@ def _conditions() -> None:
     from lbopt.solvers import solve
 
     problem = StepProblem.now([9, 0, 3], [1, 2, 2], [1, 2, 4, 5, 7, 9])
-    solve(problem.under(Conditions(capacity=[9, 9, 12], pace=[2, 3, 2])), "search").certificate()
+    solve(problem.under(Conditions(capacity=np.array([9, 9, 12]), pace=np.array([2, 3, 2]))), "search").certificate()
 
 
 def _leximax() -> None:
