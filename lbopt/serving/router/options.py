@@ -115,7 +115,10 @@ class RouterOptions:
         for name in ("api_key", "admin_token"):
             value = getattr(self, name)
             if value is not None and (len(value) < 8 or not value.isprintable() or " " in value):
-                raise InputError(f"{name} is too short or not one word; expected at least 8 printable characters")
+                raise InputError(
+                    f"{name} (LBOPT_{name.upper()} in the environment) is too short or not one word; expected at least 8 "
+                    "printable characters without a space"
+                )
 
     def __repr__(self) -> str:
         hidden = ("api_key", "admin_token")
