@@ -116,8 +116,8 @@ class RouterOptions:
             value = getattr(self, name)
             if value is not None and (len(value) < 8 or not value.isprintable() or " " in value):
                 raise InputError(
-                    f"{name} (LBOPT_{name.upper()} in the environment) is too short or not one word; expected at least 8 "
-                    "printable characters without a space"
+                    f"{name} (LBOPT_{name.upper()} in the environment) is too short or not one word; expected at least "
+                    "8 printable characters without a space"
                 )
 
     def __repr__(self) -> str:
