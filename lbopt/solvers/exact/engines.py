@@ -7,13 +7,14 @@ of `solve`, for policies that decide every few milliseconds.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import partial
 
-from lbopt.model import StepProblem
+from lbopt.model import StepProblem, objective
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Budget, Limits
 from lbopt.solvers.certificates import Certificate
-from lbopt.solvers.elementary import elementary_bound
+from lbopt.solvers.elementary import elementary_bound, greedy_assignment
 from lbopt.solvers.engine import Answer, Knowledge, Question
 from lbopt.solvers.exact.known_ends_proof import written_known_ends_proof
 from lbopt.solvers.exact.known_ends_search import search_known_ends
@@ -30,6 +31,9 @@ from lbopt.solvers.exact.window_proof import written_window_proof
 from lbopt.solvers.exact.windows import has_one_profile, search_window
 from lbopt.solvers.leximax import has_stages
 from lbopt.solvers.registry import Capabilities
+
+#: Requests times entries of the loads up to which a greedy placement takes a millisecond or two.
+_QUICKLY_PLACED = 500_000
 
 _REFUSED = Answer(assignment=None, bound=None, proof=None, stop="refused", final=False)
 
@@ -167,7 +171,7 @@ class Windows(_OwnEngine):
         load_window_kernel()
 
     def _search(self, best: int | None, limits: Limits) -> ExactAnswer:
-        return _no_lower_than_elementary(self.problem, search_window(self.problem, best, limits))
+        return _no_worse_than_elementary(self.problem, best, search_window(self.problem, best, limits))
 
     def _most_even(self, found: ExactAnswer, optimum: IntArray, limits: Limits) -> tuple[IntArray, str]:
         """Exhaust; what is too large for that is left to the stages of other solvers where these can be used."""
@@ -187,15 +191,33 @@ class Departures(Windows):
 
     def _search(self, best: int | None, limits: Limits) -> ExactAnswer:
         limits.remaining()  # from here it counts: loading the kernels within the search is left out
-        return _no_lower_than_elementary(self.problem, search_known_ends(self.problem, best, limits))
+        return _no_worse_than_elementary(self.problem, best, search_known_ends(self.problem, best, limits))
 
     def _certificate(self, found: ExactAnswer) -> Certificate:
         return written_known_ends_proof(self.problem, found.bound, found.prices)
 
 
-def _no_lower_than_elementary(problem: StepProblem, answer: ExactAnswer) -> ExactAnswer:
-    """Return the answer; the bound of a search that was cut off is at least what elementary reasoning says."""
-    return answer if answer.stop in ("done", "refused") else raised(answer, elementary_bound(problem))
+def _no_worse_than_elementary(problem: StepProblem, best: int | None, answer: ExactAnswer) -> ExactAnswer:
+    """Return the answer; after a search that was cut off, a greedy placement or the elementary bound may be better.
+
+    Parameters
+    ----------
+    problem
+        A window.
+    best
+        Cost of an assignment that is known already, tokens; None for none.
+    answer
+        What the search of it ended with.
+    """
+    if answer.stop in ("done", "refused"):
+        return answer
+    if problem.num_requests * problem.base.size <= _QUICKLY_PLACED:
+        placed = greedy_assignment(problem)
+        cost = objective(problem, placed)
+        known = answer.cost if answer.cost is not None else best
+        if known is None or cost < known:
+            answer = replace(answer, assignment=placed, cost=cost)
+    return raised(answer, elementary_bound(problem))
 
 
 def _nothing_to_do(problem: StepProblem) -> str | None:

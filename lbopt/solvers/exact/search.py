@@ -251,19 +251,28 @@ def _cold(problem: StepProblem, best: int | None, limits: Limits) -> ExactAnswer
             return tried
         best = tried.cost
     found: tuple[IntArray, int] | None = None
-    for slices, assignment in enumerate(balanced_start(problem, limits), start=1):
-        value = objective(problem, assignment)
-        if found is None or value < found[1]:
-            found = assignment, value
-        if value <= bound or limits.reached(slices * SLICE_MICROSECONDS, found[1], bound) is not None:
-            break
-    assert found is not None, "there is one after the first slice"
+    interrupted = False
+    try:
+        for slices, assignment in enumerate(balanced_start(problem, limits), start=1):
+            value = objective(problem, assignment)
+            if found is None or value < found[1]:
+                found = assignment, value
+            if value <= bound or limits.reached(slices * SLICE_MICROSECONDS, found[1], bound) is not None:
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+    if found is None:
+        if tried is None:
+            raise KeyboardInterrupt
+        return replace(tried, stop="interrupted")
     start, cost = found
     useful = best is None or cost < best
     least = cost if best is None else min(cost, best)
     known = start if useful else None if tried is None else tried.assignment
     if least == bound:
         return ExactAnswer(known, bound, "done", cost=least, proof="elementary-bound")
+    if interrupted:
+        return ExactAnswer(known, bound, "interrupted", cost=least, proof="elementary-bound")
     answer = by_prices(problem, least, limits)
     if answer.assignment is not None:
         return answer
