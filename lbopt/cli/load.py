@@ -39,9 +39,9 @@ def load(**given: Any) -> None:
         result = asyncio.run(_run(config, bar))
     from lbopt.serving.load.table import load_table
 
+    print_table(load_table({"measured": result}))  # first, so that nothing is lost where a folder cannot be written
     if folder is not None and result.outcomes:
         _write(result, folder)
-    print_table(load_table({"measured": result}))
     if folder is not None and result.outcomes:
         say(f"requests: {folder / 'requests.csv'}")
     if result.interrupted:

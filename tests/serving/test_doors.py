@@ -42,7 +42,9 @@ def test_the_api_key_is_asked_for_and_passed_on():
         (b"", "not valid JSON"),
         (b"[1]", "JSON object"),
         (b"{", "not valid JSON"),
-        (b"\xff\xfe", "not valid JSON"),
+        (b"\xff\xfe", "not UTF-8"),
+        ('{"model": "m"}'.encode("utf-16-le"), "not UTF-8"),
+        ('{"model": "m"}'.encode("utf-32"), "not UTF-8"),
         (b'{"model": 3}', "model is 3"),
         (b'{"model": "m", "stream": "yes"}', "stream is 'yes'"),
         (b"[" * 100_000, "not valid JSON"),
@@ -218,7 +220,9 @@ def test_options_come_from_three_places():
     assert "secret" not in repr(RouterOptions(api_key="secret-key", admin_token="secret-token"))
 
 
-GOOD = {"group": [{"model": "m", "slots": 2, "workers": ["http://127.0.0.1:1"]}]}
+GROUP = {"model": "m", "slots": 2, "workers": ["http://127.0.0.1:1"]}
+OTHER = {"name": "b", "model": "n", "slots": 2}
+GOOD = {"group": [GROUP]}
 
 
 @pytest.mark.parametrize(
@@ -236,6 +240,17 @@ GOOD = {"group": [{"model": "m", "slots": 2, "workers": ["http://127.0.0.1:1"]}]
         ({"group": [{"model": "m", "slots": 2, "workers": ["http://a:1", "http://a:1"]}]}, "twice"),
         ({"group": [{"model": "m", "slots": 2, "ranks": 2}]}, "no endpoint"),
         ({"group": [{"model": "m", "slots": 2, "endpoint": "http://a:1", "ranks": 0}]}, "ranks"),
+        ({"group": [{"model": "m", "slots": 2, "workers": ["http://a:1/v1"]}]}, "leave out /v1"),
+        ({"group": [GROUP | {"name": "a"}, GROUP | {"name": "b"}]}, "one engine"),
+        (
+            {"group": [GROUP, {"name": "b", "model": "n", "slots": 2, "endpoint": "http://127.0.0.1:1", "ranks": 2}]},
+            "one engine",
+        ),
+        (
+            {"group": [GROUP, {"name": "b", "model": "n", "slots": 2, "aliases": ["m"], "workers": ["http://a:1"]}]},
+            "one name",
+        ),
+        ({"prefiller": [{"model": "m", "url": "http://127.0.0.1:1"}]}, "one engine"),
         ({"prefiller": [{"model": "x", "url": "http://a:1"}]}, "for model 'x'"),
         ({"prefiller": [{"model": "m", "url": "http://a:1", "threshold": 2}]}, "threshold"),
         ({"allowed": ["10.0.0.0/99"]}, "allowed"),
@@ -246,6 +261,33 @@ def test_a_fleet_that_cannot_be_is_refused_in_one_sentence(change, words):
     """The message names the thing and the value."""
     with pytest.raises(InputError, match=words.replace("[", r"\[").replace("]", r"\]")):
         fleet_of(GOOD | change)
+
+
+def test_an_address_of_six_groups_needs_no_name():
+    """The name that it gets has no brackets."""
+    plan = fleet_of({"group": [GROUP | {"workers": ["http://[::1]:21000"]}]})
+    assert plan.groups[0].workers[0].name == "ip6-::1:21000"
+
+
+def test_nothing_of_a_malformed_request_is_logged(caplog):
+    """aiohttp would print the bytes that it could not read, which may be a prompt or a key."""
+
+    async def check():
+        async with fleet([Engine()]) as (router, _, base):
+            for text in (
+                b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nSECRETWORD\r\n",
+                b"GET / HTTP/1.1\r\nAuthorization: Bearer SECRETWORD\x01\r\n\r\n",
+            ):
+                reader, writer = await asyncio.open_connection("127.0.0.1", int(base.rpartition(":")[2]))
+                writer.write(text)
+                assert b"400" in await reader.read(100)
+                writer.close()
+            assert is_empty(router)
+
+    with caplog.at_level(logging.DEBUG):
+        run(check())
+    assert "SECRETWORD" not in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_a_fleet_file(tmp_path):

@@ -49,6 +49,22 @@ def test_retries_end(fault):
     run(check())
 
 
+def test_an_engine_that_refuses_does_not_swallow_what_another_could_serve():
+    """It holds nothing, so every rule would choose it again: after some refusals in a row it counts as down."""
+
+    async def check():
+        bad, good = Engine(), Engine()
+        async with fleet([bad, good], retries=4, failures=3) as (router, client, base):
+            bad.faults = [503] * 1000
+            for _ in range(10):
+                status, _ = await stream(client, base)
+                assert status == 200
+            assert len(good.requests) == 10
+            await becomes(lambda: is_empty(router))
+
+    run(check())
+
+
 @pytest.mark.parametrize("fault", ["reset-after:2", "cut"])
 def test_a_fault_after_the_first_byte_is_told_and_not_retried(fault):
     """The stream ends with an event that says so, and the engine is asked once."""

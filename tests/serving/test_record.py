@@ -79,9 +79,14 @@ def test_files_are_set_aside_and_the_oldest_forgotten(tmp_path):
     record = DecisionRecord(str(tmp_path), {"lbopt": "x"}, Plan(), rotate_at=2000, kept=3)
     for number in range(200):
         record._append([{"kind": "outcome", "request": number, "ending": "finished", "pad": "x" * 50}])
-    names = sorted(path.name for path in tmp_path.iterdir())
+    names = sorted(path.name for path in tmp_path.glob("*.jsonl"))
     assert len(names) == 4
     assert names[-1] == CURRENT
+    with pytest.raises(InputError, match="another router writes to it"):
+        DecisionRecord(str(tmp_path), {"lbopt": "x"}, Plan())
+    asyncio.run(record.close())
+    asyncio.run(DecisionRecord(str(tmp_path), {"lbopt": "x"}, Plan()).close())
+    assert not list(tmp_path.glob("*lock*"))
     for path in tmp_path.iterdir():
         assert json.loads(path.read_text().split("\n", 1)[0])["format"] == "lbopt-decisions"
         assert path.stat().st_size < 2500

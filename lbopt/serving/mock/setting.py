@@ -138,8 +138,14 @@ class MockSetting:
             raise InputError(f"prefillers is {self.prefillers} and prefill {self.prefill}; expected 0 or more")
         if not 0 <= self.port <= 65_535:
             raise InputError(f"port is {self.port}; expected 0 to 65535")
+        last = self.port + (self.groups if self.one_endpoint else self.workers) + self.prefillers
+        if self.port and last > 65_535:
+            raise InputError(f"port {self.port} leaves no port for the last endpoint, {last}; expected 65535 at most")
         if self.wire not in WIRES:
             raise InputError(f"wire is '{self.wire}'; expected {', '.join(WIRES)}")
+        for name in ("hold", "transfer", "transfer_per_token", "settle"):
+            self.seconds(name)
+        self.pass_time()
         self.group_setting()
         make_lengths(self.lengths)
         for text in self.fault:

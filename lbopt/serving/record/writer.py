@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.policies import Observation
+from lbopt.runner.errors import StoreError
+from lbopt.runner.writer_lock import WriterLock
 from lbopt.serving.state import RequestTracker, Sight, WorkerMirror
 
 FORMAT = "lbopt-decisions"
@@ -76,9 +78,19 @@ class DecisionRecord:
         self._head["groups"] = groups
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = self._locked()
             self._append([self._head | {"began": time.time()}])
         except OSError as error:
             raise InputError(f"the record cannot be written to '{folder}': {error.strerror or error}") from None
+
+    def _locked(self) -> WriterLock:
+        try:
+            return WriterLock(self.folder / CURRENT)
+        except StoreError:
+            raise InputError(
+                f"the record folder '{self.folder}' cannot be locked, or another router writes to it; give each router "
+                "its own --record"
+            ) from None
 
     def decided(
         self,
@@ -140,6 +152,7 @@ class DecisionRecord:
                 await self._flusher
         rows, self._rows = self._rows, []
         await asyncio.to_thread(self._write, rows)
+        self._lock.release()
 
     def _wall(self) -> float:
         """Return the date, s, at which the clock of the event loop was zero."""

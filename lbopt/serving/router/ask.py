@@ -51,8 +51,10 @@ def read_ask(body: bytes, *, chat: bool) -> Ask:
     Raises
     ------
     InputError
-        Where it is no JSON object, or names model or stream by something else than a text or a truth value.
+        Where it is no JSON object in UTF-8, or names model or stream by something else than a text or a truth value.
     """
+    if b"\x00" in body[:4] or body[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise InputError("the body is not UTF-8; send JSON in UTF-8")
     try:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -72,7 +74,7 @@ def read_ask(body: bytes, *, chat: bool) -> Ask:
         streams=bool(streams),
         units=units,
         exact=exact,
-        wants_usage=data.get("stream_options") is not None,
+        wants_usage="stream_options" in data,
         most_tokens=most if isinstance(most, int) and not isinstance(most, bool) and most > 0 else None,
         data=data,
     )

@@ -104,7 +104,17 @@ def fleet_of(data: dict[str, Any], source: str = "the fleet") -> FleetPlan:
     _refuse_twice([group.name for group in groups], f"{source}: group")
     prefillers = tuple(_prefiller(t, i, source) for i, t in enumerate(_tables(data, "prefiller", source)))
     _refuse_twice([prefiller.name for prefiller in prefillers], f"{source}: prefiller")
+    named = [(w, f"worker '{w.name}' of group '{g.name}'") for g in groups for w in g.workers]
+    named += [(WorkerAddress(p.name, p.url, None), f"prefiller '{p.name}'") for p in prefillers]
+    refuse_same(named, source)
     models = {group.model for group in groups}
+    for group in groups:
+        for other in groups:
+            if other.model != group.model and {other.model, *other.aliases} & {group.model, *group.aliases}:
+                raise InputError(
+                    f"{source}: groups '{group.name}' and '{other.name}' serve different models under one name; give "
+                    "each model and alias to one of them"
+                )
     for prefiller in prefillers:
         if prefiller.model not in models:
             raise InputError(
@@ -137,7 +147,29 @@ def checked_url(url: Any, what: str) -> str:
         raise InputError(f"{what} has the address {shown(url)}; expected http://host:port or https://host:port")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InputError(f"{what} has an address with a name, a query or a fragment; expected http://host:port")
+    if parts.path.rstrip("/").endswith("/v1"):
+        raise InputError(f"{what} has the address {shown(url)}; leave out /v1, which the router adds")
     return str(url).rstrip("/")
+
+
+def refuse_same(named: list[tuple[WorkerAddress, str]], source: str) -> None:
+    """Refuse engines that are named twice: their slots would be counted twice.
+
+    Ranks share an address where each has its own number; one without a rank is the whole address.
+
+    Parameters
+    ----------
+    named
+        Addresses, and what each is called.
+    source
+        What names them.
+    """
+    seen: dict[str, list[tuple[int | None, str]]] = {}
+    for address, name in named:
+        for rank, other in seen.setdefault(address.url.lower(), []):
+            if rank is None or address.rank is None or rank == address.rank:
+                raise InputError(f"{source}: {other} and {name} are one engine, {address.url}; name it once")
+        seen[address.url.lower()].append((address.rank, name))
 
 
 def refuse_outside(url: str, plan: FleetPlan, what: str) -> None:
@@ -172,7 +204,7 @@ def worker_of(table: Any, index: int, what: str) -> WorkerAddress:
     rank = table.get("rank")
     if rank is not None:
         rank = _whole(rank, 0, _MOST_RANKS, f"{what}: rank of worker {index}")
-    default = urlsplit(url).netloc.rpartition("@")[2] + ("" if rank is None else f"/{rank}")
+    default = urlsplit(url).netloc.replace("[", "ip6-").replace("]", "") + ("" if rank is None else f"/{rank}")
     return WorkerAddress(_named(table.get("name", default), f"{what}: name of worker {index}"), url, rank)
 
 

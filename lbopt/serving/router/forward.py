@@ -120,13 +120,16 @@ class Attempt:
                     raise
                 wire = await router.wires.open(endpoint.address.url, fresh=True)  # the engine had closed the old one
                 head = await wire.ask(request)
-            endpoint.last_heard = router.now()
-            if head.status in _ELSEWHERE and job.begun is None and router.may_retry(job):
+            if head.status in _ELSEWHERE:
                 self.why = f"worker {endpoint.address.name} answered {head.status}"
-                if head.status != 429:
-                    endpoint.breaker.fail(router.now())
-                return Result.AGAIN
-            endpoint.breaker.succeed()
+                may_retry = job.begun is None and router.may_retry(job)
+                if head.status != 429:  # it looks idle, so it would be chosen again and again
+                    router.note_refusal(endpoint)
+                if may_retry:
+                    return Result.AGAIN
+            else:
+                endpoint.last_heard = router.now()
+                endpoint.breaker.succeed()
             if head.status == 200 and head.get("content-type").lower().startswith("text/event-stream"):
                 return await self._stream(wire, head)
             return await self._whole(wire, head)

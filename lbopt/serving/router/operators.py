@@ -15,10 +15,11 @@ from aiohttp import web
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
+from lbopt.instances.readers.faults import LARGEST_TOKENS
 from lbopt.serving.router.answers import as_json, refuse
 from lbopt.serving.router.ask import Ask
 from lbopt.serving.router.endpoint import Endpoint
-from lbopt.serving.router.fleet_file import refuse_outside, worker_of
+from lbopt.serving.router.fleet_file import WorkerAddress, refuse_outside, refuse_same, worker_of
 from lbopt.serving.router.handlers import ROUTER, allowed
 from lbopt.serving.router.job import ADVICE, Job
 from lbopt.serving.router.service import Refusal, Router
@@ -136,6 +137,9 @@ async def add_worker(request: web.Request) -> web.Response:
             if found.health is Health.DRAINING:
                 router.worker_up(endpoint)
             return as_json(describe(endpoint))
+        held = [(e.address, f"worker '{w.name}'") for w, e in router.endpoints.items() if w in w.group.workers]
+        held += [(WorkerAddress(p.name, p.url, None), f"prefiller '{p.name}'") for p in router.plan.prefillers]
+        refuse_same([*held, (address, f"worker '{address.name}'")], "the fleet")
     except InputError as error:
         return refuse(400, str(error), "invalid_request_error")
     except TimeoutError:
@@ -186,8 +190,8 @@ async def route(request: web.Request) -> web.Response:
     try:
         data = await _document(request)
         tokens, model = data.get("prompt_tokens"), data.get("model")
-        if type(tokens) is not int or not 0 < tokens < 2**40:
-            raise InputError(f"prompt_tokens is {shown(tokens)}; expected a whole number above 0")
+        if type(tokens) is not int or not 0 < tokens <= LARGEST_TOKENS:
+            raise InputError(f"prompt_tokens is {shown(tokens)}; expected a whole number, 1 to {LARGEST_TOKENS:,}")
         if model is not None and not isinstance(model, str):
             raise InputError(f"model is {shown(model)}; expected a text")
     except InputError as error:

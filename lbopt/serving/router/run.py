@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from lbopt.exceptions import InputError
 from lbopt.serving.router import handlers, operators
@@ -51,6 +52,23 @@ def application(router: Router) -> web.Application:
     return app
 
 
+class _WithoutContent(logging.Filter):
+    """Leaves out what aiohttp logs of requests that it cannot read: the bytes may hold prompts and keys."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep the kind of an error alone, and nothing of a request that is malformed."""
+        kind = record.exc_info[0] if record.exc_info else None
+        if kind is None or issubclass(kind, HttpProcessingError | ConnectionError):
+            return False
+        record.msg, record.args = "a request failed: %s", (kind.__name__,)
+        record.exc_info = record.exc_text = None
+        return True
+
+
+_connections = logging.getLogger("lbopt.serving.connections")
+_connections.addFilter(_WithoutContent())
+
+
 class Server:
     """A router that listens.
 
@@ -83,6 +101,7 @@ class Server:
             self._app,
             handler_cancellation=True,
             access_log=None,
+            logger=_connections,
             max_line_size=options.header_bytes,
             max_field_size=options.header_bytes,
             keepalive_timeout=75.0,

@@ -242,6 +242,12 @@ class Router:
         if endpoint.breaker.is_open(endpoint.last_heard) and endpoint.mirror.is_open:
             self.worker_down(endpoint)
 
+    def note_refusal(self, endpoint: Endpoint) -> None:
+        """Note that an engine, or what stands before it, says that it is not there, whatever its streams do."""
+        endpoint.breaker.fail(self.now())
+        if endpoint.breaker.count >= endpoint.breaker.failures and endpoint.mirror.is_open:
+            self.worker_down(endpoint)
+
     # -- a request
 
     def admit(self, ask: Ask, body: bytes, path: str, headers: dict[str, str], *, chat: bool) -> Job:
