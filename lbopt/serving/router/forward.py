@@ -124,7 +124,7 @@ class Attempt:
                 self.why = f"worker {endpoint.address.name} answered {head.status}"
                 may_retry = job.begun is None and router.may_retry(job)
                 if head.status != 429:  # it looks idle, so it would be chosen again and again
-                    router.note_refusal(endpoint)
+                    router.note_fault(endpoint, refused=True)
                 if may_retry:
                     return Result.AGAIN
             else:

@@ -236,16 +236,10 @@ class Router:
         endpoint.retired = True
         self.fleet.draining(endpoint.mirror, leave=True)
 
-    def note_fault(self, endpoint: Endpoint) -> None:
-        """Note that an engine gave no answer."""
+    def note_fault(self, endpoint: Endpoint, *, refused: bool = False) -> None:
+        """Note that an engine gave no answer, or `refused`: that it says it is not there, whatever its streams do."""
         endpoint.breaker.fail(self.now())
-        if endpoint.breaker.is_open(endpoint.last_heard) and endpoint.mirror.is_open:
-            self.worker_down(endpoint)
-
-    def note_refusal(self, endpoint: Endpoint) -> None:
-        """Note that an engine, or what stands before it, says that it is not there, whatever its streams do."""
-        endpoint.breaker.fail(self.now())
-        if endpoint.breaker.count >= endpoint.breaker.failures and endpoint.mirror.is_open:
+        if endpoint.breaker.is_open(-1.0 if refused else endpoint.last_heard) and endpoint.mirror.is_open:
             self.worker_down(endpoint)
 
     # -- a request

@@ -7,7 +7,8 @@ import numpy as np
 from lbopt.kernels.arrays import record, records
 from lbopt.kernels.conditions.pattern import BUCKETS
 from lbopt.kernels.conditions.state import EFFORT, KNOWN, NONE, PIVOTING, RANGE, TREE, Path, Search
-from lbopt.kernels.search.state import COUNTS, Master
+from lbopt.kernels.search.state import Master
+from lbopt.solvers.exact.workspace import master_of
 
 #: Ranges of envelopes, rows of prices, words of trees, and levels of a tree that there is room for.
 _RANGES, _PRICES, _WORDS, _DEPTH = 1 << 14, 1 << 13, 1 << 18, 400
@@ -91,25 +92,7 @@ def made(W: int, K: int, Q: int) -> tuple[Search, Master]:
         sums=_ints(5, Q + 1),
         chosen=_ints(Q),
     )
-    master = Master(
-        counts=record(COUNTS),
-        owner=_ints(columns),
-        items=np.full((columns, Q), -1, dtype=np.int64),
-        size=_ints(columns),
-        worth=np.zeros(columns),
-        value=np.zeros(columns),
-        limit=np.zeros(K),
-        row=_ints(tight),
-        place=np.full(W + K, -1, dtype=np.int64),
-        basic=_ints(tight),
-        inverse=np.zeros((tight, tight)),
-        level=np.zeros(tight),
-        slack=np.zeros(K),
-        dual=np.zeros(tight),
-        step=np.zeros(tight),
-        rate=np.zeros(K),
-    )
-    return search, master
+    return search, master_of(W, K, Q, columns, tight)
 
 
 def _ints(*shape: int) -> np.ndarray:

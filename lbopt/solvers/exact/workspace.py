@@ -161,6 +161,36 @@ def rematching(W: int, K: int, Q: int) -> Rematching:
     )
 
 
+def master_of(W: int, K: int, Q: int, columns: int, tight: int) -> Master:
+    """Return an empty master program of W workers, K classes and Q slots of a worker.
+
+    Parameters
+    ----------
+    W, K, Q
+        As above.
+    columns, tight
+        Most patterns, and most tight rows.
+    """
+    return Master(
+        counts=record(COUNTS),
+        owner=_ints(columns),
+        items=np.full((columns, Q), -1, dtype=np.int64),
+        size=_ints(columns),
+        worth=np.zeros(columns),
+        value=np.zeros(columns),
+        limit=np.zeros(K),
+        row=_ints(tight),
+        place=np.full(W + K, -1, dtype=np.int64),
+        basic=_ints(tight),
+        inverse=np.zeros((tight, tight)),
+        level=np.zeros(tight),
+        slack=np.zeros(K),
+        dual=np.zeros(tight),
+        step=np.zeros(tight),
+        rate=np.zeros(K),
+    )
+
+
 def _ints(*shape: int) -> np.ndarray:
     return np.zeros(shape, dtype=np.int64)
 
@@ -171,26 +201,6 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
     tight = W + min(K, W * Q) + 1
     rows = max(_ROWS, 200 * W)
     columns = max(_COLUMNS, 16 * W)
-
-    def master() -> Master:
-        return Master(
-            counts=record(COUNTS),
-            owner=ints(columns),
-            items=np.full((columns, Q), -1, dtype=np.int64),
-            size=ints(columns),
-            worth=np.zeros(columns),
-            value=np.zeros(columns),
-            limit=np.zeros(K),
-            row=ints(tight),
-            place=np.full(W + K, -1, dtype=np.int64),
-            basic=ints(tight),
-            inverse=np.zeros((tight, tight)),
-            level=np.zeros(tight),
-            slack=np.zeros(K),
-            dual=np.zeros(tight),
-            step=np.zeros(tight),
-            rate=np.zeros(K),
-        )
 
     search = Search(
         known=record(KNOWN),
@@ -272,4 +282,4 @@ def _allocate(W: int, K: int, Q: int) -> tuple[Search, Masters]:
         load_then=ints(W),
         slots_then=ints(W),
     )
-    return search, Masters(whole=master(), rest=master(), tree=tree)
+    return search, Masters(whole=master_of(W, K, Q, columns, tight), rest=master_of(W, K, Q, columns, tight), tree=tree)
