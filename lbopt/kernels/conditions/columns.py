@@ -46,11 +46,7 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
         Whether the restricted program is solved first, as the prices in use are known not to suffice.
     """
     W, scale, known, pattern = step.slots.size, step.scale, s.known, s.pattern
-    if known.warm == 0:
-        reset_master(m, step.copies, W, float(step.penalty))
-        known.warm = 1
-    elif m.counts.columns > _CROWDED * W + W:
-        drop_columns(m)
+    _get_ready(step, s, m)
     _value_columns(step, s, m, M)
     lowest = _NO_BOUND
     s.effort.steps = ROUGHLY
@@ -87,6 +83,25 @@ def solve_prices(step: Step, s: Search, m: Master, M: int, need: int, rounds: in
         _to_prices(step, s, m)
     s.effort.steps = ROUGHLY
     return lowest
+
+
+@kernel
+def add_decision(step: Step, s: Search, m: Master) -> None:
+    """Add the patterns of the best decision as columns; near it the prices settle sooner."""
+    _get_ready(step, s, m)
+    for w in range(step.slots.size):
+        _add_pattern(step, s, m, w, s.answer, s.answer_mode[w], False)
+
+
+@kernel
+def _get_ready(step: Step, s: Search, m: Master) -> None:
+    """Begin the master program where it has not been used, and make room for columns where there are too many."""
+    W, known = step.slots.size, s.known
+    if known.warm == 0:
+        reset_master(m, step.copies, W, float(step.penalty))
+        known.warm = 1
+    elif m.counts.columns > _CROWDED * W + W:
+        drop_columns(m)
 
 
 @kernel

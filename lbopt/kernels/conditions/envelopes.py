@@ -14,9 +14,11 @@ import numpy as np
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import clear_path, evaluate
-from lbopt.kernels.conditions.columns import solve_prices
+from lbopt.kernels.conditions.columns import add_decision, solve_prices
 from lbopt.kernels.conditions.dive import dive
+from lbopt.kernels.conditions.even_start import try_even_start
 from lbopt.kernels.conditions.fill import fill
+from lbopt.kernels.conditions.pattern import ROUGHLY
 from lbopt.kernels.conditions.state import FORBIDDEN, FULL, NONE, OPEN, PROVED, Search, Step
 from lbopt.kernels.conditions.tree import DONE, PAUSED, grow, keep_prices, plant
 from lbopt.kernels.deadline import used_up
@@ -27,6 +29,9 @@ _ROUNDS = 400
 
 #: Nodes of the first tree of an envelope, and by how much each later one grows.
 _NODES, _GROWTH = 40, 6
+
+#: Envelopes at which an even decision is tried before their prices.
+_EVENS = 6
 
 #: Envelopes from which a dive starts.
 _DIVES = 6
@@ -103,6 +108,7 @@ def begin(step: Step, s: Search, m: Master, first: int, last: int, floor: int) -
     known.ranges, known.range, known.records, known.prices, known.warm = 1, -1, 0, 0, 0
     known.nodes, known.solved, known.dives, known.written, known.bound = 0, 0, 0, 1, floor
     clear_path(step, s.path)
+    s.effort.steps = ROUGHLY
     s.best_price[:] = step.floor
     s.price[:] = step.floor
     keep_prices(s)
@@ -110,9 +116,15 @@ def begin(step: Step, s: Search, m: Master, first: int, last: int, floor: int) -
     whole = ranges[0]
     whole.first, whole.last, whole.stage, whole.tries, whole.tree, whole.length = first, last, 0, 0, -1, 0
     whole.open, whole.priced, whole.bound = 1, 0, floor
+    known.evens, known.began = 0, known.cost
+    for w in range(step.slots.size):
+        s.ordered[w] = np.argsort(step.work[w], kind="mergesort")
     _bound_at(step, s, 0, 0)
     _level_prices(step, s, first)
     _bound_at(step, s, 0, known.prices - 1)
+    if step.workers > 0:
+        clear_path(step, s.path)
+        try_even_start(step, s, first, first, whole.bound)
     if known.found == 0:
         _first_decision(step, s, m, first, last)
         if whole.bound >= known.cost:
@@ -123,7 +135,8 @@ def begin(step: Step, s: Search, m: Master, first: int, last: int, floor: int) -
 def _level_prices(step: Step, s: Search, M: int) -> None:
     """Write down the best prices at envelope M of the form max(0, value - level): all that start are worth one level.
 
-    The bound is convex in the level, which is looked for among the values by thirds.
+    The bound is convex in the level, which is halved for: it falls where workers ask for fewer of the classes that cost
+    something than there are.
 
     Parameters
     ----------
@@ -139,44 +152,52 @@ def _level_prices(step: Step, s: Search, M: int) -> None:
             if step.work[w, k] <= M - step.load[w]:
                 top[k] = max(top[k], step.value[w, k])
     levels = np.sort(top)
+    s.effort.steps = 0  # what the multipliers say is near enough to compare levels
     low, high = 0, K - 2
     best, at = FORBIDDEN, 0
     while low <= high:
-        left = low + (high - low) // 3
-        right = high - (high - low) // 3
-        at_left, at_right = _at_level(step, s, M, top, levels[left]), _at_level(step, s, M, top, levels[right])
-        if at_left < best:
-            best, at = at_left, levels[left]
-        if at_right < best:
-            best, at = at_right, levels[right]
-        if at_left <= at_right:
-            high = right - 1
+        middle = (low + high) // 2
+        total, asked = _at_level(step, s, M, top, levels[middle])
+        if total < best:
+            best, at = total, levels[middle]
+        if asked > 0:
+            high = middle - 1
         else:
-            low = left + 1
-    _at_level(step, s, M, top, at)
-    s.best_price[:] = s.price
+            low = middle + 1
+    s.effort.steps = ROUGHLY
+    for k in range(K):
+        s.best_price[k] = step.floor[k] + (max(0, top[k] - at) * step.scale if k < K - 1 else 0)
     keep_prices(s)
 
 
 @kernel
-def _at_level(step: Step, s: Search, M: int, top: Ints, level: int) -> int:
-    """Return the bound at the prices of a level, which become the prices in use.
+def _at_level(step: Step, s: Search, M: int, top: Ints, level: int) -> tuple[int, int]:
+    """Return the bound at the prices of a level, and by how many requests that cost something more is asked for.
 
     Parameters
     ----------
     step, s
-        The decision, and the search, which changes in place.
+        The decision, and the search, whose prices in use become those of the level.
     M, level
         Envelope, and the level.
     top
         int64 (K - 1,): the most that a class is worth on a worker.
     """
     s.price[:] = step.floor
+    asked = 0
     for k in range(top.size):
         s.price[k] += max(0, top[k] - level) * step.scale
+        asked -= step.copies[k] if top[k] > level else 0
     s.known.work += 2 + step.slots.size
     total = evaluate(step, s, M, s.price)
-    return FORBIDDEN if total == NONE else total
+    if total == NONE:
+        return FORBIDDEN, asked
+    for w in range(step.slots.size):
+        for i in range(step.slots[w]):
+            k = s.pattern[w, i]
+            if s.pattern[w, 0] >= 0 and k < top.size and top[k] > level:
+                asked += 1
+    return total, asked
 
 
 @kernel
@@ -281,6 +302,14 @@ def _price(step: Step, s: Search, m: Master, i: int) -> None:
     """
     one, known = s.ranges[i], s.known
     clear_path(step, s.path)
+    if step.workers > 0 and known.evens < _EVENS:
+        known.evens += 1
+        try_even_start(step, s, one.first, one.last, one.bound)
+        if one.bound >= known.cost:
+            one.open = 0
+            return
+    if known.cost < known.began:  # the search has a decision of its own
+        add_decision(step, s, m)
     s.price[:] = s.prices[_row(one.priced)]
     need = step.workers * one.first - step.total - known.cost + 1
     total = solve_prices(step, s, m, one.last, need, _ROUNDS, 4, False)

@@ -34,7 +34,7 @@ FULL, OPEN, PROVED = -1, 0, 1
 #: that were given prices; `warm`: 1 where the master program has been used; `dives`: made.
 KNOWN = integers(
     *("cost", "found", "bound", "ranges", "prices", "records", "written", "work", "most", "deadline", "expired"),
-    *("range", "nodes", "solved", "warm", "dives"),
+    *("range", "nodes", "solved", "warm", "dives", "evens", "began"),
 )
 
 #: A range of envelopes. `bound`: on the objective; `first`, `last`: envelopes; `stage`: 0 = bounded at prices of
@@ -114,6 +114,10 @@ class Search(NamedTuple):
     spare: Ints  # (3, W) what it leaves of margins and resources
     successor: Ints  # (W, Q) the waiting class that could take the place of a request, -1 for none
     gained: Ints  # (W, Q) what that gains
+    saved: Ints  # (W, Q) the best of a decision in the making
+    filled: Ints  # (W,) slots that are filled in it
+    light: Ints  # (3, W) the least that a request adds to a worker's load and takes of its resources
+    ordered: Ints  # (W, K) classes by their work on a worker
     amount: Floats  # (W, K) how much of a class a worker holds in the restricted program
     part: Floats  # (K,) how far that is from whole requests
     pivoting: Record  # PIVOTING

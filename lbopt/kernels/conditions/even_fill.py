@@ -1,0 +1,86 @@
+"""A decision at an envelope without prices: the slot that needs most takes the request nearest to its need.
+
+What a worker needs is its margin, less what it has, over its slots that are left. The largest need is served first, so
+large requests go where there is room for them, and small ones are left for many slots. As many slots of a worker as are
+left keep room for the least that its requests add and need.
+"""
+
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.conditions.state import FORBIDDEN, Search, Step
+
+
+@kernel
+def fill_evenly(step: Step, s: Search, M: int) -> bool:
+    """Fill s.leaf and s.leaf_mode at envelope M; False where a slot can take nothing that is left.
+
+    Parameters
+    ----------
+    step, s
+        The decision, and the search, whose leaf changes in place; s.avail then holds the requests that wait, s.spare
+        what the workers have left of their margins and resources.
+    M
+        Envelope.
+    """
+    W, K, avail, spare, filled, light = step.slots.size, step.copies.size, s.avail, s.spare, s.filled, s.light
+    avail[:K] = step.copies
+    filled[:W] = 0
+    total = 0
+    for w in range(W):
+        if not _choose_mode(step, s, M, w):
+            return False
+        total += step.slots[w]
+    for _ in range(total):
+        u, most = -1, 0
+        for w in range(W):
+            rest = step.slots[w] - filled[w]
+            if rest > 0 and (u < 0 or spare[0, w] // rest > most):
+                u, most = w, spare[0, w] // rest
+        rest = step.slots[u] - filled[u]
+        room, ahead = spare[0, u] - (rest - 1) * light[0, u], rest - 1
+        one, two = spare[1, u] - ahead * light[1, u], spare[2, u] - ahead * light[2, u]
+        choice, nearest, shared = -1, FORBIDDEN, False
+        for k in range(K):
+            if avail[k] > 0 and step.work[u, k] <= room and step.need[0, k] <= one and step.need[1, k] <= two:
+                # one that takes no more than its share of the resources comes before all that take more
+                fair = step.need[0, k] * rest <= spare[1, u] and step.need[1, k] * rest <= spare[2, u]
+                off = abs(step.work[u, k] - most)
+                if (fair and not shared) or (fair == shared and off < nearest):
+                    choice, nearest, shared = k, off, fair
+        if choice < 0:
+            return False
+        avail[choice] -= 1
+        s.leaf[u, filled[u]] = choice
+        filled[u] += 1
+        spare[0, u] -= step.work[u, choice]
+        spare[1, u] -= step.need[0, choice]
+        spare[2, u] -= step.need[1, choice]
+    return True
+
+
+@kernel
+def _choose_mode(step: Step, s: Search, M: int, w: int) -> bool:
+    """Set room and least loads of worker w, in its first mode whose margin has room for the least; False for none.
+
+    Parameters
+    ----------
+    step, s
+        The decision, and the search, whose s.leaf_mode, s.spare and s.light change in place.
+    M, w
+        Envelope, worker.
+    """
+    light, q = s.light, step.slots[w]
+    light[0, w] = light[1, w] = light[2, w] = FORBIDDEN
+    for k in range(step.copies.size):
+        if step.copies[k] > 0 and step.work[w, k] < FORBIDDEN:
+            light[0, w] = min(light[0, w], step.work[w, k])
+            light[1, w] = min(light[1, w], step.need[0, k])
+            light[2, w] = min(light[2, w], step.need[1, k])
+    if q == 0:
+        light[0, w] = light[1, w] = light[2, w] = 0
+    for mode in range(step.mode_first[w], step.mode_first[w + 1]):
+        margin = M - step.load[w] + step.mode_cut[mode]
+        if margin >= 0 and light[0, w] <= margin // max(1, q):
+            s.leaf_mode[w] = mode
+            s.spare[0, w], s.spare[1, w], s.spare[2, w] = margin, step.room[0, w], step.room[1, w]
+            return True
+    return False
