@@ -21,7 +21,7 @@ from lbopt.kernels.conditions.fill import fill
 from lbopt.kernels.conditions.pattern import ROUGHLY
 from lbopt.kernels.conditions.state import FORBIDDEN, FULL, NONE, OPEN, PROVED, Search, Step
 from lbopt.kernels.conditions.tree import DONE, PAUSED, grow, keep_prices, plant
-from lbopt.kernels.deadline import used_up
+from lbopt.kernels.deadline import know, used_up
 from lbopt.kernels.search.state import Master
 
 #: Rounds of column generation for the prices of an envelope.
@@ -55,7 +55,9 @@ def advance(step: Step, s: Search, m: Master, nodes: int, most: int) -> int:
     while True:
         if known.range >= 0:
             i = known.range
+            t0 = know()
             state = grow(step, s, m, ranges[i].first, ranges[i].last, nodes)
+            known.te += know() - t0
             if state == PAUSED:
                 if used_up(known) or known.work >= most:
                     return OPEN
@@ -76,7 +78,9 @@ def advance(step: Step, s: Search, m: Master, nodes: int, most: int) -> int:
         if ranges[i].first < ranges[i].last and not _narrow(step, s, i):
             if known.ranges >= ranges.size:
                 return FULL
+            t0 = know()
             _halve(step, s, i)
+            known.tf += know() - t0
         elif ranges[i].stage == 0:
             _price(step, s, m, i)
         elif ranges[i].first < ranges[i].last and ranges[i].tries > 0:
@@ -259,11 +263,12 @@ def _halve(step: Step, s: Search, i: int) -> None:
     ranges[i].stage = ranges[i].tries = 0
     if ranges[j].bound >= known.cost:
         ranges[j].open = 0
-    for part in (i, j):
-        own = ranges[part].priced
-        for row in (own, known.prices - 1):
-            if ranges[part].open == 1 and row >= 0:
-                _bound_at(step, s, part, row)
+    own, newest = ranges[i].priced, known.prices - 1
+    for part in (j, i):
+        if newest >= 0 and ranges[part].open == 1 and (part == i or newest != own):
+            _bound_at(step, s, part, newest)
+    if own >= 0 and ranges[i].open == 1 and newest != own:  # of the upper half they say what they said of the whole
+        _bound_at(step, s, i, own)
 
 
 @kernel
@@ -280,7 +285,9 @@ def _bound_at(step: Step, s: Search, i: int, row: int) -> None:
     one, known = s.ranges[i], s.known
     clear_path(step, s.path)
     s.best_price[:] = s.prices[row]
+    s.effort.steps = 300
     total = evaluate(step, s, one.last, s.best_price)
+    s.effort.steps = ROUGHLY
     known.work += 3 + step.slots.size
     bound = CLOSED if total == NONE else step.workers * one.first - step.total - total // step.scale
     if bound > one.bound:
@@ -304,7 +311,9 @@ def _price(step: Step, s: Search, m: Master, i: int) -> None:
     clear_path(step, s.path)
     if step.workers > 0 and known.evens < _EVENS:
         known.evens += 1
+        t0 = know()
         try_even_start(step, s, one.first, one.last, one.bound)
+        known.ta += know() - t0
         if one.bound >= known.cost:
             one.open = 0
             return
@@ -312,9 +321,13 @@ def _price(step: Step, s: Search, m: Master, i: int) -> None:
         add_decision(step, s, m)
     s.price[:] = s.prices[_row(one.priced)]
     need = step.workers * one.first - step.total - known.cost + 1
+    t0 = know()
     total = solve_prices(step, s, m, one.last, need, _ROUNDS, 4, False)
+    known.tb += know() - t0
     known.solved += 1
+    t0 = know()
     fill(step, s, m, one.last, s.best_price, True)
+    known.tc += know() - t0
     row = keep_prices(s)
     bound = CLOSED if total == NONE else step.workers * one.first - step.total - total // step.scale
     if bound > one.bound:
@@ -322,6 +335,8 @@ def _price(step: Step, s: Search, m: Master, i: int) -> None:
     one.stage = 1
     if one.bound < known.cost and known.dives < _DIVES:
         known.dives += 1
+        t0 = know()
         dive(step, s, m, one.first, one.last)
+        known.td += know() - t0
     if one.bound >= known.cost:
         one.open = 0

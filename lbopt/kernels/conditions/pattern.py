@@ -29,6 +29,9 @@ ROUGHLY, EXACTLY = 8_000, 1_000_000
 BUCKETS = 512
 _NOTHING = -(1 << 56)
 
+#: Bounds that differ by no more are as good as equal.
+_MEETING = 64
+
 #: A multiplier beyond all profits.
 _STEEP = 1 << 40
 
@@ -174,7 +177,7 @@ def _several(s: Search, w: int, count: int, q: int, margin: int, rooms: Ints, le
                     worst, excess = r, more
         if worst < 0:
             break
-        if not _raise(s, count, q, worst):
+        if not _raise(s, w, count, q, worst):
             return NONE, NONE
     s.kept[w] = s.multiplier
     bound, offset, found = s.effort.lowest, 0, NONE
@@ -234,6 +237,7 @@ def _take_top(s: Search, count: int, q: int) -> None:
     bound = a * limit[0] + b * limit[1] + e * limit[2]
     for i in range(q):
         bound += reduced[top[i]]
+    s.effort.bound = bound
     s.effort.lowest = min(s.effort.lowest, bound)
     for r in range(3):
         s.usage[r] = 0
@@ -242,34 +246,53 @@ def _take_top(s: Search, count: int, q: int) -> None:
 
 
 @kernel
-def _raise(s: Search, count: int, q: int, r: int) -> bool:
+def _raise(s: Search, w: int, count: int, q: int, r: int) -> bool:
     """Raise the multiplier of limit r until the classes of largest reduced profit keep it; False where none do.
 
     Parameters
     ----------
     s
         The search, whose scratch changes in place.
-    count, q, r
-        Candidates listed, requests to take, limit.
+    w, count, q, r
+        Worker, candidates listed, requests to take, limit.
     """
-    below, above = s.multiplier[r], max(4096, 2 * s.multiplier[r])
+    least, limit = s.multiplier[r], s.limit[r]
+    below, at_below, falls = least, s.effort.bound, s.usage[r] - limit
+    above, grows = max(4096, 2 * least), 1
+    if s.kept[w, r] > least:  # that of last time is near in most cases
+        above = s.kept[w, r]
     while True:
         s.multiplier[r] = above
         _take_top(s, count, q)
-        if s.usage[r] <= s.limit[r]:
+        if s.usage[r] <= limit:
             break
-        below = above
-        above *= 4
+        below, at_below, falls = above, s.effort.bound, s.usage[r] - limit
+        above += max(1, above // 64) * grows
+        grows *= 4
         if above > _STEEP:
-            return _lightest(s, count, q, r) <= s.limit[r]
-    while above - below > 1 + above // 2048:
-        middle = (above + below) // 2
+            return _lightest(s, count, q, r) <= limit
+    at_above, rises = s.effort.bound, limit - s.usage[r]
+    while above - below > 1 and rises > 0:
+        # The bound is convex and in straight pieces: it is least where the pieces to both sides meet, or on a way there.
+        middle = below + (at_below - at_above + (above - below) * rises) // (falls + rises)
+        middle = min(max(middle, below + 1), above - 1)
+        meet = at_below - (middle - below) * falls
         s.multiplier[r] = middle
         _take_top(s, count, q)
-        if s.usage[r] <= s.limit[r]:
-            above = middle
+        if s.usage[r] <= limit:
+            above, at_above, rises = middle, s.effort.bound, limit - s.usage[r]
+            if s.effort.bound <= meet + _MEETING:
+                break
         else:
-            below = middle
+            settled = s.effort.bound <= meet + _MEETING
+            below, at_below, falls = middle, s.effort.bound, s.usage[r] - limit
+            if settled and above > middle + 1:
+                s.multiplier[r] = middle + 1
+                _take_top(s, count, q)
+                if s.usage[r] <= limit:
+                    above = middle + 1
+                    break
+                below, at_below, falls = middle + 1, s.effort.bound, s.usage[r] - limit
     s.multiplier[r] = above
     _take_top(s, count, q)
     return True

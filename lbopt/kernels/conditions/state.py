@@ -34,7 +34,7 @@ FULL, OPEN, PROVED = -1, 0, 1
 #: that were given prices; `warm`: 1 where the master program has been used; `dives`: made.
 KNOWN = integers(
     *("cost", "found", "bound", "ranges", "prices", "records", "written", "work", "most", "deadline", "expired"),
-    *("range", "nodes", "solved", "warm", "dives", "evens", "began"),
+    *("range", "nodes", "solved", "warm", "dives", "evens", "began", "ta", "tb", "tc", "td", "te", "tf"),
 )
 
 #: A range of envelopes. `bound`: on the objective; `first`, `last`: envelopes; `stage`: 0 = bounded at prices of
@@ -46,8 +46,9 @@ RANGE = integers("bound", "first", "last", "stage", "tries", "priced", "tree", "
 #: bounded yet; `left`: nodes that it may still bound; `begun`, `priced`: where its records and its prices begin.
 TREE = integers("depth", "fresh", "left", "begun", "priced")
 
-#: `steps`: after which the search for a pattern is cut off; `lowest`: the least bound on the pattern so far.
-EFFORT = integers("steps", "lowest")
+#: `steps`: after which the search for a pattern is cut off; `lowest`: the least bound on the pattern so far; `bound`:
+#: the newest one.
+EFFORT = integers("steps", "lowest", "bound")
 
 #: Where the pivots of a restricted program stand, as `search.column_generation.reoptimise` keeps it.
 PIVOTING = integers("turns", "entries")
