@@ -8,12 +8,15 @@ changes. What is best is offered as the decision.
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.bounds import worker_best
-from lbopt.kernels.conditions.exchange import exchange
-from lbopt.kernels.conditions.state import NONE, Search, Step
+from lbopt.kernels.conditions.handing import hand_slack, room_left
+from lbopt.kernels.conditions.state import FORBIDDEN, NONE, Search, Step
 from lbopt.kernels.search.state import Master
 
 #: Most rounds of improvements.
 _ROUNDS = 4
+
+#: Looks of each worker at an exchange.
+_LOOKS = 5
 
 #: Share of a column that is taken first.
 _MOST = 0.51
@@ -60,9 +63,8 @@ def fill(step: Step, s: Search, m: Master, M: int, price: Ints, guided: bool) ->
             return False
     _improve(step, s, M)
     if guided:
-        for _ in range(_ROUNDS):
-            if not exchange(step, s, M):
-                break
+        room_left(step, s, M)
+        if hand_slack(step, s, FORBIDDEN, _LOOKS * W) > 0:
             _improve(step, s, M)
     offer(step, s)
     return True

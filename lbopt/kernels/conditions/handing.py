@@ -269,3 +269,17 @@ def _room_for(need: Ints, spare: Ints, w: int, old: int, new: int) -> bool:
         Worker, class it gives up, class it takes.
     """
     return need[0, new] - need[0, old] <= spare[1, w] and need[1, new] - need[1, old] <= spare[2, w]
+
+
+@kernel
+def room_left(step: Step, s: Search, M: int) -> None:
+    """Set s.spare to what each worker has left of its margin and of the two resources."""
+    spare, room, need = s.spare, step.room, step.need
+    for w in range(step.slots.size):
+        spare[0, w] = M - step.load[w] + step.mode_cut[s.leaf_mode[w]]
+        spare[1, w], spare[2, w] = room[0, w], room[1, w]
+        for i in range(step.slots[w]):
+            k = s.leaf[w, i]
+            spare[0, w] -= step.work[w, k]
+            spare[1, w] -= need[0, k]
+            spare[2, w] -= need[1, k]
