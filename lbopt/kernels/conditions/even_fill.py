@@ -29,7 +29,10 @@ def fill_evenly(step: Step, s: Search, M: int) -> bool:
         if not _choose_mode(step, s, M, w):
             return False
         total += step.slots[w]
-    for _ in range(total):
+    placed = _place_forced(step, s)
+    if placed < 0:
+        return False
+    for _ in range(total - placed):
         u, most = -1, 0
         for w in range(W):
             rest = step.slots[w] - filled[w]
@@ -48,13 +51,42 @@ def fill_evenly(step: Step, s: Search, M: int) -> bool:
                     choice, nearest, shared = k, off, fair
         if choice < 0:
             return False
-        avail[choice] -= 1
-        s.leaf[u, filled[u]] = choice
-        filled[u] += 1
-        spare[0, u] -= step.work[u, choice]
-        spare[1, u] -= step.need[0, choice]
-        spare[2, u] -= step.need[1, choice]
+        _give(step, s, u, choice)
     return True
+
+
+@kernel
+def _give(step: Step, s: Search, w: int, k: int) -> None:
+    """Give worker w one of class k."""
+    s.avail[k] -= 1
+    s.leaf[w, s.filled[w]] = k
+    s.filled[w] += 1
+    s.spare[0, w] -= step.work[w, k]
+    s.spare[1, w] -= step.need[0, k]
+    s.spare[2, w] -= step.need[1, k]
+
+
+@kernel
+def _place_forced(step: Step, s: Search) -> int:
+    """Place what must be admitted, each request where most room a slot is left; return how many, -1 where one cannot.
+
+    Blanks that must be placed go where least is left.
+    """
+    placed, filled, spare, K = 0, s.filled, s.spare, step.copies.size
+    for k in range(K):
+        while step.floor[k] < 0 and s.avail[k] > 0:
+            u, most = -1, 0
+            for w in range(step.slots.size):
+                rest = step.slots[w] - filled[w]
+                if rest > 0 and step.work[w, k] <= spare[0, w] - (rest - 1) * s.light[0, w]:
+                    share = spare[0, w] // rest if k < K - 1 else -(spare[0, w] // rest)
+                    if step.need[0, k] <= spare[1, w] and step.need[1, k] <= spare[2, w] and (u < 0 or share > most):
+                        u, most = w, share
+            if u < 0:
+                return -1
+            _give(step, s, u, k)
+            placed += 1
+    return placed
 
 
 @kernel
