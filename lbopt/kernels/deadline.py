@@ -93,10 +93,3 @@ def used_up(limits: Record) -> bool:
         As in `out_of_time`, with the fields ``work`` and ``most`` (units of work; `ENDLESS` for no limit).
     """
     return (limits.most != ENDLESS and limits.work >= limits.most) or out_of_time(limits)
-
-
-@kernel
-def know() -> int:
-    seconds = np.empty(2, dtype=np.int64)
-    _clock_gettime(_WHICH, seconds.ctypes)
-    return seconds[0] * _SECOND + seconds[1]

@@ -21,8 +21,11 @@ from lbopt.kernels.conditions.fill import fill
 from lbopt.kernels.conditions.pattern import ROUGHLY
 from lbopt.kernels.conditions.state import FORBIDDEN, FULL, NONE, OPEN, PROVED, Search, Step
 from lbopt.kernels.conditions.tree import DONE, PAUSED, grow, keep_prices, plant
-from lbopt.kernels.deadline import know, used_up
+from lbopt.kernels.deadline import used_up
 from lbopt.kernels.search.state import Master
+
+#: Steps in the search of a pattern where ranges are bounded at the prices of others.
+_COMPARING = 300
 
 #: Rounds of column generation for the prices of an envelope.
 _ROUNDS = 400
@@ -55,9 +58,7 @@ def advance(step: Step, s: Search, m: Master, nodes: int, most: int) -> int:
     while True:
         if known.range >= 0:
             i = known.range
-            t0 = know()
             state = grow(step, s, m, ranges[i].first, ranges[i].last, nodes)
-            known.te += know() - t0
             if state == PAUSED:
                 if used_up(known) or known.work >= most:
                     return OPEN
@@ -78,9 +79,7 @@ def advance(step: Step, s: Search, m: Master, nodes: int, most: int) -> int:
         if ranges[i].first < ranges[i].last and not _narrow(step, s, i):
             if known.ranges >= ranges.size:
                 return FULL
-            t0 = know()
             _halve(step, s, i)
-            known.tf += know() - t0
         elif ranges[i].stage == 0:
             _price(step, s, m, i)
         elif ranges[i].first < ranges[i].last and ranges[i].tries > 0:
@@ -120,7 +119,7 @@ def begin(step: Step, s: Search, m: Master, first: int, last: int, floor: int) -
     whole = ranges[0]
     whole.first, whole.last, whole.stage, whole.tries, whole.tree, whole.length = first, last, 0, 0, -1, 0
     whole.open, whole.priced, whole.bound = 1, 0, floor
-    known.evens, known.began = 0, known.cost
+    known.evens, known.own = 0, 0
     for w in range(step.slots.size):
         s.ordered[w] = np.argsort(step.work[w], kind="mergesort")
     _bound_at(step, s, 0, 0)
@@ -285,7 +284,7 @@ def _bound_at(step: Step, s: Search, i: int, row: int) -> None:
     one, known = s.ranges[i], s.known
     clear_path(step, s.path)
     s.best_price[:] = s.prices[row]
-    s.effort.steps = 300
+    s.effort.steps = _COMPARING
     total = evaluate(step, s, one.last, s.best_price)
     s.effort.steps = ROUGHLY
     known.work += 3 + step.slots.size
@@ -311,23 +310,17 @@ def _price(step: Step, s: Search, m: Master, i: int) -> None:
     clear_path(step, s.path)
     if step.workers > 0 and known.evens < _EVENS:
         known.evens += 1
-        t0 = know()
         try_even_start(step, s, one.first, one.last, one.bound)
-        known.ta += know() - t0
         if one.bound >= known.cost:
             one.open = 0
             return
-    if known.cost < known.began:  # the search has a decision of its own
+    if known.own == 1:
         add_decision(step, s, m)
     s.price[:] = s.prices[_row(one.priced)]
     need = step.workers * one.first - step.total - known.cost + 1
-    t0 = know()
     total = solve_prices(step, s, m, one.last, need, _ROUNDS, 4, False)
-    known.tb += know() - t0
     known.solved += 1
-    t0 = know()
     fill(step, s, m, one.last, s.best_price, True)
-    known.tc += know() - t0
     row = keep_prices(s)
     bound = CLOSED if total == NONE else step.workers * one.first - step.total - total // step.scale
     if bound > one.bound:
@@ -335,8 +328,6 @@ def _price(step: Step, s: Search, m: Master, i: int) -> None:
     one.stage = 1
     if one.bound < known.cost and known.dives < _DIVES:
         known.dives += 1
-        t0 = know()
         dive(step, s, m, one.first, one.last)
-        known.td += know() - t0
     if one.bound >= known.cost:
         one.open = 0

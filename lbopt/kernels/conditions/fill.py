@@ -162,7 +162,7 @@ def offer(step: Step, s: Search) -> None:
         top = max(top, load)
     cost = step.workers * top - step.total - value
     if cost < known.cost:
-        known.cost, known.found = cost, 1
+        known.cost, known.found, known.own = cost, 1, 1
         W, Q = step.slots.size, s.leaf.shape[1]
         for w in range(W):
             s.answer_mode[w] = s.leaf_mode[w]

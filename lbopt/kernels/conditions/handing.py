@@ -139,11 +139,9 @@ def _set_free(step: Step, s: Search, state: int) -> tuple[int, int, int]:
     own, choice, most = s.leaf[w, q], -1, -1
     for k in range(step.copies.size):
         work = step.work[w, k]
-        if s.avail[k] > 0 and most < work < step.work[w, own] and s.path.banned[w, k] == 0:
-            if step.need[0, k] <= step.need[0, own] + s.spare[1, w] and step.need[1, k] <= (
-                step.need[1, own] + s.spare[2, w]
-            ):
-                choice, most = k, work
+        smaller = s.avail[k] > 0 and most < work < step.work[w, own] and s.path.banned[w, k] == 0
+        if smaller and _room_for(step.need, s.spare, w, own, k):
+            choice, most = k, work
     if choice < 0 or step.floor[own] < 0:
         return state, w, 0
     _exchange_for(step, s, w, q, choice)
@@ -176,9 +174,8 @@ def _refill(step: Step, s: Search, u: int) -> int:
             k = item[e]
             if work[k] - work[own] > room:
                 break
-            if value[k] - value[own] > best:
-                if need[0, k] - need[0, own] <= one and need[1, k] - need[1, own] <= two:
-                    best, a, b, c, d = value[k] - value[own], i, -1, k, -1
+            if value[k] - value[own] > best and _room_for(need, s.spare, u, own, k):
+                best, a, b, c, d = value[k] - value[own], i, -1, k, -1
         if best >= room:
             break
     for i in range(placed, q):
@@ -197,11 +194,10 @@ def _refill(step: Step, s: Search, u: int) -> int:
                     high -= 1
                     continue
                 more = value[k] + value[h] - now
-                if more > best and (k != h or avail[k] > 1):
-                    if need[0, k] + need[0, h] <= one + need[0, first] + need[0, second] and (
-                        need[1, k] + need[1, h] <= two + need[1, first] + need[1, second]
-                    ):
-                        best, a, b, c, d = more, i, j, k, h
+                fits = need[0, k] + need[0, h] <= one + need[0, first] + need[0, second]
+                fits = fits and need[1, k] + need[1, h] <= two + need[1, first] + need[1, second]
+                if more > best and fits and (k != h or avail[k] > 1):
+                    best, a, b, c, d = more, i, j, k, h
                 low += 1
             if best >= room:
                 break
@@ -234,7 +230,7 @@ def _hand_on(step: Step, s: Search, u: int, giver: int, state: int) -> tuple[int
     W, first = step.slots.size, state % step.slots.size
     for turn in range(W):
         w = first + turn if first + turn < W else first + turn - W
-        if w == u or w == giver:
+        if w in (u, giver):
             continue
         for j in range(path.placed[w], step.slots[w]):
             b = leaf[w, j]

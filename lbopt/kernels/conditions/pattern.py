@@ -273,7 +273,7 @@ def _raise(s: Search, w: int, count: int, q: int, r: int) -> bool:
             return _lightest(s, count, q, r) <= limit
     at_above, rises = s.effort.bound, limit - s.usage[r]
     while above - below > 1 and rises > 0:
-        # The bound is convex and in straight pieces: it is least where the pieces to both sides meet, or on a way there.
+        # The bound is convex, in straight pieces: it is least where the pieces to both sides meet, or that is nearer.
         middle = below + (at_below - at_above + (above - below) * rises) // (falls + rises)
         middle = min(max(middle, below + 1), above - 1)
         meet = at_below - (middle - below) * falls

@@ -31,10 +31,11 @@ FULL, OPEN, PROVED = -1, 0, 1
 #: proved lower bound on the objective; `ranges`: in use; `prices`: rows written; `records`: of trees, words written;
 #: `written`: 0 where the proof did not fit its arrays; `work`, `most`, `deadline`, `expired`: see
 #: `lbopt.kernels.deadline`; `range`: whose tree is being searched, -1 = none; `nodes`, `solved`: nodes and envelopes
-#: that were given prices; `warm`: 1 where the master program has been used; `dives`: made.
+#: that were given prices; `warm`: 1 where the master program has been used; `dives`, `evens`: dives, and starts from
+#: even decisions; `own`: 1 where the best decision is of this search, in `Search.answer`.
 KNOWN = integers(
     *("cost", "found", "bound", "ranges", "prices", "records", "written", "work", "most", "deadline", "expired"),
-    *("range", "nodes", "solved", "warm", "dives", "evens", "began", "ta", "tb", "tc", "td", "te", "tf"),
+    *("range", "nodes", "solved", "warm", "dives", "evens", "own"),
 )
 
 #: A range of envelopes. `bound`: on the objective; `first`, `last`: envelopes; `stage`: 0 = bounded at prices of
