@@ -1,7 +1,7 @@
 """All requests placed, the heaviest worker as light as can be: the search as a whole, in slices.
 
 1. Bounds (`mean_bound`), and the longest first, by load and by need; swaps bring loads down to the bound where sizes
-   are dense.
+   are dense, and trades of pairs where workers have few requests.
 2. A target for the maximum is set and the workers are filled up to it: `peel` while the pool is rich, `walk` for the
    last ones. Where the walk fails, some workers are emptied again and filled otherwise. The first target is the bound;
    where it is out of reach for now, larger ones between the bound and the best known, then the bound again, with more
@@ -23,6 +23,7 @@ from lbopt.kernels.partition.longest_first import longest_first
 from lbopt.kernels.partition.peel import PEELING, peel
 from lbopt.kernels.partition.state import CLOCK, Lists
 from lbopt.kernels.partition.swaps import swap_down
+from lbopt.kernels.partition.trades import MOST_HELD, trade_down
 from lbopt.kernels.partition.walk import KEPT, WALK, walk
 from lbopt.model.integers import IntArray
 from lbopt.solvers.budget import Limits
@@ -35,6 +36,7 @@ _FEWEST_OPEN = 4  # workers left to a walk
 _REWIND = 800  # requests from which on workers are filled anew after a failure
 _WALK = 1_000_000_000  # work for a walk, before workers are emptied again
 _FIRST_TRY = 300_000_000  # work for the first try of a target
+_TRADING = 3_000_000_000  # work for trades, before workers are filled to targets
 
 #: A generator that gives the caller a look at the clock at each `yield`, and returns whether it reached its aim.
 Slices = Generator[None, None, bool]
@@ -143,6 +145,17 @@ class Balancing:
         while not self.done and work >= SLICE:
             deadline = self._limits.deadline()
             work = swap_down(slots, self.sizes, self.order, self.bound, SLICE, load, assignment, deadline)
+            self.offer(assignment)
+            self.work += int(work)
+            yield
+        yield from self._trade(load, assignment)
+        return self.done
+
+    def _trade(self, load: IntArray, assignment: IntArray) -> Slices:
+        """Trade pairs of requests, until that reaches the bound or finds no trade."""
+        work = SLICE if np.bincount(assignment).max() <= MOST_HELD else 0
+        while not self.done and work >= SLICE and self.work < _TRADING:
+            work = trade_down(self.sizes, self.bound, SLICE, load, assignment, self._dice, self._limits.deadline())
             self.offer(assignment)
             self.work += int(work)
             yield

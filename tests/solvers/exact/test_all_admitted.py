@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from lbopt import StepProblem, solve, verify
 from lbopt.instances.families import generate
 from lbopt.kernels.arrays import record
+from lbopt.kernels.deadline import NEVER
+from lbopt.kernels.partition.draw import new_dice
 from lbopt.kernels.partition.few_workers import BUDGET, FOUND, NONE, fits
+from lbopt.kernels.partition.trades import trade_down
 from lbopt.model import check_assignment, objective
 from lbopt.solvers.budget import Limits
 from lbopt.solvers.certificates.few_workers import refuted
@@ -113,6 +116,34 @@ def test_balancing_keeps_the_rules_whatever_it_reaches(seed, workers, each, top)
     np.add.at(load, search.assignment, sizes)
     assert search.bound <= load.max() == search.max_load
     assert (np.bincount(search.assignment, minlength=workers) <= slots).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.integers(1, 8), st.sampled_from([2, 60, 10**4, 10**9]))
+def test_trades_keep_counts_and_never_add_to_the_excess(seed, workers, each, top):
+    """Every worker keeps as many requests, loads are those of the assignment, and excesses only fall."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, top + 1, workers * each)
+    base = rng.integers(0, top + 1, workers)
+    assignment = rng.permutation(np.repeat(np.arange(workers), each))
+    load = base.copy()
+    np.add.at(load, assignment, sizes)
+    target = -(-int(load.sum()) // workers)
+    before = int(np.maximum(load - target, 0).sum())
+    trade_down(sizes, target, 1_000_000, load, assignment, new_dice(seed), NEVER)
+    counted = base.copy()
+    np.add.at(counted, assignment, sizes)
+    assert (np.bincount(assignment, minlength=workers) == each).all()
+    assert (counted == load).all()
+    assert np.maximum(load - target, 0).sum() <= before
+
+
+def test_seven_numbers_a_worker_reach_the_mean():
+    """10,000 numbers up to 100,000 on 1,417 workers: swaps of single ones leave hundreds of tokens, trades none."""
+    sizes = np.random.default_rng(31).integers(1, 100_001, 10_000)
+    result = solve(StepProblem.now([0] * 1417, [8] * 1417, sizes), "search", time_limit=60)
+    assert result.proved
+    assert result.objective == -int(sizes.sum()) % 1417
 
 
 @pytest.mark.parametrize(
