@@ -71,6 +71,7 @@ class LiveRule:
         self.admission = policy.admission
         self.draws = isinstance(policy, CompiledPolicy) and policy.draws
         self._slots = slots
+        self._kv_capacity = None if isinstance(policy, CompiledPolicy) else kv_capacity  # these look at their own
         self._turn = turn_of(0)
         self._forecasts = None if foresight_of(policy) is None else _Forecasts(policy, training)
         if isinstance(policy, CompiledPolicy):
@@ -109,7 +110,9 @@ class LiveRule:
 
     def see(self, group: BarrierGroup, waiting: list[RequestTracker], at: float) -> Sight:
         """Return what the rule is shown of a group with the requests `waiting` to be decided."""
-        return group.observe(waiting, at, open_only=self.is_immediate, forecasting=self.forecasting)
+        return group.observe(
+            waiting, at, open_only=self.is_immediate, forecasting=self.forecasting, kv_capacity=self._kv_capacity
+        )
 
     def decide(self, sight: Sight) -> Ints:
         """Return the worker of each waiting request in pooled form, int64 (n,), -1 = keeps waiting.
