@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem, objective
+from lbopt.model.paced_numbers import paced_numbers
 from lbopt.policies.known_conditions import under_what_is_known
 from lbopt.policies.ledger import Ledger
 from lbopt.policies.naming import named
@@ -199,20 +200,21 @@ class BfIo:
         return None if answer.assignment is None else (answer.assignment, answer.bound, None)
 
     def _searched_under_conditions(self, problem: StepProblem) -> tuple[NDArray[np.int64], int, str] | None:
-        """Ask lbopt's own search under conditions; None where it does not take the problem, or found nothing yet."""
+        """Ask lbopt's own search under conditions, else place greedily; None where neither finds a decision."""
         from lbopt.solvers.budget import Budget
+        from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
         from lbopt.solvers.conditions.priced_search import search_under_conditions
 
         answered = search_under_conditions(problem, None, Budget(self.time_limit, self.seed, effort=self.effort))
-        if answered is None:
-            return None
-        outcome = answered.outcome
-        if outcome.stop == "interrupted":
+        outcome = None if answered is None else answered.outcome
+        if outcome is not None and outcome.stop == "interrupted":
             raise KeyboardInterrupt
-        if outcome.best is None:
-            return None
-        standing = "proved" if outcome.closed(problem) else "open"
-        return outcome.best.assignment, outcome.bounds[-1].value, standing
+        if outcome is not None and outcome.best is not None:
+            standing = "proved" if outcome.closed(problem) else "open"
+            return outcome.best.assignment, outcome.bounds[-1].value, standing
+        numbers = paced_numbers(problem)
+        placed = greedy_decision(numbers)
+        return None if placed is None else (placed.assignment, elementary_bounds(numbers, placed)[-1].value, "open")
 
     def _solved(self, problem: StepProblem) -> tuple[NDArray[np.int64], int, str]:
         result = solve(problem, solver=self.solver, time_limit=self.time_limit)

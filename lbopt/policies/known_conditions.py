@@ -7,7 +7,8 @@ Memory: worker g has room for
 
 blocks, and a request of s tokens needs what s + `room` tokens occupy: so whatever a worker runs can make `room` more
 tokens before somebody is pre-empted. An engine lets a request that is alone have the whole memory; a request that
-exceeds what is left of an empty worker therefore needs just that. As many requests as possible are admitted.
+exceeds what is left of an empty worker therefore needs just that. As many requests as possible are admitted, but at most
+16 to each worker in one decision, as many as lbopt's own search takes: an empty fleet is filled in a few steps.
 
 Overdue requests are tried one after the other, the oldest first, each on the worker with most room left. Those that fit
 are forced. The first one that does not keeps the worker with most room from all younger ones, until it fits.
@@ -25,6 +26,9 @@ from lbopt.policies.observation import Memory, Observation
 PACE_UNIT = 100
 _LEAST, _MOST = 1, 100_000
 
+#: Requests that a worker gets in one decision at most: those that the search takes.
+MOST_SLOTS = 16
+
 Ints = NDArray[np.int64]
 
 
@@ -41,20 +45,25 @@ def under_what_is_known(problem: StepProblem, observation: Observation, room: in
         Tokens by which every request of a worker must be able to grow.
     """
     pace, unit = paces_of(observation.slow)
-    slots = problem.slots
+    slots, capacity, need, allowed = problem.slots, None, None, None
     if observation.is_open is not None:
         slots = np.where(observation.is_open, slots, 0)
-    capacity, need, allowed, must = None, None, None, problem.must_admit
     if observation.memory is not None:
         capacity, need = memory_of(observation, observation.memory, room)
         slots = np.where(capacity >= need.min(initial=0), slots, 0)
-        must, allowed = _forced(must, capacity, need, slots)
         if not binds(capacity, need, slots):
             capacity = need = None
+    if capacity is not None or pace is not None:
+        slots = np.minimum(slots, MOST_SLOTS)
+    must = problem.must_admit
+    if capacity is not None and need is not None:
+        must, allowed = _forced(must, capacity, need, slots)
+    else:
+        must = must & (np.cumsum(must) <= slots.sum())
+    known = StepProblem(problem.base, slots, problem.work, must)
     if capacity is None and pace is None:
-        return StepProblem(problem.base, slots, problem.work, must), 1
-    plain = StepProblem(problem.base, slots, problem.work, must)
-    return plain.under(Conditions(capacity=capacity, need=need, allowed=allowed, pace=pace)), unit
+        return known, 1
+    return known.under(Conditions(capacity=capacity, need=need, allowed=allowed, pace=pace)), unit
 
 
 def paces_of(slow: NDArray[np.float64] | None) -> tuple[Ints | None, int]:
