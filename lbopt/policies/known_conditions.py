@@ -7,8 +7,8 @@ Memory: worker g has room for
 
 blocks, and a request of s tokens needs what s + `room` tokens occupy: so whatever a worker runs can make `room` more
 tokens before somebody is pre-empted. An engine lets a request that is alone have the whole memory; a request that
-exceeds what is left of an empty worker therefore needs just that. As many requests as possible are admitted, but at most
-16 to each worker in one decision, as many as lbopt's own search takes: an empty fleet is filled in a few steps.
+exceeds what is left of an empty worker therefore needs just that. As many requests as possible are admitted, but at
+most 16 to each worker in one decision, which is what lbopt's own search takes: an empty fleet is filled in a few steps.
 
 Overdue requests are tried one after the other, the oldest first, each on the worker with most room left. Those that fit
 are forced. The first one that does not keeps the worker with most room from all younger ones, until it fits.

@@ -61,7 +61,7 @@ FIGURES = {
 
 
 def measured(run: Run) -> dict[str, float]:
-    """Return the figures of a run; the imbalance counts loads times the workers' factors, which the barrier waits for."""
+    """Return the figures of a run; in its imbalance loads count times their workers' factors, as the barrier waits."""
     detail, metrics = run.setting.detail, run.metrics()
     factor = np.ones(WORKERS)
     for worker, slow in () if detail is None else detail.slow:

@@ -11,6 +11,7 @@ import pytest
 from kernels.rules import many
 from simulator.random_fleets import RandomFleet, random_fleet
 
+from lbopt.exceptions import InfeasibleDecisionError
 from lbopt.instances import generate
 from lbopt.model import Conditions, Fleet, StepProblem, rank
 from lbopt.policies import Memory, Observation, make_policy
@@ -63,10 +64,10 @@ def test_a_worker_with_full_memory_gets_nothing():
 
 @pytest.mark.parametrize(("room", "admitted"), [(0, 3), (1, 1), (16, 1), (17, 0), (1000, 0)])
 def test_what_runs_and_what_comes_has_room_to_grow(room, admitted):
-    """Ten blocks: one stays free, 4 are committed, so 5 are left. Two requests run and three of 15 tokens wait.
+    """Ten blocks: one stays free, 4 are committed, so 5 are left. Two requests run and three of 16 tokens wait.
 
-    With room for 0 tokens these need one block each. For 1 to 16 tokens the running ones keep 2 of the 5 and one of the
-    others needs 1 (16 tokens in all) or 2; of 2 blocks only one fits into 3. For 17 nothing fits into 5 - 4.
+    With room for 0 tokens these need one block each. With room for 1 to 16 tokens the running ones keep 2 of the 5
+    blocks, and a new one needs 2, so one fits. With room for 17 they keep 4, and 3 do not fit into 1.
     """
     observation = seen([60], [3], [16, 16, 16], running=[2], memory=blocks([10], [4], kept_free=1))
     assert sum(worker == 0 for worker in chosen(f"bf-io:room={room}", observation)) == admitted
@@ -198,8 +199,28 @@ def test_nothing_is_sent_that_cannot_start_and_nothing_is_preempted_that_has_roo
                 assert run.happened.preemptions == 0, f"fleet {seed}"
             else:
                 with_block += run.happened.preemptions
-        without += simulate(fleet.trace, make_policy("bf-io:conditions=no"), fleet.setting, seed=seed).happened.preemptions
-    assert without > with_block >= 0
+        blind = simulate(fleet.trace, make_policy("bf-io:conditions=no"), fleet.setting, seed=seed)
+        without += blind.happened.preemptions
+    assert without > with_block
+
+
+@pytest.mark.parametrize("spec", ["bf-io", "bf-io:room=200", "bf-io:age_bound=3"])
+def test_every_fleet_that_max_min_gets_through_is_got_through(spec):
+    """With old reports, pauses, gates, prompts in pieces, and workers that come and go; else no worker is open."""
+    stuck = 0
+    for seed in range(many(120, 30)):
+        fleet = random_fleet(seed, ("max-min",))
+        rules = ("max-min", f"{spec}{',' if ':' in spec else ':'}effort=20000,time_limit=none")
+        ends = []
+        for rule in rules:
+            try:
+                simulate(fleet.trace, make_policy(rule), fleet.setting, seed=seed, check_laws=True)
+                ends.append("served")
+            except InfeasibleDecisionError:
+                ends.append("stuck")
+        assert ends[0] == ends[1], f"fleet {seed}"
+        stuck += ends[0] == "stuck"
+    assert 0 < stuck < many(120, 30) / 2
 
 
 def test_a_slow_worker_holds_fewer_tokens():

@@ -190,9 +190,7 @@ def _memory(workers: Sequence[WorkerMirror], kv_capacity: int) -> Memory:
     The mirror counts tokens, not blocks, so this is the most that the requests of a worker can occupy.
     """
     blocks = kv_capacity // BLOCK
-    most = [
-        (w.load + w.queued_tokens + (BLOCK - 1) * (len(w.running) + len(w.queue))) // BLOCK for w in workers
-    ]
+    most = [(w.load + w.queued_tokens + (BLOCK - 1) * (len(w.running) + len(w.queue))) // BLOCK for w in workers]
     return Memory(
         block=BLOCK,
         capacity=np.full(len(workers), blocks, dtype=np.int64),
