@@ -50,7 +50,7 @@ def under_what_is_known(problem: StepProblem, observation: Observation, room: in
         slots = np.where(observation.is_open, slots, 0)
     if observation.memory is not None:
         capacity, need = memory_of(observation, observation.memory, room)
-        slots = np.where(capacity >= need.min(initial=0), slots, 0)
+        slots = np.where(capacity >= need.min(initial=np.iinfo(np.int64).max), slots, 0)
         if not binds(capacity, need, slots):
             capacity = need = None
     if capacity is not None or pace is not None:
