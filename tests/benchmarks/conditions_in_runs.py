@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -51,12 +53,12 @@ FLEETS = {
 ARRIVALS = {"80 % of saturation": TraceTimes(0.8), "64 wait always": ClosedLoop()}
 #: Figures: words, unit, digits.
 FIGURES = {
-    "tokens_per_second": ("tokens a second, thousands", 1e-3, 1),
-    "step_seconds": ("mean step, ms", 1e3, 2),
-    "imbalance": ("imbalance, thousand tokens × factor", 1e-3, 0),
-    "preemptions": ("pre-emptions", 1, 0),
+    "tokens_per_second": ("Tokens a second, thousands", 1e-3, 1),
+    "step_seconds": ("Mean step, ms", 1e3, 2),
+    "imbalance": ("Mean imbalance at the barrier, thousand tokens times the factors of their workers", 1e-3, 0),
+    "preemptions": ("Pre-emptions", 1, 0),
     "wait_p99_seconds": ("P99 wait, s", 1, 1),
-    "tpot_seconds": ("time a token, ms", 1e3, 2),
+    "tpot_seconds": ("Time a token, mean, ms", 1e3, 2),
 }
 
 
@@ -108,27 +110,35 @@ def short(rule: str) -> str:
 
 
 def print_tables(found: dict[str, dict[str, Any]], draws: int) -> None:
-    """Print one table for each trace, kind of arrivals and fleet: means, and tokens a second against `BLIND`."""
+    """Print a row for each case: tokens a second against `BLIND` by draw, then the mean of each figure."""
 
     def column(case: str, rule: str, figure: str) -> np.ndarray:
         return np.array([found[f"{case} | {rule} | {draw}"][figure] for draw in range(draws)])
 
-    for case in map(" | ".join, product(SHARE, FLEETS, ARRIVALS)):
-        print(f"\n### {case.replace(' | ', ', ')}\n")
-        print("| rule | tokens a second against `bf-io:conditions=no`, % |", end=" ")
-        print(" | ".join(words for words, _, _ in FIGURES.values()), "|")
-        print("|---|--:|" + "--:|" * len(FIGURES))
-        for rule in RULES:
-            ratio = column(case, rule, "tokens_per_second") / column(case, BLIND, "tokens_per_second")
-            gain = over_seeds((100 * (ratio - 1)).tolist())
-            cells = [f"{gain.mean:+.1f} ({gain.low:+.1f} to {gain.high:+.1f})" if rule != BLIND else "0"]
-            for figure, (_, unit, digits) in FIGURES.items():
-                cells.append(f"{unit * column(case, rule, figure).mean():,.{digits}f}")
-            print(f"| `{short(rule)}` |", " | ".join(cells), "|")
+    def gain(case: str, rule: str) -> str:
+        ratio = column(case, rule, "tokens_per_second") / column(case, BLIND, "tokens_per_second")
+        mean = over_seeds((100 * (ratio - 1)).tolist())
+        ends = "" if mean.low is None else f" ({mean.low:+.1f} to {mean.high:+.1f})"
+        return "0" if rule == BLIND else f"{mean.mean:+.1f}{ends}"
+
+    def table(words: str, cell: Callable[[str, str], str]) -> None:
+        print(f"\n### {words}\n\n| case |", " | ".join(f"`{short(rule)}`" for rule in RULES), "|")
+        print("|---|" + "--:|" * len(RULES))
+        for case in map(" | ".join, product(SHARE, FLEETS, ARRIVALS)):
+            print(f"| {case.replace(' | ', ', ')} |", " | ".join(cell(case, rule) for rule in RULES), "|")
+
+    table("Tokens a second of the whole run against `bf-io:conditions=no`, %", gain)
+    for figure, (words, unit, digits) in FIGURES.items():
+        table(words, partial(_mean, column, figure, unit, digits))
     asked = [row for name, row in found.items() if f" | {KNOWING} | " in name]
     opened, decisions = (sum(row[name] for row in asked) for name in ("open", "decisions"))
     print(f"\n`bf-io` left {opened:,.0f} of {decisions:,.0f} decisions open; a run took", end=" ")
     print(f"{np.mean([row['wall_seconds'] for row in asked]):.0f} s.")
+
+
+def _mean(column: Callable[..., np.ndarray], figure: str, unit: float, digits: int, case: str, rule: str) -> str:
+    """Return the mean of a figure over the draws, as the table shows it."""
+    return f"{unit * column(case, rule, figure).mean():,.{digits}f}"
 
 
 def main() -> None:
