@@ -185,9 +185,10 @@ def _active(workers: Sequence[WorkerMirror]) -> ActiveRequests:
 
 
 def _memory(workers: Sequence[WorkerMirror], kv_capacity: int) -> Memory:
-    """Return the memory of workers of so many tokens; each request is taken to fill all but one token of a block more.
+    """Return the memory of workers of so many tokens each.
 
-    The mirror counts tokens, not blocks, so this is the most that the requests of a worker can occupy.
+    The mirror counts tokens, not blocks: n requests of t tokens together fill at most (t + 15 n) / 16 blocks, rounded
+    down, and so many are counted.
     """
     blocks = kv_capacity // BLOCK
     most = [(w.load + w.queued_tokens + (BLOCK - 1) * (len(w.running) + len(w.queue))) // BLOCK for w in workers]
