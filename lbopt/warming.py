@@ -72,11 +72,13 @@ def _simulation() -> None:
 
 
 def _waiting_rules() -> None:
-    """What the loop asks for where a rule decides in Python, pooled and on arrival, and `bf-io`'s search."""
+    """What the loop asks for where a rule decides in Python, pooled and on arrival, and `bf-io`'s two searches."""
     from lbopt.api import simulate
 
     for policy in ("bf-io", "fast-phi"):
         simulate(policy=policy, requests=40, workers=2, slots=4)
+    detail = "slow=1:2,preempt=recompute"
+    simulate(policy="bf-io", requests=40, workers=2, slots=4, kv_capacity=50_000, detail=detail)
 
 
 def _states() -> None:
@@ -142,7 +144,7 @@ def _forecasts() -> None:
 
 
 def _live_rules() -> None:
-    """Every compiled rule, deciding by itself on a live fleet, pooled and on arrival, and `bf-io`'s search."""
+    """Every compiled rule, deciding by itself on a live fleet, pooled and on arrival, and `bf-io`'s two searches."""
     from lbopt.policies import POLICIES, CompiledPolicy, make_policy
     from lbopt.serving.rule import LiveRule, warm_rule
 
@@ -151,7 +153,8 @@ def _live_rules() -> None:
             continue  # they go by experts, which no live router sees
         policy = make_policy(name)
         if name == "bf-io" or isinstance(policy, CompiledPolicy):
-            warm_rule(LiveRule(policy, num_workers=2, slots=4), num_workers=2, slots=4)
+            rule = LiveRule(policy, num_workers=2, slots=4, kv_capacity=2**20)
+            warm_rule(rule, num_workers=2, slots=4)
 
 
 def _prefill() -> None:

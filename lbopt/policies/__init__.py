@@ -1,6 +1,6 @@
 """Routing rules. A policy sees a read-only `Observation` and never the truth; `make_policy` builds one by name."""
 
-from lbopt.policies.observation import ActiveRequests, Observation
+from lbopt.policies.observation import ActiveRequests, Memory, Observation
 from lbopt.policies.policy import Admission, CompiledPolicy, DecidingPolicy, LookingAhead, Policy, foresight_of
 from lbopt.policies.table import POLICIES, look_ahead, make_policy
 
@@ -11,6 +11,7 @@ __all__ = [
     "CompiledPolicy",
     "DecidingPolicy",
     "LookingAhead",
+    "Memory",
     "Observation",
     "Policy",
     "foresight_of",

@@ -4,6 +4,9 @@ With lbopt's own search, the default, most decisions of a fleet of 16 take a fra
 few milliseconds over a window. What each was worth is in `ledger`: its imbalance summed over the window, the proved
 bound, and so whether it is proved, claimed by a solver, or was left open at a limit. Overdue requests are constraints
 of the program, not assigned beforehand: where the others go is decided with them.
+
+Where workers differ in speed, or their memory can run out, the program of a step without a window has these conditions
+(`lbopt.policies.known_conditions`), and lbopt's own search under conditions solves it.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem, objective
+from lbopt.model.paced_numbers import paced_numbers
+from lbopt.policies.known_conditions import under_what_is_known
 from lbopt.policies.ledger import Ledger
 from lbopt.policies.naming import named
 from lbopt.policies.observation import Observation
@@ -65,6 +70,11 @@ class BfIo:
         How the running requests are projected, see `BrH`.
     predictor, refresh, gate, floor, hold_anchor
         The forecast, see `Foresight`.
+    conditions
+        Whether the program heeds the memory and the speed of workers where they are known, at H = 0; of equal requests
+        the oldest start then. Otherwise it knows sizes, loads and free slots alone.
+    room
+        Tokens by which each request of a worker must be able to grow before memory runs out, with `conditions`.
     """
 
     solver: str = "exact"
@@ -84,13 +94,15 @@ class BfIo:
     gate: float = 0.5
     floor: float = 1.0
     hold_anchor: bool = False
+    conditions: bool = True
+    room: int = 16
     ledger: Ledger = field(default_factory=Ledger, init=False, compare=False)
 
     def __post_init__(self) -> None:
         check_age_bound("bf-io", self.age_bound)
         check_solver(self.solver, self.time_limit)
         check_tie_order(self.tie, "policy 'bf-io'")
-        for option, least in (("seed", 0), ("effort", 1)):
+        for option, least in (("seed", 0), ("effort", 1), ("room", 0)):
             value = getattr(self, option)
             if value is not None and not least <= value <= LARGEST_OPTION:
                 raise InputError(f"policy 'bf-io': {option} is {value}; expected {least} to {LARGEST_OPTION}")
@@ -131,15 +143,17 @@ class BfIo:
     def decide(self, observation: Observation) -> NDArray[np.int64]:
         """Return an optimal placement, or the best known one at a limit."""
         begin = time.perf_counter()
-        problem = self._problem(observation)
+        problem, unit = self._problem(observation), self._unit
+        if self.conditions and not self.horizon:
+            problem, unit = under_what_is_known(problem, observation, self.room)
         assignment, bound, standing = self._searched(problem, observation.step) or self._solved(problem)
         imbalance = objective(problem, assignment)
         assert bound <= imbalance, f"a bound of {bound} tokens is refuted by {imbalance}"
-        tokens = -(-imbalance // self._unit)
+        tokens = -(-imbalance // unit)
         self.ledger.note(
             step=observation.step,
             imbalance=tokens,
-            bound=tokens if bound == imbalance else bound // self._unit,  # else rounding would open a proved gap
+            bound=tokens if bound == imbalance else bound // unit,  # else rounding would open a proved gap
             standing=standing or ("proved" if imbalance == bound else "open"),
             seconds=time.perf_counter() - begin,
         )
@@ -169,8 +183,13 @@ class BfIo:
 
     def _searched(self, problem: StepProblem, step: int) -> tuple[NDArray[np.int64], int, str | None] | None:
         """Ask lbopt's own search without the formalities of `solve`; None where that cannot answer."""
-        if self.solver != "exact" or problem.num_admitted == 0:
+        if problem.num_admitted == 0:
+            nobody = np.full(problem.num_requests, -1, dtype=np.int64)
+            return nobody, objective(problem, nobody), None
+        if self.solver != "exact":
             return None
+        if problem.conditions is not None:
+            return self._searched_under_conditions(problem)
         from lbopt.solvers.budget import Limits, countdown
         from lbopt.solvers.exact import search_problem
 
@@ -179,6 +198,23 @@ class BfIo:
         if answer.stop == "interrupted":  # the search has caught Ctrl-C; the run has to hear of it
             raise KeyboardInterrupt
         return None if answer.assignment is None else (answer.assignment, answer.bound, None)
+
+    def _searched_under_conditions(self, problem: StepProblem) -> tuple[NDArray[np.int64], int, str] | None:
+        """Ask lbopt's own search under conditions, else place greedily; None where neither finds a decision."""
+        from lbopt.solvers.budget import Budget
+        from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
+        from lbopt.solvers.conditions.priced_search import search_under_conditions
+
+        answered = search_under_conditions(problem, None, Budget(self.time_limit, self.seed, effort=self.effort))
+        outcome = None if answered is None else answered.outcome
+        if outcome is not None and outcome.stop == "interrupted":
+            raise KeyboardInterrupt
+        if outcome is not None and outcome.best is not None:
+            standing = "proved" if outcome.closed(problem) else "open"
+            return outcome.best.assignment, outcome.bounds[-1].value, standing
+        numbers = paced_numbers(problem)
+        placed = greedy_decision(numbers)
+        return None if placed is None else (placed.assignment, elementary_bounds(numbers, placed)[-1].value, "open")
 
     def _solved(self, problem: StepProblem) -> tuple[NDArray[np.int64], int, str]:
         result = solve(problem, solver=self.solver, time_limit=self.time_limit)

@@ -42,6 +42,51 @@ class ActiveRequests:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """The KV memory of the workers in blocks, as the router knows it; all arrays are non-writeable.
+
+    Parameters
+    ----------
+    block
+        Tokens of a block.
+    capacity
+        int64 (G,): blocks of each worker.
+    committed
+        int64 (G,): blocks that running and paused requests occupy and queued ones need, as old as the loads are.
+    kept_free
+        Blocks that stay free when a request is let in beside running ones.
+    draft
+        Tokens drafted for every decoding request in a step, which need room as well.
+    """
+
+    block: int
+    capacity: NDArray[np.int64]
+    committed: NDArray[np.int64]
+    kept_free: int = 0
+    draft: int = 0
+
+    def __post_init__(self) -> None:
+        _freeze(self, ("capacity", "committed"))
+
+    @property
+    def free(self) -> NDArray[np.int64]:
+        """int64 (G,): blocks that nobody occupies or is about to."""
+        left: NDArray[np.int64] = np.maximum(self.capacity - self.committed, 0)
+        return left
+
+    @property
+    def free_tokens(self) -> NDArray[np.int64]:
+        """int64 (G,): the same in tokens."""
+        tokens: NDArray[np.int64] = self.free * self.block
+        return tokens
+
+    def needed(self, tokens: Any) -> NDArray[np.int64]:
+        """Return the blocks that requests of so many tokens occupy while they run, int64."""
+        blocks: NDArray[np.int64] = -(-(np.asarray(tokens, dtype=np.int64) + self.draft) // self.block)
+        return blocks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Observation:
     """A read-only snapshot handed to a policy; all arrays are non-writeable.
 
@@ -67,6 +112,12 @@ class Observation:
         The running requests one by one; None where the policy has not asked for a forecast.
     forecast
         What is forecast of them, where the policy has asked for it.
+    memory
+        The workers' KV memory; None where it never runs out, or nobody knows it.
+    slow
+        float64 (G,): factor by which a worker's own part of a step takes longer; None where nobody knows.
+    is_open
+        bool (G,): whether a worker takes requests; False for one that drains or has left. None where all do.
     """
 
     step: int
@@ -81,9 +132,14 @@ class Observation:
     requests: NDArray[np.int64]
     active: ActiveRequests | None = None
     forecast: Forecast | None = None
+    memory: Memory | None = None
+    slow: NDArray[np.float64] | None = None
+    is_open: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         _freeze(self, ("loads", "free_slots", "running", "queued", "queued_tokens", "sizes", "waited", "requests"))
+        _freeze(self, ("slow",) if self.slow is not None else (), np.float64)
+        _freeze(self, ("is_open",) if self.is_open is not None else (), np.bool_)
 
     @classmethod
     def of_problem(cls, problem: StepProblem, *, running: Any = None, waited: Any = None, step: int = 0) -> Observation:
@@ -121,8 +177,8 @@ class Observation:
         return min(int(self.sizes.size), int(self.free_slots.sum()))
 
 
-def _freeze(holder: Any, names: tuple[str, ...]) -> None:
+def _freeze(holder: Any, names: tuple[str, ...], kind: Any = np.int64) -> None:
     for name in names:
-        array: Any = np.array(getattr(holder, name), dtype=np.int64)
+        array: Any = np.array(getattr(holder, name), dtype=kind)
         array.flags.writeable = False
         object.__setattr__(holder, name, array)

@@ -106,7 +106,7 @@ ABOUT: dict[str, About] = {
     ),
     "bf-io": About(
         "solves the BF-IO program exactly at every decision",
-        "sizes, loads, free slots; over a window a forecast of every running request",
+        "sizes, loads, free slots; memory and speed where known; over a window a forecast of every running request",
         "arXiv 2601.17855, algorithm 1",
     ),
     "count-then-load": About(

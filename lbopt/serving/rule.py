@@ -7,12 +7,15 @@ of events it decides as in the simulator. `decide` places what waits in a pool; 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.routing.codes import (
     BAND,
+    BLOCK,
     BR_0_BYPASS,
     COUNTING_PROMPTS,
     DYNAMO,
@@ -22,7 +25,7 @@ from lbopt.kernels.routing.codes import (
 )
 from lbopt.kernels.routing.state import parameters_of, turn_of
 from lbopt.model import Trace
-from lbopt.policies import ActiveRequests, CompiledPolicy, DecidingPolicy, Policy, foresight_of
+from lbopt.policies import ActiveRequests, CompiledPolicy, DecidingPolicy, Memory, Policy, foresight_of
 from lbopt.policies.relative_age import RelativeAge
 from lbopt.policies.replay import Replay
 from lbopt.predictors import Forecast, Forecaster, make_predictor
@@ -71,6 +74,7 @@ class LiveRule:
         self.admission = policy.admission
         self.draws = isinstance(policy, CompiledPolicy) and policy.draws
         self._slots = slots
+        self._kv_capacity = None if isinstance(policy, CompiledPolicy) else kv_capacity  # these look at their own
         self._turn = turn_of(0)
         self._forecasts = None if foresight_of(policy) is None else _Forecasts(policy, training)
         if isinstance(policy, CompiledPolicy):
@@ -109,7 +113,9 @@ class LiveRule:
 
     def see(self, group: BarrierGroup, waiting: list[RequestTracker], at: float) -> Sight:
         """Return what the rule is shown of a group with the requests `waiting` to be decided."""
-        return group.observe(waiting, at, open_only=self.is_immediate, forecasting=self.forecasting)
+        return group.observe(
+            waiting, at, open_only=self.is_immediate, forecasting=self.forecasting, kv_capacity=self._kv_capacity
+        )
 
     def decide(self, sight: Sight) -> Ints:
         """Return the worker of each waiting request in pooled form, int64 (n,), -1 = keeps waiting.
@@ -244,7 +250,12 @@ def warm_rule(rule: LiveRule, num_workers: int, slots: int) -> None:
         rule.bind(rule.see(group, waiting[:1], 0.0))
     else:
         fleet.dispatched(waiting[0], group.workers[0], 0.0)
-        rule.decide(rule.see(group, waiting[1:], 0.0))
+        sight = rule.see(group, waiting[1:], 0.0)
+        rule.decide(sight)
+        if sight.observation.memory is not None:  # and where memory decides: 50 blocks, of which 700 tokens need 45
+            full = np.full(len(sight.workers), 50, dtype=np.int64)
+            scarce = replace(sight.observation, memory=Memory(BLOCK, full, full // 10))
+            rule.decide(sight._replace(observation=scarce))
     rule.turn = turn
 
 

@@ -69,6 +69,7 @@ def fresh_detail(
         first_token_step=np.full(N, -1, dtype=np.int64),
         finish_step=np.full(N, -1, dtype=np.int64),
         used=per_worker(),
+        committed=np.zeros(G if rules.blocks >= 0 else 0, dtype=np.int64),
         moved=per_worker(),
         free=per_worker(),
         open_workers=per_worker(),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.kernels.simulation.state import Requests, Setting, State
-from lbopt.policies import ActiveRequests, Observation
+from lbopt.policies import ActiveRequests, Memory, Observation
 from lbopt.predictors import Forecaster
 
 Ints = NDArray[np.int64]
@@ -62,25 +64,37 @@ class Observer:
         first = int(progress.undiscovered)
         everyone = np.concatenate((waiting, np.arange(first, first + count - waiting.size)))
         state = self._state
-        return self._shown((state.load, state.running, state.queued, state.queued_tokens), everyone, self._active())
+        seen = (state.load, state.running, state.queued, state.queued_tokens, self._committed())
+        return self._shown(seen, everyone, self._active())
 
     def observe(self, waiting: Ints) -> Observation:
         """Return what the policy may see of the present state, with the requests `waiting` to be decided."""
         sight = self._state.sight
         front_ends = len(sight.load)
         f = int(waiting[0]) % front_ends if front_ends > 1 else 0
-        seen = (sight.load[f], sight.running[f], sight.queued[f], sight.queued_tokens[f])
+        committed = sight.committed[f] if sight.reports.stale else self._committed()
+        seen = (sight.load[f], sight.running[f], sight.queued[f], sight.queued_tokens[f], committed)
         return self._shown(seen, waiting, None if self._forecaster is None else self._active(), self._forecaster)
 
     def _shown(
         self,
-        workers: tuple[Ints, Ints, Ints, Ints],
+        workers: tuple[Ints, Ints, Ints, Ints, Ints],
         waiting: Ints,
         active: ActiveRequests | None,
         forecaster: Forecaster | None = None,
     ) -> Observation:
-        """Return an observation of the workers' loads, running and queued requests and queued tokens, int64 (G,)."""
-        loads, running, queued, queued_tokens = workers
+        """Return an observation of the workers' loads, running and queued requests, queued tokens and blocks.
+
+        Parameters
+        ----------
+        workers
+            int64 (G,) each; blocks that are committed, (0,) where memory never runs out.
+        waiting
+            The requests to be decided.
+        active, forecaster
+            The running requests, and who forecasts how long they run; None where nobody asks.
+        """
+        loads, running, queued, queued_tokens, committed = workers
         state, sizes, step = self._state, self._state.size[waiting], self.step
         revealed = state.reveal_step[waiting]
         known = np.where(revealed < 0, step, revealed)
@@ -103,7 +117,34 @@ class Observer:
             requests=waiting,
             active=active,
             forecast=forecast,
+            **self._traits(committed),
         )
+
+    def _traits(self, committed: Ints) -> dict[str, Any]:
+        """Return what sets workers in detail apart: their memory, speed, and whether they are open."""
+        detail = self._state.detail
+        rules = detail.rules
+        if not rules.on:
+            return {}
+        memory = None
+        if rules.blocks >= 0:
+            memory = Memory(
+                block=int(rules.block),
+                capacity=np.full(committed.size, rules.blocks, dtype=np.int64),
+                committed=committed,
+                kept_free=int(rules.kept_free),
+                draft=int(rules.draft),
+            )
+        return {"memory": memory, "slow": detail.slow, "is_open": detail.is_open}
+
+    def _committed(self) -> Ints:
+        """Return the blocks that are occupied or about to be, int64 (G,); (0,) where memory never runs out."""
+        committed = self._state.detail.committed
+        if committed.size:
+            from lbopt.kernels.detail.queues import count_committed
+
+            count_committed(self._state)
+        return committed
 
     def _free_slots(self, running: Ints) -> Ints:
         detail = self._state.detail

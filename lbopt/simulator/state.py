@@ -146,7 +146,7 @@ def fresh_state(
         start_clock=np.full(N, np.nan),
         reveal_clock=np.full(N, np.nan),
         progress=progress,
-        sight=_sight((load, running, queued, queued_tokens), telemetry, seed, code),
+        sight=_sight((load, running, queued, queued_tokens), telemetry, seed, code, in_detail.committed.size > 0),
         detail=in_detail,
         slots=_slots(fleet, detail),
         size=requests.prompt if detail is None else in_detail.size,
@@ -171,7 +171,9 @@ def _slots(fleet: Fleet, detail: Detail | None) -> NDArray[np.int64]:
 _OWN_FORM = {VLLM_2026: AS_QUEUED, SMG: AS_TOKENS}
 
 
-def _sight(truth: tuple[NDArray[np.int64], ...], telemetry: Telemetry | None, seed: int, code: int) -> Sight:
+def _sight(
+    truth: tuple[NDArray[np.int64], ...], telemetry: Telemetry | None, seed: int, code: int, has_memory: bool
+) -> Sight:
     """Return what routers see of an empty fleet: arrays of their own where sight is stale, else those of the truth.
 
     Parameters
@@ -180,6 +182,8 @@ def _sight(truth: tuple[NDArray[np.int64], ...], telemetry: Telemetry | None, se
         int64 (G,): load, running and queued requests, queued tokens.
     telemetry, seed, code
         As of `fresh_state`.
+    has_memory
+        Whether memory can run out.
     """
     reports = record(REPORTS)
     front_ends, num_workers = 1, truth[0].size
@@ -191,6 +195,7 @@ def _sight(truth: tuple[NDArray[np.int64], ...], telemetry: Telemetry | None, se
         reports.period, reports.jitter, reports.lost = telemetry.period, telemetry.jitter, telemetry.lost
         reports.seed = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
         truth = tuple(np.zeros((front_ends, num_workers), dtype=np.int64) for _ in truth)
+    asks = telemetry is not None and code == EXTERNAL and has_memory
     load, running, queued, queued_tokens = (seen.reshape(front_ends, num_workers) for seen in truth)
     books = np.zeros((front_ends, num_workers if code in KEEPING_BOOKS else 0), dtype=np.int64)
     turns = records(front_ends, TURN)
@@ -201,6 +206,7 @@ def _sight(truth: tuple[NDArray[np.int64], ...], telemetry: Telemetry | None, se
         running=running,
         queued=queued,
         queued_tokens=queued_tokens,
+        committed=np.zeros((front_ends, num_workers if asks else 0), dtype=np.int64),
         books=books,
         own=books.copy() if reports.gathers else books,
         turns=turns,

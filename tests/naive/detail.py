@@ -129,6 +129,7 @@ class Case:
     is_balancing: bool = False
     quiet_plans: int = 0
     long_was_sent: bool = False
+    committed: list[list[int]] = field(default_factory=list)  # blocks of all workers, as every question shows them
     barrier_loads: list[list[int]] = field(default_factory=list)
     post_loads: list[list[int]] = field(default_factory=list)
     active: list[int] = field(default_factory=list)
@@ -180,6 +181,19 @@ def paused_of(worker: Worker) -> list[Request]:
 def blocks_in_use(worker: Worker, options: Options) -> int:
     """Those of the running and the paused requests; any other occupies none."""
     return sum(blocks_of(request, options) for request in worker.running + paused_of(worker))
+
+
+def blocks_committed(worker: Worker, options: Options) -> int:
+    """Those in use, and those that the others of the queue will occupy."""
+    others = [request for request in worker.queue if not request.is_paused]
+    return blocks_in_use(worker, options) + sum(blocks_of(request, options) for request in others)
+
+
+def committed_seen(front_end: int, case: Case) -> list[int]:
+    """The blocks committed on each worker, as a front end sees them."""
+    if case.sight is None:
+        return [blocks_committed(worker, case.options) for worker in case.workers]
+    return [seen.committed for seen in case.sight.seen[front_end]]
 
 
 def workers_come_and_go(case: Case) -> None:
@@ -308,6 +322,7 @@ def send(request: Request, worker: Worker, front_end: int, case: Case) -> None:
     sight = case.sight
     if sight is not None and sight.telemetry.own == "optimistic":
         seen = sight.seen[front_end][worker.number]
+        seen.committed += blocks_of(request, case.options)
         if seen.running < worker.slots:
             seen.running += 1
             seen.load += request.size
@@ -333,6 +348,7 @@ def decide_pooled(case: Case) -> None:
             free.append(max(0, worker.slots - count - queued))
     if not case.pool or not any(free):
         return
+    case.committed.append(committed_seen(0, case))
     uniforms = None if case.uniforms is None else [case.uniforms[request.number] for request in case.pool]
     placement, case.counter = place(
         case.rule,
@@ -384,6 +400,7 @@ def decide_on_arrival(case: Case) -> None:
             send(request, chosen, front_end, case)
             let_in(chosen, case)
             continue
+        case.committed.append(committed_seen(front_end, case))
         number, counter = bind(
             case.rule,
             running,
@@ -415,7 +432,10 @@ def decide(case: Case) -> None:
     for worker in case.workers:
         let_in(worker, case)
     if case.sight is not None:
-        truth = [(w.load, len(w.running), len(w.queue), w.queued_tokens) for w in case.workers]
+        truth = [
+            (w.load, len(w.running), len(w.queue), w.queued_tokens, blocks_committed(w, case.options))
+            for w in case.workers
+        ]
         case.sight.report(case.clock, truth)
     if case.pooled:
         decide_pooled(case)

@@ -24,6 +24,7 @@ class Worker:
     running: int = 0
     queued: int = 0
     queued_tokens: int = 0
+    committed: int = 0  # blocks, where memory can run out
 
 
 @dataclass
@@ -43,8 +44,8 @@ class Sight:
         seen = [[Worker() for _ in range(num_workers)] for _ in range(telemetry.front_ends)]
         return cls(telemetry, slots, seen, [0.0] * num_workers, [0] * num_workers, [0] * telemetry.front_ends)
 
-    def report(self, clock: float, truth: Sequence[tuple[int, int, int, int]]) -> None:
-        """Make all reports that are due; `truth` has load, running, queued and queued tokens of each worker."""
+    def report(self, clock: float, truth: Sequence[tuple[int, ...]]) -> None:
+        """Make all reports that are due; `truth` has of each worker what `Worker` lists, in this order."""
         for worker, present in enumerate(truth):
             arrived = []
             while self.due[worker] <= clock:

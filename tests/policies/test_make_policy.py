@@ -22,7 +22,8 @@ def test_a_policys_name_makes_it_again(name):
     more = {
         "auto": ["auto:age_weight=0.125,age_bound=5"],
         "br-0": ["br-0:stage_switch=0,window=8,window_order=arrival"],
-        "bf-io": ["bf-io:solver=highs,age_bound=5"],
+        "bf-io": ["bf-io:solver=highs,age_bound=5", "bf-io:conditions=no", "bf-io:room=128"],
+        "max-min": ["max-min:pace=yes", "max-min:scope=pool,pace=yes"],
     }
     for spec in [name, *specs, *more.get(name, [])]:
         policy = make_policy(spec)
@@ -61,6 +62,7 @@ DEFAULTS = {
         **{"solver": "exact", "time_limit": 0.5, "age_bound": None, "tie": "oldest", "seed": 0, "horizon": 0},
         **{"new": "survives", "gamma": 1.0, "growth": 1, "departures": "cut", "boundary": "alive"},
         **{"predictor": "survival", "refresh": None, "gate": 0.5, "floor": 1.0, "hold_anchor": False},
+        **{"conditions": True, "room": 16},
     },
     "barrier-time": {"time_limit": 0.5, "alpha": 112000, "beta": 26},
     "fast-phi": {

@@ -29,6 +29,7 @@ RANGES = [
     ("iqr", "multiplier", [0, "1000"], [-1, "1000.001"]),
     ("bf-io", "age_bound", ["none", 0, MOST], [-1, MOST + 1]),
     ("bf-io", "seed", [0, MOST], [-1, MOST + 1]),
+    ("bf-io", "room", [0, MOST], ["none", -1, MOST + 1]),
     ("bf-io", "gamma", [1], [0, "1.001"]),
     ("barrier-time", "alpha", [0, MOST - 1], [-1, MOST]),
     ("barrier-time", "beta", [0, MOST - 1], [-1, MOST]),

@@ -132,6 +132,7 @@ def test_output_lengths_show_only_when_a_request_ends(function, admission):
     assert names == {
         *("step", "clock", "loads", "free_slots", "running", "queued", "queued_tokens", "sizes", "waited", "requests"),
         *("active", "forecast"),  # None for a function, which cannot ask for a forecast
+        *("memory", "slow", "is_open"),  # of workers in detail; their memory is compared with the twin's elsewhere
     }
     rng = random.Random(22)
     for _ in range(many(40, 10)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from kernels.rules import many
@@ -12,7 +14,8 @@ from simulator.random_fleets import RandomFleet, random_fleet
 
 from lbopt.exceptions import InfeasibleDecisionError
 from lbopt.hardware import AffineStepTime
-from lbopt.policies import make_policy
+from lbopt.policies import Observation, make_policy
+from lbopt.policies.decide import decide
 from lbopt.simulator import ClosedLoop, Run, simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -132,3 +135,47 @@ def test_runs_are_those_of_the_twin(first: int) -> None:
             continue
         naive.simulate(case)
         assert_equal(run, case, fleet)
+
+
+class Asked:
+    """A rule of the table that decides in Python, and keeps what it was shown of the memory."""
+
+    def __init__(self, rule: str, admission: str) -> None:
+        self.name, self.admission = rule, admission
+        self.committed: list[list[int]] = []
+
+    def decide(self, observation: Observation) -> np.ndarray:
+        """Decide as the compiled rule does."""
+        assert observation.memory is not None
+        self.committed.append(observation.memory.committed.tolist())
+        if self.admission == "pooled":
+            return decide(make_policy(self.name), observation)
+        return np.array([np.argmin(observation.loads + observation.queued_tokens)])
+
+
+@pytest.mark.parametrize(("rule", "admission"), [("max-min", "pooled"), ("jsq-load:admission=immediate", "immediate")])
+def test_memory_is_seen_as_the_twin_sees_it(rule: str, admission: str) -> None:
+    compared, stale, waited = 0, 0, 0
+    for seed in range(many(400, 60)):
+        fleet = random_fleet(seed, (rule,))
+        detail = fleet.setting.detail
+        assert detail is not None
+        detail = replace(detail, preempt="swap" if detail.preempt == "none" else detail.preempt)
+        if admission == "immediate":
+            detail = replace(detail, drain=(), leave=(), join=())
+        fleet = replace(fleet, setting=replace(fleet.setting, detail=detail))
+        case, policy = twin_of(fleet), Asked(rule, admission)
+        try:
+            run = simulate(fleet.trace, policy, fleet.setting, seed=seed, keep_loads=True)
+        except InfeasibleDecisionError:
+            with pytest.raises(naive.StuckError):
+                naive.simulate(case)
+            continue
+        naive.simulate(case)
+        assert_equal(run, case, fleet)
+        assert policy.committed == case.committed, f"fleet {seed}"
+        compared += len(case.committed)
+        stale += fleet.setting.telemetry is not None
+        waited += case.preemptions > 0
+    assert compared > 20 * stale > 0
+    assert waited > 0

@@ -108,6 +108,19 @@ def see_free_slots(state: State) -> None:
 
 
 @kernel
+def count_committed(state: State) -> None:
+    """Write the blocks of each worker that are occupied, or that its queue needs, into `Detail.committed`."""
+    detail = state.detail
+    for w in range(detail.committed.size):
+        blocks, i = detail.used[w], state.queue_head[w]
+        for _ in range(state.queued[w]):
+            if detail.tracks[i].held != PAUSED:  # a paused one occupies them already
+                blocks += blocks_of(detail.size[i], detail.rules)
+            i = state.next_in_queue[i]
+        detail.committed[w] = blocks
+
+
+@kernel
 def send_chosen(reach: int, state: State) -> None:
     """Send the chosen ones among the first `reach` of the pool to their workers; the others keep their order."""
     progress, pool, choice = state.progress, state.pool, state.choice

@@ -94,6 +94,7 @@ class Detail(NamedTuple):
     first_token_step: Ints  # int64 (N,), output
     finish_step: Ints  # int64 (N,), output
     used: Ints  # int64 (G,), blocks
+    committed: Ints  # int64 (G,), blocks as `count_committed` counts them; (0,) where memory never runs out
     moved: Ints  # int64 (G,), tokens moved since the last step
     free: Ints  # int64 (G,), slots that pooled rules see free
     open_workers: Ints  # int64 (G,), scratch: their numbers first

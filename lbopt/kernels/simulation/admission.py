@@ -9,6 +9,7 @@ work itself.
 
 from lbopt.kernels.arrays import Floats, Ints, Record, Records
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.detail.memory import blocks_of
 from lbopt.kernels.detail.queues import join_queue_of, let_in_at
 from lbopt.kernels.detail.reuse import count_to_compute
 from lbopt.kernels.detail.workers import list_open, show_open
@@ -21,7 +22,7 @@ from lbopt.kernels.routing.iqr import bind_iqr
 from lbopt.kernels.routing.least_score import bind_by_score
 from lbopt.kernels.simulation.experts import join_experts
 from lbopt.kernels.simulation.real_choice import loads_differ
-from lbopt.kernels.simulation.sight import note_sent
+from lbopt.kernels.simulation.sight import note_blocks, note_sent
 from lbopt.kernels.simulation.state import (
     TAKE_STEP,
     Requests,
@@ -236,7 +237,10 @@ def bind_next(w: int, requests: Requests, setting: Setting, state: State) -> Non
     progress.decisions += 1
     progress.real_choices += loads_differ(state.load, state.queued_tokens)
     if state.sight.reports.stale == 1:
-        note_sent(i % len(state.sight.load), w, state.size[i], state.slots[w], state.sight)
+        f = i % len(state.sight.load)
+        note_sent(f, w, state.size[i], state.slots[w], state.sight)
+        if state.sight.committed.shape[1] > 0:
+            note_blocks(f, w, blocks_of(state.size[i], state.detail.rules), state.sight)
     if state.detail.rules.on == 1:
         join_queue_of(i, w, state)
         let_in_at(w, state)

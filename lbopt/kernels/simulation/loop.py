@@ -9,9 +9,10 @@ import math
 
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.detail.memory import blocks_of
 from lbopt.kernels.detail.pausing import carry_out, plan_pauses
 from lbopt.kernels.detail.preempt import make_fit
-from lbopt.kernels.detail.queues import allow_all, let_in, see_free_slots, send_chosen
+from lbopt.kernels.detail.queues import allow_all, count_committed, let_in, see_free_slots, send_chosen
 from lbopt.kernels.detail.step import take_detailed_step
 from lbopt.kernels.detail.workers import awaited as awaited_in_detail
 from lbopt.kernels.detail.workers import come_and_go
@@ -20,7 +21,7 @@ from lbopt.kernels.routing.codes import EXTERNAL
 from lbopt.kernels.routing.decide import decide
 from lbopt.kernels.simulation.admission import admit, bind_pool, drain_queues, known_until, num_known, reveal_to_pool
 from lbopt.kernels.simulation.real_choice import has_real_choice, loads_differ
-from lbopt.kernels.simulation.sight import make_reports, next_report, note_sent
+from lbopt.kernels.simulation.sight import make_reports, next_report, note_blocks, note_sent
 from lbopt.kernels.simulation.state import (
     BEGIN_DECISION,
     BIND,
@@ -135,6 +136,8 @@ def admit_external(requests: Requests, setting: Setting, state: State) -> None:
     """
     reach = state.progress.pool_tail - state.progress.pool_head
     _note_admitted(reach, requests, setting, state)
+    if state.sight.committed.shape[1] > 0:
+        _note_blocks(reach, state)
     _start_chosen(reach, requests, state)
     state.progress.phase = TAKE_STEP
 
@@ -234,8 +237,11 @@ def _start_chosen(reach: int, requests: Requests, state: State) -> None:
 def _see(state: State) -> None:
     """Let reports come in that are due, where sight is stale."""
     if state.sight.reports.stale == 1:
+        if state.sight.committed.shape[1] > 0:
+            count_committed(state)
         make_reports(
             *(state.sight, state.progress.clock, state.load, state.running, state.queued, state.queued_tokens),
+            state.detail.committed,
         )
 
 
@@ -276,3 +282,14 @@ def _note_admitted(reach: int, requests: Requests, setting: Setting, state: Stat
         w = state.choice[position]
         if w >= 0:
             note_sent(f, w, state.size[state.pool[head + position]], state.slots[w], sight)
+
+
+@kernel
+def _note_blocks(reach: int, state: State) -> None:
+    """Note the memory that the chosen requests among the first `reach` of the pool need in what stale sight sees."""
+    f = 0  # a pool has one front end
+    for position in range(reach):
+        w = state.choice[position]
+        if w >= 0:
+            size = state.size[state.pool[state.progress.pool_head + position]]
+            note_blocks(f, w, blocks_of(size, state.detail.rules), state.sight)

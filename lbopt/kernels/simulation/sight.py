@@ -60,6 +60,7 @@ class Sight(NamedTuple):
     running: Ints  # int64 (C, G)
     queued: Ints  # int64 (C, G), requests bound to the worker but not started
     queued_tokens: Ints  # int64 (C, G)
+    committed: Ints  # int64 (C, G), blocks, where sight is stale and a rule outside may ask for them; else (C, 0)
     books: Ints  # int64 (C, G), the truth: what each front end has in its books; (C, 0) for rules without
     own: Ints  # the same as the rule sees it
     turns: Records  # routing.state.TURN (C,), where round-robin stands
@@ -75,7 +76,9 @@ def share(seed: np.uint64, w: int, n: int) -> float:
 
 
 @kernel
-def make_reports(sight: Sight, clock: float, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints) -> None:
+def make_reports(
+    sight: Sight, clock: float, load: Ints, running: Ints, queued: Ints, queued_tokens: Ints, committed: Ints
+) -> None:
     """Let every worker whose report is due be seen as it is, unless the report is lost.
 
     Parameters
@@ -84,8 +87,8 @@ def make_reports(sight: Sight, clock: float, load: Ints, running: Ints, queued: 
         Stale sight; changed in place.
     clock
         Now, s.
-    load, running, queued, queued_tokens
-        int64 (G,), the truth.
+    load, running, queued, queued_tokens, committed
+        int64 (G,), the truth; the last is read only where `Sight` has it.
     """
     reports, due, made = sight.reports, sight.due, sight.made
     for w in range(due.size):
@@ -104,6 +107,8 @@ def make_reports(sight: Sight, clock: float, load: Ints, running: Ints, queued: 
                 sight.running[f, w] = running[w]
                 sight.queued[f, w] = queued[w]
                 sight.queued_tokens[f, w] = queued_tokens[w]
+                if sight.committed.shape[1] > 0:
+                    sight.committed[f, w] = committed[w]
                 if reports.gathers == 1:
                     sight.own[f, w] = sight.books[f, w]
 
@@ -136,6 +141,23 @@ def note_sent(f: int, w: int, prompt: int, slots: int, sight: Sight) -> None:
     else:
         sight.queued[f, w] += 1
         sight.queued_tokens[f, w] += prompt
+
+
+@kernel
+def note_blocks(f: int, w: int, blocks: int, sight: Sight) -> None:
+    """Add the blocks of a request that front end `f` has sent to worker `w` to what it sees, where it does so.
+
+    Parameters
+    ----------
+    f, w
+        Front end and worker.
+    blocks
+        That the request needs.
+    sight
+        Changed in place.
+    """
+    if sight.committed.shape[1] > 0 and sight.reports.own != NOTHING:
+        sight.committed[f, w] += blocks
 
 
 @kernel

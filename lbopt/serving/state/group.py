@@ -14,11 +14,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.policies.observation import ActiveRequests, Observation
+from lbopt.kernels.routing.codes import BLOCK
+from lbopt.policies.observation import ActiveRequests, Memory, Observation
 from lbopt.predictors import Forecast
 from lbopt.serving.state.pool import Pool
 from lbopt.serving.state.request import RequestTracker
 from lbopt.serving.state.worker import Health, WorkerMirror
+
+#: Share of its blocks that an engine keeps free when it lets a request in beside running ones: vLLM's.
+WATERMARK = 0.01
 
 #: Makes a forecast of the running requests and of those that wait.
 Forecasting = Callable[[ActiveRequests, NDArray[np.int64], NDArray[np.int64]], Forecast]
@@ -110,6 +114,7 @@ class BarrierGroup:
         *,
         open_only: bool = False,
         forecasting: Forecasting | None = None,
+        kv_capacity: int | None = None,
     ) -> Sight:
         """Return what a rule may see now.
 
@@ -124,6 +129,8 @@ class BarrierGroup:
             meet at the barrier, where one that drains has no free slot.
         forecasting
             Makes the forecast that the rule asks for; None where it asks for none.
+        kv_capacity
+            Tokens that a worker can hold, for a rule that heeds memory; None where nobody knows or asks.
         """
         workers = self.open_workers if open_only else self.at_barrier
         trackers = list(waiting)
@@ -147,6 +154,8 @@ class BarrierGroup:
             requests=numbers,
             active=active,
             forecast=forecast,
+            memory=None if kv_capacity is None else _memory(workers, kv_capacity),
+            is_open=None if all(w.is_open for w in workers) else np.array([w.is_open for w in workers], dtype=np.bool_),
         )
         return Sight(
             observation=observation,
@@ -173,3 +182,19 @@ def _active(workers: Sequence[WorkerMirror]) -> ActiveRequests:
     rows = [(g, t.number, t.prompt, t.generated) for g, w in enumerate(workers) for t in w.running.values()]
     table = np.array(rows, dtype=np.int64).reshape(len(rows), 4).T.copy()
     return ActiveRequests(worker=table[0], requests=table[1], prompt=table[2], generated=table[3])
+
+
+def _memory(workers: Sequence[WorkerMirror], kv_capacity: int) -> Memory:
+    """Return the memory of workers of so many tokens each.
+
+    The mirror counts tokens, not blocks: n requests of t tokens together fill at most (t + 15 n) / 16 blocks, rounded
+    down, and so many are counted.
+    """
+    blocks = kv_capacity // BLOCK
+    most = [(w.load + w.queued_tokens + (BLOCK - 1) * (len(w.running) + len(w.queue))) // BLOCK for w in workers]
+    return Memory(
+        block=BLOCK,
+        capacity=np.full(len(workers), blocks, dtype=np.int64),
+        committed=np.array(most, dtype=np.int64),
+        kept_free=int(WATERMARK * blocks),
+    )
