@@ -23,7 +23,7 @@ class Flow:
         The request, the engine, and the number of the dispatch.
     """
 
-    __slots__ = ("_attempt", "_endpoint", "_has_begun", "_job", "_now", "_router", "_sifts", "_strips", "counter")
+    __slots__ = ("_attempt", "_endpoint", "_has_begun", "_job", "_now", "_router", "_sifts", "_strips", "_wakes", "counter")
 
     def __init__(self, router: Router, job: Job, endpoint: Endpoint, attempt: int) -> None:
         self._router, self._job, self._endpoint, self._attempt = router, job, endpoint, attempt
@@ -31,6 +31,7 @@ class Flow:
         self._strips = router.options.ask_usage and not job.ask.wants_usage
         self._sifts = self._strips or router.keeps_text
         self._has_begun = False
+        self._wakes = router.dispatcher.step_ends is not None
         self.counter = EventCounter(job.text if router.keeps_text else None)
 
     @property
@@ -54,6 +55,8 @@ class Flow:
         count = counter.tokens - before
         if count:
             fleet.tokens(tracker, count, self._attempt)
+            if self._wakes:
+                self._router.dispatcher.wake()  # a step may have ended
         if counter.prompt_tokens is not None and tracker.estimated:
             self._router.counted(job, counter.prompt_tokens)
         if counter.done:

@@ -16,6 +16,8 @@ _ENDS: dict[str, tuple[float, float]] = {
     "retry_seconds": (0.001, 60),
     "retry_cap": (0.001, 600),
     "decision_seconds": (0.001, 10),
+    "settle_seconds": (0, 1),
+    "step_seconds": (0.001, 60),
     "connect_seconds": (0.01, 600),
     "idle_seconds": (0.05, 86400),
     "request_seconds": (0.05, 604800),
@@ -40,6 +42,10 @@ class RouterOptions:
         The rule, in the text form of `make_policy`, and the seed of rules that draw.
     fallback, decision_seconds
         Rule that decides where one in Python has not answered in so many seconds.
+    decide
+        When a group decides: on "arrival" of a request and whenever a slot is free, or at the end of a "step".
+    settle_seconds, step_seconds
+        With "step": how long after its first token a step counts as ended, and how long the end of a step is waited for.
     train_on
         Trace from which predictors learn, where the rule looks ahead.
     host, port
@@ -80,6 +86,9 @@ class RouterOptions:
     seed: int = 0
     fallback: str = "jsq-load"
     decision_seconds: float = 0.05
+    decide: str = "arrival"
+    settle_seconds: float = 0.001
+    step_seconds: float = 0.25
     train_on: str | None = None
     host: str = "127.0.0.1"
     port: int = 8000
@@ -112,6 +121,8 @@ class RouterOptions:
             value = getattr(self, name)
             if not least <= value <= most:
                 raise InputError(f"{name} is {value:g}; expected {least:g} to {most:g}")
+        if self.decide not in ("arrival", "step"):
+            raise InputError(f"decide is '{self.decide[:40]}'; expected arrival or step")
         for name in ("api_key", "admin_token"):
             value = getattr(self, name)
             if value is not None and (len(value) < 8 or not value.isprintable() or " " in value):

@@ -36,6 +36,7 @@ from lbopt.serving.router.prefill import PrefillHop
 from lbopt.serving.router.reaper import reap
 from lbopt.serving.router.rules import fallback_for, rule_for, warm
 from lbopt.serving.router.shadow import Shadow
+from lbopt.serving.router.step_ends import StepEnds
 from lbopt.serving.router.wire import Wires
 from lbopt.serving.state import FleetState, RequestTracker, Stage, WorkerMirror
 
@@ -112,6 +113,8 @@ class Router:
             age_bound=options.age_bound,
             decision_seconds=options.decision_seconds,
             look=self._look,
+            step_ends=StepEnds(self.now, options.step_seconds) if options.decide == "step" else None,
+            settle_seconds=options.settle_seconds,
         )
         self.prefill = PrefillHop(self) if plan.prefillers else None
         self.poller = Poller(self)
