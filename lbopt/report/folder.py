@@ -54,6 +54,11 @@ def _check(folder: Path, format: str) -> None:
         raise InputError(f"output folder '{folder}' cannot be made: '{place.parent}' does not exist")
     if not os.access(place.parent, os.W_OK):
         raise InputError(f"output folder '{folder}' cannot be made: '{place.parent}' is not writable")
+    try:  # the system's word on permissions is not enough: a file system may refuse all the same
+        with unfinished_folder(place.parent):
+            pass
+    except OSError as error:
+        raise InputError(f"output folder '{folder}' cannot be made: {error.strerror or error}") from None
 
 
 def write_whole(folder: Path, format: str, write: Callable[[Path], dict[str, Any]]) -> None:

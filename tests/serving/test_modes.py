@@ -87,6 +87,28 @@ def test_a_prefiller_that_cannot_be_read_counts_as_full():
     run(check())
 
 
+def test_the_client_is_told_that_a_prefiller_does_not_answer():
+    """It took the prompt and is silent; where none takes prompts at all, that is said."""
+
+    async def check():
+        decode, pre = Engine(), prefiller()
+        pre.faults = ["freeze"]
+        async with fleet([decode], prefillers=[pre], ttl=0.4, failures=1) as (router, client, base):
+            status, data = await stream(client, base)
+            assert status == 504
+            assert b"the prefiller that took the prompt did not answer" in data
+            assert router.metrics.stopped["prefiller"] == 1
+            assert not router.fleet.prefillers[pre.url[7:]].holders
+            pre.metrics = False
+            await asyncio.sleep(0.2)
+            status, data = await stream(client, base)
+            assert status == 503
+            assert b"no prefiller took the prompt within ttl" in data
+            await becomes(lambda: is_empty(router))
+
+    run(check())
+
+
 @pytest.mark.parametrize("fault", ["reset", 503])
 def test_a_prefiller_that_fails_is_asked_again_or_another_is(fault):
     """The client sees nothing of it."""

@@ -208,11 +208,9 @@ def worker_of(table: Any, index: int, what: str) -> WorkerAddress:
     return WorkerAddress(_named(table.get("name", default), f"{what}: name of worker {index}"), url, rank)
 
 
-def _group(table: Any, index: int, source: str) -> GroupPlan:
+def _group(table: dict[str, Any], index: int, source: str) -> GroupPlan:
     what = f"{source}: group {index}"
     known = ("name", "model", "aliases", "slots", "kv_capacity", "worker", "workers", "endpoint", "ranks")
-    if not isinstance(table, dict):
-        raise InputError(f"{what} is {shown(table)}; expected a table")
     _refuse_others(table, known, what)
     name = _named(table.get("name", f"group-{index}"), f"{what}: name")
     what = f"{source}: group '{name}'"
@@ -240,10 +238,8 @@ def _group(table: Any, index: int, source: str) -> GroupPlan:
     )
 
 
-def _prefiller(table: Any, index: int, source: str) -> PrefillerPlan:
+def _prefiller(table: dict[str, Any], index: int, source: str) -> PrefillerPlan:
     what = f"{source}: prefiller {index}"
-    if not isinstance(table, dict):
-        raise InputError(f"{what} is {shown(table)}; expected a table")
     _refuse_others(table, ("name", "model", "url", "connector", "threshold", "most"), what)
     url = checked_url(table.get("url"), what)
     threshold = table.get("threshold", 0.9)
@@ -261,7 +257,15 @@ def _prefiller(table: Any, index: int, source: str) -> PrefillerPlan:
 
 
 def _tables(data: dict[str, Any], key: str, source: str) -> list[Any]:
-    return _list(data, key, source)
+    """Return the tables of one kind; `key = ...` and `[key]` are no such tables."""
+    value = data.get(key, [])
+    if isinstance(value, dict):
+        raise InputError(f"{source} has a single table [{key}]; write [[{key}]], in two brackets, above each of them")
+    if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
+        raise InputError(
+            f"{source}: {key} is {shown(value)}; expected a table below a line [[{key}]] for each, not '{key} = ...'"
+        )
+    return value
 
 
 def _list(data: dict[str, Any], key: str, what: str) -> list[Any]:

@@ -19,6 +19,8 @@ class Stop(StrEnum):
 
     LIMIT = "limit"  #: the request took longer than any may
     EXPIRED = "expired"  #: it waited in the pool longer than it may
+    NO_PREFILLER = "no-prefiller"  #: no prefiller took its prompt in that time
+    PREFILLER = "prefiller"  #: the prefiller that took its prompt does not answer
     SILENT = "silent"  #: its worker sends nothing
     DOWN = "down"  #: its worker went down
     SLOW_CLIENT = "slow-client"  #: the client does not read its answer

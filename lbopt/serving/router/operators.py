@@ -21,8 +21,8 @@ from lbopt.serving.router.ask import Ask
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.fleet_file import WorkerAddress, refuse_outside, refuse_same, worker_of
 from lbopt.serving.router.handlers import ROUTER, allowed
-from lbopt.serving.router.job import ADVICE, Job
-from lbopt.serving.router.service import Refusal, Router
+from lbopt.serving.router.job import ADVICE, Job, Stop
+from lbopt.serving.router.service import SAID, Refusal, Router
 from lbopt.serving.state import Health
 
 ADVISED = web.AppKey("advised", dict[str, Job])
@@ -206,14 +206,16 @@ async def route(request: web.Request) -> web.Response:
         return refusal.answer
     router.fleet.prefilled(job.tracker, router.now())
     router.dispatcher.wake()
+    job.reason = Stop.EXPIRED
     try:
-        async with asyncio.timeout(router.options.ttl):
+        async with asyncio.timeout(router.options.ttl) as job.deadline:
             worker = await job.placed
     except BaseException as error:
         router.jobs.discard(job)
         if isinstance(error, TimeoutError):
             router.fleet.expired(job.tracker, router.now())
-            return refuse(503, "the request waited in the pool longer than ttl", "overloaded", retry_after=5)
+            status, why, kind = SAID[job.reason]
+            return refuse(status, why, kind, retry_after=5)
         router.fleet.cancelled(job.tracker, router.now())
         raise
     router.metrics.note_wait(job.tracker)

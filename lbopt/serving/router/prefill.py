@@ -22,7 +22,7 @@ from lbopt.serving.router.breaker import Breaker, delay
 from lbopt.serving.router.connectors import Connector, make_connector
 from lbopt.serving.router.fleet_file import PrefillerPlan
 from lbopt.serving.router.forward import FAULTS, headers_for_client, read_whole
-from lbopt.serving.router.job import Job
+from lbopt.serving.router.job import Job, Stop
 from lbopt.serving.router.scrape import of_rank
 from lbopt.serving.state import Prefiller
 
@@ -86,6 +86,8 @@ class PrefillHop:
             try:
                 refused, why = await self._probe(job, prefiller)
             except BaseException:
+                if job.reason is Stop.PREFILLER:
+                    self._note_fault(prefiller)
                 router.fleet.prefill_failed(tracker)
                 self._room.set()
                 raise
@@ -98,6 +100,12 @@ class PrefillHop:
                 return refuse(502, why, "upstream_error")
             router.metrics.retries += 1
             await asyncio.sleep(delay(tried, router.options.retry_seconds, router.options.retry_cap))
+
+    def _note_fault(self, prefiller: Prefiller) -> None:
+        """Note that a prefiller gave no answer; after some in a row it gets no prompt until its metrics are read."""
+        breaker = self._breakers[prefiller]
+        breaker.fail(self._router.now())
+        prefiller.is_open = not breaker.is_open(-1.0)
 
     async def _wait_for_room(self) -> None:
         """Wait until something may have changed."""
@@ -131,9 +139,7 @@ class PrefillHop:
                     kept = headers_for_client(answer.headers)
                     return web.Response(status=answer.status, body=text, headers=kept), None
         except (*FAULTS, TimeoutError) as fault:
-            breaker = self._breakers[prefiller]
-            breaker.fail(router.now())
-            prefiller.is_open = not breaker.is_open(-1.0)
+            self._note_fault(prefiller)
             return None, f"prefiller {prefiller.name} gave no answer: {type(fault).__name__}"
         try:
             parsed = json.loads(text)

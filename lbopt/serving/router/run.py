@@ -12,12 +12,14 @@ import signal
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from lbopt.exceptions import InputError
 from lbopt.serving.router import handlers, operators
+from lbopt.serving.router.connection import ClientConnection
 from lbopt.serving.router.service import Router
 
 _log = logging.getLogger(__name__)
@@ -97,21 +99,23 @@ class Server:
             Where the address cannot be had.
         """
         options = self.router.options
-        runner = web.AppRunner(
-            self._app,
-            handler_cancellation=True,
-            access_log=None,
-            logger=_connections,
-            max_line_size=options.header_bytes,
-            max_field_size=options.header_bytes,
-            keepalive_timeout=75.0,
-            shutdown_timeout=1.0,
-        )
+        runner = web.AppRunner(self._app, handler_cancellation=True, shutdown_timeout=1.0)
         await runner.setup()
         self._runner = runner
-        assert runner.server is not None
-        make = self._watched(runner.server)
         loop = asyncio.get_running_loop()
+        assert runner.server is not None
+        make = self._watched(
+            partial(
+                ClientConnection,
+                runner.server,
+                loop=loop,
+                access_log=None,
+                logger=_connections,
+                max_line_size=options.header_bytes,
+                max_field_size=options.header_bytes,
+                keepalive_timeout=75.0,
+            )
+        )
         try:
             self._server = await loop.create_server(
                 make, options.host, options.port, ssl=self._tls, backlog=1024, reuse_address=True

@@ -45,9 +45,12 @@ _log = logging.getLogger(__name__)
 #: Seconds that an unused connection to an engine is kept: less than uvicorn keeps it, which is 5.
 _KEPT = 4.0
 
-_SAID = {
+#: What a client is told of each reason: status, message, kind.
+SAID = {
     Stop.LIMIT: (504, "the request took longer than request_seconds", "timeout"),
     Stop.EXPIRED: (503, "the request waited in the pool longer than ttl", "overloaded"),
+    Stop.NO_PREFILLER: (503, "no prefiller took the prompt within ttl: all are full or silent", "overloaded"),
+    Stop.PREFILLER: (504, "the prefiller that took the prompt did not answer within ttl", "upstream_error"),
     Stop.SILENT: (504, "the worker sent nothing for idle_seconds", "upstream_error"),
     Stop.DOWN: (502, "the worker went down while it answered", "upstream_error"),
     Stop.SLOW_CLIENT: (408, "the client left its answer unread longer than slow_client_seconds", "timeout"),
@@ -123,7 +126,6 @@ class Router:
         self.has_compiled = False
         self._clock: Callable[[], float] = lambda: 0.0
         self._tasks: list[asyncio.Task[None]] = []
-        self._idle = asyncio.Event()
         self._prefix = secrets.token_hex(8)  # requests of another life of this router have other keys
 
     # -- life of the router
@@ -172,19 +174,33 @@ class Router:
         return any(worker.is_open for pool in pools for group in pool.groups for worker in group.workers)
 
     async def drain(self, seconds: float) -> None:
-        """Take no new request, and give those that run so many seconds to end."""
+        """Take no new request, and give those that run so many seconds to end.
+
+        Requests that a gateway forwards are not waited for once they have a place: they do not run through here.
+        """
         self.is_draining = True
-        if self.jobs:
-            self._idle.clear()
-            try:
-                await asyncio.wait_for(self._idle.wait(), seconds)
-            except TimeoutError:
-                for job in list(self.jobs):
-                    job.stop(Stop.DRAIN)
-                try:
-                    await asyncio.wait_for(self._idle.wait(), 2.0)
-                except TimeoutError:
-                    _log.warning("%d requests did not end in time", len(self.jobs))
+        if not await self._are_answered(seconds):
+            for job in self.unanswered:
+                job.stop(Stop.DRAIN)
+            if not await self._are_answered(2.0):
+                _log.warning("%d requests did not end in time", len(self.unanswered))
+        left = len(self.jobs) - len(self.unanswered)
+        if left:
+            _log.info("%d requests that a gateway forwards are not waited for", left)
+
+    @property
+    def unanswered(self) -> list[Job]:
+        """The requests whose client, or whose gateway, still waits for an answer of the router."""
+        return [job for job in self.jobs if job.path != ADVICE or not job.placed.done()]
+
+    async def _are_answered(self, seconds: float) -> bool:
+        """Wait until nobody waits for an answer, at most so long; return whether that is so."""
+        end = self.now() + seconds
+        while self.unanswered:
+            if self.now() >= end:
+                return False
+            await asyncio.sleep(min(0.05, max(0.0, end - self.now())))
+        return True
 
     async def close(self) -> None:
         """End what runs beside requests."""
@@ -368,8 +384,6 @@ class Router:
             if not tracker.has_ended:
                 self.failed(job)
             self.jobs.discard(job)
-            if not self.jobs:
-                self._idle.set()
             self.dispatcher.wake()
 
     async def _try(self, job: Job, request: web.Request) -> web.StreamResponse | None:
@@ -438,11 +452,12 @@ class Router:
 
     async def _stopped(self, job: Job, request: web.Request) -> web.StreamResponse:
         """End a request that was interrupted."""
-        status, why, kind = _SAID[job.reason]
+        status, why, kind = SAID[job.reason]
         tracker, now = job.tracker, self.now()
         worker = tracker.worker
         if not tracker.has_ended:
-            ended = self.fleet.expired(tracker, now) if job.reason is Stop.EXPIRED else self.fleet.failed(tracker, now)
+            overdue = job.reason in (Stop.EXPIRED, Stop.NO_PREFILLER, Stop.PREFILLER)
+            ended = self.fleet.expired(tracker, now) if overdue else self.fleet.failed(tracker, now)
             if ended:
                 self._ended(tracker, worker)
         self.metrics.stopped[job.reason.value] += 1
