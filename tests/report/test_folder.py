@@ -317,5 +317,5 @@ def test_a_file_system_that_refuses_is_found_before_the_work(tmp_path, monkeypat
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(InputError, match="'.*out' cannot be made: Read-only file system"):
+    with pytest.raises(InputError, match=r"'.*out' cannot be made: Read-only file system"):
         check_target(tmp_path / "out", KIND)

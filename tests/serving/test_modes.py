@@ -6,10 +6,16 @@ import asyncio
 import json
 import time
 
+import aiohttp
 import pytest
-from serving.engines import Engine, becomes, fleet, is_empty, run, stream
+from serving.engines import QUICK, Engine, becomes, fleet, is_empty, run, stream
 
+from lbopt.exceptions import InputError
 from lbopt.serving.router.connectors.mooncake import Mooncake
+from lbopt.serving.router.fleet_file import fleet_of
+from lbopt.serving.router.options import RouterOptions
+from lbopt.serving.router.run import Server
+from lbopt.serving.router.service import Router
 
 TOKEN = "admin-token-1"
 
@@ -226,6 +232,93 @@ def test_advice_without_forwarding():
             assert engines[0].requests == engines[1].requests == []
 
     run(check())
+
+
+def test_a_gateway_may_know_the_bytes_of_a_prompt_alone():
+    """The estimate is learned from what the engine counts, as for requests that pass through the router."""
+
+    async def check():
+        async with fleet([Engine()], slots=4) as (router, client, base):
+
+            async def post(path, **body):
+                async with client.post(base + path, json=body) as answer:
+                    return answer.status, await answer.json()
+
+            for _ in range(40):
+                _, one = await post("/route", prompt_bytes=1000)
+                await post(f"/route/{one['id']}", prompt_tokens=500, tokens=3)
+                assert router.fleet.worker("g", one["worker"]).load == 503
+                await post(f"/route/{one['id']}", ending="finished")
+            await post("/route", prompt_bytes=1000)
+            assert 400 < router.fleet.worker("g", one["worker"]).load < 600
+            assert (await post("/route", prompt_bytes=-1))[0] == 400
+            assert (await post("/route"))[0] == 400
+            assert (await post(f"/route/{one['id']}", prompt_tokens=0))[0] == 404
+
+    run(check())
+
+
+def test_a_report_without_tokens_is_a_sign_of_life():
+    """Only silence ends a request."""
+
+    async def check():
+        async with fleet([Engine()], idle_seconds=0.3) as (router, client, base):
+            async with client.post(base + "/route", json={"prompt_tokens": 5}) as answer:
+                name = (await answer.json())["id"]
+            for _ in range(6):
+                await asyncio.sleep(0.1)
+                async with client.post(base + f"/route/{name}", json={}) as answer:
+                    assert await answer.json() == {"ended": False}
+            await becomes(lambda: is_empty(router), 2)
+
+    run(check())
+
+
+def test_workers_of_an_advised_group_have_names_and_no_addresses():
+    """A gateway names them; requests that would have to be forwarded are refused."""
+
+    async def check():
+        plan = fleet_of({"group": [{"name": "g", "model": "m", "slots": 1, "advised": True, "workers": []}]})
+        head = {"Authorization": f"Bearer {TOKEN}"}
+        router = Router(plan, RouterOptions(**QUICK, admin_token=TOKEN))
+        server = Server(router)
+        await server.start()
+        base = f"http://127.0.0.1:{server.port}"
+        async with aiohttp.ClientSession() as client:
+
+            async def call(method, path, **body):
+                async with client.request(method, base + path, headers=head, json=body or None) as answer:
+                    return answer.status, await answer.json()
+
+            await becomes(lambda: router.dispatcher.is_ready)
+            assert (await call("POST", "/route", prompt_tokens=5))[0] == 503, "nobody is there yet"
+            assert (await call("POST", "/workers", url="http://127.0.0.1:1"))[0] == 400
+            for name in ("r0", "r1", "r1"):
+                status, seen = await call("POST", "/workers", name=name)
+                assert (status in (200, 201), seen["health"]) == (True, "up")
+            one, two = [(await call("POST", "/route", prompt_tokens=5))[1] for _ in range(2)]
+            assert {one["worker"], two["worker"]} == {"r0", "r1"}
+            assert one["url"] is None
+            assert (await call("POST", "/v1/completions", model="m", prompt="x"))[0] == 404
+            assert (await call("DELETE", f"/workers/{one['worker']}"))[0] == 200
+            await call("POST", f"/route/{one['id']}", ending="finished")
+            assert [w["name"] for w in (await call("GET", "/workers"))[1]["workers"]] == [two["worker"]]
+        await server.stop(0.0)
+
+    run(check())
+
+
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        ({"advised": "yes"}, "advised is 'yes'; expected true or false"),
+        ({"advised": True, "workers": [{"url": "http://a:1"}]}, "expected a name: the group is advised"),
+        ({"advised": True, "workers": [{"name": "a", "url": "http://a:1"}]}, "has the key 'url'"),
+    ],
+)
+def test_an_advised_group_is_told_what_it_needs(group, words):
+    with pytest.raises(InputError, match=words):
+        fleet_of({"group": [{"model": "m", "slots": 1} | group]})
 
 
 def test_workers_come_and_go():

@@ -101,7 +101,9 @@ def make_fault(text: str) -> Fault:
     if (fault.worker is None) == (fault.prefiller is None):
         raise InputError(f"fault '{text.strip()}' meets nobody; expected worker=NUMBER or prefiller=NUMBER")
     if fault.kind == "slow" and not 0 < fault.factor < math.inf:
-        raise InputError(f"fault 'slow': factor is {fault.factor:g}; expected a number above 0; `freeze` stops a worker")
+        raise InputError(
+            f"fault 'slow': factor is {fault.factor:g}; expected a number above 0; `freeze` stops a worker"
+        )
     if fault.after < 0 or fault.count < 1:
         raise InputError(f"fault '{kind}': after is {fault.after} and count {fault.count}; expected 0 and 1 at least")
     if fault.mode not in MODES:

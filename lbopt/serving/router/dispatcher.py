@@ -295,7 +295,8 @@ def _in_thread(rule: LiveRule, sight: Sight) -> asyncio.Future[NDArray[np.int64]
     """Let a rule decide in a thread of its own, which nobody waits for when the process ends."""
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualClockLoop):  # its time stands still until the rule has decided
-        return asyncio.ensure_future(loop.run_in_executor(None, rule.decide, sight))
+        thread: asyncio.Future[NDArray[np.int64]] = loop.run_in_executor(None, rule.decide, sight)
+        return thread
     answer: asyncio.Future[NDArray[np.int64]] = loop.create_future()
 
     def tell(decision: NDArray[np.int64] | None, error: BaseException | None) -> None:

@@ -23,7 +23,18 @@ class Flow:
         The request, the engine, and the number of the dispatch.
     """
 
-    __slots__ = ("_attempt", "_endpoint", "_has_begun", "_job", "_now", "_router", "_sifts", "_strips", "_wakes", "counter")
+    __slots__ = (
+        "_attempt",
+        "_endpoint",
+        "_has_begun",
+        "_job",
+        "_now",
+        "_router",
+        "_sifts",
+        "_strips",
+        "_wakes",
+        "counter",
+    )
 
     def __init__(self, router: Router, job: Job, endpoint: Endpoint, attempt: int) -> None:
         self._router, self._job, self._endpoint, self._attempt = router, job, endpoint, attempt

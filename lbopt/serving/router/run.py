@@ -18,7 +18,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from lbopt.exceptions import InputError
-from lbopt.serving.router import handlers, operators
+from lbopt.serving.router import advice, handlers, operators
 from lbopt.serving.router.connection import ClientConnection
 from lbopt.serving.router.service import Router
 
@@ -33,7 +33,7 @@ def application(router: Router) -> web.Application:
     app = web.Application(middlewares=[handlers.sentences], client_max_size=router.options.body_bytes)
     app[handlers.ROUTER] = router
     app[handlers.SILENT] = set()
-    app[operators.ADVISED] = {}
+    app[advice.ADVISED] = {}
     app.add_routes(
         [
             web.post("/v1/completions", handlers.completions),
@@ -47,8 +47,8 @@ def application(router: Router) -> web.Application:
             web.post("/workers", operators.add_worker),
             web.post("/workers/{name:.+}/drain", operators.drain_worker),
             web.delete("/workers/{name:.+}", operators.remove_worker),
-            web.post("/route", operators.route),
-            web.post("/route/{id}", operators.report),
+            web.post("/route", advice.route),
+            web.post("/route/{id}", advice.report),
         ]
     )
     return app
@@ -109,7 +109,7 @@ class Server:
                 ClientConnection,
                 runner.server,
                 loop=loop,
-                access_log=None,
+                access_log=None,  # type: ignore[arg-type]  # which means none
                 logger=_connections,
                 max_line_size=options.header_bytes,
                 max_field_size=options.header_bytes,

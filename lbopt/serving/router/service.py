@@ -28,7 +28,7 @@ from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.estimate import PromptEstimate
 from lbopt.serving.router.fleet_file import FleetPlan, WorkerAddress
 from lbopt.serving.router.forward import Attempt, ClientGone, Result, end_with_error
-from lbopt.serving.router.job import ADVICE, Job, Stop
+from lbopt.serving.router.job import ADVICE, SAID, Job, Stop
 from lbopt.serving.router.metrics import RouterMetrics
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.poller import Poller
@@ -44,18 +44,6 @@ _log = logging.getLogger(__name__)
 
 #: Seconds that an unused connection to an engine is kept: less than uvicorn keeps it, which is 5.
 _KEPT = 4.0
-
-#: What a client is told of each reason: status, message, kind.
-SAID = {
-    Stop.LIMIT: (504, "the request took longer than request_seconds", "timeout"),
-    Stop.EXPIRED: (503, "the request waited in the pool longer than ttl", "overloaded"),
-    Stop.NO_PREFILLER: (503, "no prefiller took the prompt within ttl: all are full or silent", "overloaded"),
-    Stop.PREFILLER: (504, "the prefiller that took the prompt did not answer within ttl", "upstream_error"),
-    Stop.SILENT: (504, "the worker sent nothing for idle_seconds", "upstream_error"),
-    Stop.DOWN: (502, "the worker went down while it answered", "upstream_error"),
-    Stop.SLOW_CLIENT: (408, "the client left its answer unread longer than slow_client_seconds", "timeout"),
-    Stop.DRAIN: (503, "the router ends", "shutting_down"),
-}
 
 
 class Refusal(Exception):
@@ -282,6 +270,9 @@ class Router:
         model = self.models.get(name or "")
         if model is None:
             message = f"the model '{name or ''}' does not exist; /v1/models lists those that do"
+            raise Refusal(refuse(404, message[:300], "invalid_request_error", code="model_not_found"), "model")
+        if path != ADVICE and any(g.advised for g in self.plan.groups if g.model == model):
+            message = f"the model '{name}' is advised: a gateway forwards its requests and asks POST /route"
             raise Refusal(refuse(404, message[:300], "invalid_request_error", code="model_not_found"), "model")
         if self.is_draining or not self.dispatcher.is_ready:
             what = "the router ends" if self.is_draining else "the router is not ready yet"

@@ -34,7 +34,7 @@ class StepEnds:
         self._tickets: dict[BarrierGroup, int] = {}
 
     def may_decide(self, group: BarrierGroup) -> bool:
-        """Return whether a step of the group has ended; then its requests are revealed, and the next step is awaited."""
+        """Return whether a step of the group has ended; then requests are revealed, and the next step is awaited."""
         now = self._clock()
         is_idle = not any(worker.bound for worker in group.workers)
         has_waited = now - self._since.setdefault(group, now) >= self.longest
