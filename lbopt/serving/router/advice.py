@@ -62,7 +62,7 @@ def _asked(data: dict[str, Any]) -> Ask:
         return Ask(model, True, size, False, False, None, {})
     if type(tokens) is not int or not 0 < tokens <= LARGEST_TOKENS:
         raise InputError(
-            f"prompt_tokens is {shown(tokens)}; expected a whole number, 1 to {LARGEST_TOKENS:,}, or prompt_bytes instead"
+            f"prompt_tokens is {shown(tokens)}; expected a whole number, 1 to {LARGEST_TOKENS:,}, or prompt_bytes"
         )
     return Ask(model, True, tokens, True, False, None, {})
 

@@ -120,8 +120,8 @@ def fleet_of(data: dict[str, Any], source: str = "the fleet") -> FleetPlan:
                 )
         if any(other.model == group.model and other.advised != group.advised for other in groups):
             raise InputError(
-                f"{source}: only some groups of model {shown(group.model)} are advised; a request would not know whether "
-                "the router or a gateway forwards it, so say `advised` of all or of none"
+                f"{source}: only some groups of model {shown(group.model)} are advised, so nobody could say who "
+                "forwards a request; say `advised` of all or of none"
             )
     for prefiller in prefillers:
         if prefiller.model not in models:

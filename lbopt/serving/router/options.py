@@ -45,7 +45,7 @@ class RouterOptions:
     decide
         When a group decides: on "arrival" of a request and whenever a slot is free, or at the end of a "step".
     settle_seconds, step_seconds
-        With "step": how long after its first token a step counts as ended, and how long the end of a step is waited for.
+        With "step": how long after its first token a step counts as ended, and how long its end is waited for.
     train_on
         Trace from which predictors learn, where the rule looks ahead.
     host, port
