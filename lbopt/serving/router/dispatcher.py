@@ -2,7 +2,8 @@
 
 It sleeps until an event wakes it: a request joins the pool, a slot is freed, a worker joins. Events of one turn of the
 event loop make one round. With `step_ends` a group decides once in a step instead, see there. A request that has waited
-for the age bound is placed before all younger ones: the rule is shown the overdue ones alone, and where it holds one back all the same, the lightest worker with a free slot gets it.
+for the age bound is placed before all younger ones: the rule is shown the overdue ones alone, and where it holds one
+back all the same, the lightest worker with a free slot gets it.
 
 A rule in Python (`bf-io`, a file of the user's) decides in a thread, with a deadline; where it is late, or breaks, the
 fall-back rule decides. What it decided on may have changed meanwhile: a placement that no longer fits is dropped, and
