@@ -29,6 +29,7 @@ _ENDS: dict[str, tuple[float, float]] = {
     "poll_timeout": (0.02, 600),
     "failures": (1, 1000),
     "drain_seconds": (0, 86400),
+    "prefix_bytes": (64, 2**20),
 }
 
 
@@ -78,6 +79,9 @@ class RouterOptions:
         Key of clients, None = no key is asked for; token for `/workers`, without which that door is closed.
     record
         Folder for the record of decisions; None = none is kept.
+    prefixes, prefix_bytes, prefix_key
+        Whether the record tells in keyed hashes what prompts begin with, the bytes of a block, and the file of the key;
+        None = the installation's, see `prefix_key`.
     shadow
         Rule by which requests really are forwarded while `policy` decides beside it; None = `policy` decides.
     """
@@ -114,6 +118,9 @@ class RouterOptions:
     api_key: str | None = None
     admin_token: str | None = None
     record: str | None = None
+    prefixes: bool = False
+    prefix_bytes: int = 512
+    prefix_key: str | None = None
     shadow: str | None = None
 
     def __post_init__(self) -> None:
@@ -121,6 +128,8 @@ class RouterOptions:
             value = getattr(self, name)
             if not least <= value <= most:
                 raise InputError(f"{name} is {value:g}; expected {least:g} to {most:g}")
+        if self.prefixes and self.record is None:
+            raise InputError("prefixes is on and there is no record to tell them; name its folder by --record")
         if self.decide not in ("arrival", "step"):
             raise InputError(f"decide is '{self.decide[:40]}'; expected arrival or step")
         for name in ("api_key", "admin_token"):

@@ -18,6 +18,7 @@ from aiohttp import web
 
 from lbopt import __version__
 from lbopt.model import Trace
+from lbopt.serving.record.prefixes import PrefixHasher, prefix_key
 from lbopt.serving.record.writer import DecisionRecord
 from lbopt.serving.router.answers import refuse
 from lbopt.serving.router.ask import Ask
@@ -53,6 +54,10 @@ class Refusal(Exception):
         super().__init__(why)
         self.answer = answer
         self.why = why
+
+
+def _hasher(options: RouterOptions) -> PrefixHasher | None:
+    return PrefixHasher(prefix_key(options.prefix_key), options.prefix_bytes) if options.prefixes else None
 
 
 class Router:
@@ -94,7 +99,10 @@ class Router:
                 self.add_worker(group.name, address)
         self.estimates = {model: PromptEstimate() for model in self.fleet.pools}
         self.metrics = RouterMetrics(self)
-        self.record = None if options.record is None else DecisionRecord(options.record, self._versions(), plan)
+        self.prefixes = _hasher(options)
+        self.record = None
+        if options.record is not None:
+            self.record = DecisionRecord(options.record, self._versions(), plan, prefixes=self.prefixes)
         self.shadow = None if options.shadow is None else Shadow(self, options.policy, training)
         self.dispatcher = Dispatcher(
             self.fleet,
@@ -251,6 +259,12 @@ class Router:
 
     # -- a request
 
+    def model_of(self, name: str | None) -> str | None:
+        """Return the model that clients mean by a name, or by none where there is one; None where it is unknown."""
+        if name is None and len(self.fleet.pools) == 1:
+            return next(iter(self.fleet.pools))
+        return self.models.get(name or "")
+
     def admit(self, ask: Ask, body: bytes, path: str, headers: dict[str, str], *, chat: bool) -> Job:
         """Make a request known, or raise a refusal.
 
@@ -264,10 +278,7 @@ class Router:
         Refusal
             With the answer to the client.
         """
-        name = ask.model
-        if name is None and len(self.fleet.pools) == 1:
-            name = next(iter(self.fleet.pools))
-        model = self.models.get(name or "")
+        name, model = ask.model, self.model_of(ask.model)
         if model is None:
             message = f"the model '{name or ''}' does not exist; /v1/models lists those that do"
             raise Refusal(refuse(404, message[:300], "invalid_request_error", code="model_not_found"), "model")
