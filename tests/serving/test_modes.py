@@ -93,6 +93,34 @@ def test_a_prefiller_that_cannot_be_read_counts_as_full():
     run(check())
 
 
+def test_nixl_asks_without_min_tokens_and_goes_on_where_nothing_is_handed_over():
+    """vLLM's prefiller takes no min_tokens; without blocks the decode engine computes the prompt."""
+
+    async def check():
+        decode, pre = Engine(), prefiller()
+
+        def plan():
+            group = {"name": "g", "model": "m", "slots": 2, "workers": [decode.url]}
+            return fleet_of({"group": [group], "prefiller": [{"model": "m", "url": pre.url, "connector": "nixl"}]})
+
+        async with fleet([decode], prefillers=[pre], plan=plan) as (router, client, base):
+            assert (await stream(client, base, min_tokens=3, max_tokens=9))[0] == 200
+            probe, sent = json.loads(pre.requests[0][2]), json.loads(decode.requests[0][2])
+            assert "min_tokens" not in probe
+            assert (probe["max_tokens"], probe["stream"]) == (1, False)
+            assert probe["kv_transfer_params"]["do_remote_decode"] is True
+            assert (sent["min_tokens"], sent["max_tokens"]) == (3, 9)
+            assert sent["kv_transfer_params"]["remote_block_ids"] == [1, 2, 3]
+            pre.handoff = False
+            status, data = await stream(client, base)
+            assert (status, data.endswith(b"[DONE]\n\n")) == (200, True)
+            assert "kv_transfer_params" not in json.loads(decode.requests[1][2])
+            assert len(pre.requests) == 2, "no other attempt is made"
+            await becomes(lambda: is_empty(router))
+
+    run(check())
+
+
 def test_the_client_is_told_that_a_prefiller_does_not_answer():
     """It took the prompt and is silent; where none takes prompts at all, that is said."""
 

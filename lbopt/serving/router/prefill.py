@@ -121,9 +121,10 @@ class PrefillHop:
         router, plan, connector = self._router, self._plans[prefiller], self._connectors[prefiller]
         body: dict[str, Any] = dict(job.ask.data)
         body.pop("stream_options", None)
-        body |= {"stream": False, "max_tokens": 1, "min_tokens": 1, "kv_transfer_params": connector.probe()}
+        body |= {"stream": False, "max_tokens": 1, "kv_transfer_params": connector.probe()}
         if "max_completion_tokens" in body:
             body["max_completion_tokens"] = 1
+        connector.prepare(body)
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
         if not any(name.lower() == "x-request-id" for name in job.headers):
             job.headers["X-Request-Id"] = job.key  # both hops name the request alike
@@ -152,6 +153,7 @@ class PrefillHop:
         known = prompt if type(prompt) is int and prompt > 0 else None
         if known is not None:
             router.counted(job, known)
-        job.extra["kv_transfer_params"] = handoff
+        if handoff:
+            job.extra["kv_transfer_params"] = handoff
         router.fleet.prefilled(job.tracker, router.now(), prompt=known, blocks=connector.blocks(handoff))
         return None, None
