@@ -21,17 +21,21 @@ LAW = "affine:fixed=0.02,per_token=2e-6"
 
 POOLED = ["auto", "br-0", "max-min", "fcfs", "jsq-load", "iqr", "br-0:age_bound=5", "tensorrt-llm", "bf-io"]
 BOUND = ["round-robin", "jsq", "random", "power-of-two", "vllm", "sglang", "dynamo", "br-0-bypass"]
-QUICK = ["auto", "br-0:age_bound=5", "jsq-load", "bf-io", "br-0-bypass", "round-robin", "random", "sglang"]
+BOUND += ["smg", "llm-d", "lmdeploy", "vllm-ascend", "tpu-inference"]
+LEARNING = ["br-h:horizon=20", "fast-phi"]
+QUICK = ["auto", "br-0:age_bound=5", "jsq-load", "bf-io", "br-0-bypass", "round-robin", "random", "sglang", "fast-phi"]
 
 
 def compare(name, folder, count, workers=4, slots=6, load=0.9, family="burstgpt-like"):
     """Run both, and compare; returns how many placements were compared."""
     trace = generate(family, count, seed=3, rate=5.0)
+    training = generate(family, 300, seed=4) if name in LEARNING else None
     policy, fleet = make_policy(name), Fleet(workers, slots)
     setting = SimulationSetting(fleet, arrivals=TraceTimes(load=load), step_time=make_step_time(LAW))
-    run = simulate(trace, policy, setting, seed=7, keep_loads=True)
+    run = simulate(trace, policy, setting, seed=7, keep_loads=True, training=training)
     times = run.requests["reveal_clock"].tolist()
-    seen = over_http(trace, times, folder, policy=name, law=LAW, workers=workers, slots=slots, seed=7)
+    options = {"policy": name, "law": LAW, "workers": workers, "slots": slots, "seed": 7}
+    seen = over_http(trace, times, folder, training=training, **options)
 
     assert seen.errors == []
     assert [row["ending"] for row in seen.outcomes] == ["finished"] * count
@@ -57,7 +61,7 @@ def test_router_and_simulator_choose_identically(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*POOLED, *BOUND])
+@pytest.mark.parametrize("name", [*POOLED, *BOUND, *LEARNING])
 def test_router_and_simulator_choose_identically_for_longer(name, tmp_path):
     """2,000 requests of longer answers on more workers, at a load at which the pool is long."""
     compare(name, tmp_path, 2000, workers=8, slots=16, load=0.97, family="azure-like")
