@@ -1,7 +1,7 @@
 """CPU of routers, a request: `python -m tests.benchmarks.serving_cost [--requests 200] [--streams 32]`.
 
 With ``--first 600`` also the time to the first byte of so many requests, four at once, straight to an engine and
-through `lbopt serve` in turn. With ``--open 2000`` also so many streams at once through `lbopt serve`, chunks
+through the router in turn. With ``--open 2000`` also so many streams at once through `lbopt serve`, chunks
 `--spacing` seconds apart.
 
 Engine, router and load are processes of their own; the CPU of each is read from the system. Two cases: 64 chunks 20 ms
@@ -156,7 +156,7 @@ def measure(name, command, base, engine_url, arguments):
                 f"{failed} failed)"
             )
         print(" | ".join(row), flush=True)
-        if arguments.first and name == "lbopt serve":
+        if arguments.first:
             first_bytes(base, engine_url, arguments)
         if arguments.open and name == "lbopt serve":
             many(base, router.pid, arguments)
