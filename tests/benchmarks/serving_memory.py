@@ -94,7 +94,9 @@ def main():
     arguments = parser.parse_args()
     ports = [free_port(), free_port()]
     me = [sys.executable, "-m", "tests.benchmarks.serving_cost"]
-    engines = [subprocess.Popen([*me, "--engine", str(port), "--spacing", "0.02"]) for port in ports]
+    engines = [
+        subprocess.Popen([*me, "--engine", str(port), "--spacing", "0.02"], stderr=subprocess.DEVNULL) for port in ports
+    ]
     with tempfile.TemporaryDirectory() as name:
         fleet = Path(name) / "fleet.toml"
         urls = json.dumps([f"http://127.0.0.1:{port}" for port in ports])
