@@ -117,12 +117,17 @@ def seal_record(
     folder: Annotated[str, typer.Argument(help="Folder that --record named.")],
     out: Annotated[str | None, _option("Folder for the files; the same by default.", None, "--out", "-o")] = None,
 ) -> None:
-    """Join decisions and outcomes: `requests.csv` for `lbopt audit`, `steps.jsonl` for `lbopt gap --problems`."""
+    """Join decisions and outcomes: `requests.csv` for `lbopt audit`, `steps.jsonl` for `lbopt gap --problems`.
+
+    With `trace.jsonl` for studies of prefix caches, where the record tells what prompts begin with.
+    """
     from lbopt.cli.console import say
     from lbopt.serving.record.seal import seal
 
     sealed = seal(folder, out)
     endings = ", ".join(f"{count:,} {ending}" for ending, count in sorted(sealed.endings.items())) or "none"
     say(f"{sealed.requests:,} requests ({endings}), {sealed.steps:,} step problems")
+    if sealed.prefixes:
+        say(f"trace.jsonl: {sealed.prefixes:,} finished requests with their prefixes")
     for reason, count in sorted(sealed.left_out.items()):
         say(f"left out: {count:,} {reason}")

@@ -11,6 +11,7 @@ import csv
 import json
 import math
 import os
+import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -54,6 +55,13 @@ def _check(folder: Path, format: str) -> None:
         raise InputError(f"output folder '{folder}' cannot be made: '{place.parent}' does not exist")
     if not os.access(place.parent, os.W_OK):
         raise InputError(f"output folder '{folder}' cannot be made: '{place.parent}' is not writable")
+    trial = place.parent / f".lbopt-{secrets.token_hex(8)}.partial"
+    try:  # a file system may refuse what the permissions allow
+        trial.mkdir()
+    except OSError as error:
+        raise InputError(f"output folder '{folder}' cannot be made: {error.strerror or error}") from None
+    with suppress(OSError):
+        trial.rmdir()
 
 
 def write_whole(folder: Path, format: str, write: Callable[[Path], dict[str, Any]]) -> None:

@@ -122,6 +122,12 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
         heapq.heappush(self._waiting_for_quiet, (order, next(self._order), future))
         await future
 
+    def call_when_quiet(self, callback: Callable[[], None], order: int = ROUTER_ORDER) -> None:
+        """Call when nothing is ready at this time, see `quiet`."""
+        future: asyncio.Future[None] = self.create_future()
+        future.add_done_callback(lambda _: callback())
+        heapq.heappush(self._waiting_for_quiet, (order, next(self._order), future))
+
     def _go_on(self) -> bool:
         """Make the next thing ready; return whether a thread has to be waited for instead."""
         if self._threads:
@@ -274,6 +280,15 @@ async def quiet(order: int = ROUTER_ORDER) -> None:
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualClockLoop):
         await loop.quiet(order)
+
+
+def call_when_settled(callback: Callable[[], None], seconds: float) -> None:
+    """Call once all of this moment is known: at quiet on a virtual clock, `seconds` later on a wall clock."""
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, VirtualClockLoop):
+        loop.call_when_quiet(callback)
+    else:
+        loop.call_later(seconds, callback)
 
 
 def run_virtual(main: Coroutine[Any, Any, Result], watch: Any = None) -> Result:

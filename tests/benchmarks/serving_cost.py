@@ -1,6 +1,8 @@
 """CPU of routers, a request: `python -m tests.benchmarks.serving_cost [--requests 200] [--streams 32]`.
 
-With ``--open 2000`` also so many streams at once through `lbopt serve`, chunks `--spacing` seconds apart.
+With ``--first 600`` also the time to the first byte of so many requests, four at once, straight to an engine and
+through the router in turn. With ``--open 2000`` also so many streams at once through `lbopt serve`, chunks
+`--spacing` seconds apart.
 
 Engine, router and load are processes of their own; the CPU of each is read from the system. Two cases: 64 chunks 20 ms
 apart, and a prompt of 220 KB answered by one chunk. The baseline is a proxy of some thirty lines on the same libraries
@@ -131,7 +133,7 @@ def free_port():
         return s.getsockname()[1]
 
 
-def measure(name, command, port, base, arguments):
+def measure(name, command, base, engine_url, arguments):
     """Print CPU a request of one router in both cases."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     log = tempfile.TemporaryFile()  # noqa: SIM115 (the router writes to it until it ends)
@@ -154,6 +156,8 @@ def measure(name, command, port, base, arguments):
                 f"{failed} failed)"
             )
         print(" | ".join(row), flush=True)
+        if arguments.first:
+            first_bytes(base, engine_url, arguments)
         if arguments.open and name == "lbopt serve":
             many(base, router.pid, arguments)
     except Exception as error:
@@ -165,6 +169,24 @@ def measure(name, command, port, base, arguments):
             router.wait(10)
         except subprocess.TimeoutExpired:
             router.kill()
+
+
+def first_bytes(base, engine_url, arguments):
+    """Print the time to the first byte, in blocks that take turns, so that both see the same machine."""
+    seen = {"straight": [], "through the router": []}
+    for _ in range(6):
+        for name, where in (("straight", engine_url), ("through the router", base)):
+            firsts, _ = asyncio.run(load(where, arguments.first // 6, 4, 4, "hello " * 20))
+            seen[name] += firsts
+    at = {
+        name: [1000 * sorted(firsts)[int(q * len(firsts))] for q in (0.5, 0.9, 0.99)] for name, firsts in seen.items()
+    }
+    for name, values in at.items():
+        print(f"first byte {name}: P50 {values[0]:.2f}, P90 {values[1]:.2f}, P99 {values[2]:.2f} ms", flush=True)
+    plain, ours = at.values()
+    print(
+        "added: " + ", ".join(f"{q} {b - a:.2f} ms" for q, a, b in zip(("P50", "P90", "P99"), plain, ours, strict=True))
+    )
 
 
 def many(base, pid, arguments):
@@ -211,6 +233,7 @@ def main():
     parser.add_argument("--plain", nargs="+")
     parser.add_argument("--only", default="")
     parser.add_argument("--spacing", type=float, default=0.02)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--open", type=int, default=0)
     arguments = parser.parse_args()
     import uvloop
@@ -245,7 +268,7 @@ def main():
                 routers[name] = (port, command.format(port=port, a=urls[0], b=urls[1]).split())
             for name, (port, command) in routers.items():
                 if arguments.only in name:
-                    measure(name, command, port, f"http://127.0.0.1:{port}", arguments)
+                    measure(name, command, f"http://127.0.0.1:{port}", urls[0], arguments)
     finally:
         for process in engines:
             process.kill()

@@ -308,3 +308,14 @@ def test_missing_numbers_are_empty_cells(tmp_path):
     """None and NaN are empty in CSV; everything else keeps full precision."""
     write_csv(tmp_path / "t.csv", [{"a": 0.1 + 0.2, "b": None}, {"a": float("nan"), "b": "x,y"}])
     assert (tmp_path / "t.csv").read_text().splitlines() == ["a,b", "0.30000000000000004,", ',"x,y"']
+
+
+def test_a_file_system_that_refuses_is_found_before_the_work(tmp_path, monkeypatch):
+    """Permissions allow it, and making a folder fails all the same."""
+
+    def refuse(self, *_arguments, **_options):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(InputError, match=r"'.*out' cannot be made: Read-only file system"):
+        check_target(tmp_path / "out", KIND)

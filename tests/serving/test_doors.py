@@ -95,6 +95,51 @@ def test_limits_of_size_and_time():
         run(check(monkeypatch))
 
 
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", "not valid HTTP"),
+        (b"GET / HTTP/9.9\r\n\r\n", "not valid HTTP"),
+        (b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: ten\r\n\r\n", "not valid HTTP"),
+        (b"GET /health HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n", "not valid HTTP"),
+        (b"GET /health HTTP/1.1\r\nX: " + b"x" * 70_000 + b"\r\n\r\n", "not valid HTTP"),
+    ],
+)
+def test_what_is_no_http_is_told_so_in_the_form_of_the_api(head, words):
+    """The same JSON as for all other errors, one sentence, and the connection closes."""
+
+    async def check():
+        async with fleet([Engine()]) as (_, _, base):
+            host, port = base[7:].split(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(head)
+            answer = await asyncio.wait_for(reader.read(), 3)
+            writer.close()
+            top, _, body = answer.partition(b"\r\n\r\n")
+            assert b" 400 " in top.splitlines()[0]
+            assert b"application/json" in top
+            error = json.loads(body)["error"]
+            assert error["type"] == "invalid_request_error"
+            assert words in error["message"]
+            assert "\n" not in error["message"]
+
+    run(check())
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"group": "x"}, "group is 'x'; expected a table below a line"),
+        ({"group": ["http://a:1"]}, "expected a table below a line"),
+        ({"group": {"model": "m"}}, "a single table .group.; write ..group.."),
+        ({"group": [{"model": "m", "slots": 1, "workers": ["http://a:1"]}], "prefiller": {}}, "write ..prefiller.."),
+    ],
+)
+def test_a_table_that_is_written_in_another_way_is_explained(data, words):
+    with pytest.raises(InputError, match=words):
+        fleet_of(data)
+
+
 @pytest.mark.parametrize("count", [400, pytest.param(5000, marks=pytest.mark.slow)])
 def test_mutated_requests_crash_nothing(count):
     """Damaged bytes on a raw connection: an answer or a closed connection, never 500, and all slots are free."""

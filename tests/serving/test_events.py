@@ -76,6 +76,57 @@ def test_continuous_usage_counts_several_tokens_an_event():
     assert counter.tokens == 6, "nonsense counts as one"
 
 
+def _event(kind, text):
+    choice = {"index": 0, "text": text, "finish_reason": None, "stop_reason": None}
+    event = {"id": "x", "choices": [choice], "usage": None}
+    if kind == "usage":
+        event["usage"] = {"prompt_tokens": 7, "completion_tokens": 50}
+    elif kind == "stop":
+        choice["finish_reason"] = "stop"
+    elif kind == "recomputed":
+        choice["stop_reason"] = "recomputed"
+    elif kind == "role":
+        choice |= {"delta": {"role": "assistant", "content": ""}, "text": ""}
+    elif kind == "error":
+        event["error"] = {"message": text}
+    elif kind == "other":
+        event["id"] = "another"
+    return event
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["plain"] * 6 + ["usage", "stop", "recomputed", "role", "error", "other"]),
+            st.text(max_size=8) | st.sampled_from(['"', "\\", '"usage":{', "\n\n", "", '","finish_reason":"']),
+        ),
+        max_size=12,
+    ),
+    st.sampled_from([(",", ":"), (", ", ": ")]),
+)
+def test_an_event_that_was_seen_before_is_counted_as_one_that_was_parsed(kinds, separators):
+    """Event by event, where most are told by their shape, and each by a counter of its own that parses: the same."""
+    events = [_event(*kind) for kind in kinds]
+    by_shape = EventCounter()
+    tokens = 0
+    for event in events:
+        data = b"data: " + json.dumps(event, separators=separators).encode() + b"\n\n"
+        alone = EventCounter(text=[])  # a counter that keeps text parses every event
+        before = by_shape.tokens
+        made = by_shape.feed(data)
+        alone.tokens = before
+        empty = not event["choices"][0]["text"] and "delta" not in event["choices"][0]
+        expected = alone.feed(data)
+        assert made == by_shape.tokens - before
+        assert made == expected or (empty and made == expected + 1), "an empty text may count as a token"
+        assert by_shape.recomputed >= alone.recomputed
+        assert by_shape.finished >= alone.finished
+        assert by_shape.error >= alone.error
+        tokens += made
+    assert by_shape.tokens == tokens
+    assert by_shape.events == len(events)
+
+
 def test_an_event_without_end_is_not_kept():
     """Memory is bounded; what follows is read again."""
     counter = EventCounter()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 
 import aiohttp
 import pytest
@@ -207,6 +208,32 @@ def test_a_drain_lets_streams_end_and_refuses_new_ones():
             await router.drain(0.1)
             assert b"the router ends" in (await long)[1]
             assert is_empty(router)
+
+    run(check())
+
+
+def test_a_drain_does_not_wait_for_what_a_gateway_forwards():
+    """A request with a place is the gateway's, whatever is reported of it; one that waits for a place is told."""
+
+    async def check():
+        async with fleet([Engine()], slots=1) as (router, client, base):
+            ask = {"model": "m", "prompt_tokens": 5}
+            async with client.post(base + "/route", json=ask) as answer:
+                assert answer.status == 200
+            waiting = asyncio.create_task(client.post(base + "/route", json=ask))
+            await becomes(lambda: len(router.unanswered) == 1)
+            begun = time.monotonic()
+            await router.drain(0.2)
+            assert time.monotonic() - begun < 2
+            told = await waiting
+            assert told.status == 503
+            assert "the router ends" in (await told.json())["error"]["message"]
+        async with fleet([Engine()], slots=1) as (router, client, base):
+            async with client.post(base + "/route", json=ask) as answer:
+                assert answer.status == 200
+            begun = time.monotonic()
+            await router.drain(30.0)
+            assert time.monotonic() - begun < 1, "nobody waits for an answer"
 
     run(check())
 

@@ -163,6 +163,8 @@ def test_a_script_of_faults_and_what_is_wrong_with_one(tmp_path):
         ("crash:worker=1,prefiller=1", "meets nobody"),
         ("melt:worker=1", "unknown fault 'melt'"),
         ("slow:worker=1,factor=0", "factor is 0"),
+        ("slow:worker=1,factor=inf", "factor is inf"),
+        ("slow:worker=1,factor=nan", "factor is nan"),
         ("reset:worker=1,after=-1", "after is -1"),
         ("lost-metrics:worker=1,mode=sad", "mode is 'sad'"),
         ("crash:worker=1,for=ever", "for is 'ever'"),

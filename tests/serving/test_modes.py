@@ -6,10 +6,16 @@ import asyncio
 import json
 import time
 
+import aiohttp
 import pytest
-from serving.engines import Engine, becomes, fleet, is_empty, run, stream
+from serving.engines import QUICK, Engine, becomes, fleet, is_empty, run, stream
 
+from lbopt.exceptions import InputError
 from lbopt.serving.router.connectors.mooncake import Mooncake
+from lbopt.serving.router.fleet_file import fleet_of
+from lbopt.serving.router.options import RouterOptions
+from lbopt.serving.router.run import Server
+from lbopt.serving.router.service import Router
 
 TOKEN = "admin-token-1"
 
@@ -82,6 +88,56 @@ def test_a_prefiller_that_cannot_be_read_counts_as_full():
             assert pre.requests == [], "above the threshold"
             pre.share = 0.2
             assert (await task)[0] == 200
+            await becomes(lambda: is_empty(router))
+
+    run(check())
+
+
+def test_nixl_asks_without_min_tokens_and_goes_on_where_nothing_is_handed_over():
+    """vLLM's prefiller takes no min_tokens; without blocks the decode engine computes the prompt."""
+
+    async def check():
+        decode, pre = Engine(), prefiller()
+
+        def plan():
+            group = {"name": "g", "model": "m", "slots": 2, "workers": [decode.url]}
+            return fleet_of({"group": [group], "prefiller": [{"model": "m", "url": pre.url, "connector": "nixl"}]})
+
+        async with fleet([decode], prefillers=[pre], plan=plan) as (router, client, base):
+            assert (await stream(client, base, min_tokens=3, max_tokens=9))[0] == 200
+            probe, sent = json.loads(pre.requests[0][2]), json.loads(decode.requests[0][2])
+            assert "min_tokens" not in probe
+            assert (probe["max_tokens"], probe["stream"]) == (1, False)
+            assert probe["kv_transfer_params"]["do_remote_decode"] is True
+            assert (sent["min_tokens"], sent["max_tokens"]) == (3, 9)
+            assert sent["kv_transfer_params"]["remote_block_ids"] == [1, 2, 3]
+            pre.handoff = False
+            status, data = await stream(client, base)
+            assert (status, data.endswith(b"[DONE]\n\n")) == (200, True)
+            assert "kv_transfer_params" not in json.loads(decode.requests[1][2])
+            assert len(pre.requests) == 2, "no other attempt is made"
+            await becomes(lambda: is_empty(router))
+
+    run(check())
+
+
+def test_the_client_is_told_that_a_prefiller_does_not_answer():
+    """It took the prompt and is silent; where none takes prompts at all, that is said."""
+
+    async def check():
+        decode, pre = Engine(), prefiller()
+        pre.faults = ["freeze"]
+        async with fleet([decode], prefillers=[pre], ttl=0.4, failures=1) as (router, client, base):
+            status, data = await stream(client, base)
+            assert status == 504
+            assert b"the prefiller that took the prompt did not answer" in data
+            assert router.metrics.stopped["prefiller"] == 1
+            assert not router.fleet.prefillers[pre.url[7:]].holders
+            pre.metrics = False
+            await asyncio.sleep(0.2)
+            status, data = await stream(client, base)
+            assert status == 503
+            assert b"no prefiller took the prompt within ttl" in data
             await becomes(lambda: is_empty(router))
 
     run(check())
@@ -204,6 +260,93 @@ def test_advice_without_forwarding():
             assert engines[0].requests == engines[1].requests == []
 
     run(check())
+
+
+def test_a_gateway_may_know_the_bytes_of_a_prompt_alone():
+    """The estimate is learned from what the engine counts, as for requests that pass through the router."""
+
+    async def check():
+        async with fleet([Engine()], slots=4) as (router, client, base):
+
+            async def post(path, **body):
+                async with client.post(base + path, json=body) as answer:
+                    return answer.status, await answer.json()
+
+            for _ in range(40):
+                _, one = await post("/route", prompt_bytes=1000)
+                await post(f"/route/{one['id']}", prompt_tokens=500, tokens=3)
+                assert router.fleet.worker("g", one["worker"]).load == 503
+                await post(f"/route/{one['id']}", ending="finished")
+            await post("/route", prompt_bytes=1000)
+            assert 400 < router.fleet.worker("g", one["worker"]).load < 600
+            assert (await post("/route", prompt_bytes=-1))[0] == 400
+            assert (await post("/route"))[0] == 400
+            assert (await post(f"/route/{one['id']}", prompt_tokens=0))[0] == 404
+
+    run(check())
+
+
+def test_a_report_without_tokens_is_a_sign_of_life():
+    """Only silence ends a request."""
+
+    async def check():
+        async with fleet([Engine()], idle_seconds=0.3) as (router, client, base):
+            async with client.post(base + "/route", json={"prompt_tokens": 5}) as answer:
+                name = (await answer.json())["id"]
+            for _ in range(6):
+                await asyncio.sleep(0.1)
+                async with client.post(base + f"/route/{name}", json={}) as answer:
+                    assert await answer.json() == {"ended": False}
+            await becomes(lambda: is_empty(router), 2)
+
+    run(check())
+
+
+def test_workers_of_an_advised_group_have_names_and_no_addresses():
+    """A gateway names them; requests that would have to be forwarded are refused."""
+
+    async def check():
+        plan = fleet_of({"group": [{"name": "g", "model": "m", "slots": 1, "advised": True, "workers": []}]})
+        head = {"Authorization": f"Bearer {TOKEN}"}
+        router = Router(plan, RouterOptions(**QUICK, admin_token=TOKEN))
+        server = Server(router)
+        await server.start()
+        base = f"http://127.0.0.1:{server.port}"
+        async with aiohttp.ClientSession() as client:
+
+            async def call(method, path, **body):
+                async with client.request(method, base + path, headers=head, json=body or None) as answer:
+                    return answer.status, await answer.json()
+
+            await becomes(lambda: router.dispatcher.is_ready)
+            assert (await call("POST", "/route", prompt_tokens=5))[0] == 503, "nobody is there yet"
+            assert (await call("POST", "/workers", url="http://127.0.0.1:1"))[0] == 400
+            for name in ("r0", "r1", "r1"):
+                status, seen = await call("POST", "/workers", name=name)
+                assert (status in (200, 201), seen["health"]) == (True, "up")
+            one, two = [(await call("POST", "/route", prompt_tokens=5))[1] for _ in range(2)]
+            assert {one["worker"], two["worker"]} == {"r0", "r1"}
+            assert one["url"] is None
+            assert (await call("POST", "/v1/completions", model="m", prompt="x"))[0] == 404
+            assert (await call("DELETE", f"/workers/{one['worker']}"))[0] == 200
+            await call("POST", f"/route/{one['id']}", ending="finished")
+            assert [w["name"] for w in (await call("GET", "/workers"))[1]["workers"]] == [two["worker"]]
+        await server.stop(0.0)
+
+    run(check())
+
+
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        ({"advised": "yes"}, "advised is 'yes'; expected true or false"),
+        ({"advised": True, "workers": [{"url": "http://a:1"}]}, "expected a name: the group is advised"),
+        ({"advised": True, "workers": [{"name": "a", "url": "http://a:1"}]}, "has the key 'url'"),
+    ],
+)
+def test_an_advised_group_is_told_what_it_needs(group, words):
+    with pytest.raises(InputError, match=words):
+        fleet_of({"group": [{"model": "m", "slots": 1} | group]})
 
 
 def test_workers_come_and_go():

@@ -66,6 +66,11 @@ async def exchange(data, cuts, *, pour, end):
     asked = asyncio.ensure_future(wire.ask(b"request"))
     await asyncio.sleep(0)
     body, at = [], 0
+
+    def sink(data, frame):
+        assert frame in (b"", b"%x\r\n%b\r\n" % (len(data), data))
+        body.append(data)
+
     for cut in [*cuts, len(data)]:
         if at < len(data):
             wire.data_received(data[at : at + cut])
@@ -73,18 +78,47 @@ async def exchange(data, cuts, *, pour, end):
             await asyncio.sleep(0)
             if asked.done() and pour and not body:
                 body.append(b"")
-                wire.pour(body.append)
+                wire.pour(sink)
     if end:
         wire.connection_lost(None)
     head = await asked
     if pour:
         if not body:
-            wire.pour(body.append)
+            wire.pour(sink)
         await wire.wait()
     else:
         while piece := await wire.piece():
             body.append(piece)
     return head, b"".join(body), wire
+
+
+@pytest.mark.parametrize("size", [1, 15, 16, 4096])
+def test_a_piece_that_is_one_chunk_comes_with_its_frame(size):
+    """So it need not be framed anew; one that is more, less or framed in another way comes without."""
+    whole = b"%x\r\n%b\r\n" % (size, b"a" * size)
+    bad = [
+        whole + whole,
+        whole[:-1],
+        whole[:-2] + b"xx",
+        b"0\r\n\r\n",
+        b"+1\r\na\r\n",
+        b"1_0\r\n" + b"a" * 16 + b"\r\n",
+    ]
+
+    async def check(data):
+        wire, found = Wire([]), []
+        wire.connection_made(Socket())
+        asked = asyncio.ensure_future(wire.ask(b"request"))
+        await asyncio.sleep(0)
+        wire.data_received(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        await asked
+        wire.pour(lambda part, frame: found.append((part, frame)))
+        wire.data_received(data)
+        return found
+
+    assert run(check(whole)) == [(b"a" * size, whole)]
+    for data in bad:
+        assert all(frame == b"" for _, frame in run(check(data)))
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -18,6 +18,7 @@ lost-metrics
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -99,8 +100,10 @@ def make_fault(text: str) -> Fault:
     fault = built(**options_of("fault", kind, words, built))
     if (fault.worker is None) == (fault.prefiller is None):
         raise InputError(f"fault '{text.strip()}' meets nobody; expected worker=NUMBER or prefiller=NUMBER")
-    if fault.kind == "slow" and not fault.factor > 0:
-        raise InputError(f"fault 'slow': factor is {fault.factor:g}; expected more than 0")
+    if fault.kind == "slow" and not 0 < fault.factor < math.inf:
+        raise InputError(
+            f"fault 'slow': factor is {fault.factor:g}; expected a number above 0; `freeze` stops a worker"
+        )
     if fault.after < 0 or fault.count < 1:
         raise InputError(f"fault '{kind}': after is {fault.after} and count {fault.count}; expected 0 and 1 at least")
     if fault.mode not in MODES:

@@ -1,8 +1,10 @@
 """Seals a record: joins decisions with outcomes, and writes them in the forms that the rest of lbopt reads.
 
 `requests.csv` has one row a request, as `lbopt audit` wants it; `steps.jsonl` one step problem a line with what the
-router then did, for `lbopt gap --problems`; `sealed.json` counts. A request that was placed and whose ending is not in
-the record, because the router was killed or runs on, is *censored*: its row says "running" and no finish.
+router then did, for `lbopt gap --problems`; `sealed.json` counts. Where the record tells what prompts begin with,
+`trace.jsonl` has the finished requests with their prefixes (see `prefix_trace`). A request that was placed and whose
+ending is not in the record, because the router was killed or runs on, is *censored*: its row says "running" and no
+finish.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import numpy as np
 from lbopt.exceptions import InputError, LbOptError
 from lbopt.files import JsonFault, called, json_value, read_text, shown
 from lbopt.model import StepProblem
+from lbopt.serving.record.prefix_trace import prefix_trace
 from lbopt.serving.record.writer import CURRENT, FORMAT, VERSION
 from lbopt.simulator import SampledState
 from lbopt.whole_file import write_file
@@ -35,8 +38,8 @@ class Sealed:
 
     Parameters
     ----------
-    requests, steps
-        Rows of `requests.csv` and of `steps.jsonl`.
+    requests, steps, prefixes
+        Rows of `requests.csv`, of `steps.jsonl` and of `trace.jsonl`.
     endings
         Requests by ending; "censored" are those without one.
     left_out
@@ -45,6 +48,7 @@ class Sealed:
 
     requests: int = 0
     steps: int = 0
+    prefixes: int = 0
     endings: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
 
@@ -53,6 +57,7 @@ class Sealed:
         return {
             "requests": self.requests,
             "steps": self.steps,
+            "prefixes": self.prefixes,
             "endings": dict(self.endings),
             "left_out": dict(self.left_out),
         }
@@ -79,16 +84,19 @@ def seal(folder: str, out: str | None = None) -> Sealed:
     if not paths:
         raise InputError(f"'{called(folder)}' holds no {CURRENT}; expected the folder that --record named")
     sealed = Sealed()
-    life = 0
+    life, block = 0, 0
+    told: list[tuple[dict[str, Any], int]] = []
     placed: dict[tuple[int, int], dict[str, Any]] = {}
     outcomes: dict[tuple[int, int], dict[str, Any]] = {}
     steps: list[str] = []
     for row in _rows(paths, sealed):
         if row["kind"] == "head":
             life += row.get("began") is not None
+            block = _block_of(row)
         elif row["kind"] == "outcome":
             if type(row.get("request")) is int:
                 outcomes[life, row["request"]] = row
+                told.append((row, block))
         elif row["kind"] == "decision":
             try:
                 _read_decision(row, life, placed, steps, sealed)
@@ -99,8 +107,18 @@ def seal(folder: str, out: str | None = None) -> Sealed:
     write_file(target / "requests.csv", _requests(placed, outcomes, sealed))
     write_file(target / "steps.jsonl", "".join(steps))
     sealed.steps = len(steps)
+    trace, sealed.prefixes = prefix_trace(told)
+    if sealed.prefixes:
+        write_file(target / "trace.jsonl", trace)
     write_file(target / "sealed.json", json.dumps(sealed.to_dict(), indent=1) + "\n")
     return sealed
+
+
+def _block_of(head: dict[str, Any]) -> int:
+    """Return the bytes of a block of hashes; 0 where the record has none."""
+    prefixes = head.get("prefixes")
+    block = prefixes.get("bytes") if isinstance(prefixes, dict) else None
+    return block if type(block) is int and block > 0 else 0
 
 
 def _rows(paths: list[Path], sealed: Sealed) -> Iterator[dict[str, Any]]:

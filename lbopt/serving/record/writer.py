@@ -23,6 +23,7 @@ from lbopt.exceptions import InputError
 from lbopt.policies import Observation
 from lbopt.runner.errors import StoreError
 from lbopt.runner.writer_lock import WriterLock
+from lbopt.serving.record.prefixes import PrefixHasher
 from lbopt.serving.state import RequestTracker, Sight, WorkerMirror
 
 FORMAT = "lbopt-decisions"
@@ -60,12 +61,21 @@ class DecisionRecord:
         Of lbopt and of the rules, for the head.
     plan
         The fleet; its addresses are left out.
+    prefixes
+        What hashes the beginnings of prompts; None = they are left out.
     rotate_at, kept
         Bytes of a file before it is set aside, and files that are kept.
     """
 
     def __init__(
-        self, folder: str, versions: dict[str, str], plan: Any, *, rotate_at: int = ROTATE_AT, kept: int = KEPT
+        self,
+        folder: str,
+        versions: dict[str, str],
+        plan: Any,
+        *,
+        prefixes: PrefixHasher | None = None,
+        rotate_at: int = ROTATE_AT,
+        kept: int = KEPT,
     ) -> None:
         self.folder = Path(folder)
         self.lost = 0
@@ -76,6 +86,8 @@ class DecisionRecord:
         groups = {group.name: {"slots": group.slots, "model": group.model} for group in plan.groups}
         self._head: dict[str, Any] = {"kind": "head", "format": FORMAT, "version": VERSION, "versions": versions}
         self._head["groups"] = groups
+        if prefixes is not None:
+            self._head["prefixes"] = {"bytes": prefixes.block, "key": prefixes.fingerprint}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = self._locked()
@@ -142,6 +154,10 @@ class DecisionRecord:
             "attempts": tracker.attempt,
             "recomputations": tracker.recomputations,
         }
+        prefix = getattr(ask, "prefix", None)
+        if prefix is not None:
+            row |= {"model": tracker.pool.model, "prefix_kind": prefix.kind, "prompt_bytes": prefix.size}
+            row["prefix"] = prefix.hashes
         self._note(row)
 
     async def close(self) -> None:

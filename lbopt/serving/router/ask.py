@@ -12,6 +12,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import shown
+from lbopt.serving.record.prefixes import Prefix
 
 
 @dataclass(slots=True)
@@ -34,6 +35,8 @@ class Ask:
         Of the answer; None where the body does not say.
     data
         The body, parsed.
+    prefix
+        What the prompt begins with, in keyed hashes; None where nobody wants to know.
     """
 
     model: str | None
@@ -43,6 +46,7 @@ class Ask:
     wants_usage: bool
     most_tokens: int | None
     data: dict[str, Any]
+    prefix: Prefix | None = None
 
 
 def read_ask(body: bytes, *, chat: bool) -> Ask:

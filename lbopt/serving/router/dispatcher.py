@@ -1,8 +1,9 @@
 """The decode dispatcher: when a request waits and a slot is free, one round of the rule, and all are sent at once.
 
 It sleeps until an event wakes it: a request joins the pool, a slot is freed, a worker joins. Events of one turn of the
-event loop make one round. A request that has waited for the age bound is placed before all younger ones: the rule is
-shown the overdue ones alone, and where it holds one back all the same, the lightest worker with a free slot gets it.
+event loop make one round. With `step_ends` a group decides once in a step instead, see there. A request that has waited
+for the age bound is placed before all younger ones: the rule is shown the overdue ones alone, and where it holds one
+back all the same, the lightest worker with a free slot gets it.
 
 A rule in Python (`bf-io`, a file of the user's) decides in a thread, with a deadline; where it is late, or breaks, the
 fall-back rule decides. What it decided on may have changed meanwhile: a placement that no longer fits is dropped, and
@@ -25,9 +26,11 @@ from numpy.typing import NDArray
 
 from lbopt.policies import CompiledPolicy
 from lbopt.serving.router.job import Job
+from lbopt.serving.router.step_ends import StepEnds
 from lbopt.serving.rule import LiveRule
 from lbopt.serving.state import BarrierGroup, Dispatch, FleetState, Pool, RequestTracker, Sight, Stage, WorkerMirror
 from lbopt.serving.state.group import chosen
+from lbopt.serving.virtual_clock import VirtualClockLoop, call_when_settled
 
 _log = logging.getLogger(__name__)
 
@@ -68,6 +71,10 @@ class Dispatcher:
         Deadline of rules in Python.
     look
         Told of each decision.
+    step_ends
+        Says when a group may decide, where decisions wait for the end of a step; None = they do not.
+    settle_seconds
+        Seconds of a wall clock after an event, in which other workers tell of the same step.
     """
 
     def __init__(
@@ -80,6 +87,8 @@ class Dispatcher:
         age_bound: float = 0.0,
         decision_seconds: float = 0.05,
         look: Look | None = None,
+        step_ends: StepEnds | None = None,
+        settle_seconds: float = 0.0,
     ) -> None:
         self.fleet = fleet
         self.rules = rules
@@ -92,6 +101,9 @@ class Dispatcher:
         self._age_bound = age_bound
         self._seconds = decision_seconds
         self._look = look
+        self.step_ends = step_ends
+        self._settle_seconds = settle_seconds
+        self._alarm: asyncio.TimerHandle | None = None
         self._scheduled = False
         self._thinking: dict[str, asyncio.Task[None]] = {}
         self._busy_thread: asyncio.Future[NDArray[np.int64]] | None = None
@@ -100,7 +112,10 @@ class Dispatcher:
         """Have a round in this turn of the event loop, however many events ask for it."""
         if not self._scheduled and self.is_ready:
             self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._run)
+            if self.step_ends is None:
+                asyncio.get_running_loop().call_soon(self._run)
+            else:
+                call_when_settled(self._run, self._settle_seconds)
 
     def _run(self) -> None:
         self._scheduled = False
@@ -113,11 +128,23 @@ class Dispatcher:
         """Place what can be placed now."""
         self.rounds += 1
         for pool in self.fleet.pools.values():
+            groups = [group for group in pool.groups if group.workers]
+            if self.step_ends is not None:
+                groups = [group for group in groups if self.step_ends.may_decide(group)]
             if len(pool):
-                self._serve(pool)
+                self._serve(pool, groups)
+        if self.step_ends is not None:
+            self._set_alarm(self.step_ends.longest)
 
-    def _serve(self, pool: Pool) -> None:
-        groups = [group for group in pool.groups if group.workers]
+    def _set_alarm(self, seconds: float) -> None:
+        """Have a round later although no step ends, where somebody waits."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if self.is_ready and any(len(pool) for pool in self.fleet.pools.values()):
+            self._alarm = asyncio.get_running_loop().call_later(seconds, self.wake)
+
+    def _serve(self, pool: Pool, groups: list[BarrierGroup]) -> None:
         if len(groups) > 1:
             groups.sort(key=lambda group: (-group.free_slots, group.place))
         if not groups:
@@ -238,7 +265,7 @@ class Dispatcher:
         finally:
             del self._thinking[group.name]
             if placed:
-                self.wake()
+                self.wake()  # with `step_ends` nobody is placed before the next step
 
     def _note_failure(self, rule: LiveRule, error: Exception) -> None:
         self.failed_decisions += 1
@@ -248,6 +275,8 @@ class Dispatcher:
     async def close(self) -> None:
         """End: no further round."""
         self.is_ready = False
+        if self._alarm is not None:
+            self._alarm.cancel()
         for task in list(self._thinking.values()):
             task.cancel()
 
@@ -266,6 +295,9 @@ def _still_fitting(sight: Sight, decision: NDArray[np.int64]) -> NDArray[np.int6
 def _in_thread(rule: LiveRule, sight: Sight) -> asyncio.Future[NDArray[np.int64]]:
     """Let a rule decide in a thread of its own, which nobody waits for when the process ends."""
     loop = asyncio.get_running_loop()
+    if isinstance(loop, VirtualClockLoop):  # its time stands still until the rule has decided
+        thread: asyncio.Future[NDArray[np.int64]] = loop.run_in_executor(None, rule.decide, sight)
+        return thread
     answer: asyncio.Future[NDArray[np.int64]] = loop.create_future()
 
     def tell(decision: NDArray[np.int64] | None, error: BaseException | None) -> None:

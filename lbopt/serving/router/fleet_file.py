@@ -50,6 +50,8 @@ class GroupPlan:
         Other names of the model.
     kv_capacity
         Tokens that a worker can hold; None where the file does not say.
+    advised
+        Whether a gateway forwards to its workers, which have no addresses here.
     """
 
     name: str
@@ -58,6 +60,7 @@ class GroupPlan:
     workers: tuple[WorkerAddress, ...]
     aliases: tuple[str, ...] = ()
     kv_capacity: int | None = None
+    advised: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,11 @@ def fleet_of(data: dict[str, Any], source: str = "the fleet") -> FleetPlan:
                     f"{source}: groups '{group.name}' and '{other.name}' serve different models under one name; give "
                     "each model and alias to one of them"
                 )
+        if any(other.model == group.model and other.advised != group.advised for other in groups):
+            raise InputError(
+                f"{source}: only some groups of model {shown(group.model)} are advised, so nobody could say who "
+                "forwards a request; say `advised` of all or of none"
+            )
     for prefiller in prefillers:
         if prefiller.model not in models:
             raise InputError(
@@ -166,6 +174,8 @@ def refuse_same(named: list[tuple[WorkerAddress, str]], source: str) -> None:
     """
     seen: dict[str, list[tuple[int | None, str]]] = {}
     for address, name in named:
+        if not address.url:
+            continue
         for rank, other in seen.setdefault(address.url.lower(), []):
             if rank is None or address.rank is None or rank == address.rank:
                 raise InputError(f"{source}: {other} and {name} are one engine, {address.url}; name it once")
@@ -187,14 +197,27 @@ def refuse_outside(url: str, plan: FleetPlan, what: str) -> None:
         raise InputError(f"{what} is at {address}, outside the ranges of the fleet file: {listed(plan.allowed)}")
 
 
-def worker_of(table: Any, index: int, what: str) -> WorkerAddress:
+def worker_of(table: Any, index: int, what: str, *, is_advised: bool = False) -> WorkerAddress:
     """Return one worker of plain data.
+
+    Parameters
+    ----------
+    table, index, what
+        The data, its place in the list, and what errors call the group.
+    is_advised
+        Whether it is one of an advised group, which has a name alone.
 
     Raises
     ------
     InputError
         Where it has no usable address, rank or name.
     """
+    if is_advised:
+        table = {"name": table} if isinstance(table, str) else table
+        if not isinstance(table, dict) or "name" not in table:
+            raise InputError(f"{what}: worker {index} is {shown(table)}; expected a name: the group is advised")
+        _refuse_others(table, ("name",), f"{what} is advised: worker {index}")
+        return WorkerAddress(_named(table["name"], f"{what}: name of worker {index}"), "")
     if isinstance(table, str):
         table = {"url": table}
     if not isinstance(table, dict):
@@ -208,25 +231,26 @@ def worker_of(table: Any, index: int, what: str) -> WorkerAddress:
     return WorkerAddress(_named(table.get("name", default), f"{what}: name of worker {index}"), url, rank)
 
 
-def _group(table: Any, index: int, source: str) -> GroupPlan:
+def _group(table: dict[str, Any], index: int, source: str) -> GroupPlan:
     what = f"{source}: group {index}"
-    known = ("name", "model", "aliases", "slots", "kv_capacity", "worker", "workers", "endpoint", "ranks")
-    if not isinstance(table, dict):
-        raise InputError(f"{what} is {shown(table)}; expected a table")
+    known = ("name", "model", "aliases", "slots", "kv_capacity", "worker", "workers", "endpoint", "ranks", "advised")
     _refuse_others(table, known, what)
     name = _named(table.get("name", f"group-{index}"), f"{what}: name")
     what = f"{source}: group '{name}'"
     model = table.get("model")
     if not isinstance(model, str) or not model or len(model) > 200 or not model.isprintable():
         raise InputError(f"{what} has the model {shown(model)}; expected the name under which clients ask for it")
+    advised = table.get("advised", False)
+    if not isinstance(advised, bool):
+        raise InputError(f"{what}: advised is {shown(advised)}; expected true or false")
     given = [*_list(table, "worker", what), *_list(table, "workers", what)]
     if "endpoint" in table:
         ranks = _whole(table.get("ranks"), 1, _MOST_RANKS, f"{what}: ranks")
         given += [{"url": table["endpoint"], "rank": rank} for rank in range(ranks)]
     elif "ranks" in table:
         raise InputError(f"{what} has ranks and no endpoint; expected the address that the ranks share")
-    workers = tuple(worker_of(entry, i, what) for i, entry in enumerate(given))
-    if not workers:
+    workers = tuple(worker_of(entry, i, what, is_advised=advised) for i, entry in enumerate(given))
+    if not workers and not advised:
         raise InputError(f'{what} has no worker; expected workers = ["http://host:port", ...], or endpoint and ranks')
     _refuse_twice([worker.name for worker in workers], f"{what}: worker")
     capacity = table.get("kv_capacity")
@@ -237,13 +261,12 @@ def _group(table: Any, index: int, source: str) -> GroupPlan:
         workers=workers,
         aliases=_texts(table.get("aliases", []), "aliases", what),
         kv_capacity=None if capacity is None else _whole(capacity, 1, 2**62, f"{what}: kv_capacity"),
+        advised=advised,
     )
 
 
-def _prefiller(table: Any, index: int, source: str) -> PrefillerPlan:
+def _prefiller(table: dict[str, Any], index: int, source: str) -> PrefillerPlan:
     what = f"{source}: prefiller {index}"
-    if not isinstance(table, dict):
-        raise InputError(f"{what} is {shown(table)}; expected a table")
     _refuse_others(table, ("name", "model", "url", "connector", "threshold", "most"), what)
     url = checked_url(table.get("url"), what)
     threshold = table.get("threshold", 0.9)
@@ -261,7 +284,15 @@ def _prefiller(table: Any, index: int, source: str) -> PrefillerPlan:
 
 
 def _tables(data: dict[str, Any], key: str, source: str) -> list[Any]:
-    return _list(data, key, source)
+    """Return the tables of one kind; `key = ...` and `[key]` are no such tables."""
+    value = data.get(key, [])
+    if isinstance(value, dict):
+        raise InputError(f"{source} has a single table [{key}]; write [[{key}]], in two brackets, above each of them")
+    if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
+        raise InputError(
+            f"{source}: {key} is {shown(value)}; expected a table below a line [[{key}]] for each, not '{key} = ...'"
+        )
+    return value
 
 
 def _list(data: dict[str, Any], key: str, what: str) -> list[Any]:

@@ -231,13 +231,15 @@ class Attempt:
             raise ClientGone
         write, num_unsent, is_closing = transport.write, transport.get_write_buffer_size, transport.is_closing
 
-        def sink(data: bytes) -> None:
-            data = flow.take(data)
-            if data:
+        take = flow.take
+
+        def sink(data: bytes, frame: bytes) -> None:
+            passed = take(data)
+            if passed:
                 if is_closing():
                     wire.nudge()
                     return
-                write(b"%x\r\n%b\r\n" % (len(data), data))
+                write(frame if frame and passed is data else b"%x\r\n%b\r\n" % (len(passed), passed))
                 if num_unsent() > _MOST_UNSENT:
                     wire.pause()
                     wire.nudge()

@@ -71,6 +71,8 @@ async def _answer(request: web.Request, *, chat: bool) -> web.StreamResponse:
     except InputError as error:
         router.metrics.refused["body"] += 1
         return refuse(400, str(error), "invalid_request_error")
+    if router.prefixes is not None:
+        ask.prefix = router.prefixes.of(ask.data, router.model_of(ask.model) or "", chat=chat)
     if router.prefill is None:
         ask.data = {}  # nothing of it is needed beside the bytes
     elif "kv_transfer_params" in ask.data:

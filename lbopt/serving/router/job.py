@@ -19,10 +19,25 @@ class Stop(StrEnum):
 
     LIMIT = "limit"  #: the request took longer than any may
     EXPIRED = "expired"  #: it waited in the pool longer than it may
+    NO_PREFILLER = "no-prefiller"  #: no prefiller took its prompt in that time
+    PREFILLER = "prefiller"  #: the prefiller that took its prompt does not answer
     SILENT = "silent"  #: its worker sends nothing
     DOWN = "down"  #: its worker went down
     SLOW_CLIENT = "slow-client"  #: the client does not read its answer
     DRAIN = "drain"  #: the router ends
+
+
+#: What a client is told of each reason: status, message, kind.
+SAID = {
+    Stop.LIMIT: (504, "the request took longer than request_seconds", "timeout"),
+    Stop.EXPIRED: (503, "the request waited in the pool longer than ttl", "overloaded"),
+    Stop.NO_PREFILLER: (503, "no prefiller took the prompt within ttl: all are full or silent", "overloaded"),
+    Stop.PREFILLER: (504, "the prefiller that took the prompt did not answer within ttl", "upstream_error"),
+    Stop.SILENT: (504, "the worker sent nothing for idle_seconds", "upstream_error"),
+    Stop.DOWN: (502, "the worker went down while it answered", "upstream_error"),
+    Stop.SLOW_CLIENT: (408, "the client left its answer unread longer than slow_client_seconds", "timeout"),
+    Stop.DRAIN: (503, "the router ends", "shutting_down"),
+}
 
 
 class Job:
@@ -54,6 +69,7 @@ class Job:
         "path",
         "placed",
         "reason",
+        "reported_at",
         "retries",
         "text",
         "tracker",
@@ -78,6 +94,7 @@ class Job:
         self.reason = Stop.LIMIT
         self.deadline: asyncio.Timeout | None = None
         self.write_began = 0.0
+        self.reported_at = 0.0  # when a gateway last reported of it
         self.heard_at = 0.0  # when the engine was last heard; 0 = nobody waits for it
         self.placed: asyncio.Future[WorkerMirror] = asyncio.get_running_loop().create_future()
         tracker.payload = self

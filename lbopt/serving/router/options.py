@@ -16,6 +16,8 @@ _ENDS: dict[str, tuple[float, float]] = {
     "retry_seconds": (0.001, 60),
     "retry_cap": (0.001, 600),
     "decision_seconds": (0.001, 10),
+    "settle_seconds": (0, 1),
+    "step_seconds": (0.001, 60),
     "connect_seconds": (0.01, 600),
     "idle_seconds": (0.05, 86400),
     "request_seconds": (0.05, 604800),
@@ -27,6 +29,7 @@ _ENDS: dict[str, tuple[float, float]] = {
     "poll_timeout": (0.02, 600),
     "failures": (1, 1000),
     "drain_seconds": (0, 86400),
+    "prefix_bytes": (64, 2**20),
 }
 
 
@@ -40,6 +43,10 @@ class RouterOptions:
         The rule, in the text form of `make_policy`, and the seed of rules that draw.
     fallback, decision_seconds
         Rule that decides where one in Python has not answered in so many seconds.
+    decide
+        When a group decides: on "arrival" of a request and whenever a slot is free, or at the end of a "step".
+    settle_seconds, step_seconds
+        With "step": how long after its first token a step counts as ended, and how long its end is waited for.
     train_on
         Trace from which predictors learn, where the rule looks ahead.
     host, port
@@ -72,6 +79,9 @@ class RouterOptions:
         Key of clients, None = no key is asked for; token for `/workers`, without which that door is closed.
     record
         Folder for the record of decisions; None = none is kept.
+    prefixes, prefix_bytes, prefix_key
+        Whether the record tells in keyed hashes what prompts begin with, the bytes of a block, and the file of the key;
+        None = the installation's, see `prefix_key`.
     shadow
         Rule by which requests really are forwarded while `policy` decides beside it; None = `policy` decides.
     """
@@ -80,6 +90,9 @@ class RouterOptions:
     seed: int = 0
     fallback: str = "jsq-load"
     decision_seconds: float = 0.05
+    decide: str = "arrival"
+    settle_seconds: float = 0.001
+    step_seconds: float = 0.25
     train_on: str | None = None
     host: str = "127.0.0.1"
     port: int = 8000
@@ -105,6 +118,9 @@ class RouterOptions:
     api_key: str | None = None
     admin_token: str | None = None
     record: str | None = None
+    prefixes: bool = False
+    prefix_bytes: int = 512
+    prefix_key: str | None = None
     shadow: str | None = None
 
     def __post_init__(self) -> None:
@@ -112,6 +128,10 @@ class RouterOptions:
             value = getattr(self, name)
             if not least <= value <= most:
                 raise InputError(f"{name} is {value:g}; expected {least:g} to {most:g}")
+        if self.prefixes and self.record is None:
+            raise InputError("prefixes is on and there is no record to tell them; name its folder by --record")
+        if self.decide not in ("arrival", "step"):
+            raise InputError(f"decide is '{self.decide[:40]}'; expected arrival or step")
         for name in ("api_key", "admin_token"):
             value = getattr(self, name)
             if value is not None and (len(value) < 8 or not value.isprintable() or " " in value):

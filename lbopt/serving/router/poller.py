@@ -48,6 +48,10 @@ class Poller:
             if endpoint.retired and worker.bound == 0 and worker not in worker.group.workers:
                 del router.endpoints[worker]  # it was removed, and has ended what it had
                 continue
+            if not endpoint.address.url:  # its gateway says whether it is there
+                if worker.health is Health.DOWN and not endpoint.retired:
+                    router.worker_up(endpoint)
+                continue
             by_url.setdefault(endpoint.address.url, []).append(endpoint)
         looks = [self._look(url, endpoints) for url, endpoints in by_url.items()]
         if router.prefill is not None:

@@ -22,7 +22,7 @@ from lbopt.serving.router.breaker import Breaker, delay
 from lbopt.serving.router.connectors import Connector, make_connector
 from lbopt.serving.router.fleet_file import PrefillerPlan
 from lbopt.serving.router.forward import FAULTS, headers_for_client, read_whole
-from lbopt.serving.router.job import Job
+from lbopt.serving.router.job import Job, Stop
 from lbopt.serving.router.scrape import of_rank
 from lbopt.serving.state import Prefiller
 
@@ -86,6 +86,8 @@ class PrefillHop:
             try:
                 refused, why = await self._probe(job, prefiller)
             except BaseException:
+                if job.reason is Stop.PREFILLER:
+                    self._note_fault(prefiller)
                 router.fleet.prefill_failed(tracker)
                 self._room.set()
                 raise
@@ -98,6 +100,12 @@ class PrefillHop:
                 return refuse(502, why, "upstream_error")
             router.metrics.retries += 1
             await asyncio.sleep(delay(tried, router.options.retry_seconds, router.options.retry_cap))
+
+    def _note_fault(self, prefiller: Prefiller) -> None:
+        """Note that a prefiller gave no answer; after some in a row it gets no prompt until its metrics are read."""
+        breaker = self._breakers[prefiller]
+        breaker.fail(self._router.now())
+        prefiller.is_open = not breaker.is_open(-1.0)
 
     async def _wait_for_room(self) -> None:
         """Wait until something may have changed."""
@@ -113,9 +121,10 @@ class PrefillHop:
         router, plan, connector = self._router, self._plans[prefiller], self._connectors[prefiller]
         body: dict[str, Any] = dict(job.ask.data)
         body.pop("stream_options", None)
-        body |= {"stream": False, "max_tokens": 1, "min_tokens": 1, "kv_transfer_params": connector.probe()}
+        body |= {"stream": False, "max_tokens": 1, "kv_transfer_params": connector.probe()}
         if "max_completion_tokens" in body:
             body["max_completion_tokens"] = 1
+        connector.prepare(body)
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
         if not any(name.lower() == "x-request-id" for name in job.headers):
             job.headers["X-Request-Id"] = job.key  # both hops name the request alike
@@ -131,9 +140,7 @@ class PrefillHop:
                     kept = headers_for_client(answer.headers)
                     return web.Response(status=answer.status, body=text, headers=kept), None
         except (*FAULTS, TimeoutError) as fault:
-            breaker = self._breakers[prefiller]
-            breaker.fail(router.now())
-            prefiller.is_open = not breaker.is_open(-1.0)
+            self._note_fault(prefiller)
             return None, f"prefiller {prefiller.name} gave no answer: {type(fault).__name__}"
         try:
             parsed = json.loads(text)
@@ -146,6 +153,7 @@ class PrefillHop:
         known = prompt if type(prompt) is int and prompt > 0 else None
         if known is not None:
             router.counted(job, known)
-        job.extra["kv_transfer_params"] = handoff
+        if handoff:
+            job.extra["kv_transfer_params"] = handoff
         router.fleet.prefilled(job.tracker, router.now(), prompt=known, blocks=connector.blocks(handoff))
         return None, None

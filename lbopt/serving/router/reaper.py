@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from lbopt.serving.router.job import Job, Stop
+from lbopt.serving.state import Stage
 
 if TYPE_CHECKING:
     from lbopt.serving.router.service import Router
@@ -48,7 +49,16 @@ def look(router: Router) -> None:
             if now - job.heard_at > options.idle_seconds:
                 job.stop(Stop.SILENT)
         elif job.tracker.ticket < 0 and now - job.tracker.arrived_at > options.ttl:  # not in the pool yet
-            job.stop(Stop.EXPIRED)
+            job.stop(_why_not_pooled(job))
     router.metrics.sample_barrier(now)
     if router.shadow is not None:
         router.shadow.advance()
+
+
+def _why_not_pooled(job: Job) -> Stop:
+    """Return why a request did not get into the pool in time."""
+    tracker = job.tracker
+    if tracker.stage is Stage.PREFILLING and tracker.prefiller is not None:
+        _log.warning("prefiller %s does not answer", tracker.prefiller.name)
+        return Stop.PREFILLER
+    return Stop.NO_PREFILLER

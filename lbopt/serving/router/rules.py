@@ -13,7 +13,7 @@ def rule_for(spec: str, group: GroupPlan, training: Trace | None) -> LiveRule:
     """Return the rule that a text names, for a group; `training` are requests from which its predictor learns."""
     return LiveRule(
         make_policy(spec),
-        num_workers=len(group.workers),
+        num_workers=max(1, len(group.workers)),  # those of an advised group come later
         slots=group.slots,
         kv_capacity=group.kv_capacity,
         training=training,
@@ -36,4 +36,4 @@ def fallback_for(spec: str, group: GroupPlan) -> LiveRule:
 
 def warm(rule: LiveRule, plan: GroupPlan) -> None:
     """Compile what a rule calls on the fleet of a plan."""
-    warm_rule(rule, len(plan.workers), plan.slots)
+    warm_rule(rule, max(1, len(plan.workers)), plan.slots)

@@ -18,6 +18,7 @@ from aiohttp import web
 
 from lbopt import __version__
 from lbopt.model import Trace
+from lbopt.serving.record.prefixes import PrefixHasher, prefix_key
 from lbopt.serving.record.writer import DecisionRecord
 from lbopt.serving.router.answers import refuse
 from lbopt.serving.router.ask import Ask
@@ -28,7 +29,7 @@ from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.estimate import PromptEstimate
 from lbopt.serving.router.fleet_file import FleetPlan, WorkerAddress
 from lbopt.serving.router.forward import Attempt, ClientGone, Result, end_with_error
-from lbopt.serving.router.job import ADVICE, Job, Stop
+from lbopt.serving.router.job import ADVICE, SAID, Job, Stop
 from lbopt.serving.router.metrics import RouterMetrics
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.poller import Poller
@@ -36,6 +37,7 @@ from lbopt.serving.router.prefill import PrefillHop
 from lbopt.serving.router.reaper import reap
 from lbopt.serving.router.rules import fallback_for, rule_for, warm
 from lbopt.serving.router.shadow import Shadow
+from lbopt.serving.router.step_ends import StepEnds
 from lbopt.serving.router.wire import Wires
 from lbopt.serving.state import FleetState, RequestTracker, Stage, WorkerMirror
 
@@ -43,15 +45,6 @@ _log = logging.getLogger(__name__)
 
 #: Seconds that an unused connection to an engine is kept: less than uvicorn keeps it, which is 5.
 _KEPT = 4.0
-
-_SAID = {
-    Stop.LIMIT: (504, "the request took longer than request_seconds", "timeout"),
-    Stop.EXPIRED: (503, "the request waited in the pool longer than ttl", "overloaded"),
-    Stop.SILENT: (504, "the worker sent nothing for idle_seconds", "upstream_error"),
-    Stop.DOWN: (502, "the worker went down while it answered", "upstream_error"),
-    Stop.SLOW_CLIENT: (408, "the client left its answer unread longer than slow_client_seconds", "timeout"),
-    Stop.DRAIN: (503, "the router ends", "shutting_down"),
-}
 
 
 class Refusal(Exception):
@@ -61,6 +54,10 @@ class Refusal(Exception):
         super().__init__(why)
         self.answer = answer
         self.why = why
+
+
+def _hasher(options: RouterOptions) -> PrefixHasher | None:
+    return PrefixHasher(prefix_key(options.prefix_key), options.prefix_bytes) if options.prefixes else None
 
 
 class Router:
@@ -102,7 +99,10 @@ class Router:
                 self.add_worker(group.name, address)
         self.estimates = {model: PromptEstimate() for model in self.fleet.pools}
         self.metrics = RouterMetrics(self)
-        self.record = None if options.record is None else DecisionRecord(options.record, self._versions(), plan)
+        self.prefixes = _hasher(options)
+        self.record = None
+        if options.record is not None:
+            self.record = DecisionRecord(options.record, self._versions(), plan, prefixes=self.prefixes)
         self.shadow = None if options.shadow is None else Shadow(self, options.policy, training)
         self.dispatcher = Dispatcher(
             self.fleet,
@@ -112,6 +112,8 @@ class Router:
             age_bound=options.age_bound,
             decision_seconds=options.decision_seconds,
             look=self._look,
+            step_ends=StepEnds(self.now, options.step_seconds) if options.decide == "step" else None,
+            settle_seconds=options.settle_seconds,
         )
         self.prefill = PrefillHop(self) if plan.prefillers else None
         self.poller = Poller(self)
@@ -120,7 +122,6 @@ class Router:
         self.has_compiled = False
         self._clock: Callable[[], float] = lambda: 0.0
         self._tasks: list[asyncio.Task[None]] = []
-        self._idle = asyncio.Event()
         self._prefix = secrets.token_hex(8)  # requests of another life of this router have other keys
 
     # -- life of the router
@@ -169,19 +170,33 @@ class Router:
         return any(worker.is_open for pool in pools for group in pool.groups for worker in group.workers)
 
     async def drain(self, seconds: float) -> None:
-        """Take no new request, and give those that run so many seconds to end."""
+        """Take no new request, and give those that run so many seconds to end.
+
+        Requests that a gateway forwards are not waited for once they have a place: they do not run through here.
+        """
         self.is_draining = True
-        if self.jobs:
-            self._idle.clear()
-            try:
-                await asyncio.wait_for(self._idle.wait(), seconds)
-            except TimeoutError:
-                for job in list(self.jobs):
-                    job.stop(Stop.DRAIN)
-                try:
-                    await asyncio.wait_for(self._idle.wait(), 2.0)
-                except TimeoutError:
-                    _log.warning("%d requests did not end in time", len(self.jobs))
+        if not await self._are_answered(seconds):
+            for job in self.unanswered:
+                job.stop(Stop.DRAIN)
+            if not await self._are_answered(2.0):
+                _log.warning("%d requests did not end in time", len(self.unanswered))
+        left = len(self.jobs) - len(self.unanswered)
+        if left:
+            _log.info("%d requests that a gateway forwards are not waited for", left)
+
+    @property
+    def unanswered(self) -> list[Job]:
+        """The requests whose client, or whose gateway, still waits for an answer of the router."""
+        return [job for job in self.jobs if job.path != ADVICE or not job.placed.done()]
+
+    async def _are_answered(self, seconds: float) -> bool:
+        """Wait until nobody waits for an answer, at most so long; return whether that is so."""
+        end = self.now() + seconds
+        while self.unanswered:
+            if self.now() >= end:
+                return False
+            await asyncio.sleep(min(0.05, max(0.0, end - self.now())))
+        return True
 
     async def close(self) -> None:
         """End what runs beside requests."""
@@ -244,6 +259,12 @@ class Router:
 
     # -- a request
 
+    def model_of(self, name: str | None) -> str | None:
+        """Return the model that clients mean by a name, or by none where there is one; None where it is unknown."""
+        if name is None and len(self.fleet.pools) == 1:
+            return next(iter(self.fleet.pools))
+        return self.models.get(name or "")
+
     def admit(self, ask: Ask, body: bytes, path: str, headers: dict[str, str], *, chat: bool) -> Job:
         """Make a request known, or raise a refusal.
 
@@ -257,12 +278,12 @@ class Router:
         Refusal
             With the answer to the client.
         """
-        name = ask.model
-        if name is None and len(self.fleet.pools) == 1:
-            name = next(iter(self.fleet.pools))
-        model = self.models.get(name or "")
+        name, model = ask.model, self.model_of(ask.model)
         if model is None:
             message = f"the model '{name or ''}' does not exist; /v1/models lists those that do"
+            raise Refusal(refuse(404, message[:300], "invalid_request_error", code="model_not_found"), "model")
+        if path != ADVICE and any(g.advised for g in self.plan.groups if g.model == model):
+            message = f"the model '{name}' is advised: a gateway forwards its requests and asks POST /route"
             raise Refusal(refuse(404, message[:300], "invalid_request_error", code="model_not_found"), "model")
         if self.is_draining or not self.dispatcher.is_ready:
             what = "the router ends" if self.is_draining else "the router is not ready yet"
@@ -365,8 +386,6 @@ class Router:
             if not tracker.has_ended:
                 self.failed(job)
             self.jobs.discard(job)
-            if not self.jobs:
-                self._idle.set()
             self.dispatcher.wake()
 
     async def _try(self, job: Job, request: web.Request) -> web.StreamResponse | None:
@@ -435,11 +454,12 @@ class Router:
 
     async def _stopped(self, job: Job, request: web.Request) -> web.StreamResponse:
         """End a request that was interrupted."""
-        status, why, kind = _SAID[job.reason]
+        status, why, kind = SAID[job.reason]
         tracker, now = job.tracker, self.now()
         worker = tracker.worker
         if not tracker.has_ended:
-            ended = self.fleet.expired(tracker, now) if job.reason is Stop.EXPIRED else self.fleet.failed(tracker, now)
+            overdue = job.reason in (Stop.EXPIRED, Stop.NO_PREFILLER, Stop.PREFILLER)
+            ended = self.fleet.expired(tracker, now) if overdue else self.fleet.failed(tracker, now)
             if ended:
                 self._ended(tracker, worker)
         self.metrics.stopped[job.reason.value] += 1

@@ -58,6 +58,27 @@ class Pool:
         """Take a request out."""
         del self._waiting[tracker.ticket]
 
+    def reveal(self, group: BarrierGroup, after: int) -> int:
+        """Let requests count as revealed at a group's present step.
+
+        Parameters
+        ----------
+        group
+            The group.
+        after
+            Ticket of the last request that was revealed to it before.
+
+        Returns
+        -------
+        int
+            The last ticket that has been given.
+        """
+        for ticket in reversed(self._waiting):
+            if ticket <= after:
+                break
+            self._waiting[ticket].revealed[group.place] = group.step
+        return self._next_ticket - 1
+
     def overdue(self, at: float, seconds: float) -> list[RequestTracker]:
         """Return the requests that have waited so many seconds or more, oldest first."""
         found = []

@@ -25,6 +25,10 @@ class Mooncake:
         """Return the `kv_transfer_params` of the request to the prefiller."""
         return dict(_PROBE)
 
+    def prepare(self, body: dict[str, Any]) -> None:
+        """Insist on the one token, as vllm-ascend's proxy does."""
+        body["min_tokens"] = 1
+
     def handoff(self, answer: dict[str, Any]) -> dict[str, Any] | None:
         """Return the `kv_transfer_params` for the decode engine; None where the prefiller gave none."""
         parameters = answer.get("kv_transfer_params")

@@ -1,0 +1,167 @@
+"""`POST /route`: decides where a request goes and leaves the way there to a gateway, which reports what becomes of it.
+
+A request waits in the pool like any other; the answer names its worker. From then on the gateway reports
+(`POST /route/ID`) tokens that were made, the prompt tokens that the engine counted, and once how the request ended. One
+of which nothing is heard for `idle_seconds` counts as failed, so that a gateway that dies leaks no slot. Workers of a
+group that is *advised* need no address: a gateway names them and takes them away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from aiohttp import web
+
+from lbopt.exceptions import InputError
+from lbopt.files import shown
+from lbopt.instances.readers.faults import LARGEST_TOKENS
+from lbopt.serving.router.answers import as_json, refuse
+from lbopt.serving.router.ask import Ask
+from lbopt.serving.router.handlers import ROUTER, allowed
+from lbopt.serving.router.job import ADVICE, SAID, Job, Stop
+from lbopt.serving.router.service import Refusal, Router
+
+ADVISED = web.AppKey("advised", dict[str, Job])
+_LARGEST = 2**16
+_MOST_BYTES = 2**40
+
+
+async def document(request: web.Request) -> dict[str, Any]:
+    """Return the small JSON object that a request brings.
+
+    Raises
+    ------
+    InputError
+        Where it is none.
+    TimeoutError
+        Where it takes too long to arrive.
+    """
+    async with asyncio.timeout(request.app[ROUTER].options.body_seconds):
+        text = await request.content.read(_LARGEST)
+        while not request.content.at_eof() and len(text) < _LARGEST:
+            text += await request.content.read(_LARGEST)
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the body is not valid JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise InputError(f"the body is {shown(data)}; expected a JSON object")
+    return data
+
+
+def _asked(data: dict[str, Any]) -> Ask:
+    """Return the request that a gateway describes: its model and the length of its prompt, in tokens or in bytes."""
+    model, tokens, size = data.get("model"), data.get("prompt_tokens"), data.get("prompt_bytes")
+    if model is not None and not isinstance(model, str):
+        raise InputError(f"model is {shown(model)}; expected a text")
+    if tokens is None and size is not None:
+        if type(size) is not int or not 0 <= size < _MOST_BYTES:
+            raise InputError(f"prompt_bytes is {shown(size)}; expected the bytes of the prompt's text")
+        return Ask(model, True, size, False, False, None, {})
+    if type(tokens) is not int or not 0 < tokens <= LARGEST_TOKENS:
+        raise InputError(
+            f"prompt_tokens is {shown(tokens)}; expected a whole number, 1 to {LARGEST_TOKENS:,}, or prompt_bytes"
+        )
+    return Ask(model, True, tokens, True, False, None, {})
+
+
+async def route(request: web.Request) -> web.Response:
+    """Decide where a request goes: waits in the pool for a place, and answers with the worker."""
+    router = request.app[ROUTER]
+    if not allowed(request, router.options.api_key):
+        return refuse(401, "the API key is missing or wrong", "invalid_request_error", code="invalid_api_key")
+    try:
+        ask = _asked(await document(request))
+    except InputError as error:
+        return refuse(400, str(error), "invalid_request_error")
+    except TimeoutError:
+        return refuse(408, "the body took longer than body_seconds to arrive", "timeout")
+    try:
+        job = router.admit(ask, b"", ADVICE, {}, chat=False)
+    except Refusal as refusal:
+        router.metrics.refused[refusal.why] += 1
+        return refusal.answer
+    router.fleet.prefilled(job.tracker, router.now())
+    router.dispatcher.wake()
+    job.reason = Stop.EXPIRED
+    try:
+        async with asyncio.timeout(router.options.ttl) as job.deadline:
+            worker = await job.placed
+    except BaseException as error:
+        router.jobs.discard(job)
+        if isinstance(error, TimeoutError):
+            router.fleet.expired(job.tracker, router.now())
+            status, why, kind = SAID[job.reason]
+            return refuse(status, why, kind, retry_after=5)
+        router.fleet.cancelled(job.tracker, router.now())
+        raise
+    router.metrics.note_wait(job.tracker)
+    endpoint = router.endpoints[worker]
+    request.app[ADVISED][job.key] = job
+    job.reported_at = router.now()
+    _watch(request.app, job)
+    answer = {"id": job.key, "group": worker.group.name, "worker": worker.name}
+    return as_json(answer | {"url": endpoint.address.url or None, "rank": endpoint.address.rank})
+
+
+def _watch(app: web.Application, job: Job) -> None:
+    """Count a request as failed of which nothing has been heard for too long."""
+    router = app[ROUTER]
+    loop, limit = asyncio.get_running_loop(), router.options.idle_seconds
+
+    def look() -> None:
+        left = job.reported_at + limit - router.now()
+        if job.tracker.has_ended or app[ADVISED].get(job.key) is not job:
+            _forget(app, job)
+        elif left <= 0:
+            router.failed(job)
+            _forget(app, job)
+        else:
+            loop.call_later(left, look)
+
+    loop.call_later(limit, look)
+
+
+def _forget(app: web.Application, job: Job) -> None:
+    app[ADVISED].pop(job.key, None)
+    app[ROUTER].jobs.discard(job)
+
+
+async def report(request: web.Request) -> web.Response:
+    """Take in what a gateway tells of a request: tokens that were made, prompt tokens, and how it ended."""
+    router: Router = request.app[ROUTER]
+    if not allowed(request, router.options.api_key):
+        return refuse(401, "the API key is missing or wrong", "invalid_request_error", code="invalid_api_key")
+    job = request.app[ADVISED].get(request.match_info["id"])
+    if job is None:
+        return refuse(404, "there is no such request; it may have ended", "invalid_request_error")
+    try:
+        data = await document(request)
+        tokens, prompt, ending = data.get("tokens", 0), data.get("prompt_tokens"), data.get("ending")
+        if type(tokens) is not int or not 0 <= tokens < 2**40:
+            raise InputError(f"tokens is {shown(tokens)}; expected how many were made since the last report")
+        if prompt is not None and (type(prompt) is not int or not 0 < prompt <= LARGEST_TOKENS):
+            raise InputError(f"prompt_tokens is {shown(prompt)}; expected what the engine counted")
+        if ending not in (None, "finished", "cancelled", "failed"):
+            raise InputError(f"ending is {shown(ending)}; expected finished, cancelled or failed")
+    except InputError as error:
+        return refuse(400, str(error), "invalid_request_error")
+    except TimeoutError:
+        return refuse(408, "the body took longer than body_seconds to arrive", "timeout")
+    attempt, now = job.tracker.attempt, router.now()
+    job.reported_at = now
+    if prompt is not None:
+        router.counted(job, prompt)
+    if tokens:
+        router.fleet.first_chunk(job.tracker, now, attempt)
+        router.fleet.tokens(job.tracker, tokens, attempt)
+    if ending == "finished":
+        router.finished(job, attempt)
+    elif ending is not None:
+        router.failed(job)
+    if job.tracker.has_ended:
+        _forget(request.app, job)
+    router.dispatcher.wake()
+    return as_json({"ended": job.tracker.has_ended})
