@@ -8,6 +8,7 @@ from lbopt.exceptions import CertificateError
 from lbopt.solvers import conditions_recount as recount
 from lbopt.solvers.certificate import VerificationReport, check_common, demand, unchecked, whole
 from lbopt.solvers.certificates import check_conditioned
+from lbopt.solvers.certificates.conditioned import counted
 from lbopt.solvers.certificates.conditioned_patterns import TooLongError
 
 if TYPE_CHECKING:
@@ -27,14 +28,7 @@ def verify_under_conditions(problem: StepProblem, result: Result, exhaust_limit:
     exhaust_limit
         Steps of work of the verifier's own exhaustion.
     """
-    assert problem.conditions is not None, "a plain problem has another check"
-    p = recount.Conditioned(
-        problem.base.tolist(),
-        problem.slots.tolist(),
-        problem.work.tolist(),
-        problem.must_admit.tolist(),
-        problem.conditions.to_dict(),
-    )
+    p = counted(problem)
     own = recount.digest(p)
     check_common(result, own)
     demand(result.tie == "any", "tie is 'leximax', which no result under conditions claims")

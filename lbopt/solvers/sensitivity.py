@@ -23,8 +23,7 @@ import numpy as np
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
 from lbopt.model.integers import IntArray
-from lbopt.solvers import conditions_recount as recount
-from lbopt.solvers.certificates.conditioned import CountedFleet, PricedGoal
+from lbopt.solvers.certificates.conditioned import CountedFleet, PricedGoal, counted
 from lbopt.solvers.certificates.conditioned_patterns import Patterns, TooLongError
 from lbopt.solvers.result import Result
 
@@ -157,15 +156,7 @@ def _by_prices(problem: StepProblem, result: Result, body: dict[str, Any], what:
     gains = np.zeros(problem.num_workers, dtype=np.int64)
     for g in range(problem.num_workers):
         changed = _changed(problem, what, amount, g, admit)
-        assert changed.conditions is not None, "a number to admit is a condition"
-        p = recount.Conditioned(
-            changed.base.tolist(),
-            changed.slots.tolist(),
-            changed.work.tolist(),
-            changed.must_admit.tolist(),
-            changed.conditions.to_dict(),
-        )
-        goal = PricedGoal(CountedFleet(p), "objective", proof, late)
+        goal = PricedGoal(CountedFleet(counted(changed)), "objective", proof, late)
         gains[g] = _gain(goal, int(result.objective or 0))
     return gains
 

@@ -55,14 +55,7 @@ def check_conditioned(problem: StepProblem, certificate: Certificate) -> dict[st
     CertificateError
         If the certificate is of another problem, is malformed, or does not prove its bounds.
     """
-    assert problem.conditions is not None, "a plain problem has other certificates"
-    p = recount.Conditioned(
-        problem.base.tolist(),
-        problem.slots.tolist(),
-        problem.work.tolist(),
-        problem.must_admit.tolist(),
-        problem.conditions.to_dict(),
-    )
+    p = counted(problem)
     own = recount.digest(p)
     if certificate.problem_digest != own:
         raise CertificateError(f"it is of problem {certificate.problem_digest!s:.12}…, not {own:.12}…")
@@ -83,6 +76,18 @@ def check_conditioned(problem: StepProblem, certificate: Certificate) -> dict[st
         PricedGoal(fleet, name, one, values).check(bound)
         found[name] = bound
     return found
+
+
+def counted(problem: StepProblem) -> recount.Conditioned:
+    """Return a problem under conditions as the checkers count it: in plain lists."""
+    assert problem.conditions is not None, "a plain problem has other checkers"
+    return recount.Conditioned(
+        problem.base.tolist(),
+        problem.slots.tolist(),
+        problem.work.tolist(),
+        problem.must_admit.tolist(),
+        problem.conditions.to_dict(),
+    )
 
 
 class CountedFleet:
