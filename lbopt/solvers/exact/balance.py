@@ -36,7 +36,8 @@ _FEWEST_OPEN = 4  # workers left to a walk
 _REWIND = 800  # requests from which on workers are filled anew after a failure
 _WALK = 1_000_000_000  # work for a walk, before workers are emptied again
 _FIRST_TRY = 300_000_000  # work for the first try of a target
-_TRADING = 3_000_000_000  # work for trades, before workers are filled to targets
+_DENSE = 4  # requests a worker from which on trades are tried: with fewer there are few differences
+_TRADING = 20_000  # work for trades for each request, before workers are filled to targets
 
 #: A generator that gives the caller a look at the clock at each `yield`, and returns whether it reached its aim.
 Slices = Generator[None, None, bool]
@@ -153,9 +154,12 @@ class Balancing:
 
     def _trade(self, load: IntArray, assignment: IntArray) -> Slices:
         """Trade pairs of requests, until that reaches the bound or finds no trade."""
-        work = SLICE if np.bincount(assignment).max() <= MOST_HELD else 0
-        while not self.done and work >= SLICE and self.work < _TRADING:
-            work = trade_down(self.sizes, self.bound, SLICE, load, assignment, self._dice, self._limits.deadline())
+        limit = self.work + _TRADING * self.sizes.size
+        held = np.bincount(assignment)
+        work = allowed = SLICE if held.max() <= MOST_HELD and held.sum() >= _DENSE * np.count_nonzero(held) else 0
+        while not self.done and work >= allowed and self.work < limit:
+            allowed = min(SLICE, limit - self.work)
+            work = trade_down(self.sizes, self.bound, allowed, load, assignment, self._dice, self._limits.deadline())
             self.offer(assignment)
             self.work += int(work)
             yield
