@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem, objective
 from lbopt.model.paced_numbers import paced_numbers
-from lbopt.policies.known_conditions import under_what_is_known
+from lbopt.policies.known_conditions import placed_by_age, under_what_is_known
 from lbopt.policies.ledger import Ledger
 from lbopt.policies.naming import named
 from lbopt.policies.observation import Observation
@@ -199,10 +199,9 @@ class BfIo:
             raise KeyboardInterrupt
         return None if answer.assignment is None else (answer.assignment, answer.bound, None)
 
-    def _searched_under_conditions(self, problem: StepProblem) -> tuple[NDArray[np.int64], int, str] | None:
-        """Ask lbopt's own search under conditions, else place greedily; None where neither finds a decision."""
+    def _searched_under_conditions(self, problem: StepProblem) -> tuple[NDArray[np.int64], int, str]:
+        """Ask lbopt's own search under conditions, else place greedily."""
         from lbopt.solvers.budget import Budget
-        from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
         from lbopt.solvers.conditions.priced_search import search_under_conditions
 
         answered = search_under_conditions(problem, None, Budget(self.time_limit, self.seed, effort=self.effort))
@@ -212,17 +211,29 @@ class BfIo:
         if outcome is not None and outcome.best is not None:
             standing = "proved" if outcome.closed(problem) else "open"
             return outcome.best.assignment, outcome.bounds[-1].value, standing
-        numbers = paced_numbers(problem)
-        placed = greedy_decision(numbers)
-        return None if placed is None else (placed.assignment, elementary_bounds(numbers, placed)[-1].value, "open")
+        return placed_greedily(problem)
 
     def _solved(self, problem: StepProblem) -> tuple[NDArray[np.int64], int, str]:
         result = solve(problem, solver=self.solver, time_limit=self.time_limit)
-        assert result.assignment is not None, "solve starts from a greedy placement"
         if result.stop_reason == "interrupted":
             raise KeyboardInterrupt
+        if result.assignment is None:  # a plain problem has a greedy placement, from which `solve` starts
+            return placed_greedily(problem)
         standing = "proved" if result.proved else "claimed" if result.status == "optimal" else "open"
         return result.assignment, result.bound, standing
+
+
+def placed_greedily(problem: StepProblem) -> tuple[NDArray[np.int64], int, str]:
+    """Return a greedy decision under conditions, an elementary bound on its objective, and "open".
+
+    Greedy orders can leave no room for a request that must start. By age all of these fit, so that is the last resort.
+    """
+    from lbopt.solvers.conditions.decision import Decision
+    from lbopt.solvers.conditions.greedy import elementary_bounds, greedy_decision
+
+    numbers = paced_numbers(problem)
+    placed = greedy_decision(numbers) or Decision(placed_by_age(problem), None)
+    return placed.assignment, elementary_bounds(numbers, placed)[-1].value, "open"
 
 
 def overdue(observation: Observation, age_bound: int | None) -> NDArray[np.bool_]:

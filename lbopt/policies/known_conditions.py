@@ -136,3 +136,30 @@ def _forced(
         left[g] -= need[i]
         free[g] -= 1
     return must, None
+
+
+def placed_by_age(problem: StepProblem) -> Ints:
+    """Return a decision that keeps memory, int64 (n,): requests that must start, then the others, oldest first.
+
+    Each goes to the worker with most room left, as `_forced` tried those that must start; so all of these fit.
+
+    Parameters
+    ----------
+    problem
+        What `under_what_is_known` has returned.
+    """
+    conditions, N = problem.conditions, problem.num_requests
+    left, need = np.zeros(problem.num_workers, dtype=np.int64), np.zeros(N, dtype=np.int64)
+    if conditions is not None and conditions.capacity is not None and conditions.need is not None:
+        left, need = conditions.capacity.copy(), conditions.need
+    placed, free = np.full(N, -1, dtype=np.int64), problem.slots.copy()
+    for i in np.argsort(~problem.must_admit, kind="stable").tolist():
+        fits = (free > 0) & (left >= need[i])
+        if conditions is not None and conditions.allowed is not None:
+            fits &= conditions.allowed[i]
+        if fits.any():
+            g = int(np.argmax(np.where(fits, left, -1)))
+            placed[i] = g
+            left[g] -= need[i]
+            free[g] -= 1
+    return placed

@@ -16,9 +16,10 @@ from lbopt.instances import generate
 from lbopt.model import Conditions, Fleet, StepProblem, rank
 from lbopt.policies import Memory, Observation, make_policy
 from lbopt.policies.decide import decide
-from lbopt.policies.known_conditions import paces_of
+from lbopt.policies.known_conditions import paces_of, under_what_is_known
 from lbopt.simulator import ClosedLoop, Detail, SimulationSetting, TraceTimes, simulate
 from lbopt.solvers import solve
+from lbopt.solvers.conditions.greedy import greedy_under_conditions
 
 #: The draws wrap around, of which NumPy warns where they run as plain Python.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -90,6 +91,31 @@ def test_an_overdue_request_that_fits_nowhere_keeps_a_worker():
     roomy = blocks([10, 10], [7, 4])
     placed = chosen("bf-io:age_bound=5", seen([50, 50], [3, 3], [60, 10, 10], waited=[9, 1, 0], memory=roomy))
     assert placed[0] == 1
+
+
+@pytest.mark.parametrize("limits", ["solver=highs,time_limit=0.000001", "effort=1,time_limit=none"])
+def test_overdue_requests_start_where_no_greedy_order_has_room_for_them(limits):
+    """One after the other by age they all fit; by size, memory or slots one of them finds no room."""
+    sizes, capacity = [66, 16, 84, 42, 38, 82, 41], np.array([227, 132, 184])
+    seen = Observation(
+        step=0,
+        clock=0.0,
+        free_slots=[1, 20, 3],
+        queued=[0] * 3,
+        queued_tokens=[0] * 3,
+        sizes=sizes,
+        waited=[20] * 7,
+        requests=range(7),
+        loads=[153, 160, 280],
+        running=[1] * 3,
+        memory=Memory(block=1, capacity=capacity, committed=np.zeros(3, dtype=np.int64)),
+    )
+    plain = StepProblem.now(seen.loads, seen.free_slots, sizes)
+    problem, _ = under_what_is_known(replace(plain, must_admit=np.ones(7, dtype=np.bool_)), seen, room=0)
+    with pytest.raises(InfeasibleDecisionError):
+        greedy_under_conditions(problem)
+    chosen = decide(make_policy(f"bf-io:room=0,age_bound=5,{limits}"), seen)
+    assert (chosen >= 0).all() and (np.bincount(chosen, sizes, 3) <= capacity).all()
 
 
 def test_a_worker_that_is_closed_gets_nothing():

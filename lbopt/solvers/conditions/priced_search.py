@@ -120,6 +120,8 @@ class _Run:
             if one.found is None:
                 break
             self.best = one.found
+            if one.stop == "interrupted":  # Ctrl-C ends the solve, not this goal alone
+                break
             if name == "left_waiting":
                 admitted = int((one.found.assignment >= 0).sum())
                 goal = replace(goal, blanks=all_slots - admitted)

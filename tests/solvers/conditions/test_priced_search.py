@@ -130,6 +130,31 @@ def test_classes_are_drawn_again_as_they_were():
 # what ends it early, and what it leaves to others
 
 
+@pytest.mark.parametrize("goals_before", [0, 1, 2])
+def test_ctrl_c_ends_the_solve_and_not_one_goal_of_it(monkeypatch, goals_before):
+    """The goals that follow were searched for up to the time limit; what is known by then is verified."""
+    problem = crowded(3, workers=8, requests=32)
+    ages = np.arange(32)
+    problem = problem.under(
+        Conditions(
+            capacity=problem.conditions.capacity, need=problem.conditions.need, waiting_cost=ages, overdue_first=True
+        )
+    )
+    begun, advance = [], priced_search.advance
+
+    def pressed(step, search, *rest):
+        begun.append(id(search))
+        if len(set(begun)) > goals_before:
+            raise KeyboardInterrupt
+        return advance(step, search, *rest)
+
+    monkeypatch.setattr(priced_search, "advance", pressed)
+    result = solve(problem, "search", effort=3_000_000)
+    assert result.stop_reason == "interrupted"
+    assert len(set(begun)) == goals_before + 1 and begun.count(begun[-1]) == 1
+    assert verify(problem, Result.from_json(result.to_json(certificate=True))).objective_exact
+
+
 def hard() -> StepProblem:
     """A problem that takes some hundred nodes."""
     return crowded(38, workers=12, requests=60)

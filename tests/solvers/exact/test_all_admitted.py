@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import random
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbopt import StepProblem, solve, verify
+from lbopt import Result, StepProblem, solve, verify
 from lbopt.instances.families import generate
 from lbopt.kernels.arrays import record
 from lbopt.kernels.deadline import NEVER
@@ -217,6 +218,16 @@ def test_a_false_exhaustion_is_refuted():
     )
     with pytest.raises(CertificateError, match="is wrong: loads of at most"):
         verify(problem, false, exhaust_limit=0)
+
+
+def test_an_enumeration_that_a_limit_ends_has_a_bound_that_verify_takes():
+    """It raises the bound level by level; the result of such a search, which is open, was refused."""
+    rng = random.Random(11)
+    sizes = [rng.choice([0, 3 * 2**40]) if rng.random() < 0.1 else rng.randint(1, 2**40) for _ in range(32)]
+    problem = StepProblem.now([0, 2**40, 2**39], [11, 11, 10], sizes)
+    result = solve(problem, "search", effort=150_000)
+    assert (result.status, result.proof) == ("feasible", "exhaustion")
+    assert verify(problem, Result.from_json(result.to_json())).objective_exact
 
 
 def test_prices_alone_never_hand_out_what_is_not_there():
