@@ -136,9 +136,8 @@ Corollary hall_bound_all a x : feasible p a -> #|R| <= free_slots p -> 0 < x ->
   #|[set i | x <= size p i]| <= \sum_g minn (slots p g) ((largest (load p a) - base p g) %/ x).
 Proof.
 move=> Hf Hall x0; apply: leq_trans (hall_bound Hf x0); apply: subset_leq_card; apply/subsetP => i.
-rewrite !inE => ->; rewrite andbT; case/and3P: Hf => _ /eqP H2 _.
-have : admitted a = setT.
-  apply/eqP; rewrite eqEcard subsetT cardsT H2 /num_admitted; by rewrite (minn_idPl Hall) leqnn.
+rewrite !inE => ->; rewrite andbT.
+have := all_admitted Hall Hf.
 by move/setP/(_ i); rewrite !inE => ->; rewrite ?andbT.
 Qed.
 

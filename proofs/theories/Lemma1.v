@@ -10,7 +10,7 @@
     Everybody is admitted, so that least cost and least maximum are the same ([optimal_least_maximum]). *)
 From mathcomp Require Import all_ssreflect.
 From mathcomp Require Import zify.
-From LB Require Import Model Extremes Exchange Elementary Existence Lemma2.
+From LB Require Import Model Extremes Realise Exchange Elementary Existence.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 
 (** D <= Imb <= (G - 1) D. *)
@@ -38,19 +38,10 @@ Lemma round_slots : free_slots p = #|W| * B.
 Proof. by rewrite /free_slots (eq_bigr (fun=> B)) // sum_nat_const. Qed.
 
 Lemma round_admits_all a : feasible p a -> admitted a = setT.
-Proof.
-case/and3P=> _ /eqP H2 _; apply/eqP; rewrite eqEcard subsetT cardsT H2 /num_admitted round_slots fixed minnn.
-by rewrite /= leqnn.
-Qed.
+Proof. by apply: all_admitted; rewrite round_slots fixed. Qed.
 
 Lemma round_full a : feasible p a -> forall g, #|on a g| = B.
-Proof.
-move=> Hf g; have /and3P[/forallP H1 /eqP H2 _] := Hf; rewrite -(equal g); apply/eqP; rewrite eqn_leq H1 /=.
-rewrite leqNgt; apply/negP => Hg.
-have : \sum_g #|on a g| < \sum_g slots p g.
-  rewrite (bigD1 g) //= [X in _ < X](bigD1 g) //= -addSn; apply: leq_add => //; exact: leq_sum.
-by rewrite sum_on H2 /num_admitted -/(free_slots p) round_slots fixed minnn ltnn.
-Qed.
+Proof. by move=> Hf g; rewrite -(equal g); apply: slots_filled Hf g; rewrite round_slots fixed. Qed.
 
 (** Least imbalance and least maximum load are the same here. *)
 Lemma optimal_least_maximum a :

@@ -50,22 +50,14 @@ rewrite /cost /imbalance /largest; congr (_ * _ - _); last by apply: eq_bigr => 
 by apply: eq_bigr => g _; apply: load_counts.
 Qed.
 
-Lemma sum_on a : \sum_g #|on a g| = #|admitted a|.
-Proof.
-rewrite (_ : admitted a = [set i in setT | a i != None]); last by apply/setP => i; rewrite !inE.
-by rewrite -sum_over_workers; apply: eq_bigr => g _; apply: eq_card => i; rewrite !inE.
-Qed.
+Lemma many_requests : free_slots p <= #|R|.
+Proof. apply: leq_trans (over 0) _; exact: max_card. Qed.
 
 Lemma all_slots_filled : num_admitted p = free_slots p.
-Proof. apply/minn_idPr; apply: leq_trans (over 0) _; exact: max_card. Qed.
+Proof. exact: (minn_idPr many_requests). Qed.
 
 Lemma feasible_full a : feasible p a -> forall g, #|on a g| = slots p g.
-Proof.
-case/and3P=> /forallP H1 /eqP H2 _ g; apply/eqP; rewrite eqn_leq H1 /= leqNgt; apply/negP => Hg.
-have : \sum_g #|on a g| < \sum_g slots p g.
-  rewrite (bigD1 g) //= [X in _ < X](bigD1 g) //= -addSn; apply: leq_add => //; exact: leq_sum.
-by rewrite sum_on H2 all_slots_filled ltnn.
-Qed.
+Proof. exact: slots_filled many_requests. Qed.
 
 Lemma feasible_counts a : feasible p a -> cfeasible (slots p) pool (counts class a).
 Proof.

@@ -71,3 +71,32 @@ by case: (class i =P x) => [->|_]; rewrite ?andbT ?andbF.
 Qed.
 
 End Realise.
+
+(** ** How many requests the workers hold *)
+Section Filled.
+Variables (W R : finType) (p : problem W R).
+Implicit Type a : assignment W R.
+
+Lemma sum_on a : \sum_g #|on a g| = #|admitted a|.
+Proof.
+rewrite (_ : admitted a = [set i in setT | a i != None]); last by apply/setP => i; rewrite !inE.
+by rewrite -sum_over_workers; apply: eq_bigr => g _; apply: eq_card => i; rewrite !inE.
+Qed.
+
+(** With at least as many requests as free slots, every slot is filled. *)
+Lemma slots_filled a : free_slots p <= #|R| -> feasible p a -> forall g, #|on a g| = slots p g.
+Proof.
+move=> many /and3P[/forallP H1 /eqP H2 _] g; apply/eqP; rewrite eqn_leq H1 /= leqNgt; apply/negP => Hg.
+have : \sum_g #|on a g| < \sum_g slots p g.
+  rewrite (bigD1 g) //= [X in _ < X](bigD1 g) //= -addSn; apply: leq_add => //; exact: leq_sum.
+by rewrite sum_on H2 /num_admitted (minn_idPr many) ltnn.
+Qed.
+
+(** With at most as many, everybody is admitted. *)
+Lemma all_admitted a : #|R| <= free_slots p -> feasible p a -> admitted a = setT.
+Proof.
+move=> few /and3P[_ /eqP H2 _]; apply/eqP; rewrite eqEcard subsetT cardsT H2 /num_admitted (minn_idPl few).
+by rewrite /= leqnn.
+Qed.
+
+End Filled.
