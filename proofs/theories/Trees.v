@@ -112,10 +112,14 @@ Definition taker_refuted c (rows : seq row) (bs : seq Z) (k g : nat) : bool :=
     else true
   else true.
 
+(** Copies of a forced class cannot wait. *)
+Definition cannot_wait c (k : nat) : bool := is_forced k && (0 < copies c k).
+
 Definition waiting_refuted c (bs : seq Z) (k : nat) : bool :=
-  is_forced k && (0 < copies c k) || (bound (without c k) bs <? scale * need c)%Z.
+  cannot_wait c k || (bound (without c k) bs <? scale * need c)%Z.
 
 Definition placement_complete c (k : nat) (waits : bool) (takers : seq nat) : bool :=
+  refutes sizes forced y scale c ||
   if bests_of (table_of c) (workers c) is Some bs then
     let rows := table_of c in
     (waits || waiting_refuted c bs k) &&
@@ -126,17 +130,18 @@ Lemma in_flatten (k : nat) ts : k \in flatten ts -> exists2 g, g < size ts & k \
 Proof. by case/flattenP=> t /(nthP [::])[g Hg <-] kt; exists g. Qed.
 
 Lemma placement_sound c k waits takers : placement_complete c k waits takers ->
-  (waits -> impossible (without c k)) ->
+  (waits -> ~~ cannot_wait c k -> impossible (without c k)) ->
   (forall g c', g \in takers -> placing c g [:: k] = Some c' -> impossible c') -> impossible c.
 Proof.
-rewrite /placement_complete => Hall Hw Ht ts Hfill; have [bs E] := bests_exist sizes_ge0 y scale Hfill.
+rewrite /placement_complete => /orP[/(refutes_sound sizes_ge0 scale_pos)//|Hall] Hw Ht ts Hfill; have [bs E] := bests_exist sizes_ge0 y scale Hfill.
 move: Hall; rewrite E => /andP[Hwaits /allP Htake].
 have [Hs Hc] := bests_cover sizes_ge0 E Hfill; have [Hsz Hfit Hcop Hf] := Hfill.
 case: (boolP (k \in flatten ts)) => kt; last first.
   have Hfill' := without_sound Hfill kt.
-  case: waits Hw Hwaits => [/(_ isT) Hw _|_ /=]; first exact: (Hw _ Hfill').
-  case/orP=> [/andP[Hk k0]|Hb].
-    by have := Hf k Hk; rewrite (count_memPn kt) => E0; rewrite -E0 in k0.
+  have can : ~~ cannot_wait c k.
+    by apply/negP => /andP[Hk k0]; have := Hf k Hk; rewrite (count_memPn kt) => E0; rewrite -E0 in k0.
+  case: waits Hw Hwaits => [/(_ isT can) Hw _|_ /=]; first exact: (Hw _ Hfill').
+  rewrite /waiting_refuted (negbTE can) /= => Hb.
   have := bound_sound sizes_ge0 Hfill' Hs Hc; rewrite /=; nia.
 have [g Hg kg] := in_flatten kt; have Hgw : g < size (workers c) by rewrite -Hsz.
 have Hp : perm_eq (nth [::] ts g) ([:: k] ++ rem k (nth [::] ts g)) by apply: perm_to_rem.
@@ -255,7 +260,7 @@ exact: map_f.
 Qed.
 
 Definition branch_complete c (g : nat) (patterns : seq (seq nat)) : bool :=
-  (g < size (workers c)) &&
+  refutes sizes forced y scale c || (g < size (workers c)) &&
   if bests_of (table_of c) (workers c) is Some bs then
     let w := worker c g in
     let most := w.1 in
@@ -267,7 +272,7 @@ Definition branch_complete c (g : nat) (patterns : seq (seq nat)) : bool :=
 Lemma branch_sound c g patterns : branch_complete c g patterns ->
   (forall t c', t \in patterns -> placing c g t = Some c' -> impossible c') -> impossible c.
 Proof.
-case/andP=> Hg Hall Hch ts Hfill; have [bs E] := bests_exist sizes_ge0 y scale Hfill.
+case/orP=> [/(refutes_sound sizes_ge0 scale_pos)//|/andP[Hg Hall] Hch ts Hfill]; have [bs E] := bests_exist sizes_ge0 y scale Hfill.
 move: Hall; rewrite E => /allP Hall; have [Hsz Hfit Hcop Hf] := Hfill; have [Hsl Hr] := Hfit g Hg.
 set t := nth [::] ts g in Hsl Hr.
 case: (Z.ltb_spec (scale * zsum size_of (flatten ts)) (scale * need c)) => Hneed; first nia.
@@ -303,7 +308,7 @@ Definition possible_parts (o : option case) (r : record) : option (seq (option c
   | Refuted i => if (if o is Some c then refutes sizes forced (price i) scale c else true) then Some [::] else None
   | Placement k i waits takers =>
       if (if o is Some c then placement_complete sizes forced (price i) scale c k waits takers else true)
-      then Some ((if waits then [:: obind (fun c => Some (without c k)) o] else [::])
+      then Some ((if waits then [:: obind (fun c => if cannot_wait forced c k then None else Some (without c k)) o] else [::])
                  ++ [seq obind (fun c => placing sizes c g [:: k]) o | g <- takers])
       else None
   | Branch g i patterns =>
@@ -322,8 +327,9 @@ Lemma parts_sound o r parts : possible_parts o r = Some parts ->
 Proof.
 case: o => [c|//]; case: r => [i|k i waits takers|g i patterns] /=; case: ifP => // H [<-] Hparts.
 - exact: (refutes_sound sizes_ge0 scale_pos H).
-- apply: (placement_sound sizes_ge0 scale_pos H) => [w|g c' gt E].
-    by apply: (Hparts (Some (without c k))); rewrite w; left.
+- apply: (placement_sound sizes_ge0 scale_pos H) => [w can|g c' gt E].
+    have H' := Hparts (Some (without c k)); rewrite w (negbTE can) in H'.
+    exact: (H' (or_introl erefl)).
   by apply: (Hparts (Some c')); apply/List.in_app_iff; right; rewrite -E; apply: in_map_list gt.
 apply: (branch_sound sizes_ge0 scale_pos H) => t c' tp E.
 by apply: (Hparts (Some c')); rewrite -E; apply: in_map_list tp.

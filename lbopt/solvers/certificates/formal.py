@@ -24,6 +24,7 @@ from lbopt.solvers.certificates.priced_body import Branch, Dead, Node, Placement
 
 if TYPE_CHECKING:
     from lbopt.model import StepProblem
+    from lbopt.solvers.result import Result
 
 #: Kinds of certificates that the theorem covers.
 COVERED = ("priced-envelopes",)
@@ -83,6 +84,29 @@ def formally_accepted(problem: StepProblem, certificate: Certificate, *, time_li
         said = (done.stderr or done.stdout).strip()[-200:]
         raise CertificateError(f"the verified checker ended with code {done.returncode}: {said or 'no word'}")
     return done.returncode == 0
+
+
+def formal_bound(problem: StepProblem, result: Result) -> int:
+    """Return the bound of a result, if its certificate establishes it by the verified checker.
+
+    Raises
+    ------
+    InputError
+        If the checker is not built.
+    CertificateError
+        If the result has no certificate, the certificate's bound is below the result's, or the checker does not accept.
+    """
+    certificate = result.certificate()
+    if certificate is None:
+        raise CertificateError(
+            "the result has no certificate, which the verified checker needs: `lbopt solve --solver exact --out` writes one "
+            "where its search proves the bound by prices"
+        )
+    if certificate.bound < result.bound:
+        raise CertificateError(f"bound is {result.bound}, but the certificate claims only {certificate.bound}")
+    if not formally_accepted(problem, certificate):
+        raise CertificateError(f"the verified checker does not accept the certificate of bound {certificate.bound}")
+    return certificate.bound
 
 
 def words(problem: StepProblem, certificate: Certificate) -> str:
