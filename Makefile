@@ -103,8 +103,8 @@ docs: $(STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 # Coq, MathComp and OCaml come from the system's packages, not from Python's; `make test` needs none of them.
-proofs:
-	$(MAKE) --no-print-directory -C proofs
+proofs: $(STAMP)
+	$(MAKE) --no-print-directory -C proofs PYTHON=$(abspath $(BIN))/python
 
 clean:
 	rm -rf $(VENV) docs/_build demo-report coverage-report .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

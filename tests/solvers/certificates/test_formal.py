@@ -1,9 +1,13 @@
 """The verified checker beside the one in Python: what Python accepts it accepts, and it accepts nothing false."""
 
-import pytest
-from solvers.certificates.formal_cases import FORMS, damaged_cases, forged_cases, true_cases
+import random
+import time
+from dataclasses import replace
 
-from lbopt import StepProblem
+import pytest
+from solvers.certificates.formal_cases import FORMS, Case, damaged_cases, forged_cases, true_cases
+
+from lbopt import StepProblem, solve
 from lbopt.exceptions import CertificateError, InputError
 from lbopt.model import Conditions
 from lbopt.solvers.certificates import Certificate, check, priced_envelopes
@@ -117,3 +121,49 @@ def test_a_program_that_gives_no_answer(monkeypatch, tmp_path, code, said, sente
     monkeypatch.setenv("LBOPT_CHECKED", str(program))
     with pytest.raises(CertificateError, match=sentence):
         formally_accepted(PROBLEM, priced_envelopes(PROBLEM.digest, 0, 1, [], []))
+
+
+@built
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+def test_a_thousand_true_and_a_thousand_forged(form):
+    """Every true certificate is accepted by both checkers and every forged one refused by both."""
+    times = [0.0, 0.0]
+    for cases, truth in ((true_cases(form, 1_000), True), (forged_cases(form, 1_000), False)):
+        for case in cases:
+            for i, accepted in enumerate((accepted_in_python, accepted_formally)):
+                started = time.perf_counter()
+                assert accepted(case) == truth, (form, case)
+                times[i] += time.perf_counter() - started
+    print(f"{form}: 1000 accepted, 1000 refused; in Python {times[0]:.1f} s, verified {times[1]:.1f} s")
+
+
+@built
+@pytest.mark.slow
+@pytest.mark.jit
+def test_a_thousand_certificates_of_the_search():
+    """Certificates that `solve` writes, and the same ones with a bound above the optimum."""
+    rng = random.Random("search")
+    times, trees, checked = [0.0, 0.0], 0, 0
+    while checked < 1_000:
+        top = rng.choice([20, 100, 1000, 4000])
+        workers = rng.randint(2, 16)
+        problem = StepProblem.now(
+            loads=[rng.randrange(6 * top) for _ in range(workers)],
+            slots=[rng.randint(0, 4) for _ in range(workers)],
+            sizes=[rng.randint(1, top) for _ in range(rng.randint(4, 50))],
+        )
+        result = solve(problem, solver="exact", time_limit=20.0)
+        certificate = result.certificate() if result.proof == "certificate" else None
+        if certificate is None or certificate.kind != "priced-envelopes":
+            continue
+        checked += 1
+        trees += any("tree" in node for node in certificate.body["nodes"])
+        false = replace(certificate, bound=result.objective + rng.choice([1, 1, rng.randint(1, 100)]))
+        for one, truth in ((certificate, True), (false, False)):
+            case = Case(problem, one, result.objective, None)
+            for i, accepted in enumerate((accepted_in_python, accepted_formally)):
+                started = time.perf_counter()
+                assert accepted(case) == truth, case
+                times[i] += time.perf_counter() - started
+    print(f"search: 1000 accepted ({trees} with trees), 1000 refused; in Python {times[0]:.1f} s, verified {times[1]:.1f} s")
