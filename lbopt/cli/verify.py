@@ -16,9 +16,7 @@ def verify(
     ] = False,
     formal: Annotated[
         bool,
-        typer.Option(
-            "--formal", help="Also ask the checker that is proved correct in Coq, on the result's certificate (make proofs)."
-        ),
+        typer.Option("--formal", help="Also ask the checker that is proved correct in Coq; `make proofs` builds it."),
     ] = False,
 ) -> None:
     """Check a result in exact integers and say which of its claims are established.
@@ -30,9 +28,9 @@ def verify(
     Example: `lbopt solve examples/one_step.json --out r.json && lbopt verify examples/one_step.json r.json`
     """
     from lbopt import CertificateError, Result, StepProblem
-    from lbopt.solvers.certificates.formal import formal_bound
     from lbopt import verify as check
     from lbopt.cli.console import remark, say
+    from lbopt.solvers.certificates.formal import formal_bound
 
     chosen = StepProblem.from_json(problem)
     claimed = Result.from_json(result)

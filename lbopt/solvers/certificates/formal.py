@@ -37,7 +37,7 @@ _BUILT = Path(__file__).resolve().parents[3] / "proofs" / "build" / _NAME
 
 
 def find_checker() -> Path | None:
-    """Return the checker: the file that LBOPT_CHECKED names, else `lbopt-checked` on the PATH or as `make proofs` builds it."""
+    """Return the file that LBOPT_CHECKED names, else `lbopt-checked` on the PATH or where `make proofs` builds it."""
     named = os.environ.get("LBOPT_CHECKED")
     if named:
         return Path(named) if Path(named).is_file() else None
@@ -99,8 +99,8 @@ def formal_bound(problem: StepProblem, result: Result) -> int:
     certificate = result.certificate()
     if certificate is None:
         raise CertificateError(
-            "the result has no certificate, which the verified checker needs: `lbopt solve --solver exact --out` writes one "
-            "where its search proves the bound by prices"
+            "the result has no certificate, which the verified checker needs: `lbopt solve --solver exact --out` "
+            "writes one where its search proves the bound by prices"
         )
     if certificate.bound < result.bound:
         raise CertificateError(f"bound is {result.bound}, but the certificate claims only {certificate.bound}")
@@ -113,8 +113,8 @@ def words(problem: StepProblem, certificate: Certificate) -> str:
     """Return a problem and its certificate in the words that the verified checker reads."""
     if problem.conditions is not None or problem.horizon > 0 or certificate.kind not in COVERED:
         raise CertificateError(
-            f"the verified checker covers certificates of kind {', '.join(COVERED)} at horizon 0 without conditions, and "
-            f"this one is of kind {shown(certificate.kind)} at horizon {problem.horizon}"
+            f"the verified checker covers certificates of kind {', '.join(COVERED)} at horizon 0 without conditions, "
+            f"and this one is of kind {shown(certificate.kind)} at horizon {problem.horizon}"
         )
     if certificate.problem_digest != problem.digest:
         raise CertificateError(f"it is of problem {certificate.problem_digest!s:.12}…, not {problem.digest:.12}…")
@@ -130,8 +130,8 @@ def words(problem: StepProblem, certificate: Certificate) -> str:
         f"scale {body.scale}",
         f"vectors {len(body.prices)}",
     ]
-    for vector in body.prices:
-        lines.append(f"vector {_listed(vector.get(k, 0) for k in range(max(vector, default=-1) + 1))}")
+    vectors = ([vector.get(k, 0) for k in range(max(vector, default=-1) + 1)] for vector in body.prices)
+    lines.extend(f"vector {_listed(vector)}" for vector in vectors)
     lines.append(f"nodes {len(body.nodes)}")
     for node in body.nodes:
         lines.append(f"node {node.first} {node.last} {node.prices} {len(node.tree or ())}")

@@ -166,5 +166,6 @@ def written_out(naive, left, places, free, budget):
         rest = {h: place for h, place in places.items() if h != g}
         if slots > 1:
             rest[g] = (slots - 1, room - naive.sizes[k])
-        records += written_out(naive, (*left[:k], left[k] - 1, *left[k + 1 :]), dict(sorted(rest.items())), free, budget)
+        fewer = (*left[:k], left[k] - 1, *left[k + 1 :])
+        records += written_out(naive, fewer, dict(sorted(rest.items())), free, budget)
     return records
