@@ -1,8 +1,8 @@
 (** * The definitions on arrays, to be computed
 
-    [lbopt] holds an assignment as an array: the worker of each request, -1 where it waits. Here are loads, feasibility, cost,
-    sorted loads and gap of arrays, as functions that Coq can run, and the proofs that they are those of [Model.v]. The
-    generated file [build/Instances.v] compares them with what [lbopt.model] computes. *)
+    [lbopt] holds an assignment as an array: the worker of each request, -1 where it waits. Here are loads,
+    feasibility, cost, sorted loads and gap of arrays, as functions that Coq can run, and the proofs that they are
+    those of [Model.v]. The generated file [build/Instances.v] compares them with what [lbopt.model] computes. *)
 From Coq Require Import ZArith.
 From mathcomp Require Import all_ssreflect.
 From mathcomp Require Import zify ssrZ.

@@ -1,14 +1,15 @@
 (** * The best profit of [c] requests that fit into a room
 
-    The checker of certificates asks: of all sets of exactly [c] requests of total size at most [r], at most so many of
-    each class, which has the largest profit? A table answers from above. Row [c] is a list of points (size, profit) such
-    that every set of [c] requests is dominated by one of them: no larger, and no less profit. Requests enter one after
-    another,
+    The checker of certificates asks: of all sets of exactly [c] requests of total size at most [r], at most so many
+    of each class, which has the largest profit? A table answers from above. Row [c] is a list of points (size,
+    profit) such that every set of [c] requests is dominated by one of them: no larger, and no less profit. Requests
+    enter one after another,
 
       [row c := row c  merged with  (row (c - 1) moved by the request's size and profit)],
 
-    and dominated points are left out. Only soundness is proved, which is all that a lower bound needs: the answer is never
-    too small. In Python: [lbopt/solvers/certificates/cardinality_table.py], which keeps an entry for every size instead. *)
+    and dominated points are left out. Only soundness is proved, which is all that a lower bound needs: the answer is
+    never too small. In Python: [lbopt/solvers/certificates/cardinality_table.py], which keeps an entry for every size
+    instead. *)
 From Coq Require Import ZArith.
 From mathcomp Require Import all_ssreflect.
 From mathcomp Require Import zify.

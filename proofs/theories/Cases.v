@@ -1,19 +1,19 @@
 (** * Cases: what is left to decide, and prices that refute it
 
-    Requests are told apart by their class alone: class [k] has the size [sizes k], and a forced class has to be admitted
-    whole. A *case* is what is left after some decisions: copies of each class, workers with (slots, room), and the tokens
-    that still have to be admitted. A *filling* gives every worker as many requests as it has slots, within its room. A
-    case is impossible if no filling admits what is needed.
+    Requests are told apart by their class alone: class [k] has the size [sizes k], and a forced class has to be
+    admitted whole. A *case* is what is left after some decisions: copies of each class, workers with (slots, room),
+    and the tokens that still have to be admitted. A *filling* gives every worker as many requests as it has slots,
+    within its room. A case is impossible if no filling admits what is needed.
 
     Prices refute cases. Fix a price [y k] per class and a scale [S]. A filling that admits [T] tokens has
 
       [S T = sum of (S size - y) over its requests + sum of y over its requests
            <= sum_g B_g + sum_k left_k y_k - (least price of the requests that wait)],
 
-    with [B_g] at least the profit of every pattern of worker [g]. If that is less than [S need], the case is impossible.
-    Prices may have any sign: exactly [sum of the copies - sum of the slots] requests wait, none of them of a forced class,
-    and their prices are at least so many of the smallest.
-    In Python: [lbopt/solvers/certificates/priced.py]. *)
+    with [B_g] at least the profit of every pattern of worker [g]. If that is less than [S need], the case is
+    impossible. Prices may have any sign: exactly [sum of the copies - sum of the slots] requests wait, none of them
+    of a forced class, and their prices are at least so many of the smallest. In Python:
+    [lbopt/solvers/certificates/priced.py]. *)
 From Coq Require Import ZArith.
 From mathcomp Require Import all_ssreflect.
 From mathcomp Require Import zify ssrZ.
@@ -236,7 +236,8 @@ Definition most_slots c : nat := foldr maxn 0 (map fst (workers c)).
 Definition largest_room c : Z := foldr Z.max 0%Z (map snd (workers c)).
 Definition items (n : seq nat) (most : nat) : seq nat :=
   flatten [seq nseq (minn (nth 0 n k) most) k | k <- iota 0 (size n)].
-Definition table_of c : seq row := table size_of profit_of (largest_room c) (most_slots c) (items (left c) (most_slots c)).
+Definition table_of c : seq row :=
+  table size_of profit_of (largest_room c) (most_slots c) (items (left c) (most_slots c)).
 
 (** [None]: some worker has no pattern at all. *)
 Definition bests_of (rows : seq row) (ws : seq (nat * Z)) : option (seq Z) :=

@@ -1,10 +1,13 @@
 (** * Ceilings that no rule can pass
 
-    A whole run: request [i] has [size i] tokens of prompt and runs [output i] steps, from step [start i] on, on one worker,
-    without pause. Before growth it holds [size i + age] tokens. A step that runs nothing takes no time; any other takes
-    [C + t * (largest load)]. Whatever the rule, and whatever it knows of the future, the run of [K] steps lasts
+    A whole run: request [i] has [size i] tokens of prompt and runs [output i] steps, from step [start i] on, on one
+    worker, without pause. Before growth it holds [size i + age] tokens. A step that runs nothing takes no time; any
+    other takes [C + t * (largest load)]. Whatever the rule, and whatever it knows of the future, the run of [K] steps
+    lasts
 
-      [C K + (t / G) (Work + sum of imbalances) >= C K + (t / G) Work],   [Work = sum_i sum_(age < output i) (size i + age)],
+      [C K + (t / G) (Work + sum of imbalances) >= C K + (t / G) Work],
+
+    with [Work = sum_i sum_(age < output i) (size i + age)],
 
     with [K] at least the longest output and at least [(sum of outputs) / (G B)]. *)
 From mathcomp Require Import all_ssreflect.

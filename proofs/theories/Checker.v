@@ -1,9 +1,9 @@
 (** * The checker, on the arrays of [lbopt.StepProblem], and its theorem
 
     [input] is what the problem file holds at horizon 0: loads before the decision, free slots, sizes of the waiting
-    requests, and which of them must be admitted. [problem_of] reads it as a problem of [Model.v]: worker [g] and request
-    [i] are positions in the arrays. [check_sound] is what has to be believed about the extracted program: if [check] says
-    true, no feasible assignment costs less than the bound of the certificate. *)
+    requests, and which of them must be admitted. [problem_of] reads it as a problem of [Model.v]: worker [g] and
+    request [i] are positions in the arrays. [check_sound] is what has to be believed about the extracted program: if
+    [check] says true, no feasible assignment costs less than the bound of the certificate. *)
 From Coq Require Import ZArith.
 From mathcomp Require Import all_ssreflect.
 From mathcomp Require Import zify ssrZ.
@@ -142,7 +142,8 @@ have loads_q : loads (step_of (reduced x m u)) = [seq Z.of_nat (base q g) | g <-
   rewrite [LHS](@list_as_map _ 0%Z _ G); last by rewrite size_map.
   apply: eq_map => g; have [_ /div0 H] := loadE g (ltn_ord g).
   by rewrite -[base q g]/(Z.to_nat (nth 0%Z (in_loads (reduced x m u)) g)) nthL // to_nat_id.
-have waiting_q : waiting (step_of (reduced x m u)) = map key ([seq inl i | i <- enum 'I_N] ++ [seq inr j | j <- enum 'I_(num_blanks p')]).
+have waiting_q : waiting (step_of (reduced x m u)) =
+    map key ([seq inl i | i <- enum 'I_N] ++ [seq inr j | j <- enum 'I_(num_blanks p')]).
   rewrite map_cat -(map_comp key (@inl _ _)) -(map_comp key (@inr _ _)); congr (_ ++ _).
     rewrite [LHS](@list_as_map _ (0%Z, false) _ N); last by rewrite size_zip size_map Hmust minnn.
     apply: eq_map => i; rewrite nth_zip ?size_map //; have [_ /div0 H] := sizeE i (ltn_ord i).

@@ -1,9 +1,9 @@
 (** * Requests by size class: how many of each class a worker takes
 
-    The size class [x : 'I_s] holds the requests of [x.+1] units; a unit is [q] tokens, so that loads before the decision
-    need not be multiples of a size. [n g x] is the number of requests of class [x] on worker [g]. The moves of section 2
-    of the proof of Lemma 2 are written here once: a request gives way to another of its worker's, and all workers of a
-    set do so at the same time. *)
+    The size class [x : 'I_s] holds the requests of [x.+1] units; a unit is [q] tokens, so that loads before the
+    decision need not be multiples of a size. [n g x] is the number of requests of class [x] on worker [g]. The moves
+    of the proof of Lemma 2 are written here once: a request takes the place of another on its worker, and all workers
+    of a set do so at the same time. *)
 From mathcomp Require Import all_ssreflect.
 From mathcomp Require Import zify.
 From LB Require Import Model Extremes.

@@ -1,7 +1,7 @@
 (** * Elementary bounds, and the Hall bound
 
-    What the largest load and the cost are at least, for every feasible assignment: the average load, the largest request
-    that has to be admitted, and Hall's condition for the requests of each size and above. In Python:
+    What the largest load and the cost are at least, for every feasible assignment: the average load, the largest
+    request that has to be admitted, and Hall's condition for the requests of each size and above. In Python:
     [lbopt/model/floors.py], [lbopt.solvers.recount.lower_bound]. *)
 From mathcomp Require Import all_ssreflect.
 From mathcomp Require Import zify.

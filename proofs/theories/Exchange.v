@@ -117,3 +117,25 @@ have Hc := exchanged_costs_no_more ai aj gh Hlt ji.
 have Ho' : optimal p (exchanged a i j) by split=> // a2 /Ho; apply: leq_trans.
 by have := Hl _ Ho'; rewrite (exchanged_lexless ai aj gh Hlt ji).
 Qed.
+
+(** So is an optimum with the least sum of squared loads. *)
+Theorem least_squares_exchange_stable (W R : finType) (p : problem W R) (a : assignment W R) : optimal p a ->
+  (forall a', optimal p a' -> \sum_g load p a g ^ 2 <= \sum_g load p a' g ^ 2) -> exchange_stable p a.
+Proof.
+case=> Hf Ho Hsq g h i j ai aj ji; rewrite leqNgt; apply/negP => Hlt.
+case: (g =P h) => [E|/eqP gh]; first by move: Hlt; rewrite E; lia.
+have Hf' := feasible_exchanged ai aj Hf.
+have Ho' : optimal p (exchanged a i j).
+  by split=> // a2 /Ho; apply: leq_trans; exact: exchanged_costs_no_more ai aj gh Hlt ji.
+have := Hsq _ Ho'; rewrite leqNgt => /negP; apply.
+rewrite (bigD1 g) //= (bigD1 h) 1?eq_sym //= [X in _ < X](bigD1 g) //= [X in _ < _ + X](bigD1 h) 1?eq_sym //=.
+rewrite (eq_bigr (fun k => load p a k ^ 2)); last first.
+  by move=> k /andP[k1 k2]; rewrite (load_exchanged_other p ai aj k1 k2).
+rewrite !addnA ltn_add2r; move: Hlt ji (load_exchanged_g p ai aj gh) (load_exchanged_h p ai aj gh).
+move: (load p a g) (load p a h) (load p (exchanged a i j) g) (load p (exchanged a i j) h) (size p i) (size p j).
+move=> x z x' z' u v H1 H2 H3 H4.
+have -> : x = x' + (u - v) by lia.
+have -> : z' = z + (u - v) by lia.
+have : z < x' by lia.
+by rewrite -!mulnn; nia.
+Qed.

@@ -1,8 +1,8 @@
 (** * Lemma 1: a round of fixed requests
 
-    BF-IO (arXiv 2601.17855), Lemma 1 and (12): [G B] requests of at most [s] tokens are placed on [G] empty workers, [B] on
-    each, with the least maximum load. As printed ("every optimum has [|L_g - L_h| <= s]") it is false: workers of 10 + 10,
-    10 + 10 and 1 + 1. Here:
+    BF-IO (arXiv 2601.17855), Lemma 1 and (12): [G B] requests of at most [s] tokens are placed on [G] empty workers,
+    [B] on each, with the least maximum load. As printed ("every optimum has [|L_g - L_h| <= s]") it is false: workers
+    of 10 + 10, 10 + 10 and 1 + 1. Here:
 
     - every leximax optimum has [|L_g - L_h| <= s - 1];
     - every optimum costs at most [(G - 1) (s - 1)], which is (12) with a better constant.

@@ -9,7 +9,8 @@
     with [D] and [D_pre] the gaps between the largest and the smallest load after and before admission, [c] the free
     slots, and every size from 1 to [s], [s >= 2]:
 
-    - (i)  of every leximax optimum, and of every exchange-stable optimum;
+    - (i)  of every leximax optimum, and of every exchange-stable optimum (so also of one with the least sum of squared
+           loads: [least_squares_exchange_stable] in [Exchange.v]);
     - (ii) of every optimum, if at least [free_slots] of the waiting requests have size [s].
 
     The subtraction of natural numbers stops at 0, which is the positive part. No request is forced ([must] is empty):
@@ -118,7 +119,7 @@ Qed.
 
 End Bridge.
 
-(** The spread of the free slots that the lemma subtracts, in the paper's words [s min c - (s - 1) max c]. *)
+(** [D_pre - q (s * min c - (s - 1) * max c)], or 0. *)
 Definition reduced_gap (W R : finType) (p : problem W R) (q s : nat) : nat :=
   gap (base p) + q * ((s - 1) * largest (slots p)) - q * (s * smallest (slots p)).
 

@@ -1,16 +1,17 @@
 (** * Lemma 2 for counts: the gap after an optimal step with an overloaded pool
 
-    Section 1 of the theorem, in the words of [Counts.v]. With [M] the largest load, worker [g] has the depth
-    [e_g = (M - L_g) / q], rounded down (the proof's [d_g] is [e_g + 1]). Suppose that worker [h] is [q (s - 1)] tokens or
+    Section 1 of the theorem, in the words of [Counts.v]. With [M] the largest load, worker [g] has the depth [e_g =
+    (M - L_g) / q], rounded down (the proof's [d_g] is [e_g + 1]). Suppose that worker [h] is [q (s - 1)] tokens or
     more below [M], and by as much more as the second hypothesis of [core] says.
 
     (star)   V_h + s + (s - 1) C <= V_g + e_g + 1 + s m,        V_g the volume of worker [g], [m <= c_g <= C].
 
-    Let [b] be the least class on [h] (Case I of the proof is [b = s - 1], Case II all the others). No unadmitted request
-    is above [b]; whoever is less than [b] units from the maximum holds nothing above [b]; hence by (star) each worker
-    holds at least [b - e_g] requests of class [b]. Summed, and with Definition 1 at class [b], as many requests below
-    [b] are unadmitted as the layers [A_d = {g : e_g < d}], [d = 1..b], have members together. So some layer can
-    replace a request of class [b] by one of class [b - d] on each of its workers, and the imbalance falls. *)
+    Let [b] be the least class on [h] (Case I of the proof is [b = s - 1], Case II all the others). No unadmitted
+    request is above [b]; whoever is less than [b] units from the maximum holds nothing above [b]; hence by (star)
+    each worker holds at least [b - e_g] requests of class [b]. Summed, and with Definition 1 at class [b], as many
+    requests below [b] are unadmitted as the layers [A_d = {g : e_g < d}], [d = 1..b], have members together. So some
+    layer can replace a request of class [b] by one of class [b - d] on each of its workers, and the imbalance falls.
+    *)
 From mathcomp Require Import all_ssreflect.
 From mathcomp Require Import zify.
 From LB Require Import Model Extremes Counts.
@@ -43,8 +44,8 @@ Proof. rewrite -(layers b e) (big_ord_widen s (fun i => (e < b - i) : nat)) //; 
 
 Lemma depthP n g : 0 < q -> largest (load n) < load n g + q * (depth n g).+1.
 Proof.
-move=> q0; have := ltn_ceil (largest (load n) - load n g) q0; rewrite -/(depth n g) mulnC; have := le_largest (load n) g.
-lia.
+move=> q0; have := ltn_ceil (largest (load n) - load n g) q0; rewrite -/(depth n g) mulnC.
+have := le_largest (load n) g; lia.
 Qed.
 
 Lemma depth_lt n g d : 0 < q -> (depth n g < d) = (largest (load n) - load n g < q * d).

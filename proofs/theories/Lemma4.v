@@ -1,9 +1,10 @@
 (** * Lemma 4: the induction step
 
-    BF-IO (arXiv 2601.17855), Lemma 4, bounds the average gap by [s_max / p]. The factor [1 / p] is an artefact: on a good
-    step the excess of the gap over [s] shrinks by the factor [1 - p], and nothing is added. A step is good if
+    BF-IO (arXiv 2601.17855), Lemma 4, bounds the average gap by [s_max / p]. The factor [1 / p] is an artefact: on a
+    good step the excess of the gap over [s] shrinks by the factor [1 - p], and nothing is added. A step is good if
 
-    - the free slots are nearly equal: [r <= s * min c - (s - 1) * max c] (in the paper [r = eta p B], on its event E_k);
+    - the free slots are nearly equal: [r <= s * min c - (s - 1) * max c] (in the paper [r = eta p B], on its event
+      E_k);
     - the spread before admission has concentrated: [D_pre <= (1 - p) D_before + t] (its Lemma 3);
     - [r - t >= (1 - p) s].
 

@@ -1,12 +1,12 @@
 (** * The step problem, as [lbopt.model] defines it
 
-    Workers meet at a barrier in every step. Worker [g] holds [base g] tokens and has [slots g] free slots. Requests wait;
-    request [i] brings [size i] tokens. An assignment names a worker for each request that is admitted, and no worker for
-    a request that keeps waiting.
+    Workers meet at a barrier in every step. Worker [g] holds [base g] tokens and has [slots g] free slots. Requests
+    wait; request [i] brings [size i] tokens. An assignment names a worker for each request that is admitted, and no
+    worker for a request that keeps waiting.
 
-    This file holds definitions only, and what a reader has to believe is here: every theorem of this development speaks
-    of these words. The same definitions in Python: [lbopt/model/step_problem.py], [lbopt/model/objective.py] (horizon 0).
-    Source: BF-IO (arXiv 2601.17855), section 4, program (IO), and equation (2). *)
+    This file holds definitions only, and what a reader has to believe is here: every theorem of this development
+    speaks of these words. The same definitions in Python: [lbopt/model/step_problem.py], [lbopt/model/objective.py]
+    (horizon 0). Source: BF-IO (arXiv 2601.17855), section 4, program (IO), and equation (2). *)
 From mathcomp Require Import all_ssreflect.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 
@@ -18,7 +18,7 @@ Definition smallest (W : finType) (F : W -> nat) : nat := \big[minn/largest F]_g
 Definition gap (W : finType) (F : W -> nat) : nat := largest F - smallest F.
 
 (** G * max - sum: how many tokens the workers below the maximum could have held besides. Equation (2) of BF-IO;
-    [lbopt.model.objective.imbalance]. [imbalance_sum] in [Elementary.v] shows that it is the sum of the margins. *)
+    [lbopt.model.objective.imbalance]. [imbalance_margins] in [Extremes.v] shows that it is the sum of the margins. *)
 Definition imbalance (W : finType) (load : W -> nat) : nat := #|W| * largest load - \sum_g load g.
 
 (** The loads in decreasing order. *)

@@ -1,7 +1,7 @@
 (** * Certificates of the kind "priced-envelopes": the check, for a pool that fills every slot
 
-    An assignment of envelope [M], its largest load, that admits [T] tokens costs [G M - (loads before) - T]. If it costs
-    less than [C] and its envelope lies in [a..b], it admits at least
+    An assignment of envelope [M], its largest load, that admits [T] tokens costs [G M - (loads before) - T]. If it
+    costs less than [C] and its envelope lies in [a..b], it admits at least
 
       [needed = max (least_admitted, G a - (loads before) - (C - 1))]
 
@@ -307,7 +307,8 @@ Theorem filling_of (lo hi : Z) : (Z.of_nat M <= hi)%Z ->
 Proof.
 move=> HM; split=> [|g|k|k].
 - by rewrite /patterns_of /= !size_map size_zip loadsE freeE !size_map minnn.
-- have -> : seq.size (workers (case_of lo hi)) = seq.size (enum W) by rewrite size_map size_zip loadsE freeE !size_map minnn.
+- have -> : seq.size (workers (case_of lo hi)) = seq.size (enum W).
+    by rewrite size_map size_zip loadsE freeE !size_map minnn.
   move=> Hg.
   case/card_gt0P: W0 => g0 _; pose x := nth g0 (enum W) g.
   have -> : nth [::] patterns_of g = pattern_of x by rewrite /patterns_of (nth_map g0).

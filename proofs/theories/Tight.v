@@ -22,7 +22,8 @@ have Hg : base p g + slots p g <= load p a g.
   rewrite /load leq_add2l -full -sum1_card; apply: leq_sum => i _; by case/andP: (sizes i).
 have Hh : load p a h <= base p h + 2 * slots p h.
   rewrite /load leq_add2l -full mulnC -sum_nat_const; apply: leq_sum => i _; by case/andP: (sizes i).
-have := le_gap (load p a) g h; have := smallest_le (base p) g; rewrite -light; have : gap (base p) = base p g - base p h by rewrite heavy light.
+have := le_gap (load p a) g h; have := smallest_le (base p) g; rewrite -light.
+have : gap (base p) = base p g - base p h by rewrite heavy light.
 rewrite /whole_gap_bound -most -least => ->; lia.
 Qed.
 
@@ -35,7 +36,8 @@ End SizesOneAndTwo.
 
 (** Two workers of one slot, [k] and no tokens; two requests of 1 token and two of [s]. *)
 Definition pair_step (k s : nat) : problem bool_finType (prod_finType bool_finType bool_finType) :=
-  @Problem bool_finType (prod_finType bool_finType bool_finType) (fun g : bool => if g then k else 0) (fun=> 1) (fun i => if i.1 then s else 1) xpred0.
+  @Problem bool_finType (prod_finType bool_finType bool_finType)
+    (fun g : bool => if g then k else 0) (fun=> 1) (fun i => if i.1 then s else 1) xpred0.
 
 Lemma bools_sum (F : bool -> nat) : \sum_b F b = F true + F false.
 Proof. exact: big_bool. Qed.
@@ -60,7 +62,9 @@ by apply: (H false); rewrite eq_sym; apply/eqP.
 Qed.
 
 Lemma pair_leximax_exists k s : exists a, leximax (pair_step k s) a.
-Proof. by apply: leximax_exists; rewrite (_ : [set i | must (pair_step k s) i] = set0) ?cards0 //; apply/setP => i; rewrite !inE. Qed.
+Proof.
+by apply: leximax_exists; rewrite (_ : [set i | must (pair_step k s) i] = set0) ?cards0.
+Qed.
 
 (** With [s = 2]: D_pre = k, and the gap after is [k - 1], at every leximax optimum, for every [k]. *)
 Theorem tight_two k : (exists a, leximax (pair_step k 2) a) /\
@@ -79,8 +83,8 @@ split=> //; rewrite -B; apply: (gap_attained (g := true) (h := false)) => //.
 by rewrite pair_smallest.
 Qed.
 
-(** With [s = 3] and [k = 1] the second term of the bound is 0, and the gap is [s - 2 = 1]: all sizes are odd, so that the
-    loads of the two workers are never equal. *)
+(** With [s = 3] and [k = 1] the second term of the bound is 0, and the gap is [s - 2 = 1]: all sizes are odd, so that
+    the loads of the two workers are never equal. *)
 Theorem tight_three : (exists a, leximax (pair_step 1 3) a) /\
   forall a, leximax (pair_step 1 3) a -> gap (load (pair_step 1 3) a) = 1
                                       /\ whole_gap_bound (pair_step 1 3) 3 = 1.

@@ -5,9 +5,10 @@
     - a *placement* of class [k]: either nothing more of [k] is admitted, or worker [g] takes one, for some [g];
     - a *branch* on worker [g]: the requests that [g] takes are one of the listed patterns.
 
-    Parts that are left out have to be refuted by the record's prices: for a placement by the profit of the request and the
-    best profit of one slot fewer, for a branch by listing every pattern whose profit does not settle it. In Python:
-    [lbopt/solvers/certificates/placements.py] and [tree.py]; their leaves "dead" are refuted by prices here. *)
+    Parts that are left out have to be refuted by the record's prices: for a placement by the profit of the request
+    and the best profit of one slot fewer, for a branch by listing every pattern whose profit does not settle it. In
+    Python: [lbopt/solvers/certificates/placements.py] and [tree.py]; their leaves "dead" are refuted by prices here.
+    *)
 From Coq Require Import ZArith.
 From mathcomp Require Import all_ssreflect.
 From mathcomp Require Import zify ssrZ.
@@ -35,7 +36,8 @@ Definition placing c (g : nat) (t : seq nat) : option case :=
   let w := worker c g in
   if (size t <= w.1) && (zsum size_of t <=? w.2)%Z && all (fun k => count_mem k t <= copies c k) t
   then Some (Case (mkseq (fun k => copies c k - count_mem k t) (size (left c)))
-                  (set_nth (0, 0%Z) (workers c) g ((w.1 - size t)%N, (w.2 - zsum size_of t)%Z)) (need c - zsum size_of t)%Z)
+                  (set_nth (0, 0%Z) (workers c) g ((w.1 - size t)%N, (w.2 - zsum size_of t)%Z))
+                  (need c - zsum size_of t)%Z)
   else None.
 
 Lemma placing_sound c g t r ts : filling c ts -> g < size (workers c) -> perm_eq (nth [::] ts g) (t ++ r) ->
@@ -133,7 +135,8 @@ Lemma placement_sound c k waits takers : placement_complete c k waits takers ->
   (waits -> ~~ cannot_wait c k -> impossible (without c k)) ->
   (forall g c', g \in takers -> placing c g [:: k] = Some c' -> impossible c') -> impossible c.
 Proof.
-rewrite /placement_complete => /orP[/(refutes_sound sizes_ge0 scale_pos)//|Hall] Hw Ht ts Hfill; have [bs E] := bests_exist sizes_ge0 y scale Hfill.
+rewrite /placement_complete => /orP[/(refutes_sound sizes_ge0 scale_pos)//|Hall] Hw Ht ts Hfill.
+have [bs E] := bests_exist sizes_ge0 y scale Hfill.
 move: Hall; rewrite E => /andP[Hwaits /allP Htake].
 have [Hs Hc] := bests_cover sizes_ge0 E Hfill; have [Hsz Hfit Hcop Hf] := Hfill.
 case: (boolP (k \in flatten ts)) => kt; last first.
@@ -272,7 +275,8 @@ Definition branch_complete c (g : nat) (patterns : seq (seq nat)) : bool :=
 Lemma branch_sound c g patterns : branch_complete c g patterns ->
   (forall t c', t \in patterns -> placing c g t = Some c' -> impossible c') -> impossible c.
 Proof.
-case/orP=> [/(refutes_sound sizes_ge0 scale_pos)//|/andP[Hg Hall] Hch ts Hfill]; have [bs E] := bests_exist sizes_ge0 y scale Hfill.
+case/orP=> [/(refutes_sound sizes_ge0 scale_pos)//|/andP[Hg Hall] Hch ts Hfill].
+have [bs E] := bests_exist sizes_ge0 y scale Hfill.
 move: Hall; rewrite E => /allP Hall; have [Hsz Hfit Hcop Hf] := Hfill; have [Hsl Hr] := Hfit g Hg.
 set t := nth [::] ts g in Hsl Hr.
 case: (Z.ltb_spec (scale * zsum size_of (flatten ts)) (scale * need c)) => Hneed; first nia.
@@ -294,8 +298,8 @@ End Trees.
 
 (** ** The walk through a tree
 
-    The stack holds the cases that are still to be refuted; [None] is a part that no filling has. A record takes the first
-    and puts its parts in its place. *)
+    The stack holds the cases that are still to be refuted; [None] is a part that no filling has. A record takes the
+    first and puts its parts in its place. *)
 Section Walk.
 Variables (sizes : seq Z) (forced : seq bool) (scale : Z) (vectors : seq (seq Z)).
 Hypothesis sizes_ge0 : all (fun v => (0 <=? v)%Z) sizes.
@@ -308,7 +312,8 @@ Definition possible_parts (o : option case) (r : record) : option (seq (option c
   | Refuted i => if (if o is Some c then refutes sizes forced (price i) scale c else true) then Some [::] else None
   | Placement k i waits takers =>
       if (if o is Some c then placement_complete sizes forced (price i) scale c k waits takers else true)
-      then Some ((if waits then [:: obind (fun c => if cannot_wait forced c k then None else Some (without c k)) o] else [::])
+      then Some ((if waits
+                  then [:: obind (fun c => if cannot_wait forced c k then None else Some (without c k)) o] else [::])
                  ++ [seq obind (fun c => placing sizes c g [:: k]) o | g <- takers])
       else None
   | Branch g i patterns =>
