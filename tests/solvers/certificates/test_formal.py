@@ -141,11 +141,14 @@ def test_a_thousand_true_and_a_thousand_forged(form):
 @built
 @pytest.mark.slow
 @pytest.mark.jit
-def test_a_thousand_certificates_of_the_search():
-    """Certificates that `solve` writes, and the same ones with a bound above the optimum."""
+def test_five_hundred_certificates_of_the_search():
+    """Certificates that `solve` writes, and the same ones with a bound above the optimum.
+
+    Every record of a tree takes the verified checker a table, up to a second: long trees are left out and counted.
+    """
     rng = random.Random("search")
-    times, trees, checked = [0.0, 0.0], 0, 0
-    while checked < 1_000:
+    times, trees, checked, left_out = [0.0, 0.0], 0, 0, 0
+    while checked < 500:
         top = rng.choice([20, 100, 1000, 4000])
         workers = rng.randint(2, 16)
         problem = StepProblem.now(
@@ -157,8 +160,12 @@ def test_a_thousand_certificates_of_the_search():
         certificate = result.certificate() if result.proof == "certificate" else None
         if certificate is None or certificate.kind != "priced-envelopes":
             continue
+        records = sum(len(node.get("tree", ())) for node in certificate.body["nodes"])
+        if records > 100:
+            left_out += 1
+            continue
         checked += 1
-        trees += any("tree" in node for node in certificate.body["nodes"])
+        trees += records > 0
         false = replace(certificate, bound=result.objective + rng.choice([1, 1, rng.randint(1, 100)]))
         for one, truth in ((certificate, True), (false, False)):
             case = Case(problem, one, result.objective, None)
@@ -167,4 +174,4 @@ def test_a_thousand_certificates_of_the_search():
                 assert accepted(case) == truth, case
                 times[i] += time.perf_counter() - started
     seconds = f"in Python {times[0]:.1f} s, verified {times[1]:.1f} s"
-    print(f"search: 1000 accepted ({trees} with trees), 1000 refused; {seconds}")
+    print(f"search: 500 accepted ({trees} with trees), 500 refused, {left_out} left out; {seconds}")
