@@ -9,7 +9,7 @@ TOGETHER := -n auto --dist worksteal
 ONE_CORE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 UNCOMPILED := tests/kernels tests/policies tests/simulator tests/assignment tests/prefill
 
-.PHONY: help demo serve-demo test quick test-long fuzz test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs clean
+.PHONY: help demo serve-demo test quick test-long fuzz test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs proofs clean
 
 help:
 	@echo "make demo       main job on embedded data: G = 8, report in demo-report/report.html"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench      speed against the targets: the simulator's, then the exact search's (an hour, goes on if stopped)"
 	@echo "make notebooks  execute the notebooks of examples/ and keep their outputs"
 	@echo "make docs       the manual in docs/_build/html"
+	@echo "make proofs     check the theorems in Coq and build the verified checker; needs Coq, see proofs/README.md"
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -100,6 +101,10 @@ notebooks: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+# Coq, MathComp and OCaml come from the system's packages, not from Python's; `make test` needs none of them.
+proofs: $(STAMP)
+	$(MAKE) --no-print-directory -C proofs PYTHON=$(abspath $(BIN))/python
 
 clean:
 	rm -rf $(VENV) docs/_build demo-report coverage-report .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -6,6 +6,7 @@ import random
 import pytest
 
 from lbopt import InputError, Result, StepProblem, solve, verify
+from lbopt.solvers.certificates.formal import find_checker
 
 #: Too large to be searched again, and elementary reasoning does not close it.
 DRAW = random.Random(1)
@@ -35,6 +36,29 @@ def test_strict_asks_for_an_established_bound(result, type_in, here):
         assert code == plain
         assert ("not verified: that no assignment is below" in shown) == (name == "bare")
         assert type_in("verify", "p.json", f"{name}.json", "--strict")[:2] == (strict, shown)
+
+
+@pytest.mark.skipif(find_checker() is None, reason="the verified checker is not built: make proofs")
+def test_formal_asks_the_verified_checker(result, type_in, here):
+    (here / "p.json").write_text(PROBLEM.to_json())
+    (here / "whole.json").write_text(result.to_json(certificate=True))
+    (here / "bare.json").write_text(result.to_json())
+    code, shown, _ = type_in("verify", "p.json", "whole.json", "--formal")
+    assert code == 0
+    assert shown.endswith(f"established: no assignment is below {result.bound}, by the verified checker\n")
+    code, _, said = type_in("verify", "p.json", "bare.json", "--formal")
+    assert code == 1
+    assert "rejected: the result has no certificate, which the verified checker needs" in said
+
+
+def test_formal_without_the_program_says_how_to_get_it(result, type_in, here, monkeypatch):
+    monkeypatch.setenv("LBOPT_CHECKED", "absent")
+    (here / "p.json").write_text(PROBLEM.to_json())
+    (here / "whole.json").write_text(result.to_json(certificate=True))
+    code, shown, said = type_in("verify", "p.json", "whole.json", "--formal")
+    assert code == 2
+    assert shown == ""
+    assert "the verified checker is not built: run `make proofs` in a checkout" in said
 
 
 def test_what_no_check_can_reach_is_named(result, type_in, here):

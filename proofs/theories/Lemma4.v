@@ -1,0 +1,69 @@
+(** * Lemma 4: the induction step
+
+    BF-IO (arXiv 2601.17855), Lemma 4, bounds the average gap by [s_max / p]. The factor [1 / p] is an artefact: on a
+    good step the excess of the gap over [s] shrinks by the factor [1 - p], and nothing is added. A step is good if
+
+    - the free slots are nearly equal: [r <= s * min c - (s - 1) * max c] (in the paper [r = eta p B], on its event
+      E_k);
+    - the spread before admission has concentrated: [D_pre <= (1 - p) D_before + t] (its Lemma 3);
+    - [r - t >= (1 - p) s].
+
+    The probability is written [1 - p = u / v]; all numbers are then whole. The subtraction stops at 0. *)
+From mathcomp Require Import all_ssreflect.
+From mathcomp Require Import zify.
+From LB Require Import Model Extremes Lemma2.
+Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
+
+Lemma good_step (u v s r t before pre after : nat) :
+  v * pre <= u * before + v * t -> v * t + u * s <= v * r -> after <= s + (pre - r) ->
+  v * (after - s) <= u * (before - s).
+Proof.
+move=> Hpre Hr Hafter; apply: leq_trans (_ : v * (pre - r) <= _); first by rewrite leq_mul2l; apply/orP; right; lia.
+by rewrite !mulnBr; lia.
+Qed.
+
+Section Step.
+Variables (W R : finType) (p : problem W R) (s u v r t before : nat).
+Hypotheses (W0 : 0 < #|W|) (s2 : 2 <= s) (free : forall i, ~~ must p i) (over : overloaded p).
+Hypothesis sizes : forall i, 1 <= size p i <= s.
+Hypothesis slots_nearly_equal : r + (s - 1) * largest (slots p) <= s * smallest (slots p).
+Hypothesis concentrated : v * gap (base p) <= u * before + v * t.
+Hypothesis margin : v * t + u * s <= v * r.
+
+(** (D(k) - s)^+ <= (1 - p) (D(k-1) - s)^+ *)
+Theorem lemma4_step (a : assignment W R) : leximax p a -> v * (gap (load p a) - s) <= u * (before - s).
+Proof.
+move=> Hl; apply: good_step concentrated margin _.
+apply: leq_trans (gap_leximax W0 s2 free over sizes Hl) _; rewrite /whole_gap_bound; lia.
+Qed.
+End Step.
+
+(** Good steps in a row: the excess decays geometrically; a gap of at most [s] stays so. *)
+Theorem lemma4_good_steps (u v s : nat) (D : nat -> nat) (n : nat) :
+  (forall k, k < n -> v * (D k.+1 - s) <= u * (D k - s)) -> v ^ n * (D n - s) <= u ^ n * (D 0 - s).
+Proof.
+elim: n => [|n IH] H; first by rewrite !expn0.
+rewrite !expnS -mulnA mulnCA; apply: leq_trans (_ : v ^ n * (u * (D n - s)) <= _).
+  by rewrite leq_mul2l H ?orbT.
+rewrite mulnCA -mulnA leq_mul2l IH ?orbT // => k kn; apply: H; exact: ltnW.
+Qed.
+
+(** With an error [e] in every step the excess stays within [e / (1 - u / v)] of what has decayed:
+    [(v - u) E_n <= e + (v - u) (u / v)^n E_0], multiplied out. *)
+Theorem lemma4_with_errors (u v e : nat) (E : nat -> nat) (n : nat) : u <= v ->
+  (forall k, k < n -> v * E k.+1 <= u * E k + e) ->
+  v ^ n * ((v - u) * E n) <= v ^ n * e + u ^ n * ((v - u) * E 0).
+Proof.
+move=> uv; elim: n => [|n IH] H; first by rewrite !expn0 !mul1n leq_addl.
+have {IH} : v ^ n * ((v - u) * E n) <= v ^ n * e + u ^ n * ((v - u) * E 0) by apply: IH => k kn; apply: H; apply: ltnW.
+have {H} := H n (ltnSn n); rewrite !expnS => Hn IH.
+apply: leq_trans (_ : v ^ n * ((v - u) * (u * E n + e)) <= _).
+  rewrite -mulnA mulnCA leq_mul2l; apply/orP; right.
+  by rewrite mulnCA leq_mul2l Hn orbT.
+rewrite !mulnDr; apply: leq_trans (_ : u * (v ^ n * e + u ^ n * ((v - u) * E 0)) + v ^ n * ((v - u) * e) <= _).
+  rewrite leq_add2r; apply: leq_trans (_ : u * (v ^ n * ((v - u) * E n)) <= _); last by rewrite leq_mul2l IH orbT.
+  by apply/eq_leq; rewrite [(v - u) * (u * _)]mulnCA [v ^ n * (u * _)]mulnCA.
+rewrite mulnDr -addnA addnC -addnA; apply/eq_leq.
+have -> : v = u + (v - u) by rewrite subnKC.
+set w := v - u; rewrite addKn; lia.
+Qed.
