@@ -188,7 +188,7 @@ def test_a_goal_that_stays_open_leaves_time_for_the_objective(monkeypatch):
 
 
 def test_no_program_is_written_down_when_the_time_is_over(monkeypatch):
-    """The weight of what is overdue is too large for the own search; writing the program took 6 s beyond a limit of 1 ms."""
+    """The weight of what is overdue is too large for the own search; the program took 6 s beyond 1 ms."""
 
     def written(numbers):
         raise AssertionError("a program was written down after the time limit")
