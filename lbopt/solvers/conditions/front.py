@@ -113,6 +113,8 @@ def _answered(numbers: PacedNumbers, solver: str, hint: IntArray | None, budget:
         searched = _searched(problem, hint, budget)
         if searched is not None and searched.best is not None:
             return searched
+    if best is not None and solver in OWN and budget.limits.reached(0) == "time":  # writing a program takes seconds
+        return Outcome(best=best, bounds=outcome.bounds, stop="time", solver="none")
     program = None
     if solver in OWN:
         name, program = _auto(numbers, leaves)

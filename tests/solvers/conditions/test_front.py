@@ -185,3 +185,18 @@ def test_a_goal_that_stays_open_leaves_time_for_the_objective(monkeypatch):
     outcome = stages.minimised(formulate_conditions(numbers), "cp-sat", None, Budget(60.0))
     assert outcome.stop == "time" and outcome.best.rank(SMALL) == BEST
     assert asked[0][0] < 31 < asked[1][0] and asked[1][1] == ["hold_left_waiting"]
+
+
+def test_no_program_is_written_down_when_the_time_is_over(monkeypatch):
+    """The weight of what is overdue is too large for the own search; the program took 6 s beyond 1 ms."""
+
+    def written(numbers):
+        raise AssertionError("a program was written down after the time limit")
+
+    monkeypatch.setattr("lbopt.solvers.conditions.front.formulate_conditions", written)
+    rng = np.random.default_rng(15)
+    problem = StepProblem.now(rng.integers(2**31, 2**32, 64), rng.integers(0, 7, 64), rng.integers(2**26, 2**30, 256))
+    conditioned = problem.under(Conditions(waiting_cost=rng.integers(0, 2**30, 256), overdue_first=True))
+    result = solve(conditioned, "search", time_limit=0.000001)
+    assert (result.status, result.stop_reason) == ("feasible", "time")
+    assert verify(conditioned, result).objective_exact
