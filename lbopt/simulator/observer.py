@@ -47,6 +47,12 @@ class Observer:
         return self._state.pool[progress.pool_head : progress.pool_tail]
 
     @property
+    def all_closed(self) -> bool:
+        """Whether no worker takes requests any more: all drain or have left."""
+        detail = self._state.detail
+        return bool(detail.rules.on) and not detail.is_open.any()
+
+    @property
     def next_to_bind(self) -> Ints:
         """int64 (1,): the request at the head of the pool."""
         return self.pool[:1]

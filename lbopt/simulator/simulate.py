@@ -207,6 +207,11 @@ class _Loop:
                 self.tell()  # decisions in Python can take a while, and rows fill slowly
             elif why == NEEDS_WORKER:
                 self._bind()
+            elif why == STUCK and self._observer.all_closed:
+                raise InfeasibleDecisionError(
+                    f"no worker takes requests any more in step {self.step}: all drain or have left, "
+                    f"and {self._observer.pool.size} requests wait; let a worker join, or stay"
+                )
             elif why == STUCK:
                 raise InfeasibleDecisionError(
                     f"policy '{self._policy.name}' admits nothing in step {self.step} although nothing is running "
