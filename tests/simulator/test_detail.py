@@ -83,7 +83,7 @@ def test_laws_of_conservation_hold_in_random_fleets(first: int) -> None:
 
 def test_a_fleet_that_has_closed_is_named_not_the_rule() -> None:
     setting = SimulationSetting(Fleet(2, 4), detail=Detail(drain=((0, 1.0), (1, 1.0))))
-    with pytest.raises(InfeasibleDecisionError, match="no worker takes requests any more in step .*let a worker join"):
+    with pytest.raises(InfeasibleDecisionError, match=r"no worker takes requests any more in step .*let a worker join"):
         simulate(open_trace("azure-like", count=100, seed=0), make_policy("jsq"), setting, seed=0)
 
 
