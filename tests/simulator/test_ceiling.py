@@ -11,7 +11,7 @@ from lbopt.hardware import make_step_time
 from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
 from lbopt.simulator import SimulationSetting, Window, simulate
-from lbopt.simulator.ceiling import least_seconds
+from lbopt.simulator.ceiling import ceilings
 
 
 def token_steps(trace: Trace) -> int:
@@ -30,9 +30,13 @@ def test_no_run_is_faster_and_the_loads_of_a_whole_run_do_not_depend_on_the_rule
         imbalance = int((G * run.steps["barrier_max"] - run.steps["barrier_sum"]).sum())
         seconds = form.fixed * run.num_steps + form.per_token / G * (work + imbalance)
         assert run.steps["seconds"].sum() == pytest.approx(seconds, rel=1e-9)
-        least = least_seconds(case.trace, case.setting)
+        limits = ceilings(case.trace, case.setting)
+        least = limits.seconds
         assert least <= run.steps["seconds"].sum() * (1 + 1e-12)
+        assert limits.steps <= run.num_steps
         metrics = run.metrics()
+        assert metrics.elapsed_share_of_ceiling <= 1 + 1e-12
+        assert metrics.energy_share_of_ceiling <= 1 + 1e-12
         assert metrics.whole_run_share_of_ceiling == pytest.approx(least / metrics.whole_run_seconds)
         assert metrics.whole_run_tokens_per_second * metrics.whole_run_seconds == pytest.approx(case.trace.output.sum())
 
