@@ -38,7 +38,7 @@ from lbopt.simulator.least_energy import least_joules
 from lbopt.simulator.saturation import arrival_times
 from lbopt.simulator.setting import SimulationSetting, TraceTimes
 
-#: Requests in a row on one slot that the pigeonhole bound looks at; where slots run many more, the shared bound is near.
+#: Requests in a row on one slot that the bound *slot* looks at; where slots run many more, *shared* is near.
 _MOST_IN_A_ROW = 8
 
 
@@ -222,7 +222,12 @@ class _Fleet:
 
 
 def _least_elapsed(
-    times: NDArray[np.float64], output: NDArray[Any], works: NDArray[Any], scaled: NDArray[Any], unit: int, fleet: _Fleet
+    times: NDArray[np.float64],
+    output: NDArray[Any],
+    works: NDArray[Any],
+    scaled: NDArray[Any],
+    unit: int,
+    fleet: _Fleet,
 ) -> Fraction:
     """Return the least seconds from the first arrival to the last end.
 

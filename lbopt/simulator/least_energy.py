@@ -1,8 +1,8 @@
 """The least energy of a whole run, whatever the rule.
 
-A step of dt seconds draws (P_idle G + (P_peak - P_idle) sum of duties) dt. Where duties go by shares u_g of the heaviest
-load, they are at least u_g (readings share, split and split-fixed-busy of `lbopt.hardware.energy`), so with the total
-load S and the largest load m the sum of duties is at least x = S / m, which lies between 1 and G. With
+A step of dt seconds takes (P_idle G + (P_peak - P_idle) sum of duties) dt. Where duties go by shares u_g of the
+heaviest load, they are at least u_g (readings share, split and split-fixed-busy of `lbopt.hardware.energy`), so with the
+total load S and the largest load m the sum of duties is at least x = S / m, which lies between 1 and G. With
 dt >= c + t m there are two bounds of the whole run, and the larger one counts:
 
 - all idle power in the least seconds T, and the rise by (c + t m) S / m = c x + t S >= c + t S:
@@ -12,9 +12,9 @@ dt >= c + t m there are two bounds of the whole run, and the larger one counts:
   largest S that slots allow, and the sum over K steps above K f(0) + W (f(S_max) - f(0)) / S_max.
 
 In the order ``theory`` loads are read at the barrier: c = C and W as in `ceiling`. In the order ``paper`` they are read
-after growth and completions: a worker holds at most B tokens more than at the barrier, so c = C - t B, and the loads add
-up to sum of (s + 1) + ... + (s + o - 1). If C < t B there, only dt >= C is used. The reading mfu does not go by loads;
-its floor is idle power alone. Manual: *Ceilings*.
+after growth and completions: a worker holds at most B tokens more than at the barrier, so c = C - t B, and the loads
+add up to sum of (s + 1) + ... + (s + o - 1). If C < t B there, only dt >= C is used. The reading mfu does not go by
+loads; its floor is idle power alone. Manual: *Ceilings*.
 """
 
 from __future__ import annotations

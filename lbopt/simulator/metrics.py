@@ -5,8 +5,8 @@ spread, idle share and power at the reading point of the event order; throughput
 = (finish - start) / output; waiting = decisions between revelation and start.
 
 A window that leaves the drain out flatters a rule that postpones long prompts. So some figures are of the whole run,
-whatever the window: its steps' tokens a second, its seconds, and the shares of what no rule can pass (`ceiling`): by the
-seconds of its steps, by the time from the first arrival to the last end, and by energy. So is goodput: tokens a second of
+whatever the window: its steps' tokens a second, its seconds, and the shares of what no rule can pass (`ceiling`), by
+seconds of steps, by the time from the first arrival to the last end, and by energy. So is goodput: tokens a second of
 the requests that were served within the limits of `Slo`.
 
 Intervals: consecutive steps are far from independent, so the window is cut into 20 batches of equal length and a

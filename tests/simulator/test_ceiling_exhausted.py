@@ -7,7 +7,7 @@ may also wait for the next arrival. What the best run takes, by each measure on 
 
 import itertools
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import pytest
@@ -43,7 +43,7 @@ class Tiny:
     fixed: Fraction
     per_token: Fraction
     capacity: int | None = None
-    power: PowerLaw = PowerLaw()
+    power: PowerLaw = field(default_factory=PowerLaw)
     order: str = "theory"
 
     def best(self) -> Best:
@@ -51,7 +51,9 @@ class Tiny:
         best = Best()
         seen: set[tuple[object, ...]] = set()
 
-        def go(running: Workers, left: frozenset[int], clock: Fraction, steps: int, busy: Fraction, joules: float) -> None:
+        def go(
+            running: Workers, left: frozenset[int], clock: Fraction, steps: int, busy: Fraction, joules: float
+        ) -> None:
             state = (tuple(sorted(running)), left, clock, steps, busy, joules)
             if state in seen:
                 return
@@ -66,7 +68,10 @@ class Tiny:
                 go(running, left, Fraction(min(later)), steps, busy, joules)
             for places in itertools.product(range(-1, self.workers), repeat=len(here)):
                 started = [
-                    [*running[g], *((self.prompt[i], self.output[i]) for i, p in zip(here, places, strict=True) if p == g)]
+                    [
+                        *running[g],
+                        *((self.prompt[i], self.output[i]) for i, p in zip(here, places, strict=True) if p == g),
+                    ]
                     for g in range(self.workers)
                 ]
                 if not any(started) or any(len(worker) > self.slots for worker in started):
