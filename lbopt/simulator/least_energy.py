@@ -1,8 +1,8 @@
 """The least energy of a whole run, whatever the rule.
 
 A step of dt seconds takes (P_idle G + (P_peak - P_idle) sum of duties) dt. Where duties go by shares u_g of the
-heaviest load, they are at least u_g (readings share, split and split-fixed-busy of `lbopt.hardware.energy`), so with the
-total load S and the largest load m the sum of duties is at least x = S / m, which lies between 1 and G. With
+heaviest load, they are at least u_g (readings share, split and split-fixed-busy of `lbopt.hardware.energy`), so with
+the total load S and the largest load m the sum of duties is at least x = S / m, which lies between 1 and G. With
 dt >= c + t m there are two bounds of the whole run, and the larger one counts:
 
 - all idle power in the least seconds T, and the rise by (c + t m) S / m = c x + t S >= c + t S:
