@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from lbopt.api import audit as audit
+    from lbopt.api import ceilings as ceilings
     from lbopt.api import check as check
     from lbopt.api import cost as cost
     from lbopt.api import gap as gap
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from lbopt.model import Trace as Trace
     from lbopt.model import objective as objective
     from lbopt.policies import make_policy as make_policy
+    from lbopt.simulator import Ceilings as Ceilings
     from lbopt.simulator import Run as Run
     from lbopt.solvers import Result as Result
     from lbopt.solvers import sensitivity as sensitivity
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from lbopt.warming import warm_up as warm_up
 
 _HOME = {
+    "Ceilings": "lbopt.simulator",
     "CertificateError": "lbopt.exceptions",
     "Conditions": "lbopt.model",
     "Fleet": "lbopt.model",
@@ -52,6 +55,7 @@ _HOME = {
     "StepProblem": "lbopt.model",
     "Trace": "lbopt.model",
     "audit": "lbopt.api",
+    "ceilings": "lbopt.api",
     "check": "lbopt.api",
     "cost": "lbopt.api",
     "gap": "lbopt.api",

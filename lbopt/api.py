@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from lbopt.exceptions import InputError
 from lbopt.model import Trace
 from lbopt.policies import Policy
-from lbopt.simulator import Run
+from lbopt.simulator import Ceilings, Run
+from lbopt.simulator import ceilings as ceilings_of
 from lbopt.simulator import simulate as run_policy
 from lbopt.spec import unknown
 from lbopt.studies.check import CheckOutcome
@@ -98,6 +99,54 @@ def audit(
         gpus=gpus,
     )
     return audit_log(log, config, progress) if isinstance(log, RouterLog) else run_audit(config, progress)
+
+
+def ceilings(
+    trace: str | Path | Trace = "burstgpt-like",
+    *,
+    workers: int = 8,
+    slots: int = 72,
+    requests: int | None = None,
+    seed: int = 0,
+    groups: int = 1,
+    **more: Any,
+) -> Ceilings:
+    """Say what no routing rule can pass over a whole run, whatever it knows of the future.
+
+    Parameters
+    ----------
+    trace
+        A trace file, the name of a fetched public trace, a seeded family, or a `Trace`, which is taken as it is.
+    workers, slots
+        Workers, and slots of each.
+    requests
+        Number of requests; None takes all of a file, or 10,000 of a family.
+    seed
+        Of the draw of requests.
+    groups
+        Fleets like this one, each with a barrier of its own; a request runs in any one of them.
+    **more
+        Further fields of `Scenario` or `RequestSource` by name, such as ``arrivals="trace"`` or ``load=0.95``.
+
+    Raises
+    ------
+    InputError
+        If a name or value is unknown, or requests draft tokens.
+
+    Examples
+    --------
+    >>> import lbopt
+    >>> least = lbopt.ceilings(requests=300, workers=4, slots=8)
+    >>> run = lbopt.simulate(requests=300, workers=4, slots=8, policy="br-0")
+    >>> bool(least.seconds <= run.metrics().whole_run_seconds)
+    True
+    """
+    words: dict[str, Any] = {"workers": workers, "slots": slots}
+    if isinstance(trace, Trace):
+        chosen = trace if requests is None else trace.first(requests)
+        return ceilings_of(chosen, _config(Scenario, more, **words).setting, groups)
+    scenario = _config(Scenario, more, trace=trace, requests=requests, **words)
+    return ceilings_of(scenario.requests.draw_for(seed), scenario.setting, groups)
 
 
 def gap(

@@ -16,6 +16,8 @@ _LINES: tuple[tuple[str, str, numbers.Format], ...] = (
     ("throughput_tokens_per_second", "throughput (tokens / s)", numbers.tokens),
     ("whole_run_tokens_per_second", "throughput of the whole run (tokens / s)", numbers.tokens),
     ("whole_run_share_of_ceiling", "of what no rule can pass", numbers.share),
+    ("elapsed_share_of_ceiling", "the same from the first arrival to the last end", numbers.share),
+    ("energy_share_of_ceiling", "least energy of any rule / energy of the whole run", numbers.share),
     ("slo_share", "requests within the limits", numbers.share),
     ("goodput_tokens_per_second", "goodput of the whole run (tokens / s)", numbers.tokens),
     ("tpot_mean_seconds", "TPOT mean (ms)", numbers.milliseconds),

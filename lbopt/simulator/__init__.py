@@ -1,5 +1,6 @@
 """Live with a policy over time: the loop, its state, the recorder, and metrics over a stated window."""
 
+from lbopt.simulator.ceiling import Ceilings, ceilings
 from lbopt.simulator.decoders import DecoderRun, simulate_decoders
 from lbopt.simulator.detail import Detail, make_detail
 from lbopt.simulator.frozen import NEW, FrozenRequests
@@ -15,6 +16,7 @@ from lbopt.simulator.telemetry import Telemetry, make_telemetry
 __all__ = [
     "EVENT_ORDERS",
     "NEW",
+    "Ceilings",
     "ClosedLoop",
     "DecoderRun",
     "Detail",
@@ -29,6 +31,7 @@ __all__ = [
     "Telemetry",
     "TraceTimes",
     "Window",
+    "ceilings",
     "make_detail",
     "make_slo",
     "make_telemetry",

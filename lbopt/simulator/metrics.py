@@ -4,9 +4,10 @@ Definitions follow the experiments of the BF-IO paper (eqs. 6 to 10) and its aut
 spread, idle share and power at the reading point of the event order; throughput = tokens / seconds; TPOT of a request
 = (finish - start) / output; waiting = decisions between revelation and start.
 
-A window that leaves the drain out flatters a rule that postpones long prompts. So three figures are of the whole run,
-whatever the window: its steps' tokens a second, the share of what no rule can pass (`ceiling`), and its seconds. So is
-goodput: tokens a second of the requests that were served within the limits of `Slo`.
+A window that leaves the drain out flatters a rule that postpones long prompts. So some figures are of the whole run,
+whatever the window: its steps' tokens a second, its seconds, and the shares of what no rule can pass (`ceiling`), by
+seconds of steps, by the time from the first arrival to the last end, and by energy. So is goodput: tokens a second of
+the requests that were served within the limits of `Slo`.
 
 Intervals: consecutive steps are far from independent, so the window is cut into 20 batches of equal length and a
 Student interval is put around the batch means. It is None where the window has fewer than 40 steps.
@@ -15,13 +16,13 @@ Student interval is put around the batch means. It is None where the window has 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
-from lbopt.simulator.ceiling import least_seconds
+from lbopt.simulator.ceiling import ceilings
 from lbopt.statistics import Interval, batch_ratios, interval_around
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class Metrics:
     throughput_tokens_per_second_interval: Interval | None
     whole_run_tokens_per_second: float
     whole_run_share_of_ceiling: float | None
+    elapsed_share_of_ceiling: float | None
+    energy_share_of_ceiling: float | None
     whole_run_seconds: float
     slo_share: float | None
     goodput_tokens_per_second: float | None
@@ -110,7 +113,7 @@ def measure(run: Run, window: Window | None) -> Metrics:
 
     request, output = run.requests, run.trace.output
     whole = float(run.steps["seconds"].sum())
-    least = least_seconds(run.trace, run.setting)
+    of_ceiling = _shares_of_ceiling(run, whole)
     made = step.get("made", step["active"])  # without detail every running request makes one token
     kept = None if run.setting.slo is None else run.setting.slo.kept(run)
     if window is not None:
@@ -133,7 +136,9 @@ def measure(run: Run, window: Window | None) -> Metrics:
         throughput_tokens_per_second=float(made.sum() / step["seconds"].sum()),
         throughput_tokens_per_second_interval=batch_interval(made, step["seconds"]),
         whole_run_tokens_per_second=float(run.trace.output.sum() / whole),
-        whole_run_share_of_ceiling=None if least is None else least / whole,
+        whole_run_share_of_ceiling=of_ceiling.steps,
+        elapsed_share_of_ceiling=of_ceiling.elapsed,
+        energy_share_of_ceiling=of_ceiling.energy,
         whole_run_seconds=whole,
         slo_share=None if kept is None else float(kept.mean()),
         goodput_tokens_per_second=None if kept is None else float(run.trace.output[kept].sum() / whole),
@@ -152,6 +157,29 @@ def measure(run: Run, window: Window | None) -> Metrics:
         real_choice_share=run.real_choices / run.decisions if run.decisions else 0.0,
         over_capacity_share=float(step["over_capacity"].mean() / G),
         active_experts=None if run.trace.experts is None else float(step["experts"].mean()),
+    )
+
+
+class _Shares(NamedTuple):
+    """Shares of the ceilings that a run reaches; None where there is no ceiling."""
+
+    steps: float | None = None
+    elapsed: float | None = None
+    energy: float | None = None
+
+
+def _shares_of_ceiling(run: Run, seconds: float) -> _Shares:
+    """Return the shares that a run whose steps take so many seconds reaches."""
+    detail = run.setting.detail
+    if detail is not None and detail.draft:
+        return _Shares()  # how many steps a request takes is a matter of chance
+    least = ceilings(run.trace, run.setting)
+    elapsed = float(run.steps["clock"][-1] - run.requests["reveal_clock"].min())
+    joules = float((run.steps["watts"] * run.steps["seconds"]).sum())
+    return _Shares(
+        steps=least.seconds / seconds,
+        elapsed=least.elapsed_seconds / elapsed,
+        energy=None if least.joules is None or joules == 0 else least.joules / joules,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from lbopt.exceptions import InputError
 from lbopt.hardware.step_time import StepTimeByUse
 from lbopt.policies import LookingAhead, Policy, foresight_of, look_ahead, make_policy
-from lbopt.simulator import Metrics, Run, simulate
+from lbopt.simulator import Metrics, Run, ceilings, simulate
 from lbopt.simulator.happened import detail_figures
 from lbopt.simulator.metrics import Window
 from lbopt.studies.logs import refuse_logs_of_other_requests
@@ -155,6 +155,7 @@ def run_simulation(config: SimulationConfig, progress: Progress | None = None) -
 
 def _facts(outcome: SimulationOutcome) -> dict[str, Any]:
     run = outcome.run
+    drafts = run.setting.detail is not None and run.setting.detail.draft
     return {
         "trace_digest": run.trace.digest,
         "policy": run.policy,
@@ -162,6 +163,7 @@ def _facts(outcome: SimulationOutcome) -> dict[str, Any]:
         "setting": run.setting.describe(),
         "seed": run.seed,
         "metrics": outcome.metrics.to_dict(),
+        **({} if drafts else {"ceilings": ceilings(run.trace, run.setting).to_dict()}),
         "tally": run.tally,
         **({} if run.happened is None else {"detail": detail_figures(run)}),
     }
