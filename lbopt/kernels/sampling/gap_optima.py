@@ -88,7 +88,7 @@ def tally_optima(
     c_min, c_max
         Fewest and most free slots of a worker.
     s_max, spread
-        Largest size, and largest load before admission, tokens.
+        Largest size, which every pool has, and largest load before admission, tokens.
     plentiful
         Whether the pool has as many requests of its largest size as there are free slots.
     ties
@@ -298,11 +298,12 @@ def _draw_loads(stream: np.uint64, tally: Record, spread: int, before: Ints) -> 
 
 @kernel
 def _draw_sizes(stream: np.uint64, tally: Record, s_max: int, sizes: Ints) -> None:
-    """Draw strictly increasing sizes 1 .. `s_max` (tokens) into `sizes`, int64 (m,): every set is as likely."""
-    wanted = sizes.size
+    """Draw strictly increasing sizes 1 .. `s_max` (tokens), the last of them `s_max`, into `sizes`, int64 (m,)."""
+    wanted = sizes.size - 1
+    sizes[wanted] = s_max
     taken = 0
-    for size in range(1, s_max + 1):
-        if _below(stream, tally, s_max - size + 1) < wanted - taken:
+    for size in range(1, s_max):
+        if _below(stream, tally, s_max - size) < wanted - taken:
             sizes[taken] = size
             taken += 1
 
