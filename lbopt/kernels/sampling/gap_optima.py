@@ -249,11 +249,11 @@ def _compared(one: Ints, other: Ints) -> int:
 @kernel
 def _is_second_case(load: Ints, at: Ints, pattern: Ints) -> bool:
     """Return whether a lightest worker holds a request below the largest size."""
-    lightest = load.min()
+    lightest, smaller = load.min(), 0
     for g in range(load.size):
-        if load[g] == lightest and pattern[at[g], :-1].sum() > 0:
-            return True
-    return False
+        if load[g] == lightest:
+            smaller += pattern[at[g], :-1].sum()
+    return smaller > 0
 
 
 @kernel

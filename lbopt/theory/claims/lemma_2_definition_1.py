@@ -8,8 +8,8 @@ of size x. Definition 1: for every size x the pool has at least U = sum c_g requ
 admitted requests of two workers brings both new loads below the larger old one has D <= bound; leximax optima and those
 of least sum of squares are such optima. (ii) If the pool has U requests of size s, every optimum has D <= bound.
 
-**Proof.** Suppose D > bound. Then D >= s - 1, and Sigma_g - Sigma_h = (L_g - L_h) - (P_g - P_h) gives, with h a lightest
-worker and d_g = M - L_g + 1 >= 1,
+**Proof.** Suppose D > bound. Then D >= s - 1. With h a lightest worker and d_g = M - L_g + 1 >= 1, the difference
+Sigma_g - Sigma_h = (L_g - L_h) - (P_g - P_h) gives
 
     (*)  Sigma_g >= Sigma_h + s - d_g - s min c + (s - 1) max c   for every g.
 
