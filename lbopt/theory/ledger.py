@@ -21,6 +21,7 @@ from lbopt.theory.claims import (
     pools,
     replete_optimum,
     slot_law,
+    spacing,
     theorems,
     waiting_immediate,
     waiting_pooled,
@@ -31,6 +32,7 @@ from lbopt.theory.claims import (
 _ALL: tuple[Claim, ...] = (
     *theorems.CLAIMS,
     *pools.CLAIMS,
+    *spacing.CLAIMS,
     *leader_drift.CLAIMS,
     *lemma_1.CLAIMS,
     *lemma_2_printed.CLAIMS,

@@ -84,14 +84,15 @@ def smallest_exponent(findings: Sequence[Finding], share: int = 1) -> float | No
     Of an equality both are; of a bound, the bolder one.
     """
     sizes = [one.B for one in findings if one.B is not None and not one.outside]
-    if not sizes:
-        return None
+    fewest = min(sizes, default=0)
     found = []
     for one in findings:
-        plant = smallest_plant(one, share) if one.B is not None and one.B > min(sizes) else None
-        if plant is None or not plant.is_share or one.B is None:
+        if one.B is None or one.B <= fewest:
             continue
-        stretch = math.log(one.B / min(sizes))
+        plant = smallest_plant(one, share)
+        if plant is None or not plant.is_share:
+            continue
+        stretch = math.log(one.B / fewest)
         down = -math.log1p(-plant.below) / stretch if plant.below is not None and plant.below < 1 else None
         up = math.log1p(plant.above) / stretch if plant.above is not None else None
         found += [max(y for y in (down, up) if y is not None)] if down is not None or up is not None else []

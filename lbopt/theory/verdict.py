@@ -24,6 +24,6 @@ class Verdict(StrEnum):
 
 
 def gravest(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict over all regimes: one refutation refutes; what lies outside, or leaves nothing, says nothing."""
+    """Return the verdict over all regimes: one refutation refutes; where nothing is left, nothing is said."""
     found = set(verdicts)
     return next((verdict for verdict in Verdict if verdict in found), Verdict.UNDECIDED)

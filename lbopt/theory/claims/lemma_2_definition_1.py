@@ -30,6 +30,17 @@ h is not in A_d, because d_h = D + 1 >= s > d, so M falls by d or more and the s
 imbalance falls. This contradicts optimality, and ends the proof.
 
 For loads that are not whole put d_g = floor(M - L_g) + 1; the same steps give D < (s - 1) + (...)^+.
+
+**Sharper, for (ii).** With a plentiful s every optimum has D <= floor((s - 1) (G - 1) / G) + (...)^+, which is s - 2 for
+G >= s - 1 and less for G < s - 1. Suppose not, and let j = floor((s - 1) (G - 1) / G) + 1, so that D >= j and
+G D > (s - 1) (G - 1). If h held b < s, an unadmitted s in its place would change G M by G (s - b - D)^+ and the sum by
+s - b: the imbalance falls, for (G - 1) (s - b) < G D. So h holds s alone, and as in 3, with j for s - 1,
+n_s(g) >= j + 1 - d_g; summed, n_s >= sum over x <= j of |A_x|, and h is in none of these. For d = 1 .. s - 1 let
+x(d) = floor(d (G - 1) / G) + 1 <= d: it takes every value 1 .. j, and s - 1 - j values once more. Were
+u_(s-d) < |A_x(d)| for every d, all u together would be at most sum over x <= j of |A_x| + (s - 1 - j) (G - 1) - (s - 1),
+which is below n_s, for j (G - 1) > (s - 1) (G - 1)^2 / G > (s - 1) (G - 2); Definition 1 at s forbids it. So some d has
+u_(s-d) >= |A_x|, x = x(d). In each worker of A_x replace one s by s - d: M falls by x or more, the sum by
+d |A_x| <= d (G - 1) < G x, so the imbalance falls.
 """
 
 from __future__ import annotations
@@ -38,7 +49,7 @@ from lbopt.theory.claim import Claim
 from lbopt.theory.claims.lemma_2 import require_steps
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require
-from lbopt.theory.steps.gap_tally import gap_tally, tally_finding
+from lbopt.theory.steps.gap_tally import gap_tally, plentiful_bound, tally_finding
 from lbopt.theory.verdict import Verdict
 
 NAME = "lemma-2-definition-1"
@@ -82,16 +93,61 @@ def measure_theorem(
     seed
         Seed of the samples.
     """
-    require_steps(NAME, G, c_max, s_max, classes, spread, optima, 0, seed)
-    require(NAME, 0 <= c_min <= c_max, "0 <= c_min <= c_max", f"c_min is {c_min} and c_max is {c_max}")
-    require(NAME, spread <= _WIDEST, f"loads that differ by at most {_WIDEST:,} tokens", f"spread is {spread}")
-    slots = f"c<={c_max}" if c_min == 0 else f"c={c_min}..{c_max}"
-    regime = f"G={G}, {slots}, {classes} sizes up to {s_max}, loads<={spread}"
+    regime = _require(NAME, G, c_min, c_max, s_max, classes, spread, optima, seed)
     rows = []
     for part, ties, plentiful in _PARTS:
         found = gap_tally(G, c_min, c_max, s_max, classes, spread, optima, seed, ties=ties, plentiful=plentiful)
         rows.append(tally_finding(regime, part, found, ties=ties, plentiful=plentiful))
     return rows
+
+
+def measure_plentiful(
+    *,
+    G: int = 3,
+    c_min: int = 0,
+    c_max: int = 2,
+    s_max: int = 7,
+    classes: int = 3,
+    spread: int = 4,
+    optima: int = 20_000,
+    seed: int,
+) -> list[Finding]:
+    """List all optima of random steps under Definition 1 whose largest size is plentiful, against the sharper bound.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    c_min
+        Fewest free slots of a worker.
+    c_max
+        Most free slots of a worker.
+    s_max
+        Largest size, tokens; every pool has it.
+    classes
+        Number of different sizes.
+    spread
+        Largest load before admission, tokens.
+    optima
+        Number of optima to list.
+    seed
+        Seed of the samples.
+    """
+    regime = _require(f"{NAME}-sharp", G, c_min, c_max, s_max, classes, spread, optima, seed)
+    less = s_max - 2 - (s_max - 1) * (G - 1) // G
+    found = gap_tally(G, c_min, c_max, s_max, classes, spread, optima, seed, ties="every", plentiful=True, less=less)
+    return [tally_finding(regime, "(ii)", found, ties="every", plentiful=True, bound=plentiful_bound)]
+
+
+def _require(
+    claim: str, G: int, c_min: int, c_max: int, s_max: int, classes: int, spread: int, optima: int, seed: int
+) -> str:
+    """Refuse what cannot be listed; return the regime in the words of the report."""
+    require_steps(claim, G, c_max, s_max, classes, spread, optima, 0, seed)
+    require(claim, 0 <= c_min <= c_max, "0 <= c_min <= c_max", f"c_min is {c_min} and c_max is {c_max}")
+    require(claim, spread <= _WIDEST, f"loads that differ by at most {_WIDEST:,} tokens", f"spread is {spread}")
+    slots = f"c<={c_max}" if c_min == 0 else f"c={c_min}..{c_max}"
+    return f"G={G}, {slots}, {classes} sizes up to {s_max}, loads<={spread}"
 
 
 #: Regimes in which many optima meet the bound with equality; one million of each kind is listed in each.
@@ -113,6 +169,19 @@ _GRID = tuple(
     )
 )
 
+#: Few workers and large sizes, where the sharper bound is below the other one.
+_FEW = tuple(
+    {"G": G, "c_max": c, "s_max": s, "classes": classes, "spread": spread}
+    for G, c, s, classes, spread in (
+        (2, 3, 7, 3, 5),
+        (2, 2, 9, 2, 9),
+        (3, 2, 5, 2, 3),
+        (3, 3, 9, 3, 9),
+        (4, 2, 9, 2, 9),
+        (5, 2, 9, 3, 5),
+    )
+)
+
 CLAIMS = (
     Claim(
         name=NAME,
@@ -131,5 +200,21 @@ CLAIMS = (
         r"requests between two workers brings both loads below the larger one. The bound is attained; without its "
         r"hypothesis (ii) is false (lemma-2-every). The lemma holds for any loads before admission, so also where "
         r"running requests grow by different increments. Earlier versions of the ledger had it as lemma-2-open.",
+    ),
+    Claim(
+        name=f"{NAME}-sharp",
+        title="Lemma 2 with a plentiful largest size, for few workers",
+        source="lbopt",
+        statement=r"Under Definition 1, if the pool has at least $U(k)$ requests of its largest size $\bar s\ge2$, every "
+        r"optimum of (IO) at $H=0$ has $D(k)\le\lfloor(\bar s-1)\frac{G-1}{G}\rfloor+"
+        r"\bigl(D^{pre}(k)-[\bar s\min_gc_g-(\bar s-1)\max_gc_g]\bigr)^+$.",
+        refuted_by="One optimum with a larger gap.",
+        measure=measure_plentiful,
+        quick=({}, *_FEW[:2]),
+        full=tuple({**regime, "optima": 500_000} for regime in ({}, *_FEW)),
+        expected=Verdict.HOLDS,
+        remark=r"Proved in the module's docstring. It is $\bar s-2$ for $G\ge\bar s-1$, as in lemma-2-definition-1, and "
+        r"less for fewer workers. It does not hold for leximax optima without a plentiful $\bar s$: three workers with "
+        r"one free slot each and the pool $\{1,2,\bar s-1,\bar s\}$, $\bar s\ge4$, leave $\bar s-2$.",
     ),
 )

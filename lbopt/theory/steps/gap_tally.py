@@ -6,6 +6,7 @@ back as a `SmallStep`, which is listed anew by another loop and made as small as
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +55,12 @@ def definition_1_bound(step: SmallStep) -> int:
     """Return (s - 2) + (D_pre - [s min c - (s - 1) max c])^+ with s the largest size present, tokens."""
     s = step.sizes[-1]
     return s - 2 + max(0, step.gap_before - (s * min(step.free) - (s - 1) * max(step.free)))
+
+
+def plentiful_bound(step: SmallStep) -> int:
+    """Return the same with floor((s - 1) (G - 1) / G) for s - 2, tokens: never more."""
+    s, G = step.sizes[-1], len(step.free)
+    return definition_1_bound(step) - (s - 2) + (s - 1) * (G - 1) // G
 
 
 def preferred(step: SmallStep, ties: str) -> Placement:
@@ -133,7 +140,16 @@ def gap_tally(
     )
 
 
-def tally_finding(regime: str, part: str, found: GapTally, *, ties: str, plentiful: bool, less: int = 0) -> Finding:
+def tally_finding(
+    regime: str,
+    part: str,
+    found: GapTally,
+    *,
+    ties: str,
+    plentiful: bool,
+    less: int = 0,
+    bound: Callable[[SmallStep], int] = definition_1_bound,
+) -> Finding:
     """Return the row of a tally; what violates the bound is made as small as possible.
 
     Parameters
@@ -144,15 +160,19 @@ def tally_finding(regime: str, part: str, found: GapTally, *, ties: str, plentif
         Which part of the statement it is, for the report.
     found
         The tally.
-    ties, plentiful, less
+    ties, plentiful
         As given to `gap_tally`.
+    less
+        Tokens that are taken off `bound`.
+    bound
+        Returns the bound of a step, tokens, which is what `gap_tally` held it against.
     """
 
     def beyond(step: SmallStep) -> Placement | None:
         if not step.is_overloaded or len(step.sizes) < 2 or (plentiful and step.copies[-1] < sum(step.free)):
             return None
         chosen = preferred(step, ties)
-        wide = gaps(step.loads(chosen)) > definition_1_bound(step) - less
+        wide = gaps(step.loads(chosen)) > bound(step) - less
         return np.asarray(chosen[int(np.argmax(wide))]) if wide.any() else None
 
     example = None
@@ -161,7 +181,7 @@ def tally_finding(regime: str, part: str, found: GapTally, *, ties: str, plentif
         loads = step.loads(placement)
         says = (
             f"least imbalance {step.optima[0]}, here at loads {', '.join(map(str, loads))}: "
-            f"the gap {gaps(loads)} is above {definition_1_bound(step) - less}"
+            f"the gap {gaps(loads)} is above {bound(step) - less}"
         )
         example = counterexample(step, placement, says)
     return Finding(
