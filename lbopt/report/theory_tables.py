@@ -30,7 +30,7 @@ def verdict_table(outcome: CheckOutcome) -> Table:
     return Table(
         "Verdicts",
         "A row shows the finding that decides the claim: a violation, or the least probable of its averages. "
-        "Intervals are joint 99 % ones over the claim's regimes. Detects: the smallest planted errors that its findings "
+        "Intervals are joint 99 % ones over the claim's regimes. Detects: the smallest planted errors that the findings "
         "would refute, of a constant and of an exponent of B.",
         ("claim", "where", "measured", "interval", "claimed", "p-value", "trials", "detects", "verdict"),
         [_verdict_row(one) for one in outcome.claims],
@@ -167,7 +167,7 @@ def _detects(finding: Finding, plant: Plant | None) -> str:
 
 
 def _claim_detects(one: ClaimOutcome) -> str:
-    """Return the smallest planted errors that a claim's findings detect: of a constant, of whole tokens, of exponents."""
+    """Return the smallest planted errors that a claim's findings detect: of a constant, in tokens, of an exponent."""
     found: dict[bool, list[tuple[float, str]]] = {True: [], False: []}
     for finding in one.findings:
         plant = one.plant(finding)

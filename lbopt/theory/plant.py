@@ -87,12 +87,10 @@ def smallest_exponent(findings: Sequence[Finding], share: int = 1) -> float | No
     fewest = min(sizes, default=0)
     found = []
     for one in findings:
-        if one.B is None or one.B <= fewest:
-            continue
-        plant = smallest_plant(one, share)
+        stretch = math.log((one.B or fewest) / fewest) if fewest else 0.0
+        plant = smallest_plant(one, share) if stretch > 0 else None
         if plant is None or not plant.is_share:
             continue
-        stretch = math.log(one.B / fewest)
         down = -math.log1p(-plant.below) / stretch if plant.below is not None and plant.below < 1 else None
         up = math.log1p(plant.above) / stretch if plant.above is not None else None
         found += [max(y for y in (down, up) if y is not None)] if down is not None or up is not None else []

@@ -298,8 +298,8 @@ CLAIMS = (
         name="spacing-rate",
         title="How fast the law nears its limit",
         source="lbopt",
-        statement=r"$|\kappa_B(G,d)-e\,\kappa(G,d/e)|$ falls as $\max|\varphi_j|^{2B}$ over the $|\varphi_j|<1$, "
-        r"$\varphi_j=E\,e^{2\pi ij\delta A/d}=p/(1-(1-p)e^{2\pi ij\delta/d})$.",
+        statement=r"$|\kappa_B(G,d)-e\,\kappa(G,d/e)|$ falls as $\max|\phi_j|^{2B}$ over the $|\phi_j|<1$, "
+        r"$\phi_j=E\,e^{2\pi ij\delta A/d}=p/(1-(1-p)e^{2\pi ij\delta/d})$.",
         refuted_by="A computed rate that differs by more than 2 %.",
         measure=measure_rate,
         quick=({}, {"G": 2, "d": 2}, {"G": 3, "p": 0.9, "d": 4, "growth": "2"}),

@@ -39,6 +39,9 @@ from lbopt.theory.verdict import Verdict
 #: What a run of the exact rule keeps of a step, and the way out where there are too many.
 _BYTES_PER_STEP, _SHORTER = 96, "fewer batches or a larger p"
 
+#: Tokens below which the law of the spacing leaves nothing.
+_SOMETHING = 1e-9
+
 #: Least rounds of FCFS: enough to distinguish its law from one that is off by a few per cent.
 _FCFS_ROUNDS = 4000
 
@@ -228,8 +231,8 @@ def _replete(
             f"B/B* = {B / onset(G, p, law, float(growth.largest)):.2g}",
         )
     ]
-    if pool == "two":
-        law_left = least_left(G, B, p, s_max - 1, growth)
+    law_left = least_left(G, B, p, law.lengths[1] - law.lengths[0], growth)
+    if law_left.mean > _SOMETHING:
         rows.append(
             mean_finding(
                 ChainMean(left.mean, math.hypot(left.error, law_left.error), left.dof, left.steps),
@@ -239,8 +242,7 @@ def _replete(
                 regime=regime,
                 quantity="the same, against the law of the spacing",
                 outside=outside,
-                note=f"the law leaves {law_left.mean:.6g} tokens: FCFS has "
-                + (f"{exact / law_left.mean:,.4g} times that" if law_left.mean > 1e-9 else "all of it"),
+                note=f"the law leaves {law_left.mean:.6g} tokens; FCFS has {exact / law_left.mean:,.4g} times that",
             )
         )
     return rows
