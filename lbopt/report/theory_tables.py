@@ -30,8 +30,8 @@ def verdict_table(outcome: CheckOutcome) -> Table:
     return Table(
         "Verdicts",
         "A row shows the finding that decides the claim: a violation, or the least probable of its averages. "
-        "Intervals are joint 99 % ones over the claim's regimes. Detects: the smallest planted errors that the findings "
-        "would refute, of a constant and of an exponent of B.",
+        "Intervals are joint 99 % ones over the claim's regimes. Detects: the smallest planted errors that "
+        "they would refute, of a constant and of an exponent of B.",
         ("claim", "where", "measured", "interval", "claimed", "p-value", "trials", "detects", "verdict"),
         [_verdict_row(one) for one in outcome.claims],
     )

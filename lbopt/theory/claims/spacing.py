@@ -268,8 +268,8 @@ CLAIMS = (
             {"B": 32},
         ),
         expected=Verdict.HOLDS,
-        remark=r"The residues modulo $d$ of all loads are independent of the rule, for every size is $v$ modulo $d$. So "
-        r"the law is a floor for every rule (spacing-floor), and the exact rule attains it where its free slots "
+        remark=r"The residues modulo $d$ of all loads are independent of the rule, for every size is $v$ modulo $d$. "
+        r"So the law is a floor for every rule (spacing-floor), and the exact rule attains it where its free slots "
         r"outweigh the gaps. The improvement over FCFS is $G\,\sigma_{snap}\,e_G\sqrt B/\kappa$ times $1+o(1)$: with "
         r"all sizes present $d=1$ and nothing is left.",
     ),

@@ -297,10 +297,12 @@ CLAIMS = (
         name="theorem-2",
         title="BF-IO against FCFS under geometric outputs",
         source="BF-IO, Theorem 2, equation (4), with the corrected Lemma 4",
-        statement=r"With $o_i \sim \mathrm{Geo}(p)$ and a replete pool, for $B \ge 4B^*$: "
+        statement=r"With $o_i \sim \mathrm{Geo}(p)$ and a pool that is replete, or meets Definition 1 and has ties broken "
+        r"by leximax, for $B \ge 4B^*$: "
         r"$\mathrm{IIR} \ge \frac{G}{G-1}\,\frac{\sigma_{snap}}{s_{\max}}\,e_G\sqrt B\,(1-o(1))$, which is the printed "
         r"bound without its factor $p$ and with $e_G$ for $c\sqrt{\log G}$.",
-        refuted_by="A larger share of FCFS's imbalance left than the inverse of the floor, from B = 4 B* on.",
+        refuted_by="A larger share of FCFS's imbalance left than the inverse of the floor, or one off the law of the "
+        "spacing, from B = 4 B* on.",
         measure=measure_theorem_2,
         quick=(*_CLEAR, {"pool": "two", "peak": "raised", "batches": 200}, *_BELOW),
         full=(
@@ -315,16 +317,19 @@ CLAIMS = (
         expected=Verdict.HOLDS,
         remark="Below B* the floor does not hold: at B = 72 and p B = 1.3, where practice lies, an exact rule with an "
         "endless pool leaves far more than it. The infimum over all overloaded instances cannot be simulated; here "
-        "BF-IO chooses from a pool that never lacks a size.",
+        "BF-IO chooses from a pool that never lacks a size, and admits shorter or longer prompts than arrive: "
+        "theorem-2-pools compares equal work. The floor is loose; what is left is the law of the spacing (spacing-law).",
     ),
     Claim(
         name="theorem-3",
         title="BF-IO against FCFS under any common growth",
         source="BF-IO, Theorem 3, equation (5)",
-        statement=r"With a common growth $\delta_k$ of every running request, for $B \ge 4B^*(\delta)$: "
+        statement=r"With a common growth $\delta_k$ of every running request and the pool of theorem-2, for "
+        r"$B \ge 4B^*(\delta)$: "
         r"$\mathrm{IIR} \ge \frac{G}{G-1}\,\frac{\sqrt{\sigma_s^2 + \mathrm{Var}\,\Delta(A)}}{s_{\max}}\,e_G\sqrt B"
         r"\,(1-o(1))$.",
-        refuted_by="A larger share of FCFS's imbalance left than the inverse of the floor, from B = 4 B* on.",
+        refuted_by="A larger share of FCFS's imbalance left than the inverse of the floor, or one off the law of the "
+        "spacing, from B = 4 B* on.",
         measure=measure_theorem_3,
         quick=(
             {"growth": "0"},
@@ -342,6 +347,7 @@ CLAIMS = (
             for pool in ("all", "two")
         ],
         expected=Verdict.HOLDS,
-        remark="Growths that differ between requests, as in speculative decoding, are not covered by the theorem.",
+        remark="Growths that differ between requests, as in speculative decoding, are not covered by the theorem; "
+        "lemma-2-definition-1 is, for it holds whatever the loads before admission are.",
     ),
 )

@@ -118,8 +118,8 @@ def gap_tally(
 
     tally, step = record(kernels.TALLY), record(kernels.STEP_TALLY)
     tally.largest = -(1 << 40)
-    each = [np.zeros(size, np.int64) for size in (G, G, classes, classes)]
-    worst = kernels.Example(*each, np.zeros((G, classes), np.int64))
+    before, free, sizes, copies = (np.zeros(size, np.int64) for size in (G, G, classes, classes))
+    worst = kernels.Example(before, free, sizes, copies, np.zeros((G, classes), np.int64))
     start = np.random.SeedSequence([seed, G, c_min, c_max, s_max, classes, spread, plentiful])
     stream = start.generate_state(1, np.uint64)[0]
     code = {"every": kernels.EVERY, "leximax": kernels.LEXIMAX, "squares": kernels.SQUARES}[ties]
@@ -136,7 +136,7 @@ def gap_tally(
         tight_second=int(tally.tight_second),
         violations=int(tally.violations),
         largest=int(tally.largest),
-        worst=SmallStep(*(tuple(array.tolist()) for array in each)),
+        worst=SmallStep(*(tuple(array.tolist()) for array in (before, free, sizes, copies))),
     )
 
 
