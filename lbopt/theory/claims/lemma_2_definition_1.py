@@ -215,8 +215,8 @@ CLAIMS = (
         quick=({}, *_FEW[:2]),
         full=tuple({**regime, "optima": 500_000} for regime in _FEW),
         expected=Verdict.HOLDS,
-        remark=r"Proved in the module's docstring. It is $\bar s-2$ for $G\ge\bar s-1$, as in lemma-2-definition-1, and "
-        r"less for fewer workers. Leximax optima without a plentiful $\bar s$ do not have it: three workers with "
+        remark=r"Proved in the module's docstring. It is $\bar s-2$ for $G\ge\bar s-1$, as in lemma-2-definition-1, "
+        r"and less for fewer workers. Leximax optima without a plentiful $\bar s$ do not have it: three workers with "
         r"one free slot each and the pool $\{1,2,\bar s-1,\bar s\}$, $\bar s\ge4$, leave $\bar s-2$.",
     ),
 )

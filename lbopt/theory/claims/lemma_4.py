@@ -292,7 +292,8 @@ CLAIMS = (
         ),
         expected=Verdict.HOLDS,
         remark=r"On a good step $(D(k)-s_{\max})^+\le(1-p)(D(k-1)-s_{\max})^+$: the bound is a maximum, not a sum, and "
-        r"no $1/p$ is left; lemma-2 gives the step, or lemma-2-definition-1. The proof's bound is finite only for large $B$; where it is, it is a row of its own. "
+        r"no $1/p$ is left; lemma-2 gives the step, or lemma-2-definition-1. The proof's bound is "
+        r"finite only for large $B$; where it is, it is a row of its own. "
         r"lemma-2-sharp puts the widest distance between sizes less 1 in place of $s_{\max}$: with all sizes present "
         r"the gap tends to 0.",
     ),

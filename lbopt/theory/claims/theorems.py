@@ -297,7 +297,7 @@ CLAIMS = (
         name="theorem-2",
         title="BF-IO against FCFS under geometric outputs",
         source="BF-IO, Theorem 2, equation (4), with the corrected Lemma 4",
-        statement=r"With $o_i \sim \mathrm{Geo}(p)$ and a pool that is replete, or meets Definition 1 and has ties broken "
+        statement=r"With $o_i \sim \mathrm{Geo}(p)$ and a pool that is replete, or meets Definition 1 with ties broken "
         r"by leximax, for $B \ge 4B^*$: "
         r"$\mathrm{IIR} \ge \frac{G}{G-1}\,\frac{\sigma_{snap}}{s_{\max}}\,e_G\sqrt B\,(1-o(1))$, which is the printed "
         r"bound without its factor $p$ and with $e_G$ for $c\sqrt{\log G}$.",
@@ -318,7 +318,7 @@ CLAIMS = (
         remark="Below B* the floor does not hold: at B = 72 and p B = 1.3, where practice lies, an exact rule with an "
         "endless pool leaves far more than it. The infimum over all overloaded instances cannot be simulated; here "
         "BF-IO chooses from a pool that never lacks a size, and admits shorter or longer prompts than arrive: "
-        "theorem-2-pools compares equal work. The floor is loose; what is left is the law of the spacing (spacing-law).",
+        "theorem-2-pools compares equal work. The floor is loose; what is left is the law of the spacing, spacing-law.",
     ),
     Claim(
         name="theorem-3",
