@@ -260,12 +260,12 @@ CLAIMS = (
         r"$e\,\kappa(G,d/e)$ with $e=\gcd(\delta,d)$, $\kappa(G,d)$ of uniform residues.",
         refuted_by="A mean imbalance outside the joint region around the law.",
         measure=measure_law,
-        quick=(*_LAWS, {"B": 32}),
+        quick=(*_LAWS, {"B": 64, "p": 0.05}),
         full=(
             *({**regime, "steps": 200_000} for regime in _FULL),
             {"G": 4, "B": 100_000, "steps": 20_000},
             {"peak": "raised", "steps": 200_000},
-            {"B": 32},
+            {"B": 64, "p": 0.05},
         ),
         expected=Verdict.HOLDS,
         remark=r"The residues modulo $d$ of all loads are independent of the rule, for every size is $v$ modulo $d$. "
