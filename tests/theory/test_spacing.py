@@ -163,7 +163,7 @@ def test_below_the_onset_the_floor_holds_and_the_law_does_not_speak():
     assert finding.measured > 1.5 * finding.predicted
     for row in measure_floor(seed=2, B=64, p=0.05, steps=500):
         assert row.verdict() is Verdict.HOLDS
-        assert row.measured == 0
+        assert row.measured <= 0
 
 
 @pytest.mark.parametrize(
