@@ -8,6 +8,7 @@ from lbopt.studies.check import CheckOutcome, ClaimOutcome
 from lbopt.table import Table
 from lbopt.theory.finding import Finding
 from lbopt.theory.ledger import CLAIMS
+from lbopt.theory.plant import Plant
 from lbopt.theory.verdict import Verdict
 
 _SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
@@ -29,8 +30,9 @@ def verdict_table(outcome: CheckOutcome) -> Table:
     return Table(
         "Verdicts",
         "A row shows the finding that decides the claim: a violation, or the least probable of its averages. "
-        "Intervals are joint 99 % ones over the claim's regimes.",
-        ("claim", "where", "measured", "interval", "claimed", "p-value", "trials", "verdict"),
+        "Intervals are joint 99 % ones over the claim's regimes. Detects: the smallest planted errors that "
+        "they would refute, of a constant and of an exponent of B.",
+        ("claim", "where", "measured", "interval", "claimed", "p-value", "trials", "detects", "verdict"),
         [_verdict_row(one) for one in outcome.claims],
     )
 
@@ -40,7 +42,7 @@ def finding_table(one: ClaimOutcome) -> Table:
     return Table(
         f"{one.claim.name}: {readable(one.claim.title)}",
         f"Claim: {readable(one.claim.statement)}\n{_beside(one)}",
-        ("regime", "quantity", "measured", "interval", "claimed", "trials", "verdict", "note"),
+        ("regime", "quantity", "measured", "interval", "claimed", "trials", "verdict", "detects", "note"),
         [_finding_row(one, finding) for finding in one.findings],
     )
 
@@ -54,7 +56,9 @@ def finding_rows(outcome: CheckOutcome) -> list[dict[str, object]]:
             del row["counterexample"]
             low, high = finding.interval(one.share) or (None, None)
             rows.append(
-                row | {"low": low, "high": high, "p_value": finding.p_value(), "verdict": str(one.judged(finding))}
+                row
+                | {"low": low, "high": high, "p_value": finding.p_value(), "verdict": str(one.judged(finding))}
+                | _detected(one.plant(finding))
             )
     return rows
 
@@ -84,7 +88,7 @@ def number(value: float) -> str:
 def _verdict_row(one: ClaimOutcome) -> tuple[str, ...]:
     finding = one.tightest
     if finding is None:
-        return (one.claim.name, "nothing was measured", *["–"] * 5, one.verdict.value)
+        return (one.claim.name, "nothing was measured", *["–"] * 6, one.verdict.value)
     trials = sum(other.trials for other in one.findings)
     return (
         one.claim.name,
@@ -94,6 +98,7 @@ def _verdict_row(one: ClaimOutcome) -> tuple[str, ...]:
         _claimed(finding),
         _chance(finding),
         numbers.whole(trials),
+        _claim_detects(one),
         one.verdict.value,
     )
 
@@ -114,6 +119,7 @@ def _finding_row(one: ClaimOutcome, finding: Finding) -> tuple[str, ...]:
         _claimed(finding),
         numbers.whole(finding.trials),
         one.judged(finding).value,
+        _detects(finding, one.plant(finding)),
         "; ".join(note for note in notes if note),
     )
 
@@ -123,7 +129,7 @@ def _interval(one: ClaimOutcome, finding: Finding) -> str:
         return numbers.UNKNOWN  # a p-value has none
     found = finding.interval(one.share)
     if found is None and finding.kind == "mean":
-        return "no spread"
+        return Verdict.NOTHING_LEFT.value if finding.nothing_left else "no spread"
     return "exact" if found is None else f"{number(found[0])} … {number(found[1])}"
 
 
@@ -136,3 +142,38 @@ def _claimed(finding: Finding) -> str:
 
 def _chance(finding: Finding) -> str:
     return f"{finding.p_value():.2g}" if finding.is_sampled else "–"
+
+
+def _detected(plant: Plant | None) -> dict[str, object]:
+    """Return the columns of a row that say what it detects; `detects` is "share" or "shift"."""
+    if plant is None:
+        return {"detects": "", "detects_below": None, "detects_above": None}
+    return {
+        "detects": "share" if plant.is_share else "shift",
+        "detects_below": plant.below,
+        "detects_above": plant.above,
+    }
+
+
+def _detects(finding: Finding, plant: Plant | None) -> str:
+    """Return the smallest planted error in words: ``± 1.4 %``, ``− 1 token``, ``± 0.04``."""
+    if plant is None or plant.smallest is None:
+        return numbers.UNKNOWN
+    sign = plant.sign.replace("-", "−")
+    if plant.is_share:
+        return f"{sign} {100 * plant.smallest:.2g} %"
+    unit = f" token{'s' * (plant.smallest != 1)}" if finding.kind == "exact" and "(tokens)" in finding.quantity else ""
+    return f"{sign} {plant.smallest:.3g}{unit}"
+
+
+def _claim_detects(one: ClaimOutcome) -> str:
+    """Return the smallest planted errors that a claim's findings detect: of a constant, in tokens, of an exponent."""
+    found: dict[bool, list[tuple[float, str]]] = {True: [], False: []}
+    for finding in one.findings:
+        plant = one.plant(finding)
+        if plant is not None and plant.smallest is not None:
+            found[plant.is_share].append((plant.smallest, _detects(finding, plant)))
+    parts = [min(each)[1] for each in found.values() if each]
+    if one.exponent is not None:
+        parts.append(f"B^± {one.exponent:.2g}")
+    return ", ".join(parts) or numbers.UNKNOWN

@@ -22,6 +22,7 @@ _SIGNS = {
     **{"\\pm": " ± ", "\\mid": " | ", "\\cdot": "·", "\\forall": "for all ", "\\infty": "∞", "\\dots": "…"},
     **{"\\lceil": "⌈", "\\rceil": "⌉", "\\lfloor": "⌊", "\\rfloor": "⌋", "\\{": "{", "\\}": "}", "\\|": "|"},
     **{"\\max": " max ", "\\min": " min ", "\\sup": " sup ", "\\log": " log ", "\\limsup": " lim sup ", "\\sum": " Σ "},
+    **{"\\bmod": " mod ", "\\gcd": " gcd "},
     **{"\\,": " ", "\\ ": " ", "\\bigl": "", "\\bigr": ""},
 }
 #: Commands whose argument is shown as it is.
@@ -44,7 +45,7 @@ def unicode_formula(latex: str) -> str:
     shown = _row(_TOKEN.findall(latex))
     shown = re.sub(r"\s*([=<>])\s*", r" \1 ", shown).replace("-", "−")
     shown = re.sub(r" +(?=[)\]},;⌉⌋])", "", re.sub(r"(?<=[(\[{⌈⌊]) +", "", re.sub(r" +", " ", shown)))
-    return re.sub(r"(max|min|sup) (?=[({\[])", r"\1", shown).strip()
+    return re.sub(r"(max|min|sup|gcd) (?=[({\[])", r"\1", shown).strip()
 
 
 def _row(tokens: list[str]) -> str:

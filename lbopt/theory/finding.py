@@ -61,6 +61,8 @@ class Finding:
         What refutes it, as JSON: ``problem`` (a step problem that ``lbopt solve`` opens), ``assignment`` and ``says``.
     note
         Anything else a reader must know.
+    B
+        Slots of a worker in the regime; None where the claim has none.
     """
 
     regime: str
@@ -78,6 +80,7 @@ class Finding:
     outside: str = ""
     counterexample: dict[str, Any] | None = field(default=None, hash=False)
     note: str = ""
+    B: int | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS or self.relation not in RELATIONS:
@@ -89,7 +92,12 @@ class Finding:
     @property
     def is_sampled(self) -> bool:
         """Whether chance plays a part, so that the finding takes its share of the joint region."""
-        return self.kind in ("mean", "frequency", "fit") and not self.outside
+        return self.kind in ("mean", "frequency", "fit") and not self.outside and not self.nothing_left
+
+    @property
+    def nothing_left(self) -> bool:
+        """Whether an upper bound is held against zeros alone: that is true of every bound, so it is no evidence."""
+        return self.kind == "mean" and self.relation == "<=" and self.measured == self.error == 0 <= self.predicted
 
     def p_value(self) -> float:
         """Return how probable evidence at least so bad is if the claim is true, at most 1."""
@@ -139,7 +147,7 @@ class Finding:
             return Verdict.REFUTED
         if self.undecided or (self.is_sampled and p < (1 - JOINT_CONFIDENCE) / share):
             return Verdict.UNDECIDED
-        return Verdict.HOLDS
+        return Verdict.NOTHING_LEFT if self.nothing_left else Verdict.HOLDS
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON holds."""

@@ -11,6 +11,7 @@ from lbopt.theory.claims import (
     leader_drift,
     lemma_1,
     lemma_2,
+    lemma_2_definition_1,
     lemma_2_pools,
     lemma_2_printed,
     lemma_2_steps,
@@ -20,6 +21,7 @@ from lbopt.theory.claims import (
     pools,
     replete_optimum,
     slot_law,
+    spacing,
     theorems,
     waiting_immediate,
     waiting_pooled,
@@ -30,11 +32,13 @@ from lbopt.theory.claims import (
 _ALL: tuple[Claim, ...] = (
     *theorems.CLAIMS,
     *pools.CLAIMS,
+    *spacing.CLAIMS,
     *leader_drift.CLAIMS,
     *lemma_1.CLAIMS,
     *lemma_2_printed.CLAIMS,
     *lemma_2.CLAIMS,
     *lemma_2_pools.CLAIMS,
+    *lemma_2_definition_1.CLAIMS,
     *replete_optimum.CLAIMS,
     *lemma_2_steps.CLAIMS,
     *lemma_3.CLAIMS,
@@ -52,9 +56,13 @@ _ALL: tuple[Claim, ...] = (
 
 CLAIMS: dict[str, Claim] = {claim.name: claim for claim in _ALL}
 
+#: Names of earlier versions: commands and stored configurations that have them find the claim that took its place.
+ALIASES = {"lemma-2-open": "lemma-2-definition-1"}
+
 
 def find_claim(name: str) -> Claim:
-    """Return the claim of that name; an InputError names the nearest ones."""
+    """Return the claim of that name or alias; an InputError names the nearest ones."""
+    name = ALIASES.get(name, name)
     if name not in CLAIMS:
         raise unknown("claim", name, CLAIMS, "; `lbopt check --list` shows all")
     return CLAIMS[name]

@@ -159,7 +159,8 @@ def test_numbers_as_a_reader_meets_them() -> None:
     assert rows[0][2] == "−1.23457e+06"
     assert [row[4] for row in rows] == ["= 0.5", "≤ 0.5 ± 0.2 %", "≤ 0", "≤ 0.5", "fits"]
     assert [row[3] for row in rows if "…" not in row[3]] == ["exact", "exact", "–"]
-    assert rows[2][7] == "0 violations; outside: B = 3 is below 4 B* = 9; 1 optimum not proved"
+    assert [row[7] for row in rows] == ["–", "− 20 %", "–", "− 99 %", "–"]
+    assert rows[2][8] == "0 violations; outside: B = 3 is below 4 B* = 9; 1 optimum not proved"
 
 
 def test_the_lead_says_what_differs() -> None:

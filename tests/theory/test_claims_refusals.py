@@ -134,6 +134,6 @@ def test_a_chain_whose_record_nobody_can_hold_is_refused(name: str, regime: dict
     assert "steps needs" in refusal(name, regime)
 
 
-@pytest.mark.parametrize("name", ["lemma-2", "lemma-2-sharp", "lemma-2-two", "lemma-2-open", "lemma-2-printed"])
+@pytest.mark.parametrize("name", ["lemma-2", "lemma-2-sharp", "lemma-2-two", "lemma-2-definition-1", "lemma-2-printed"])
 def test_loads_beyond_whole_numbers_of_the_machine_are_refused(name: str) -> None:
     assert refusal(name, {"spread": 10**19}).endswith("spread is 10000000000000000000")

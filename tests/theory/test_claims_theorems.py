@@ -33,12 +33,27 @@ def test_quick_verdict(name: str, seed: int) -> None:
 @pytest.mark.parametrize("name", INSIDE)
 def test_a_higher_floor_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """How far the floor lies below what is measured: an improvement so many times as large is not there."""
-    usual = measured(CLAIMS[name], INSIDE[name], 1)[-1]
+    usual = [one for one in measured(CLAIMS[name], INSIDE[name], 1) if one.relation == "<="][-1]
     room = usual.predicted / usual.measured
     floor = theorems.improvement_floor
     for times, verdict in ((0.7 * room, Verdict.HOLDS), (2 * room, Verdict.REFUTED)):
         monkeypatch.setattr(theorems, "improvement_floor", lambda *given, times=times: times * floor(*given))
         assert verdict_of(CLAIMS[name], INSIDE[name]) is verdict
+
+
+@pytest.mark.parametrize("name", ["theorem-2", "theorem-3"])
+def test_what_is_left_is_the_law_of_the_spacing_and_not_a_tenth_more(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = theorems.least_left
+    for times, verdict in ((1.0, Verdict.HOLDS), (1.1, Verdict.REFUTED), (0.9, Verdict.REFUTED)):
+
+        def planted(*given: Any, times: float = times) -> Any:
+            found = usual(*given)
+            return type(found)(times * found.mean, found.error)
+
+        monkeypatch.setattr(theorems, "least_left", planted)
+        assert verdict_of(CLAIMS[name], [{**one, "batches": 40} for one in INSIDE[name]]) is verdict
 
 
 def test_fcfs_half_as_dear_again_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

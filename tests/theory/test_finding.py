@@ -198,7 +198,7 @@ def test_the_gravest_verdict_counts() -> None:
     assert gravest([outside, holds]) is holds
     assert gravest([outside]) is outside
     assert gravest([]) is undecided
-    assert [str(one) for one in Verdict] == ["refuted", "undecided", "holds", "outside the regime"]
+    assert [str(one) for one in Verdict] == ["refuted", "undecided", "holds", "nothing left", "outside the regime"]
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -48,7 +48,7 @@ def all_optima(
             at[g] += 1
         else:
             at[g] = first[free[g]]
-        while at[g] < first[free[g] + 1] and not _are_left(pattern[at[g]], left):
+        while at[g] < first[free[g] + 1] and not are_left(pattern[at[g]], left):
             at[g] += 1
         if at[g] == first[free[g] + 1]:
             at[g] = -1
@@ -58,7 +58,7 @@ def all_optima(
         for j in range(m):
             left[j] -= pattern[at[g], j]
             load[g] += pattern[at[g], j] * sizes[j]
-        cost = _costs_at_least(load, most, g)
+        cost = costs_at_least(load, most, g)
         if cost > best:
             continue
         if g < G - 1:
@@ -74,7 +74,8 @@ def all_optima(
 
 
 @kernel
-def _are_left(wanted: Ints, left: Ints) -> bool:
+def are_left(wanted: Ints, left: Ints) -> bool:
+    """Return whether `left` has as many requests of each size as `wanted`, both int64 (m,)."""
     missing = 0
     for j in range(left.size):
         missing += max(0, wanted[j] - left[j])
@@ -82,7 +83,7 @@ def _are_left(wanted: Ints, left: Ints) -> bool:
 
 
 @kernel
-def _costs_at_least(load: Ints, most: Ints, last: int) -> int:
+def costs_at_least(load: Ints, most: Ints, last: int) -> int:
     """Bound the imbalance once workers 0 .. `last` are filled; exact for the last worker."""
     peak = load[0]
     for g in range(1, last + 1):

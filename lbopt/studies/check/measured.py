@@ -21,4 +21,6 @@ def measured(*, claim: str, regime: dict[str, Any], version: str, seed: int) -> 
     seed
         Seed of the draws.
     """
-    return [finding.to_dict() for finding in find_claim(claim).measure(**regime, seed=seed)]
+    found = find_claim(claim)
+    slots = {**found.parameters(), **regime}.get("B")
+    return [{**finding.to_dict(), "B": slots} for finding in found.measure(**regime, seed=seed)]

@@ -9,6 +9,7 @@ from lbopt.display import Displayed
 from lbopt.studies.check.config import CheckConfig, Chosen
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
+from lbopt.theory.plant import Plant, smallest_exponent, smallest_plant
 from lbopt.theory.verdict import Verdict, gravest
 
 
@@ -57,7 +58,16 @@ class ClaimOutcome:
         A claim that the ledger refutes may well hold in a regime of the user's own.
         """
         own = (Verdict.HOLDS,) if self.chosen.own else ()
-        return self.verdict in (self.claim.expected, Verdict.OUTSIDE, *own)
+        return self.verdict in (self.claim.expected, Verdict.OUTSIDE, Verdict.NOTHING_LEFT, *own)
+
+    def plant(self, finding: Finding) -> Plant | None:
+        """Return the smallest planted errors that one of the findings detects."""
+        return smallest_plant(finding, self.share)
+
+    @property
+    def exponent(self) -> float | None:
+        """The smallest error of an exponent of B that the findings detect together."""
+        return smallest_exponent(self.findings, self.share)
 
     @property
     def tightest(self) -> Finding | None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.model import StepProblem
-from lbopt.solvers import solve
+from lbopt.solvers import Result, solve
 from lbopt.theory.chains.batch_means import burn_in_steps
 from lbopt.theory.laws.prompt_law import PromptLaw
 
@@ -70,10 +70,36 @@ def first_come(load: IntArray, free: IntArray, pool: IntArray) -> tuple[IntArray
 
 def best_placement(load: IntArray, free: IntArray, pool: IntArray) -> tuple[IntArray, bool]:
     """Place by BF-IO at H = 0, exactly."""
-    result = solve(StepProblem(base=load, slots=free, work=pool), solver="search", time_limit=_TIME_LIMIT)
+    level = _at_residues(load, free, pool)
+    if level is not None:
+        return level, True
+    result = _solved(load, free, pool)
     if result.assignment is None:
         raise InputError(f"a step with {pool.size} waiting requests was not solved within {_TIME_LIMIT} s")
     return np.asarray(result.assignment, np.int64), result.proved
+
+
+def _at_residues(load: IntArray, free: IntArray, pool: IntArray) -> IntArray | None:
+    """Return a placement that leaves what the residues of the loads leave, which no placement is below; None if none
+    is found, or if the sizes of the pool have no common divisor of their differences.
+
+    With all sizes v modulo d, worker g can be at r_g modulo d alone (`lbopt.theory.laws.spacing`). Every load is raised
+    to the residue of the best maximum; measured in d tokens, the step is then one whose least imbalance must be 0.
+    """
+    v = int(pool.min()) if pool.size else 0
+    d = int(np.gcd.reduce(pool - v))
+    if d <= 1:
+        return None
+    floor = load + v * free
+    below = (floor[:, None] - floor[None, :]) % d  # of load h below a maximum in the class of load g
+    raised = floor + below[below.sum(axis=1).argmin()]
+    rungs = (raised - raised.min()) // d - free
+    result = _solved(rungs - rungs.min(), free, (pool - v) // d + 1)
+    return np.asarray(result.assignment, np.int64) if result.objective == 0 else None
+
+
+def _solved(load: IntArray, free: IntArray, pool: IntArray) -> Result:
+    return solve(StepProblem(base=load, slots=free, work=pool), solver="search", time_limit=_TIME_LIMIT)
 
 
 def run_pooled(rule: Rule, G: int, B: int, p: float, law: PromptLaw, steps: int, arrivals: str, seed: int) -> PooledRun:

@@ -88,41 +88,6 @@ def measure_every(
     ]
 
 
-def measure_open(
-    *,
-    G: int = 6,
-    c_max: int = 2,
-    s_max: int = 3,
-    classes: int = 3,
-    spread: int = 8,
-    optima: int = 2_000,
-    seed: int,
-) -> list[Finding]:
-    """List the leximax optima of random steps under Definition 1.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    c_max
-        Most free slots of a worker.
-    s_max
-        Largest prompt, tokens.
-    classes
-        Number of different sizes.
-    spread
-        Largest difference of loads before admission, tokens.
-    optima
-        Number of optima to list.
-    seed
-        Seed of the samples.
-    """
-    rng = require_steps("lemma-2-open", G, c_max, s_max, classes, spread, optima, 0, seed)
-    draw = any_overloaded_steps(G, c_max, s_max, classes, spread)
-    regime, meets = regime_of(G, c_max, s_max, classes, spread), attrgetter("is_overloaded")
-    return measure_steps(regime, draw, corrected_bound, optima, 0, rng, meets, leximax=True)
-
-
 _SOURCE = "BF-IO (arXiv 2601.17855), Lemma 2"
 _GRID = tuple(
     {"G": G, "c_max": c, "s_max": s, "classes": classes, "spread": spread}
@@ -165,20 +130,7 @@ CLAIMS = (
         expected=Verdict.REFUTED,
         remark=r"Loads $(1,0,1,1,1)$, one free slot each, pool $\{1,1,1,2,2,3,3,3,3\}$: loads $(4,2,4,4,4)$ are an "
         r"optimum with gap 2, and the bound is 1. The lightest worker cannot have a 3, for all are taken. Other optima "
-        r"of that step have gap 1: see lemma-2-open.",
-    ),
-    Claim(
-        name="lemma-2-open",
-        title="Lemma 2 under Definition 1, for leximax optima (open)",
-        source=f"{_SOURCE}; a conjecture of lbopt",
-        statement=r"Under Definition 1 the optima of (IO) at $H=0$ with lexicographically least sorted loads have "
-        r"$D(k)\le(\bar s-2)+\bigl(D^{pre}(k)-[\bar s\min_gc_g-(\bar s-1)\max_gc_g]\bigr)^+$.",
-        refuted_by="One leximax optimum with a larger gap.",
-        measure=measure_open,
-        quick=({}, _GRID[3]),
-        full=tuple({**regime, "optima": 50_000} for regime in ({}, *_GRID, {"G": 7, "c_max": 1, "s_max": 4})),
-        expected=Verdict.HOLDS,
-        remark="Neither a proof nor a counterexample is known. Lemma 4 and Theorem 2 would need it under the "
-        "paper's own assumption: what lemma-2-leximax refutes is the bound without the first term.",
+        r"of that step have gap 1, and leximax ones must: lemma-2-definition-1. It is the second part of that theorem "
+        r"without its hypothesis.",
     ),
 )

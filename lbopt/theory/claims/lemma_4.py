@@ -272,13 +272,14 @@ CLAIMS = (
         expected=Verdict.HOLDS,
         remark=r"Measured with a replete pool. It is far from sharp, for $1/p$ is an artefact (lemma-4); below the "
         r"onset $B^*$, where condition (19) fails by far, the gap exceeds $s_{\max}/p$; that is no counterexample. "
-        r"Under Definition 1 alone its Lemma 2 is false (lemma-2-leximax), and nothing is proved.",
+        r"Its Lemma 2 is false as printed (lemma-2-leximax); lemma-2-definition-1 takes its place.",
     ),
     Claim(
         name="lemma-4",
         title="The average gap is at most s_max, whatever p is",
         source=f"{_SOURCE}, corrected here",
-        statement=r"With a replete pool, if $\eta pB-t_B\ge(1-p)s_{\max}$ where $M_T=s_{\max}+T+1$, then "
+        statement=r"With a pool that is replete, or meets Definition 1 and has ties broken by leximax, if "
+        r"$\eta pB-t_B\ge(1-p)s_{\max}$ where $M_T=s_{\max}+T+1$, then "
         r"$\limsup_kE[D(k)]\le s_{\max}+\varepsilon_B/p$ with "
         r"$\varepsilon_B=2GBM_T(e^{-\delta^2pB/3}+e^{-\Lambda})+GB^2(1-p)^{T+1}(s_{\max}+T+2+\frac1p)$, for every "
         r"$\eta\in(0,1)$, $\Lambda\ge0$, $T\ge0$; so it tends to $s_{\max}$ at most as $B\to\infty$.",
@@ -291,7 +292,8 @@ CLAIMS = (
         ),
         expected=Verdict.HOLDS,
         remark=r"On a good step $(D(k)-s_{\max})^+\le(1-p)(D(k-1)-s_{\max})^+$: the bound is a maximum, not a sum, and "
-        r"no $1/p$ is left. The proof's bound is finite only for large $B$; where it is, it is a row of its own. "
+        r"no $1/p$ is left; lemma-2 gives the step, or lemma-2-definition-1. The proof's bound is "
+        r"finite only for large $B$; where it is, it is a row of its own. "
         r"lemma-2-sharp puts the widest distance between sizes less 1 in place of $s_{\max}$: with all sizes present "
         r"the gap tends to 0.",
     ),

@@ -90,7 +90,7 @@ class SmallStep:
 
         before, free = np.array(self.before, np.int64), np.array(self.free, np.int64)
         sizes, copies = np.array(self.sizes, np.int64), np.array(self.copies, np.int64)
-        pattern, first = _combinations(len(self.sizes), max(self.free))
+        pattern, first = combinations_of(len(self.sizes), max(self.free))
         unlimited = len(self.before) * (max(self.before) + self.sizes[-1] * max(self.free)) + 1
         none = np.empty((0, free.size, sizes.size), np.int64)
         best, count = all_optima(before, free, sizes, copies, pattern, first, unlimited, none)
@@ -106,7 +106,7 @@ class SmallStep:
     @cached_property
     def placements(self) -> IntArray:
         """All placements, int64 (n, G, m), for objectives other than the imbalance; only where there are few."""
-        pattern, first = _combinations(len(self.sizes), max(self.free))
+        pattern, first = combinations_of(len(self.sizes), max(self.free))
         ways = [np.arange(first[slots], first[slots + 1]) for slots in self.free]
         chosen = pattern[np.stack([way.ravel() for way in np.meshgrid(*ways, indexing="ij")], axis=1)]
         return np.asarray(chosen[(chosen.sum(axis=1) <= np.array(self.copies)).all(axis=1)])
@@ -136,7 +136,7 @@ def gaps(loads: IntArray) -> IntArray:
 
 
 @lru_cache(maxsize=64)
-def _combinations(num_sizes: int, most: int) -> tuple[IntArray, IntArray]:
+def combinations_of(num_sizes: int, most: int) -> tuple[IntArray, IntArray]:
     """Return every way to take 0 .. `most` requests of so many sizes, and where the ways of each number begin."""
     rows: list[list[int]] = []
     first = []
