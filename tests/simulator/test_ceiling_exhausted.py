@@ -131,7 +131,7 @@ def drawn(rng: random.Random, capacity: bool = False) -> Tiny:
         workers=workers,
         slots=slots,
         fixed=Fraction(rng.choice([1, 3, 8])),
-        per_token=Fraction(rng.choice([0, 1, 4]), 4),
+        per_token=Fraction(rng.choice([0, 1, 4, 16]), 4),
         capacity=max(1, full + rng.choice([0, 1, 3])) if capacity else None,
         power=PowerLaw(
             rng.choice([0.0, 100.0]), 400.0, rng.choice([0.5, 1.0]), rng.choice(["share", "split", "split-fixed-busy"])
