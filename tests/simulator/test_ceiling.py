@@ -106,7 +106,7 @@ def test_one_fast_worker_lowers_the_ceiling_of_laws_that_count_requests():
 
 
 def test_a_request_that_may_change_its_slot_is_not_held_to_one():
-    """Outputs 3, 3, 3 on two slots: six steps, but five where the third runs one step on a slot and two on the other."""
+    """Outputs 3, 3, 3 on two slots: six steps, but five where one request runs on both."""
     trace = Trace(prompt=[1] * 3, output=[3] * 3)
     fleet = Fleet(1, 2, kv_capacity=1000)
     assert ceilings(trace, SimulationSetting(fleet)).steps == 6
