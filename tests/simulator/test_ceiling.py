@@ -105,6 +105,14 @@ def test_one_fast_worker_lowers_the_ceiling_of_laws_that_count_requests():
     assert 0.5 < run.metrics().whole_run_share_of_ceiling <= 1 + 1e-12
 
 
+def test_a_request_that_may_change_its_slot_is_not_held_to_one():
+    """Outputs 3, 3, 3 on two slots: six steps, but five where one request runs on both."""
+    trace = Trace(prompt=[1] * 3, output=[3] * 3)
+    fleet = Fleet(1, 2, kv_capacity=1000)
+    assert ceilings(trace, SimulationSetting(fleet)).steps == 6
+    assert ceilings(trace, SimulationSetting(fleet, detail=Detail(preempt="recompute", block=1))).steps == 5
+
+
 def test_several_groups_are_not_passed_by_any_way_to_share_requests_out():
     """Every request goes to one of two groups, each a fleet of its own; the longer of both runs is what counts."""
     rng = random.Random("groups")
