@@ -101,7 +101,7 @@ class Finding:
 
     def p_value(self) -> float:
         """Return how probable evidence at least so bad is if the claim is true, at most 1."""
-        from scipy import stats
+        from scipy import special, stats
 
         if self.kind == "exact":
             return float(self.violations == 0)
@@ -117,8 +117,8 @@ class Finding:
         if self.error == 0:
             return float(self._excess() <= 0)
         score = self._excess() / self.error
-        law = stats.norm() if self.dof is None else stats.t(self.dof)
-        return float(min(1.0, (2 if self.relation == "=" else 1) * law.sf(score)))
+        tail = special.ndtr(-score) if self.dof is None else special.stdtr(self.dof, -score)
+        return float(min(1.0, (2 if self.relation == "=" else 1) * tail))
 
     def strain(self) -> float:
         """Return the share of the prediction by which the measured value misses it, or comes nearest to that."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from lbopt.theory.finding import Finding
 from lbopt.theory.verdict import Verdict
@@ -54,6 +55,7 @@ class Plant:
         ]
 
 
+@lru_cache(maxsize=4096)
 def smallest_plant(finding: Finding, share: int = 1) -> Plant | None:
     """Return what a finding detects as one of `share` sampled ones; None where it says nothing or does not hold."""
     if finding.kind == "fit" or finding.verdict(share) is not Verdict.HOLDS:

@@ -184,7 +184,7 @@ def test_what_it_refuses(measure, wrong, says):
         measure(seed=0, **wrong)
 
 
-@pytest.mark.parametrize("sizes", ["4", "4+4", "1+x", "1+-3", "0+3"])
+@pytest.mark.parametrize("sizes", ["4", "4+4+1", "1+4", "1+x+3", "1+-3+2", "0+3+6"])
 def test_sizes_that_are_none_are_refused(sizes):
     with pytest.raises(InputError):
         sizes_law("theorem-2-pools", sizes)

@@ -312,7 +312,7 @@ CLAIMS = (
             {"G": 256, "B": 2048, "p": 0.5, "s_max": 8, "batches": 20},
             {"G": 16, "B": 16384, "p": 0.1, "s_max": 8, "pool": "two", "batches": 20},
             {"pool": "two", "peak": "raised", "batches": 100},
-            {"pool": "two", "batches": 4_000},
+            {"pool": "two", "batches": 1_000},
         ),
         expected=Verdict.HOLDS,
         remark="Below B* the floor does not hold: at B = 72 and p B = 1.3, where practice lies, an exact rule with an "
