@@ -187,7 +187,7 @@ def _at_level(step: Step, s: Search, M: int, top: Ints, level: int) -> tuple[int
         int64 (K - 1,): the most that a class is worth on a worker.
     """
     s.price[:] = step.floor
-    asked = 0
+    asked, pattern = 0, s.pattern
     for k in range(top.size):
         s.price[k] += max(0, top[k] - level) * step.scale
         asked -= step.copies[k] if top[k] > level else 0
@@ -197,8 +197,8 @@ def _at_level(step: Step, s: Search, M: int, top: Ints, level: int) -> tuple[int
         return FORBIDDEN, asked
     for w in range(step.slots.size):
         for i in range(step.slots[w]):
-            k = s.pattern[w, i]
-            if s.pattern[w, 0] >= 0 and k < top.size and top[k] > level:
+            k = pattern[w, i]
+            if pattern[w, 0] >= 0 and k < top.size and top[k] > level:
                 asked += 1
     return total, asked
 

@@ -22,6 +22,7 @@ def fill_evenly(step: Step, s: Search, M: int) -> bool:
         Envelope.
     """
     W, K, avail, spare, filled, light = step.slots.size, step.copies.size, s.avail, s.spare, s.filled, s.light
+    need = step.need
     avail[:K] = step.copies
     filled[:W] = 0
     total = 0
@@ -43,9 +44,9 @@ def fill_evenly(step: Step, s: Search, M: int) -> bool:
         one, two = spare[1, u] - ahead * light[1, u], spare[2, u] - ahead * light[2, u]
         choice, nearest, shared = -1, FORBIDDEN, False
         for k in range(K):
-            if avail[k] > 0 and step.work[u, k] <= room and step.need[0, k] <= one and step.need[1, k] <= two:
+            if avail[k] > 0 and step.work[u, k] <= room and need[0, k] <= one and need[1, k] <= two:
                 # one that takes no more than its share of the resources comes before all that take more
-                fair = step.need[0, k] * rest <= spare[1, u] and step.need[1, k] * rest <= spare[2, u]
+                fair = need[0, k] * rest <= spare[1, u] and need[1, k] * rest <= spare[2, u]
                 off = abs(step.work[u, k] - most)
                 if (fair and not shared) or (fair == shared and off < nearest):
                     choice, nearest, shared = k, off, fair
@@ -57,13 +58,22 @@ def fill_evenly(step: Step, s: Search, M: int) -> bool:
 
 @kernel
 def _give(step: Step, s: Search, w: int, k: int) -> None:
-    """Give worker w one of class k."""
+    """Give worker w one of class k.
+
+    Parameters
+    ----------
+    step, s
+        The decision, and the search, whose leaf, avail and spare change in place.
+    w, k
+        Worker, class.
+    """
+    spare, need = s.spare, step.need
     s.avail[k] -= 1
     s.leaf[w, s.filled[w]] = k
     s.filled[w] += 1
-    s.spare[0, w] -= step.work[w, k]
-    s.spare[1, w] -= step.need[0, k]
-    s.spare[2, w] -= step.need[1, k]
+    spare[0, w] -= step.work[w, k]
+    spare[1, w] -= need[0, k]
+    spare[2, w] -= need[1, k]
 
 
 @kernel
@@ -72,15 +82,15 @@ def _place_forced(step: Step, s: Search) -> int:
 
     Blanks that must be placed go where least is left.
     """
-    placed, filled, spare, K = 0, s.filled, s.spare, step.copies.size
+    placed, filled, spare, light, need, K = 0, s.filled, s.spare, s.light, step.need, step.copies.size
     for k in range(K):
         while step.floor[k] < 0 and s.avail[k] > 0:
             u, most = -1, 0
             for w in range(step.slots.size):
                 rest = step.slots[w] - filled[w]
-                if rest > 0 and step.work[w, k] <= spare[0, w] - (rest - 1) * s.light[0, w]:
+                if rest > 0 and step.work[w, k] <= spare[0, w] - (rest - 1) * light[0, w]:
                     share = spare[0, w] // rest if k < K - 1 else -(spare[0, w] // rest)
-                    if step.need[0, k] <= spare[1, w] and step.need[1, k] <= spare[2, w] and (u < 0 or share > most):
+                    if need[0, k] <= spare[1, w] and need[1, k] <= spare[2, w] and (u < 0 or share > most):
                         u, most = w, share
             if u < 0:
                 return -1
@@ -100,19 +110,19 @@ def _choose_mode(step: Step, s: Search, M: int, w: int) -> bool:
     M, w
         Envelope, worker.
     """
-    light, q = s.light, step.slots[w]
+    light, spare, need, room, q = s.light, s.spare, step.need, step.room, step.slots[w]
     light[0, w] = light[1, w] = light[2, w] = FORBIDDEN
     for k in range(step.copies.size):
         if step.copies[k] > 0 and step.work[w, k] < FORBIDDEN:
             light[0, w] = min(light[0, w], step.work[w, k])
-            light[1, w] = min(light[1, w], step.need[0, k])
-            light[2, w] = min(light[2, w], step.need[1, k])
+            light[1, w] = min(light[1, w], need[0, k])
+            light[2, w] = min(light[2, w], need[1, k])
     if q == 0:
         light[0, w] = light[1, w] = light[2, w] = 0
     for mode in range(step.mode_first[w], step.mode_first[w + 1]):
         margin = M - step.load[w] + step.mode_cut[mode]
         if margin >= 0 and light[0, w] <= margin // max(1, q):
             s.leaf_mode[w] = mode
-            s.spare[0, w], s.spare[1, w], s.spare[2, w] = margin, step.room[0, w], step.room[1, w]
+            spare[0, w], spare[1, w], spare[2, w] = margin, room[0, w], room[1, w]
             return True
     return False

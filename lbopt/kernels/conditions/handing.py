@@ -158,7 +158,8 @@ def _refill(step: Step, s: Search, u: int) -> int:
         The decision; the search, whose leaf changes in place; the worker.
     """
     value, work, need, leaf, item = step.value[u], step.work[u], step.need, s.leaf[u], s.item
-    room, one, two = s.spare[0, u], s.spare[1, u], s.spare[2, u]
+    spare = s.spare
+    room, one, two = spare[0, u], spare[1, u], spare[2, u]
     n, avail, banned, placed, q = 0, s.avail, s.path.banned[u], s.path.placed[u], step.slots[u]
     for i in range(step.copies.size):  # what waits and may come here, by work
         k = s.ordered[u, i]
