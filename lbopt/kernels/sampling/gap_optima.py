@@ -285,8 +285,17 @@ def _draw_slots(stream: np.uint64, tally: Record, c_min: int, c_max: int, free: 
 
 @kernel
 def _draw_loads(stream: np.uint64, tally: Record, spread: int, before: Ints) -> None:
-    """Draw loads 0 .. `spread` (tokens) into `before`, int64 (G,); half of the time of few levels, for workers that
-    are equally heavy are a case of their own."""
+    """Draw loads; half of the time of few levels, for workers that are equally heavy are a case of their own.
+
+    Parameters
+    ----------
+    stream, tally
+        See `tally_optima`.
+    spread
+        Largest load, tokens.
+    before
+        int64 (G,), written: 0 .. `spread`.
+    """
     G = before.size
     levels = 2 + _below(stream, tally, G - 1) if _below(stream, tally, 2) == 0 else G
     for g in range(G):
@@ -298,7 +307,17 @@ def _draw_loads(stream: np.uint64, tally: Record, spread: int, before: Ints) -> 
 
 @kernel
 def _draw_sizes(stream: np.uint64, tally: Record, s_max: int, sizes: Ints) -> None:
-    """Draw strictly increasing sizes 1 .. `s_max` (tokens), the last of them `s_max`, into `sizes`, int64 (m,)."""
+    """Draw strictly increasing sizes, the last of them the largest that there is.
+
+    Parameters
+    ----------
+    stream, tally
+        See `tally_optima`.
+    s_max
+        Largest size, tokens.
+    sizes
+        int64 (m,), written: 1 .. `s_max`.
+    """
     wanted = sizes.size - 1
     sizes[wanted] = s_max
     taken = 0
