@@ -83,7 +83,7 @@ def sensitivity(
     >>> small = problem.under(lbopt.Conditions(capacity=[200, 400, 300]))
     >>> slot, capacity = lbopt.sensitivity(small, lbopt.solve(small, "search"), tokens=50, again=True)
     >>> slot.exact.tolist(), capacity.at_most.tolist(), capacity.exact.tolist()
-    ([0, 0, 0], [0, 0, 230], [0, 0, 50])
+    ([0, 0, 0], [0, 0, 190], [0, 0, 50])
     """
     certificate = result.certificate() if result.proved else None
     conditions = problem.conditions
