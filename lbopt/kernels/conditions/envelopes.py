@@ -111,7 +111,6 @@ def begin(step: Step, s: Search, m: Master, first: int, last: int, floor: int) -
     known.ranges, known.range, known.records, known.prices, known.warm = 1, -1, 0, 0, 0
     known.nodes, known.solved, known.dives, known.written, known.bound = 0, 0, 0, 1, floor
     clear_path(step, s.path)
-    s.effort.steps = ROUGHLY
     s.best_price[:] = step.floor
     s.price[:] = step.floor
     keep_prices(s)
@@ -126,7 +125,6 @@ def begin(step: Step, s: Search, m: Master, first: int, last: int, floor: int) -
     _level_prices(step, s, first)
     _bound_at(step, s, 0, known.prices - 1)
     if step.workers > 0:
-        clear_path(step, s.path)
         try_even_start(step, s, first, first, whole.bound)
     if known.found == 0:
         _first_decision(step, s, m, first, last)

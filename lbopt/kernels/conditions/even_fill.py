@@ -40,7 +40,8 @@ def fill_evenly(step: Step, s: Search, M: int) -> bool:
             if rest > 0 and (u < 0 or spare[0, w] // rest > most):
                 u, most = w, spare[0, w] // rest
         rest = step.slots[u] - filled[u]
-        room, ahead = spare[0, u] - (rest - 1) * light[0, u], rest - 1
+        ahead = rest - 1
+        room = spare[0, u] - ahead * light[0, u]
         one, two = spare[1, u] - ahead * light[1, u], spare[2, u] - ahead * light[2, u]
         choice, nearest, shared = -1, FORBIDDEN, False
         for k in range(K):

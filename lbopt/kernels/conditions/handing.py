@@ -43,7 +43,7 @@ def hand_slack(step: Step, s: Search, missing: int, looks: int) -> int:
         if gain >= missing or used_up(known):
             break
         if since == _PATIENCE:
-            if gain < best or (gain == best and since < 0):
+            if gain < best:
                 gain = best
                 _restore(step, s)
             else:
