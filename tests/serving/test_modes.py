@@ -8,7 +8,7 @@ import time
 
 import aiohttp
 import pytest
-from serving.engines import QUICK, Engine, becomes, fleet, is_empty, run, stream
+from serving.engines import QUICK, Engine, becomes, compiled, fleet, is_empty, run, stream
 
 from lbopt.exceptions import InputError
 from lbopt.serving.router.connectors.mooncake import Mooncake
@@ -318,6 +318,7 @@ def test_workers_of_an_advised_group_have_names_and_no_addresses():
                 async with client.request(method, base + path, headers=head, json=body or None) as answer:
                     return answer.status, await answer.json()
 
+            await compiled(router)
             await becomes(lambda: router.dispatcher.is_ready)
             assert (await call("POST", "/route", prompt_tokens=5))[0] == 503, "nobody is there yet"
             assert (await call("POST", "/workers", url="http://127.0.0.1:1"))[0] == 400
