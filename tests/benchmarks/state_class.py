@@ -96,7 +96,7 @@ def solve_piece(
     *, name: str, first: int, count: int, checks: int, limit: float, data: str, shift: int, version: str
 ) -> dict[str, Any]:
     """Solve some states of a class and check some of the proofs; `version` is that of the search: another runs anew."""
-    problems = _states(name, data, shift)[first : first + count]
+    problems = states_of(name, data, shift)[first : first + count]
     refresh("exact", problems[0].horizon > 0)
     gc.collect()
     seconds, results = [], []
@@ -132,7 +132,7 @@ def _checked(problem: StepProblem, result: Result) -> str:
 
 
 @lru_cache(maxsize=1)
-def _states(name: str, data: str, shift: int) -> list[StepProblem]:
+def states_of(name: str, data: str, shift: int) -> list[StepProblem]:
     """All states of a class; the next piece is of the same one."""
     chosen = state_set(name)
     return list(replace(chosen, seed=chosen.seed + shift).problems(chosen.records(data), chosen.count))
