@@ -5,7 +5,7 @@ import pytest
 
 from lbopt.kernels.arrays import record
 from lbopt.kernels.deadline import NEVER
-from lbopt.kernels.partition.draw import new_dice
+from lbopt.kernels.draw import new_dice
 from lbopt.kernels.partition.fillings import RARE, all_fillings
 from lbopt.kernels.partition.plan import MOST_ENTRIES, grown_entries, list_entries
 from lbopt.kernels.partition.state import CLOCK, Lists

@@ -12,15 +12,10 @@ from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.conditions.state import FORBIDDEN, Search, Step
 from lbopt.kernels.deadline import used_up
+from lbopt.kernels.draw import following
 
 #: Workers that slack is handed on to before the next worker's turn; looks without a gain after which slack is set free.
 _HOPS, _PATIENCE = 8, 40
-
-
-@kernel
-def _draw(state: int) -> int:
-    """Return the next number of MINSTD; it never overflows."""
-    return state * 48271 % 2147483647
 
 
 @kernel
@@ -68,7 +63,7 @@ def hand_slack(step: Step, s: Search, missing: int, looks: int) -> int:
             if gain > best:
                 since = 0
             continue
-        state = _draw(state)
+        state = following(state)
         partner, more = _hand_on(step, s, u, giver, state)
         gain += more
         giver = u
@@ -129,9 +124,9 @@ def _set_free(step: Step, s: Search, state: int) -> tuple[int, int, int]:
     step, s, state
         The decision; the search, whose leaf changes in place; the last draw.
     """
-    state = _draw(state)
+    state = following(state)
     w = state % step.slots.size
-    state = _draw(state)
+    state = following(state)
     first = s.path.placed[w]
     if step.slots[w] <= first:
         return state, w, 0

@@ -9,7 +9,7 @@ try finds other requests.
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.partition.draw import draw
+from lbopt.kernels.draw import draw
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.partition.draw import draw
+from lbopt.kernels.draw import draw
 from lbopt.kernels.partition.extremes import locate, nearest, take_middle, take_outer
 from lbopt.kernels.partition.plan import (
     LARGEST_WHOLE,

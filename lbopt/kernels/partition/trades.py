@@ -12,7 +12,7 @@ import numpy as np
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import passed
-from lbopt.kernels.partition.draw import draw
+from lbopt.kernels.draw import draw
 
 #: Requests of a worker up to which its pairs are listed.
 MOST_HELD = 24

@@ -19,7 +19,7 @@ import numpy as np
 from lbopt.kernels.arrays import Floats, Ints, Record, integers
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import out_of_time
-from lbopt.kernels.partition.draw import draw
+from lbopt.kernels.draw import draw
 from lbopt.kernels.partition.extremes import farthest
 from lbopt.kernels.partition.fillings import RARE, all_fillings, outer_fillings
 from lbopt.kernels.partition.state import Lists

@@ -11,6 +11,7 @@ finds assignments that they allow.
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
+from lbopt.kernels.draw import following
 from lbopt.kernels.search.pattern import best_pattern, last_fitting, prefix_best, smallest_sums
 from lbopt.kernels.search.state import Rematching, Step
 
@@ -38,12 +39,6 @@ def with_few_slots(step: Step) -> int:
     while few < W and step.slots[few] <= FEW:
         few += 1
     return few if _SHARE * (W - few) >= W and step.forced == 0 else -1
-
-
-@kernel
-def _draw(state: int) -> int:
-    """Return the next number of MINSTD; it never overflows."""
-    return state * 48271 % 2147483647
 
 
 @kernel
@@ -114,7 +109,7 @@ def exchange(
             if tokens > best:
                 since = 0
             continue
-        state = _draw(state)
+        state = following(state)
         partner = _hand_on(step, scratch, u, giver, state, pattern)
         giver = u
         if partner >= 0:
@@ -195,9 +190,9 @@ def _set_free(step: Step, scratch: Rematching, state: int, pattern: Ints, first:
     pattern, first
         int64 (W, Q) at least: classes of each worker, which change in place; first worker that may change.
     """
-    state = _draw(state)
+    state = following(state)
     w = first + state % (step.slots.size - first)
-    state = _draw(state)
+    state = following(state)
     q = state % step.slots[w]
     own = pattern[w, q]
     k = own - 1
@@ -232,7 +227,7 @@ def _refill(step: Step, scratch: Rematching, known: Record, u: int, state: int, 
     opened = min(c, OPENED)
     before = 0
     for q in range(opened):  # those opened are drawn one after the other and moved to the front
-        state = _draw(state)
+        state = following(state)
         r = q + state % (c - q)
         pattern[u, q], pattern[u, r] = pattern[u, r], pattern[u, q]
         before += v[pattern[u, q]]

@@ -10,6 +10,7 @@ the other takes its best pattern from what it has and what is left.
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import used_up
+from lbopt.kernels.draw import following
 from lbopt.kernels.search.pattern import BRANCHES, best_pattern, last_fitting, prefix_best, smallest_sums
 from lbopt.kernels.search.state import Search, Step
 
@@ -58,7 +59,7 @@ def rematch(step: Step, search: Search, M: int, target: int, rounds: int, patter
         for k in range(K):
             head[k] = -1
         for w in range(W):
-            state = state * 48271 % 2147483647  # never overflows: compiled code may take an overflow for impossible
+            state = following(state)
             q = state % slots[w]
             k = pattern[w, q]
             opened[w] = q

@@ -10,6 +10,7 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
+from lbopt.kernels.draw import following
 from lbopt.kernels.search.pattern import last_fitting
 from lbopt.kernels.windows.placing import fill_near
 from lbopt.kernels.windows.state import Draft, Pool, Profile, Scratch
@@ -60,7 +61,7 @@ def fill_beneath(pool: Pool, slots: Ints, order: Ints, draft: Draft, rounds: int
         for k in range(K):
             head[k] = -1
         for w in range(W):
-            state = state * 48271 % 2147483647
+            state = following(state)
             q = state % slots[w]
             k = pattern[w, q]
             limit = last_fitting(v, goal[w] - placed[w] + v[k])

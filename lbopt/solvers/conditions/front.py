@@ -113,6 +113,8 @@ def _answered(numbers: PacedNumbers, solver: str, hint: IntArray | None, budget:
         searched = _searched(problem, hint, budget)
         if searched is not None and searched.best is not None:
             return searched
+        if searched is not None and searched.stop == "interrupted":
+            return Outcome(best=best, bounds=outcome.bounds, stop="interrupted", solver="none")
     if best is not None and solver in OWN and budget.limits.reached(0) == "time":  # writing a program takes seconds
         return Outcome(best=best, bounds=outcome.bounds, stop="time", solver="none")
     program = None

@@ -238,11 +238,14 @@ class _Run:
         known.cost = step.workers * last - step.total + lost + 1
         begin(step, search, master, last, last, _NO_FLOOR)
         state, stop = OPEN, None
-        while state == OPEN and stop is None and known.found == 0:
-            stop = "time" if known.expired else self.budget.limits.reached(int(known.work))
-            if stop is None:
-                known.deadline = self.budget.limits.deadline()
-                state = advance(step, search, master, _NODES, int(known.work) + _SLICE)
+        try:
+            while state == OPEN and stop is None and known.found == 0:
+                stop = "time" if known.expired else self.budget.limits.reached(int(known.work))
+                if stop is None:
+                    known.deadline = self.budget.limits.deadline()
+                    state = advance(step, search, master, _NODES, int(known.work) + _SLICE)
+        except KeyboardInterrupt:
+            stop = "interrupted"
         found = self._handed_out(goal, search) if known.found else None
         stop = "infeasible" if state == PROVED and found is None else stop or "memory"
         return Searched(goal, found, None, 0, stop, search, step.scale)

@@ -18,7 +18,7 @@ from math import isqrt
 import numpy as np
 
 from lbopt.kernels.arrays import record
-from lbopt.kernels.partition.draw import MODULUS, draw, new_dice
+from lbopt.kernels.draw import MODULUS, draw, new_dice
 from lbopt.kernels.partition.longest_first import longest_first
 from lbopt.kernels.partition.peel import PEELING, peel
 from lbopt.kernels.partition.state import CLOCK, Lists

@@ -155,6 +155,17 @@ def test_ctrl_c_ends_the_solve_and_not_one_goal_of_it(monkeypatch, goals_before)
     assert verify(problem, Result.from_json(result.to_json(certificate=True))).objective_exact
 
 
+def test_ctrl_c_before_any_decision_is_known_leaves_the_greedy_one(monkeypatch):
+    """The search for any decision at all hears it as well, and no other solver is asked then."""
+
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(priced_search, "advance", pressed)
+    result = solve(crowded(3, workers=8, requests=32), "search")
+    assert result.stop_reason == "interrupted" and result.assignment is not None and not result.proved
+
+
 def hard() -> StepProblem:
     """A problem that takes some hundred nodes."""
     return crowded(38, workers=12, requests=60)

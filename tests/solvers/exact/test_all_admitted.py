@@ -14,7 +14,7 @@ from lbopt import Result, StepProblem, solve, verify
 from lbopt.instances.families import generate
 from lbopt.kernels.arrays import record
 from lbopt.kernels.deadline import NEVER
-from lbopt.kernels.partition.draw import new_dice
+from lbopt.kernels.draw import new_dice
 from lbopt.kernels.partition.few_workers import BUDGET, FOUND, NONE, fits
 from lbopt.kernels.partition.trades import trade_down
 from lbopt.model import check_assignment, objective

@@ -1,4 +1,4 @@
-"""The random numbers of the search: Lehmer's generator with multiplier 48271 modulo 2^31 - 1 (Park and Miller 1993).
+"""The random numbers of the searches: Lehmer's generator with multiplier 48271 modulo 2^31 - 1 (Park and Miller 1993).
 
 It needs no more than 47 bits, hence runs the same compiled and uncompiled. `dice` (1,) int64 holds its state.
 """
@@ -22,7 +22,13 @@ def new_dice(seed: int) -> Ints:
 
 
 @kernel
+def following(state: int) -> int:
+    """Return the number after `state`, 1 .. MODULUS - 1; compiled code may take an overflow for impossible: none is."""
+    return state * 48271 % MODULUS
+
+
+@kernel
 def draw(dice: Ints, n: int) -> int:
     """Draw from 0 .. n-1, n < 2^31."""
-    dice[0] = dice[0] * 48271 % MODULUS
+    dice[0] = following(dice[0])
     return dice[0] % n
