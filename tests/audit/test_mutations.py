@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from audit.engine import run
+from audit.engine import run_once
 from audit.fleets import FLEETS
 from audit.logs import to_rows
 from audit.mutations import EITHER, KINDS, REFUSE, SAME, mutate, plain
@@ -33,7 +33,7 @@ def audit(text: str, folder: Path) -> AuditOutcome:
 
 @cache
 def rows_of(name: str) -> list[dict]:
-    return to_rows(run(FLEETS[name]))
+    return to_rows(run_once(FLEETS[name]))
 
 
 @pytest.fixture(scope="session")
