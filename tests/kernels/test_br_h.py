@@ -90,7 +90,7 @@ def compiled_round(case, rewards, penalties, subset=horizon_subset.ENUMERATE, pr
     return choice.tolist()
 
 
-@pytest.mark.parametrize("block", range(5))
+@pytest.mark.parametrize("block", [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 3, 4))])
 def test_ten_thousand_rounds_as_the_twin(block):
     rng = random.Random(f"br-h {block}")
     for _ in range(many(2000, 60)):
