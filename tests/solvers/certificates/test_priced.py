@@ -69,11 +69,11 @@ def test_true_bounds_are_accepted_and_false_ones_refused(mode, seeds):
     assert min(seen["tree"], seen["prices"]) > seeds / 9
 
 
-@pytest.mark.parametrize("share", quick_and_long(1, 4))
+@pytest.mark.parametrize("share", quick_and_long(1, 2))
 def test_mutations(mode, share):
     """Hundreds of damaged certificates: accepted if and only if the plain reader accepts, and only what is true."""
     seen = Counter()
-    seeds = share * (75 if mode == "exact" else 8)
+    seeds = share * (150 if mode == "exact" else 15)
     for seed in range(seeds):
         rng = random.Random(seed)
         problem = step_problem(rng)
@@ -97,9 +97,9 @@ def test_mutations(mode, share):
         assert seen[True] > seeds
         assert seen[False] > 3 * seeds
         for never in ("raise_bound", "no_tree", "cut_short", "drop_child", "fewer_dead", "drop_node"):
-            assert seen[never, False] > 2 * share
+            assert seen[never, False] >= (10 if share == 2 else 2)
         for often in ("lower_bound", "change_price", "move_range", "other_prices", "swap_subtrees"):
-            assert seen[often, True] >= share / 2
+            assert seen[often, True] >= share
         assert seen["raise_bound", True] == 0
 
 
