@@ -33,8 +33,8 @@ from lbopt.simulator.state import fresh_rows, fresh_state, requests_of, setting_
 
 FLEETS = many(1000, 100)
 CHUNK = FLEETS // 10
-#: Of ten chunks the first three are in every run.
-FIRST = [pytest.param(k * CHUNK, marks=[pytest.mark.slow] if k > 2 else []) for k in range(10)]
+#: Of ten chunks the first two are in every run.
+FIRST = [pytest.param(k * CHUNK, marks=[pytest.mark.slow] if k > 1 else []) for k in range(10)]
 
 #: The draws wrap around, of which NumPy warns where they run as plain Python.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
