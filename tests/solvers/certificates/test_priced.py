@@ -191,7 +191,7 @@ def test_large_numbers(mode, share):
         assert accepted(problem, nested)
         assert not accepted(problem, produce(problem, best + unit, rng))
         assert not accepted(problem, {**nested, "bound": best + 1})
-    assert trees >= (6 if mode == "exact" and share == 4 else 2 if share == 4 else 1)
+    assert trees >= (1 if share == 1 else 6 if mode == "exact" else 2)
 
 
 @pytest.mark.parametrize("seeds", quick_and_long(120, 400))
