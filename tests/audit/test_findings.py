@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from audit.as_log import as_log
 from audit.engine import run_once
-from audit.fleets import FLEETS
+from audit.fleets import FLEETS, LARGE
 
 from lbopt.studies.audit import AuditConfig, audit_log
 from lbopt.studies.audit.findings import find_departures
@@ -40,7 +40,7 @@ def kinds(name: str, fault: str) -> set[str]:
     return {finding.kind for finding in find_departures(found, max(found.course.most_running, 1), odd)}
 
 
-@pytest.mark.parametrize("name", FLEETS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LARGE else []) for n in FLEETS])
 def test_nothing_is_found_where_nothing_is(name):
     assert kinds(name, "none") == set()
 

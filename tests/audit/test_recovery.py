@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from audit.as_log import as_log
 from audit.engine import run, run_once
-from audit.fleets import FLEETS
+from audit.fleets import FLEETS, LARGE
 
 from lbopt.studies.audit import AuditConfig, audit_log
 from lbopt.studies.audit.happened import what_happened
@@ -26,8 +26,10 @@ SAME = {
 #: Fleets whose rules are ranked in every run of the tests: saturated, half full, a fifth full, long tails.
 RANKED = ("small-idle", "eight-half", "eight-at-once", "sixteen-tail")
 
+EACH = [pytest.param(n, marks=pytest.mark.slow if n in LARGE else []) for n in FLEETS]
 
-@pytest.mark.parametrize("name", FLEETS)
+
+@pytest.mark.parametrize("name", EACH)
 def test_law_and_figures_of_the_engine_are_recovered(name):
     """Slope and fixed part within 5 %, time per token within 2 %, idle share within a point."""
     served = run_once(FLEETS[name])
@@ -43,7 +45,7 @@ def test_law_and_figures_of_the_engine_are_recovered(name):
     assert found.course.most_running <= served.B
 
 
-@pytest.mark.parametrize("name", FLEETS)
+@pytest.mark.parametrize("name", EACH)
 def test_times_with_a_delay_of_their_own_still_give_the_law(name):
     """Ends are written up to a fifth of a step late: no whole numbers of steps are seen, and requests are fitted."""
     served = run_once(FLEETS[name])
