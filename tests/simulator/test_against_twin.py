@@ -91,9 +91,10 @@ def test_pooled_runs_are_those_of_the_twin(spec, name, options, cases):
         assert_same_metrics(run, twin)
 
 
-def test_br_0_runs_are_those_of_the_twin():
+@pytest.mark.parametrize("cases", quick_and_long(many(120, 60), many(400, 60)))
+def test_br_0_runs_are_those_of_the_twin(cases):
     rng = random.Random("run br-0")
-    for _ in range(many(400, 60)):
+    for _ in range(cases):
         case = random_case(rng)
         if case.setting.fleet.num_workers == 1:  # see test_br_0_on_a_single_worker_decides_as_its_twin
             continue

@@ -68,9 +68,10 @@ def test_runs_in_which_requests_are_held_are_those_of_the_twin(overbooking):
         assert_same(run, case.naive_run("br_0_bypass", {"overbooking": overbooking, "ties": "index"}, "immediate"))
 
 
-def test_br_0_runs_are_those_of_the_twin():
+@pytest.mark.parametrize("cases", quick_and_long(many(40, 15), many(120, 15)))
+def test_br_0_runs_are_those_of_the_twin(cases):
     rng = random.Random("stale br-0")
-    for _ in range(many(120, 15)):
+    for _ in range(cases):
         case = random_case(rng).seeing(random_telemetry(rng, True))
         if case.setting.fleet.num_workers == 1:
             continue
