@@ -11,7 +11,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import lru_cache
 
 import numpy as np
 from audit.fleets import Fleet, Requests
@@ -359,3 +360,26 @@ def run(fleet: Fleet, rule: str | None = None, seed: int = 0, requests: Requests
     """
     asked = fleet.draw() if requests is None else requests
     return Engine(fleet, rule or fleet.rule, seed, asked, Faults(**faults)).run()
+
+
+@lru_cache(maxsize=64)
+def run_once(fleet: Fleet, rule: str | None = None, seed: int = 0, **faults) -> Served:
+    """Serve a fleet's own requests as `run` does; asked again, return the run that is known, which cannot be changed.
+
+    Parameters
+    ----------
+    fleet
+        Workers, law and requests.
+    rule
+        Of `audit.routers.RULES`; the fleet's own by default.
+    seed
+        Of the noise, random rules and faults.
+    faults
+        Fields of `Faults`.
+    """
+    served = run(fleet, rule, seed, **faults)
+    for field in fields(served):
+        value = getattr(served, field.name)
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+    return served

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from audit.as_log import as_log
-from audit.engine import Served, run
+from audit.engine import Served, run_once
 from audit.fleets import FLEETS, Fleet
 
 from lbopt.studies.audit import AuditConfig, audit_log
@@ -42,7 +42,7 @@ def fault_of(name: str, fleet: Fleet) -> dict[str, Any]:
 def audited(name: str, fault: str) -> tuple[Served, Any, tuple[Finding, ...], dict[str, Any]]:
     """Return what the engine served under round robin, the audit's recommendation, its findings, and the fault."""
     faults = fault_of(fault, FLEETS[name])
-    served = run(FLEETS[name], rule="round-robin", **faults)
+    served = run_once(FLEETS[name], rule="round-robin", **faults)
     outcome = audit_log(as_log(served), AuditConfig(log="engine", rules=tuple(ENGINES_OWN), states=0))
     return served, outcome.recommendation, tuple(outcome.findings), faults
 
@@ -57,8 +57,8 @@ def changes(name: str, rule: str, faults: dict[str, Any]) -> list[float]:
     """Return by how much the engine's time a token changes from round robin to the rule, seed by seed."""
     found = []
     for seed in range(SEEDS):
-        before = run(FLEETS[name], rule="round-robin", seed=seed, **faults)
-        after = run(FLEETS[name], rule=ENGINES_OWN[rule], seed=seed, **faults)
+        before = run_once(FLEETS[name], rule="round-robin", seed=seed, **faults)
+        after = run_once(FLEETS[name], rule=ENGINES_OWN[rule], seed=seed, **faults)
         found.append(tpot_of(after) / tpot_of(before) - 1)
     return found
 

@@ -186,3 +186,6 @@ FLEETS = {
     "sixty-at-once": Fleet(64, 24, 0.012, 2e-7, 0.02, AT_ONCE, "medium", 8000, 19, 1200, 100, rule="fcfs"),
     "sixty-idle": Fleet(64, 72, 0.005, 5e-7, 0.05, 0.3, "light", 8000, 20, 200, 50, rule="jsq"),
 }
+
+#: Those whose runs take the engine longest: tests over all fleets leave them to the long run.
+LARGE = tuple(name for name, fleet in FLEETS.items() if fleet.requests >= 5000)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from audit.as_log import as_log
-from audit.engine import run
-from audit.fleets import FLEETS
+from audit.engine import run_once
+from audit.fleets import FLEETS, LARGE
 
 from lbopt.studies.audit import AuditConfig, audit_log
 from lbopt.studies.audit.findings import find_departures
@@ -26,7 +26,7 @@ MISSED = {
 
 
 def kinds(name: str, fault: str) -> set[str]:
-    plain = run(FLEETS[name])
+    plain = run_once(FLEETS[name])
     step = plain.makespan / plain.steps
     options = {
         "none": {},
@@ -36,11 +36,11 @@ def kinds(name: str, fault: str) -> set[str]:
         "prefill": {"prefill": (5 * step, step / 500)},
         "preempt": {"preempt": (0.02, 40)},
     }[fault]
-    found, odd = fleet_of(as_log(run(FLEETS[name], **options) if options else plain))
+    found, odd = fleet_of(as_log(run_once(FLEETS[name], **options) if options else plain))
     return {finding.kind for finding in find_departures(found, max(found.course.most_running, 1), odd)}
 
 
-@pytest.mark.parametrize("name", FLEETS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LARGE else []) for n in FLEETS])
 def test_nothing_is_found_where_nothing_is(name):
     assert kinds(name, "none") == set()
 
@@ -69,7 +69,7 @@ def test_a_fault_is_found(name, fault, kind):
 @pytest.mark.parametrize("name", ["small-busy", "sixteen-busy"])
 def test_a_window_of_a_log_gets_no_recommendation(name, by, begin, share):
     """Requests that ran when the window began are not in it, and the law looks ten times too flat."""
-    log = as_log(run(FLEETS[name]))
+    log = as_log(run_once(FLEETS[name]))
     when = getattr(log, by)
     first, last = np.quantile(when, [begin, begin + share])
     kept = (when >= first) & (when < last)
@@ -83,7 +83,7 @@ def test_a_window_of_a_log_gets_no_recommendation(name, by, begin, share):
 @pytest.mark.parametrize("name", QUICK)
 def test_a_fast_worker_is_found(name):
     """It counts half for each token, as one with twice the bandwidth does."""
-    found, odd = fleet_of(as_log(run(FLEETS[name], slow=(1, 0.5))))
+    found, odd = fleet_of(as_log(run_once(FLEETS[name], slow=(1, 0.5))))
     assert "fast worker" in {finding.kind for finding in find_departures(found, found.course.most_running, odd)}
 
 
@@ -94,7 +94,7 @@ def test_the_speed_of_an_odd_worker_and_the_law_beside_it_are_recovered(name, fa
 
     A fast worker seldom sets the pace, so a log tells its factor only roughly.
     """
-    served = run(FLEETS[name], slow=(2, factor))
+    served = run_once(FLEETS[name], slow=(2, factor))
     found, odd = fleet_of(as_log(served))
     assert odd is not None
     assert odd.worker == 2
@@ -107,12 +107,12 @@ def test_the_speed_of_an_odd_worker_and_the_law_beside_it_are_recovered(name, fa
 def test_slots_that_were_never_used_are_doubted():
     """Requests wait for slots that, by --slots, are free: perhaps they do not exist."""
     fleet = FLEETS["eight-over"]
-    (finding,) = find_departures(reconstruct(as_log(run(fleet))), 3 * fleet.B)
+    (finding,) = find_departures(reconstruct(as_log(run_once(fleet))), 3 * fleet.B)
     assert "perhaps it has no more slots than that" in finding.sentence
 
 
 def test_no_rule_is_recommended_without_a_barrier():
-    outcome = audit_log(as_log(run(FLEETS["eight-half"], replicas=True)), AuditConfig(log="engine"))
+    outcome = audit_log(as_log(run_once(FLEETS["eight-half"], replicas=True)), AuditConfig(log="engine"))
     assert outcome.recommendation.verdict == "withheld"
     assert outcome.runs == []
     assert "No recommendation" in str(outcome.recommendation)
@@ -120,7 +120,7 @@ def test_no_rule_is_recommended_without_a_barrier():
 
 def test_a_law_that_misses_the_log_is_not_relied_on():
     """Steps that take longer with no load to show for it: what is said of other rules is withheld, unless accepted."""
-    served = run(FLEETS["small-busy"])
+    served = run_once(FLEETS["small-busy"])
     middle = served.step_start[len(served.step_start) // 2]
     late = served.start > middle
     served = replace(served, finish=served.finish + 1.5 * late * (served.finish - served.start))

@@ -8,8 +8,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 from audit.as_log import as_log
-from audit.engine import run
-from audit.fleets import FLEETS
+from audit.engine import run, run_once
+from audit.fleets import FLEETS, LARGE
 
 from lbopt.studies.audit import AuditConfig, audit_log
 from lbopt.studies.audit.happened import what_happened
@@ -26,11 +26,13 @@ SAME = {
 #: Fleets whose rules are ranked in every run of the tests: saturated, half full, a fifth full, long tails.
 RANKED = ("small-idle", "eight-half", "eight-at-once", "sixteen-tail")
 
+EACH = [pytest.param(n, marks=pytest.mark.slow if n in LARGE else []) for n in FLEETS]
 
-@pytest.mark.parametrize("name", FLEETS)
+
+@pytest.mark.parametrize("name", EACH)
 def test_law_and_figures_of_the_engine_are_recovered(name):
     """Slope and fixed part within 5 %, time per token within 2 %, idle share within a point."""
-    served = run(FLEETS[name])
+    served = run_once(FLEETS[name])
     found = reconstruct(as_log(served))
     seen = what_happened(found, found.course.most_running)
     fixed, per_token = served.law
@@ -43,10 +45,10 @@ def test_law_and_figures_of_the_engine_are_recovered(name):
     assert found.course.most_running <= served.B
 
 
-@pytest.mark.parametrize("name", FLEETS)
+@pytest.mark.parametrize("name", EACH)
 def test_times_with_a_delay_of_their_own_still_give_the_law(name):
     """Ends are written up to a fifth of a step late: no whole numbers of steps are seen, and requests are fitted."""
-    served = run(FLEETS[name])
+    served = run_once(FLEETS[name])
     rng = np.random.default_rng(1)
     step = float(np.median(served.step_time))
     late = rng.uniform(0, 0.2 * step, served.finish.size)
@@ -64,9 +66,9 @@ def test_times_with_a_delay_of_their_own_still_give_the_law(name):
 def ranks(name: str, seeds: int) -> tuple[int, list[str]]:
     """Pairs of rules that the engine tells apart, and those of them that the audit decides the other way round."""
     fleet = FLEETS[name]
-    outcome = audit_log(as_log(run(fleet)), AuditConfig(log="engine", rules=tuple(SAME.values()), states=0))
+    outcome = audit_log(as_log(run_once(fleet)), AuditConfig(log="engine", rules=tuple(SAME.values()), states=0))
     audited = {rule: next(one for one in outcome.runs if one.rule == own) for rule, own in SAME.items()}
-    engine = {rule: [run(fleet, rule=rule, seed=seed).tpot for seed in range(seeds)] for rule in SAME}
+    engine = {rule: [run_once(fleet, rule=rule, seed=seed).tpot for seed in range(seeds)] for rule in SAME}
     pairs, wrong = 0, []
     for better, worse in permutations(SAME, 2):
         if max(engine[better]) < min(engine[worse]):
@@ -105,10 +107,10 @@ def test_the_engine_does_with_fewer_workers_what_the_audit_promises(name, rule):
 def test_the_recommended_rule_is_faster_in_the_engine():
     """What the audit promises for a fleet under round robin, the engine delivers, within two points."""
     fleet = FLEETS["eight-half"]
-    served = run(fleet, rule="round-robin")
+    served = run_once(fleet, rule="round-robin")
     outcome = audit_log(as_log(served), AuditConfig(log="engine", rules=tuple(SAME.values()), states=0))
     best = outcome.recommendation
     assert best.verdict == "switch"
     own = next(rule for rule, name in SAME.items() if name == best.rule)
-    change = run(fleet, rule=own).tpot / served.tpot - 1
+    change = run_once(fleet, rule=own).tpot / served.tpot - 1
     assert change == pytest.approx(best.change, abs=0.02)

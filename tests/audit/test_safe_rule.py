@@ -2,7 +2,7 @@
 
 import pytest
 from audit.as_log import as_log
-from audit.engine import run
+from audit.engine import run_once
 from audit.fleets import FLEETS
 
 from lbopt.studies.audit import AuditConfig, audit_log
@@ -49,7 +49,9 @@ def test_it_is_judged_by_default():
 @pytest.mark.parametrize("name", ["eight-half", "sixteen-tail"])
 def test_where_an_audit_recommends_a_queue_it_is_auto_or_auto_loses(name):
     rules = ("round-robin", "jsq-load", "max-min", "br-0", "auto")
-    outcome = audit_log(as_log(run(FLEETS[name], rule="round-robin")), AuditConfig(log="engine", rules=rules, states=0))
+    outcome = audit_log(
+        as_log(run_once(FLEETS[name], rule="round-robin")), AuditConfig(log="engine", rules=rules, states=0)
+    )
     found = {one.rule: one for one in outcome.runs}
     best = outcome.recommendation
     assert best.verdict == "switch"

@@ -13,6 +13,7 @@ import random
 import numpy as np
 import pytest
 from kernels.rules import ENGINE, many, random_observation, random_seen
+from lengths import quick_and_long
 from naive.rules import Seen, bind_of_engine, place_of_engine, tensorrt_llm
 
 from lbopt.exceptions import InputError
@@ -40,10 +41,11 @@ def bound(spec, workers, uniform=0.0, start=0, capacity=None, front_ends=1):
     )
 
 
+@pytest.mark.parametrize("cases", quick_and_long(many(2500, 250), many(10000, 250)))
 @pytest.mark.parametrize(("spec", "name"), ENGINE)
-def test_rules_by_score_bind_as_their_twins(spec, name):
+def test_rules_by_score_bind_as_their_twins(spec, name, cases):
     rng = random.Random(f"{spec} engine")
-    for _ in range(many(10_000, 250)):
+    for _ in range(cases):
         workers, capacity = random_seen(rng)
         uniform, start, front_ends = rng.random(), rng.randrange(len(workers)), rng.choice([1, 1, 2, 3, 8])
         expected = bind_of_engine(name, workers, uniform, start, capacity, front_ends)

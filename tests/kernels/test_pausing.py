@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from kernels.rules import many
+from lengths import quick_and_long
 from naive.detail import Counted, Plan
 from naive.detail import balance as naive_balance
 
@@ -16,8 +17,6 @@ from lbopt.kernels.pausing.plan import balance, write_difference
 from lbopt.kernels.pausing.state import Pausing
 from lbopt.simulator import Detail
 from lbopt.simulator.detail_state import fresh_pausing
-
-STATES = many(10_000, 500)
 
 #: Of each worker the blocks of what runs, and of what waits.
 Blocks = list[tuple[list[int], list[int]]]
@@ -102,10 +101,11 @@ def test_equal_loads_keep_the_order_that_they_had() -> None:
     assert plans == [([], []), ([10], [14]), ([], [])]
 
 
+@pytest.mark.parametrize("states", quick_and_long(many(500, 100), many(2000, 100)))
 @pytest.mark.parametrize("threshold", [5.0, 40.0, 1.0, 0.125, 0.5])
-def test_plans_are_those_of_the_twin(threshold: float) -> None:
+def test_plans_are_those_of_the_twin(threshold: float, states: int) -> None:
     changed = 0
-    for seed in range(STATES // 5):
+    for seed in range(states):
         rng = random.Random(f"{threshold} {seed}")
         slots, scale = rng.randint(1, 10), rng.choice([3, 10, 100, 2000])
         workers: Blocks = []
@@ -130,7 +130,7 @@ def test_plans_are_those_of_the_twin(threshold: float) -> None:
             assert leaving == sorted((runs_before - runs_now).elements())
             assert entering == sorted((runs_now - runs_before).elements())
             changed += bool(leaving)
-    assert changed > STATES / 100
+    assert changed > states / 20
 
 
 def test_the_share_of_a_step_that_blocks_add_is_the_sources() -> None:

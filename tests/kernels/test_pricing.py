@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from lengths import quick_and_long
 
 from lbopt.kernels.deadline import NEVER
 from lbopt.kernels.search.assembled import best_three
@@ -69,17 +70,18 @@ def widened(step: Step, factor: int, rng: np.random.Generator) -> Step:
     return Step(**{name: getattr(step, name) for name in Step._fields} | changed)
 
 
+@pytest.mark.parametrize("steps", quick_and_long(40, 120))
 @pytest.mark.parametrize("factor", [1, 3000])
 @pytest.mark.parametrize("scale", [1, 2, 16])
 @pytest.mark.parametrize("seed", range(4))
-def test_every_effort_bounds_what_exhaustion_finds(seed, scale, factor):
+def test_every_effort_bounds_what_exhaustion_finds(seed, scale, factor, steps):
     """EXACT is the maximum itself, the others are not below it; other steps and prices were asked before.
 
     With large numbers the tables count in grains of many tokens.
     """
     rng = np.random.default_rng(seed)
     search, _ = workspace(4, 8, 4)
-    for _ in range(120):
+    for _ in range(steps):
         step = widened(random_step(rng, scale), factor, rng)
         for _ in range(2):
             price = (rng.integers(0, 2, step.v.size) * rng.integers(0, scale * step.v + 2)).astype(np.int64)

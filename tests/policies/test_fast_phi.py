@@ -20,7 +20,7 @@ from lbopt.predictors import Forecast
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2, 3))])
 def test_it_decides_as_its_twin(block):
     """10,000 states, any value of every option; where the best two costs are one but for rounding, either will do."""
     rng = random.Random(f"fast-phi {block}")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kernels.rules import many
+from lengths import quick_and_long
 from simulator.random_fleets import RandomFleet, random_fleet
 
 from lbopt.exceptions import InfeasibleDecisionError
@@ -210,10 +211,11 @@ def with_memory(seed: int) -> RandomFleet:
     return replace(fleet, setting=replace(fleet.setting, detail=plain, telemetry=None))
 
 
-def test_nothing_is_sent_that_cannot_start_and_nothing_is_preempted_that_has_room():
+@pytest.mark.parametrize("fleets", quick_and_long(20, many(60, 20)))
+def test_nothing_is_sent_that_cannot_start_and_nothing_is_preempted_that_has_room(fleets):
     """With room for all that is left to make nothing is pre-empted at all; sizes and loads alone let that happen."""
     without, with_block = 0, 0
-    for seed in range(many(60, 20)):
+    for seed in range(fleets):
         fleet = with_memory(seed)
         longest = int(fleet.trace.output.max()) + fleet.setting.detail.draft
         for spec in (f"bf-io:room={longest}", "bf-io"):
@@ -230,11 +232,12 @@ def test_nothing_is_sent_that_cannot_start_and_nothing_is_preempted_that_has_roo
     assert without > with_block
 
 
+@pytest.mark.parametrize("fleets", quick_and_long(many(36, 20), many(120, 20)))
 @pytest.mark.parametrize("spec", ["bf-io", "bf-io:room=200,age_bound=3"])
-def test_every_fleet_that_max_min_gets_through_is_got_through(spec):
+def test_every_fleet_that_max_min_gets_through_is_got_through(spec, fleets):
     """With old reports, pauses, gates, prompts in pieces, and workers that come and go; else no worker is open."""
     stuck = 0
-    for seed in range(many(120, 20)):
+    for seed in range(fleets):
         fleet = random_fleet(seed, ("max-min",))
         rules = ("max-min", f"{spec}{',' if ':' in spec else ':'}effort=5000,time_limit=none")
         ends = []
@@ -246,7 +249,7 @@ def test_every_fleet_that_max_min_gets_through_is_got_through(spec):
                 ends.append("stuck")
         assert ends[0] == ends[1], f"fleet {seed}"
         stuck += ends[0] == "stuck"
-    assert 0 < stuck < many(120, 20) / 2
+    assert 0 < stuck < fleets / 2
 
 
 def test_a_slow_worker_holds_fewer_tokens():

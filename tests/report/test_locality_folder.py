@@ -68,7 +68,7 @@ def test_equal_outcomes_give_equal_files(tmp_path: Path) -> None:
         ("pool", ("pool",)),
     ],
 )
-@pytest.mark.parametrize("worlds", [1, 2])
+@pytest.mark.parametrize("worlds", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_item_draws_its_own_picture(tmp_path: Path, item: str, pictures: tuple[str, ...], worlds: int) -> None:
     found = made_up(item, workloads=("task",), rates=(60.0,), worlds={"task": worlds})
     assert tuple(locality_figures(found)) == pictures

@@ -76,7 +76,7 @@ def test_equal_outcomes_give_equal_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("item", KNOWN)
-@pytest.mark.parametrize("seeds", [1, 2])
+@pytest.mark.parametrize("seeds", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_item_draws_its_own_picture(tmp_path: Path, item: str, seeds: int) -> None:
     found = made_up(item, seeds=seeds, places=("short-3k",))
     assert tuple(staggered_figures(found)) == PICTURES[item]

@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,13 @@ def name_of(path):
     return path.relative_to(PACKAGE).as_posix()
 
 
+@cache
 def tree_of(path):
+    """A file, parsed once; nobody changes it."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
 def imported(path):
     """Top-level packages that a file imports anywhere."""
     found = set()

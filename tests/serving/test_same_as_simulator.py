@@ -82,8 +82,8 @@ LEARNING = ["br-h:horizon=20", "fast-phi"]
 @pytest.mark.parametrize("arrivals", [ClosedLoop(), TraceTimes(load=0.9)], ids=["closed", "open"])
 @pytest.mark.parametrize("name", [*POOLED, *BOUND, *LEARNING])
 def test_every_decision_is_that_of_the_simulator(name, arrivals):
-    """Worker and start of each of 500 requests are the same, and the loads of all workers in every step."""
-    trace = generate("burstgpt-like", 500, seed=3, rate=5.0)
+    """Worker and start of each of 250 requests are the same, and the loads of all workers in every step."""
+    trace = generate("burstgpt-like", 250, seed=3, rate=5.0)
     training = generate("burstgpt-like", 300, seed=4) if name in LEARNING else None
     setting = SimulationSetting(Fleet(G, B), arrivals=arrivals)
     run = simulate(trace, make_policy(name), setting, seed=7, keep_loads=True, training=training)

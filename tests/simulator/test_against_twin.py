@@ -8,6 +8,7 @@ import naive
 import numpy as np
 import pytest
 from kernels.rules import IMMEDIATE, POOLED, many, random_br_0, random_iqr
+from lengths import quick_and_long
 from simulator.traces import Case, assert_same_run, random_case
 
 from lbopt.model import Fleet, Trace
@@ -78,10 +79,11 @@ def assert_same_metrics(run: Run, twin: naive.Trajectory) -> None:
     close(ours.energy_joules, theirs.energy)
 
 
+@pytest.mark.parametrize("cases", quick_and_long(many(40, 25), many(120, 25)))
 @pytest.mark.parametrize(("spec", "name", "options"), POOLED)
-def test_pooled_runs_are_those_of_the_twin(spec, name, options):
+def test_pooled_runs_are_those_of_the_twin(spec, name, options, cases):
     rng = random.Random(f"run {spec}")
-    for _ in range(many(120, 25)):
+    for _ in range(cases):
         case = random_case(rng)
         run, twin = case.run(spec), case.naive_run(name, options, "pooled")
         assert_same(run, twin)
@@ -89,9 +91,10 @@ def test_pooled_runs_are_those_of_the_twin(spec, name, options):
         assert_same_metrics(run, twin)
 
 
-def test_br_0_runs_are_those_of_the_twin():
+@pytest.mark.parametrize("cases", quick_and_long(many(120, 60), many(400, 60)))
+def test_br_0_runs_are_those_of_the_twin(cases):
     rng = random.Random("run br-0")
-    for _ in range(many(400, 60)):
+    for _ in range(cases):
         case = random_case(rng)
         if case.setting.fleet.num_workers == 1:  # see test_br_0_on_a_single_worker_decides_as_its_twin
             continue
@@ -102,10 +105,11 @@ def test_br_0_runs_are_those_of_the_twin():
         assert_same_metrics(run, twin)
 
 
+@pytest.mark.parametrize("cases", quick_and_long(many(40, 25), many(120, 25)))
 @pytest.mark.parametrize(("spec", "name", "options"), IMMEDIATE)
-def test_immediate_runs_are_those_of_the_twin(spec, name, options):
+def test_immediate_runs_are_those_of_the_twin(spec, name, options, cases):
     rng = random.Random(f"run {spec}")
-    for _ in range(many(120, 25)):
+    for _ in range(cases):
         case = random_case(rng)
         run, twin = case.run(spec), case.naive_run(name, options, "immediate")
         assert_same(run, twin)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from lengths import quick_and_long
 
 from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
@@ -13,6 +14,7 @@ def random_trace(rng, count):
     return Trace(prompt=rng.integers(0, 200, count), output=rng.geometric(1 / 15, count), name="random")
 
 
+@pytest.mark.parametrize("traces", quick_and_long(1, 3))
 @pytest.mark.parametrize(
     "spec",
     [
@@ -26,10 +28,10 @@ def random_trace(rng, count):
         pytest.param("br-h:horizon=8,predictor=learned:trees=5", marks=pytest.mark.slow),
     ],
 )
-def test_two_futures_of_one_present_are_decided_alike(spec):
+def test_two_futures_of_one_present_are_decided_alike(spec, traces):
     """Long requests end otherwise in another truth; until the first of them ends, no decision may differ."""
     rng = np.random.default_rng(20)
-    for _ in range(3):
+    for _ in range(traces):
         one, training = random_trace(rng, 160), random_trace(rng, 300)
         cut = int(rng.integers(8, 30))
         output = np.where(one.output > cut, cut + rng.integers(1, 80, len(one)), one.output)

@@ -33,6 +33,8 @@ from lbopt.simulator.state import fresh_rows, fresh_state, requests_of, setting_
 
 FLEETS = many(1000, 100)
 CHUNK = FLEETS // 10
+#: Of ten chunks the first two are in every run.
+FIRST = [pytest.param(k * CHUNK, marks=[pytest.mark.slow] if k > 1 else []) for k in range(10)]
 
 #: The draws wrap around, of which NumPy warns where they run as plain Python.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -62,7 +64,7 @@ def test_workers_without_options_change_nothing(rule: str, arrivals: ClosedLoop 
                 assert np.array_equal(values, runs[1].steps[name], equal_nan=True), name
 
 
-@pytest.mark.parametrize("first", range(0, FLEETS, CHUNK))
+@pytest.mark.parametrize("first", FIRST)
 def test_laws_of_conservation_hold_in_random_fleets(first: int) -> None:
     stuck = 0
     for seed in range(first, first + CHUNK):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from kernels.rules import many
+from lengths import quick_and_long
 from naive import detail as naive
 from naive.sight import Sight
 from naive.sight import Telemetry as NaiveTelemetry
@@ -36,6 +37,8 @@ TWINS = {
 }
 FLEETS = many(1000, 100)
 CHUNK = FLEETS // 10
+#: Of ten chunks the first three are in every run.
+FIRST = [pytest.param(k * CHUNK, marks=[pytest.mark.slow] if k > 2 else []) for k in range(10)]
 _MASK = 2**64 - 1
 
 
@@ -122,7 +125,7 @@ def assert_equal(run: Run, case: naive.Case, fleet: RandomFleet) -> None:
     assert tally.reused_tokens == case.reused, said
 
 
-@pytest.mark.parametrize("first", range(0, FLEETS, CHUNK))
+@pytest.mark.parametrize("first", FIRST)
 def test_runs_are_those_of_the_twin(first: int) -> None:
     for seed in range(first, first + CHUNK):
         fleet = random_fleet(seed, tuple(TWINS))
@@ -153,10 +156,11 @@ class Asked:
         return np.array([np.argmin(observation.loads + observation.queued_tokens)])
 
 
+@pytest.mark.parametrize("fleets", quick_and_long(many(120, 60), many(400, 60)))
 @pytest.mark.parametrize(("rule", "admission"), [("max-min", "pooled"), ("jsq-load:admission=immediate", "immediate")])
-def test_memory_is_seen_as_the_twin_sees_it(rule: str, admission: str) -> None:
+def test_memory_is_seen_as_the_twin_sees_it(rule: str, admission: str, fleets: int) -> None:
     compared, stale, waited = 0, 0, 0
-    for seed in range(many(400, 60)):
+    for seed in range(fleets):
         fleet = random_fleet(seed, (rule,))
         detail = fleet.setting.detail
         assert detail is not None

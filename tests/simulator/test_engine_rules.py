@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from kernels.rules import ENGINE, many
+from lengths import quick_and_long
 from naive.rules import Seen, bind_of_engine, tensorrt_llm
 from simulator.traces import Case, random_case
 
@@ -69,10 +70,11 @@ def closed_loop(rng):
     return Case(case.trace, replace(case.setting, arrivals=ClosedLoop(rng.randint(1, 12)), fleet=fleet), case.seed)
 
 
+@pytest.mark.parametrize("cases", quick_and_long(many(45, 6), many(150, 6)))
 @pytest.mark.parametrize(("spec", "name"), ENGINE)
-def test_every_binding_of_a_run_is_the_twins(spec, name):
+def test_every_binding_of_a_run_is_the_twins(spec, name, cases):
     rng = random.Random(f"replay {spec}")
-    for _ in range(many(150, 6)):
+    for _ in range(cases):
         case = closed_loop(rng)
         telemetry = rng.choice([None, True, True])
         if telemetry:
@@ -107,11 +109,12 @@ def replay_bindings(name, case, told, telemetry):
                 add_sent(name, seen[f][chosen], told.prompt[i], told.slots, front_ends)
 
 
+@pytest.mark.parametrize("cases", quick_and_long(many(45, 6), many(150, 6)))
 @pytest.mark.parametrize("period", [None, 0.0, 0.4, 3.0])
-def test_every_decision_of_tensorrt_llm_is_the_twins(period):
+def test_every_decision_of_tensorrt_llm_is_the_twins(period, cases):
     """Its ranks report the sums of their prompts with everything else; a pool's router adds what it has sent."""
     rng = random.Random(f"tensorrt-llm {period}")
-    for _ in range(many(150, 6)):
+    for _ in range(cases):
         case = closed_loop(rng)
         if period is not None:
             case = case.seeing(Telemetry(period))

@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 from kernels.rules import IMMEDIATE, POOLED, many, random_br_0
+from lengths import quick_and_long
 from simulator.test_against_twin import assert_same
 from simulator.traces import assert_same_run, random_case
 
@@ -18,10 +19,11 @@ from lbopt.simulator import ClosedLoop, SimulationSetting, Telemetry, TraceTimes
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
 
+@pytest.mark.parametrize("cases", quick_and_long(many(20, 8), many(40, 8)))
 @pytest.mark.parametrize("spec", [*(spec for spec, *_ in (*POOLED, *IMMEDIATE)), "br-0", "br-0-bypass", "iqr"])
-def test_a_report_before_every_decision_is_the_truth(spec):
+def test_a_report_before_every_decision_is_the_truth(spec, cases):
     rng = random.Random(f"fresh {spec}")
-    for _ in range(many(40, 8)):
+    for _ in range(cases):
         case = random_case(rng)
         fresh = case.seeing(Telemetry(period=0.0))
         assert_same_run(case.run(spec), fresh.run(spec))
@@ -39,18 +41,20 @@ def random_telemetry(rng, pooled):
     )
 
 
+@pytest.mark.parametrize("cases", quick_and_long(many(25, 12), many(60, 12)))
 @pytest.mark.parametrize(("spec", "name", "options"), POOLED)
-def test_pooled_runs_are_those_of_the_twin(spec, name, options):
+def test_pooled_runs_are_those_of_the_twin(spec, name, options, cases):
     rng = random.Random(f"stale {spec}")
-    for _ in range(many(60, 12)):
+    for _ in range(cases):
         case = random_case(rng).seeing(random_telemetry(rng, True))
         assert_same(case.run(spec), case.naive_run(name, options, "pooled"))
 
 
+@pytest.mark.parametrize("cases", quick_and_long(many(35, 15), many(120, 15)))
 @pytest.mark.parametrize(("spec", "name", "options"), IMMEDIATE)
-def test_immediate_runs_are_those_of_the_twin(spec, name, options):
+def test_immediate_runs_are_those_of_the_twin(spec, name, options, cases):
     rng = random.Random(f"stale {spec}")
-    for _ in range(many(120, 15)):
+    for _ in range(cases):
         case = random_case(rng).seeing(random_telemetry(rng, False))
         assert_same(case.run(spec), case.naive_run(name, options, "immediate"))
 
@@ -64,9 +68,10 @@ def test_runs_in_which_requests_are_held_are_those_of_the_twin(overbooking):
         assert_same(run, case.naive_run("br_0_bypass", {"overbooking": overbooking, "ties": "index"}, "immediate"))
 
 
-def test_br_0_runs_are_those_of_the_twin():
+@pytest.mark.parametrize("cases", quick_and_long(many(40, 15), many(120, 15)))
+def test_br_0_runs_are_those_of_the_twin(cases):
     rng = random.Random("stale br-0")
-    for _ in range(many(120, 15)):
+    for _ in range(cases):
         case = random_case(rng).seeing(random_telemetry(rng, True))
         if case.setting.fleet.num_workers == 1:
             continue

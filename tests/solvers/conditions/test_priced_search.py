@@ -52,11 +52,11 @@ def contradiction(case, seen: Counter) -> str | None:
 def test_it_agrees_with_enumeration_and_its_proof_is_accepted(kind):
     """Each condition and mixtures; the checker may not enumerate anything itself."""
     seen: Counter = Counter()
-    for number in range(120):
+    for number in range(50):
         case = single_step(drawn(f"priced/{number}", kind))
         wrong = contradiction(case, seen)
         assert wrong is None, (number, wrong, case)
-    assert seen["certificate"] > 25
+    assert seen["certificate"] > 10
 
 
 @pytest.mark.slow
