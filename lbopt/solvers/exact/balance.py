@@ -95,7 +95,8 @@ class Balancing:
     """
 
     def __init__(self, base: IntArray, slots: IntArray, sizes: IntArray, limits: Limits) -> None:
-        self.base, self.slots, self.sizes, self._limits = base, slots, sizes, limits
+        self.base, self.slots, self._limits = base, slots, limits
+        self.sizes = sizes.copy()  # read-only ones compile every kernel once more
         self.order = np.argsort(-sizes, kind="stable")
         self.bound = mean_bound(base, slots, sizes[self.order])
         self.assignment: IntArray = np.zeros(sizes.size, np.int64)

@@ -135,7 +135,7 @@ class KnownEnds:
     def program(self, box: Box) -> Program | None:
         """Return the linear program of the classes that the box allows, which the search begins; None if too large."""
         (W, T), K = self.window.peak.shape, self.window.n.size
-        worker, klass = np.nonzero(box.allowed)
+        worker, klass = map(np.ascontiguousarray, np.nonzero(box.allowed))  # strided ones compile the tree once more
         n = klass.size + T
         R = W + min(K, int(self.window.slots.sum())) + min(W * T, 4 * T + 2 * W) + 64
         if n * R > _LARGEST_TABLE:
