@@ -8,7 +8,8 @@ running requests grow by a token, some end, a report is made if it is time, arri
 * "power-of-two": the less loaded, by the last report, of two drawn with replacement;
 * "counted": the least loaded by the last report and what was sent since, added token by token;
 * "levelled": the least by what is expected of the load now, which is q (load + number) a step for the last report and likewise for
-  what was sent since.
+  what was sent since;
+* "numbers": the fewest requests, expected in the same way.
 
 With `slots` a worker runs so many; later ones wait in its queue, first come, first served.
 """
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from lbopt.theory.laws.prompt_law import PromptLaw
 
-RULES = ("random", "blind", "power-of-two", "counted", "levelled")
+RULES = ("random", "blind", "power-of-two", "counted", "levelled", "numbers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +101,15 @@ class OpenFleet:
             if (k + burn_in) % self.period == 0:
                 load = np.bincount(worker, size, G)
                 number = np.bincount(worker, minlength=G).astype(np.float64)
-            elif rule == "levelled":
+            elif rule in ("levelled", "numbers"):
                 load, number = q * (load + number), q * number
             count = int(draw.poisson(self.arrivals * G))
             prompt = draw.choice(lengths, count, p=shares)
-            chosen = _chosen(rule, prompt, load, draw)
-            if rule in ("counted", "levelled"):
+            if rule == "numbers":
+                chosen = _chosen(rule, np.ones_like(prompt), number, draw)
+            else:
+                chosen = _chosen(rule, prompt, load, draw)
+            if rule in ("counted", "levelled", "numbers"):
                 load = load + np.bincount(chosen, prompt, G)
                 number = number + np.bincount(chosen, minlength=G)
             worker, size = np.concatenate((worker, chosen)), np.concatenate((size, prompt))

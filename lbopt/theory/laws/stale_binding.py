@@ -66,8 +66,30 @@ def bound_slot(p: float, prompts: PromptLaw, wait: int) -> Unseen:
     apart = size + wait - (float(prompts.mean) + mean_age)
     first, second, third = (float(slot.probabilities @ apart**power) for power in (1, 2, 3))
     variance = r * (1 - r) * second + (1 - r) * spread
-    cumulant = r * (1 - r) * ((1 - 2 * r) * -third) * -1 - 3 * r * (1 - r) * first * spread + (1 - r) * skew
+    cumulant = r * (1 - r) * (1 - 2 * r) * third - 3 * r * (1 - r) * first * spread + (1 - r) * skew
     return Unseen(r * (1 - r), variance, cumulant)
+
+
+def queue_doubt(B: int, p: float, queue: int, wait: int) -> float:
+    """Return sum_i pi_i (1 - pi_i) over the places i of a queue, pi_i the chance that its request runs `wait` steps on.
+
+    Parameters
+    ----------
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    queue
+        Requests bound to the worker that have not started.
+    wait
+        Steps.
+    """
+    if wait == 0 or queue == 0:
+        return 0.0
+    steps = np.arange(wait + 1)
+    started = stats.binom.sf(np.arange(queue)[:, None], B * steps, p)  # place i starts when i + 1 requests have ended
+    runs = np.diff(started, axis=1) @ (1 - p) ** (wait - steps[1:])
+    return float(runs @ (1 - runs))
 
 
 def bound_floor(G: int, B: int, p: float, prompts: PromptLaw, queue: int) -> float:
@@ -88,10 +110,11 @@ def bound_floor(G: int, B: int, p: float, prompts: PromptLaw, queue: int) -> flo
     """
     wait = queue / (p * B)
     low = math.floor(wait)
-    found = [
-        Unseen(B * one.requests, B * one.variance, B * one.third).imbalance(G)
-        for one in (bound_slot(p, prompts, low), bound_slot(p, prompts, low + 1))
-    ]
+    found = []
+    for steps in (low, low + 1):
+        slot = bound_slot(p, prompts, steps)
+        doubt = float(prompts.variance) * queue_doubt(B, p, queue, steps)
+        found.append(Unseen(B * slot.requests, B * slot.variance + doubt, B * slot.third).imbalance(G))
     return (low + 1 - wait) * found[0] + (wait - low) * found[1]
 
 
@@ -104,7 +127,7 @@ def overflow(number: float, variance: float, B: int) -> float:
     return spread * (math.exp(-(z**2) / 2) / math.sqrt(2 * math.pi) - z * float(special.ndtr(-z)))
 
 
-def counted_waiting(lives: Lives, arrivals: float, period: int, B: int) -> float:
+def counted_waiting(G: int, lives: Lives, arrivals: float, period: int, B: int) -> float:
     """Return the mean number that waits at a worker, for a router that levels numbers by reports of every `period` steps.
 
     Parameters
@@ -119,7 +142,8 @@ def counted_waiting(lives: Lives, arrivals: float, period: int, B: int) -> float
         Slots of a worker.
     """
     number = arrivals * lives.mean
-    each = [overflow(number, lives.unseen(arrivals, age).requests, B) for age in range(period)]
+    unseen = [lives.unseen(arrivals, age).requests for age in range(period)]
+    each = [overflow(number, number / G + (1 - 1 / G) * variance, B) for variance in unseen]
     return float(np.mean(each))
 
 

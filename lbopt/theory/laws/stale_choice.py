@@ -21,7 +21,8 @@ Neither slots nor the rate of arrivals are in it. As G grows a load is logistic 
 
     q^j x + (1 - 2 F(x)) lambda sum_{a<=j} q^a (E[S] + a)
 
-on average, with the variance of the ends among what was seen and of the Poisson arrivals at the rate lambda c(F(x)). The law at the
+on average, with the variance and the skewness of the ends among what was seen and of the Poisson arrivals at the rate
+lambda c(F(x)). The law at the
 next report is the same as at this one: a fixed point, found here on a grid. The largest of G independent loads of that law gives the
 imbalance. Left out: that workers differ in numbers of requests, so in growth, for a given load; this is small where
 E[S] sqrt(lambda p) is well above 1. So the law is for requests whose prompts outweigh their outputs.
@@ -48,6 +49,9 @@ _POINTS, _WIDTH = 601, 6.0
 _STILL = 1e-9
 
 _MOST_ROUNDS = 20_000
+
+#: Least variance, tokens squared, and largest skewness that Edgeworth's form is used with.
+_LEAST, _MOST_SKEW = 1.0, 0.7
 
 
 def fresh_power_of_two(G: int, p: float, prompts: PromptLaw) -> float:
@@ -107,16 +111,23 @@ class _Window:
         seen = lives.alive[1:] @ (lives.moments[1, 1:] + 2 * steps * lives.moments[0, 1:] + steps**2)
         self.kept = kept
         self.brought = arrivals * float(alive @ lives.moments[0, sent])
-        self.ends = arrivals * kept * (1 - kept) * float(seen)
-        self.noise = arrivals * float(alive @ lives.moments[1, sent])
+        held = lives.moments[:, 1:]
+        cubes = lives.alive[1:] @ (held[2] + 3 * steps * held[1] + 3 * steps**2 * held[0] + steps**3)
+        left = arrivals * kept * (1 - kept)
+        self.ends = left * float(seen), left * (1 - 2 * kept) * float(cubes)
+        self.noise = tuple(arrivals * float(alive @ lives.moments[power, sent]) for power in (1, 2))
 
     def carried(self, grid: NDArray[np.float64], share: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the law on the grid after the window, of that before it."""
         rank = np.cumsum(share) - share / 2
         mean = self.kept * grid + self.brought * (1 - 2 * rank)
-        spread = np.sqrt(self.ends + 2 * (1 - rank) * self.noise)
+        second, third = (ends + 2 * (1 - rank) * noise for ends, noise in zip(self.ends, self.noise, strict=True))
+        spread = np.sqrt(np.maximum(second, _LEAST))
+        skewness = np.clip(third / spread**3, -_MOST_SKEW, _MOST_SKEW)
         edges = (grid[1:] + grid[:-1]) / 2
-        below = special.ndtr((edges[:, None] - mean) / np.maximum(spread, 1e-300))
+        z = (edges[:, None] - mean) / spread
+        skewed = special.ndtr(z) - skewness / 6 * (z**2 - 1) * np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+        below = np.clip(skewed, 0.0, 1.0)  # Edgeworth's form leaves [0, 1] by a trifle, far out
         cells = np.diff(np.vstack([np.zeros(grid.size), below, np.ones(grid.size)]), axis=0)
         after: NDArray[np.float64] = cells @ share
         return after / after.sum()
