@@ -1,14 +1,15 @@
-"""An open fleet whose router sees reports of every T steps, and workers with queues of what was bound to them early.
+"""An open fleet whose router sees reports of every T steps.
 
-`OpenFleet`: requests arrive by Poisson's law, start at once where they are sent and end with probability p in a step. In a step
-running requests grow by a token, some end, a report is made if it is time, arrivals are sent, and loads are read. Rules:
+Requests arrive by Poisson's law. Each is sent at once, starts where it is sent, holds its prompt and a token more in every step, and
+leaves after its output. In a step ages grow, requests leave, a report is made if it is time, arrivals are sent, and loads are read.
+Rules:
 
 * "random": a worker by chance;
 * "blind": the least loaded by the last report;
 * "power-of-two": the less loaded, by the last report, of two drawn with replacement;
-* "counted": the least loaded by the last report and what was sent since, added token by token;
-* "levelled": the least by what is expected of the load now, which is q (load + number) a step for the last report and likewise for
-  what was sent since;
+* "counted": the least loaded by the last report and the prompts that were sent since;
+* "levelled": the least by what is expected now of the requests that were reported and of those sent since, each with the chance that a
+  request which lived so long lives on until now;
 * "numbers": the fewest requests, expected in the same way.
 
 With `slots` a worker runs so many; later ones wait in its queue, first come, first served.
@@ -18,13 +19,51 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.stale import Lives
 
 RULES = ("random", "blind", "power-of-two", "counted", "levelled", "numbers")
+
+#: Rules that expect what became of the requests since the report.
+_EXPECTING = ("levelled", "numbers")
+
+#: Requests that stand for a law: draws of it.
+_DRAWS = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Prompts and outputs that arrivals are drawn from, with replacement.
+
+    Parameters
+    ----------
+    prompt, output
+        int64 (n,), tokens.
+    lives
+        Their law.
+    """
+
+    prompt: NDArray[np.int64]
+    output: NDArray[np.int64]
+    lives: Lives
+
+    @classmethod
+    def geometric(cls, p: float, prompts: PromptLaw, seed: int) -> Requests:
+        """Return requests that end with probability `p` in every step, whatever the prompt."""
+        draw = np.random.default_rng([seed, 1])
+        shares = np.array([float(share) for share in prompts.shares])
+        prompt = draw.choice(np.array(prompts.lengths), _DRAWS, p=shares / shares.sum())
+        return cls(prompt, draw.geometric(p, _DRAWS), Lives.geometric(p, prompts))
+
+    @classmethod
+    def observed(cls, prompt: NDArray[np.int64], output: NDArray[np.int64]) -> Requests:
+        """Return these requests."""
+        return cls(prompt, output, Lives.observed(prompt, output))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +82,35 @@ class OpenRun:
     waiting: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
+class _View:
+    """Requests that the router takes for running: those of the last report, and those sent since.
+
+    Parameters
+    ----------
+    worker, prompt, age, seen
+        int64 (n,): where, tokens, steps since the start, and of those how many were seen.
+    """
+
+    worker: NDArray[np.int64]
+    prompt: NDArray[np.int64]
+    age: NDArray[np.int64]
+    seen: NDArray[np.int64]
+
+    def expected(self, G: int, alive: NDArray[np.float64], weigh: bool) -> NDArray[np.float64]:
+        """Return what is expected of each worker, float64 (G,): tokens, or requests where nothing is weighed."""
+        last = alive.size - 1
+        chance = np.where(self.age > last, 0.0, alive[np.minimum(self.age, last)]) / alive[np.minimum(self.seen, last)]
+        return np.bincount(self.worker, chance * (self.prompt + self.age) if weigh else chance, G)
+
+    def add(self, worker: NDArray[np.int64], prompt: NDArray[np.int64]) -> None:
+        """Add requests that are sent now."""
+        none = np.zeros_like(worker)
+        self.worker, self.prompt = np.concatenate((self.worker, worker)), np.concatenate((self.prompt, prompt))
+        self.age, self.seen = np.concatenate((self.age, none)), np.concatenate((self.seen, none))
+
+
+@dataclass(frozen=True, kw_only=True)
 class OpenFleet:
     """The fleet.
 
@@ -53,10 +120,8 @@ class OpenFleet:
         Number of workers.
     arrivals
         Mean arrivals a worker and step.
-    p
-        Probability that a request ends in a step.
-    prompts
-        Law of the prompts.
+    requests
+        What arrives.
     period
         Steps between reports.
     slots
@@ -65,13 +130,18 @@ class OpenFleet:
 
     G: int
     arrivals: float
-    p: float
-    prompts: PromptLaw
+    requests: Requests
     period: int
     slots: int | None = None
 
-    def run(self, rule: str, steps: int, burn_in: int, seed: int) -> OpenRun:
-        """Run the rule for `burn_in` steps and then `steps` that are read.
+    @cached_property
+    def burn_in(self) -> int:
+        """Steps after which fewer than a thousandth of a request of the start is left."""
+        alive = self.requests.lives.alive * self.G * self.arrivals * self.requests.lives.mean
+        return 2 * int(np.searchsorted(-alive, -1e-3)) if self.slots is not None else int(np.searchsorted(-alive, -1e-3))
+
+    def run(self, rule: str, steps: int, seed: int) -> OpenRun:
+        """Run the rule for the burn-in, and then `steps` that are read.
 
         Parameters
         ----------
@@ -79,53 +149,45 @@ class OpenFleet:
             One of `RULES`.
         steps
             Steps that are read.
-        burn_in
-            Steps before.
         seed
             Of the draws.
         """
         draw = np.random.default_rng([seed, RULES.index(rule)])
-        G, q = self.G, 1 - self.p
-        lengths = np.array(self.prompts.lengths)
-        shares = np.array([float(share) for share in self.prompts.shares])
-        shares /= shares.sum()
-        worker, size, running = np.zeros((3, 0), np.int64)
-        running = running.astype(np.bool_)
+        G, alive = self.G, self.requests.lives.alive
+        worker, prompt, age, left = np.zeros((4, 0), np.int64)
+        running = np.zeros(0, np.bool_)
         imbalance, waiting = np.zeros((2, steps))
-        load, number = np.zeros((2, G))
-        for k in range(-burn_in, steps):
-            kept = ~running | (draw.random(worker.size) >= self.p)
-            worker, size, running = worker[kept], size[kept] + running[kept], running[kept]
-            if self.slots is not None:
-                running = self._started(worker, running)
-            if (k + burn_in) % self.period == 0:
-                load = np.bincount(worker, size, G)
-                number = np.bincount(worker, minlength=G).astype(np.float64)
-            elif rule in ("levelled", "numbers"):
-                load, number = q * (load + number), q * number
-            count = int(draw.poisson(self.arrivals * G))
-            prompt = draw.choice(lengths, count, p=shares)
-            if rule == "numbers":
-                chosen = _chosen(rule, np.ones_like(prompt), number, draw)
-            else:
-                chosen = _chosen(rule, prompt, load, draw)
-            if rule in ("counted", "levelled", "numbers"):
-                load = load + np.bincount(chosen, prompt, G)
-                number = number + np.bincount(chosen, minlength=G)
-            worker, size = np.concatenate((worker, chosen)), np.concatenate((size, prompt))
-            if self.slots is None:
-                running = np.ones(worker.size, np.bool_)
-            else:
-                running = self._started(worker, np.concatenate((running, np.zeros(count, np.bool_))))
+        seen = np.zeros(G)
+        view = _View(worker, prompt, age, age)
+        for k in range(-self.burn_in, steps):
+            age, left, view.age = age + running, left - running, view.age + 1
+            kept = left > 0
+            worker, prompt, age, left, running = worker[kept], prompt[kept], age[kept], left[kept], running[kept]
+            if (k + self.burn_in) % self.period == 0:
+                seen = np.bincount(worker, prompt + age, G)
+                view = _View(worker, prompt, age, age)
+            which = draw.integers(0, self.requests.prompt.size, int(draw.poisson(self.arrivals * G)))
+            come = self.requests.prompt[which]
+            load = view.expected(G, alive, rule == "levelled") if rule in _EXPECTING else seen
+            chosen = _chosen(rule, np.ones_like(come) if rule == "numbers" else come, load, draw)
+            if rule == "counted":
+                seen = seen + np.bincount(chosen, come, G)
+            elif rule in _EXPECTING:
+                view.add(chosen, come)
+            none = np.zeros_like(come)
+            worker, prompt = np.concatenate((worker, chosen)), np.concatenate((prompt, come))
+            age, left = np.concatenate((age, none)), np.concatenate((left, self.requests.output[which]))
+            running = self._running(worker, np.concatenate((running, none.astype(np.bool_))))
             if k >= 0:
-                held = np.bincount(worker[running], size[running], G)
+                held = np.bincount(worker[running], (prompt + age)[running], G)
                 imbalance[k] = G * held.max() - held.sum()
                 waiting[k] = (worker.size - np.count_nonzero(running)) / G
         return OpenRun(imbalance, waiting)
 
-    def _started(self, worker: NDArray[np.int64], running: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _running(self, worker: NDArray[np.int64], running: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which requests run: those of a worker that came first. Running ones came before those that wait."""
-        assert self.slots is not None
+        if self.slots is None:
+            return np.ones_like(running)
         free = self.slots - np.bincount(worker[running], minlength=self.G)
         found = running.copy()
         for i in np.flatnonzero(~running):
@@ -136,10 +198,10 @@ class OpenFleet:
 
 
 def _chosen(
-    rule: str, prompt: NDArray[np.int64], load: NDArray[np.float64], draw: np.random.Generator
+    rule: str, tokens: NDArray[np.int64], load: NDArray[np.float64], draw: np.random.Generator
 ) -> NDArray[np.int64]:
     """Return the worker of each arrival, int64 (n,), by what the router sees of the loads, float64 (G,)."""
-    G, count = load.size, prompt.size
+    G, count = load.size, tokens.size
     if rule == "random":
         return draw.integers(0, G, count)
     if rule == "blind":
@@ -147,11 +209,11 @@ def _chosen(
     if rule == "power-of-two":
         one, other = draw.integers(0, G, (2, count))
         return np.where(load[one] <= load[other], one, other)
-    heap = [(float(tokens), g) for g, tokens in enumerate(load)]
+    heap = [(float(each), g) for g, each in enumerate(load)]
     heapq.heapify(heap)
     chosen = np.zeros(count, np.int64)
-    for i, tokens in enumerate(prompt.tolist()):
-        seen, g = heap[0]
+    for i, weight in enumerate(tokens.tolist()):
+        least, g = heap[0]
         chosen[i] = g
-        heapq.heapreplace(heap, (seen + tokens, g))
+        heapq.heapreplace(heap, (least + weight, g))
     return chosen
