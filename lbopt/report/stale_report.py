@@ -1,4 +1,4 @@
-"""How a study of old sight is shown: a table a fleet, one line a rule, and a picture of imbalance against the age of reports."""
+"""How a study of old sight is shown: a table for each fleet, and a picture of imbalance against the age of reports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def stale_csv(outcome: StaleOutcome) -> list[dict[str, Any]]:
 
 
 def ages_figure(outcome: StaleOutcome) -> Figure:
-    """Return a panel a fleet: share of a random split's imbalance against the period of reports, and the law's floor."""
+    """Return a panel a fleet: imbalance as a share of a random split's, against the age of reports; the law's floor."""
     workers = [G for G in outcome.config.workers if any(cell.G == G for cell in outcome.cells)]
     figure, first = new_figure(0.8 + 3.9 * len(workers), 4.6)
     grid = figure.add_gridspec(1, len(workers))
@@ -64,7 +64,7 @@ def _panel(outcome: StaleOutcome, axes: Axes, G: int) -> None:
         for place, period in enumerate(periods)
         if any(cell.G == G and cell.period == period for cell in outcome.cells)
     ]
-    axes.fill_between(*zip(*floors, strict=True), color="#57606a", alpha=0.18, linewidth=0, label="below the law's floor")
+    axes.fill_between(*zip(*floors, strict=True), color="#57606a", alpha=0.18, linewidth=0, label="below the floor")
     axes.set_yscale("log")
     axes.set_ylim(bottom=0.02)
     axes.set_xticks(range(len(periods)), ["truth", *(_seconds(period) for period in outcome.config.periods)])
@@ -75,19 +75,19 @@ def _panel(outcome: StaleOutcome, axes: Axes, G: int) -> None:
 
 
 def _table(outcome: StaleOutcome, G: int) -> Table:
-    rows = []
-    for policy in outcome.config.policies:
-        for cell in outcome.of(G, policy):
-            rows.append((policy, *_row(outcome, cell)))
+    rows = [(policy, *_row(outcome, cell)) for policy in outcome.config.policies for cell in outcome.of(G, policy)]
     lead = "counts what it sends" if outcome.config.sight == "counts" else "is blind between reports"
     return Table(
         f"G = {G}",
-        f"Imbalance in thousand tokens, loads read after admission; a front end {lead}. Floor: the least that any rule leaves "
-        "at this age. Forecast: the rule's imbalance by true sight and the floor, squared and added; for rules that count. "
-        "Random: a random split of as many requests.",
-        ("policy", "reports", "steps", "imbalance", "floor", "forecast", "measured / forecast", "random", "busy", "P99 first token"),
+        f"Imbalance in thousand tokens, loads read after admission; a front end {lead}. Floor: the least that any rule "
+        "leaves at this age. Forecast: the rule's imbalance by true sight and the floor, squared and added; for rules "
+        "that count. Random: a random split of as many requests.",
+        (
+            *("policy", "reports", "steps", "imbalance", "floor", "forecast"),
+            *("measured / forecast", "random", "busy", "P99 first token"),
+        ),
         rows,
-    )  # fmt: skip
+    )
 
 
 def _row(outcome: StaleOutcome, cell: StaleCell) -> tuple[str, ...]:

@@ -40,7 +40,8 @@ class StaleConfig:
     periods
         Seconds between reports; the truth is always run beside them.
     sight
-        "counts": a front end adds what it sends until the next report; "blind": it does not. Rules with a pool always do.
+        "counts": a front end adds what it sends until the next report; "blind": it does not. Rules with a pool always
+        add.
     policies
         Rules without a window.
     load
@@ -56,7 +57,7 @@ class StaleConfig:
     slots: Annotated[int, Option("Slots per worker.", names=("--slots", "-B"), first=True)] = 72
     periods: Annotated[
         tuple[float, ...],
-        Option("Seconds between reports of a worker; may be given again.", names=("--period",), key="period", first=True),
+        Option("Seconds between reports; may be given again.", names=("--period",), key="period", first=True),
     ] = DEFAULT_PERIODS
     sight: Annotated[
         str, Option("**counts**: a front end adds what it sends; **blind**: nothing between reports.", first=True)
@@ -101,7 +102,8 @@ class StaleConfig:
         for policy in self.policies:
             if foresight_of(make_policy(policy)) is not None:
                 raise InputError(
-                    f"policy '{policy}' looks ahead, and reports do not list running requests; take a rule without a window"
+                    f"policy '{policy}' looks ahead, and reports do not list running requests; "
+                    "take a rule without a window"
                 )
 
     def cells(self) -> Iterator[tuple[int, str, float | None]]:

@@ -1,7 +1,7 @@
 """What the law of old sight says of a fleet that ran: its floor by the age of reports, and the level of a random split.
 
-The law (`lbopt.theory.laws.stale`) is for an open fleet. Of a run it takes the lives of the trace's requests, the mean length of a
-step, and the requests that ran: N of them a worker arrive at the rate N / E[life] a step.
+The law (`lbopt.theory.laws.stale`) is for an open fleet. Of a run it takes the lives of the trace's requests, the mean
+length of a step, and the requests that ran: N of them a worker arrive at the rate N / E[life] a step.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class StaleCell:
     admission
         "pooled" or "immediate".
     floor, random, even
-        Tokens: the law's floor at this age, the level of a random split, and of even arrivals of which nothing else is known.
+        Tokens: the law's floor at this age, the level of a random split, and of even arrivals, unseen.
     seen
         The law's share of busy slots where they are filled at reports alone.
     """

@@ -1,12 +1,12 @@
 """A saturated fleet in which each worker has a queue of requests that were bound to it before they start.
 
-In every step running requests grow by a token and some end. The router binds as many new requests to each worker as ended there, to the
-end of its queue, so that every queue keeps its length; then each free slot takes the head of its worker's queue, and loads are read.
-With a queue of zero the router fills the free slots itself.
+In every step running requests grow by a token and some end. The router binds as many new requests to each worker as
+ended there, to the end of its queue, so that every queue keeps its length; then each free slot takes the head of its
+worker's queue, and loads are read. With a queue of zero the router fills the free slots itself.
 
-It is free in which of the new requests goes where: the largest first, each to the worker with the least expected load. "levelled" expects what
-the load will be when the request starts, W = Q/(pB) steps on: q^W of what runs now, and q^(W - t) of a request that starts in t steps.
-"present" counts tokens as they are, running and queued.
+The router is free in which of the new requests goes where: the largest first, each to the worker with the least expected
+load. "levelled" expects what the load will be when the request starts, W = Q/(pB) steps on: q^W of what runs now, and
+q^(W - t) of a request that starts in t steps. "present" counts tokens as they are, running and queued.
 """
 
 from __future__ import annotations
@@ -87,7 +87,11 @@ class BoundFleet:
         return found
 
     def _bind(
-        self, prompt: NDArray[np.int64], free: NDArray[np.int64], expected: NDArray[np.float64], queues: list[deque[int]]
+        self,
+        prompt: NDArray[np.int64],
+        free: NDArray[np.int64],
+        expected: NDArray[np.float64],
+        queues: list[deque[int]],
     ) -> None:
         """Append each request to a queue, changed in place: the largest first, to the least load that takes one yet."""
         left, load = free.tolist(), expected.tolist()

@@ -1,15 +1,15 @@
 """An open fleet whose router sees reports of every T steps.
 
-Requests arrive by Poisson's law. Each is sent at once, starts where it is sent, holds its prompt and a token more in every step, and
-leaves after its output. In a step ages grow, requests leave, a report is made if it is time, arrivals are sent, and loads are read.
-Rules:
+Requests arrive by Poisson's law. Each is sent at once, starts where it is sent, holds its prompt and a token more in
+every step, and leaves after its output. In a step ages grow, requests leave, a report is made if it is time, arrivals
+are sent, and loads are read. Rules:
 
 * "random": a worker by chance;
 * "blind": the least loaded by the last report;
 * "power-of-two": the less loaded, by the last report, of two drawn with replacement;
 * "counted": the least loaded by the last report and the prompts that were sent since;
-* "levelled": the least by what is expected now of the requests that were reported and of those sent since, each with the chance that a
-  request which lived so long lives on until now;
+* "levelled": the least by what is expected now of the requests that were reported and of those sent since, each with
+  the chance that a request which lived so long lives on until now;
 * "numbers": the fewest requests, expected in the same way.
 
 With `slots` a worker runs so many; later ones wait in its queue, first come, first served.
@@ -138,7 +138,9 @@ class OpenFleet:
     def burn_in(self) -> int:
         """Steps after which fewer than a thousandth of a request of the start is left."""
         alive = self.requests.lives.alive * self.G * self.arrivals * self.requests.lives.mean
-        return 2 * int(np.searchsorted(-alive, -1e-3)) if self.slots is not None else int(np.searchsorted(-alive, -1e-3))
+        return (
+            2 * int(np.searchsorted(-alive, -1e-3)) if self.slots is not None else int(np.searchsorted(-alive, -1e-3))
+        )
 
     def run(self, rule: str, steps: int, seed: int) -> OpenRun:
         """Run the rule for the burn-in, and then `steps` that are read.

@@ -9,11 +9,11 @@ from lbopt.theory.chains.bound_fleet import RULES, BoundFleet
 from lbopt.theory.chains.open_fleet import OpenFleet
 from lbopt.theory.chains.pool_by_report import pool_by_report
 from lbopt.theory.claim import Claim
-from lbopt.theory.claims.stale import require_open, requests_for
+from lbopt.theory.claims.stale import requests_for, require_open
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
 from lbopt.theory.laws.prompt_law import PromptLaw
-from lbopt.theory.laws.stale_binding import bound_floor, counted_waiting, random_waiting, seen_share
+from lbopt.theory.laws.stale_binding import bound_floor, random_waiting, seen_share
 from lbopt.theory.verdict import Verdict
 
 #: What a levelling rule with queues leaves above the floor at most, where the queue is deep.
@@ -21,12 +21,6 @@ ABOVE_FLOOR = 0.10
 
 #: Least ends of a step and worker: with fewer, the sizes of a step level nothing.
 ENDS = 10.0
-
-#: By how much the waiting may be off where loads are spread by a router that counts.
-WAITING_TOLERANCE = 0.20
-
-#: Beyond this many waiting requests a worker they feed back on the numbers.
-MOST_WAITING = 0.2
 
 
 def measure_bound(
@@ -119,8 +113,9 @@ def measure_random(
         Seed of the samples.
     """
     claim = "binding-random"
-    _require_waiting(claim, B, p, load)
-    require(claim, load <= 0.97, "a load of at most 0.97, which settles", f"load is {load}")
+    require_geometric(claim, p)
+    require(claim, 2 <= B <= 2000, "2 to 2,000 slots a worker", f"B is {B}")
+    require(claim, 0.3 <= load <= 0.97, "a load from 0.3 to 0.97, which settles", f"load is {load}")
     arrivals = load * p * B
     require_open(claim, G, arrivals, 1, batches)
     fleet = OpenFleet(
@@ -138,58 +133,6 @@ def measure_random(
             note=f"in a pool of all slots {random_waiting(G * arrivals, p, G * B) / G:.2g} a worker",
             B=B,
         )
-    ]
-
-
-def measure_counted(
-    *, G: int = 64, B: int = 64, p: float = 0.1, load: float = 0.875, period: int = 10, batches: int = 20, seed: int
-) -> list[Finding]:
-    """Bind each arrival to the worker with the fewest requests that a router expects by its last report.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    load
-        Arrivals as a share of what the slots serve.
-    period
-        Steps between reports.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
-    """
-    claim = "binding-counted"
-    _require_waiting(claim, B, p, load)
-    arrivals = load * p * B
-    require_open(claim, G, arrivals, period, batches)
-    requests = requests_for(claim, p, 2, "", seed)[0]
-    law = counted_waiting(G, requests.lives, arrivals, period, B)
-    require(claim, law > 1e-4, "slots that are short at times", f"{law:.2g} requests wait at a worker")
-    fleet = OpenFleet(G=G, arrivals=arrivals, requests=requests, period=period, slots=B)
-    length = -(-batch_steps(p) // period) * period
-    mean = steps_mean(fleet.run("numbers", batches * length, seed).waiting, length)
-    outside = ""
-    if law > MOST_WAITING:
-        outside = f"{law:.2g} requests wait at a worker, above {MOST_WAITING:g}: they feed back on the numbers"
-    elif period * p > 1.5:
-        outside = f"reports of every {period * p:.2g} lives: a queue outlives the doubt"
-    return [
-        mean_finding(
-            mean,
-            relation,
-            bound * law,
-            regime=f"G={G}, p={p:g}, load {load:g}, T={period}",
-            quantity=f"requests that wait at a worker, against {bound:g} times the law",
-            outside=outside,
-            note=f"{mean.mean / law:.3f} times the law",
-            B=B,
-        )
-        for relation, bound in ((">=", 1 - WAITING_TOLERANCE), ("<=", 1 + WAITING_TOLERANCE))
     ]
 
 
@@ -233,21 +176,15 @@ def measure_seen(
     ]
 
 
-def _require_waiting(claim: str, B: int, p: float, load: float) -> None:
-    require_geometric(claim, p)
-    require(claim, 2 <= B <= 2000, "2 to 2,000 slots a worker", f"B is {B}")
-    require(claim, 0.3 <= load < 1, "a load from 0.3 to below 1", f"load is {load}")
-
-
 CLAIMS = (
     Claim(
         name="binding-floor",
         title="A request that is bound W steps early is placed by sight that is W steps old",
         source="lbopt",
-        statement=r"All slots busy, $Q$ requests bound to each worker, $W = Q/(pB)$, $r = (1-p)^W$: no rule leaves less than "
-        r"$G\,e_G\sqrt{V}$ with $V = B\bigl[\frac{1-p}{p^2}(1-r^2) + \sigma_s^2 r(1-r)\bigr] + \sigma_s^2\sum_{i\le Q} "
-        r"\pi_i(1-\pi_i)$, $\pi_i$ the chance that place $i$ of the queue runs $W$ steps later, and levelling what is expected "
-        r"leaves at most a tenth more for $W \ge 2$ and $pB \ge 10$.",
+        statement=r"All slots busy, $Q$ requests bound to a worker, $W = Q/(pB)$, $r = (1-p)^W$: no rule leaves less "
+        r"than $G\,e_G\sqrt{V}$ with $V = B\bigl[\frac{1-p}{p^2}(1-r^2) + \sigma_s^2 r(1-r)\bigr] + "
+        r"\sigma_s^2\sum_{i\le Q} \pi_i(1-\pi_i)$, $\pi_i$ the chance that place $i$ of the queue runs after $W$; "
+        r"levelling what is expected leaves at most a tenth more for $W \ge 2$ and $pB \ge 10$.",
         refuted_by="A mean imbalance below the law, or of the levelling rule above 1.1 times it.",
         measure=measure_bound,
         quick=({}, {"queue": 128}, {"rule": "present"}),
@@ -264,8 +201,8 @@ CLAIMS = (
         title="Bound by chance, each worker is a queue of its own",
         source="lbopt; Erlang 1917",
         statement=r"Each arrival is bound at once to a worker drawn by chance: the number that waits at a worker is "
-        r"$E[(X-B)^+]$, $X$ with the stationary law of $X' = X - \mathrm{Bin}(\min(X,B), p) + \mathrm{Poisson}(\lambda)$; in a "
-        r"pool the same with $GB$ and $G\lambda$.",
+        r"$E[(X-B)^+]$, $X$ with the stationary law of $X' = X - \mathrm{Bin}(\min(X,B), p) + "
+        r"\mathrm{Poisson}(\lambda)$; in a pool the same with $GB$ and $G\lambda$.",
         refuted_by="A mean number outside its joint 99.99 % region.",
         measure=measure_random,
         quick=({}, {"B": 16, "load": 0.8}),
@@ -273,25 +210,11 @@ CLAIMS = (
         expected=Verdict.HOLDS,
     ),
     Claim(
-        name="binding-counted",
-        title="Bound to the fewest by old reports, who overflows is who ends unseen",
-        source="lbopt",
-        statement=r"Few wait: $E[\text{waiting}] = \sqrt{v}\,\bigl(\varphi(z) - z\,\Phi(-z)\bigr)$, $z = (B-N)/\sqrt v$, "
-        r"$N = \lambda/p$, $v = \frac NG + \frac{G-1}G \lambda\sum_a \bar F(a)(1-c_d(a))$, averaged over the ages $d$ of "
-        r"the sight, within 20 %.",
-        refuted_by="A mean number outside 0.8 to 1.2 times the law, in its range.",
-        measure=measure_counted,
-        quick=({},),
-        full=({"batches": 60}, {"batches": 60, "period": 15}, {"B": 128, "load": 0.92, "batches": 40}),
-        expected=Verdict.HOLDS,
-        remark="With fresh sight nearly nobody waits: binding on arrival costs idle slots only through the age of the sight.",
-    ),
-    Claim(
         name="stale-pool",
         title="A pool fills a slot when it sees it free",
         source="lbopt; Smith 1958",
-        statement=r"Reports of every $T$ steps, a pool that never ends: a slot is busy the share $E[A]\,/\,E[T\lceil A/T\rceil]$ "
-        r"of its time; for geometric lives $\frac{1-(1-p)^T}{pT}$.",
+        statement=r"Reports of every $T$ steps, a pool that never ends: a slot is busy the share "
+        r"$E[A]\,/\,E[T\lceil A/T\rceil]$ of its time; for geometric lives $\frac{1-(1-p)^T}{pT}$.",
         refuted_by="A mean share outside its joint 99.99 % region.",
         measure=measure_seen,
         quick=({}, {"p": 0.02, "period": 5}),

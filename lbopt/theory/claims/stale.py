@@ -16,7 +16,7 @@ from lbopt.theory.laws.stale import herd_imbalance, stale_floor
 from lbopt.theory.laws.stale_choice import power_of_two
 from lbopt.theory.verdict import Verdict
 
-#: By how much the laws may be off: what a levelling rule cannot level, what a herd's noise adds, what a mean field leaves out.
+#: By how much the laws may be off: what levelling leaves, what noise adds to a herd, what a mean field leaves out.
 LEVEL_TOLERANCE, HERD_TOLERANCE, CHOICE_TOLERANCE = 0.04, 0.03, 0.05
 
 #: The tokens that a window brings to a worker are so many times the noise of a load in it: then a herd stands out.
@@ -94,11 +94,16 @@ def _within(
     shown = f"{mean.mean / law:.4f} times the law"
     return [
         mean_finding(
-            mean, relation, bound * law, regime=regime, quantity=f"{quantity}, against {bound:g} times the law",
-            outside=outside, note=shown,
+            mean,
+            relation,
+            bound * law,
+            regime=regime,
+            quantity=f"{quantity}, against {bound:g} times the law",
+            outside=outside,
+            note=shown,
         )
         for relation, bound in ((">=", 1 - tolerance), ("<=", 1 + tolerance))
-    ]  # fmt: skip
+    ]
 
 
 def measure_floor(
@@ -312,8 +317,8 @@ def measure_choice(
 
 
 _UNSEEN = (
-    r"$V_d = \lambda\sum_a \bar F(a)\bigl(1-c_d(a)\bigr)\,E[(S+a)^2]$, $c_d(a)=\bar F(a)/\bar F((a-d)^+)$, the chance that "
-    r"a request of age $a$ is still there"
+    r"$V_d = \lambda\sum_a \bar F(a)\bigl(1-c_d(a)\bigr)\,E[(S+a)^2]$, $c_d(a)=\bar F(a)/\bar F((a-d)^+)$, the "
+    r"chance that a request of age $a$ is still there"
 )
 
 CLAIMS = (
@@ -328,19 +333,25 @@ CLAIMS = (
         quick=({}, {"rule": "levelled"}, {"rule": "power-of-two"}, {"rule": "blind"}, {"rule": "random"}),
         full=(
             *({"rule": rule, "period": T, "batches": 40} for rule in RULES for T in (2, 10, 40)),
-            *({"family": name, "arrivals": 1.0, "period": 50, "rule": rule} for name in ("azure-like", "burstgpt-like")
-              for rule in ("counted", "levelled", "random")),
-        ),  # fmt: skip
+            *(
+                {"family": "azure-like", "arrivals": 1.0, "period": 50, "rule": rule}
+                for rule in ("counted", "levelled")
+            ),
+            *(
+                {"family": "burstgpt-like", "arrivals": 1.0, "period": 50, "rule": rule}
+                for rule in ("counted", "levelled")
+            ),
+        ),
         expected=Verdict.HOLDS,
-        remark="By Jensen over the permutations of the workers; the normal form has an error of the order of one part in the "
-        "number of requests that end unseen. A rule whose choices depend on outputs that it cannot know is none.",
+        remark="By Jensen over the permutations of the workers; the normal form has an error of the order of one "
+        "part in the number of requests that end unseen. A rule that knows outputs is none of these.",
     ),
     Claim(
         name="stale-level",
         title="A rule that levels what it expects leaves the floor and no more",
         source="lbopt",
-        statement=r"Where a report's news is levelled within a tenth of $T$: $E[\mathrm{Imb}]$ of the rule that sends to the "
-        r"least expected load is $G\,\bigl[e_G\sqrt{V_d} + \frac{K_d}{6V_d}(E[Z^2]-1)\bigr]$ within 4 %.",
+        statement=r"Where a report's news is levelled within a tenth of $T$: $E[\mathrm{Imb}]$ of the rule that sends to "
+        r"the least expected load is $G\,\bigl[e_G\sqrt{V_d} + \frac{K_d}{6V_d}(E[Z^2]-1)\bigr]$ within 4 %.",
         refuted_by="A mean imbalance outside 0.96 to 1.04 times the law, in its range.",
         measure=measure_level,
         quick=_QUICK_FLEETS,
@@ -350,15 +361,16 @@ CLAIMS = (
             {"family": "azure-like", "arrivals": 4.0, "period": 100},
         ),
         expected=Verdict.HOLDS,
-        remark="So the price of age is $e_G\\sqrt{V_d}$ a worker; it grows as $\\sqrt d$ and stands still from a life on.",
+        remark="So the price of age is $e_G\\sqrt{V_d}$ a worker: it grows as $\\sqrt d$, and from a life on no more.",
     ),
     Claim(
         name="stale-herd",
         title="A router that counts nothing sends each window to one worker",
         source="lbopt; Mitzenmacher 2000",
-        statement=r"Reports of every $T$ steps, each arrival to the least reported load, a window's tokens at least three times "
-        r"its noise: loads are a ladder, $G\max-\sum$ of $\lambda G\sum_{t} \bar F(t)E[S+t]$ over the windows of each worker, "
-        r"within 3 %; where $GT$ is short against lives, $E[\mathrm{Imb}] = G(G-1)\,\lambda E[S]\,T/2$.",
+        statement=r"Reports of every $T$ steps, each arrival to the least reported load, a window's tokens at least "
+        r"three times its noise: loads are a ladder, $\lambda G\sum_{t} \bar F(t)E[S+t]$ over the windows of a worker, "
+        r"and $E[\mathrm{Imb}]$ is its imbalance within 3 %; where $GT$ is short against lives, "
+        r"$E[\mathrm{Imb}] = G(G-1)\,\lambda E[S]\,T/2$.",
         refuted_by="A mean imbalance outside 0.97 to 1.03 times the law, in its range.",
         measure=measure_herd,
         quick=({}, {"G": 4}, {"period": 2}),
@@ -373,8 +385,8 @@ CLAIMS = (
         name="stale-power-of-two",
         title="Power of two choices by old reports, in a large fleet",
         source="lbopt; Mitzenmacher 2000; Pal and Pitman 2008",
-        statement=r"A load at rank $u$ drifts by $(1-2u)\,\lambda E[S]$ a step until the next report; the fixed point of that map "
-        r"gives $E[\mathrm{Imb}]$ within 5 % from $G = 32$ on. In the limit of small steps it is "
+        statement=r"A load at rank $u$ drifts by $(1-2u)\,\lambda E[S]$ a step until the next report; the fixed point "
+        r"of that map gives $E[\mathrm{Imb}]$ within 5 % from $G = 32$ on. In the limit of small steps it is "
         r"$G\,H_{G-1}\,\frac{E[S^2]+E[X^2]}{2E[S]}$, $X$ the tokens of a request that ends.",
         refuted_by="A mean imbalance outside 0.95 to 1.05 times the law, in its range.",
         measure=measure_choice,

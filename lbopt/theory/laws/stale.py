@@ -1,30 +1,32 @@
 r"""What sight of age d costs: the part of a load that no router can know, and the herd of a router that counts nothing.
 
-An open fleet: A requests a worker arrive in a step, A Poisson of mean lambda, each starts at once where it is sent, grows by one
-token a step and is there a steps later with probability F(a), independently of everything. A router that acts now saw the
-workers d steps ago and knows what it sent since. A request of age a is then there with probability
+An open fleet: A requests a worker arrive in a step, A Poisson of mean lambda, each starts at once where it is sent,
+grows by one token a step and is there a steps later with probability F(a), independently of everything. A router that
+acts now saw the workers d steps ago and knows what it sent since. A request of age a is then there with probability
 
     c(a) = F(a) / F(max(a - d, 0)),
 
-to the router's knowledge: it was seen alive at the age a - d, or it was sent later and never seen. So what the router cannot know
-of a load is a sum of independent terms, of mean zero, and with m_j(a) = E[(S + a)^j] its cumulants are
+to the router's knowledge: it was seen alive at the age a - d, or it was sent later and never seen. So what the router
+cannot know of a load is a sum of independent terms, of mean zero, and with m_j(a) = E[(S + a)^j] its cumulants are
 
     V_d   = lambda sum_a F(a) (1 - c(a)) m_2(a),
     K_d   = lambda sum_a F(a) (1 - c(a)) (1 - 2 c(a)) m_3(a).
 
-**Floor.** Let mu_g be what the router expects of the loads and xi_g the rest. The xi_g are independent of where the router sent
-things, up to V, and alike. The maximum is convex, so averaging over the permutations of the workers (Jensen)
+**Floor.** Let mu_g be what the router expects of the loads and xi_g the rest. The xi_g are independent of where the
+router sent things, up to V, and alike. The maximum is convex, so averaging over the permutations of the workers
+(Jensen)
 
     E[G max_g (mu_g + xi_g) - sum_g mu_g]  >=  G E[max_g xi_g]  =  G [e_G sqrt(V_d) + K_d / (6 V_d) (E[Z^2] - 1) + ...],
 
-the right side by Cornish and Fisher, as in `fcfs_imbalance`. A router that levels mu reaches it. For geometric lives F(a) = q^a and
-V_d is q^d (1 - q^d) times the second moments of what was seen, plus what was sent since: an Ornstein-Uhlenbeck process that forgets
-at the rate p. V_0 = 0; for d to infinity V_d tends to lambda sum_a F(a) (1 - F(a)) m_2(a), which is what even arrivals leave.
+the right side by Cornish and Fisher, as in `fcfs_imbalance`. A router that levels mu reaches it. For geometric lives
+F(a) = q^a and V_d is q^d (1 - q^d) times the second moments of what was seen, plus what was sent since: an
+Ornstein-Uhlenbeck process that forgets at the rate p. V_0 = 0; for d to infinity V_d tends to lambda sum_a F(a) (1 -
+F(a)) m_2(a), which is what even arrivals leave.
 
-**Herd.** A router that sends to the least loaded by a report of every T steps, and adds nothing, sends a whole window, M = lambda G T
-requests, to one worker. While windows stand out of the noise each worker is hit in turn, every G T steps, and the loads
-are the steps of a ladder, M times the sums of F(t) m_1(t) over the windows at distance G T: `herd_imbalance`. Where G T is
-short against lives the ladder is even, and its imbalance is
+**Herd.** A router that sends to the least loaded by a report of every T steps, and adds nothing, sends a whole window,
+M = lambda G T requests, to one worker. While windows stand out of the noise each worker is hit in turn, every G T
+steps, and the loads are the steps of a ladder, M times the sums of F(t) m_1(t) over the windows at distance G T:
+`herd_imbalance`. Where G T is short against lives the ladder is even, and its imbalance is
 
     G (G - 1) lambda E[S] T / 2.
 
@@ -72,7 +74,7 @@ class Lives:
             raise InputError(f"the probability of an end is {p}; expected 0 < p < 1")
         count = 1 if p > 1 - TAIL else math.ceil(math.log(TAIL) / math.log1p(-p))
         if count > MOST_AGES:
-            raise InputError(f"the probability of an end is {p}; lives spread over {count:,} steps, expected a larger one")
+            raise InputError(f"the probability of an end is {p}: lives of up to {count:,} steps; expected a larger one")
         ages = np.arange(count, dtype=np.float64)
         mean, variance, third = (float(each) for each in (prompts.mean, prompts.variance, prompts.third_moment))
         held = mean + ages
@@ -83,7 +85,7 @@ class Lives:
     def observed(cls, prompt: NDArray[np.int64], output: NDArray[np.int64]) -> Lives:
         """Return the lives of requests with these prompts and outputs, int64 (n,) tokens, each output at least 1."""
         if prompt.size == 0 or prompt.shape != output.shape or output.min() < 1:
-            raise InputError(f"lives of {prompt.size} prompts and {output.size} outputs; expected as many, outputs from 1")
+            raise InputError(f"lives of {prompt.size} prompts, {output.size} outputs; expected as many, outputs from 1")
         count = int(output.max())
         ages = np.arange(count, dtype=np.float64)
         # Sums of 1, s, s^2, s^3 over the requests whose output is above a, by sums from the end.
@@ -120,7 +122,9 @@ class Lives:
         """Return what a router with sight of that age cannot know of a load, for so many arrivals a worker and step."""
         known = self.known(age)
         each = arrivals * self.alive * (1 - known)
-        return Unseen(float(each.sum()), float(each @ self.moments[1]), float(each @ ((1 - 2 * known) * self.moments[2])))
+        return Unseen(
+            float(each.sum()), float(each @ self.moments[1]), float(each @ ((1 - 2 * known) * self.moments[2]))
+        )
 
     def random(self, arrivals: float) -> Unseen:
         """Return the spread of a load under a random split of Poisson arrivals: nothing is known."""

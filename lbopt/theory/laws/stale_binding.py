@@ -1,29 +1,31 @@
 r"""What binding early costs: a request that waits in a worker's queue was placed by sight that is as old as its wait.
 
-**Bound W steps early.** A saturated fleet: G workers, B slots each, always full, and Q requests bound to each worker; who ends is
-replaced by the head of the worker's own queue, whose length the router keeps. Ends come p B a step, so a request waits about W = Q/(pB)
-steps, and all that starts within W steps was bound before them: the load is out of the router's hands that long. Of a slot with
-size y it knows that W steps later it holds y + W with probability r = (1-p)^W, else a request of the queue that is A' old, A' < W.
-Which requests are in the queue is known, how many of them start on which step is not. So, the sizes of the queue being known, a slot has
-the variance
+**Bound W steps early.** A saturated fleet: G workers, B slots each, always full, and Q requests bound to each worker;
+who ends is replaced by the head of the worker's own queue, whose length the router keeps. Ends come p B a step, so a
+request waits about W = Q/(pB) steps, and all that starts within W steps was bound before them: the load is out of the
+router's hands that long. Of a slot with size y it knows that W steps later it holds y + W with probability r = (1-p)^W,
+else a request of the queue that is A' old, A' < W. Which requests are in the queue is known, how many of them start on
+which step is not. So, the sizes of the queue being known, a slot has the variance
 
     V = r (1 - r) E[(Y + W - f)^2] + (1 - r) Var A' = sigma_A^2 (1 - r^2) + sigma_s^2 r (1 - r),     f = E[s] + E[A'],
 
-with sigma_A^2 = (1-p)/p^2. By the argument of `stale` no router that binds so early leaves less than G E[max_g xi_g], xi_g of B
-independent slots; a router that levels what it expects of the loads at the time of the start leaves that. W = 0 leaves nothing of it, and for
-W to infinity the ages of the slots remain: G e_G sqrt(B) sigma_A.
+with sigma_A^2 = (1-p)/p^2. By the argument of `stale` no router that binds so early leaves less than G E[max_g xi_g],
+xi_g of B independent slots; a router that levels what it expects of the loads at the time of the start leaves that. W =
+0 leaves nothing of it, and for W to infinity the ages of the slots remain: G e_G sqrt(B) sigma_A.
 
-**Idle slots.** A worker that runs out of slots while another has some is the other price. In an open fleet with lambda arrivals a worker and
-step, N = lambda/p requests run on average. A router that levels the numbers it expects, by reports d steps old, leaves the number on a worker
-normal with mean N and variance V' = lambda sum_a F(a) (1 - c(a)), and what is above B waits while other workers have free slots:
+**Idle slots.** A worker that runs out of slots while another has some is the other price. In an open fleet with lambda
+arrivals a worker and step, N = lambda/p requests run on average. A router that levels the numbers it expects, by
+reports d steps old, leaves the number on a worker normal with mean N and variance V' = lambda sum_a F(a) (1 - c(a)),
+and what is above B waits while other workers have free slots:
 
     E[waiting] = sqrt(V') (phi(z) - z Phi(-z)),     z = (B - N) / sqrt(V'),
 
-requests a worker (`overflow`). A random split is the chain of one worker, X' = X - Bin(min(X, B), p) + Poisson(lambda), solved exactly
-(`random_waiting`). A pool has the same chain with G B slots and G lambda arrivals: practically nobody waits.
+requests a worker (`overflow`). A random split is the chain of one worker, X' = X - Bin(min(X, B), p) + Poisson(lambda),
+solved exactly (`random_waiting`). A pool has the same chain with G B slots and G lambda arrivals: practically nobody
+waits.
 
-**Slots that a pool does not see.** A pool binds late but must see that a slot is free. With reports of every T steps a slot that starts at a
-report serves its life A and stays empty until the next report: by renewal its busy share is
+**Slots that a pool does not see.** A pool binds late but must see that a slot is free. With reports of every T steps a
+slot that starts at a report serves its life A and stays empty until the next report: by renewal its busy share is
 
     E[A] / E[T ceil(A/T)] = (1 - (1-p)^T) / (p T)       (geometric lives; `seen_share` for all others).
 
@@ -128,7 +130,7 @@ def overflow(number: float, variance: float, B: int) -> float:
 
 
 def counted_waiting(G: int, lives: Lives, arrivals: float, period: int, B: int) -> float:
-    """Return the mean number that waits at a worker, for a router that levels numbers by reports of every `period` steps.
+    """Return the mean number that waits at a worker, for a router that levels numbers by reports every `period` steps.
 
     Parameters
     ----------
@@ -161,7 +163,7 @@ def random_waiting(arrivals: float, p: float, B: int) -> float:
     """
     load = arrivals / (p * B)
     if not 0 < load < 1:
-        raise InputError(f"{arrivals:g} arrivals a step are {load:.3g} of what {B} slots serve; expected above 0 and below 1")
+        raise InputError(f"{arrivals:g} arrivals a step are {load:.3g} of what {B} slots serve; expected less than all")
     count = B + math.ceil(40 / (1 - load)) + math.ceil(10 * math.sqrt(arrivals)) + 10
     if count > MOST_STATES:
         raise InputError(f"a chain of {count:,} states at load {load:.3g}; expected a lower load or fewer slots")

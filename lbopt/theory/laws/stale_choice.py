@@ -1,31 +1,34 @@
 r"""Power of two choices by old reports: the law of a load in a large fleet (mean field).
 
-Each arrival draws two workers with replacement and goes to the one that the last report shows less loaded. A worker whose rank from
-below is u, as a share of the fleet, gets arrivals at the rate lambda c(u) with
+Each arrival draws two workers with replacement and goes to the one that the last report shows less loaded. A worker
+whose rank from below is u, as a share of the fleet, gets arrivals at the rate lambda c(u) with
 
     c(u) = 2 (1 - u).
 
-**Fresh sight.** Loads whose drift depends on the rank alone are a rank-based diffusion. With G workers the k-th from below drifts by
-lambda E[S] (1 - (2k - 1)/G) against the mean, and the gap between ranks k and k + 1 is exponential in the long run, with mean (Pal
-and Pitman 2008, Theorem 8)
+**Fresh sight.** Loads whose drift depends on the rank alone are a rank-based diffusion. With G workers the k-th from
+below drifts by lambda E[S] (1 - (2k - 1)/G) against the mean, and the gap between ranks k and k + 1 is exponential in
+the long run, with mean (Pal and Pitman 2008, Theorem 8)
 
-    sigma^2 G / (2 lambda E[S] k (G - k)),      sigma^2 = lambda (E[S^2] + E[X^2]),   X the tokens of a request that ends.
+    sigma^2 G / (2 lambda E[S] k (G - k)),      sigma^2 = lambda (E[S^2] + E[X^2]),   X the tokens of a request that
+    ends.
 
 The imbalance counts it k times:
 
-    E[Imb] = sigma^2 G H_{G-1} / (2 lambda E[S]) = G H_{G-1} (E[S^2] + E[X^2]) / (2 E[S]),      H_n = 1 + 1/2 + ... + 1/n.
+    E[Imb] = sigma^2 G H_{G-1} / (2 lambda E[S]) = G H_{G-1} (E[S^2] + E[X^2]) / (2 E[S]),      H_n = 1 + 1/2 + ... +
+    1/n.
 
 Neither slots nor the rate of arrivals are in it. As G grows a load is logistic with scale (E[S^2] + E[X^2]) / (2 E[S]).
 
-**Reports of every T steps.** Within a window ranks stand. With x the distance of a load from the mean at a report, j steps later it is
+**Reports of every T steps.** Within a window ranks stand. With x the distance of a load from the mean at a report, j
+steps later it is
 
     q^j x + (1 - 2 F(x)) lambda sum_{a<=j} q^a (E[S] + a)
 
 on average, with the variance and the skewness of the ends among what was seen and of the Poisson arrivals at the rate
 lambda c(F(x)). The law at the
-next report is the same as at this one: a fixed point, found here on a grid. The largest of G independent loads of that law gives the
-imbalance. Left out: that workers differ in numbers of requests, so in growth, for a given load; this is small where
-E[S] sqrt(lambda p) is well above 1. So the law is for requests whose prompts outweigh their outputs.
+next report is the same as at this one: a fixed point, found here on a grid. The largest of G independent loads of that
+law gives the imbalance. Left out: that workers differ in numbers of requests, so in growth, for a given load; this is
+small where E[S] sqrt(lambda p) is well above 1. So the law is for requests whose prompts outweigh their outputs.
 
 Source: Mitzenmacher 2000, section 3, has the periodic model for numbers of jobs. The law of tokens is lbopt's.
 """
@@ -55,7 +58,7 @@ _LEAST, _MOST_SKEW = 1.0, 0.7
 
 
 def fresh_power_of_two(G: int, p: float, prompts: PromptLaw) -> float:
-    """Return the imbalance of power of two choices that sees the truth, tokens: G H_{G-1} (E[S^2] + E[X^2]) / (2 E[S])."""
+    """Return what power of two choices leaves by true sight, tokens: G H_{G-1} (E[S^2] + E[X^2]) / (2 E[S])."""
     mean = float(prompts.mean)
     squares = float(prompts.variance) + mean**2
     age, age_squares = 1 / p, (2 - p) / p**2  # of a request that ends, which has grown once a step
@@ -95,7 +98,8 @@ def power_of_two(G: int, p: float, prompts: PromptLaw, arrivals: float, period: 
             break
     else:
         raise InputError(
-            f"the law of a load under power of two choices has not settled at a period of {period} steps; take a shorter one"
+            f"the law of a load under power of two choices has not settled at a period of {period} steps; "
+            "take a shorter one"
         )
     reads = [_Window(lives, p, arrivals, age, at_report=False) for age in range(period)]
     return float(np.mean([_imbalance(G, grid, read.carried(grid, share)) for read in reads]))
