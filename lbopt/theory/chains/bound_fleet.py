@@ -4,9 +4,9 @@ In every step running requests grow by a token and some end. The router binds as
 ended there, to the end of its queue, so that every queue keeps its length; then each free slot takes the head of its
 worker's queue, and loads are read. With a queue of zero the router fills the free slots itself.
 
-The router is free in which of the new requests goes where: the largest first, each to the worker with the least expected
-load. "levelled" expects what the load will be when the request starts, W = Q/(pB) steps on: q^W of what runs now, and
-q^(W - t) of a request that starts in t steps. "present" counts tokens as they are, running and queued.
+The router is free in which of the new requests goes where: the largest first, each to the worker with the least
+expected load. "levelled" expects what the load will be when the request starts, W = Q/(pB) steps on: q^W of what runs
+now, and q^(W - t) of a request that starts in t steps. "present" counts tokens as they are, running and queued.
 """
 
 from __future__ import annotations

@@ -32,38 +32,47 @@ RULES = ("random", "blind", "power-of-two", "counted", "levelled", "numbers")
 #: Rules that expect what became of the requests since the report.
 _EXPECTING = ("levelled", "numbers")
 
-#: Requests that stand for a law: draws of it.
-_DRAWS = 1 << 18
-
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Prompts and outputs that arrivals are drawn from, with replacement.
+    """What arrives: prompts and outputs that are drawn with replacement, or geometric outputs whatever the prompt.
 
     Parameters
     ----------
-    prompt, output
-        int64 (n,), tokens.
+    prompt, share
+        Tokens, int64 (n,), and how often each comes, float64 (n,).
+    output
+        int64 (n,), tokens, of the same requests; None for geometric ones.
+    p
+        Probability that a request ends in a step, of geometric ones.
     lives
         Their law.
     """
 
     prompt: NDArray[np.int64]
-    output: NDArray[np.int64]
+    share: NDArray[np.float64]
+    output: NDArray[np.int64] | None
+    p: float
     lives: Lives
 
     @classmethod
-    def geometric(cls, p: float, prompts: PromptLaw, seed: int) -> Requests:
+    def geometric(cls, p: float, prompts: PromptLaw) -> Requests:
         """Return requests that end with probability `p` in every step, whatever the prompt."""
-        draw = np.random.default_rng([seed, 1])
-        shares = np.array([float(share) for share in prompts.shares])
-        prompt = draw.choice(np.array(prompts.lengths), _DRAWS, p=shares / shares.sum())
-        return cls(prompt, draw.geometric(p, _DRAWS), Lives.geometric(p, prompts))
+        share = np.array([float(share) for share in prompts.shares])
+        lives = Lives.geometric(p, prompts)
+        return cls(np.array(prompts.lengths, np.int64), share / share.sum(), None, p, lives)
 
     @classmethod
     def observed(cls, prompt: NDArray[np.int64], output: NDArray[np.int64]) -> Requests:
-        """Return these requests."""
-        return cls(prompt, output, Lives.observed(prompt, output))
+        """Return these requests, each as often."""
+        return cls(prompt, np.full(prompt.size, 1 / prompt.size), output, 0.0, Lives.observed(prompt, output))
+
+    def drawn(self, count: int, draw: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return prompts and outputs of so many requests, int64 (count,) each."""
+        if self.output is None:
+            return draw.choice(self.prompt, count, p=self.share), draw.geometric(self.p, count)
+        which = draw.integers(0, self.prompt.size, count)
+        return self.prompt[which], self.output[which]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +177,7 @@ class OpenFleet:
             if (k + self.burn_in) % self.period == 0:
                 seen = np.bincount(worker, prompt + age, G)
                 view = _View(worker, prompt, age, age)
-            which = draw.integers(0, self.requests.prompt.size, int(draw.poisson(self.arrivals * G)))
-            come = self.requests.prompt[which]
+            come, output = self.requests.drawn(int(draw.poisson(self.arrivals * G)), draw)
             load = view.expected(G, alive, rule == "levelled") if rule in _EXPECTING else seen
             chosen = _chosen(rule, np.ones_like(come) if rule == "numbers" else come, load, draw)
             if rule == "counted":
@@ -178,7 +186,7 @@ class OpenFleet:
                 view.add(chosen, come)
             none = np.zeros_like(come)
             worker, prompt = np.concatenate((worker, chosen)), np.concatenate((prompt, come))
-            age, left = np.concatenate((age, none)), np.concatenate((left, self.requests.output[which]))
+            age, left = np.concatenate((age, none)), np.concatenate((left, output))
             running = self._running(worker, np.concatenate((running, none.astype(np.bool_))))
             if k >= 0:
                 held = np.bincount(worker[running], (prompt + age)[running], G)

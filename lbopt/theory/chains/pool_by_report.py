@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.theory.chains.open_fleet import Requests
 
-def pool_by_report(output: NDArray[np.int64], slots: int, period: int, steps: int, seed: int) -> NDArray[np.float64]:
+
+def pool_by_report(requests: Requests, slots: int, period: int, steps: int, seed: int) -> NDArray[np.float64]:
     """Return the share of busy slots in every step, float64 (steps,).
 
     Parameters
     ----------
-    output
-        int64 (n,), tokens, that lives are drawn from.
+    requests
+        What the pool holds without end.
     slots
         How many.
     period
@@ -29,6 +31,6 @@ def pool_by_report(output: NDArray[np.int64], slots: int, period: int, steps: in
         left = np.maximum(left - 1, 0)
         if k % period == 0:
             free = np.flatnonzero(left == 0)
-            left[free] = output[draw.integers(0, output.size, free.size)]
+            left[free] = requests.drawn(free.size, draw)[1]
         busy[k] = np.count_nonzero(left) / slots
     return busy

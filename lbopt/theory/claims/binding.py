@@ -163,7 +163,7 @@ def measure_seen(
     lives = requests.lives
     length = -(-int(20 * lives.mean) // period) * period
     skipped = -(-lives.alive.size // period) * period
-    busy = pool_by_report(requests.output, B, period, skipped + batches * length, seed)[skipped:]
+    busy = pool_by_report(requests, B, period, skipped + batches * length, seed)[skipped:]
     return [
         mean_finding(
             steps_mean(busy.astype(np.float64), length),

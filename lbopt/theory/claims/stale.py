@@ -78,7 +78,7 @@ def requests_for(claim: str, p: float, s_max: int, family: str, seed: int) -> tu
     require(claim, p >= 1e-4, "lives of at most 10,000 steps on average, to be run", f"p is {p}")
     require_prompts(claim, s_max)
     law = PromptLaw.uniform(s_max)
-    return Requests.geometric(p, law, seed), f"p={p:g}, {law.name}"
+    return Requests.geometric(p, law), f"p={p:g}, {law.name}"
 
 
 def imbalance_of(fleet: OpenFleet, rule: str, batches: int, seed: int) -> ChainMean:
@@ -350,8 +350,8 @@ CLAIMS = (
         name="stale-level",
         title="A rule that levels what it expects leaves the floor and no more",
         source="lbopt",
-        statement=r"Where a report's news is levelled within a tenth of $T$: $E[\mathrm{Imb}]$ of the rule that sends to "
-        r"the least expected load is $G\,\bigl[e_G\sqrt{V_d} + \frac{K_d}{6V_d}(E[Z^2]-1)\bigr]$ within 4 %.",
+        statement=r"Where a report's news is levelled within a tenth of $T$: $E[\mathrm{Imb}]$ of the rule that sends "
+        r"to the least expected load is $G\,\bigl[e_G\sqrt{V_d} + \frac{K_d}{6V_d}(E[Z^2]-1)\bigr]$ within 4 %.",
         refuted_by="A mean imbalance outside 0.96 to 1.04 times the law, in its range.",
         measure=measure_level,
         quick=_QUICK_FLEETS,
