@@ -189,10 +189,10 @@ CLAIMS = (
         measure=measure_bound,
         quick=({}, {"queue": 128}, {"rule": "present"}),
         full=(
-            *({"queue": Q, "batches": 60} for Q in (32, 64, 128)),
-            *({"queue": Q, "B": 512, "s_max": 20, "batches": 40} for Q in (128, 256)),
-            {"queue": 256, "G": 16, "B": 256, "batches": 40},
-            *({"queue": Q, "rule": "present", "batches": 40} for Q in (32, 128)),
+            *({"queue": Q, "batches": 30} for Q in (32, 64, 128)),
+            *({"queue": Q, "B": 512, "s_max": 20} for Q in (128, 256)),
+            {"queue": 256, "G": 16, "B": 256},
+            *({"queue": Q, "rule": "present"} for Q in (32, 128)),
         ),
         expected=Verdict.HOLDS,
     ),
@@ -206,7 +206,7 @@ CLAIMS = (
         refuted_by="A mean number outside its joint 99.99 % region.",
         measure=measure_random,
         quick=({}, {"B": 16, "load": 0.8}),
-        full=tuple({"B": B, "load": load, "batches": 100} for B in (8, 64) for load in (0.7, 0.8, 0.9)),
+        full=tuple({"B": B, "load": load, "batches": 40} for B in (8, 64) for load in (0.7, 0.8, 0.9)),
         expected=Verdict.HOLDS,
     ),
     Claim(

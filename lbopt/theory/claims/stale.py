@@ -332,7 +332,7 @@ CLAIMS = (
         measure=measure_floor,
         quick=({}, {"rule": "levelled"}, {"rule": "power-of-two"}, {"rule": "blind"}, {"rule": "random"}),
         full=(
-            *({"rule": rule, "period": T, "batches": 40} for rule in RULES for T in (2, 10, 40)),
+            *({"rule": rule, "period": T, "batches": 30} for rule in RULES for T in (2, 10, 40)),
             *(
                 {"family": "azure-like", "arrivals": 1.0, "period": 50, "rule": rule}
                 for rule in ("counted", "levelled")
@@ -356,8 +356,8 @@ CLAIMS = (
         measure=measure_level,
         quick=_QUICK_FLEETS,
         full=(
-            *({"G": G, "period": T, "arrivals": 40.0, "batches": 60} for G in (2, 8, 32) for T in (10, 20, 60)),
-            {"p": 0.02, "s_max": 400, "arrivals": 40.0, "period": 50, "batches": 40},
+            *({"G": G, "period": T, "arrivals": 40.0, "batches": 30} for G in (2, 8, 32) for T in (10, 60)),
+            {"p": 0.02, "s_max": 400, "arrivals": 40.0, "period": 50},
             {"family": "azure-like", "arrivals": 4.0, "period": 100},
         ),
         expected=Verdict.HOLDS,
@@ -375,8 +375,9 @@ CLAIMS = (
         measure=measure_herd,
         quick=({}, {"G": 4}, {"period": 2}),
         full=(
-            *({"G": G, "period": T, "batches": 60} for G in (4, 8, 16) for T in (5, 10)),
-            {"p": 0.01, "period": 5, "batches": 40},
+            *({"G": G, "period": T, "batches": 24} for G in (4, 8) for T in (5, 10)),
+            {"G": 16, "period": 5},
+            {"p": 0.02, "period": 5},
             {"arrivals": 2.0, "period": 2},
         ),
         expected=Verdict.HOLDS,
@@ -392,7 +393,7 @@ CLAIMS = (
         measure=measure_choice,
         quick=({}, {"period": 10}, {"G": 64}),
         full=(
-            *({"G": G, "period": T, "batches": 60} for G in (32, 64, 128) for T in (1, 4, 10, 30)),
+            *({"G": G, "period": T, "batches": 24} for G in (32, 128) for T in (1, 4, 30)),
             {"p": 0.02, "s_max": 1000, "arrivals": 5.0, "period": 8},
         ),
         expected=Verdict.HOLDS,
