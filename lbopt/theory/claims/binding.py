@@ -71,11 +71,12 @@ def measure_bound(
     outside = ""
     if p * B < ENDS:
         outside = f"{p * B:.2g} ends a step and worker are below {ENDS:g}: their sizes level little"
-    elif queue < 2 * p * B:
+    elif queue < 1.95 * p * B:
         outside = "a wait below two steps: what one step's sizes leave unlevelled counts"
+    wait = queue / (p * B)
     found = []
     for relation, bound in ((">=", 1.0), ("<=", 1 + ABOVE_FLOOR)):
-        if relation == "<=" and rule != "levelled":
+        if relation == "<=" and (rule != "levelled" or abs(wait - round(wait)) > 0.02):
             continue
         found.append(
             mean_finding(
@@ -85,7 +86,7 @@ def measure_bound(
                 regime=f"G={G}, p={p:g}, {law.name}, queue={queue}, {rule}",
                 quantity=f"mean imbalance (tokens), against {bound:g} times the floor",
                 outside=outside,
-                note=f"{mean.mean / floor:.3f} times the floor; a request waits {queue / (p * B):.3g} steps",
+                note=f"{mean.mean / floor:.3f} times the floor; a request waits {wait:.3g} steps",
                 B=B,
             )
         )
@@ -181,20 +182,22 @@ CLAIMS = (
         name="binding-floor",
         title="A request that is bound W steps early is placed by sight that is W steps old",
         source="lbopt",
-        statement=r"All slots busy, $Q$ requests bound to a worker, $W = Q/(pB)$, $r = (1-p)^W$: no rule leaves less "
+        statement=r"All slots busy, $Q$ requests bound to a worker, $W = \lfloor Q/(pB) \rfloor$, $r = (1-p)^W$: no rule leaves less "
         r"than $G\,e_G\sqrt{V}$ with $V = B\bigl[\frac{1-p}{p^2}(1-r^2) + \sigma_s^2 r(1-r)\bigr] + "
         r"\sigma_s^2\sum_{i\le Q} \pi_i(1-\pi_i)$, $\pi_i$ the chance that place $i$ of the queue runs after $W$; "
-        r"levelling what is expected leaves at most a tenth more for $W \ge 2$ and $pB \ge 10$.",
+        r"levelling what is expected leaves at most a tenth more where $Q/(pB)$ is whole, $W \ge 2$ and $pB \ge 10$.",
         refuted_by="A mean imbalance below the law, or of the levelling rule above 1.1 times it.",
         measure=measure_bound,
         quick=({}, {"queue": 128}, {"rule": "present"}),
         full=(
-            *({"queue": Q, "batches": 30} for Q in (32, 64, 128)),
+            *({"queue": Q, "batches": 30} for Q in (64, 128, 192)),
             *({"queue": Q, "B": 512, "s_max": 20} for Q in (128, 256)),
             {"queue": 256, "G": 16, "B": 256},
             *({"queue": Q, "rule": "present"} for Q in (32, 128)),
         ),
         expected=Verdict.HOLDS,
+        remark="The floor takes the wait for certain. It varies by a share of 1/sqrt(Q), and what starts before its time "
+        "was bound later than assumed; this is of the order of the error of the normal form.",
     ),
     Claim(
         name="binding-random",

@@ -48,6 +48,9 @@ from lbopt.theory.laws.stale import Lives, Unseen
 #: States of a chain of one worker, and of a pool.
 MOST_STATES = 6000
 
+#: A wait that is short of a whole number of steps by less counts as that.
+_WHOLE = 0.02
+
 
 def bound_slot(p: float, prompts: PromptLaw, wait: int) -> Unseen:
     """Return what a router cannot know of one slot so many steps ahead, the sizes of the queue being known.
@@ -110,14 +113,10 @@ def bound_floor(G: int, B: int, p: float, prompts: PromptLaw, queue: int) -> flo
     queue
         Requests bound to each worker that have not started.
     """
-    wait = queue / (p * B)
-    low = math.floor(wait)
-    found = []
-    for steps in (low, low + 1):
-        slot = bound_slot(p, prompts, steps)
-        doubt = float(prompts.variance) * queue_doubt(B, p, queue, steps)
-        found.append(Unseen(B * slot.requests, B * slot.variance + doubt, B * slot.third).imbalance(G))
-    return (low + 1 - wait) * found[0] + (wait - low) * found[1]
+    wait = math.floor(queue / (p * B) + _WHOLE)  # in a step that is begun the router has a hand
+    slot = bound_slot(p, prompts, wait)
+    doubt = float(prompts.variance) * queue_doubt(B, p, queue, wait)
+    return Unseen(B * slot.requests, B * slot.variance + doubt, B * slot.third).imbalance(G)
 
 
 def overflow(number: float, variance: float, B: int) -> float:
