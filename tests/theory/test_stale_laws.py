@@ -129,11 +129,12 @@ def test_a_bound_slot_has_the_third_moment_of_its_outcomes() -> None:
     slot = slot_law(PROMPTS, p)
     third = 0.0
     for size, weight in enumerate(slot.probabilities):
+        # It lives on, or a fresh one of mean prompt 4 is there, 0 or 1 steps old.
         outcomes = [
             (size + wait, (1 - p) ** wait),
             (4.0, p),
             (5.0, p * (1 - p)),
-        ]  # a fresh one, mean prompt 4, 0 or 1 old
+        ]
         mean = sum(value * chance for value, chance in outcomes)
         third += weight * sum(chance * (value - mean) ** 3 for value, chance in outcomes)
     assert stale_binding.bound_slot(p, PROMPTS, wait).third == pytest.approx(third, rel=1e-6)

@@ -182,8 +182,8 @@ CLAIMS = (
         name="binding-floor",
         title="A request that is bound W steps early is placed by sight that is W steps old",
         source="lbopt",
-        statement=r"All slots busy, $Q$ requests bound to a worker, $W = \lfloor Q/(pB) \rfloor$, $r = (1-p)^W$: no rule leaves less "
-        r"than $G\,e_G\sqrt{V}$ with $V = B\bigl[\frac{1-p}{p^2}(1-r^2) + \sigma_s^2 r(1-r)\bigr] + "
+        statement=r"All slots busy, $Q$ requests bound to a worker, $W = \lfloor Q/(pB) \rfloor$, $r = (1-p)^W$: no rule "
+        r"leaves less than $G\,e_G\sqrt{V}$ with $V = B\bigl[\frac{1-p}{p^2}(1-r^2) + \sigma_s^2 r(1-r)\bigr] + "
         r"\sigma_s^2\sum_{i\le Q} \pi_i(1-\pi_i)$, $\pi_i$ the chance that place $i$ of the queue runs after $W$; "
         r"levelling what is expected leaves at most a tenth more where $Q/(pB)$ is whole, $W \ge 2$ and $pB \ge 10$.",
         refuted_by="A mean imbalance below the law, or of the levelling rule above 1.1 times it.",
@@ -196,8 +196,8 @@ CLAIMS = (
             *({"queue": Q, "rule": "present"} for Q in (32, 128)),
         ),
         expected=Verdict.HOLDS,
-        remark="The floor takes the wait for certain. It varies by a share of 1/sqrt(Q), and what starts before its time "
-        "was bound later than assumed; this is of the order of the error of the normal form.",
+        remark="The floor takes the wait for certain. It varies by a share of 1/sqrt(Q), and what starts before its "
+        "time was bound later than assumed; this is of the order of the error of the normal form.",
     ),
     Claim(
         name="binding-random",
