@@ -60,11 +60,18 @@ def _panel(outcome: StaleOutcome, axes: Axes, G: int) -> None:
             **line_style(index),
         )
     floors = [
-        (place, min(cell.floor / cell.random for cell in outcome.cells if cell.G == G and cell.period == period))
+        (place, min(shares))
         for place, period in enumerate(periods)
-        if any(cell.G == G and cell.period == period for cell in outcome.cells)
+        if (
+            shares := [
+                cell.floor / cell.random
+                for cell in outcome.cells
+                if cell.G == G and cell.period == period and not cell.bursts
+            ]
+        )
     ]
-    axes.fill_between(*zip(*floors, strict=True), color="#57606a", alpha=0.18, linewidth=0, label="below the floor")
+    if floors:
+        axes.fill_between(*zip(*floors, strict=True), color="#57606a", alpha=0.18, linewidth=0, label="below the floor")
     axes.set_yscale("log")
     axes.set_ylim(bottom=0.02)
     axes.set_xticks(range(len(periods)), ["truth", *(_seconds(period) for period in outcome.config.periods)])
@@ -80,8 +87,8 @@ def _table(outcome: StaleOutcome, G: int) -> Table:
     return Table(
         f"G = {G}",
         f"Imbalance in thousand tokens, loads read after admission; a front end {lead}. Floor: the least that any rule "
-        "leaves at this age. Forecast: the rule's imbalance by true sight and the floor, squared and added; for rules "
-        "that count. Random: a random split of as many requests.",
+        "leaves at this age, unless it starts requests in bursts. Forecast: an estimate from the rule's imbalance by true "
+        "sight and the floor, for rules that count. Random: a random split of as many requests.",
         (
             *("policy", "reports", "steps", "imbalance", "floor", "forecast"),
             *("measured / forecast", "random", "busy", "P99 first token"),
@@ -96,7 +103,7 @@ def _row(outcome: StaleOutcome, cell: StaleCell) -> tuple[str, ...]:
         "truth" if cell.period is None else _seconds(cell.period),
         f"{cell.period_steps:.3g}" if cell.period is not None else "0",
         f"{cell.imbalance / 1000:,.1f}",
-        f"{cell.floor / 1000:,.1f}",
+        numbers.UNKNOWN if cell.bursts else f"{cell.floor / 1000:,.1f}",
         numbers.UNKNOWN if said is None else f"{said / 1000:,.1f}",
         numbers.UNKNOWN if not said else f"{cell.imbalance / said:.2f}",
         f"{cell.random / 1000:,.1f}",

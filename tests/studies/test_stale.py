@@ -51,7 +51,7 @@ def test_a_small_study(tmp_path) -> None:
         assert cell.floor <= cell.even < cell.random
     jsq = outcome.of(3, "jsq-load:admission=immediate")
     assert jsq[2].floor > jsq[1].floor > 0
-    assert outcome.forecast(jsq[2]) == added(jsq[0].imbalance, jsq[2].floor)
+    assert outcome.forecast(jsq[2]) == added(jsq[0].imbalance, jsq[2].floor, jsq[2].even)
     again = run_stale(config, store=store, collect_only=True)
     assert stale_csv(again) == stale_csv(outcome)
     (table,) = stale_tables(outcome)
@@ -76,3 +76,9 @@ def test_the_forecast_of_many_steps_is_the_law_at_every_age() -> None:
     found = forecast(8, lives, 40.0, 300.4)
     assert found.floor == pytest.approx(stale_floor(8, lives, 40.0 / lives.mean, 300), rel=0.01)
     assert forecast(8, lives, 40.0, 0.2).floor == 0
+
+
+def test_a_rule_that_makes_no_use_of_loads_does_not_age() -> None:
+    assert added(900.0, 500.0, 800.0) == 900
+    assert added(0.0, 500.0, 800.0) == 500
+    assert added(480.0, 800.0, 800.0) == pytest.approx(800)

@@ -40,7 +40,7 @@ def test_unseen_is_the_sum_over_requests(age: int) -> None:
     found = Lives.geometric(0.2, PROMPTS).unseen(1.5, age)
     variance, third = written_out(0.2, age, 1.5)
     assert found.variance == pytest.approx(variance, rel=1e-9)
-    assert found.third == pytest.approx(third, rel=1e-9, abs=1e-9)
+    assert found.third == pytest.approx(third, rel=1e-7, abs=1e-9)
 
 
 def test_observed_lives_are_counted() -> None:
@@ -50,7 +50,7 @@ def test_observed_lives_are_counted() -> None:
     for power in (1, 2, 3):
         by_age = [np.mean((prompt[output > a] + a) ** power) for a in range(3)]
         assert lives.moments[power - 1].tolist() == pytest.approx(by_age)
-    assert lives.mean == 2
+    assert lives.mean == pytest.approx(2)
 
 
 def test_lives_of_one_length_hide_nothing() -> None:
@@ -110,10 +110,13 @@ def test_the_gaps_of_power_of_two_add_up() -> None:
     assert found == pytest.approx(sum(k * gap for k, gap in enumerate(gaps, start=1)), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_small_steps_of_power_of_two_come_to_the_limit() -> None:
-    prompts = PromptLaw.uniform(2000)
-    found = stale_choice.power_of_two(64, 0.002, prompts, 0.4, 1)
-    assert found == pytest.approx(stale_choice.fresh_power_of_two(64, 0.002, prompts), rel=0.12)
+    """Few arrivals a step, long lives, prompts that outweigh outputs: the diffusion of ranks."""
+    prompts = PromptLaw.uniform(4000)
+    fleet = OpenFleet(G=16, arrivals=0.2, requests=Requests.geometric(0.002, prompts), period=1)
+    found = fleet.run("power-of-two", 60_000, 1).imbalance.mean()
+    assert found == pytest.approx(stale_choice.fresh_power_of_two(16, 0.002, prompts), rel=0.12)
 
 
 @pytest.mark.parametrize("wait", [1, 4, 30])

@@ -66,9 +66,21 @@ def forecast(G: int, lives: Lives, running: float, period_steps: float) -> Stale
     return StaleForecast(floor, random, even, seen_share(lives, whole))
 
 
-def added(fresh: float, floor: float) -> float:
-    """Return the imbalance of a rule that leaves `fresh` by true sight, with a `floor` of independent noise, tokens.
+def added(fresh: float, floor: float, even: float) -> float:
+    """Return the imbalance that a rule leaves by old sight, tokens: an estimate.
 
     Variances of independent parts of a load add up, and the largest of normal loads goes by their standard deviation.
+    A rule that leaves `fresh` by true sight makes use of the share 1 - (fresh / even)^2 of what there is to know: none
+    if it leaves as much as even arrivals do. That share of the unseen variance is added.
+
+    Parameters
+    ----------
+    fresh
+        Imbalance of the rule by true sight, tokens.
+    floor
+        Of any rule at this age, tokens.
+    even
+        Of even arrivals of which nothing else is known, tokens.
     """
-    return math.hypot(fresh, floor)
+    used = max(0.0, 1 - (fresh / even) ** 2) if even > 0 else 0.0
+    return math.sqrt(fresh**2 + used * floor**2)

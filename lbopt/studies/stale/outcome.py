@@ -9,6 +9,9 @@ from lbopt.display import Displayed
 from lbopt.studies.stale.config import StaleConfig
 from lbopt.studies.stale.forecast import added
 
+#: Below this share of busy slots a pool that sees reports starts requests in bursts: reports are a life apart.
+_SEEN = 0.63
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleCell:
@@ -58,6 +61,14 @@ class StaleCell:
     seen: float
 
     @property
+    def bursts(self) -> bool:
+        """Whether the rule starts requests in bursts at reports, which the law of even arrivals does not speak of.
+
+        A rule with a pool starts nothing between reports. That shows where a slot is free for a good part of its time.
+        """
+        return self.admission == "pooled" and self.seen < _SEEN
+
+    @property
     def period_steps(self) -> float:
         """Steps between reports; 0 for the truth."""
         return 0.0 if self.period is None else self.period / self.step_seconds
@@ -78,9 +89,9 @@ class StaleOutcome(Displayed):
         return [cell for cell in self.cells if cell.G == G and cell.policy == policy]
 
     def forecast(self, cell: StaleCell) -> float | None:
-        """Return what the law makes of the rule's imbalance by true sight, tokens; None where that was not run."""
+        """Return what the law makes of the rule's imbalance by true sight, tokens; None where it makes nothing of it."""
         fresh = next((one for one in self.of(cell.G, cell.policy) if one.period is None), None)
-        return None if fresh is None else added(fresh.imbalance, cell.floor)
+        return None if fresh is None or cell.bursts else added(fresh.imbalance, cell.floor, cell.even)
 
 
 def cell_of(policy: str, G: int, period: float | None, answer: dict[str, Any]) -> StaleCell:

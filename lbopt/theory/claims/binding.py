@@ -182,8 +182,8 @@ CLAIMS = (
         name="binding-floor",
         title="A request that is bound W steps early is placed by sight that is W steps old",
         source="lbopt",
-        statement=r"All slots busy, $Q$ requests bound to a worker, $W = \lfloor Q/(pB) \rfloor$, $r = (1-p)^W$: no rule "
-        r"leaves less than $G\,e_G\sqrt{V}$ with $V = B\bigl[\frac{1-p}{p^2}(1-r^2) + \sigma_s^2 r(1-r)\bigr] + "
+        statement=r"All slots busy, $Q$ requests bound to a worker, $W = \lfloor Q/(pB) \rfloor$, $r = (1-p)^W$: no "
+        r"rule leaves less than $G\,e_G\sqrt{V}$ with $V = B\bigl[\frac{1-p}{p^2}(1-r^2) + \sigma_s^2 r(1-r)\bigr] + "
         r"\sigma_s^2\sum_{i\le Q} \pi_i(1-\pi_i)$, $\pi_i$ the chance that place $i$ of the queue runs after $W$; "
         r"levelling what is expected leaves at most a tenth more where $Q/(pB)$ is whole, $W \ge 2$ and $pB \ge 10$.",
         refuted_by="A mean imbalance below the law, or of the levelling rule above 1.1 times it.",

@@ -149,11 +149,14 @@ class Unseen:
     third: float
 
     def imbalance(self, G: int) -> float:
-        """Return what `G` such workers leave if all that is known is level, tokens; skewness included."""
+        """Return what `G` such workers leave if all that is known is level, tokens; skewness included.
+
+        Where hardly a request ends unseen the form with skewness falls below zero; no imbalance does.
+        """
         if self.variance <= 0:
             return 0.0
         skew = self.third / (6 * self.variance) * (expected_squared_maximum(G) - 1)
-        return G * (expected_maximum(G) * math.sqrt(self.variance) + skew)
+        return max(0.0, G * (expected_maximum(G) * math.sqrt(self.variance) + skew))
 
 
 def stale_floor(G: int, lives: Lives, arrivals: float, period: int) -> float:
