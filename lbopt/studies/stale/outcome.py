@@ -89,7 +89,7 @@ class StaleOutcome(Displayed):
         return [cell for cell in self.cells if cell.G == G and cell.policy == policy]
 
     def forecast(self, cell: StaleCell) -> float | None:
-        """Return what the law makes of the rule's imbalance by true sight, tokens; None where it makes nothing of it."""
+        """Return what the law makes of the rule's imbalance by true sight, tokens; None where it says nothing."""
         fresh = next((one for one in self.of(cell.G, cell.policy) if one.period is None), None)
         return None if fresh is None or cell.bursts else added(fresh.imbalance, cell.floor, cell.even)
 
