@@ -82,7 +82,19 @@ def requests_for(claim: str, p: float, s_max: int, family: str, seed: int) -> tu
 
 
 def imbalance_of(fleet: OpenFleet, rule: str, batches: int, seed: int) -> ChainMean:
-    """Return the mean imbalance of a rule, over batches of whole windows that are long against lives."""
+    """Return the mean imbalance of a rule, over batches of whole windows that are long against lives.
+
+    Parameters
+    ----------
+    fleet
+        The open fleet.
+    rule
+        A rule of `OpenFleet`.
+    batches
+        Number of batches of the mean.
+    seed
+        Seed of the samples.
+    """
     cycle = fleet.period * (fleet.G if rule == "blind" else 1)
     length = math.ceil(BATCH_SPANS * fleet.requests.lives.mean / cycle) * cycle
     return steps_mean(fleet.run(rule, batches * length, seed).imbalance, length)
