@@ -7,6 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
 
 from lbopt.report import numbers
 from lbopt.report.contents import Contents, Made
@@ -16,6 +17,9 @@ from lbopt.studies.stale import StaleCell, StaleOutcome
 from lbopt.table import Table
 
 _MARKS = "osD^v<>P*X"
+
+#: Shares below are not shown.
+_LEAST = 0.02
 
 
 def stale_tables(outcome: StaleOutcome) -> list[Table]:
@@ -31,7 +35,10 @@ def stale_csv(outcome: StaleOutcome) -> list[dict[str, Any]]:
 
 
 def ages_figure(outcome: StaleOutcome) -> Figure:
-    """Return a panel a fleet: imbalance as a share of a random split's, against the age of reports; the law's floor."""
+    """Return a panel a fleet: imbalance as a share of a random split's, against the age of reports; the law's floor.
+
+    Runs that start requests in bursts are in the table alone, since the floor does not speak of them.
+    """
     workers = [G for G in outcome.config.workers if any(cell.G == G for cell in outcome.cells)]
     figure, first = new_figure(0.8 + 3.9 * len(workers), 4.6)
     grid = figure.add_gridspec(1, len(workers))
@@ -49,7 +56,7 @@ def ages_figure(outcome: StaleOutcome) -> Figure:
 def _panel(outcome: StaleOutcome, axes: Axes, G: int) -> None:
     periods = (None, *outcome.config.periods)
     for index, policy in enumerate(outcome.config.policies):
-        cells = outcome.of(G, policy)
+        cells = [cell for cell in outcome.of(G, policy) if not cell.bursts]
         axes.plot(
             [periods.index(cell.period) for cell in cells],
             [cell.imbalance / cell.random for cell in cells],
@@ -73,7 +80,10 @@ def _panel(outcome: StaleOutcome, axes: Axes, G: int) -> None:
     if floors:
         axes.fill_between(*zip(*floors, strict=True), color="#57606a", alpha=0.18, linewidth=0, label="below the floor")
     axes.set_yscale("log")
-    axes.set_ylim(bottom=0.02)
+    axes.set_ylim(_LEAST, max(axes.get_ylim()[1], 1.0))
+    axes.yaxis.set_major_locator(LogLocator(10, (1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xticks(range(len(periods)), ["truth", *(_seconds(period) for period in outcome.config.periods)])
     axes.set_xlabel("time between reports")
     axes.set_title(f"G = {G}", fontsize=10, loc="left")
