@@ -66,6 +66,7 @@ def test_a_router_that_counts_nothing_is_worse(tmp_path) -> None:
     rule = "jsq-load:admission=immediate"
     assert blind.of(3, rule)[2].imbalance > 1.5 * counts.of(3, rule)[2].imbalance
     assert [cell.imbalance for cell in blind.of(3, "br-0")] == [cell.imbalance for cell in counts.of(3, "br-0")]
+    assert blind.forecast(blind.of(3, rule)[2]) is None
     assert blind.notes == ["rules with a pool count what they send in any case: br-0"]
 
 

@@ -91,7 +91,8 @@ class StaleOutcome(Displayed):
     def forecast(self, cell: StaleCell) -> float | None:
         """Return what the law makes of the rule's imbalance by true sight, tokens; None where it says nothing."""
         fresh = next((one for one in self.of(cell.G, cell.policy) if one.period is None), None)
-        return None if fresh is None or cell.bursts else added(fresh.imbalance, cell.floor, cell.even)
+        counts = self.config.sight == "counts" or cell.admission == "pooled"
+        return None if fresh is None or cell.bursts or not counts else added(fresh.imbalance, cell.floor, cell.even)
 
 
 def cell_of(policy: str, G: int, period: float | None, answer: dict[str, Any]) -> StaleCell:
