@@ -71,9 +71,9 @@ def _panel(outcome: StaleOutcome, axes: Axes, G: int) -> None:
         for place, period in enumerate(periods)
         if (
             shares := [
-                cell.floor / cell.random
+                floor / cell.random
                 for cell in outcome.cells
-                if cell.G == G and cell.period == period and not cell.bursts
+                if cell.G == G and cell.period == period and (floor := outcome.floor(cell)) is not None
             ]
         )
     ]
@@ -97,7 +97,7 @@ def _table(outcome: StaleOutcome, G: int) -> Table:
     return Table(
         f"G = {G}",
         f"Imbalance in thousand tokens, loads read after admission; a front end {lead}. Floor: the least that any rule "
-        "leaves at this age, unless it starts requests in bursts. Forecast: an estimate from the rule's imbalance by "
+        "leaves at this age, where arrivals are even and slots are free. Forecast: an estimate from the rule's imbalance by "
         "true sight and the floor, for rules that count. Random: a random split of as many requests.",
         (
             *("policy", "reports", "steps", "imbalance", "floor", "forecast"),
@@ -108,12 +108,12 @@ def _table(outcome: StaleOutcome, G: int) -> Table:
 
 
 def _row(outcome: StaleOutcome, cell: StaleCell) -> tuple[str, ...]:
-    said = outcome.forecast(cell)
+    said, floor = outcome.forecast(cell), outcome.floor(cell)
     return (
         "truth" if cell.period is None else _seconds(cell.period),
         f"{cell.period_steps:.3g}" if cell.period is not None else "0",
         f"{cell.imbalance / 1000:,.1f}",
-        numbers.UNKNOWN if cell.bursts else f"{cell.floor / 1000:,.1f}",
+        numbers.UNKNOWN if floor is None else f"{floor / 1000:,.1f}",
         numbers.UNKNOWN if said is None else f"{said / 1000:,.1f}",
         numbers.UNKNOWN if not said else f"{cell.imbalance / said:.2f}",
         f"{cell.random / 1000:,.1f}",

@@ -15,6 +15,7 @@ SMALL = {
     "requests": RequestSource(trace="azure-like", count=600),
     "workers": (3,),
     "slots": 16,
+    "load": 0.8,
     "periods": (0.2, 2.0),
     "policies": ("jsq-load:admission=immediate", "br-0"),
 }
@@ -83,3 +84,17 @@ def test_a_rule_that_makes_no_use_of_loads_does_not_age() -> None:
     assert added(900.0, 500.0, 800.0) == 900
     assert added(0.0, 500.0, 800.0) == 500
     assert added(480.0, 800.0, 800.0) == pytest.approx(800)
+
+
+@pytest.mark.jit
+def test_the_law_says_nothing_of_a_closed_loop() -> None:
+    closed = run_stale(StaleConfig(**{**SMALL, "load": None, "policies": ("jsq-load:admission=immediate",)}))
+    assert [closed.floor(cell) for cell in closed.cells] == [None] * 3
+    assert [row[4] for row in stale_tables(closed)[0].rows] == ["–"] * 3
+
+
+@pytest.mark.jit
+def test_requests_without_times_come_by_chance() -> None:
+    given = {**SMALL, "requests": RequestSource(trace="burstgpt-like", count=600), "policies": ("jsq",)}
+    cells = run_stale(StaleConfig(**given)).cells
+    assert 0 < cells[0].occupancy < 0.95

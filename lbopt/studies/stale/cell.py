@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from lbopt.model import Fleet
 from lbopt.policies import make_policy
@@ -39,7 +42,8 @@ def measure(
     B
         Slots of a worker.
     load
-        Share of saturation at which the trace's times come; None = a closed loop.
+        Share of saturation at which requests come, by the trace's times or, where it has none, by Poisson's law; None = a
+        closed loop.
     period
         Seconds between reports; None = the router sees the truth.
     own
@@ -50,6 +54,9 @@ def measure(
         Seed of the draws.
     """
     trace = RequestSource.of(requests).draw_for(seed)
+    if load is not None and trace.arrival is None:
+        gaps = np.random.default_rng([seed, 1]).exponential(size=len(trace))
+        trace = replace(trace, arrival=np.cumsum(gaps))
     rule = make_policy(policy)
     adds = "optimistic" if rule.admission == "pooled" else own
     setting = SimulationSetting(

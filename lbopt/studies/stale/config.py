@@ -45,7 +45,8 @@ class StaleConfig:
     policies
         Rules without a window.
     load
-        Share of saturation at which the trace's times come; None = a closed loop.
+        Share of saturation at which requests come, by the trace's times or, where it has none, by Poisson's law; None = a
+        closed loop, of which the law says nothing.
     seed
         Of requests and rules.
     """
@@ -73,7 +74,7 @@ class StaleConfig:
         ),
     ] = DEFAULT_POLICIES
     load: Annotated[
-        float | None, Option("The trace's times at this share of saturation.", shown="closed loop", first=True)
+        float | None, Option("Requests come at this share of saturation.", shown="closed loop", first=True)
     ] = None
     seed: Annotated[int, Option("First seed.", first=True)] = 0
 

@@ -88,11 +88,16 @@ class StaleOutcome(Displayed):
         """Return the cells of a rule on a fleet, the truth first."""
         return [cell for cell in self.cells if cell.G == G and cell.policy == policy]
 
+    def floor(self, cell: StaleCell) -> float | None:
+        """Return the law's floor, tokens; None where it says nothing: in bursts, and where all slots are always full."""
+        return None if cell.bursts or self.config.load is None else cell.floor
+
     def forecast(self, cell: StaleCell) -> float | None:
         """Return what the law makes of the rule's imbalance by true sight, tokens; None where it says nothing."""
+        floor = self.floor(cell)
         fresh = next((one for one in self.of(cell.G, cell.policy) if one.period is None), None)
         counts = self.config.sight == "counts" or cell.admission == "pooled"
-        return None if fresh is None or cell.bursts or not counts else added(fresh.imbalance, cell.floor, cell.even)
+        return None if fresh is None or floor is None or not counts else added(fresh.imbalance, floor, cell.even)
 
 
 def cell_of(policy: str, G: int, period: float | None, answer: dict[str, Any]) -> StaleCell:
