@@ -97,8 +97,8 @@ def _table(outcome: StaleOutcome, G: int) -> Table:
     return Table(
         f"G = {G}",
         f"Imbalance in thousand tokens, loads read after admission; a front end {lead}. Floor: the least that any rule "
-        "leaves at this age, where arrivals are even and slots are free. Forecast: an estimate from the rule's imbalance by "
-        "true sight and the floor, for rules that count. Random: a random split of as many requests.",
+        "leaves at this age, where arrivals are even and slots are free. Forecast: an estimate from the rule's imbalance "
+        "by true sight and the floor, for rules that count. Random: a random split of as many requests.",
         (
             *("policy", "reports", "steps", "imbalance", "floor", "forecast"),
             *("measured / forecast", "random", "busy", "P99 first token"),

@@ -42,8 +42,8 @@ def measure(
     B
         Slots of a worker.
     load
-        Share of saturation at which requests come, by the trace's times or, where it has none, by Poisson's law; None = a
-        closed loop.
+        Share of saturation at which requests come, by the trace's times or, where it has none, by Poisson's law;
+        None = a closed loop.
     period
         Seconds between reports; None = the router sees the truth.
     own

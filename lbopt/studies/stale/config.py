@@ -45,8 +45,8 @@ class StaleConfig:
     policies
         Rules without a window.
     load
-        Share of saturation at which requests come, by the trace's times or, where it has none, by Poisson's law; None = a
-        closed loop, of which the law says nothing.
+        Share of saturation at which requests come, by the trace's times or, where it has none, by Poisson's law;
+        None = a closed loop, of which the law says nothing.
     seed
         Of requests and rules.
     """

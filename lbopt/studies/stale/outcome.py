@@ -89,7 +89,7 @@ class StaleOutcome(Displayed):
         return [cell for cell in self.cells if cell.G == G and cell.policy == policy]
 
     def floor(self, cell: StaleCell) -> float | None:
-        """Return the law's floor, tokens; None where it says nothing: in bursts, and where all slots are always full."""
+        """Return the law's floor, tokens; None where it says nothing: in bursts, and where slots are never free."""
         return None if cell.bursts or self.config.load is None else cell.floor
 
     def forecast(self, cell: StaleCell) -> float | None:
