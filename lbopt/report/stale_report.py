@@ -78,7 +78,14 @@ def _panel(outcome: StaleOutcome, axes: Axes, G: int) -> None:
         )
     ]
     if floors:
-        axes.fill_between(*zip(*floors, strict=True), color="#57606a", alpha=0.18, linewidth=0, label="below the floor")
+        axes.fill_between(
+            [place for place, _ in floors],
+            [low for _, low in floors],
+            color="#57606a",
+            alpha=0.18,
+            linewidth=0,
+            label="below the floor",
+        )
     axes.set_yscale("log")
     axes.set_ylim(_LEAST, max(axes.get_ylim()[1], 1.0))
     axes.yaxis.set_major_locator(LogLocator(10, (1.0, 2.0, 5.0)))
@@ -97,8 +104,8 @@ def _table(outcome: StaleOutcome, G: int) -> Table:
     return Table(
         f"G = {G}",
         f"Imbalance in thousand tokens, loads read after admission; a front end {lead}. Floor: the least that any rule "
-        "leaves at this age, where arrivals are even and slots are free. Forecast: an estimate from the rule's imbalance "
-        "by true sight and the floor, for rules that count. Random: a random split of as many requests.",
+        "leaves at this age, where arrivals are even and slots are free. Forecast: an estimate from the rule's "
+        "imbalance by true sight and the floor, for rules that count. Random: a random split of as many requests.",
         (
             *("policy", "reports", "steps", "imbalance", "floor", "forecast"),
             *("measured / forecast", "random", "busy", "P99 first token"),

@@ -110,7 +110,8 @@ class _View:
         """Return what is expected of each worker, float64 (G,): tokens, or requests where nothing is weighed."""
         last = alive.size - 1
         chance = np.where(self.age > last, 0.0, alive[np.minimum(self.age, last)]) / alive[np.minimum(self.seen, last)]
-        return np.bincount(self.worker, chance * (self.prompt + self.age) if weigh else chance, G)
+        weight = chance * (self.prompt + self.age) if weigh else chance
+        return np.bincount(self.worker, weight, G).astype(np.float64)
 
     def add(self, worker: NDArray[np.int64], prompt: NDArray[np.int64]) -> None:
         """Add requests that are sent now."""
@@ -168,14 +169,14 @@ class OpenFleet:
         worker, prompt, age, left = np.zeros((4, 0), np.int64)
         running = np.zeros(0, np.bool_)
         imbalance, waiting = np.zeros((2, steps))
-        seen = np.zeros(G)
+        seen: NDArray[np.float64] = np.zeros(G)
         view = _View(worker, prompt, age, age)
         for k in range(-self.burn_in, steps):
             age, left, view.age = age + running, left - running, view.age + 1
             kept = left > 0
             worker, prompt, age, left, running = worker[kept], prompt[kept], age[kept], left[kept], running[kept]
             if (k + self.burn_in) % self.period == 0:
-                seen = np.bincount(worker, prompt + age, G)
+                seen = np.bincount(worker, prompt + age, G).astype(np.float64)
                 view = _View(worker, prompt, age, age)
             come, output = self.requests.drawn(int(draw.poisson(self.arrivals * G)), draw)
             load = view.expected(G, alive, rule == "levelled") if rule in _EXPECTING else seen
@@ -218,7 +219,8 @@ def _chosen(
         return np.full(count, int(load.argmin()))
     if rule == "power-of-two":
         one, other = draw.integers(0, G, (2, count))
-        return np.where(load[one] <= load[other], one, other)
+        lower: NDArray[np.int64] = np.where(load[one] <= load[other], one, other)
+        return lower
     heap = [(float(each), g) for g, each in enumerate(load)]
     heapq.heapify(heap)
     chosen = np.zeros(count, np.int64)

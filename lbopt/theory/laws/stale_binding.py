@@ -191,8 +191,7 @@ def _stationary(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     system[-1] = 1.0
     right = np.zeros(count)
     right[-1] = 1.0
-    law: NDArray[np.float64] = np.linalg.solve(system, right)
-    return law
+    return np.asarray(np.linalg.solve(system, right), np.float64)
 
 
 def seen_share(lives: Lives, period: int) -> float:

@@ -134,7 +134,8 @@ class _Window:
         below = np.clip(skewed, 0.0, 1.0)  # Edgeworth's form leaves [0, 1] by a trifle, far out
         cells = np.diff(np.vstack([np.zeros(grid.size), below, np.ones(grid.size)]), axis=0)
         after: NDArray[np.float64] = cells @ share
-        return after / after.sum()
+        after /= after.sum()
+        return after
 
 
 def _imbalance(G: int, grid: NDArray[np.float64], share: NDArray[np.float64]) -> float:
