@@ -371,7 +371,6 @@ CLAIMS = (
         full=(
             *({"G": G, "period": T, "arrivals": 40.0, "batches": 30} for G in (2, 8, 32) for T in (10, 60)),
             {"p": 0.02, "s_max": 400, "arrivals": 40.0, "period": 50},
-            {"family": "azure-like", "arrivals": 4.0, "period": 100},
         ),
         expected=Verdict.HOLDS,
         remark="So the price of age is $e_G\\sqrt{V_d}$ a worker: it grows as $\\sqrt d$, and from a life on no more.",
