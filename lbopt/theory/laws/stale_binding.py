@@ -168,7 +168,7 @@ def random_waiting(arrivals: float, p: float, B: int) -> float:
         raise InputError(f"a chain of {count:,} states at load {load:.3g}; expected a lower load or fewer slots")
     law = _stationary(_chain(arrivals, p, B, count))
     states = np.arange(count)
-    return float(law @ np.maximum(states - B, 0))
+    return max(0.0, float(law @ np.maximum(states - B, 0)))
 
 
 def _chain(arrivals: float, p: float, B: int, count: int) -> NDArray[np.float64]:
