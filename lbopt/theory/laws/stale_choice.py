@@ -45,7 +45,7 @@ from lbopt.exceptions import InputError
 from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.laws.stale import Lives
 
-#: Points of the grid, and its half width in standard deviations of a random split.
+#: Points of the grid, and its half width in standard deviations of a random split, beyond what a window can bring.
 _POINTS, _WIDTH = 601, 6.0
 
 #: The fixed point is found when no probability moves by more than this.
@@ -86,8 +86,9 @@ def power_of_two(G: int, p: float, prompts: PromptLaw, arrivals: float, period: 
         raise InputError(f"the period of reports is {period} steps; expected at least 1")
     lives = Lives.geometric(p, prompts)
     spread = math.sqrt(lives.random(arrivals).variance)
-    grid = np.linspace(-_WIDTH * spread, _WIDTH * spread, _POINTS)
     onward = _Window(lives, p, arrivals, period, at_report=True)
+    widest = _WIDTH * spread + onward.brought + arrivals * lives.moments[0, 0]
+    grid = np.linspace(-widest, widest, _POINTS)
     share = np.exp(-(grid**2) / spread**2)
     share /= share.sum()
     for _ in range(_MOST_ROUNDS):
