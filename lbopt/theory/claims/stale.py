@@ -29,7 +29,7 @@ GROWTH = 20.0
 #: Requests of a family that stand for its law.
 _FAMILY = 20_000
 
-_QUICK_FLEETS: tuple[dict[str, Any], ...] = ({}, {"G": 16, "period": 20}, {"period": 3, "arrivals": 40.0})
+_QUICK_FLEETS: tuple[dict[str, Any], ...] = ({}, {"G": 16, "period": 20}, {"period": 6, "arrivals": 40.0})
 
 
 def require_open(claim: str, G: int, arrivals: float, period: int, batches: int) -> None:
