@@ -30,6 +30,7 @@ REPORTS = {
     "prediction": "lbopt.report.prediction_report",
     "prefill": "lbopt.report.prefill_report",
     "scaling": "lbopt.report.scaling_report",
+    "stale": "lbopt.report.stale_report",
     "staggered": "lbopt.report.staggered_report",
     "locality": "lbopt.report.locality_report",
     "placement": "lbopt.report.placement_report",

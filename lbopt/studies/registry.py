@@ -31,6 +31,7 @@ STUDIES = {
     "locality": Listed("lbopt.studies.locality.study", "Does routing by expert locality pay?", True),
     "reproduction": Listed("lbopt.studies.reproduction.study", "Do published figures of routers reproduce?", True),
     "scaling": Listed("lbopt.studies.scaling.study", "How does the imbalance grow with slots and workers?", True),
+    "stale": Listed("lbopt.studies.stale.study", "What does it cost that a router's sight is old?", True),
     "staggered": Listed("lbopt.studies.staggered.study", "What is holding prompts back worth?", True),
     "cost": Listed("lbopt.studies.cost.study", "What does imbalance cost in time, energy and money?"),
     "check": Listed("lbopt.studies.check.study", "Does the theory hold?"),

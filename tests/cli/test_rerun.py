@@ -20,6 +20,7 @@ SMALL = {
     "prediction": "predict azure-like -n 300 --horizon 20 --predictor survival -o out",
     "prefill": "prefill azure-like -n 300 -p round-robin -p staggered:window=50/pbaa -o out",
     "scaling": "study scaling -G 2 -B 4 --policy fcfs -o out",
+    "stale": "study stale burstgpt-like -n 300 -G 2 -B 4 -p jsq-load --period 1 -o out",
     "staggered": "study staggered load --place short-3k --seeds 1 --requests 500 --waits 1000 -o out",
     "locality": "study locality band --workload task --seeds 1 --rates 60 --seconds 20 --warm-up 5 --prompts 100 "
     "--layers 1 -o out",

@@ -45,6 +45,7 @@ WRONG_INPUT = {
     "study locality": "study locality nonsense",
     "study reproduction": "study reproduction nonsense",
     "study scaling": "study scaling --p 0",
+    "study stale": "study stale --sight dim",
     "study staggered": "study staggered nonsense",
     "study misprediction": "study misprediction missing.csv",
     "no such verb": "improve",

@@ -1,0 +1,86 @@
+"""What the law of old sight says of a fleet that ran: its floor by the age of reports, and the level of a random split.
+
+The law (`lbopt.theory.laws.stale`) is for an open fleet. Of a run it takes the lives of the trace's requests, the mean
+length of a step, and the requests that ran: N of them a worker arrive at the rate N / E[life] a step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from lbopt.theory.laws.stale import Lives
+from lbopt.theory.laws.stale_binding import seen_share
+
+#: The mean over the ages of a window is taken at so many of them.
+_AGES = 48
+
+
+@dataclass(frozen=True, slots=True)
+class StaleForecast:
+    """What the law says of one fleet.
+
+    Parameters
+    ----------
+    floor
+        Least imbalance at this age of reports, tokens.
+    random
+        Of a random split, tokens.
+    even
+        Where each worker gets as many requests in every step and nothing else is known: the floor at any age, tokens.
+    seen
+        Share of its time that a slot is busy if it is filled at reports alone.
+    """
+
+    floor: float
+    random: float
+    even: float
+    seen: float
+
+
+def forecast(G: int, lives: Lives, running: float, period_steps: float) -> StaleForecast:
+    """Return the forecast for reports of every `period_steps` steps.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    lives
+        Of the trace's requests.
+    running
+        Requests that run on a worker, on average.
+    period_steps
+        Steps between reports; 0 where routers see the truth.
+    """
+    arrivals = running / lives.mean
+    random = lives.random(arrivals).imbalance(G)
+    even = lives.unseen(arrivals, lives.alive.size).imbalance(G)
+    whole = round(period_steps)
+    if whole < 1:
+        return StaleForecast(0.0, random, even, 1.0)
+    ages = np.unique(np.linspace(0, whole - 1, min(whole, _AGES)).round().astype(np.int64))
+    each = [lives.unseen(arrivals, int(min(age, lives.alive.size))).imbalance(G) for age in ages]
+    floor = float(np.trapezoid(each, ages) / (ages[-1] - ages[0])) if ages.size > 1 else each[0]
+    return StaleForecast(floor, random, even, seen_share(lives, whole))
+
+
+def added(fresh: float, floor: float, even: float) -> float:
+    """Return the imbalance that a rule leaves by old sight, tokens: an estimate.
+
+    Variances of independent parts of a load add up, and the largest of normal loads goes by their standard deviation.
+    A rule that leaves `fresh` by true sight makes use of the share 1 - (fresh / even)^2 of what there is to know: none
+    if it leaves as much as even arrivals do. That share of the unseen variance is added.
+
+    Parameters
+    ----------
+    fresh
+        Imbalance of the rule by true sight, tokens.
+    floor
+        Of any rule at this age, tokens.
+    even
+        Of even arrivals of which nothing else is known, tokens.
+    """
+    used = max(0.0, 1 - (fresh / even) ** 2) if even > 0 else 0.0
+    return math.sqrt(fresh**2 + used * floor**2)

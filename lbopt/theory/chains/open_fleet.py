@@ -1,0 +1,231 @@
+"""An open fleet whose router sees reports of every T steps.
+
+Requests arrive by Poisson's law. Each is sent at once, starts where it is sent, holds its prompt and a token more in
+every step, and leaves after its output. In a step ages grow, requests leave, a report is made if it is time, arrivals
+are sent, and loads are read. Rules:
+
+* "random": a worker by chance;
+* "blind": the least loaded by the last report;
+* "power-of-two": the less loaded, by the last report, of two drawn with replacement;
+* "counted": the least loaded by the last report and the prompts that were sent since;
+* "levelled": the least by what is expected now of the requests that were reported and of those sent since, each with
+  the chance that a request which lived so long lives on until now;
+* "numbers": the fewest requests, expected in the same way.
+
+With `slots` a worker runs so many; later ones wait in its queue, first come, first served.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.stale import Lives
+
+RULES = ("random", "blind", "power-of-two", "counted", "levelled", "numbers")
+
+#: Rules that expect what became of the requests since the report.
+_EXPECTING = ("levelled", "numbers")
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """What arrives: prompts and outputs that are drawn with replacement, or geometric outputs whatever the prompt.
+
+    Parameters
+    ----------
+    prompt, share
+        Tokens, int64 (n,), and how often each comes, float64 (n,).
+    output
+        int64 (n,), tokens, of the same requests; None for geometric ones.
+    p
+        Probability that a request ends in a step, of geometric ones.
+    lives
+        Their law.
+    """
+
+    prompt: NDArray[np.int64]
+    share: NDArray[np.float64]
+    output: NDArray[np.int64] | None
+    p: float
+    lives: Lives
+
+    @classmethod
+    def geometric(cls, p: float, prompts: PromptLaw) -> Requests:
+        """Return requests that end with probability `p` in every step, whatever the prompt."""
+        share = np.array([float(share) for share in prompts.shares])
+        lives = Lives.geometric(p, prompts)
+        return cls(np.array(prompts.lengths, np.int64), share / share.sum(), None, p, lives)
+
+    @classmethod
+    def observed(cls, prompt: NDArray[np.int64], output: NDArray[np.int64]) -> Requests:
+        """Return these requests, each as often."""
+        return cls(prompt, np.full(prompt.size, 1 / prompt.size), output, 0.0, Lives.observed(prompt, output))
+
+    def drawn(self, count: int, draw: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return prompts and outputs of so many requests, int64 (count,) each."""
+        if self.output is None:
+            return draw.choice(self.prompt, count, p=self.share), draw.geometric(self.p, count)
+        which = draw.integers(0, self.prompt.size, count)
+        return self.prompt[which], self.output[which]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """What was read in every step after the burn-in.
+
+    Parameters
+    ----------
+    imbalance
+        float64 (steps,), tokens.
+    waiting
+        float64 (steps,): requests that wait in queues of workers, a worker.
+    """
+
+    imbalance: NDArray[np.float64]
+    waiting: NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class _View:
+    """Requests that the router takes for running: those of the last report, and those sent since.
+
+    Parameters
+    ----------
+    worker, prompt, age, seen
+        int64 (n,): where, tokens, steps since the start, and of those how many were seen.
+    """
+
+    worker: NDArray[np.int64]
+    prompt: NDArray[np.int64]
+    age: NDArray[np.int64]
+    seen: NDArray[np.int64]
+
+    def expected(self, G: int, alive: NDArray[np.float64], weigh: bool) -> NDArray[np.float64]:
+        """Return what is expected of each worker, float64 (G,): tokens, or requests where nothing is weighed."""
+        last = alive.size - 1
+        chance = np.where(self.age > last, 0.0, alive[np.minimum(self.age, last)]) / alive[np.minimum(self.seen, last)]
+        weight = chance * (self.prompt + self.age) if weigh else chance
+        return np.bincount(self.worker, weight, G).astype(np.float64)
+
+    def add(self, worker: NDArray[np.int64], prompt: NDArray[np.int64]) -> None:
+        """Add requests that are sent now."""
+        none = np.zeros_like(worker)
+        self.worker, self.prompt = np.concatenate((self.worker, worker)), np.concatenate((self.prompt, prompt))
+        self.age, self.seen = np.concatenate((self.age, none)), np.concatenate((self.seen, none))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenFleet:
+    """The fleet.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    arrivals
+        Mean arrivals a worker and step.
+    requests
+        What arrives.
+    period
+        Steps between reports.
+    slots
+        Requests that a worker runs at once; None = all of its.
+    """
+
+    G: int
+    arrivals: float
+    requests: Requests
+    period: int
+    slots: int | None = None
+
+    @cached_property
+    def burn_in(self) -> int:
+        """Steps after which fewer than a thousandth of a request of the start is left."""
+        alive = self.requests.lives.alive * self.G * self.arrivals * self.requests.lives.mean
+        return (
+            2 * int(np.searchsorted(-alive, -1e-3)) if self.slots is not None else int(np.searchsorted(-alive, -1e-3))
+        )
+
+    def run(self, rule: str, steps: int, seed: int) -> OpenRun:
+        """Run the rule for the burn-in, and then `steps` that are read.
+
+        Parameters
+        ----------
+        rule
+            One of `RULES`.
+        steps
+            Steps that are read.
+        seed
+            Of the draws.
+        """
+        draw = np.random.default_rng([seed, RULES.index(rule)])
+        G, alive = self.G, self.requests.lives.alive
+        worker, prompt, age, left = np.zeros((4, 0), np.int64)
+        running = np.zeros(0, np.bool_)
+        imbalance, waiting = np.zeros((2, steps))
+        seen: NDArray[np.float64] = np.zeros(G)
+        view = _View(worker, prompt, age, age)
+        for k in range(-self.burn_in, steps):
+            age, left, view.age = age + running, left - running, view.age + 1
+            kept = left > 0
+            worker, prompt, age, left, running = worker[kept], prompt[kept], age[kept], left[kept], running[kept]
+            if (k + self.burn_in) % self.period == 0:
+                seen = np.bincount(worker, prompt + age, G).astype(np.float64)
+                view = _View(worker, prompt, age, age)
+            come, output = self.requests.drawn(int(draw.poisson(self.arrivals * G)), draw)
+            load = view.expected(G, alive, rule == "levelled") if rule in _EXPECTING else seen
+            chosen = _chosen(rule, np.ones_like(come) if rule == "numbers" else come, load, draw)
+            if rule == "counted":
+                seen = seen + np.bincount(chosen, come, G)
+            elif rule in _EXPECTING:
+                view.add(chosen, come)
+            none = np.zeros_like(come)
+            worker, prompt = np.concatenate((worker, chosen)), np.concatenate((prompt, come))
+            age, left = np.concatenate((age, none)), np.concatenate((left, output))
+            running = self._running(worker, np.concatenate((running, none.astype(np.bool_))))
+            if k >= 0:
+                held = np.bincount(worker[running], (prompt + age)[running], G)
+                imbalance[k] = G * held.max() - held.sum()
+                waiting[k] = (worker.size - np.count_nonzero(running)) / G
+        return OpenRun(imbalance, waiting)
+
+    def _running(self, worker: NDArray[np.int64], running: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which requests run: those of a worker that came first. Running ones came before those that wait."""
+        if self.slots is None:
+            return np.ones_like(running)
+        free = self.slots - np.bincount(worker[running], minlength=self.G)
+        found = running.copy()
+        for i in np.flatnonzero(~running):
+            if free[worker[i]] > 0:
+                found[i] = True
+                free[worker[i]] -= 1
+        return found
+
+
+def _chosen(
+    rule: str, tokens: NDArray[np.int64], load: NDArray[np.float64], draw: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return the worker of each arrival, int64 (n,), by what the router sees of the loads, float64 (G,)."""
+    G, count = load.size, tokens.size
+    if rule == "random":
+        return draw.integers(0, G, count)
+    if rule == "blind":
+        return np.full(count, int(load.argmin()))
+    if rule == "power-of-two":
+        one, other = draw.integers(0, G, (2, count))
+        lower: NDArray[np.int64] = np.where(load[one] <= load[other], one, other)
+        return lower
+    heap = [(float(each), g) for g, each in enumerate(load)]
+    heapq.heapify(heap)
+    chosen = np.zeros(count, np.int64)
+    for i, weight in enumerate(tokens.tolist()):
+        least, g = heap[0]
+        chosen[i] = g
+        heapq.heapreplace(heap, (least + weight, g))
+    return chosen

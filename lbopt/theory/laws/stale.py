@@ -1,0 +1,222 @@
+r"""What sight of age d costs: the part of a load that no router can know, and the herd of a router that counts nothing.
+
+An open fleet: A requests a worker arrive in a step, A Poisson of mean lambda, each starts at once where it is sent,
+grows by one token a step and is there a steps later with probability F(a), independently of everything. A router that
+acts now saw the workers d steps ago and knows what it sent since. A request of age a is then there with probability
+
+    c(a) = F(a) / F(max(a - d, 0)),
+
+to the router's knowledge: it was seen alive at the age a - d, or it was sent later and never seen. So what the router
+cannot know of a load is a sum of independent terms, of mean zero, and with m_j(a) = E[(S + a)^j] its cumulants are
+
+    V_d   = lambda sum_a F(a) (1 - c(a)) m_2(a),
+    K_d   = lambda sum_a F(a) (1 - c(a)) (1 - 2 c(a)) m_3(a).
+
+**Floor.** Let mu_g be what the router expects of the loads and xi_g the rest. The xi_g are independent of where the
+router sent things, up to V, and alike. The maximum is convex, so averaging over the permutations of the workers
+(Jensen)
+
+    E[G max_g (mu_g + xi_g) - sum_g mu_g]  >=  G E[max_g xi_g]  =  G [e_G sqrt(V_d) + K_d / (6 V_d) (E[Z^2] - 1) + ...],
+
+the right side by Cornish and Fisher, as in `fcfs_imbalance`. A router that levels mu reaches it. For geometric lives
+F(a) = q^a and V_d is q^d (1 - q^d) times the second moments of what was seen, plus what was sent since: an
+Ornstein-Uhlenbeck process that forgets at the rate p. V_0 = 0; for d to infinity V_d tends to lambda sum_a F(a) (1 -
+F(a)) m_2(a), which is what even arrivals leave.
+
+**Herd.** A router that sends to the least loaded by a report of every T steps, and adds nothing, sends a whole window,
+M = lambda G T requests, to one worker. While windows stand out of the noise each worker is hit in turn, every G T
+steps, and the loads are the steps of a ladder, M times the sums of F(t) m_1(t) over the windows at distance G T:
+`herd_imbalance`. Where G T is short against lives the ladder is even, and its imbalance is
+
+    G (G - 1) lambda E[S] T / 2.
+
+Sources: Mitzenmacher 2000 (How useful is old information?, the periodic model); Dahlin 2000. The laws are lbopt's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.theory.laws.normal_maximum import expected_maximum, expected_squared_maximum
+from lbopt.theory.laws.prompt_law import PromptLaw
+
+#: Ages that fewer requests reach are left out of a geometric law.
+TAIL = 1e-12
+
+#: Most ages of a law: a request of more tokens is in no trace.
+MOST_AGES = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class Lives:
+    """How long requests run, and what they hold at each age.
+
+    Parameters
+    ----------
+    alive
+        float64 (n,): share of the requests that are there a steps after their start; 1 at a = 0.
+    moments
+        float64 (3, n): mean, mean square and mean cube of the tokens that they hold then.
+    """
+
+    alive: NDArray[np.float64]
+    moments: NDArray[np.float64]
+
+    @classmethod
+    def geometric(cls, p: float, prompts: PromptLaw) -> Lives:
+        """Return lives that end with probability `p` in every step, whatever the prompt."""
+        if not 0 < p < 1:
+            raise InputError(f"the probability of an end is {p}; expected 0 < p < 1")
+        count = 1 if p > 1 - TAIL else math.ceil(math.log(TAIL) / math.log1p(-p))
+        if count > MOST_AGES:
+            raise InputError(f"the probability of an end is {p}: lives of up to {count:,} steps; expected a larger one")
+        ages = np.arange(count, dtype=np.float64)
+        mean, variance, third = (float(each) for each in (prompts.mean, prompts.variance, prompts.third_moment))
+        held = mean + ages
+        moments = np.array([held, held**2 + variance, held**3 + 3 * held * variance + third])
+        return cls((1 - p) ** ages, moments)
+
+    @classmethod
+    def observed(cls, prompt: NDArray[np.int64], output: NDArray[np.int64]) -> Lives:
+        """Return the lives of requests with these prompts and outputs, int64 (n,) tokens, each output at least 1."""
+        if prompt.size == 0 or prompt.shape != output.shape or output.min() < 1:
+            raise InputError(f"lives of {prompt.size} prompts, {output.size} outputs; expected as many, outputs from 1")
+        count = int(output.max())
+        ages = np.arange(count, dtype=np.float64)
+        # Sums of 1, s, s^2, s^3 over the requests whose output is above a, by sums from the end.
+        powers = [
+            np.bincount(output - 1, weights=prompt.astype(np.float64) ** j, minlength=count)[::-1].cumsum()[::-1]
+            for j in range(4)
+        ]
+        n, s, s2, s3 = powers
+        first = s / n + ages
+        second = s2 / n + 2 * ages * s / n + ages**2
+        third = s3 / n + 3 * ages * s2 / n + 3 * ages**2 * s / n + ages**3
+        return cls(n / n[0], np.array([first, second, third]))
+
+    @property
+    def mean(self) -> float:
+        """Mean life, steps."""
+        return float(self.alive.sum())
+
+    @property
+    def held(self) -> float:
+        """Mean tokens of a request that is seen running."""
+        return float(self.alive @ self.moments[0]) / self.mean
+
+    def known(self, age: int) -> NDArray[np.float64]:
+        """Return c(a), float64 (n,): the chance that a request of age a is there, for sight of that age."""
+        if age < 0:
+            raise InputError(f"the age of a sight is {age} steps; expected 0 or more")
+        before = np.ones_like(self.alive)
+        if age < before.size:
+            before[age:] = self.alive[: before.size - age]
+        return self.alive / before
+
+    def unseen(self, arrivals: float, age: int) -> Unseen:
+        """Return what a router with sight of that age cannot know of a load, for so many arrivals a worker and step."""
+        known = self.known(age)
+        each = arrivals * self.alive * (1 - known)
+        return Unseen(
+            float(each.sum()), float(each @ self.moments[1]), float(each @ ((1 - 2 * known) * self.moments[2]))
+        )
+
+    def random(self, arrivals: float) -> Unseen:
+        """Return the spread of a load under a random split of Poisson arrivals: nothing is known."""
+        each = arrivals * self.alive
+        return Unseen(float(each.sum()), float(each @ self.moments[1]), float(each @ self.moments[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """What is unknown of the load of one worker.
+
+    Parameters
+    ----------
+    requests
+        Variance of the number of its requests.
+    variance, third
+        Of its tokens, squared; the third cumulant, cubed.
+    """
+
+    requests: float
+    variance: float
+    third: float
+
+    def imbalance(self, G: int) -> float:
+        """Return what `G` such workers leave if all that is known is level, tokens; skewness included.
+
+        Where hardly a request ends unseen the form with skewness falls below zero; no imbalance does.
+        """
+        if self.variance <= 0:
+            return 0.0
+        skew = self.third / (6 * self.variance) * (expected_squared_maximum(G) - 1)
+        return max(0.0, G * (expected_maximum(G) * math.sqrt(self.variance) + skew))
+
+
+def stale_floor(G: int, lives: Lives, arrivals: float, period: int) -> float:
+    """Return the least mean imbalance (tokens) of a router that sees reports of every `period` steps.
+
+    Sight is then 0 to period - 1 steps old, each as often.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    lives
+        Of the requests.
+    arrivals
+        Requests a worker and step.
+    period
+        Steps between reports.
+    """
+    if period < 1:
+        raise InputError(f"the period of reports is {period} steps; expected at least 1")
+    return float(np.mean([lives.unseen(arrivals, age).imbalance(G) for age in range(period)]))
+
+
+def herd_imbalance(G: int, lives: Lives, arrivals: float, period: int) -> float:
+    """Return the mean imbalance (tokens) where each window of arrivals goes whole to the worker whose turn it is.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    lives
+        Of the requests.
+    arrivals
+        Requests a worker and step.
+    period
+        Steps between reports.
+    """
+    cycle = G * period
+    length = -(-(lives.alive.size + cycle) // cycle) * cycle
+    one = np.zeros(length)
+    one[: lives.alive.size] = lives.alive * lives.moments[0]
+    # x steps after its window began a worker holds the ages x, x - 1, ..., x - period + 1 of it.
+    window = np.convolve(one, np.ones(period))[:length]
+    load = arrivals * G * window.reshape(-1, cycle).sum(axis=0)  # by steps since the worker's last window began
+    by_phase = load.reshape(G, period)
+    return float(np.mean(G * by_phase.max(axis=0) - by_phase.sum(axis=0)))
+
+
+def even_ladder(G: int, prompt: float, arrivals: float, period: int) -> float:
+    """Return the herd's imbalance where a cycle of all workers is short against lives: G (G - 1) lambda E[S] T / 2.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    prompt
+        Mean prompt, tokens.
+    arrivals
+        Requests a worker and step.
+    period
+        Steps between reports.
+    """
+    return G * (G - 1) * arrivals * prompt * period / 2
