@@ -2,7 +2,8 @@ r"""What the exact rule leaves to two workers below the onset, with the terms of
 
 `leader_drift` takes the limit in which steps are short against the gap, a slot's prompt small against its output, and
 loads never forget. Here no such limit is taken: the lead X of the worker in front is a walk on the half-line, and its
-stationary law is solved for. Let w = s_max - 1 and let c_1, c_2 ~ Bin(B, p) requests end at the leader and at the other.
+stationary law is solved for. Let w = s_max - 1; at the leader c_1 requests end and at the other c_2, both of law
+Bin(B, p).
 
 1. An end takes a' = u + A + 1 tokens away, u the prompt of the request and A its age, P(A = a) = p (1-p)^a. The loads
    before admission have given the lead (1-p) X on average, whatever they consist of; ends are drawn around that.
