@@ -71,7 +71,13 @@ def test_a_regime_of_ones_own(check, here):
     ("words", "said"),
     [
         ((), "no claim was named; `lbopt check --list` shows them, and --all takes them all"),
-        (("theorem-9",), "unknown claim 'theorem-9': did you mean theorem-3 or theorem-2 or theorem-1?; `lbopt"),
+        (("theorem-9",), "unknown claim 'theorem-9': did you mean theorem-3 or theorem-2 or theorem-1? `lbopt"),
+        (("frobnicate",), "unknown claim 'frobnicate': `lbopt check --list` shows all"),
+        (("lemma-8", "--workers", "0"), "--workers is 0; expected the number of processes, 1 or more"),
+        (
+            ("lemma-8", "--workers", "2", "--engine", "dask"),
+            "--workers 2 and --engine dask both say where tasks run; give one of them",
+        ),
         (("--all", "lemma-8"), "all claims were asked for, and 'lemma-8' by name; give one or the other"),
         (("fcfs-exact:q=3",), "claim 'fcfs-exact' has no option 'q'; it takes G, B, p, s_max, accuracy, growth"),
         (("fcfs-exact:G=many",), "claim 'fcfs-exact': G is 'many'; expected a number"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lbopt.theory.chains.batch_means import (
     FEWEST_BATCHES,
     ChainMean,
@@ -79,7 +81,7 @@ def measure_leader_drift(
     )
 
 
-def _within(mean: ChainMean, law: float, tolerance: float, name: str, **more: str) -> list[Finding]:
+def _within(mean: ChainMean, law: float, tolerance: float, name: str, **more: Any) -> list[Finding]:
     """Return the two findings that a mean is within a share of a law."""
     return [
         mean_finding(
