@@ -193,6 +193,6 @@ CLAIMS = (
         ),
         expected=Verdict.HOLDS,
         remark=r"The paper leaves $C_3$ open; the constant is lbopt's and cannot be lowered. The usual one, "
-        r"$4\,(s_{\max}^3+48\,\delta_{\max}^3/p^3)$, is loose by a factor of 48 and more, as the notes measure.",
+        r"$4\,(s_{\max}^3+48\,\delta_{\max}^3/p^3)$, is loose by a factor of 35 and more, as the notes measure.",
     ),
 )
