@@ -190,7 +190,7 @@ CLAIMS = (
             {"G": 8, "B": 288, "s_max": 8},
             {"G": 8, "B": 288, "s_max": 8, "arrivals": "bursty"},
             *({"sizes": "1+4+7", "arrivals": arrivals, "batches": 100} for arrivals in ARRIVALS),
-            {"sizes": "1+7+11", "batches": 60},
+            {"G": 3, "B": 96, "sizes": "1+7+11", "batches": 100},
             {"B": 16, "p": 0.2},
         ),
         expected=Verdict.HOLDS,
