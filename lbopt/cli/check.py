@@ -19,7 +19,7 @@ def check(
     list_claims: Annotated[bool, typer.Option("--list", help="Show the claims and leave.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Check all claims.")] = False,
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="Half an hour with tight intervals, or a few minutes.")
+        bool, typer.Option("--full/--quick", help="Half an hour with tight intervals, or a minute.")
     ] = False,
     seed: options.Seed = 0,
     engine: running.Engine = "serial",
