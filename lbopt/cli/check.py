@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from lbopt.cli import options, running
+from lbopt.exceptions import InputError
 
 
 def check(
@@ -18,10 +19,13 @@ def check(
     list_claims: Annotated[bool, typer.Option("--list", help="Show the claims and leave.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Check all claims.")] = False,
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="Half an hour with tight intervals, or a few minutes.")
+        bool, typer.Option("--full/--quick", help="Half an hour with tight intervals, or a minute.")
     ] = False,
     seed: options.Seed = 0,
     engine: running.Engine = "serial",
+    workers: Annotated[
+        int | None, typer.Option(help="Processes that measure side by side; short for `--engine joblib:jobs=N`.")
+    ] = None,
     store: running.StorePath = None,
     collect_only: running.CollectOnly = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the report.")] = None,
@@ -41,6 +45,17 @@ def check(
     if list_claims:
         print_table(ledger_table())
         return
+    if workers is not None:
+        engine = _side_by_side(workers, engine)
     level = "full" if full else "quick"
     config = CheckConfig.of(claims or [], everything=everything, level=level, seed=seed)
     carry_out("check", config, out, store=store, engine=engine, collect_only=collect_only)
+
+
+def _side_by_side(workers: int, engine: str) -> str:
+    """Return the engine of so many processes; it is refused beside an engine that was named."""
+    if workers < 1:
+        raise InputError(f"--workers is {workers}; expected the number of processes, 1 or more")
+    if engine != "serial":
+        raise InputError(f"--workers {workers} and --engine {engine} both say where tasks run; give one of them")
+    return "serial" if workers == 1 else f"joblib:jobs={workers}"

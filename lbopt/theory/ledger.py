@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from lbopt.spec import unknown
+import difflib
+
+from lbopt.exceptions import InputError
+from lbopt.files import shown
 from lbopt.theory.claim import Claim
 from lbopt.theory.claims import (
     adversaries,
@@ -68,5 +71,7 @@ def find_claim(name: str) -> Claim:
     """Return the claim of that name or alias; an InputError names the nearest ones."""
     name = ALIASES.get(name, name)
     if name not in CLAIMS:
-        raise unknown("claim", name, CLAIMS, "; `lbopt check --list` shows all")
+        near = difflib.get_close_matches(name, CLAIMS, n=3)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise InputError(f"unknown claim {shown(name, 80)}: {hint}`lbopt check --list` shows all {len(CLAIMS)}")
     return CLAIMS[name]

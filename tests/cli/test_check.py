@@ -71,7 +71,13 @@ def test_a_regime_of_ones_own(check, here):
     ("words", "said"),
     [
         ((), "no claim was named; `lbopt check --list` shows them, and --all takes them all"),
-        (("theorem-9",), "unknown claim 'theorem-9': did you mean theorem-3 or theorem-2 or theorem-1?; `lbopt"),
+        (("theorem-9",), "unknown claim 'theorem-9': did you mean theorem-3 or theorem-2 or theorem-1? `lbopt"),
+        (("frobnicate",), "unknown claim 'frobnicate': `lbopt check --list` shows all"),
+        (("lemma-8", "--workers", "0"), "--workers is 0; expected the number of processes, 1 or more"),
+        (
+            ("lemma-8", "--workers", "2", "--engine", "dask"),
+            "--workers 2 and --engine dask both say where tasks run; give one of them",
+        ),
         (("--all", "lemma-8"), "all claims were asked for, and 'lemma-8' by name; give one or the other"),
         (("fcfs-exact:q=3",), "claim 'fcfs-exact' has no option 'q'; it takes G, B, p, s_max, accuracy, growth"),
         (("fcfs-exact:G=many",), "claim 'fcfs-exact': G is 'many'; expected a number"),
@@ -152,7 +158,7 @@ def test_a_store_resumes_and_collects(check, here, monkeypatch):
     assert check(*words, "--collect-only")[:2] == first[:2]
     code, shown, heard = check("lemma-8", "slot-law", "--store", "s.sqlite", "--collect-only", "-o", "part")
     assert code == 1
-    assert "2 of 7 results are not in s.sqlite" in heard
+    assert "2 of 10 results are not in s.sqlite" in heard
     assert "nothing was measured" in shown
     assert "undecided" in shown
     assert "are not in s.sqlite" in (here / "part" / "theory.md").read_text()
@@ -173,21 +179,21 @@ def test_ctrl_c_keeps_what_has_ended(check, here, monkeypatch):
     """Ctrl-C in the third regime: 130, a report of two marked as interrupted, and a store that goes on."""
     claim, calls = CLAIMS["lemma-8"], []
 
-    def pressed(*, p: float = 0.2, s_max: int = 8, growth: str = "1", steps: int = 40, seed: int):
+    def pressed(*, p: float = 0.2, s_max: int = 8, pool: str = "all", growth: str = "1", steps: int = 40, seed: int):
         calls.append(growth)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return claim.measure(p=p, s_max=s_max, growth=growth, steps=steps, seed=seed)
+        return claim.measure(p=p, s_max=s_max, pool=pool, growth=growth, steps=steps, seed=seed)
 
     monkeypatch.setitem(CLAIMS, "lemma-8", dataclasses.replace(claim, measure=pressed))
     code, shown, heard = check("lemma-8", "--store", "s.sqlite", "-o", "out")
     assert code == 130
     assert "undecided" in shown
-    assert "interrupted: 2 of 5 tasks have ended; s.sqlite keeps them" in heard
+    assert "interrupted: 2 of 8 tasks have ended; s.sqlite keeps them" in heard
     assert json.loads((here / "out" / "run.json").read_text())["interrupted"] is True
     assert "Interrupted." in (here / "out" / "report.html").read_text()
     assert check("lemma-8", "--store", "s.sqlite", "-o", "out")[0] == 0
-    assert len(calls) == 6  # the third again, the fourth and the fifth
+    assert len(calls) == 9  # the third again, and the other five
     assert json.loads((here / "out" / "run.json").read_text())["interrupted"] is False
 
 
@@ -232,7 +238,7 @@ def test_ctrl_c_in_a_real_process(here):
         process.kill()
     assert process.returncode == 130, said
     assert "Traceback" not in said
-    assert "interrupted: 2 of 5 tasks have ended; s.sqlite keeps them, and the same command goes on" in said
+    assert "interrupted: 2 of 8 tasks have ended; s.sqlite keeps them, and the same command goes on" in said
     assert "undecided" in shown
     assert json.loads((here / "out" / "run.json").read_text())["interrupted"] is True
     assert not [path.name for path in here.iterdir() if "partial" in path.name]

@@ -78,14 +78,17 @@ def replete_chain(
     after = [0] * G
     rows = []
     for k in range(steps):
-        row: dict[str, float] = {"gap_before": max(after) - min(after), "largest": 0, "square": 0.0}
+        row: dict[str, float] = {"gap_before": max(after) - min(after), "largest": 0, "square": 0.0, "heaviest": 0}
         for g in range(G):
+            squares = 0
             for b in range(B):
                 one = slots[g][b]
                 size = growth[k % len(growth)] + (one[0] if one else 0)
                 row["largest"] = max(row["largest"], size)
                 row["square"] += size * size / (G * B)
+                squares += size * size
                 slots[g][b] = (size, one[1]) if one and one[1] > k else None
+            row["heaviest"] = max(row["heaviest"], squares)
         before = [sum(one[0] for one in worker if one) for worker in slots]
         free = [sum(one is None for one in worker) for worker in slots]
         reachable = [

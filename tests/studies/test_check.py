@@ -46,7 +46,7 @@ def test_a_level_and_a_regime_of_ones_own() -> None:
         ([], {}, "no claim was named; `lbopt check --list` shows them, and --all takes them all"),
         (["lemma-8"], {"everything": True}, "all claims were asked for, and 'lemma-8' by name; give one or the other"),
         (["lemma-88"], {}, "unknown claim 'lemma-88': did you mean lemma-8"),
-        (["lemma-8:q=1"], {}, "claim 'lemma-8' has no option 'q'; it takes p, s_max, growth, steps"),
+        (["lemma-8:q=1"], {}, "claim 'lemma-8' has no option 'q'; it takes p, s_max, pool, growth, steps"),
         (["lemma-8:p"], {}, "claim 'lemma-8': option p has no value"),
         (["lemma-8:p=often"], {}, "claim 'lemma-8': p is 'often'; expected a number"),
         (["lemma-8:p=nan"], {}, "claim 'lemma-8': p is 'nan'; expected a finite number"),

@@ -123,3 +123,33 @@ def test_theorem_3_at_growth_one_is_theorem_2() -> None:
     (third,) = CLAIMS["theorem-3"].measure(B=512, growth="1", seed=9)
     assert (second.measured, second.predicted, second.error) == (third.measured, third.predicted, third.error)
     assert third.regime == f"{second.regime}, growth 1"
+
+
+@pytest.mark.parametrize("name", ["theorem-2", "theorem-3"])
+def test_both_sides_do_equal_work_where_the_mean_peak_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    regime = {"pool": "two", "peak": "mean"}
+    *_, row = CLAIMS[name].measure(**regime, seed=4)
+    assert row.quantity.endswith("equal work")
+    assert row.predicted == 2.5
+    assert row.verdict() is Verdict.HOLDS
+    usual = theorems.run_replete
+    monkeypatch.setattr(theorems, "run_replete", lambda *given, peak: usual(*given, peak="lowest"))
+    *_, row = CLAIMS[name].measure(**regime, seed=4)
+    assert row.measured < 1.2
+    assert row.verdict() is Verdict.REFUTED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [0.99, 1.01])
+def test_a_hundredth_more_or_less_of_the_law_is_caught_at_the_full_level(
+    times: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = theorems.least_left
+
+    def planted(*given: Any) -> Any:
+        found = usual(*given)
+        return type(found)(times * found.mean, found.error)
+
+    monkeypatch.setattr(theorems, "least_left", planted)
+    regime = next(one for one in CLAIMS["theorem-3"].full if one["growth"] == "1" and one.get("B") is None)
+    assert verdict_of(CLAIMS["theorem-3"], [regime]) is Verdict.REFUTED

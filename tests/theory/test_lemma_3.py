@@ -1,5 +1,6 @@
 """Lemma 3: the tail holds with room, the size of the noise is that of normals, and wrong ones are caught."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -26,11 +27,19 @@ def test_the_quick_verdict_is_the_expected_one(claim):
 
 
 @jit
-def test_a_threshold_far_too_small_is_caught():
-    """The claim is some ten times too generous, so only a threshold of that order shows."""
+def test_the_looseness_that_a_note_states_is_where_the_verdict_turns():
+    """As printed the threshold is some ten times too generous; by pairs it is less than twice too generous."""
     run = run_replete(8, 512, 0.3, PromptLaw.two_sizes(8), 1_000, None, 0)
-    assert {row.verdict(6) for row in tail_rows("", run)} == {Verdict.HOLDS}
-    assert Verdict.REFUTED in {row.verdict(6) for row in tail_rows("", run, scale=0.05)}
+    rows = tail_rows("", run)
+    assert {row.verdict(12) for row in rows} == {Verdict.HOLDS}
+    for i, row in enumerate(rows):
+        least = float(re.search(r"[tu] times ([0-9.]+) is refuted", row.note).group(1))
+        assert 1 / float(re.search(r"loose by a factor of ([0-9.]+)", row.note).group(1)) == pytest.approx(
+            least, rel=0.01
+        )
+        assert (0.05 if i % 2 == 0 else 0.5) < least < (0.1 if i % 2 == 0 else 1)
+        assert tail_rows("", run, scale=0.98 * least)[i].verdict(12) is Verdict.REFUTED
+        assert tail_rows("", run, scale=1.02 * least)[i].verdict(12) is not Verdict.REFUTED
 
 
 @pytest.fixture(scope="module")

@@ -85,6 +85,7 @@ def test_the_chain_is_the_one_of_loops(law, composition, growth):
         ("largest", run.envelope),
         ("admitted", run.admitted),
         ("admitted_tokens", run.admitted_tokens),
+        ("heaviest", run.heaviest),
     ):
         assert column.tolist() == [row[name] for row in rows], name
     np.testing.assert_allclose(run.mean_square, [row["square"] for row in rows])
@@ -92,8 +93,40 @@ def test_the_chain_is_the_one_of_loops(law, composition, growth):
 
 def test_ends_do_not_depend_on_the_choice_of_sizes():
     runs = [run_replete(3, 8, 0.3, PromptLaw.uniform(4), 30, 5, 2, peak=peak) for peak in PEAKS]
-    assert runs[0].admitted.tolist() == runs[1].admitted.tolist()
-    assert runs[0].mean_admitted < runs[1].mean_admitted
+    assert runs[0].admitted.tolist() == runs[1].admitted.tolist() == runs[2].admitted.tolist()
+    assert runs[0].mean_admitted < runs[2].mean_admitted < runs[1].mean_admitted
+
+
+@pytest.mark.parametrize(
+    "law", [PromptLaw.two_sizes(4), PromptLaw.uniform(8), PromptLaw((2, 5, 8), (1, 1, 1))], ids=str
+)
+def test_the_mean_level_admits_what_a_rule_without_selection_admits(law):
+    """Far above the onset no step lacks room; what is left does not depend on the level."""
+    runs = {peak: run_replete(4, 256, 0.5, law, 400, 40, 3, peak=peak) for peak in ("lowest", "mean")}
+    assert runs["mean"].mean_admitted == pytest.approx(float(law.mean), rel=1e-3)
+    assert runs["lowest"].mean_admitted < 0.8 * float(law.mean)
+    assert runs["mean"].imbalance.tolist() == runs["lowest"].imbalance.tolist()
+
+
+@given(
+    workers=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 9)), min_size=2, max_size=4),
+    law=st.sampled_from(LAWS),
+)
+@settings(max_examples=150)
+def test_the_mean_level_is_the_nearest_of_the_free_ones(workers, law):
+    """All levels of the same cost from the lowest on, tried: none admits a mean nearer to that of the classes."""
+    before, free = [load for load, _ in workers], [slots for _, slots in workers]
+    cost, lowest = level(before, free, law)
+    again, chosen = level(before, free, law, peak="mean")
+    assert again == cost
+    v, rung = law.lengths[0], (law.lengths[1] - law.lengths[0] if len(law.lengths) > 1 else 1)
+    target = sum(free) * (v + law.lengths[-1]) / 2
+    reach = [law.lengths[-1] * slots + load for load, slots in zip(before, free, strict=True)]
+    best, loads = abs(lowest.sum() - sum(before) - target), lowest.copy()
+    while all(load + rung <= most for load, most in zip(loads, reach, strict=True)):
+        loads = loads + rung
+        best = min(best, abs(loads.sum() - sum(before) - target))
+    assert abs(chosen.sum() - sum(before) - target) == best
 
 
 def test_the_event_e_k_counts_every_worker():

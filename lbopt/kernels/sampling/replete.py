@@ -14,16 +14,23 @@ enough. Among them, a worker that is full at M_0 costs 1 more with each unit of 
 once, at t_g = d - ((M_0 - f_g) mod d) where that is below d (its next rung is free, for it was not full at M_0). Hence
 I(M_0 + t) = I(M_0) + G t - d * #{g not full at M_0 : t_g <= t}, which one pass over t counts.
 
+Equal work. A peak higher by a whole rung costs nothing while no worker is full, so the optimum leaves open how much is
+admitted: the level `MEAN` rises by the rungs that bring the mean admitted size nearest to that of the classes,
+v + d m/2, which a rule without selection admits.
+
 Source: BF-IO, section 4 (the two cases are lbopt's); the argument for progressions and the pass over t are ours.
 """
 
 from lbopt.kernels.arrays import Ints
 from lbopt.kernels.compile import kernel
 
+#: Which of the optima is taken.
+LOWEST, RAISED, MEAN = 0, 1, 2
+
 
 @kernel
 def level_replete(
-    before: Ints, free: Ints, smallest: int, rung: int, rungs: int, raised: bool, rising: Ints, load: Ints
+    before: Ints, free: Ints, smallest: int, rung: int, rungs: int, peaks: int, rising: Ints, load: Ints
 ) -> int:
     """Return the least imbalance (tokens) of a replete pool; the loads after admission are written to `load`.
 
@@ -33,9 +40,10 @@ def level_replete(
         int64 (G,): loads before admission (tokens) and free slots (0 allowed).
     smallest, rung, rungs
         v, d >= 1 and m >= 0 of the sizes v, v + d, ..., v + m d (tokens).
-    raised
-        Which of the optima: False takes the lowest peak; True the last of the d candidates that is optimal, and on
-        from there as many whole rungs as cost nothing (while no worker is full, all loads may rise by d).
+    peaks
+        Which of the optima: LOWEST takes the lowest peak; RAISED the last of the d candidates that is optimal, and on
+        from there as many whole rungs as cost nothing (while no worker is full, all loads may rise by d); MEAN the
+        lowest, and of those rungs as many as bring the mean admitted size nearest to v + d m / 2.
     rising
         int64, at least (d,): scratch.
     load
@@ -60,14 +68,19 @@ def level_replete(
     best, chosen = cost, 0
     for t in range(1, rung):
         cost += G - rung * rising[t]
-        if cost < best or (raised and cost == best):
+        if cost < best or (peaks == RAISED and cost == best):
             best, chosen = cost, t
     peak += chosen
-    if raised:
-        spare = rungs * free[0]
+    if peaks != LOWEST:
+        spare, short = rungs * free[0], 0
         for g in range(G):
-            spare = min(spare, rungs * free[g] - (peak - before[g] - smallest * free[g]) // rung)
-        peak += rung * max(spare, 0)
+            climbed = (peak - before[g] - smallest * free[g]) // rung
+            spare = min(spare, rungs * free[g] - climbed)
+            short += rungs * free[g] - 2 * min(rungs * free[g], climbed)  # twice the rungs below the mean
+        rise = max(spare, 0)
+        if peaks == MEAN:
+            rise = min(rise, max((short + G) // (2 * G), 0))
+        peak += rung * rise
     for g in range(G):
         floor = before[g] + smallest * free[g]
         load[g] = floor + rung * min(rungs * free[g], (peak - floor) // rung)

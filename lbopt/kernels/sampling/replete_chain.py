@@ -6,7 +6,7 @@ slot is the even number 2 n of its stream (`lbopt.kernels.sampling.draw`), so an
 the same ends on the same streams. The chain starts empty: step 0 fills every slot.
 
 The optimum fixes only the sum of each worker. Which sizes make it up is a choice (`extreme`), and so is the level of
-all sums together where that costs nothing (`raised`): what depends on neither may be claimed of every optimum.
+all sums together where that costs nothing (`peaks`): what depends on neither may be claimed of every optimum.
 """
 
 import numpy as np
@@ -27,6 +27,7 @@ STEP = integers(
     "envelope",  # largest size in a slot after growth
     "admitted",  # requests, a number
     "admitted_tokens",
+    "heaviest",  # largest sum over a worker's slots of the squared size after growth, tokens squared
 )
 
 
@@ -39,7 +40,7 @@ def replete_chain(
     rung: int,
     rungs: int,
     extreme: bool,
-    raised: bool,
+    peaks: int,
     burn_in: int,
     steps: Records,
     square: Floats,
@@ -54,7 +55,7 @@ def replete_chain(
         log(1 - p), p the probability that a slot ends in a step.
     growth
         int64 (n,): delta_k in tokens, k mod n.
-    smallest, rung, rungs, raised
+    smallest, rung, rungs, peaks
         See `level_replete`.
     extreme
         See `rungs_of_slot`.
@@ -75,7 +76,7 @@ def replete_chain(
     for k in range(burn_in + steps.size):
         gap_before = load.max() - load.min()
         grown = growth[k % growth.size]
-        largest, squares = 0, 0.0
+        largest, heaviest, squares = 0, 0, 0.0
         for g in range(G):
             total, ended, sum_of_squares = 0, 0, 0
             for b in range(B):
@@ -92,7 +93,8 @@ def replete_chain(
             before[g] = total
             free[g] = ended
             squares += float(sum_of_squares)
-        imbalance = level_replete(before, free, smallest, rung, rungs, raised, rising, load)
+            heaviest = max(heaviest, sum_of_squares)
+        imbalance = level_replete(before, free, smallest, rung, rungs, peaks, rising, load)
         tokens = 0
         for g in range(G):
             tokens += load[g] - before[g]
@@ -113,4 +115,5 @@ def replete_chain(
             kept.envelope = largest
             kept.admitted = free.sum()
             kept.admitted_tokens = tokens
+            kept.heaviest = heaviest
             square[k - burn_in] = squares / (G * B)

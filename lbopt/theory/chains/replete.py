@@ -26,14 +26,15 @@ IntArray = NDArray[np.int64]
 POOLS = {"all": PromptLaw.uniform, "two": PromptLaw.two_sizes}
 
 #: How a worker's sum is made up of sizes, and which of the optimal levels is taken; the default is the first.
+#: "mean" is the level at which the mean admitted size is that of the pool's classes, as under a rule without selection.
 COMPOSITIONS = ("even", "extreme")
-PEAKS = ("lowest", "raised")
+PEAKS = ("lowest", "raised", "mean")
 
 #: Stream, size, steps left, draws and free slots: five words a slot.
 _BYTES_PER_SLOT = 40
 
-#: Nine numbers of the record and the mean square: ten words a step.
-_BYTES_PER_STEP = 80
+#: Ten numbers of the record and the mean square: eleven words a step.
+_BYTES_PER_STEP = 88
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -56,6 +57,8 @@ class RepleteRun:
         Requests admitted, and the sum of their sizes.
     mean_square
         Mean over slots of the squared size after growth and before ends, tokens squared.
+    heaviest
+        Largest sum of these squares over the slots of one worker, tokens squared.
     """
 
     G: int
@@ -71,6 +74,7 @@ class RepleteRun:
     admitted: IntArray
     admitted_tokens: IntArray
     mean_square: NDArray[np.float64]
+    heaviest: IntArray
 
     @property
     def mean_admitted(self) -> float:
@@ -107,14 +111,15 @@ def level(loads: Any, slots: Any, law: PromptLaw, *, peak: str = "lowest") -> tu
     law
         Law of the prompts.
     peak
-        "lowest" of the optimal loads, or "raised": all loads higher while that costs nothing.
+        "lowest" of the optimal loads; "raised": all loads higher while that costs nothing; "mean": so much higher that
+        the mean admitted size is that of the pool's classes, where that costs nothing.
     """
     from lbopt.kernels.sampling.replete import level_replete
 
     v, d, m = progression(law)
     before, free = np.asarray(loads, np.int64), np.asarray(slots, np.int64)
     load = np.empty_like(before)
-    cost = level_replete(before, free, v, d, m, _chosen("peak", peak, PEAKS), np.empty(d, np.int64), load)
+    cost = level_replete(before, free, v, d, m, _place("peak", peak, PEAKS), np.empty(d, np.int64), load)
     return int(cost), load
 
 
@@ -147,7 +152,8 @@ def run_replete(
         "even": the sizes of a worker's new requests differ by one rung at most; "extreme": as many of the largest
         as fit, one between, the rest the smallest.
     peak
-        "lowest" of the optimal loads, or "raised": all loads higher while that costs nothing.
+        "lowest" of the optimal loads; "raised": all loads higher while that costs nothing; "mean": so much higher that
+        the mean admitted size is that of the pool's classes, where that costs nothing.
     """
     from lbopt.kernels.sampling.replete_chain import STEP, replete_chain
 
@@ -160,12 +166,12 @@ def run_replete(
     if growth.size == 0 or growth.min() < 0:
         raise InputError(f"delta is {delta}; growth is 0 tokens a step or more")
     v, d, m = progression(law)
-    extreme, raised = _chosen("composition", composition, COMPOSITIONS), _chosen("peak", peak, PEAKS)
+    extreme, peaks = _place("composition", composition, COMPOSITIONS) == 1, _place("peak", peak, PEAKS)
     require_memory(G * B * _BYTES_PER_SLOT, f"a chain of G = {G} workers with B = {B} slots")
     require_memory(steps * _BYTES_PER_STEP, f"a chain of {steps:,} steps", "fewer steps or batches, or a larger p")
     kept, square = records(steps, STEP), np.empty(steps, np.float64)
     streams = slot_streams(seed, G, B)
-    replete_chain(streams, math.log1p(-p), growth, v, d, m, extreme, raised, before, kept, square)
+    replete_chain(streams, math.log1p(-p), growth, v, d, m, extreme, peaks, before, kept, square)
     return RepleteRun(
         G=G,
         B=B,
@@ -180,14 +186,15 @@ def run_replete(
         admitted=kept.admitted,
         admitted_tokens=kept.admitted_tokens,
         mean_square=square,
+        heaviest=kept.heaviest,
     )
 
 
-def _chosen(name: str, value: str, known: tuple[str, str]) -> bool:
-    """Return whether the second of two ways was asked for."""
+def _place(name: str, value: str, known: tuple[str, ...]) -> int:
+    """Return which of the ways was asked for, from 0; that of a peak is the kernel's number of it."""
     if value not in known:
         raise InputError(f"{name} is '{value}'; expected one of {', '.join(known)}")
-    return value == known[1]
+    return known.index(value)
 
 
 def require_pool(claim: str, pool: str) -> None:

@@ -45,11 +45,14 @@ imbalance falls.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from lbopt.theory.claim import Claim
 from lbopt.theory.claims.lemma_2 import require_steps
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require
-from lbopt.theory.steps.gap_tally import gap_tally, plentiful_bound, tally_finding
+from lbopt.theory.regime import Regime, measured_in
+from lbopt.theory.steps.gap_tally import GapTally, gap_tally, plentiful_bound, tally_finding
 from lbopt.theory.verdict import Verdict
 
 NAME = "lemma-2-definition-1"
@@ -61,18 +64,9 @@ _WIDEST = 1_000_000
 _PARTS = (("(i)", "leximax", False), ("(i)", "squares", False), ("(ii)", "every", True))
 
 
-def measure_theorem(
-    *,
-    G: int = 6,
-    c_min: int = 0,
-    c_max: int = 2,
-    s_max: int = 3,
-    classes: int = 3,
-    spread: int = 8,
-    optima: int = 20_000,
-    seed: int,
-) -> list[Finding]:
-    """List optima of random steps under Definition 1: leximax ones, those of least squares, and, with s plentiful, all.
+@dataclass(frozen=True, kw_only=True)
+class RandomSteps(Regime):
+    """Random steps whose pools meet Definition 1.
 
     Parameters
     ----------
@@ -90,64 +84,61 @@ def measure_theorem(
         Largest load before admission, tokens.
     optima
         Number of optima to list, of each kind.
-    seed
-        Seed of the samples.
     """
-    regime = _require(NAME, G, c_min, c_max, s_max, classes, spread, optima, seed)
+
+    G: int = 6
+    c_min: int = 0
+    c_max: int = 2
+    s_max: int = 3
+    classes: int = 3
+    spread: int = 8
+    optima: int = 20_000
+
+    def require(self, claim: str) -> None:
+        """Refuse what cannot be listed."""
+        require_steps(claim, self.G, self.c_max, self.s_max, self.classes, self.spread, self.optima, 0, 0)
+        slots = f"c_min is {self.c_min} and c_max is {self.c_max}"
+        require(claim, 0 <= self.c_min <= self.c_max, "0 <= c_min <= c_max", slots)
+        widest = f"loads that differ by at most {_WIDEST:,} tokens"
+        require(claim, self.spread <= _WIDEST, widest, f"spread is {self.spread}")
+
+    def __str__(self) -> str:
+        """Return the regime in the words of the report."""
+        slots = f"c<={self.c_max}" if self.c_min == 0 else f"c={self.c_min}..{self.c_max}"
+        return f"G={self.G}, {slots}, {self.classes} sizes up to {self.s_max}, loads<={self.spread}"
+
+    def tally(self, seed: int, *, ties: str, plentiful: bool, less: int = 0) -> GapTally:
+        """Return what the optima of a kind show; `less` is taken from the bound, tokens."""
+        steps = (self.G, self.c_min, self.c_max, self.s_max, self.classes, self.spread, self.optima)
+        return gap_tally(*steps, seed, ties=ties, plentiful=plentiful, less=less)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewWorkers(RandomSteps):
+    """Random steps of few workers, where the sharper bound is below the other one."""
+
+    G: int = 3
+    s_max: int = 5
+    classes: int = 2
+    spread: int = 3
+
+
+@measured_in(NAME, RandomSteps)
+def measure_theorem(at: RandomSteps, seed: int) -> list[Finding]:
+    """List optima under Definition 1: leximax ones, those of least squares, and, with s plentiful, all."""
     rows = []
     for part, ties, plentiful in _PARTS:
-        found = gap_tally(G, c_min, c_max, s_max, classes, spread, optima, seed, ties=ties, plentiful=plentiful)
-        rows.append(tally_finding(regime, part, found, ties=ties, plentiful=plentiful))
+        found = at.tally(seed, ties=ties, plentiful=plentiful)
+        rows.append(tally_finding(str(at), part, found, ties=ties, plentiful=plentiful))
     return rows
 
 
-def measure_plentiful(
-    *,
-    G: int = 3,
-    c_min: int = 0,
-    c_max: int = 2,
-    s_max: int = 5,
-    classes: int = 2,
-    spread: int = 3,
-    optima: int = 20_000,
-    seed: int,
-) -> list[Finding]:
-    """List all optima of random steps under Definition 1 whose largest size is plentiful, against the sharper bound.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    c_min
-        Fewest free slots of a worker.
-    c_max
-        Most free slots of a worker.
-    s_max
-        Largest size, tokens; every pool has it.
-    classes
-        Number of different sizes.
-    spread
-        Largest load before admission, tokens.
-    optima
-        Number of optima to list.
-    seed
-        Seed of the samples.
-    """
-    regime = _require(f"{NAME}-sharp", G, c_min, c_max, s_max, classes, spread, optima, seed)
-    less = s_max - 2 - (s_max - 1) * (G - 1) // G
-    found = gap_tally(G, c_min, c_max, s_max, classes, spread, optima, seed, ties="every", plentiful=True, less=less)
-    return [tally_finding(regime, "(ii)", found, ties="every", plentiful=True, bound=plentiful_bound)]
-
-
-def _require(
-    claim: str, G: int, c_min: int, c_max: int, s_max: int, classes: int, spread: int, optima: int, seed: int
-) -> str:
-    """Refuse what cannot be listed; return the regime in the words of the report."""
-    require_steps(claim, G, c_max, s_max, classes, spread, optima, 0, seed)
-    require(claim, 0 <= c_min <= c_max, "0 <= c_min <= c_max", f"c_min is {c_min} and c_max is {c_max}")
-    require(claim, spread <= _WIDEST, f"loads that differ by at most {_WIDEST:,} tokens", f"spread is {spread}")
-    slots = f"c<={c_max}" if c_min == 0 else f"c={c_min}..{c_max}"
-    return f"G={G}, {slots}, {classes} sizes up to {s_max}, loads<={spread}"
+@measured_in(f"{NAME}-sharp", FewWorkers)
+def measure_plentiful(at: FewWorkers, seed: int) -> list[Finding]:
+    """List all optima of random steps under Definition 1 whose largest size is plentiful, against the sharper bound."""
+    less = at.s_max - 2 - (at.s_max - 1) * (at.G - 1) // at.G
+    found = at.tally(seed, ties="every", plentiful=True, less=less)
+    return [tally_finding(str(at), "(ii)", found, ties="every", plentiful=True, bound=plentiful_bound)]
 
 
 #: Regimes in which many optima meet the bound with equality; one million of each kind is listed in each.

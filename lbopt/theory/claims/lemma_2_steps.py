@@ -7,68 +7,50 @@ often they fail is binomial.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from lbopt.theory.chains.replete import COMPOSITIONS, PEAKS, POOLS, RepleteRun, progression, require_pool, run_replete
+from lbopt.theory.chains.replete import COMPOSITIONS, RepleteRun, progression, run_replete
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
+from lbopt.theory.hypotheses import require
 from lbopt.theory.laws.gap_bounds import deviation, irregular
 from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.regime import SteppedFleet, measured_in
 from lbopt.theory.verdict import Verdict
 
 IntArray = NDArray[np.int64]
 
 
-def measure_steps(
-    *,
-    G: int = 8,
-    B: int = 256,
-    p: float = 0.5,
-    s_max: int = 4,
-    pool: str = "two",
-    peak: str = "lowest",
-    composition: str = "even",
-    steps: int = 1_000,
-    seed: int,
-) -> list[Finding]:
-    """Hold the gap of every step against both forms of the corrected lemma.
+@dataclass(frozen=True, kw_only=True)
+class ComposedFleet(SteppedFleet):
+    """A fleet whose admitted sums are made up in a given way.
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    pool
-        "all": the pool holds every size up to s_max; "two": 1 and s_max alone.
-    peak
-        "lowest" of the optimal loads, or "raised": all loads higher while that costs nothing.
     composition
         "even" or "extreme", as in `run_replete`.
-    steps
-        Number of steps.
-    seed
-        Seed of the samples.
     """
-    claim = "lemma-2-steps"
-    _require_chain(claim, G, B, p, s_max, pool, steps)
-    require(claim, peak in PEAKS, f"one of the peaks {', '.join(PEAKS)}", f"peak is '{peak}'")
-    require(
-        claim,
-        composition in COMPOSITIONS,
-        f"one of the compositions {', '.join(COMPOSITIONS)}",
-        f"composition is '{composition}'",
-    )
-    law = POOLS[pool](s_max)
-    run = run_replete(G, B, p, law, steps, None, seed, composition=composition, peak=peak)
-    regime = f"G={G}, B={B}, p={p:g}, {law.name}, {peak} peak, {composition}"
+
+    B: int = 256
+    composition: str = "even"
+
+    def require(self, claim: str) -> None:
+        """Refuse a composition that `run_replete` does not know."""
+        super().require(claim)
+        known, found = ", ".join(COMPOSITIONS), f"composition is '{self.composition}'"
+        require(claim, self.composition in COMPOSITIONS, f"one of the compositions {known}", found)
+
+
+@measured_in("lemma-2-steps", ComposedFleet)
+def measure_steps(at: ComposedFleet, seed: int) -> list[Finding]:
+    """Hold the gap of every step against both forms of the corrected lemma."""
+    law = at.law
+    run = run_replete(at.G, at.B, at.p, law, at.steps, None, seed, composition=at.composition, peak=at.peak)
+    regime = f"{at}, {law.name}, {at.peak} peak, {at.composition}"
     return [
         held_against(regime, "the bound", run, corrected_bounds(run, law)),
         held_against(regime, "the sharper bound", run, sharp_bounds(run, law)),
@@ -117,36 +99,34 @@ def held_against(regime: str, name: str, run: RepleteRun, bound: IntArray) -> Fi
     )
 
 
-def measure_regular(
-    *, G: int = 8, B: int = 4096, p: float = 0.5, s_max: int = 4, eta: float = 0.5, steps: int = 500, seed: int
-) -> list[Finding]:
-    """Count the steps outside E_k, and compute how probable they are.
+@dataclass(frozen=True, kw_only=True)
+class EvenFleet(SteppedFleet):
+    """A fleet whose free slots are to be even.
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
     eta
         In (0, 1): a regular step takes at least eta p B off the gap.
-    steps
-        Number of steps.
-    seed
-        Seed of the samples.
     """
-    claim = "lemma-2-event"
-    _require_chain(claim, G, B, p, s_max, "two", steps)
-    require(claim, 0 < eta < 1, "0 < eta < 1", f"eta is {eta}")
-    delta = deviation(eta, s_max)
-    run = run_replete(G, B, p, PromptLaw.two_sizes(s_max), steps, None, seed)
+
+    B: int = 4096
+    eta: float = 0.5
+    steps: int = 500
+
+    def require(self, claim: str) -> None:
+        """Refuse an eta outside (0, 1)."""
+        super().require(claim)
+        require(claim, 0 < self.eta < 1, "0 < eta < 1", f"eta is {self.eta}")
+
+
+@measured_in("lemma-2-event", EvenFleet, without=("pool", "peak"))
+def measure_regular(at: EvenFleet, seed: int) -> list[Finding]:
+    """Count the steps outside E_k, and compute how probable they are."""
+    delta = deviation(at.eta, at.s_max)
+    run = run_replete(at.G, at.B, at.p, at.law, at.steps, None, seed)
     missed = int((~run.regular(delta)).sum())
-    bound = irregular(G, B, p, delta)
-    return event_rows(f"G={G}, B={B}, p={p:g}, s_max={s_max}, eta={eta:g}", missed, steps, bound, G, B, p, delta)
+    bound = irregular(at.G, at.B, at.p, delta)
+    return event_rows(f"{at}, s_max={at.s_max}, eta={at.eta:g}", missed, at.steps, bound, at.G, at.B, at.p, delta)
 
 
 def event_rows(
@@ -225,14 +205,6 @@ def missing_probability(G: int, B: int, p: float, delta: float) -> float:
     low, high = np.ceil((1 - delta) * middle), np.floor((1 + delta) * middle)
     tails = float(law.cdf(low - 1) + law.sf(high))
     return float(-np.expm1(G * np.log1p(-min(tails, 1 - 1e-16))))
-
-
-def _require_chain(claim: str, G: int, B: int, p: float, s_max: int, pool: str, steps: int) -> None:
-    require_fleet(claim, G, B)
-    require_geometric(claim, p)
-    require_prompts(claim, s_max)
-    require_pool(claim, pool)
-    require(claim, steps >= 1, "at least one step to look at", f"steps is {steps}")
 
 
 _SOURCE = "BF-IO (arXiv 2601.17855), Lemma 2"

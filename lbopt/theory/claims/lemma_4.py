@@ -3,64 +3,36 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from lbopt.theory.chains.batch_means import (
-    FEWEST_BATCHES,
     ChainMean,
     batch_steps,
     burn_in_steps,
     mean_finding,
     steps_mean,
 )
-from lbopt.theory.chains.replete import PEAKS, POOLS, RepleteRun, require_pool, run_replete
+from lbopt.theory.chains.replete import RepleteRun, run_replete
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
+from lbopt.theory.hypotheses import require
 from lbopt.theory.laws.gap_bounds import GapBound, least_bound, usual_bound
 from lbopt.theory.laws.onset import CLEAR, onset, outside_onset
 from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.regime import BatchedFleet, measured_in
 from lbopt.theory.verdict import Verdict
 
 #: A proved bound beyond so many times the printed one says nothing.
 _USEFUL = 10
 
 
-def measure_printed(
-    *,
-    G: int = 8,
-    B: int = 1024,
-    p: float = 0.5,
-    s_max: int = 4,
-    pool: str = "two",
-    peak: str = "lowest",
-    batches: int = 20,
-    seed: int,
-) -> list[Finding]:
-    """Average gap and imbalance of one chain, in batches of at least 20/p steps, after log(1000 G B)/p steps.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    pool
-        "all": the pool holds every size up to s_max; "two": 1 and s_max alone.
-    peak
-        "lowest" of the optimal loads, or "raised": all loads higher while that costs nothing.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
-    """
-    law, run, length = _run("lemma-4-printed", G, B, p, s_max, pool, peak, batches, seed)
-    return printed_rows(_regime(run, law, peak), run, length, law)
+@measured_in("lemma-4-printed", BatchedFleet)
+def measure_printed(at: BatchedFleet, seed: int) -> list[Finding]:
+    """Average gap and imbalance of one chain, in batches of at least 20/p steps, after log(1000 G B)/p steps."""
+    run, length = _run(at, seed)
+    return printed_rows(f"{at}, {at.law.name}{at.raised}", run, length, at.law)
 
 
 def printed_rows(regime: str, run: RepleteRun, length: int, law: PromptLaw) -> list[Finding]:
@@ -90,40 +62,12 @@ def printed_rows(regime: str, run: RepleteRun, length: int, law: PromptLaw) -> l
     ]
 
 
-def measure_corrected(
-    *,
-    G: int = 8,
-    B: int = 1024,
-    p: float = 0.5,
-    s_max: int = 4,
-    pool: str = "two",
-    peak: str = "lowest",
-    batches: int = 20,
-    seed: int,
-) -> list[Finding]:
-    """The same chain against the corrected form: s_max from B >= 4 B* on, and the proved bound where it is finite.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    pool
-        "all": the pool holds every size up to s_max; "two": 1 and s_max alone.
-    peak
-        "lowest" of the optimal loads, or "raised": all loads higher while that costs nothing.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
-    """
-    law, run, length = _run("lemma-4", G, B, p, s_max, pool, peak, batches, seed)
-    return corrected_rows(_regime(run, law, peak), run, length, law, least_bound(G, B, p, s_max))
+@measured_in("lemma-4", BatchedFleet)
+def measure_corrected(at: BatchedFleet, seed: int) -> list[Finding]:
+    """The same chain against the corrected form: s_max from B >= 4 B* on, and the proved bound where it is finite."""
+    run, length = _run(at, seed)
+    proved = least_bound(at.G, at.B, at.p, at.s_max)
+    return corrected_rows(f"{at}, {at.law.name}{at.raised}", run, length, at.law, proved)
 
 
 def corrected_rows(regime: str, run: RepleteRun, length: int, law: PromptLaw, proved: GapBound) -> list[Finding]:
@@ -162,37 +106,41 @@ def corrected_rows(regime: str, run: RepleteRun, length: int, law: PromptLaw, pr
     return rows
 
 
-def measure_flat(
-    *, G: int = 8, p: float = 0.5, s_max: int = 4, pool: str = "two", doublings: int = 4, batches: int = 20, seed: int
-) -> list[Finding]:
-    """Run chains from B = 4 B* on, doubling B: the mean gap at each against that of the first.
+@dataclass(frozen=True, kw_only=True)
+class DoubledFleet(BatchedFleet):
+    """Fleets from B = 4 B* on.
 
     Parameters
     ----------
-    G
-        Number of workers.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    pool
-        "all": the pool holds every size up to s_max; "two": 1 and s_max alone.
     doublings
         Number of times that B is doubled.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
     """
-    claim = "lemma-4-flat"
-    _require(claim, G, 1, p, s_max, pool, batches)
-    require(claim, 2 <= doublings <= 10, "2 to 10 doublings of B", f"doublings is {doublings}")
-    law = POOLS[pool](s_max)
-    first, length = math.ceil(CLEAR * onset(G, p, law)), batch_steps(p)
-    require(claim, first * G * 2**doublings <= 2**25, "fleets of at most 2^24 slots", f"4 B* is {first}: too large")
-    seeds = np.random.SeedSequence([seed, 41]).generate_state(doublings).tolist()
-    runs = [run_replete(G, first * 2**i, p, law, batches * length, None, own) for i, own in enumerate(seeds)]
-    return flat_rows(law, runs, length)
+
+    B: int = 1
+    doublings: int = 4
+
+    def require(self, claim: str) -> None:
+        """Refuse fewer than two doublings, and fleets too large to run."""
+        super().require(claim)
+        require(claim, 2 <= self.doublings <= 10, "2 to 10 doublings of B", f"doublings is {self.doublings}")
+        slots = self.first * self.G * 2**self.doublings
+        require(claim, slots <= 2**25, "fleets of at most 2^24 slots", f"4 B* is {self.first}: too large")
+
+    @property
+    def first(self) -> int:
+        """The fewest slots, 4 B*."""
+        return math.ceil(CLEAR * onset(self.G, self.p, self.law))
+
+
+@measured_in("lemma-4-flat", DoubledFleet, without=("B", "peak"))
+def measure_flat(at: DoubledFleet, seed: int) -> list[Finding]:
+    """Run chains from B = 4 B* on, doubling B: the mean gap at each against that of the first."""
+    length = batch_steps(at.p)
+    seeds = np.random.SeedSequence([seed, 41]).generate_state(at.doublings).tolist()
+    runs = [
+        run_replete(at.G, at.first * 2**i, at.p, at.law, at.batches * length, None, own) for i, own in enumerate(seeds)
+    ]
+    return flat_rows(at.law, runs, length)
 
 
 def flat_rows(law: PromptLaw, runs: list[RepleteRun], length: int) -> list[Finding]:
@@ -217,25 +165,9 @@ def flat_rows(law: PromptLaw, runs: list[RepleteRun], length: int) -> list[Findi
     return rows
 
 
-def _run(
-    claim: str, G: int, B: int, p: float, s_max: int, pool: str, peak: str, batches: int, seed: int
-) -> tuple[PromptLaw, RepleteRun, int]:
-    _require(claim, G, B, p, s_max, pool, batches)
-    require(claim, peak in PEAKS, f"one of the peaks {', '.join(PEAKS)}", f"peak is '{peak}'")
-    law, length = POOLS[pool](s_max), batch_steps(p)
-    return law, run_replete(G, B, p, law, batches * length, burn_in_steps(G, B, p), seed, peak=peak), length
-
-
-def _require(claim: str, G: int, B: int, p: float, s_max: int, pool: str, batches: int) -> None:
-    require_fleet(claim, G, B)
-    require_geometric(claim, p)
-    require_prompts(claim, s_max)
-    require_pool(claim, pool)
-    require(claim, batches >= FEWEST_BATCHES, f"at least {FEWEST_BATCHES} batches", f"batches is {batches}")
-
-
-def _regime(run: RepleteRun, law: PromptLaw, peak: str) -> str:
-    return f"G={run.G}, B={run.B}, p={run.p:g}, {law.name}" + (", raised peak" if peak == "raised" else "")
+def _run(at: BatchedFleet, seed: int) -> tuple[RepleteRun, int]:
+    length, burn_in = batch_steps(at.p), burn_in_steps(at.G, at.B, at.p)
+    return run_replete(at.G, at.B, at.p, at.law, at.batches * length, burn_in, seed, peak=at.peak), length
 
 
 def _row(regime: str, quantity: str, found: ChainMean, predicted: float, outside: str, note: str) -> Finding:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from lbopt.theory.chains.batch_means import FEWEST_BATCHES, batch_steps, mean_finding, steps_mean
+from lbopt.theory.chains.batch_means import ChainMean, batch_steps, mean_finding, steps_mean
 from lbopt.theory.chains.pooled_chain import ARRIVALS, PooledRun, Rule, best_placement, first_come, run_pooled
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
+from lbopt.theory.hypotheses import require, require_prompts
 from lbopt.theory.laws.fcfs_imbalance import improvement_floor
 from lbopt.theory.laws.growth import LLM
 from lbopt.theory.laws.load_law import load_law
@@ -18,110 +19,124 @@ from lbopt.theory.laws.onset import outside_onset
 from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.laws.slot_law import slot_law
 from lbopt.theory.laws.spacing import least_left
+from lbopt.theory.regime import PromptFleet, measured_in, require_batches
 from lbopt.theory.verdict import Verdict
 
 #: Steps go one by one through Python; larger fleets take hours.
 _MOST_SLOTS = 100_000
 
 
-def measure_any_arrivals(
-    *, G: int = 4, B: int = 64, p: float = 0.5, s_max: int = 8, arrivals: str = "minimal", batches: int = 40, seed: int
-) -> list[Finding]:
-    """Run FCFS on an instance of the overloaded family, and compare with the computed law.
+@dataclass(frozen=True, kw_only=True)
+class ArrivalFleet(PromptFleet):
+    """A fleet that meets an arrival instance of the overloaded family.
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
     arrivals
-        How requests arrive.
+        How requests arrive: "minimal" or "bursty".
     batches
         Number of batches of the mean.
-    seed
-        Seed of the samples.
     """
-    run, law, length = _run("fcfs-any-arrivals", first_come, G, B, p, s_max, arrivals, batches, seed)
-    mean = steps_mean(run.imbalance, length)
-    return [
-        mean_finding(
-            mean,
-            "=",
-            load_law(slot_law(law, p), B).expected_imbalance(G),
-            regime=f"G={G}, B={B}, p={p:g}, {law.name}, {arrivals} arrivals",
-            quantity="mean imbalance of FCFS (tokens)",
-        )
-    ]
+
+    G: int = 4
+    B: int = 64
+    s_max: int = 8
+    arrivals: str = "minimal"
+    batches: int = 40
+
+    def require(self, claim: str) -> None:
+        """Refuse arrivals of no known kind, and fleets too large to go step by step."""
+        super().require(claim)
+        known = f"arrivals that are {' or '.join(ARRIVALS)}"
+        require(claim, self.arrivals in ARRIVALS, known, f"arrivals is '{self.arrivals}'")
+        require_batches(claim, self.batches)
+        slots = self.G * self.B
+        require(claim, slots <= _MOST_SLOTS, f"at most {_MOST_SLOTS:,} slots in all", f"G B is {slots:,}")
+
+    @property
+    def law(self) -> PromptLaw:
+        """The law of the sizes that arrive."""
+        return PromptLaw.uniform(self.s_max)
+
+    def __str__(self) -> str:
+        """Return the fleet in the words of the report."""
+        return f"{super().__str__()}, {self.law.name}, {self.arrivals} arrivals"
+
+    def run(self, rule: Rule, seed: int) -> tuple[PooledRun, ChainMean]:
+        """Return the run of a rule, and its mean imbalance."""
+        length = batch_steps(self.p)
+        steps, own = self.batches * length, int(np.uint32(seed))
+        found = run_pooled(rule, self.G, self.B, self.p, self.law, steps, self.arrivals, own)
+        return found, steps_mean(found.imbalance, length)
 
 
-def measure_pools(
-    *,
-    G: int = 4,
-    B: int = 384,
-    p: float = 0.5,
-    s_max: int = 4,
-    sizes: str = "",
-    arrivals: str = "minimal",
-    batches: int = 20,
-    seed: int,
-) -> list[Finding]:
-    """Run BF-IO on an instance of the overloaded family, every step at a proved optimum.
+@dataclass(frozen=True, kw_only=True)
+class SizedFleet(ArrivalFleet):
+    """A fleet that meets given sizes.
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
     s_max
         Largest prompt, tokens; all sizes up to it arrive.
     sizes
         The sizes that arrive instead, such as 1+4+7, each as often; empty: those up to s_max.
-    arrivals
-        How requests arrive.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
     """
-    claim = "theorem-2-pools"
-    law = sizes_law(claim, sizes) if sizes else None
-    run, law, length = _run(claim, best_placement, G, B, p, s_max, arrivals, batches, seed, law)
-    mean = steps_mean(run.imbalance, length)
-    slot = slot_law(law, p)
-    exact = load_law(slot, B).expected_imbalance(G)
-    floor = improvement_floor(G, B, math.sqrt(slot.variance), law.largest)
-    regime, outside = f"G={G}, B={B}, p={p:g}, {law.name}, {arrivals} arrivals", outside_onset(G, B, p, law)
+
+    B: int = 384
+    s_max: int = 4
+    sizes: str = ""
+    batches: int = 20
+
+    def require(self, claim: str) -> None:
+        """Refuse sizes that are none."""
+        super().require(claim)
+        if self.sizes:
+            sizes_law(claim, self.sizes)
+
+    @property
+    def law(self) -> PromptLaw:
+        """The law of the sizes that arrive."""
+        return sizes_law("theorem-2-pools", self.sizes) if self.sizes else super().law
+
+
+@measured_in("fcfs-any-arrivals", ArrivalFleet)
+def measure_any_arrivals(at: ArrivalFleet, seed: int) -> list[Finding]:
+    """Run FCFS on an instance of the overloaded family, and compare with the computed law."""
+    _, mean = at.run(first_come, seed)
+    exact = load_law(slot_law(at.law, at.p), at.B).expected_imbalance(at.G)
+    return [mean_finding(mean, "=", exact, regime=str(at), quantity="mean imbalance of FCFS (tokens)")]
+
+
+@measured_in("theorem-2-pools", SizedFleet)
+def measure_pools(at: SizedFleet, seed: int) -> list[Finding]:
+    """Run BF-IO on an instance of the overloaded family, every step at a proved optimum."""
+    run, mean = at.run(best_placement, seed)
+    law, slot = at.law, slot_law(at.law, at.p)
+    exact = load_law(slot, at.B).expected_imbalance(at.G)
+    floor = improvement_floor(at.G, at.B, math.sqrt(slot.variance), law.largest)
+    outside = outside_onset(at.G, at.B, at.p, law)
     rows = [
         mean_finding(
             mean,
             "<=",
             1 / floor,
             unit=exact,
-            regime=regime,
+            regime=str(at),
             quantity="share of FCFS's imbalance left by BF-IO",
             undecided=run.undecided,
             outside=outside,
             note=f"mean imbalance {mean.mean:.4g}; mean admitted prompt {run.admitted_prompt:.2f} of "
-            f"{float(law.mean):g} that arrive; longest wait {run.longest_wait} steps",
+            f"{float(law.mean):g} that arrive, which FCFS admits; longest wait {run.longest_wait} steps",
         )
     ]
     d = math.gcd(*(size - law.lengths[0] for size in law.lengths))
     if d > 1:
-        left = least_left(G, B, p, d, LLM)
         rows.append(
             mean_finding(
                 mean,
                 "=",
-                left.mean,
-                regime=regime,
+                least_left(at.G, at.B, at.p, d, LLM).mean,
+                regime=str(at),
                 quantity="mean imbalance of BF-IO against the law of the spacing (tokens)",
                 undecided=run.undecided,
                 outside=outside,
@@ -142,30 +157,6 @@ def sizes_law(claim: str, sizes: str) -> PromptLaw:
     require(claim, len(found) >= 3, "at least three sizes, or the pool grows without end", f"sizes is '{sizes}'")
     require_prompts(claim, found[-1])
     return PromptLaw(found, (1,) * len(found), f"s in {{{','.join(map(str, found))}}}")
-
-
-def _run(
-    claim: str,
-    rule: Rule,
-    G: int,
-    B: int,
-    p: float,
-    s_max: int,
-    arrivals: str,
-    batches: int,
-    seed: int,
-    law: PromptLaw | None = None,
-) -> tuple[PooledRun, PromptLaw, int]:
-    require_fleet(claim, G, B)
-    require_geometric(claim, p)
-    require_prompts(claim, s_max)
-    require(claim, arrivals in ARRIVALS, f"arrivals that are {' or '.join(ARRIVALS)}", f"arrivals is '{arrivals}'")
-    require(claim, batches >= FEWEST_BATCHES, f"at least {FEWEST_BATCHES} batches", f"batches is {batches}")
-    require(claim, G * B <= _MOST_SLOTS, f"at most {_MOST_SLOTS:,} slots in all", f"G B is {G * B:,}")
-    law = law or PromptLaw.uniform(s_max)
-    length = batch_steps(p)
-    run = run_pooled(rule, G, B, p, law, batches * length, arrivals, int(np.uint32(seed)))
-    return run, law, length
 
 
 CLAIMS = (
@@ -198,8 +189,8 @@ CLAIMS = (
             *({"arrivals": arrivals, "batches": 25} for arrivals in ARRIVALS),
             {"G": 8, "B": 288, "s_max": 8},
             {"G": 8, "B": 288, "s_max": 8, "arrivals": "bursty"},
-            *({"sizes": "1+4+7", "arrivals": arrivals, "batches": 200} for arrivals in ARRIVALS),
-            {"sizes": "1+7+11", "batches": 100},
+            *({"sizes": "1+4+7", "arrivals": arrivals, "batches": 100} for arrivals in ARRIVALS),
+            {"G": 3, "B": 96, "sizes": "1+7+11", "batches": 100},
             {"B": 16, "p": 0.2},
         ),
         expected=Verdict.HOLDS,

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lbopt.theory.chains.batch_means import ChainMean, batch_steps, burn_in_steps, mean_finding, steps_mean
 from lbopt.theory.chains.replete import PEAKS, run_replete
 from lbopt.theory.chains.slot_ages import least_imbalance, residues_of_steps
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
+from lbopt.theory.hypotheses import require, require_prompts
 from lbopt.theory.laws.growth import Growth
 from lbopt.theory.laws.onset import CLEAR, onset
 from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.laws.spacing import kappa, least_left, residue_law, slowest_character, spacing_floor
+from lbopt.theory.regime import Fleet, measured_in, require_peak
 from lbopt.theory.verdict import Verdict
 
 #: Batches of a chain's mean.
@@ -27,29 +29,12 @@ _MOST_SLOTS = 1_000_000
 _NEAR, _FAR = 1e-9, 1e-3
 
 
-def measure_law(
-    *,
-    G: int = 8,
-    B: int = 1024,
-    p: float = 0.5,
-    v: int = 1,
-    d: int = 3,
-    rungs: int = 1,
-    growth: str = "1",
-    peak: str = "lowest",
-    steps: int = 8_000,
-    seed: int,
-) -> list[Finding]:
-    """Run the exact rule on a replete pool of v, v + d, ..., v + rungs d, and compare with the law.
+@dataclass(frozen=True, kw_only=True)
+class SpacedFleet(Fleet):
+    """A fleet with a replete pool of v, v + d, ..., v + rungs d, followed for a number of steps.
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
     v
         Smallest prompt, tokens.
     d
@@ -59,128 +44,151 @@ def measure_law(
     growth
         Tokens that a running request gains in a step.
     peak
-        "lowest" of the optimal loads, or "raised": all loads higher while that costs nothing.
+        "lowest" of the optimal loads, "raised" or "mean", as in `run_replete`.
     steps
-        Least steps to average.
-    seed
-        Seed of the samples.
+        Least steps to look at.
     """
-    claim = "spacing-law"
-    law, cycle = _require(claim, G, B, p, v, d, rungs, growth, steps)
-    require(claim, peak in PEAKS, f"one of the peaks {', '.join(PEAKS)}", f"peak is '{peak}'")
-    length = len(cycle.cycle) * math.ceil(max(batch_steps(p), steps / _BATCHES) / len(cycle.cycle))
+
+    v: int = 1
+    d: int = 3
+    rungs: int = 1
+    growth: str = "1"
+    peak: str = "lowest"
+    steps: int = 8_000
+
+    def require(self, claim: str) -> None:
+        """Refuse sizes that do not differ, and growths that are none."""
+        super().require(claim)
+        v, d, rungs = self.v, self.d, self.rungs
+        require(claim, min(v, d, rungs) >= 1, "v, d and rungs of at least 1", f"they are {v}, {d} and {rungs}")
+        require_prompts(claim, v + rungs * d)
+        require(claim, self.steps >= 1, "at least one step", f"steps is {self.steps}")
+        require_peak(claim, self.peak)
+        Growth.parse(self.growth)
+
+    @property
+    def law(self) -> PromptLaw:
+        """The law of the sizes in the pool."""
+        v, d, last = self.v, self.d, self.v + self.rungs * self.d
+        sizes = tuple(range(v, last + 1, d))
+        shown = ",".join(map(str, sizes)) if self.rungs < 4 else f"{v},{v + d},...,{last}"
+        return PromptLaw(sizes, (1,) * len(sizes), f"s in {{{shown}}}")
+
+    @property
+    def cycle(self) -> Growth:
+        """The growth, read."""
+        return Growth.parse(self.growth)
+
+    @property
+    def onsets(self) -> float:
+        """B over the onset, whose width of sizes is that of this law, not s_max - 1."""
+        width = (self.law.largest - 1) / (self.law.largest - self.v)
+        return self.B / (onset(self.G, self.p, self.law, float(self.cycle.largest)) * width**2)
+
+    def __str__(self) -> str:
+        """Return the fleet in the words of the report."""
+        grown = f", growth {self.growth}" if self.growth != "1" else ""
+        return f"{super().__str__()}, {self.law.name}{grown}"
+
+
+@measured_in("spacing-law", SpacedFleet)
+def measure_law(at: SpacedFleet, seed: int) -> list[Finding]:
+    """Run the exact rule on a replete pool of v, v + d, ..., v + rungs d, and compare with the law."""
+    law, cycle = at.law, at.cycle
+    length = len(cycle.cycle) * math.ceil(max(batch_steps(at.p), at.steps / _BATCHES) / len(cycle.cycle))
     each = tuple(int(part * cycle.unit) for part in cycle.cycle)
     finer = PromptLaw(tuple(cycle.unit * size for size in law.lengths), law.weights, law.name)
-    run = run_replete(G, B, p, finer, _BATCHES * length, burn_in_steps(G, B, p), seed, each, peak=peak)
-    found, predicted = steps_mean(run.imbalance / cycle.unit, length), least_left(G, B, p, d, cycle)
-    limit = kappa(G, d * cycle.unit).mean / cycle.unit
+    burn_in = burn_in_steps(at.G, at.B, at.p)
+    run = run_replete(at.G, at.B, at.p, finer, _BATCHES * length, burn_in, seed, each, peak=at.peak)
+    found, predicted = steps_mean(run.imbalance / cycle.unit, length), least_left(at.G, at.B, at.p, at.d, cycle)
+    limit = kappa(at.G, at.d * cycle.unit).mean / cycle.unit
     admitted = run.mean_admitted / cycle.unit
     return [
         mean_finding(
             ChainMean(found.mean, math.hypot(found.error, predicted.error), found.dof, found.steps),
             "=",
             predicted.mean,
-            regime=_regime(G, B, p, law, growth) + (", raised peak" if peak == "raised" else ""),
+            regime=str(at) + ("" if at.peak == "lowest" else f", {at.peak} peak"),
             quantity="mean imbalance of BF-IO (tokens)",
-            outside=_outside(G, B, p, law, cycle),
+            outside="" if at.onsets >= CLEAR else f"B = {at.B} is below {CLEAR} B* = {CLEAR * at.B / at.onsets:,.0f}",
             note=f"kappa(G, d) = {limit:.6g} for a growth without a common divisor with d; mean admitted prompt "
             f"{admitted:.3g} of {float(law.mean):.3g} under FCFS",
         )
     ]
 
 
-def measure_floor(
-    *,
-    G: int = 4,
-    B: int = 64,
-    p: float = 0.5,
-    v: int = 1,
-    d: int = 3,
-    rungs: int = 1,
-    growth: str = "1",
-    steps: int = 1_000,
-    seed: int,
-) -> list[Finding]:
-    """Follow the ages of all slots, and hold every step of the exact rule on the same ends against the residues.
+@dataclass(frozen=True, kw_only=True)
+class FollowedFleet(SpacedFleet):
+    """A fleet whose slots' ages are followed one by one; it grows by whole tokens."""
 
-    Parameters
-    ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    v
-        Smallest prompt, tokens.
-    d
-        Distance of prompts, tokens.
-    rungs
-        Number of sizes less one.
-    growth
-        Tokens that a running request gains in a step, whole.
-    steps
-        Number of steps.
-    seed
-        Seed of the samples.
-    """
-    claim = "spacing-floor"
-    law, cycle = _require(claim, G, B, p, v, d, rungs, growth, steps)
-    require(claim, cycle.unit == 1, "a growth of whole tokens", f"growth is '{growth}'")
-    require(claim, G * B <= _MOST_SLOTS, f"at most {_MOST_SLOTS:,} slots in all", f"G B is {G * B:,}")
-    each, burn_in = tuple(int(part) for part in cycle.cycle), burn_in_steps(G, B, p)
-    least = least_imbalance(residues_of_steps(G, B, p, d, each, steps, burn_in, seed), d)
+    G: int = 4
+    B: int = 64
+    steps: int = 1_000
+
+    def require(self, claim: str) -> None:
+        """Refuse a growth of parts of tokens, and more slots than can be followed."""
+        super().require(claim)
+        require(claim, self.cycle.unit == 1, "a growth of whole tokens", f"growth is '{self.growth}'")
+        slots = self.G * self.B
+        require(claim, slots <= _MOST_SLOTS, f"at most {_MOST_SLOTS:,} slots in all", f"G B is {slots:,}")
+
+
+@measured_in("spacing-floor", FollowedFleet, without=("peak",))
+def measure_floor(at: FollowedFleet, seed: int) -> list[Finding]:
+    """Follow the ages of all slots, and hold every step of the exact rule on the same ends against the residues."""
+    each, burn_in = tuple(int(part) for part in at.cycle.cycle), burn_in_steps(at.G, at.B, at.p)
+    least = least_imbalance(residues_of_steps(at.G, at.B, at.p, at.d, each, at.steps, burn_in, seed), at.d)
     rows = []
     for peak in PEAKS:
-        run = run_replete(G, B, p, law, steps, burn_in, seed, each, peak=peak)
+        run = run_replete(at.G, at.B, at.p, at.law, at.steps, burn_in, seed, each, peak=peak)
         excess = least - run.imbalance
         rows.append(
             Finding(
-                regime=f"{_regime(G, B, p, law, growth)}, {peak} peak",
+                regime=f"{at}, {peak} peak",
                 quantity="what the residues leave less the imbalance of a step (tokens)",
                 kind="exact",
                 relation="<=",
                 measured=float(excess.max()),
                 predicted=0.0,
-                trials=steps,
+                trials=at.steps,
                 violations=int((excess > 0).sum()),
-                note=f"the same in {int((excess == 0).sum()):,} steps; B/B* = {_onsets(G, B, p, law, cycle):.3g}",
+                note=f"the same in {int((excess == 0).sum()):,} steps; B/B* = {at.onsets:.3g}",
             )
         )
     return rows
 
 
-def measure_rate(*, G: int = 4, p: float = 0.99, d: int = 3, growth: str = "1", seed: int) -> list[Finding]:
-    """Compare how fast kappa_B falls to its limit with the power 2 B of the slowest character.
+@dataclass(frozen=True, kw_only=True)
+class QuickFleet(SpacedFleet):
+    """Requests that end so soon that residues become uniform slowly; they grow by the same tokens in every step."""
 
-    Parameters
-    ----------
-    G
-        Number of workers.
-    p
-        Probability that a request ends in a step.
-    d
-        Distance of prompts, tokens.
-    growth
-        Tokens that a running request gains in a step, whole and constant.
-    seed
-        Not used: nothing is sampled.
-    """
-    claim = "spacing-rate"
-    _, cycle = _require(claim, G, 1, p, 1, d, 1, growth, 1)
-    require(claim, len(cycle.cycle) == cycle.unit == 1, "a constant growth of whole tokens", f"growth is '{growth}'")
-    grown = int(cycle.cycle[0])
-    e = math.gcd(grown, d) if grown else d
-    slow = slowest_character(p, d, (grown,))
-    require(claim, slow > 0, "residues that are not uniform at once", f"growth is '{growth}' and d is {d}")
-    require(claim, math.comb(G + d - 1, G) <= 100_000, "residues that can be listed", f"G is {G} and d is {d}")
-    limit = e * kappa(G, d // e).mean
+    G: int = 4
+    B: int = 1
+    p: float = 0.99
+
+    def require(self, claim: str) -> None:
+        """Refuse what has no rate, and residues that are too many to list."""
+        super().require(claim)
+        growth = f"growth is '{self.growth}'"
+        require(claim, len(self.cycle.cycle) == self.cycle.unit == 1, "a constant growth of whole tokens", growth)
+        slow = slowest_character(self.p, self.d, (int(self.cycle.cycle[0]),))
+        require(claim, slow > 0, "residues that are not uniform at once", f"{growth} and d is {self.d}")
+        many = math.comb(self.G + self.d - 1, self.G)
+        require(claim, many <= 100_000, "residues that can be listed", f"G is {self.G} and d is {self.d}")
+
+
+@measured_in("spacing-rate", QuickFleet, without=("B", "v", "rungs", "peak", "steps"))
+def measure_rate(at: QuickFleet, seed: int) -> list[Finding]:
+    """Compare how fast kappa_B falls to its limit with the power 2 B of the slowest character; nothing is sampled."""
+    grown = int(at.cycle.cycle[0])
+    e, slow = math.gcd(grown, at.d), slowest_character(at.p, at.d, (grown,))  # gcd(0, d) is d
+    limit = e * kappa(at.G, at.d // e).mean
     near, far = (max(1, math.ceil(math.log(end) / (2 * math.log(slow)))) for end in (_FAR, _NEAR))
-    apart = [abs(spacing_floor(G, residue_law(B, p, d, (grown,))).mean - limit) for B in (near, far)]
+    apart = [abs(spacing_floor(at.G, residue_law(B, at.p, at.d, (grown,))).mean - limit) for B in (near, far)]
     rate = math.log(apart[1] / apart[0]) / (far - near)
     return [
         Finding(
-            regime=f"G={G}, B={near}..{far}, p={p:g}, d={d}, growth {growth}",
+            regime=f"G={at.G}, B={near}..{far}, p={at.p:g}, d={at.d}, growth {at.growth}",
             quantity="rate at which kappa_B nears its limit, per slot, against 2 log of the slowest character",
             kind="computed",
             relation="=",
@@ -191,34 +199,6 @@ def measure_rate(*, G: int = 4, p: float = 0.99, d: int = 3, growth: str = "1", 
             note=f"limit {limit:.6g}; off it by {apart[0]:.2g} and {apart[1]:.2g}",
         )
     ]
-
-
-def _require(
-    claim: str, G: int, B: int, p: float, v: int, d: int, rungs: int, growth: str, steps: int
-) -> tuple[PromptLaw, Growth]:
-    require_fleet(claim, G, B)
-    require_geometric(claim, p)
-    require(claim, v >= 1 and d >= 1 and rungs >= 1, "v, d and rungs of at least 1", f"they are {v}, {d} and {rungs}")
-    require_prompts(claim, v + rungs * d)
-    require(claim, steps >= 1, "at least one step", f"steps is {steps}")
-    sizes = tuple(range(v, v + rungs * d + 1, d))
-    name = f"s in {{{','.join(map(str, sizes))}}}" if rungs < 4 else f"s in {{{v},{v + d},...,{sizes[-1]}}}"
-    return PromptLaw(sizes, (1,) * len(sizes), name), Growth.parse(growth)
-
-
-def _regime(G: int, B: int, p: float, law: PromptLaw, growth: str) -> str:
-    return f"G={G}, B={B}, p={p:g}, {law.name}" + (f", growth {growth}" if growth != "1" else "")
-
-
-def _onsets(G: int, B: int, p: float, law: PromptLaw, growth: Growth) -> float:
-    """Return B over the onset, whose width of sizes is that of this law, not s_max - 1."""
-    width = (law.largest - 1) / (law.largest - law.lengths[0])
-    return B / (onset(G, p, law, float(growth.largest)) * width**2)
-
-
-def _outside(G: int, B: int, p: float, law: PromptLaw, growth: Growth) -> str:
-    above = _onsets(G, B, p, law, growth)
-    return "" if above >= CLEAR else f"B = {B} is below {CLEAR} B* = {CLEAR * B / above:,.0f}"
 
 
 def _laws(*rows: tuple[int, int, float, int, int, int, str]) -> Sequence[dict[str, object]]:
@@ -252,6 +232,9 @@ _LARGE = _laws(
     (4, 100_000, 0.5, 1, 3, 1, "1"),
 )
 
+#: Steps of these; the last fleet is so large that fewer have to do.
+_LARGE_STEPS = (20_000, 20_000, 20_000, 4_000)
+
 CLAIMS = (
     Claim(
         name="spacing-law",
@@ -266,8 +249,9 @@ CLAIMS = (
         quick=(*_LAWS, {"B": 64, "p": 0.05}),
         full=(
             *({**regime, "steps": 200_000} for regime in _FULL),
-            *({**regime, "steps": 20_000} for regime in _LARGE),
+            *({**regime, "steps": steps} for regime, steps in zip(_LARGE, _LARGE_STEPS, strict=True)),
             {"peak": "raised", "steps": 200_000},
+            {"peak": "mean", "steps": 200_000},
             {"B": 64, "p": 0.05},
         ),
         expected=Verdict.HOLDS,

@@ -7,6 +7,7 @@ compared as its inverse, the share of FCFS's imbalance that is left, because BF-
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from lbopt.model import StepProblem
 from lbopt.solvers import solve
 from lbopt.statistics import standard_error
 from lbopt.theory.chains.batch_means import (
-    FEWEST_BATCHES,
     ChainMean,
     batch_steps,
     burn_in_steps,
@@ -23,10 +23,10 @@ from lbopt.theory.chains.batch_means import (
     steps_mean,
 )
 from lbopt.theory.chains.memory import require_memory
-from lbopt.theory.chains.replete import PEAKS, POOLS, require_pool, run_replete
+from lbopt.theory.chains.replete import run_replete
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
+from lbopt.theory.hypotheses import require, require_fleet, require_prompts
 from lbopt.theory.laws.fcfs_imbalance import improvement_floor
 from lbopt.theory.laws.growth import LLM, Growth
 from lbopt.theory.laws.load_law import load_law
@@ -34,10 +34,14 @@ from lbopt.theory.laws.onset import onset, outside_onset
 from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.laws.slot_law import prompt_slot_law, slot_law_seen
 from lbopt.theory.laws.spacing import least_left
+from lbopt.theory.regime import BatchedFleet, measured_in
 from lbopt.theory.verdict import Verdict
 
 #: What a run of the exact rule keeps of a step, and the way out where there are too many.
 _BYTES_PER_STEP, _SHORTER = 96, "fewer batches or a larger p"
+
+#: Both sides do equal work where their mean admitted prompts differ by at most this share.
+_EQUAL_WORK = 0.005
 
 #: Tokens below which the law of the spacing leaves nothing.
 _SOMETHING = 1e-9
@@ -119,103 +123,54 @@ def measure_theorem_1(*, G: int = 4, B: int = 16, s_max: int = 8, rounds: int = 
     ]
 
 
-def measure_theorem_2(
-    *,
-    G: int = 8,
-    B: int = 1024,
-    p: float = 0.5,
-    s_max: int = 4,
-    pool: str = "all",
-    peak: str = "lowest",
-    batches: int = 20,
-    seed: int,
-) -> list[Finding]:
-    """Run BF-IO exactly on a replete pool.
+@dataclass(frozen=True, kw_only=True)
+class FullPool(BatchedFleet):
+    """A fleet with a replete pool of all sizes, unless told otherwise."""
+
+    pool: str = "all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowingFleet(FullPool):
+    """A fleet whose requests grow together.
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    pool
-        "all": the pool holds every size up to s_max; "two": 1 and s_max alone.
-    peak
-        "lowest" of the optimal loads, or "raised": all loads higher while that costs nothing.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
-    """
-    return _replete("theorem-2", G, B, p, s_max, pool, LLM, peak, batches, seed)
-
-
-def measure_theorem_3(
-    *,
-    G: int = 8,
-    B: int = 1024,
-    p: float = 0.5,
-    s_max: int = 4,
-    pool: str = "all",
-    growth: str = "1",
-    peak: str = "lowest",
-    batches: int = 20,
-    seed: int,
-) -> list[Finding]:
-    """Run BF-IO exactly on a replete pool, under a constant or periodic growth.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    pool
-        "all": the pool holds every size up to s_max; "two": 1 and s_max alone.
     growth
-        Tokens that a running request gains in a step.
-    peak
-        "lowest" of the optimal loads, or "raised": all loads higher while that costs nothing.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
+        Tokens that a running request gains in a step: one number, or several that are used in turn, such as 0+1+3.
     """
-    return _replete("theorem-3", G, B, p, s_max, pool, Growth.parse(growth), peak, batches, seed)
+
+    growth: str = "1"
 
 
-def _replete(
-    claim: str, G: int, B: int, p: float, s_max: int, pool: str, growth: Growth, peak: str, batches: int, seed: int
-) -> list[Finding]:
-    require_fleet(claim, G, B)
-    require_geometric(claim, p)
-    require_prompts(claim, s_max)
-    require_pool(claim, pool)
-    require(claim, peak in PEAKS, f"one of the peaks {', '.join(PEAKS)}", f"peak is '{peak}'")
-    require(claim, batches >= FEWEST_BATCHES, f"at least {FEWEST_BATCHES} batches", f"batches is {batches}")
-    law, unit, cycle = POOLS[pool](s_max), growth.unit, len(growth.cycle)
-    length = cycle * math.ceil(batch_steps(p) / cycle)  # whole cycles, so that no phase counts more
-    require_memory(
-        batches * length * _BYTES_PER_STEP, f"{claim} with {batches:,} batches of {length:,} steps", _SHORTER
-    )
-    slots = [slot_law_seen(law, p, growth.latest(phase)) for phase in range(cycle)]
-    exact = sum(load_law(slot, B).expected_imbalance(G) for slot in slots) / cycle
-    floor = improvement_floor(G, B, sum(math.sqrt(slot.variance) for slot in slots) / cycle, s_max)
+@measured_in("theorem-2", FullPool)
+def measure_theorem_2(at: FullPool, seed: int) -> list[Finding]:
+    """Run BF-IO exactly on a replete pool."""
+    return _replete("theorem-2", at, LLM, "", seed)
+
+
+@measured_in("theorem-3", GrowingFleet)
+def measure_theorem_3(at: GrowingFleet, seed: int) -> list[Finding]:
+    """Run BF-IO exactly on a replete pool, under a constant or periodic growth."""
+    growth = Growth.parse(at.growth)
+    return _replete("theorem-3", at, growth, f", growth {'+'.join(map(str, growth.cycle))}", seed)
+
+
+def _replete(claim: str, at: FullPool, growth: Growth, grown: str, seed: int) -> list[Finding]:
+    law, unit, cycle = at.law, growth.unit, len(growth.cycle)
+    length = cycle * math.ceil(batch_steps(at.p) / cycle)  # whole cycles, so that no phase counts more
+    steps = at.batches * length
+    require_memory(steps * _BYTES_PER_STEP, f"{claim} with {at.batches:,} batches of {length:,} steps", _SHORTER)
+    slots = [slot_law_seen(law, at.p, growth.latest(phase)) for phase in range(cycle)]
+    exact = sum(load_law(slot, at.B).expected_imbalance(at.G) for slot in slots) / cycle
+    floor = improvement_floor(at.G, at.B, sum(math.sqrt(slot.variance) for slot in slots) / cycle, at.s_max)
     finer = PromptLaw(tuple(unit * size for size in law.lengths), law.weights, law.name)  # in 1/unit tokens
     each = tuple(int(part * unit) for part in growth.cycle)
-    run = run_replete(G, B, p, finer, batches * length, burn_in_steps(G, B, p), seed, each, peak=peak)
-    left = steps_mean(run.imbalance / unit, length)
-    outside = outside_onset(G, B, p, law, float(growth.largest))
-    grown = "" if claim == "theorem-2" else f", growth {'+'.join(map(str, growth.cycle))}"
-    regime = f"G={G}, B={B}, p={p:g}, {law.name}{grown}" + (", raised peak" if peak == "raised" else "")
+    burn_in = burn_in_steps(at.G, at.B, at.p)
+    run = run_replete(at.G, at.B, at.p, finer, steps, burn_in, seed, each, peak=at.peak)
+    left, admitted = steps_mean(run.imbalance / unit, length), run.mean_admitted / unit
+    outside = outside_onset(at.G, at.B, at.p, law, float(growth.largest))
+    regime = f"{at}, {law.name}{grown}{at.raised}"
     shown = "nothing was left" if left.mean == 0 else f"FCFS has {exact / left.mean:,.3g} times the imbalance"
     rows = [
         mean_finding(
@@ -227,11 +182,11 @@ def _replete(
             quantity="share of FCFS's imbalance left by BF-IO",
             outside=outside,
             note=f"an improvement of at least {floor:.3g} was claimed; {shown}; mean admitted prompt "
-            f"{run.mean_admitted / unit:.3g} of {float(law.mean):.3g} under FCFS; "
-            f"B/B* = {B / onset(G, p, law, float(growth.largest)):.2g}",
+            f"{admitted:.4g} of {float(law.mean):.4g} under FCFS; "
+            f"B/B* = {at.B / onset(at.G, at.p, law, float(growth.largest)):.2g}",
         )
     ]
-    law_left = least_left(G, B, p, law.lengths[1] - law.lengths[0], growth)
+    law_left = least_left(at.G, at.B, at.p, law.lengths[1] - law.lengths[0], growth)
     if law_left.mean > _SOMETHING:
         rows.append(
             mean_finding(
@@ -243,6 +198,20 @@ def _replete(
                 quantity="the same, against the law of the spacing",
                 outside=outside,
                 note=f"the law leaves {law_left.mean:.6g} tokens; FCFS has {exact / law_left.mean:,.4g} times that",
+            )
+        )
+    if at.peak == "mean":
+        rows.append(
+            Finding(
+                regime=regime,
+                quantity="mean admitted prompt of BF-IO (tokens), against FCFS's: equal work",
+                kind="computed",
+                relation="=",
+                measured=admitted,
+                predicted=float(law.mean),
+                tolerance=_EQUAL_WORK,
+                trials=int(run.admitted.sum()),
+                outside=outside,
             )
         )
     return rows
@@ -268,6 +237,8 @@ _CLEAR = (
     {"B": 1024, "pool": "two"},
     {"G": 64, "B": 1024, "s_max": 8},
 )
+_EQUAL = {"pool": "two", "peak": "mean"}
+_TWICE = ((2048, 600), (8192, 200))
 _BELOW = ({"B": 72, "p": 0.0175, "s_max": 100}, {"B": 1024, "p": 0.02, "s_max": 10})
 
 CLAIMS = (
@@ -304,7 +275,7 @@ CLAIMS = (
         refuted_by="A larger share of FCFS's imbalance left than the inverse of the floor, or one off the law of the "
         "spacing, from B = 4 B* on.",
         measure=measure_theorem_2,
-        quick=(*_CLEAR, {"pool": "two", "peak": "raised", "batches": 200}, *_BELOW),
+        quick=(*_CLEAR, *({"pool": "two", "peak": peak, "batches": 200} for peak in ("raised", "mean")), *_BELOW),
         full=(
             *({**one, "batches": 100} for one in _CLEAR),
             *({**one, "batches": 60} for one in _BELOW),
@@ -313,12 +284,16 @@ CLAIMS = (
             {"G": 16, "B": 16384, "p": 0.1, "s_max": 8, "pool": "two", "batches": 20},
             {"pool": "two", "peak": "raised", "batches": 100},
             {"pool": "two", "batches": 1_000},
+            {"pool": "two", "peak": "mean", "batches": 1_000},
+            {"B": 8192, "p": 0.2, "pool": "two", "peak": "mean", "batches": 200},
+            {"G": 16, "B": 4096, "s_max": 8, "pool": "two", "peak": "mean", "batches": 200},
         ),
         expected=Verdict.HOLDS,
         remark="Below B* the floor does not hold: at B = 72 and p B = 1.3, where practice lies, an exact rule with an "
         "endless pool leaves far more than it. The infimum over all overloaded instances cannot be simulated; here "
-        "BF-IO chooses from a pool that never lacks a size, and admits shorter or longer prompts than arrive: "
-        "theorem-2-pools compares equal work. The floor is loose; what is left is the law of the spacing, spacing-law.",
+        "BF-IO chooses from a pool that never lacks a size. With the mean peak it does FCFS's work: both admit prompts "
+        "of the same mean. With the others it admits shorter or longer ones, which leaves the same. The floor is "
+        "loose; what is left is the law of the spacing, spacing-law.",
     ),
     Claim(
         name="theorem-3",
@@ -333,19 +308,23 @@ CLAIMS = (
         measure=measure_theorem_3,
         quick=(
             {"growth": "0"},
-            {"growth": "1/2"},
             {"growth": "3", "B": 4096},
-            {"growth": "0+1+3", "B": 4096},
-            {"growth": "1/2", "pool": "two", "batches": 100},
-            {"growth": "0+1+3", "B": 4096, "pool": "two"},
+            {"growth": "1/2", "batches": 100},
+            {"growth": "1/2", "batches": 200, **_EQUAL},
+            {"growth": "0+1+3", "B": 4096, **_EQUAL},
+            {"growth": "2", "B": 2048, "s_max": 5, "batches": 100, **_EQUAL},
             {"growth": "3", "B": 64},
         ),
-        full=[
-            {"growth": growth, "B": B, "pool": pool, "batches": 60}
-            for growth in ("0", "1/2", "1", "3", "0+1+3")
-            for B in (512, 4096)
-            for pool in ("all", "two")
-        ],
+        full=(
+            *({"growth": growth, "batches": 1_000, **_EQUAL} for growth in ("1/2", "1")),
+            *({"growth": growth, "B": 4096, "batches": 400, **_EQUAL} for growth in ("1/2", "1", "0+1+3")),
+            *({"growth": "2", "s_max": 5, "B": B, "batches": batches, **_EQUAL} for B, batches in _TWICE),
+            {"growth": "0+1+3", "B": 16_384, "batches": 100, **_EQUAL},
+            *({"growth": "1/2", "B": B, "batches": 400} for B in (512, 4096)),
+            {"growth": "0"},
+            {"growth": "3", "B": 4096},
+            {"growth": "1", "B": 512, "pool": "two", "batches": 60},
+        ),
         expected=Verdict.HOLDS,
         remark="Growths that differ between requests, as in speculative decoding, are not covered by the theorem; "
         "lemma-2-definition-1 is, for it holds whatever the loads before admission are.",

@@ -1,0 +1,193 @@
+"""Regimes: the parameters of a measurement, each with its default, its meaning and its check in one place.
+
+A claim measures in a `Fleet` or in one of its extensions. Other defaults and further parameters are a subclass in the
+claim's own file. `measured_in` makes the `measure` of a claim from a function of such a regime and a seed: it takes the
+fields as keywords, shows them in its signature, and refuses by the claim's name what the regime's `require` refuses.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from lbopt.theory.chains.batch_means import FEWEST_BATCHES
+from lbopt.theory.chains.replete import PEAKS, POOLS, require_pool
+from lbopt.theory.claim import Measure
+from lbopt.theory.finding import Finding
+from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
+from lbopt.theory.laws.prompt_law import PromptLaw
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regime:
+    """The parameters of a measurement; every field has a default."""
+
+    def require(self, claim: str) -> None:
+        """Refuse, by the claim's name, what it does not speak of."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fleet(Regime):
+    """Workers whose requests end with the same probability in every step.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    B
+        Slots of a worker.
+    p
+        Probability that a request ends in a step.
+    """
+
+    G: int = 8
+    B: int = 1024
+    p: float = 0.5
+
+    def require(self, claim: str) -> None:
+        """Refuse what the claim does not speak of."""
+        require_fleet(claim, self.G, self.B)
+        require_geometric(claim, self.p)
+
+    def __str__(self) -> str:
+        """Return the fleet in the words of the report."""
+        return f"G={self.G}, B={self.B}, p={self.p:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptFleet(Fleet):
+    """A fleet whose prompts have 1 to `s_max` tokens.
+
+    Parameters
+    ----------
+    s_max
+        Largest prompt, tokens.
+    """
+
+    s_max: int = 4
+
+    def require(self, claim: str) -> None:
+        """Refuse what the claim does not speak of."""
+        super().require(claim)
+        require_prompts(claim, self.s_max)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepleteFleet(PromptFleet):
+    """A fleet with a pool that never lacks a size.
+
+    Parameters
+    ----------
+    pool
+        "all": the pool holds every size up to `s_max`; "two": 1 and `s_max` alone.
+    peak
+        "lowest" of the optimal loads; "raised": all loads higher while that costs nothing; "mean": so much higher that
+        the mean admitted size is that of the pool.
+    """
+
+    pool: str = "two"
+    peak: str = "lowest"
+
+    def require(self, claim: str) -> None:
+        """Refuse what the claim does not speak of."""
+        super().require(claim)
+        require_pool(claim, self.pool)
+        require_peak(claim, self.peak)
+
+    @property
+    def law(self) -> PromptLaw:
+        """The law of the sizes in the pool."""
+        return POOLS[self.pool](self.s_max)
+
+    @property
+    def raised(self) -> str:
+        """The peak in the words of the report, where it is not the lowest."""
+        return "" if self.peak == "lowest" else f", {self.peak} peak"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchedFleet(RepleteFleet):
+    """A fleet with a replete pool, followed for a number of batches.
+
+    Parameters
+    ----------
+    batches
+        Number of batches of the mean.
+    """
+
+    batches: int = 20
+
+    def require(self, claim: str) -> None:
+        """Refuse what the claim does not speak of."""
+        super().require(claim)
+        require_batches(claim, self.batches)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteppedFleet(RepleteFleet):
+    """A fleet with a replete pool, followed for a number of steps.
+
+    Parameters
+    ----------
+    steps
+        Number of steps.
+    """
+
+    steps: int = 1_000
+
+    def require(self, claim: str) -> None:
+        """Refuse what the claim does not speak of."""
+        super().require(claim)
+        require(claim, self.steps >= 1, "at least one step to look at", f"steps is {self.steps}")
+
+
+def require_peak(claim: str, peak: str) -> None:
+    """Refuse a peak that the exact rule does not know."""
+    require(claim, peak in PEAKS, f"one of the peaks {', '.join(PEAKS)}", f"peak is '{peak}'")
+
+
+def require_batches(claim: str, batches: int) -> None:
+    """Refuse fewer batches than an error needs."""
+    require(claim, batches >= FEWEST_BATCHES, f"at least {FEWEST_BATCHES} batches", f"batches is {batches}")
+
+
+AnyRegime = TypeVar("AnyRegime", bound=Regime)
+
+
+def measured_in(
+    claim: str, regime: type[AnyRegime], *, without: tuple[str, ...] = ()
+) -> Callable[[Callable[[AnyRegime, int], list[Finding]]], Measure]:
+    """Return what makes a claim's `measure` from a function of a regime and a seed.
+
+    Parameters
+    ----------
+    claim
+        Name of the claim, for error messages.
+    regime
+        Class of the regime: a dataclass with a default for every field and a method `require`.
+    without
+        Fields that the claim does not take; they keep their defaults.
+    """
+    fields = [one for one in dataclasses.fields(regime) if one.name not in without]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    shown = [inspect.Parameter(one.name, keyword, default=one.default, annotation=one.type) for one in fields]
+    known = {one.name for one in fields}
+
+    def decorate(body: Callable[[AnyRegime, int], list[Finding]]) -> Measure:
+        @functools.wraps(body)
+        def measure(*, seed: int, **given: Any) -> list[Finding]:
+            if unknown := sorted(set(given) - known):
+                raise TypeError(f"{claim} takes no parameter {', '.join(unknown)}")
+            at = regime(**given)
+            at.require(claim)
+            return body(at, seed)
+
+        signature = inspect.Signature([*shown, inspect.Parameter("seed", keyword, annotation="int")])
+        measure.__signature__ = signature  # type: ignore[attr-defined]
+        return measure
+
+    return decorate
