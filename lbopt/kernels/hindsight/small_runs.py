@@ -7,7 +7,7 @@ plus the largest load, in tokens; steps in which nothing runs are left out, as t
   waits; after the last one the step is taken. A state is one pair of whole numbers, a byte a request: 0 waits, 255 has
   ended, else worker, age and 1. Workers are numbered by their first request, so that states which differ by names of
   workers are one. Of equal requests the earlier one starts first.
-- `least_placed`: the starts are given, so a request's worker is all that is chosen. Depth first, in the order of starts.
+- `least_placed`: the starts are given, and workers are chosen. Depth first, in the order of starts.
 
 The bounds, each by one line: no step is below the largest load of what runs already, nor the sum of all loads below
 their share of G workers; a worker that takes the largest waiting request shows all of it and all that it has left;
