@@ -1,4 +1,4 @@
-"""Adversaries of rules that do not see the future: requests alike at first sight, and lengths that are bad for the rule.
+"""Adversaries of rules that do not see the future: requests alike at first sight, lengths that are bad for the rule.
 
 All requests have the same prompt, so a deterministic rule that does not know lengths does the same until the first
 request ends whose length differs. Each adversary lets the rule run with the lengths it has chosen so far, looks at

@@ -154,19 +154,27 @@ def _random(
         ratios.append(reached / other)
     long = work_of(prompt, lasting)
     least = (1 - Fraction(1, apart)) * G * long / (long + prompt * B * -(-N // (G * B)))
-    return [
-        Finding(
-            regime=f"{rule}, G={G}, B={B}, prompt={prompt}, lasting={lasting}, N={N}",
-            quantity="mean ratio of sums of barriers over draws of the lengths",
-            kind="mean",
-            relation=">=",
-            measured=float(np.mean(ratios)),
-            predicted=float(least),
-            trials=draws,
-            dof=draws - 1,
-            error=float(np.std(ratios, ddof=1) / np.sqrt(draws)),
-        )  # fmt: skip
-    ]
+    regime = f"{rule}, G={G}, B={B}, prompt={prompt}, lasting={lasting}, N={N}"
+    return [_mean(regime, ratios, ">=", float(least))]
+
+
+def _mean(regime: str, ratios: list[float], relation: str, predicted: float) -> Finding:
+    """Hold the mean ratio over draws against what the theorem says of it.
+
+    Parameters
+    ----------
+    regime
+        Words of the report.
+    ratios
+        One a draw.
+    relation, predicted
+        What the theorem says.
+    """
+    return Finding(
+        regime=regime, quantity="mean ratio of sums of barriers over draws of the lengths", kind="mean",
+        relation=relation, measured=float(np.mean(ratios)), predicted=predicted, trials=len(ratios),
+        error=float(np.std(ratios, ddof=1) / np.sqrt(len(ratios))), dof=len(ratios) - 1,
+    )  # fmt: skip
 
 
 def _together(
@@ -188,19 +196,8 @@ def _together(
         reached, other = Duel(G, B, trace, (start, worker), (start, worker)).barriers()[0], B * prompt + grown
         ratios.append(reached / other)
     E = expected_together(G, B)
-    return [
-        Finding(
-            regime=f"{rule}, G={G}, B={B}, prompt={prompt}, lasting={lasting}",
-            quantity="mean ratio of sums of barriers over draws of the lengths",
-            kind="mean",
-            relation="=",
-            measured=float(np.mean(ratios)),
-            predicted=(B * prompt + E * grown) / (B * prompt + grown),
-            trials=draws,
-            error=float(np.std(ratios, ddof=1) / np.sqrt(draws)),
-            dof=draws - 1,
-        )  # fmt: skip
-    ]
+    regime = f"{rule}, G={G}, B={B}, prompt={prompt}, lasting={lasting}"
+    return [_mean(regime, ratios, "=", (B * prompt + E * grown) / (B * prompt + grown))]
 
 
 def _of(*rules: str) -> list[Regime]:
