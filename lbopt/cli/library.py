@@ -179,7 +179,8 @@ def export_entry(
 @app.command("search")
 def search_runs(
     rules: Annotated[
-        str | None, typer.Option("--policy", "-p", help="Rules, separated by ';' [default: all that need no training].")
+        list[str] | None,
+        typer.Option("--policy", "-p", help="Rule; may be given again [default: all that need no training]."),
     ] = None,
     measures: Annotated[
         str, typer.Option("--measure", help="**placing**, **barriers** or **seconds**, separated by commas.")
@@ -196,7 +197,7 @@ def search_runs(
 
     All requests wait from the beginning; optima are exact. Ctrl-C ends it with what was found, exit code 130.
 
-    Example: `lbopt library search --policy 'jsq;auto' --fleets 2x2 --seed 1 --trials 300 --out worst.json`
+    Example: `lbopt library search --policy jsq --fleets 2x2 --seed 1 --trials 20 --out worst.json`
     """
     from lbopt.cli.console import ProgressBar, print_table, remark
     from lbopt.instances.library.runs import StoredRun
@@ -205,8 +206,7 @@ def search_runs(
 
     if trials < 1 or (minutes is not None and not minutes > 0):
         raise InputError(f"trials is {trials} and minutes is {minutes}; expected 1 trial or more, and some minutes")
-    chosen = RULES if rules is None else tuple(rule.strip() for rule in rules.split(";"))
-    lines = searches(chosen, measures.split(","), [_fleet(one) for one in fleets.split(",")], seed, trials)
+    lines = searches(rules or RULES, measures.split(","), [_fleet(one) for one in fleets.split(",")], seed, trials)
     found: list[StoredRun] = []
     interrupted = False
     with ProgressBar() as bar:

@@ -2,7 +2,7 @@
 
 A climb changes one thing at a time: a prompt or an output is drawn afresh or shifted, a request comes, goes or moves,
 or every m-th request gets the lengths of one of them, because a rule that counts is fooled by what comes in turn. What
-does not lower the ratio is kept; after many changes in vain the climb starts afresh, from given runs first. A run
+does not lower the ratio is kept; after many changes in vain the climb starts afresh, at random. A run
 whose optimum is not proved within the effort has no ratio.
 
 Shrinking drops requests, then makes numbers smaller, as long as the ratio does not fall.
@@ -81,19 +81,14 @@ def climb(
     rng
         What decides about changes.
     trials
-        Runs that are judged.
+        Runs that are judged beside `starts`.
     starts
-        Runs to begin with, before random ones.
+        Runs of which the worst is begun with; later climbs begin at random.
     """
-    best: Bad | None = None
-    here: Bad | None = None
-    begin, in_vain = list(reversed(starts)), 0
+    here = max(filter(None, map(judge, starts)), key=lambda bad: bad.ratio, default=None)
+    best, in_vain = here, 0
     for _ in range(trials):
-        if here is None:
-            run = begin.pop() if begin else drawn(room, rng)
-        else:
-            run = changed(here.run, room, rng)
-        judged = judge(run)
+        judged = judge(drawn(room, rng) if here is None else changed(here.run, room, rng))
         if judged is not None and (here is None or judged.ratio >= here.ratio):
             in_vain = 0 if here is None or judged.ratio > here.ratio else in_vain + 1
             here = judged

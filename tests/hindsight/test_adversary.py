@@ -97,7 +97,8 @@ def test_a_climb_finds_what_is_worst_and_shrinking_keeps_it():
 
 def test_a_climb_begins_where_it_is_told():
     worst = SmallRun(2, 2, (1, 1), (1, 1))
-    found = climb(judge_by_first_come, Room(2, 2), np.random.default_rng(0), 1, [worst])
+    harmless = SmallRun(2, 2, (1,), (1,))
+    found = climb(judge_by_first_come, Room(2, 2), np.random.default_rng(0), 1, [harmless, worst])
     assert found.run == worst
 
 

@@ -1,8 +1,8 @@
 """Whole small runs that are bad for a rule: how the rule fares in one, the search for the worst, and what was found.
 
 ``lbopt library search`` searches and writes what the packaged ``recipes/runs.json`` holds. Every rule runs without
-training; rules that draw random numbers do it with seed 0. A search begins with random runs and with what the rules
-before it were found to be bad at, so that one trap is tried on all of them.
+training; rules that draw random numbers do it with seed 0. A search begins with a few traps and with what the rules
+before it were found to be bad at, so that what fools one rule is tried on all.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ LEFT_OUT = {
 FLEETS = tuple((G, B) for G in (2, 3, 4) for B in (1, 2, 3))
 
 #: States of the optimum's search while climbing, and for the run that is kept.
-_CLIMBING, _KEEPING = 4_000, 3_000_000
+_CLIMBING, _KEEPING = 3_000, 3_000_000
+
+#: Of what others were found to be bad at, the runs that a search begins with.
+_HINTS = 6
 
 #: The largest prompt of a search for seconds: below it a step's fixed part outweighs all loads.
 _LARGEST_PROMPT = {"placing": 40, "barriers": 40, "seconds": 131_072}
@@ -131,17 +134,15 @@ class Searched:
         Parameters
         ----------
         hints
-            Runs that are bad for others; those of this measure and fleet are tried first, the worst at the start.
+            Runs that are bad for others; the worst of this measure and fleet are tried first.
         """
         policy = make_policy(self.rule)
         rng = np.random.default_rng([self.seed, zlib.crc32(self._line.encode())])
         room = Room(self.workers, self.slots, largest_prompt=_LARGEST_PROMPT[self.measure])
         near = [h for h in hints if (h.measure, h.workers, h.slots) == (self.measure, self.workers, self.slots)]
-        begin = [small_run(h) for h in sorted(near, key=lambda h: -h.ratio)]
+        starts = [*map(small_run, sorted(near, key=lambda h: -h.ratio)[:_HINTS]), *self._traps(policy, room)]
         hasty, careful = self._judge(policy, _CLIMBING), self._judge(policy, _KEEPING)
-        tried = [bad for bad in map(hasty, dict.fromkeys(begin)) if bad is not None]
-        tried.sort(key=lambda bad: -bad.ratio)
-        bad = climb(hasty, room, rng, self.trials, [one.run for one in tried[:2]])
+        bad = climb(hasty, room, rng, self.trials, list(dict.fromkeys(starts)))
         if bad is None:
             return None
         bad = shrunk(careful, bad)
@@ -158,6 +159,19 @@ class Searched:
     @property
     def _line(self) -> str:
         return f"{self.rule} {self.measure} {self.workers} {self.slots}"
+
+    def _traps(self, policy: Policy, room: Room) -> list[SmallRun]:
+        """Return requests alike, of which those last that the rule puts on one worker, and heavy ones in turn."""
+        G, B = self.workers, self.slots
+        traps = []
+        for count in {min(G * B, room.most_requests), room.most_requests}:
+            plain = SmallRun(G, B, (1,) * count, (1,) * count)
+            there = np.flatnonzero(played(policy, plain)[1] == 0)[: min(G, B)]
+            output = tuple(room.longest_output if i in there else 1 for i in range(count))
+            traps.append(SmallRun(G, B, plain.prompt, output))
+            in_turn = tuple(room.largest_prompt if i % G == 0 else 1 for i in range(count))
+            traps.append(SmallRun(G, B, in_turn, (room.longest_output,) * count))
+        return traps
 
     def _judge(self, policy: Policy, effort: int) -> Judge:
         return lambda run: judge(policy, self.measure, run, effort)
