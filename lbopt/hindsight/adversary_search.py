@@ -10,9 +10,10 @@ Shrinking drops requests, then makes numbers smaller, as long as the ratio does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -102,32 +103,38 @@ def climb(
 
 
 def shrunk(judge: Judge, bad: Bad) -> Bad:
-    """Return the smallest run that smaller steps lead to and that is as bad; its ratio may be higher."""
+    """Return a run that is as bad, where neither a request less nor one smaller number is; its ratio may be higher."""
     while True:
-        smaller = next(_as_bad(judge, bad), None)
-        if smaller is None:
+        smaller = _smaller_numbers(judge, _fewer(judge, bad))
+        if smaller is bad:
             return bad
         bad = smaller
 
 
-def _as_bad(judge: Judge, bad: Bad) -> Iterator[Bad]:
-    for run in _smaller(bad.run):
-        judged = judge(run)
-        if judged is not None and judged.ratio >= bad.ratio:
-            yield judged
+def _fewer(judge: Judge, bad: Bad) -> Bad:
+    for i in reversed(range(len(bad.run.prompt))):
+        rows = _rows(bad.run)
+        if len(rows) > 1:
+            bad = _if_as_bad(judge, bad, rows[:i] + rows[i + 1 :])
+    return bad
 
 
-def _smaller(run: SmallRun) -> Iterator[SmallRun]:
-    """Give runs with a request less, then those with one smaller number."""
-    rows = list(zip(run.prompt, run.output, strict=True))
-    if len(rows) > 1:
-        for i in range(len(rows)):
-            yield _with(run, rows[:i] + rows[i + 1 :])
-    for i, (prompt, output) in enumerate(rows):
-        for less in _below(output, 1):
-            yield _with(run, [*rows[:i], (prompt, less), *rows[i + 1 :]])
-        for less in _below(prompt, 1):
-            yield _with(run, [*rows[:i], (less, output), *rows[i + 1 :]])
+def _smaller_numbers(judge: Judge, bad: Bad) -> Bad:
+    for i, which in product(range(len(bad.run.prompt)), (1, 0)):
+        for less in _below(_rows(bad.run)[i][which], 1):
+            rows = _rows(bad.run)
+            rows[i] = (rows[i][0], less) if which else (less, rows[i][1])
+            smaller = _if_as_bad(judge, bad, rows)
+            if smaller is not bad:
+                bad = smaller
+                break
+    return bad
+
+
+def _if_as_bad(judge: Judge, bad: Bad, rows: Sequence[tuple[int, int]]) -> Bad:
+    """Judge the run of these rows; return it where it is as bad, else `bad`."""
+    judged = judge(_with(bad.run, rows))
+    return bad if judged is None or judged.ratio < bad.ratio else judged
 
 
 def _below(number: int, floor: int) -> Iterable[int]:
@@ -144,7 +151,7 @@ def drawn(room: Room, rng: np.random.Generator) -> SmallRun:
 
 def changed(run: SmallRun, room: Room, rng: np.random.Generator) -> SmallRun:
     """Return the run with one thing changed, sometimes two or three."""
-    rows = list(zip(run.prompt, run.output, strict=True))
+    rows = _rows(run)
     for _ in range(1 + int(rng.geometric(0.6) - 1) % 3):
         rows = _one_change(rows, room, rng)
     return SmallRun(room.num_workers, room.slots_per_worker, *_columns(rows))
@@ -187,6 +194,10 @@ def _length(largest: int, rng: np.random.Generator) -> int:
     """Draw 1, the largest, or anything between."""
     kind = rng.random()
     return 1 if kind < 0.3 else largest if kind < 0.5 else int(rng.integers(1, largest + 1))
+
+
+def _rows(run: SmallRun) -> list[tuple[int, int]]:
+    return list(zip(run.prompt, run.output, strict=True))
 
 
 def _columns(rows: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:

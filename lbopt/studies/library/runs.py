@@ -30,14 +30,15 @@ from lbopt.whole_file import write_file
 
 #: Rules that run without training; those that are not here are in `LEFT_OUT`, with the reason.
 RULES = (
-    "fcfs", "jsq-load", "max-min", "max-min:scope=pool", "auto", "br-0", "bf-io:effort=300000,time_limit=none", "iqr",
-    "count-then-load:time_limit=none", "barrier-time:time_limit=none", "tensorrt-llm", "round-robin", "random",
-    "power-of-two", "jsq", "jsq-load:admission=immediate", "br-0-bypass", "fast-phi", "vllm", "vllm:version=2025",
+    "fcfs", "jsq-load", "max-min", "max-min:scope=pool", "auto", "br-0", "iqr", "tensorrt-llm", "round-robin", "random",
+    "power-of-two", "jsq", "jsq-load:admission=immediate", "br-0-bypass", "vllm", "vllm:version=2025",
     "sglang", "tpu-inference", "smg", "dynamo", "llm-d", "lmdeploy", "lightllm", "vllm-ascend",
+    "bf-io:effort=300000,time_limit=none", "count-then-load:time_limit=none", "barrier-time:time_limit=none",
 )  # fmt: skip
 
 LEFT_OUT = {
     "br-h": "needs a forecast: trained, or the truth",
+    "fast-phi": "needs outputs to learn from",
     "eldr": "needs the experts that requests use",
     "domain": "needs labels of requests",
     "level-then-load": "decides as count-then-load where every slot is filled, and asks another solver",
@@ -45,8 +46,8 @@ LEFT_OUT = {
 
 FLEETS = tuple((G, B) for G in (2, 3, 4) for B in (1, 2, 3))
 
-#: States of the optimum's search while climbing, and for the run that is kept.
-_CLIMBING, _KEEPING = 3_000, 3_000_000
+#: States that the optimum's search may look at, some microseconds each: a run that needs more has no ratio.
+_EFFORT = 3_000
 
 #: Of what others were found to be bad at, the runs that a search begins with.
 _HINTS = 6
@@ -88,7 +89,7 @@ def paid(run: SmallRun, start: IntArray, worker: IntArray, fixed: int) -> int:
     return timetable_of(run, start).barriers(worker[order]) + fixed * num_steps(run, start)
 
 
-def judge(rule: str | Policy, measure: str, run: SmallRun, effort: int = _KEEPING) -> Bad | None:
+def judge(rule: str | Policy, measure: str, run: SmallRun, effort: int = _EFFORT) -> Bad | None:
     """Return what a rule pays for a run and the optimum; None where that is not proved, or is 0.
 
     Parameters
@@ -141,11 +142,11 @@ class Searched:
         room = Room(self.workers, self.slots, largest_prompt=_LARGEST_PROMPT[self.measure])
         near = [h for h in hints if (h.measure, h.workers, h.slots) == (self.measure, self.workers, self.slots)]
         starts = [*map(small_run, sorted(near, key=lambda h: -h.ratio)[:_HINTS]), *self._traps(policy, room)]
-        hasty, careful = self._judge(policy, _CLIMBING), self._judge(policy, _KEEPING)
-        bad = climb(hasty, room, rng, self.trials, list(dict.fromkeys(starts)))
+        judge = self._judge(policy)
+        bad = climb(judge, room, rng, self.trials, list(dict.fromkeys(starts)))
         if bad is None:
             return None
-        bad = shrunk(careful, bad)
+        bad = shrunk(judge, bad)
         return StoredRun(
             rule=self.rule, measure=self.measure, workers=self.workers, slots=self.slots, prompt=bad.run.prompt,
             output=bad.run.output, fixed=fixed_tokens(self.measure, self.slots), reached=bad.reached, least=bad.least,
@@ -173,8 +174,8 @@ class Searched:
             traps.append(SmallRun(G, B, in_turn, (room.longest_output,) * count))
         return traps
 
-    def _judge(self, policy: Policy, effort: int) -> Judge:
-        return lambda run: judge(policy, self.measure, run, effort)
+    def _judge(self, policy: Policy) -> Judge:
+        return lambda run: judge(policy, self.measure, run)
 
 
 def searches(
