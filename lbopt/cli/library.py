@@ -71,10 +71,11 @@ def show_entry(
     """
     from lbopt.cli.console import out, say
     from lbopt.instances import library
+    from lbopt.instances.library.runs import RUN_KIND
     from lbopt.report.library_runs import run_explanation, run_lines
     from lbopt.report.library_tables import entry_lines
 
-    if name in library.run_names():
+    if name.startswith(f"{RUN_KIND}-"):
         run = library.load_run(name)
         if as_json:
             say(json.dumps(run.to_dict()))
@@ -247,7 +248,10 @@ def _grid(lines: list[tuple[str, str]]) -> Table:
 
 def _chosen(given: list[str], everything: bool, kind: str | None, open: bool) -> list[str]:
     from lbopt.instances import library
+    from lbopt.instances.library.runs import RUN_KIND
 
+    if kind == RUN_KIND:
+        raise InputError("whole runs are no step problems; `lbopt library search` searches for them anew")
     if given and (everything or kind is not None or open):
         raise InputError("give names, or choose with --all, --class and --open, not both")
     if not given and not (everything or kind is not None or open):
