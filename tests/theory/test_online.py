@@ -79,6 +79,17 @@ def test_those_on_one_worker_last(G, B):
 
 
 @pytest.mark.parametrize(("G", "B"), FLEETS)
+def test_those_on_one_worker_last_among_slots_that_are_always_full(G, B):
+    """First come, first served in slots: every slot is in use in every step."""
+    duel = chains.on_one_worker(blind(G, B), G, B, 3, 50, refill=True)
+    check_timetable(duel)
+    q = min(B, G)
+    assert duel.steps() == (50, 50)
+    assert duel.trace.output.sum() == 50 * G * B
+    assert duel.barriers() == (150 * B + q * 1225, 150 * B + 1225)
+
+
+@pytest.mark.parametrize(("G", "B"), FLEETS)
 def test_the_last_to_start_is_long(G, B):
     duel = chains.last_is_long(blind(G, B), G, B, 1)
     check_timetable(duel)
@@ -171,6 +182,7 @@ def test_a_rule_beyond_the_upper_bound_refutes_it(monkeypatch):
         ("online-barriers", {"G": 1}, "G is 1"),
         ("online-barriers", {"lasting": 400_000}, "at most 1000000 requests"),
         ("online-placing", {"B": 0}, "B is 0"),
+        ("online-placing", {"rule": "jsq", "refill": 1}, "a rule with a pool where slots are refilled; rule is jsq"),
         ("online-binding", {"rule": "auto"}, "a rule that binds on arrival; rule is auto"),
         ("online-binding", {"blocks": 0}, "blocks is 0"),
         ("online-randomised", {"apart": 1}, "apart is 1"),

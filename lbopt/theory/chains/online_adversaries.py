@@ -64,7 +64,7 @@ def alike(prompt: int, output: IntArray) -> Trace:
     return Trace(prompt=np.full(output.size, prompt, dtype=np.int64), output=output, name="alike")
 
 
-def on_one_worker(play: Play, G: int, B: int, prompt: int, lasting: int) -> Duel:
+def on_one_worker(play: Play, G: int, B: int, prompt: int, lasting: int, refill: bool = False) -> Duel:
     """Fill all slots; of the requests on worker 0 the first min(B, G) last, all others end after a step.
 
     The other timetable starts every request when the rule does, and gives each worker one that lasts.
@@ -72,22 +72,29 @@ def on_one_worker(play: Play, G: int, B: int, prompt: int, lasting: int) -> Duel
     Parameters
     ----------
     play
-        Runs the rule.
+        Runs the rule, which fills slots.
     G, B
         Workers, and slots of a worker.
     prompt, lasting
         Tokens of every request, and steps of those that last.
+    refill
+        Whether slots that become free are taken by further requests of one step, until those that last have ended.
+        Only rules with a pool do that.
     """
-    output = np.ones(G * B, dtype=np.int64)
-    long = np.flatnonzero(play(alike(prompt, output))[1] == 0)[: min(B, G)]
+    q = min(B, G)
+    output = np.ones(G * B + refill * (G * B - q) * (lasting - 1), dtype=np.int64)
+    start, worker = play(alike(prompt, output))
+    long = np.flatnonzero((start == 0) & (worker == 0))[:q]
     output[long] = lasting
     trace = alike(prompt, output)
     start, worker = play(trace)
-    other = np.empty(G * B, dtype=np.int64)
-    other[long] = np.arange(long.size)
-    short = np.setdiff1d(np.arange(G * B), long)
+    other = np.empty_like(worker)
+    other[long] = np.arange(q)
     free = np.repeat(np.arange(G), B - np.bincount(other[long], minlength=G))
-    other[short] = free
+    short = np.setdiff1d(np.arange(output.size), long)
+    for step in np.unique(start[short]):
+        now = short[start[short] == step]
+        other[now] = free[: now.size]
     return Duel(G, B, trace, (start, worker), (start, other))
 
 

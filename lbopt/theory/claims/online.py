@@ -101,13 +101,19 @@ def _barriers(
 
 
 def _placing(
-    *, rule: str = "jsq-load", G: int = 4, B: int = 4, prompt: int = 1, lasting: int = 1000, seed: int
+    *, rule: str = "jsq-load", G: int = 4, B: int = 4, prompt: int = 1, lasting: int = 1000, refill: int = 0, seed: int
 ) -> list[Finding]:
-    _require("online-placing", rule=rule, G=G, B=B, prompt=prompt, lasting=lasting)
-    duel = on_one_worker(playing(rule, G, B, seed), G, B, prompt, lasting)
-    q, grown = min(B, G), work_of(prompt, lasting) - prompt
-    least = Fraction(B * prompt + q * grown, B * prompt + grown)
-    regime = f"{rule}, G={G}, B={B}, prompt={prompt}, lasting={lasting}"
+    name = "online-placing"
+    _require(name, rule=rule, G=G, B=B, prompt=prompt, lasting=lasting)
+    require(name, refill in (0, 1), "a refill of 0 or 1", f"refill is {refill}")
+    pooled = make_policy(rule).admission == "pooled"
+    require(name, pooled or not refill, "a rule with a pool where slots are refilled", f"rule is {rule}")
+    _size(name, G * B * (1 + refill * lasting))
+    duel = on_one_worker(playing(rule, G, B, seed), G, B, prompt, lasting, bool(refill))
+    q, filled = min(B, G), B * prompt * (lasting if refill else 1)
+    grown = lasting * (lasting - 1) // 2 if refill else work_of(prompt, lasting) - prompt
+    least = Fraction(filled + q * grown, filled + grown)
+    regime = f"{rule}, G={G}, B={B}, prompt={prompt}, lasting={lasting}" + (", slots refilled" if refill else "")
     return _compared(regime, "sum of barriers, same starts", duel.barriers(), least, Fraction(q))
 
 
@@ -230,11 +236,15 @@ CLAIMS: tuple[Claim, ...] = (
         source="lbopt",
         statement=r"Against the best workers at the rule's own starts, $\sum_kM_k$ is at most $\min(B,G)$ times the "
         r"least, for every rule. For every deterministic rule that fills all slots there are $GB$ requests of one "
-        r"prompt on which it is $(Bs+qv)/(Bs+v)$ times it, $q=\min(B,G)$, $v=w_T-s$, which tends to $\min(B,G)$.",
+        r"prompt on which it is $(Bs+qv)/(Bs+v)$ times it, $q=\min(B,G)$, $v=w_T-s$, which tends to $\min(B,G)$. With "
+        r"slots that are always full it is $(BsT+qu)/(BsT+u)$, $u=T(T-1)/2$.",
         refuted_by="A rule below the second ratio, or above the first.",
         measure=_placing,
-        quick=[{}, {"rule": "auto"}, {"rule": "jsq", "G": 8}],
-        full=crossed([{}, {"prompt": 1000}], crossed(_FLEETS, _ALL)),
+        quick=[{}, {"rule": "auto"}, {"rule": "jsq", "G": 8}, {"rule": "br-0", "G": 2, "refill": 1, "lasting": 200}],
+        full=[
+            *crossed([{}, {"prompt": 1000}], crossed(_FLEETS, _ALL)),
+            *crossed([{"refill": 1, "lasting": 300}], crossed(_FLEETS, _POOLED)),
+        ],
         expected=Verdict.HOLDS,
     ),
     Claim(
