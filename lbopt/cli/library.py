@@ -210,21 +210,24 @@ def search_runs(
     lines = searches(rules or RULES, measures.split(","), [_fleet(one) for one in fleets.split(",")], seed, trials)
     found: list[StoredRun] = []
     interrupted = False
+    ended = 0
     with ProgressBar() as bar:
         bar.begin("searching", len(lines))
 
         def advance(run: StoredRun | None) -> None:
+            nonlocal ended
             found.extend([] if run is None else [run])
+            ended += 1
             bar.advance()
 
         try:
-            search(lines, out, seconds=None if minutes is None else 60 * minutes, advance=advance)
+            found = search(lines, out, seconds=None if minutes is None else 60 * minutes, advance=advance)
         except KeyboardInterrupt:
             interrupted = True
     for table in worst_tables(found):
         print_table(table)
-    if len(found) < len(lines):
-        remark(f"{len(found)} of {len(lines)} searches ended" + (": interrupted" if interrupted else ""))
+    if ended < len(lines):
+        remark(f"{ended} of {len(lines)} searches ended" + (": interrupted" if interrupted else ""))
     if interrupted:
         raise typer.Exit(130)
 

@@ -76,19 +76,31 @@ def test_what_one_rule_is_bad_at_is_tried_on_the_next():
 def test_a_search_goes_on_where_it_stopped(tmp_path, monkeypatch):
     """What the file has is not searched again, what it has beside it stays, and time that is up begins nothing."""
     file = tmp_path / "runs.json"
-    lines = searches(["fcfs", "jsq"], ["placing"], [(2, 2)], 3, 20)
+    lines = searches(["jsq"], ["placing"], [(2, 2), (2, 3)], 3, 20)
     first = search(lines[:1], file)
     assert read_runs(file.read_text(), "runs.json") == first
-    other = replace(first[0], seed=8)
-    file.write_text(json.dumps([replace(first[0], reached=first[0].reached + 1).to_dict(), other.to_dict()]))
+    marked, other = replace(first[0], reached=first[0].reached + 1), replace(first[0], rule="auto")
+    file.write_text(json.dumps([marked.to_dict(), other.to_dict()]))
     heard = []
     both = search(lines, file, advance=heard.append)
-    assert both[0].reached == first[0].reached + 1  # a mark: it was not searched again
-    assert heard == both
-    assert search(lines, file) == both
+    assert both == heard
+    assert both[0] == marked
+    assert read_runs(file.read_text(), "runs.json") == [*both, other]
     assert search(searches(["auto"], ["placing"], [(2, 2)], 3, 20), None, seconds=-1) == []
     monkeypatch.setattr(runs.Searched, "found", lambda line, hints: pytest.fail("searched again"))
-    search(lines, file)
+    assert search(lines, file) == both
+
+
+@pytest.mark.jit
+def test_what_one_rule_is_bad_at_is_tried_on_those_before_it():
+    """The first rule of a fleet has no hints; in the end it gets what was found for the second."""
+    lines = searches(["lightllm", "jsq"], ["barriers"], [(3, 2)], 1, 25)
+    alone = lines[0].found([])
+    first, second = search(lines, None)
+    assert first.ratio >= alone.ratio
+    for run in (alone, second):
+        assert recomputed(replace(run, rule="lightllm")).ratio <= recomputed(first).ratio
+    assert (recomputed(first).reached, recomputed(first).least) == (first.reached, first.least)
 
 
 def good():

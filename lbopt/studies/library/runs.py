@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -146,7 +147,15 @@ class Searched:
         bad = climb(judge, room, rng, self.trials, list(dict.fromkeys(starts)))
         if bad is None:
             return None
-        bad = shrunk(judge, bad)
+        return self._stored(shrunk(judge, bad))
+
+    def tried(self, found: StoredRun, others: Iterable[StoredRun]) -> StoredRun:
+        """Return what others were found to be bad at where this rule is worse at it than at its own, shrunk for it."""
+        judge = self._judge(make_policy(self.rule))
+        best = max(filter(None, map(judge, map(small_run, [found, *others]))), key=lambda bad: bad.ratio)
+        return found if best.run == small_run(found) else self._stored(shrunk(judge, best))
+
+    def _stored(self, bad: Bad) -> StoredRun:
         return StoredRun(
             rule=self.rule, measure=self.measure, workers=self.workers, slots=self.slots, prompt=bad.run.prompt,
             output=bad.run.output, fixed=fixed_tokens(self.measure, self.slots), reached=bad.reached, least=bad.least,
@@ -206,6 +215,8 @@ def search(
 ) -> list[StoredRun]:
     """Search line by line and write the file after each; what the file has is not searched again.
 
+    When the last rule of a measure and fleet is done, what was found for one rule is tried on all the others.
+
     Parameters
     ----------
     lines
@@ -219,22 +230,34 @@ def search(
     """
     before = read_runs(read_text(file), str(file)) if file is not None and file.is_file() else []
     begin, done = time.monotonic(), list[StoredRun]()
-    for line in lines:
-        found = next((run for run in before if line.is_of(run)), None)
-        if found is None:
-            if seconds is not None and time.monotonic() - begin > seconds:
-                break
-            found = line.found(done)
-        if found is not None:
-            done.append(found)
-        advance(found)
-        if file is not None and (found is None or found not in before):
-            _write(file, done, before)
+    for _, group in groupby(lines, lambda line: (line.measure, line.workers, line.slots)):
+        there, is_new = dict[Searched, StoredRun](), False
+        for line in group:
+            found = next((run for run in before if line.is_of(run)), None)
+            if found is None:
+                if seconds is not None and time.monotonic() - begin > seconds:
+                    return [*done, *there.values()]
+                is_new = True
+                found = line.found(there.values())
+            if found is not None:
+                there[line] = found
+            _write(file, [*done, *there.values()], before)
+            advance(found)
+        done.extend(exchanged(there) if is_new else there.values())
+        _write(file, done, before)
     return done
 
 
-def _write(file: Path, done: Sequence[StoredRun], before: Sequence[StoredRun]) -> None:
+def exchanged(found: Mapping[Searched, StoredRun]) -> list[StoredRun]:
+    """Return the worst run for each line, among those found for all lines of one measure and fleet."""
+    runs = {small_run(run): run for run in found.values()}.values()
+    return [line.tried(run, runs) for line, run in found.items()]
+
+
+def _write(file: Path | None, done: Sequence[StoredRun], before: Sequence[StoredRun]) -> None:
     """Write what is known, whole or not at all: what was found, then what the file had beside it."""
+    if file is None:
+        return
     names = {run.name for run in done}
     rows = [*done, *(run for run in before if run.name not in names)]
     write_file(file, "[\n" + ",\n".join(json.dumps(run.to_dict()) for run in rows) + "\n]\n")
