@@ -22,6 +22,9 @@ from lbopt.hindsight.adversary import MOST_REQUESTS, SmallRun
 #: Changes in vain after which a climb starts afresh.
 PATIENCE = 150
 
+#: Up to here shrinking goes down one by one.
+_SMALL = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Bad:
@@ -138,7 +141,9 @@ def _if_as_bad(judge: Judge, bad: Bad, rows: Sequence[tuple[int, int]]) -> Bad:
 
 
 def _below(number: int, floor: int) -> Iterable[int]:
-    return dict.fromkeys(less for less in (floor, (number + floor) // 2, number - 1) if floor <= less < number)
+    """Give smaller numbers to try; one less only where there are few, so that shrinking ends soon."""
+    less = number - 1 if number <= _SMALL else number - (number - floor) // 8
+    return dict.fromkeys(one for one in (floor, (number + floor) // 2, less) if floor <= one < number)
 
 
 def drawn(room: Room, rng: np.random.Generator) -> SmallRun:
