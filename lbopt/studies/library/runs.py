@@ -50,6 +50,9 @@ FLEETS = tuple((G, B) for G in (2, 3, 4) for B in (1, 2, 3))
 #: States that the optimum's search may look at, some microseconds each: a run that needs more has no ratio.
 _EFFORT = 3_000
 
+#: The same where what was found for one rule is tried on the others.
+_LAST_EFFORT = 50_000
+
 #: Of what others were found to be bad at, the runs that a search begins with.
 _HINTS = 6
 
@@ -111,7 +114,7 @@ def judge(rule: str | Policy, measure: str, run: SmallRun, effort: int = _EFFORT
 
 def recomputed(stored: StoredRun) -> Bad | None:
     """Judge a stored run anew."""
-    return judge(stored.rule, stored.measure, small_run(stored))
+    return judge(stored.rule, stored.measure, small_run(stored), _LAST_EFFORT)
 
 
 def small_run(stored: StoredRun) -> SmallRun:
@@ -151,9 +154,10 @@ class Searched:
 
     def tried(self, found: StoredRun, others: Iterable[StoredRun]) -> StoredRun:
         """Return what others were found to be bad at where this rule is worse at it than at its own, shrunk for it."""
-        judge = self._judge(make_policy(self.rule))
-        best = max(filter(None, map(judge, map(small_run, [found, *others]))), key=lambda bad: bad.ratio)
-        return found if best.run == small_run(found) else self._stored(shrunk(judge, best))
+        policy, own = make_policy(self.rule), small_run(found)
+        careful = self._judge(policy, _LAST_EFFORT)
+        best = max(filter(None, map(careful, dict.fromkeys([own, *map(small_run, others)]))), key=lambda bad: bad.ratio)
+        return found if best.run == own else self._stored(shrunk(self._judge(policy), best))
 
     def _stored(self, bad: Bad) -> StoredRun:
         return StoredRun(
@@ -183,8 +187,8 @@ class Searched:
             traps.append(SmallRun(G, B, in_turn, (room.longest_output,) * count))
         return traps
 
-    def _judge(self, policy: Policy) -> Judge:
-        return lambda run: judge(policy, self.measure, run)
+    def _judge(self, policy: Policy, effort: int = _EFFORT) -> Judge:
+        return lambda run: judge(policy, self.measure, run, effort)
 
 
 def searches(
@@ -215,7 +219,8 @@ def search(
 ) -> list[StoredRun]:
     """Search line by line and write the file after each; what the file has is not searched again.
 
-    When the last rule of a measure and fleet is done, what was found for one rule is tried on all the others.
+    When the last rule of a measure and fleet is done, what was found for one rule is tried on all the others, and what
+    was found for the fleet by the measures before.
 
     Parameters
     ----------
@@ -243,14 +248,19 @@ def search(
                 there[line] = found
             _write(file, [*done, *there.values()], before)
             advance(found)
-        done.extend(exchanged(there) if is_new else there.values())
+        done.extend(exchanged(there, done) if is_new else there.values())
         _write(file, done, before)
     return done
 
 
-def exchanged(found: Mapping[Searched, StoredRun]) -> list[StoredRun]:
-    """Return the worst run for each line, among those found for all lines of one measure and fleet."""
-    runs = {small_run(run): run for run in found.values()}.values()
+def exchanged(found: Mapping[Searched, StoredRun], earlier: Sequence[StoredRun] = ()) -> list[StoredRun]:
+    """Return the worst run for each line, among those found for all lines of one measure and fleet.
+
+    Runs found earlier for the same fleet, by another measure, are tried too: the best starts and workers cost no more
+    than the best workers.
+    """
+    fleets = {(line.workers, line.slots) for line in found}
+    runs = [*found.values(), *(run for run in earlier if (run.workers, run.slots) in fleets)]
     return [line.tried(run, runs) for line, run in found.items()]
 
 
