@@ -106,9 +106,9 @@ def climb(
 
 
 def shrunk(judge: Judge, bad: Bad) -> Bad:
-    """Return a run that is as bad, where neither a request less nor one smaller number is; its ratio may be higher."""
+    """Return a run that is as bad, where neither a request less is nor smaller numbers; its ratio may be higher."""
     while True:
-        smaller = _smaller_numbers(judge, _fewer(judge, bad))
+        smaller = _smaller_numbers(judge, _smaller_together(judge, _fewer(judge, bad)))
         if smaller is bad:
             return bad
         bad = smaller
@@ -122,16 +122,33 @@ def _fewer(judge: Judge, bad: Bad) -> Bad:
     return bad
 
 
+def _smaller_together(judge: Judge, bad: Bad) -> Bad:
+    """Lower all prompts, or all outputs, of one value together: requests that are alike stay alike."""
+    for which in (1, 0):
+        for number in sorted({row[which] for row in _rows(bad.run)}, reverse=True):
+            for less in _below(number, 1):
+                rows = [_with_number(row, which, less) if row[which] == number else row for row in _rows(bad.run)]
+                smaller = _if_as_bad(judge, bad, rows)
+                if smaller is not bad:
+                    bad = smaller
+                    break
+    return bad
+
+
 def _smaller_numbers(judge: Judge, bad: Bad) -> Bad:
     for i, which in product(range(len(bad.run.prompt)), (1, 0)):
         for less in _below(_rows(bad.run)[i][which], 1):
             rows = _rows(bad.run)
-            rows[i] = (rows[i][0], less) if which else (less, rows[i][1])
+            rows[i] = _with_number(rows[i], which, less)
             smaller = _if_as_bad(judge, bad, rows)
             if smaller is not bad:
                 bad = smaller
                 break
     return bad
+
+
+def _with_number(row: tuple[int, int], which: int, number: int) -> tuple[int, int]:
+    return (row[0], number) if which else (number, row[1])
 
 
 def _if_as_bad(judge: Judge, bad: Bad, rows: Sequence[tuple[int, int]]) -> Bad:

@@ -57,10 +57,9 @@ def test_idle_slots_can_pay():
 def test_equal_requests_and_names_of_workers_are_one_state():
     """Six equal requests on three workers are found with few states."""
     prompt, output = np.full(6, 3), np.full(6, 2)
-    cost, proved, start = kernels.least_any(prompt, output, 3, 2, 0, 2**62, 400)
+    cost, proved, _ = kernels.least_any(prompt, output, 3, 2, 0, 2**62, 400)
     assert proved
     assert cost == 6 + 8
-    assert start.tolist() == [0] * 6
 
 
 def test_a_known_cost_and_too_little_effort():
