@@ -207,6 +207,8 @@ def searches(
         make_policy(rule)
     for measure in measures:
         fixed_tokens(measure, 1)
+    for G, B in fleets:
+        SmallRun(G, B, (1,), (1,))  # refuses what is too large for exact optima
     return [Searched(rule, measure, G, B, seed, trials) for measure in measures for G, B in fleets for rule in rules]
 
 
