@@ -69,14 +69,15 @@ def _worst(measure: str, runs: Sequence[StoredRun]) -> Table:
     ratios: dict[str, dict[tuple[int, int], float]] = {}
     for run in runs:
         ratios.setdefault(run.rule, {})[run.workers, run.slots] = run.ratio
-    rows = sorted((max(of.values()), rule, of) for rule, of in ratios.items())
-    best = [rule for worst, rule, of in rows if worst == rows[0][0]]
+    # Rules that were not searched for in every fleet come last: their worst case is of fewer runs.
+    ranked = sorted((len(fleets) - len(of), max(of.values()), rule) for rule, of in ratios.items())
+    best = [rule for missing, worst, rule in ranked if (missing, worst) == ranked[0][:2]]
     return Table(
         title=f"{measure}: {MEASURES[measure]}",
         caption=f"Worst ratio found; the least worst case has {', '.join(best)}. More searching can only raise ratios.",
         headers=("rule", *(f"{G}x{B}" for G, B in fleets), "worst"),
         rows=[
             (rule, *(f"{of[fleet]:.3f}" if fleet in of else "–" for fleet in fleets), f"{worst:.3f}")
-            for worst, rule, of in rows
+            for worst, rule, of in ((worst, rule, ratios[rule]) for _, worst, rule in ranked)
         ],
     )
