@@ -109,7 +109,17 @@ def _to_come(field: Ints, prompt: Ints, output: Ints, G: int, B: int, fixed: int
 
 @kernel
 def _advance(field: Ints, prompt: Ints, output: Ints, rest: Ints) -> int:
-    """Run one step in place; return its largest load, -1 where nothing ran. `rest` is scratch, (G,)."""
+    """Run one step; return its largest load, -1 where nothing ran.
+
+    Parameters
+    ----------
+    field
+        int64, (N,): the state, changed in place.
+    prompt, output
+        int64, (N,): tokens and steps of the requests.
+    rest
+        int64, (G,), changed in place: the loads.
+    """
     rest[:] = 0
     ran = False
     for i in range(field.size):

@@ -228,7 +228,15 @@ def drawn_apart(play: Play, G: int, B: int, prompt: int, lasting: int, apart: in
 
 
 def requests_apart(G: int, B: int, lasting: int, apart: int) -> int:
-    """Return N, so that two of G requests drawn from N overlap with a chance of at most 1 / `apart`, under any rule."""
+    """Return N, so that two of G requests drawn from N overlap with a chance of at most 1 / `apart`, under any rule.
+
+    Parameters
+    ----------
+    G, B
+        Workers, and slots of a worker.
+    lasting, apart
+        Steps of those that last, and the inverse of the chance.
+    """
     return 1 + apart * G * (G - 1) * G * B * lasting
 
 

@@ -34,7 +34,17 @@ from lbopt.theory.verdict import Verdict
 
 
 def playing(rule: str, G: int, B: int, seed: int) -> Callable[[Trace], tuple[IntArray, IntArray]]:
-    """Return how a rule runs requests that all wait from the beginning: start and worker of each."""
+    """Return how a rule runs requests that all wait from the beginning: start and worker of each.
+
+    Parameters
+    ----------
+    rule
+        As `make_policy` takes it.
+    G, B
+        Workers, and slots of a worker.
+    seed
+        Of rules that draw.
+    """
 
     def play(trace: Trace) -> tuple[IntArray, IntArray]:
         setting = SimulationSetting(fleet=Fleet(G, B), arrivals=ClosedLoop(len(trace)))
