@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lbopt.cli import options
 from lbopt.exceptions import InputError
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 app = typer.Typer(no_args_is_help=True, help="List, show, solve and export packaged problems with known bounds.")
 
 _FORMATS = ("json", "mps", "lp")
 
-Class = Annotated[str | None, typer.Option("--class", help="Only this class, e.g. steady.")]
+Class = Annotated[str | None, typer.Option("--class", help="Only this class, e.g. steady; run: whole small runs.")]
 Open = Annotated[bool, typer.Option("--open", help="Only entries whose optimum is not proved.")]
 Name = Annotated[str, typer.Argument(help="Name of an entry; see: lbopt library list")]
 
@@ -33,20 +36,28 @@ def list_entries(
     """
     from lbopt.cli.console import print_table, say
     from lbopt.instances import library
+    from lbopt.instances.library.runs import RUN_KIND
+    from lbopt.report.library_runs import run_facts, run_table
     from lbopt.report.library_tables import entry_facts, list_table
 
-    entries = [entry for entry in map(library.load, library.names(kind)) if not open or entry.status != "proved"]
+    runs = [] if open or kind not in (None, RUN_KIND) else list(map(library.load_run, library.run_names()))
+    names = [] if kind == RUN_KIND else library.names(kind)
+    entries = [entry for entry in map(library.load, names) if not open or entry.status != "proved"]
     if workers is not None:
-        sizes = sorted({entry.problem.num_workers for entry in entries})
+        sizes = sorted({entry.problem.num_workers for entry in entries} | {run.workers for run in runs})
         entries = [entry for entry in entries if entry.problem.num_workers == workers]
-        if not entries:
+        runs = [run for run in runs if run.workers == workers]
+        if not entries and not runs:
             others = f"there are some with {', '.join(map(str, sizes))}"
             others = others if sizes else "--class and --open leave no entry at all"
             raise InputError(f"no such entry has {workers} workers; {others}")
     if as_json:
-        say(json.dumps([entry_facts(entry) for entry in entries], indent=2))
-    else:
+        say(json.dumps([*map(entry_facts, entries), *map(run_facts, runs)], indent=2))
+        return
+    if kind != RUN_KIND:
         print_table(list_table(entries))
+    if runs or kind == RUN_KIND:
+        print_table(run_table(runs))
 
 
 @app.command("show")
@@ -58,23 +69,28 @@ def show_entry(
 
     Example: `lbopt library show tiny-makespan`
     """
-    from rich.table import Table
-    from rich.text import Text
-
     from lbopt.cli.console import out, say
     from lbopt.instances import library
+    from lbopt.instances.library.runs import RUN_KIND
+    from lbopt.report.library_runs import run_explanation, run_lines
     from lbopt.report.library_tables import entry_lines
 
+    if name.startswith(f"{RUN_KIND}-"):
+        run = library.load_run(name)
+        if as_json:
+            say(json.dumps(run.to_dict()))
+            return
+        out.print(run.name, style="bold", soft_wrap=True)
+        out.print(run_explanation(run), soft_wrap=True)
+        out.print(_grid(run_lines(run)))
+        return
     entry = library.load(name)
     if as_json:
         say(json.dumps(entry.to_dict()))
         return
-    lines = Table.grid(padding=(0, 2))
-    for what, is_so in entry_lines(entry):
-        lines.add_row(Text(what, style="dim"), Text(is_so, overflow="fold"))
     out.print(entry.name, style="bold", soft_wrap=True)
     out.print(entry.explanation, soft_wrap=True)
-    out.print(lines)
+    out.print(_grid(entry_lines(entry)))
 
 
 @app.command("solve")
@@ -161,9 +177,84 @@ def export_entry(
     say(f"written: {target}")
 
 
+@app.command("search")
+def search_runs(
+    rules: Annotated[
+        list[str] | None,
+        typer.Option("--policy", "-p", help="Rule; may be given again [default: all that need no training]."),
+    ] = None,
+    measures: Annotated[
+        str, typer.Option("--measure", help="**placing**, **barriers** or **seconds**, separated by commas.")
+    ] = "placing,barriers,seconds",
+    fleets: Annotated[
+        str, typer.Option("--fleets", help="Workers x slots, separated by commas.")
+    ] = "2x1,2x2,2x3,3x1,3x2,3x3,4x1,4x2,4x3",
+    trials: Annotated[int, typer.Option(help="Runs that are judged for each rule, measure and fleet.")] = 1000,
+    minutes: Annotated[float | None, typer.Option(help="Begin nothing after so many [default: no limit].")] = None,
+    seed: options.Seed = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File; what it has is not searched again.")] = None,
+) -> None:
+    """Search for whole small runs that are bad for rules, and show the worst ratio to the optimum of each rule.
+
+    All requests wait from the beginning; optima are exact. Ctrl-C ends it with what was found, exit code 130.
+
+    Example: `lbopt library search --policy jsq --fleets 2x2 --seed 1 --trials 20 --out worst.json`
+    """
+    from lbopt.cli.console import ProgressBar, print_table, remark
+    from lbopt.instances.library.runs import StoredRun
+    from lbopt.report.library_runs import worst_tables
+    from lbopt.studies.library.runs import RULES, search, searches
+
+    if trials < 1 or (minutes is not None and not minutes > 0):
+        raise InputError(f"trials is {trials} and minutes is {minutes}; expected 1 trial or more, and some minutes")
+    lines = searches(rules or RULES, measures.split(","), [_fleet(one) for one in fleets.split(",")], seed, trials)
+    found: list[StoredRun] = []
+    interrupted = False
+    ended = 0
+    with ProgressBar() as bar:
+        bar.begin("searching", len(lines))
+
+        def advance(run: StoredRun | None) -> None:
+            nonlocal ended
+            found.extend([] if run is None else [run])
+            ended += 1
+            bar.advance()
+
+        try:
+            found = search(lines, out, seconds=None if minutes is None else 60 * minutes, advance=advance)
+        except KeyboardInterrupt:
+            interrupted = True
+    for table in worst_tables(found):
+        print_table(table)
+    if ended < len(lines):
+        remark(f"{ended} of {len(lines)} searches ended" + (": interrupted" if interrupted else ""))
+    if interrupted:
+        raise typer.Exit(130)
+
+
+def _fleet(text: str) -> tuple[int, int]:
+    workers, _, slots = text.partition("x")
+    if not (workers.isdecimal() and slots.isdecimal()):
+        raise InputError(f"the fleet is '{text}'; expected workers x slots, such as 2x3")
+    return int(workers), int(slots)
+
+
+def _grid(lines: list[tuple[str, str]]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    for what, is_so in lines:
+        grid.add_row(Text(what, style="dim"), Text(is_so, overflow="fold"))
+    return grid
+
+
 def _chosen(given: list[str], everything: bool, kind: str | None, open: bool) -> list[str]:
     from lbopt.instances import library
+    from lbopt.instances.library.runs import RUN_KIND
 
+    if kind == RUN_KIND:
+        raise InputError("whole runs are no step problems; `lbopt library search` searches for them anew")
     if given and (everything or kind is not None or open):
         raise InputError("give names, or choose with --all, --class and --open, not both")
     if not given and not (everything or kind is not None or open):

@@ -22,6 +22,7 @@ from lbopt.theory.claims import (
     lemma_3,
     lemma_4,
     lemma_8,
+    online,
     pools,
     replete_optimum,
     slot_law,
@@ -59,6 +60,7 @@ _ALL: tuple[Claim, ...] = (
     *waiting_published.CLAIMS,
     *waiting_reference.CLAIMS,
     *adversaries.CLAIMS,
+    *online.CLAIMS,
 )
 
 CLAIMS: dict[str, Claim] = {claim.name: claim for claim in _ALL}

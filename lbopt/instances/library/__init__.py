@@ -7,10 +7,12 @@
         print(name, entry.problem, entry.best, entry.bound)
 
 The problems come from the recipes in `recipes/`; ``python -m lbopt.studies.library`` writes what is known of them.
+Beside them are whole small runs that are bad for a rule: `run_names` and `load_run`, see `runs`.
 """
 
 from lbopt.instances.library.collection import KINDS, certificate, load, names
 from lbopt.instances.library.entry import Entry, Origin
 from lbopt.instances.library.record import Record
+from lbopt.instances.library.runs import StoredRun, load_run, run_names
 
-__all__ = ["KINDS", "Entry", "Origin", "Record", "certificate", "load", "names"]
+__all__ = ["KINDS", "Entry", "Origin", "Record", "StoredRun", "certificate", "load", "load_run", "names", "run_names"]

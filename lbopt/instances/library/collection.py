@@ -9,6 +9,7 @@ from typing import Any
 from lbopt.exceptions import InputError
 from lbopt.instances.library.archive import Archive
 from lbopt.instances.library.entry import Entry
+from lbopt.instances.library.runs import RUN_KIND, run_names
 from lbopt.instances.names import did_you_mean
 
 #: The classes, each in a file of its own.
@@ -25,13 +26,18 @@ KINDS = {
 def names(kind: str | None = None) -> list[str]:
     """Return the names of all entries, or of those of one class, in the order of the library.
 
+    The class `run` has whole runs, which `load_run` loads; without a class only steps are named.
+
     Raises
     ------
     InputError
         Where there is no class of that name.
     """
+    classes = [*KINDS, RUN_KIND]
+    if kind == RUN_KIND:
+        return run_names()
     if kind is not None and kind not in KINDS:
-        raise InputError(f"no class {kind!r} in the library; it has {', '.join(KINDS)}{did_you_mean(kind, KINDS)}")
+        raise InputError(f"no class {kind!r} in the library; it has {', '.join(classes)}{did_you_mean(kind, classes)}")
     return [name for one in KINDS if kind in (None, one) for name in _archive(one).names]
 
 
@@ -58,6 +64,8 @@ def _home(name: str) -> Archive:
     for kind in KINDS:
         if name in _archive(kind).names:
             return _archive(kind)
+    if name in run_names():
+        raise InputError(f"{name!r} is a whole run and no step problem; `lbopt library show {name}` shows it")
     known = names()
     near = did_you_mean(name, known) or f"; `lbopt library list` shows its {len(known)} names"
     raise InputError(f"no entry {name!r} in the library{near}")

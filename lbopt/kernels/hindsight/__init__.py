@@ -1,0 +1,1 @@
+"""Compiled searches over whole runs in which every end is known."""

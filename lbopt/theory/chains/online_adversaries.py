@@ -1,0 +1,260 @@
+"""Adversaries of rules that do not see the future: requests alike at first sight, lengths that are bad for the rule.
+
+All requests have the same prompt, so a deterministic rule that does not know lengths does the same until the first
+request ends whose length differs. Each adversary lets the rule run with the lengths it has chosen so far, looks at
+which requests the rule started together, last, or bound to one worker, and gives lengths to those that have just
+started. Beside the trace each gives a timetable of its own, which a router who knows the lengths could have run: an
+upper bound on the optimum, so that the ratio to it is never above the ratio to the optimum.
+
+The theorems with their proofs are the manual's page *What no rule that does not see the future can do*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from lbopt.hindsight.timetable import Timetable
+from lbopt.model import Trace
+from lbopt.model.integers import IntArray
+
+#: Runs a rule over a trace whose requests all wait from the beginning; returns start and worker of each request.
+Play = Callable[[Trace], tuple[IntArray, IntArray]]
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """A trace, what a rule made of it, and what a router who knows the lengths could have made of it.
+
+    Parameters
+    ----------
+    num_workers, slots_per_worker
+        G and B.
+    trace
+        The requests.
+    rule, other
+        Start and worker of each request, int64 (N,), under the rule and in the adversary's own timetable.
+    """
+
+    num_workers: int
+    slots_per_worker: int
+    trace: Trace
+    rule: tuple[IntArray, IntArray]
+    other: tuple[IntArray, IntArray]
+
+    def barriers(self) -> tuple[int, int]:
+        """Return the sum of the largest loads under the rule, and in the other timetable."""
+        return self._barriers(*self.rule), self._barriers(*self.other)
+
+    def steps(self) -> tuple[int, int]:
+        """Return the number of steps under the rule, and in the other timetable."""
+        return int((self.rule[0] + self.trace.output).max()), int((self.other[0] + self.trace.output).max())
+
+    def _barriers(self, start: IntArray, worker: IntArray) -> int:
+        order = np.argsort(start, kind="stable")
+        prompt, output = self.trace.prompt[order], self.trace.output[order]
+        return Timetable(self.num_workers, self.slots_per_worker, start[order], prompt, output).barriers(worker[order])
+
+
+def alike(prompt: int, output: IntArray) -> Trace:
+    """Return requests of one prompt with these outputs."""
+    return Trace(prompt=np.full(output.size, prompt, dtype=np.int64), output=output, name="alike")
+
+
+def on_one_worker(play: Play, G: int, B: int, prompt: int, lasting: int, refill: bool = False) -> Duel:
+    """Fill all slots; of the requests on worker 0 the first min(B, G) last, all others end after a step.
+
+    The other timetable starts every request when the rule does, and gives each worker one that lasts.
+
+    Parameters
+    ----------
+    play
+        Runs the rule, which fills slots.
+    G, B
+        Workers, and slots of a worker.
+    prompt, lasting
+        Tokens of every request, and steps of those that last.
+    refill
+        Whether slots that become free are taken by further requests of one step, until those that last have ended.
+        Only rules with a pool do that.
+    """
+    q = min(B, G)
+    output = np.ones(G * B + refill * (G * B - q) * (lasting - 1), dtype=np.int64)
+    start, worker = play(alike(prompt, output))
+    long = np.flatnonzero((start == 0) & (worker == 0))[:q]
+    output[long] = lasting
+    trace = alike(prompt, output)
+    start, worker = play(trace)
+    other = np.empty_like(worker)
+    other[long] = np.arange(q)
+    free = np.repeat(np.arange(G), B - np.bincount(other[long], minlength=G))
+    short = np.setdiff1d(np.arange(output.size), long)
+    for step in np.unique(start[short]):
+        now = short[start[short] == step]
+        other[now] = free[: now.size]
+    return Duel(G, B, trace, (start, worker), (start, other))
+
+
+def one_after_the_other(play: Play, G: int, B: int, prompt: int, lasting: int, rounds: int) -> Duel:
+    """Let G `rounds` requests last, each the first to start once the one before it has ended, all others one step.
+
+    The other timetable runs the short ones first, in all slots, and then those that last, one a worker at a time.
+
+    Parameters
+    ----------
+    play
+        Runs the rule.
+    G, B
+        Workers, and slots of a worker.
+    prompt, lasting
+        Tokens of every request, and steps of those that last.
+    rounds
+        Requests that last, for each worker.
+    """
+    output = np.ones(rounds * G * (1 + (G * B - 1) * lasting), dtype=np.int64)
+    begin = 0
+    for _ in range(rounds * G):
+        start, _ = play(alike(prompt, output))
+        later = np.flatnonzero(start >= begin)
+        chosen = later[np.argmin(start[later])]
+        output[chosen] = lasting
+        begin = int(start[chosen]) + lasting
+    trace = alike(prompt, output)
+    return Duel(G, B, trace, play(trace), short_first(output, G, B))
+
+
+def short_first(output: IntArray, G: int, B: int) -> tuple[IntArray, IntArray]:
+    """Return start and worker: requests of one step first, in all slots, then the others, one a worker at a time.
+
+    Parameters
+    ----------
+    output
+        int64, (N,): steps; those above 1 are all equal.
+    G, B
+        Workers, and slots of a worker.
+    """
+    start, worker = np.empty_like(output), np.empty_like(output)
+    short, long = np.flatnonzero(output == 1), np.flatnonzero(output > 1)
+    start[short], worker[short] = np.arange(short.size) // (G * B), np.arange(short.size) % G
+    begin = -(-short.size // (G * B))
+    lasting = int(output.max())
+    start[long], worker[long] = begin + np.arange(long.size) // G * lasting, np.arange(long.size) % G
+    return start, worker
+
+
+def last_is_long(play: Play, G: int, B: int, prompt: int) -> Duel:
+    """Give m (m - 1) + 1 requests, m = G B, of which the last to start takes m steps and all others one.
+
+    The other timetable starts the long one first. It needs m steps, the rule 2 m - 1.
+
+    Parameters
+    ----------
+    play
+        Runs the rule.
+    G, B
+        Workers, and slots of a worker.
+    prompt
+        Tokens of every request.
+    """
+    m = G * B
+    output = np.ones(m * (m - 1) + 1, dtype=np.int64)
+    start, _ = play(alike(prompt, output))
+    last = int(np.flatnonzero(start == start.max())[-1])
+    output[last] = m
+    trace = alike(prompt, output)
+    other = np.zeros(output.size, dtype=np.int64), np.zeros(output.size, dtype=np.int64)
+    rest = np.setdiff1d(np.arange(output.size), [last])
+    other[0][rest] = np.arange(rest.size) // (m - 1)
+    other[1][rest] = (np.arange(rest.size) % (m - 1) + 1) // B
+    return Duel(G, B, trace, play(trace), other)
+
+
+def bound_to_one(play: Play, G: int, B: int, prompt: int, lasting: int, blocks: int) -> Duel:
+    """Let those last that the rule has bound to one worker before anything ended, the last one of them longest.
+
+    With q = `blocks` B and a = (G B - 1) q + 1: of G a requests some worker is given a or more. Its last one takes
+    q `lasting` steps, the a - 1 before it `lasting`, and all others one. The other timetable runs short ones first,
+    then the longest in one slot and q of the others, one after the other, in each of the G B - 1 other slots.
+
+    Parameters
+    ----------
+    play
+        Runs a rule that binds every request on arrival; its workers start what they queue in the order of arrival.
+    G, B
+        Workers, and slots of a worker.
+    prompt, lasting, blocks
+        Tokens of every request, steps of those that last, and the number of blocks.
+    """
+    q = blocks * B
+    a = (G * B - 1) * q + 1
+    output = np.ones(G * a, dtype=np.int64)
+    start, worker = play(alike(prompt, output))
+    most = int(np.argmax(np.bincount(worker, minlength=G)))
+    there = np.flatnonzero(worker == most)
+    there = there[np.argsort(start[there], kind="stable")][-a:]
+    output[there[:-1]], output[there[-1]] = lasting, q * lasting
+    trace = alike(prompt, output)
+    short = np.flatnonzero(output == 1)
+    other = np.zeros_like(output), np.zeros_like(output)
+    other[0][short], other[1][short] = np.arange(short.size) // (G * B), np.arange(short.size) % (G * B) // B
+    begin = -(-short.size // (G * B))
+    row = np.arange(a - 1)
+    other[0][there[:-1]], other[1][there[:-1]] = begin + row % q * lasting, (row // q + 1) // B
+    other[0][there[-1]] = begin
+    return Duel(G, B, trace, play(trace), other)
+
+
+def drawn_apart(play: Play, G: int, B: int, prompt: int, lasting: int, apart: int, seed: int) -> Duel:
+    """Give `lasting` steps to G requests drawn at random, of so many that two seldom run together under any rule.
+
+    Parameters
+    ----------
+    play
+        Runs the rule.
+    G, B
+        Workers, and slots of a worker.
+    prompt, lasting, apart
+        Tokens of every request, steps of those that last, and K: the chance that two of them overlap is at most 1 / K.
+    seed
+        Of the draw.
+    """
+    output = np.ones(requests_apart(G, B, lasting, apart), dtype=np.int64)
+    output[np.random.default_rng(seed).choice(output.size, G, replace=False)] = lasting
+    trace = alike(prompt, output)
+    return Duel(G, B, trace, play(trace), short_first(output, G, B))
+
+
+def requests_apart(G: int, B: int, lasting: int, apart: int) -> int:
+    """Return N, so that two of G requests drawn from N overlap with a chance of at most 1 / `apart`, under any rule.
+
+    Parameters
+    ----------
+    G, B
+        Workers, and slots of a worker.
+    lasting, apart
+        Steps of those that last, and the inverse of the chance.
+    """
+    return 1 + apart * G * (G - 1) * G * B * lasting
+
+
+def work_of(prompt: int, output: int) -> int:
+    """Return w, the sum of the sizes that a request shows."""
+    return prompt * output + output * (output - 1) // 2
+
+
+def expected_together(G: int, B: int) -> float:
+    """Return E max of G of the G B slots, drawn without replacement: how many the fullest worker has.
+
+    By the number of draws that leave no worker above m, for each m: the coefficient of x^G in (sum_j C(B, j) x^j)^G.
+    """
+    total = comb(G * B, G)
+    below = 0
+    for m in range(min(B, G)):
+        ways = [1] + [0] * G
+        for _ in range(G):
+            ways = [sum(ways[n - j] * comb(B, j) for j in range(min(m, n) + 1)) for n in range(G + 1)]
+        below += ways[G]
+    return min(B, G) - below / total
