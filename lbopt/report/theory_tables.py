@@ -23,8 +23,8 @@ def ledger_table() -> Table:
     ]
     return Table(
         "The ledger",
-        "Check one by its name: lbopt check NAME. A regime of your own: lbopt check NAME:parameter=value. The proofs are "
-        "in the manual's chapter Proofs; those checked by Coq are named by their theorems in proofs/theories.",
+        "Check one by its name: lbopt check NAME. A regime of your own: lbopt check NAME:parameter=value. "
+        "The proofs are in the manual's chapter Proofs; the theorems that Coq has checked are in proofs/theories.",
         ("claim", "statement", "source", "verdict", "proof"),
         rows,
     )

@@ -69,7 +69,9 @@ PROOFS: dict[str, Proof] = {
     "fcfs-any-arrivals": Proof(anchor="fcfs-exact"),
     "spacing-law": Proof(anchor="spacing-law"),
     "spacing-floor": Proof(
-        anchor="spacing-floor", coq=("Spacing.spacing_floor", "Spacing.same_residues"), checked="a step, without the ages"
+        anchor="spacing-floor",
+        coq=("Spacing.spacing_floor", "Spacing.same_residues"),
+        checked="a step, without the ages",
     ),
     "spacing-rate": Proof(anchor="spacing-rate"),
     "lemma-1-printed": Proof(

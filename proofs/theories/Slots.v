@@ -32,13 +32,13 @@ elim: j A => [|j IH] A onA HA.
     by rewrite cards1.
   by move=> x y; rewrite !inE => /eqP-> /eqP->; rewrite eqxx.
 have /card_gt0P[i0 i0A] : 0 < #|A| by apply: leq_ltn_trans HA.
-case: (@arg_minnP _ i0 (mem A) (fun i => finish i) i0A) => i iA first.
+case: (@arg_minnP _ i0 (mem A) (fun i => finish i) i0A) => i; rewrite -[mem A i]/(i \in A) => iA first.
 pose later := [set k in A | finish i <= start k].
 have Hsplit : #|A :\: later| <= B.
   apply: leq_trans (slots g (finish i).-1); apply: subset_leq_card; apply/subsetP => k.
   rewrite !inE => /andP[+ kA]; rewrite kA /= -ltnNge => ki; rewrite onA // eqxx /=.
   by have := first _ kA; rewrite /active; move: ki; lia.
-have [|_|Q [QA cQ Qapart]] := IH later.
+have [||Q [QA cQ Qapart]] := IH later.
 - by move=> k; rewrite inE => /andP[/onA].
 - have := cardsID later A; have -> : A :&: later = later.
     by apply/setP => k; rewrite !inE; case: (k \in A).

@@ -1,4 +1,4 @@
-"""The table of proofs: its claims are the ledger's, its theorems stand in Coq files without a gap, its labels in the manual."""
+"""The table of proofs: claims of the ledger, theorems that stand in Coq files without a gap, labels of the manual."""
 
 from __future__ import annotations
 
@@ -42,7 +42,13 @@ def table_rows() -> list[str]:
         if claim in PROOFS:
             proof = PROOFS[claim]
             names = ", ".join(f"`{name}`" for name in proof.names)
-            cells = (f"[`{claim}`](#{claim})", CLAIMS[claim].expected.value, f"[proof](#{proof.label})", names, proof.checked)
+            cells = (
+                f"[`{claim}`](#{claim})",
+                CLAIMS[claim].expected.value,
+                f"[proof](#{proof.label})",
+                names,
+                proof.checked,
+            )
             rows.append("| " + " | ".join(cells) + " |")
     return rows
 
@@ -55,7 +61,7 @@ def test_claims_are_the_ledgers() -> None:
 
 @pytest.mark.parametrize("claim", sorted(claim for claim, proof in PROOFS.items() if proof.coq))
 def test_theorems_are_proved(claim: str) -> None:
-    """Every theorem that a claim names stands in its file, as a theorem whose axioms are asked for, and ends with Qed."""
+    """Every theorem that a claim names stands in its file as a theorem or corollary, and its proof ends with Qed."""
     for theorem in PROOFS[claim].coq:
         body, end = proof_text(theorem)
         assert end == "Qed", theorem
@@ -83,8 +89,10 @@ def test_the_manual_has_the_proof(claim: str) -> None:
 
 
 def test_the_ledgers_page_links_to_the_proofs() -> None:
-    """In the table of docs/theory.md the row of a claim that is proved ends with a link to its proof, and no other does."""
-    rows = re.findall(r"^\| \[`([\w-]+)`\]\(#\1\) \| (.+?) \| [\w ]+ \| `\w+` \|$", LEDGER_PAGE.read_text("utf-8"), re.MULTILINE)
+    """In docs/theory.md the row of a claim that is proved has a link to its proof, and no other row has one."""
+    rows = re.findall(
+        r"^\| \[`([\w-]+)`\]\(#\1\) \| (.+?) \| [\w ]+ \| `\w+` \|$", LEDGER_PAGE.read_text("utf-8"), re.MULTILINE
+    )
     assert len(rows) == len(CLAIMS)
     linked = {claim: re.findall(r"\[proof\]\(#([\w-]+)\)", says) for claim, says in rows}
     assert linked == {claim: [PROOFS[claim].label] if claim in PROOFS else [] for claim in CLAIMS}
