@@ -74,16 +74,16 @@ Qed.
     [(1 - p) = u / v], so that [p * (sum of E) <= (1 - p) E(0) + (sum of e) / v]. *)
 Theorem lemma4_average (u v : nat) (e E : nat -> nat) (n : nat) :
   (forall k, k < n -> v * E k.+1 <= u * E k + e k) ->
-  (v - u) * \sum_(k < n) E k.+1 <= u * E 0 + \sum_(k < n) e k.
+  (v - u) * (\sum_(k < n) E k.+1) <= u * E 0 + \sum_(k < n) e k.
 Proof.
 move=> H.
-have Hsum : v * \sum_(k < n) E k.+1 <= u * \sum_(k < n) E k + \sum_(k < n) e k.
+have Hsum : v * (\sum_(k < n) E k.+1) <= u * (\sum_(k < n) E k) + \sum_(k < n) e k.
   by rewrite !big_distrr -big_split /=; apply: leq_sum => k _; apply: H.
-have Htel : \sum_(k < n) E k <= E 0 + \sum_(k < n) E k.+1.
+have Htel : (\sum_(k < n) E k) <= E 0 + \sum_(k < n) E k.+1.
   case: (n) => [|m]; first by rewrite !big_ord0.
   by rewrite big_ord_recl leq_add2l /= [X in _ <= X]big_ord_recr leq_addr.
 rewrite mulnBl leq_subLR; apply: leq_trans Hsum _.
-rewrite addnCA leq_add2r -mulnDr leq_mul2l; apply/orP; right.
+rewrite addnA leq_add2r -mulnDr leq_mul2l; apply/orP; right.
 by rewrite addnC.
 Qed.
 
@@ -106,24 +106,24 @@ Definition good (k : nat) : bool :=
   (v * gap (base (p k)) <= u * gap_after k.-1 + v * t).
 
 Theorem lemma4_run n :
-  (v - u) * \sum_(k < n) excess k.+1 <= u * excess 0 + \sum_(k < n | ~~ good k.+1) v * excess k.+1.
+  (v - u) * (\sum_(k < n) excess k.+1) <= u * excess 0 + \sum_(k < n | ~~ good k.+1) v * excess k.+1.
 Proof.
 rewrite [X in _ + X]big_mkcond /=.
 apply: (lemma4_average (e := fun k => if ~~ good k.+1 then v * excess k.+1 else 0)) => k _.
 case: (boolP (good k.+1)) => /= [/andP[H1 H2]|_]; last exact: leq_addl.
 rewrite addn0.
-exact: (lemma4_step W0 s2 (free k.+1) (over k.+1) (@sizes k.+1) H1 H2 margin (optima k.+1)).
+exact: (lemma4_step W0 s2 (@free k.+1) (over k.+1) (@sizes k.+1) H1 H2 margin (optima k.+1)).
 Qed.
 
 (** The imbalance, as Theorem 2 needs it: at most [G - 1] times the gap. *)
 Corollary lemma4_imbalance n :
-  (v - u) * \sum_(k < n) cost (p k.+1) (a k.+1)
+  (v - u) * (\sum_(k < n) cost (p k.+1) (a k.+1))
     <= (#|W| - 1) * ((v - u) * (n * s) + u * excess 0 + \sum_(k < n | ~~ good k.+1) v * excess k.+1).
 Proof.
 have Hk k : cost (p k) (a k) <= (#|W| - 1) * (s + excess k).
   apply: leq_trans (imbalance_le_gap _ W0) _; rewrite leq_mul2l; apply/orP; right.
   by rewrite /excess /gap_after; lia.
-apply: leq_trans (_ : (v - u) * \sum_(k < n) (#|W| - 1) * (s + excess k.+1) <= _).
+apply: leq_trans (_ : (v - u) * (\sum_(k < n) (#|W| - 1) * (s + excess k.+1)) <= _).
   by rewrite leq_mul2l; apply/orP; right; apply: leq_sum => k _.
 rewrite -big_distrr /= big_split /= sum_nat_const card_ord mulnCA leq_mul2l; apply/orP; right.
 by rewrite mulnDr -addnA leq_add2l lemma4_run.
