@@ -87,8 +87,8 @@ rewrite addnA leq_add2r -mulnDr leq_mul2l; apply/orP; right.
 by rewrite addnC.
 Qed.
 
-(** A run of steps, each a leximax optimum of a step problem with an overloaded pool. A step may be good or not; one that
-    is not adds its own excess. What is left for probability is how often steps are not good, and how wide they are. *)
+(** A run of steps, each a leximax optimum of a step problem with an overloaded pool. A step may be good or not. One
+    that is not adds its own excess. What is left for probability is how often steps are not good, and how wide. *)
 Section Run.
 Variables (W : finType) (R : nat -> finType).
 Variables (p : forall k, problem W (R k)) (a : forall k, assignment W (R k)) (s u v r t : nat).
