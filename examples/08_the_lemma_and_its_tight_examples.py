@@ -159,11 +159,11 @@ def value(loads, placement):
 
 # %% [markdown]
 # A picture: four workers, and a placement whose gap is above the bound. The dark blocks are the loads before the step,
-# the light ones are requests. First a layer is lowered, and so on, until the gap is within the bound.
+# the light ones are requests. The two heaviest workers are a layer: each exchanges a 3 for a waiting 2.
 
 # %%
-loads, slots, pool = (9, 8, 8, 0), (2, 2, 2, 2), (1,) * 3 + (2,) * 5 + (3,) * 8
-placement = ((3, 3), (2, 3), (3, 3), (3, 3))
+loads, slots, pool = (8, 8, 7, 0), (2, 2, 2, 2), (1,) * 3 + (2,) * 5 + (3,) * 8
+placement = ((3, 3), (3, 3), (2, 3), (3, 3))
 limit = bound(loads, slots, pool)
 course = [(placement, "start")]
 while gap(after(loads, course[-1][0])) > limit:
@@ -185,6 +185,7 @@ for panel, (one, move) in zip(axes[0], course, strict=True):
     panel.set_title(f"{move}\nimbalance {imbalance(bottom)}, gap {gap(bottom)}", fontsize=9)
     panel.set_xticks(range(len(loads)), [f"worker {g}" for g in range(len(loads))], fontsize=6)
 axes[0][0].set_ylabel("tokens")
+axes[0][0].yaxis.get_major_locator().set_params(integer=True)
 figure.suptitle(f"Solid: the largest load. Dotted: {limit} tokens below it, the bound on the gap.", fontsize=9)
 figure.tight_layout()
 plt.show()
@@ -309,7 +310,7 @@ columns = [(s, kind) for kind, s in (("D_pre counts", 2), ("Case II", 3), ("tigh
 pictured = [(f"s = {s}, {kind}", *first[s, kind]) for s, kind in columns]
 pictured.append(("s = 3, D_pre counts", (5, 5, 5, 5, 0), slots, pool, ((3,),) * 5))
 
-figure, axes = plt.subplots(1, len(pictured), figsize=(8, 3), width_ratios=[len(one[1]) for one in pictured])
+figure, axes = plt.subplots(1, len(pictured), figsize=(8.4, 3), width_ratios=[max(3, len(one[1])) for one in pictured])
 for panel, (title, loads, slots, pool, one) in zip(axes, pictured, strict=True):
     now = after(loads, one)
     panel.bar(range(len(loads)), loads, color="#33506e")
@@ -332,8 +333,8 @@ plt.show()
 # %% [markdown]
 # ## What breaks without a hypothesis
 #
-# *Without the rule for ties.* An overloaded step with plain optima above the bound; it is the one that Coq has checked.
-# Its leximax optima are within the bound.
+# *Without the rule for ties.* An overloaded step with plain optima above the bound; it is the one that Coq has
+# checked. Its leximax optima are within the bound.
 
 
 # %%

@@ -66,8 +66,8 @@ Qed.
 (** ** The printed Lemma 2
 
     Workers of one slot with 10, 0 and 10 tokens; a pool of sizes 1, 5, 7, 8, 8, 8, which is overloaded. *Every* optimum
-    gives 8 to every worker, and the gap stays 10. Printed: at most [max (8, 10 - eta p B)] for some [eta p B > 0]. So no
-    rule for ties helps. *)
+    gives 8 to every worker, and the gap stays 10. Printed: at most [max (8, 10 - eta p B)] for some [eta p B > 0]. So
+    no rule for ties helps. *)
 Lemma gap_of_every_optimum (x : input) (c d : Z) : valid x -> array_optimum x = Some c ->
   all (fun a => array_feasible x a && (array_cost x a =? c)%Z ==> (array_gap x a =? d)%Z)
     (all_arrays (seq.size (in_loads x)) (seq.size (in_sizes x))) ->

@@ -3,8 +3,9 @@
     Of [j G B + 1] requests some [j + 1] run on one worker, no two of them in the same step: on that worker run more
     than [j B] of them, and no step runs more than [B]. Take the one that ends first. All that share a step with it end
     no sooner, so they run in its last step, and with it they are at most [B]. The others start after it, and the
-    argument goes on with them. So a run has at least as many steps as [j + 1] of these requests have together ([slot_steps]), and lasts at least as
-    long as they would alone ([slot_time]). In Python: the bound *slot* of [lbopt/simulator/ceiling.py]. *)
+    argument goes on with them. So a run has at least as many steps as [j + 1] of these requests have together
+    ([slot_steps]), and lasts at least as long as they would alone ([slot_time]). In Python: the bound *slot* of
+    [lbopt/simulator/ceiling.py]. *)
 From mathcomp Require Import all_ssreflect.
 From mathcomp Require Import zify.
 From LB Require Import Model Extremes Ceilings.

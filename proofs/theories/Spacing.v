@@ -5,8 +5,9 @@
 
       [min_i sum_g ((r_i - r_g) mod d)]
 
-    with [r_g] the residue of load [g] ([spacing_floor]): the heaviest worker [i] is [L_i - L_g] above load [g], and that
-    is at least its own residue. Residues are natural numbers, so the difference is written [r_i + (d - r_g mod d)]. *)
+    with [r_g] the residue of load [g] ([spacing_floor]). The heaviest worker [i] is [L_i - L_g] above load [g], and
+    that is at least its own residue. Residues are natural numbers, so the difference is written
+    [r_i + (d - r_g mod d)]. *)
 From mathcomp Require Import all_ssreflect.
 From mathcomp Require Import zify.
 From LB Require Import Model Extremes Realise.
