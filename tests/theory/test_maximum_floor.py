@@ -28,7 +28,7 @@ def test_it_is_below_the_exact_law(G: int, B: int, p: float, s_max: int) -> None
 
 
 def test_without_distance_it_is_the_normal_maximum() -> None:
-    """The sums' error is the only loss. Without its negative part the floor would be above the mean, by 0.1 at G = 2."""
+    """Only the sums' error is lost. Without its negative part the floor would be above the mean, by 0.1 at G = 2."""
     for G in (2, 8, 64, 1024):
         assert expected_maximum(G) - 3e-4 <= maximum_floor(G, 0.0) <= expected_maximum(G)
 

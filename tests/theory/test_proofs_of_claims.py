@@ -105,6 +105,13 @@ def test_the_manuals_table_is_the_map() -> None:
     assert shown[2:] == table_rows()
 
 
+def test_claims_without_a_proof_are_named() -> None:
+    """docs/proofs.md says of every other claim of the ledger that it is measured, or whose theorem it is."""
+    _, _, after = PAGES[0].read_text(encoding="utf-8").partition("<!-- end of table -->")
+    said = after.partition("What of the paper is not proved:")[0]
+    assert sorted(re.findall(r"`([a-z\d]+(?:-[a-z\d]+)+)`", said)) == sorted(set(CLAIMS) - set(PROOFS))
+
+
 def test_what_covers_what() -> None:
     """A refuted claim is not covered as a whole by a theorem, and one that holds has no counterexample."""
     for claim, proof in PROOFS.items():
