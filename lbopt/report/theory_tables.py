@@ -9,7 +9,7 @@ from lbopt.table import Table
 from lbopt.theory.finding import Finding
 from lbopt.theory.ledger import CLAIMS
 from lbopt.theory.plant import Plant
-from lbopt.theory.proofs import PROOFS, how_proved
+from lbopt.theory.proofs import PROOFS, briefly_proved, how_proved
 from lbopt.theory.verdict import Verdict
 
 _SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
@@ -18,7 +18,7 @@ _SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
 def ledger_table() -> Table:
     """Return all claims of the ledger."""
     rows = [
-        (one.name, readable(one.title), readable(one.source), one.expected.value, how_proved(one.name))
+        (one.name, readable(one.title), readable(one.source), one.expected.value, briefly_proved(one.name))
         for one in CLAIMS.values()
     ]
     return Table(

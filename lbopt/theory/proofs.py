@@ -135,3 +135,13 @@ def how_proved(claim: str) -> str:
         return "proved"
     part = "" if proof.checked == WHOLE else f" ({proof.checked})"
     return f"checked by Coq{part}: {', '.join(proof.names)}"
+
+
+def briefly_proved(claim: str) -> str:
+    """Return the same for a narrow column: ``Coq: gap_leximax and 3 more``, ``Coq, in part: lemma4_imbalance``."""
+    proof = PROOFS.get(claim)
+    if proof is None or not proof.coq:
+        return how_proved(claim)
+    first, *more = proof.names
+    part = "" if proof.checked in (WHOLE, REFUTED) else ", in part"
+    return f"Coq{part}: {first}" + (f" and {len(more)} more" if more else "")

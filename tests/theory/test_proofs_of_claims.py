@@ -120,17 +120,24 @@ def test_what_covers_what() -> None:
 
 
 def test_the_ledger_says_how() -> None:
-    """`lbopt check --list` names the theorems; a part that is checked is not said to be the whole."""
+    """`lbopt check --list` names a theorem of each claim that Coq has checked."""
     table = ledger_table()
     shown = {row[0]: row[-1] for row in table.rows}
     assert table.headers[-1] == "proof"
-    assert shown["lemma-2"] == "checked by Coq: gap_replete"
-    assert shown["lemma-1-printed"] == "checked by Coq (a counterexample): printed_lemma1_is_false"
+    assert shown["lemma-2"] == "Coq: gap_replete"
+    assert shown["lemma-2-definition-1"] == "Coq: gap_leximax and 3 more"
+    assert shown["lemma-2-steps"] == "Coq, in part: gap_replete"
     assert shown["lemma-3"] == "proved"
     assert shown["leader-drift"] == "–"
-    assert "(the first of the two bounds)" in shown["lemma-2-steps"]
+
+
+def test_a_report_says_how() -> None:
+    """A part that Coq has checked is not said to be the whole, nor a counterexample to be a proof."""
+    assert how_proved("lemma-2") == "checked by Coq: gap_replete"
+    assert how_proved("lemma-1-printed") == "checked by Coq (a counterexample): printed_lemma1_is_false"
+    assert how_proved("lemma-2-steps") == "checked by Coq (the first of the two bounds): gap_replete"
     assert proof_link("lemma-3") == "[in the manual](#proof-lemma-3)"
-    assert how_proved("lemma-2") == shown["lemma-2"]
+    assert proof_link("lemma-2") == "[in the manual](#proof-lemma-2), checked by Coq: `gap_replete`"
 
 
 def test_a_proof_is_whole_or_empty() -> None:
