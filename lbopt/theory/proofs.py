@@ -51,8 +51,8 @@ class Proof:
 
 
 _GAPS = ("Lemma2.gap_leximax", "Lemma2.gap_exchange_stable", "Lemma2.gap_plentiful")
-_STEP = ("Lemma4.lemma4_step", "Lemma4.lemma4_run")
-_AVERAGE = ("Lemma4.lemma4_imbalance",)
+_STEP = ("Lemma4.lemma4_step", "Lemma4.lemma4_run", "Lemma4.run_leximax", "Lemma4.run_plentiful")
+_AVERAGE = ("Lemma4.lemma4_imbalance", "Lemma4.run_leximax", "Lemma4.run_plentiful")
 _CHAIN = "the steps and their average, without the probabilities"
 
 PROOFS: dict[str, Proof] = {

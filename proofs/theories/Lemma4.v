@@ -87,15 +87,13 @@ rewrite addnA leq_add2r -mulnDr leq_mul2l; apply/orP; right.
 by rewrite addnC.
 Qed.
 
-(** A run of steps, each a leximax optimum of a step problem with an overloaded pool. A step may be good or not. One
-    that is not adds its own excess. What is left for probability is how often steps are not good, and how wide. *)
+(** A run of steps, each at a placement that has the bound of Lemma 2: a leximax optimum with an overloaded pool
+    ([run_leximax]), or any optimum with two plentiful sizes ([run_plentiful]). A step may be good or not. One that is
+    not adds its own excess. What is left for probability is how often steps are not good, and how wide. *)
 Section Run.
 Variables (W : finType) (R : nat -> finType).
 Variables (p : forall k, problem W (R k)) (a : forall k, assignment W (R k)) (s u v r t : nat).
-Hypotheses (W0 : 0 < #|W|) (s2 : 2 <= s) (free : forall k i, ~~ must (p k) i) (over : forall k, overloaded (p k)).
-Hypothesis sizes : forall k i, 1 <= size (p k) i <= s.
-Hypothesis optima : forall k, leximax (p k) (a k).
-Hypothesis margin : v * t + u * s <= v * r.
+Hypotheses (W0 : 0 < #|W|) (s2 : 2 <= s) (margin : v * t + u * s <= v * r).
 
 Definition gap_after (k : nat) : nat := gap (load (p k) (a k)).
 Definition excess (k : nat) : nat := gap_after k - s.
@@ -105,27 +103,42 @@ Definition good (k : nat) : bool :=
   (r + (s - 1) * largest (slots (p k)) <= s * smallest (slots (p k))) &&
   (v * gap (base (p k)) <= u * gap_after k.-1 + v * t).
 
-Theorem lemma4_run n :
+Definition bounded : Prop := forall k, gap_after k <= whole_gap_bound (p k) s.
+
+Theorem lemma4_run n : bounded ->
   (v - u) * (\sum_(k < n) excess k.+1) <= u * excess 0 + \sum_(k < n | ~~ good k.+1) v * excess k.+1.
 Proof.
-rewrite [X in _ + X]big_mkcond /=.
+move=> Hb; rewrite [X in _ + X]big_mkcond /=.
 apply: (lemma4_average (e := fun k => if ~~ good k.+1 then v * excess k.+1 else 0)) => k _.
 case: (boolP (good k.+1)) => /= [/andP[H1 H2]|_]; last exact: leq_addl.
-rewrite addn0.
-exact: (lemma4_step W0 s2 (@free k.+1) (over k.+1) (@sizes k.+1) H1 H2 margin (optima k.+1)).
+rewrite addn0; apply: good_step H2 margin _.
+apply: leq_trans (Hb k.+1) _; move: H1; rewrite /whole_gap_bound; lia.
 Qed.
 
 (** The imbalance, as Theorem 2 needs it: at most [G - 1] times the gap. *)
-Corollary lemma4_imbalance n :
+Corollary lemma4_imbalance n : bounded ->
   (v - u) * (\sum_(k < n) cost (p k.+1) (a k.+1))
     <= (#|W| - 1) * ((v - u) * (n * s) + u * excess 0 + \sum_(k < n | ~~ good k.+1) v * excess k.+1).
 Proof.
-have Hk k : cost (p k) (a k) <= (#|W| - 1) * (s + excess k).
+move=> Hb; have Hk k : cost (p k) (a k) <= (#|W| - 1) * (s + excess k).
   apply: leq_trans (imbalance_le_gap _ W0) _; rewrite leq_mul2l; apply/orP; right.
   by rewrite /excess /gap_after; lia.
 apply: leq_trans (_ : (v - u) * (\sum_(k < n) (#|W| - 1) * (s + excess k.+1)) <= _).
   by rewrite leq_mul2l; apply/orP; right; apply: leq_sum => k _.
 rewrite -big_distrr /= big_split /= sum_nat_const card_ord mulnCA leq_mul2l; apply/orP; right.
 by rewrite mulnDr -addnA leq_add2l lemma4_run.
+Qed.
+
+(** ** The two hypotheses of Theorem 2 *)
+Hypotheses (free : forall k i, ~~ must (p k) i) (sizes : forall k i, 1 <= size (p k) i <= s).
+
+Corollary run_leximax : (forall k, overloaded (p k)) -> (forall k, leximax (p k) (a k)) -> bounded.
+Proof. by move=> over lex k; apply: gap_leximax => //; apply: (@sizes k) || apply: (@free k). Qed.
+
+Corollary run_plentiful : (forall k, plentiful (p k) s) -> (forall k, exists2 x, x != s & plentiful (p k) x) ->
+  (forall k, optimal (p k) (a k)) -> bounded.
+Proof.
+move=> Hs Hx Ho k; have [x xs Px] := Hx k.
+exact: (gap_two_plentiful W0 (@free k) (@sizes k) s2 xs (Hs k) Px (Ho k)).
 Qed.
 End Run.
