@@ -14,6 +14,7 @@ from lbopt.report.page import render_page
 from lbopt.report.theory_tables import finding_table, verdict_lead, verdict_table
 from lbopt.studies.check import CheckOutcome, ClaimOutcome
 from lbopt.table import Table
+from lbopt.theory.proofs import PROOFS, WHOLE, how_proved
 
 #: Parts of a claim that may hold formulas.
 _WRITTEN = ("title", "source", "statement", "refuted_by", "remark")
@@ -40,6 +41,7 @@ def render_theory_page(outcome: CheckOutcome, provenance: dict[str, Any], comman
                 "verdict": one.verdict.value,
                 "table": finding_table(one),
                 "again": again(one, outcome),
+                "proof": how_proved(one.claim.name) if one.claim.name in PROOFS else "",
                 **{part: with_formulas(getattr(one.claim, part)) for part in _WRITTEN},
             }
             for one in outcome.claims
@@ -68,6 +70,7 @@ def theory_markdown(outcome: CheckOutcome, provenance: dict[str, Any], command: 
             one.claim.statement,
             f"*Refuted by:* {one.claim.refuted_by}",
             *([f"*Remark:* {one.claim.remark}"] if one.claim.remark else []),
+            *([f"*Proof:* {proof_link(one.claim.name)}."] if one.claim.name in PROOFS else []),
             _markdown_table(table),
             f"Command: `{again(one, outcome)}`",
         ]
@@ -83,6 +86,14 @@ def with_formulas(text: str) -> Markup:
 def again(one: ClaimOutcome, outcome: CheckOutcome) -> str:
     """Return the command that measures a claim again."""
     return f"lbopt check {shlex.join(one.chosen.specs)} --{outcome.config.level} --seed {outcome.config.seed}"
+
+
+def proof_link(claim: str) -> str:
+    """Return where in the manual a claim is proved, and which theorems Coq has checked, as Markdown."""
+    proof = PROOFS[claim]
+    names = ", ".join(f"`{name}`" for name in proof.names)
+    part = "" if proof.checked == WHOLE else f" ({proof.checked})"
+    return f"[in the manual](#{proof.label})" + (f", checked by Coq{part}: {names}" if names else "")
 
 
 def _verdicts(outcome: CheckOutcome) -> str:

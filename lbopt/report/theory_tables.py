@@ -9,6 +9,7 @@ from lbopt.table import Table
 from lbopt.theory.finding import Finding
 from lbopt.theory.ledger import CLAIMS
 from lbopt.theory.plant import Plant
+from lbopt.theory.proofs import PROOFS, briefly_proved, how_proved
 from lbopt.theory.verdict import Verdict
 
 _SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
@@ -16,11 +17,15 @@ _SIGNS = {"=": "=", "<=": "≤", ">=": "≥"}
 
 def ledger_table() -> Table:
     """Return all claims of the ledger."""
-    rows = [(one.name, readable(one.title), readable(one.source), one.expected.value) for one in CLAIMS.values()]
+    rows = [
+        (one.name, readable(one.title), readable(one.source), one.expected.value, briefly_proved(one.name))
+        for one in CLAIMS.values()
+    ]
     return Table(
         "The ledger",
-        "Check one by its name: lbopt check NAME. A regime of your own: lbopt check NAME:parameter=value.",
-        ("claim", "statement", "source", "verdict"),
+        "Check one by its name: lbopt check NAME. A regime of your own: lbopt check NAME:parameter=value. "
+        "The proofs are in the manual's chapter Proofs; the theorems that Coq has checked are in proofs/theories.",
+        ("claim", "statement", "source", "verdict", "proof"),
         rows,
     )
 
@@ -64,9 +69,10 @@ def finding_rows(outcome: CheckOutcome) -> list[dict[str, object]]:
 
 
 def _beside(one: ClaimOutcome) -> str:
-    """Return the remark on a claim, or else what would refute it."""
+    """Return the remark on a claim, or else what would refute it, and how it is proved, where it is."""
     claim = one.claim
-    return readable(f"Remark: {claim.remark}" if claim.remark else f"Refuted by: {claim.refuted_by}")
+    beside = readable(f"Remark: {claim.remark}" if claim.remark else f"Refuted by: {claim.refuted_by}")
+    return f"{beside}\nProof: {how_proved(claim.name)}." if claim.name in PROOFS else beside
 
 
 def verdict_lead(outcome: CheckOutcome) -> str:

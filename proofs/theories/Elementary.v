@@ -148,4 +148,26 @@ move=> Hf x0; apply: leq_trans (hall_bound Hf x0); apply: subset_leq_card; apply
 by rewrite !inE => /andP[mi ->]; case/and3P: Hf => _ _ /forallP/(_ i); rewrite mi /= => ->.
 Qed.
 
+(** So no largest load is possible at which the requests that must be admitted do not fit. *)
+Lemma fit_monotone M M' x : M <= M' ->
+  \sum_g minn (slots p g) ((M - base p g) %/ x) <= \sum_g minn (slots p g) ((M' - base p g) %/ x).
+Proof.
+move=> H; apply: leq_sum => g _; rewrite leq_min geq_minl /=; apply: leq_trans (geq_minr _ _) _.
+by apply: leq_div2r; apply: leq_sub2r.
+Qed.
+
+Corollary hall_bound_refutes a x M : feasible p a -> 0 < x ->
+  \sum_g minn (slots p g) ((M - base p g) %/ x) < #|[set i | must p i & x <= size p i]| -> M < largest (load p a).
+Proof.
+move=> Hf x0; rewrite ltnNge => Hno; rewrite ltnNge; apply: contra Hno => HM.
+exact: leq_trans (hall_bound_must Hf x0) (fit_monotone x HM).
+Qed.
+
+Corollary hall_bound_refutes_all a x M : feasible p a -> #|R| <= free_slots p -> 0 < x ->
+  \sum_g minn (slots p g) ((M - base p g) %/ x) < #|[set i | x <= size p i]| -> M < largest (load p a).
+Proof.
+move=> Hf Hall x0; rewrite ltnNge => Hno; rewrite ltnNge; apply: contra Hno => HM.
+exact: leq_trans (hall_bound_all Hf Hall x0) (fit_monotone x HM).
+Qed.
+
 End Bounds.

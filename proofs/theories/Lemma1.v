@@ -1,4 +1,4 @@
-(** * Lemma 1: a round of fixed requests
+(** * Lemma 1: a round
 
     BF-IO (arXiv 2601.17855), Lemma 1 and (12): [G B] requests of at most [s] tokens are placed on [G] empty workers,
     [B] on each, with the least maximum load. As printed ("every optimum has [|L_g - L_h| <= s]") it is false: workers
@@ -7,7 +7,8 @@
     - every leximax optimum has [|L_g - L_h| <= s - 1];
     - every optimum costs at most [(G - 1) (s - 1)], which is (12) with a better constant.
 
-    Everybody is admitted, so that least cost and least maximum are the same ([optimal_least_maximum]). *)
+    Where everybody is admitted least cost and least maximum are the same ([optimal_least_maximum]). The other two hold
+    also where more than [G B] requests wait and [G B] of them are chosen, as Theorem 1 needs it. *)
 From mathcomp Require Import all_ssreflect.
 From mathcomp Require Import zify.
 From LB Require Import Model Extremes Realise Exchange Elementary Existence.
@@ -31,24 +32,24 @@ Qed.
 Section Round.
 Variables (W R : finType) (p : problem W R) (B s : nat).
 Hypotheses (W0 : 0 < #|W|) (empty : forall g, base p g = 0) (equal : forall g, slots p g = B).
-Hypotheses (fixed : #|R| = #|W| * B) (sizes : forall i, 1 <= size p i <= s).
+Hypotheses (enough : #|W| * B <= #|R|) (sizes : forall i, 1 <= size p i <= s).
 Implicit Type a : assignment W R.
 
 Lemma round_slots : free_slots p = #|W| * B.
 Proof. by rewrite /free_slots (eq_bigr (fun=> B)) // sum_nat_const. Qed.
 
-Lemma round_admits_all a : feasible p a -> admitted a = setT.
-Proof. by apply: all_admitted; rewrite round_slots fixed. Qed.
+Lemma round_admits_all a : #|R| = #|W| * B -> feasible p a -> admitted a = setT.
+Proof. by move=> fixed; apply: all_admitted; rewrite round_slots fixed. Qed.
 
 Lemma round_full a : feasible p a -> forall g, #|on a g| = B.
-Proof. by move=> Hf g; rewrite -(equal g); apply: slots_filled Hf g; rewrite round_slots fixed. Qed.
+Proof. by move=> Hf g; rewrite -(equal g); apply: slots_filled Hf g; rewrite round_slots. Qed.
 
-(** Least imbalance and least maximum load are the same here. *)
-Lemma optimal_least_maximum a :
+(** Least imbalance and least maximum load are the same where nobody waits. *)
+Theorem optimal_least_maximum a : #|R| = #|W| * B ->
   optimal p a <-> feasible p a /\ forall a', feasible p a' -> largest (load p a) <= largest (load p a').
 Proof.
-have E a1 : feasible p a1 -> cost p a1 + \sum_i size p i = #|W| * largest (load p a1).
-  move=> /round_admits_all Ha; rewrite -cost_volume [X in _ + X + _]big1 ?addn0 => [|g _]; last exact: empty.
+move=> fixed; have E a1 : feasible p a1 -> cost p a1 + \sum_i size p i = #|W| * largest (load p a1).
+  move=> /(round_admits_all fixed) Ha; rewrite -cost_volume [X in _ + X + _]big1 ?addn0 => [|g _]; last exact: empty.
   rewrite Ha.
   by congr addn; apply: eq_bigl => i; rewrite inE.
 split=> -[Hf H]; split=> // a' Hf'.

@@ -210,3 +210,39 @@ by rewrite mul1n.
 Qed.
 
 End Statements.
+
+(** ** Two plentiful sizes, and replete pools
+
+    If the largest size and one other have as many requests as there are free slots, the pool is overloaded, and every
+    optimum has the bound. In a replete pool every size has. *)
+Section Plentiful.
+Variables (W R : finType) (p : problem W R) (s : nat).
+Hypotheses (W0 : 0 < #|W|) (free : forall i, ~~ must p i) (sizes : forall i, 1 <= size p i <= s).
+
+Definition plentiful (x : nat) : Prop := free_slots p <= #|[set i | size p i == x]|.
+
+(** At least two sizes are present, and each is plentiful. *)
+Definition replete : Prop := (exists i j, size p i != size p j) /\ forall i, plentiful (size p i).
+
+Lemma two_plentiful_overloaded x y : x != y -> plentiful x -> plentiful y -> overloaded p.
+Proof.
+move=> xy Hx Hy z; case: (z =P x) => [->|/eqP zx].
+  by apply: leq_trans Hy _; apply: subset_leq_card; apply/subsetP => i; rewrite !inE => /eqP->; rewrite eq_sym.
+by apply: leq_trans Hx _; apply: subset_leq_card; apply/subsetP => i; rewrite !inE => /eqP->; rewrite eq_sym.
+Qed.
+
+Theorem gap_two_plentiful v a : 2 <= s -> v != s -> plentiful s -> plentiful v -> optimal p a ->
+  gap (load p a) <= whole_gap_bound p s.
+Proof.
+move=> s2 vs Hs Hv Ho; apply: gap_plentiful => //; exact: two_plentiful_overloaded vs Hv Hs.
+Qed.
+
+Theorem gap_replete a : (exists i, size p i = s) -> replete -> optimal p a -> gap (load p a) <= whole_gap_bound p s.
+Proof.
+case=> i0 Hs [[i [j ij]] Hr] Ho.
+have [k Hk] : exists k, size p k != s.
+  by case: (size p i =P s) => [E|/eqP E]; [exists j; rewrite -E eq_sym | exists i].
+have s2 : 2 <= s by have := sizes k; move: Hk; lia.
+by apply: (gap_two_plentiful s2 Hk) => //; rewrite -Hs; apply: Hr.
+Qed.
+End Plentiful.

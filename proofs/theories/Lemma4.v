@@ -11,7 +11,7 @@
     The probability is written [1 - p = u / v]; all numbers are then whole. The subtraction stops at 0. *)
 From mathcomp Require Import all_ssreflect.
 From mathcomp Require Import zify.
-From LB Require Import Model Extremes Lemma2.
+From LB Require Import Model Extremes Lemma1 Lemma2.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 
 Lemma good_step (u v s r t before pre after : nat) :
@@ -67,3 +67,78 @@ rewrite mulnDr -addnA addnC -addnA; apply/eq_leq.
 have -> : v = u + (v - u) by rewrite subnKC.
 set w := v - u; rewrite addKn; lia.
 Qed.
+
+(** ** The average over a horizon
+
+    Errors may differ from step to step. Summed up, [v E(k+1) <= u E(k) + e(k)] telescopes:
+    [(1 - p) = u / v], so that [p * (sum of E) <= (1 - p) E(0) + (sum of e) / v]. *)
+Theorem lemma4_average (u v : nat) (e E : nat -> nat) (n : nat) :
+  (forall k, k < n -> v * E k.+1 <= u * E k + e k) ->
+  (v - u) * (\sum_(k < n) E k.+1) <= u * E 0 + \sum_(k < n) e k.
+Proof.
+move=> H.
+have Hsum : v * (\sum_(k < n) E k.+1) <= u * (\sum_(k < n) E k) + \sum_(k < n) e k.
+  by rewrite !big_distrr -big_split /=; apply: leq_sum => k _; apply: H.
+have Htel : (\sum_(k < n) E k) <= E 0 + \sum_(k < n) E k.+1.
+  case: (n) => [|m]; first by rewrite !big_ord0.
+  by rewrite big_ord_recl leq_add2l /= [X in _ <= X]big_ord_recr leq_addr.
+rewrite mulnBl leq_subLR; apply: leq_trans Hsum _.
+rewrite addnA leq_add2r -mulnDr leq_mul2l; apply/orP; right.
+by rewrite addnC.
+Qed.
+
+(** A run of steps, each at a placement that has the bound of Lemma 2: a leximax optimum with an overloaded pool
+    ([run_leximax]), or any optimum with two plentiful sizes ([run_plentiful]). A step may be good or not. One that is
+    not adds its own excess. What is left for probability is how often steps are not good, and how wide. *)
+Section Run.
+Variables (W : finType) (R : nat -> finType).
+Variables (p : forall k, problem W (R k)) (a : forall k, assignment W (R k)) (s u v r t : nat).
+Hypotheses (W0 : 0 < #|W|) (s2 : 2 <= s) (margin : v * t + u * s <= v * r).
+
+Definition gap_after (k : nat) : nat := gap (load (p k) (a k)).
+Definition excess (k : nat) : nat := gap_after k - s.
+
+(** The free slots of step [k] are nearly equal, and the spread before admission has concentrated. *)
+Definition good (k : nat) : bool :=
+  (r + (s - 1) * largest (slots (p k)) <= s * smallest (slots (p k))) &&
+  (v * gap (base (p k)) <= u * gap_after k.-1 + v * t).
+
+Definition bounded : Prop := forall k, gap_after k <= whole_gap_bound (p k) s.
+
+Theorem lemma4_run n : bounded ->
+  (v - u) * (\sum_(k < n) excess k.+1) <= u * excess 0 + \sum_(k < n | ~~ good k.+1) v * excess k.+1.
+Proof.
+move=> Hb; rewrite [X in _ + X]big_mkcond /=.
+apply: (lemma4_average (e := fun k => if ~~ good k.+1 then v * excess k.+1 else 0)) => k _.
+case: (boolP (good k.+1)) => /= [/andP[H1 H2]|_]; last exact: leq_addl.
+rewrite addn0; apply: good_step H2 margin _.
+apply: leq_trans (Hb k.+1) _; move: H1; rewrite /whole_gap_bound; lia.
+Qed.
+
+(** The imbalance, as Theorem 2 needs it: at most [G - 1] times the gap. *)
+Corollary lemma4_imbalance n : bounded ->
+  (v - u) * (\sum_(k < n) cost (p k.+1) (a k.+1))
+    <= (#|W| - 1) * ((v - u) * (n * s) + u * excess 0 + \sum_(k < n | ~~ good k.+1) v * excess k.+1).
+Proof.
+move=> Hb; have Hk k : cost (p k) (a k) <= (#|W| - 1) * (s + excess k).
+  apply: leq_trans (imbalance_le_gap _ W0) _; rewrite leq_mul2l; apply/orP; right.
+  by rewrite /excess /gap_after; lia.
+apply: leq_trans (_ : (v - u) * (\sum_(k < n) (#|W| - 1) * (s + excess k.+1)) <= _).
+  by rewrite leq_mul2l; apply/orP; right; apply: leq_sum => k _.
+rewrite -big_distrr /= big_split /= sum_nat_const card_ord mulnCA leq_mul2l; apply/orP; right.
+by rewrite mulnDr -addnA leq_add2l lemma4_run.
+Qed.
+
+(** ** The two hypotheses of Theorem 2 *)
+Hypotheses (free : forall k i, ~~ must (p k) i) (sizes : forall k i, 1 <= size (p k) i <= s).
+
+Corollary run_leximax : (forall k, overloaded (p k)) -> (forall k, leximax (p k) (a k)) -> bounded.
+Proof. by move=> over lex k; apply: gap_leximax => //; apply: (@sizes k) || apply: (@free k). Qed.
+
+Corollary run_plentiful : (forall k, plentiful (p k) s) -> (forall k, exists2 x, x != s & plentiful (p k) x) ->
+  (forall k, optimal (p k) (a k)) -> bounded.
+Proof.
+move=> Hs Hx Ho k; have [x xs Px] := Hx k.
+exact: (gap_two_plentiful W0 (@free k) (@sizes k) s2 xs (Hs k) Px (Ho k)).
+Qed.
+End Run.

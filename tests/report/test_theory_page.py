@@ -114,7 +114,7 @@ def test_markdown_shows_what_was_written() -> None:
     text = theory_markdown(outcome, HOW, "lbopt check --all")
     without = re.sub(r"(?<!\\)\$[^$]+\$", "F", text)  # formulas are MyST's
     shown = MarkdownIt("commonmark").enable("table").render(without)
-    assert set(re.findall(r"<em>(.*?)</em>", shown)) == {"Refuted by:", "Remark:"}
+    assert set(re.findall(r"<em>(.*?)</em>", shown)) == {"Refuted by:", "Remark:", "Proof:"}
     assert "<strong>" not in shown
     assert shown.count("<table>") == 1 + len(CLAIMS)
     assert "E|Y-EY|³ * n_1" in shown
