@@ -2,8 +2,9 @@
 
 One table says it for all: the ledger's tables and reports read it, the manual's table of proofs repeats it, and
 `tests/theory/test_proofs_of_claims.py` compares it with the Coq files and with the pages. An `anchor` is a label of the
-manual's chapter *Proofs*. `checked` says how much of the claim the Coq theorems cover: the whole of it, a case that
-refutes it, or a part, which is named. A claim that is not here is measured and not proved.
+manual's chapter *Proofs*, or of *What no rule that does not see the future can do*. `checked` says how much of the
+claim the Coq theorems cover: the whole of it, a case that refutes it, or a part, which is named. A claim that is not
+here is measured and not proved.
 """
 
 from __future__ import annotations
@@ -123,6 +124,12 @@ PROOFS: dict[str, Proof] = {
     "waiting-tick-never-worse": Proof(anchor="waiting-tick-never-worse"),
     "waiting-tick-light-load": Proof(anchor="waiting-tick-light-load"),
     "round-robin-adversary": Proof(anchor="round-robin-adversary"),
+    "online-barriers": Proof(anchor="online-barriers"),
+    "online-placing": Proof(anchor="online-placing"),
+    "online-steps": Proof(anchor="online-steps"),
+    "online-binding": Proof(anchor="online-binding"),
+    "online-randomised": Proof(anchor="online-randomised"),
+    "online-randomised-placing": Proof(anchor="online-randomised-placing"),
 }
 
 

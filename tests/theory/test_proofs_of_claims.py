@@ -14,7 +14,7 @@ from lbopt.theory.proofs import PROOFS, REFUTED, WHOLE, Proof, how_proved
 
 ROOT = Path(__file__).resolve().parents[2]
 THEORIES = ROOT / "proofs" / "theories"
-PAGES = [ROOT / "docs" / "proofs.md", *sorted((ROOT / "docs" / "proofs").glob("*.md"))]
+PAGES = [ROOT / "docs" / "proofs.md", *sorted((ROOT / "docs" / "proofs").glob("*.md")), ROOT / "docs" / "online.md"]
 LEDGER_PAGE = ROOT / "docs" / "theory.md"
 
 _PROOF_OF = r"^(?:Theorem|Corollary) {name}\b.*?^(?:Proof\.)(.*?)(Qed|Defined|Admitted|Abort)\."

@@ -108,7 +108,19 @@ class RandomSteps(Regime):
         return f"G={self.G}, {slots}, {self.classes} sizes up to {self.s_max}, loads<={self.spread}"
 
     def tally(self, seed: int, *, ties: str, plentiful: bool, less: int = 0) -> GapTally:
-        """Return what the optima of a kind show; `less` is taken from the bound, tokens."""
+        """Return what the optima of a kind show.
+
+        Parameters
+        ----------
+        seed
+            Of the draws.
+        ties
+            Which optima are listed: "leximax", "squares" or "every".
+        plentiful
+            Whether the largest size has as many copies as are admitted.
+        less
+            Taken from the bound, tokens: a planted error.
+        """
         steps = (self.G, self.c_min, self.c_max, self.s_max, self.classes, self.spread, self.optima)
         return gap_tally(*steps, seed, ties=ties, plentiful=plentiful, less=less)
 
