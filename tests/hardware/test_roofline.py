@@ -19,13 +19,12 @@ from lbopt.hardware import (
     model_card,
     model_names,
 )
-from lbopt.hardware.cards import CONSTANTS
 from lbopt.hardware.step_time import KINDS, roofline
 from lbopt.hardware.step_time.roofline_terms import roofline_terms
 
 # A measured card may hold less than the law needs, and then says so.
 CARDS = {name: device_card(name) for name in device_names()}
-DEVICES = {name: card for name, card in CARDS.items() if set(CONSTANTS) - {"attention_call"} <= set(card.constants)}
+DEVICES = {name: card for name, card in CARDS.items() if card.origin == "documents"}
 MODELS = {name: model_card(name) for name in model_names()}
 LINE = re.compile(
     r"^    (?P<device>\S+) +(?P<bandwidth>[\d.]+) TB/s +(?P<peak>[\d.]+) ms +\* (?P<reached>[\d.]+) += "
@@ -111,7 +110,8 @@ def naive_step(model, numbers, tp, parallel, queries, loads, running):
         if requests:
             n = queries * requests
             weights = model.common_parameters / tp
-            seconds += max(weights * numbers["weight_bytes"] / bandwidth, 2 * weights * n / fast)
+            size = numbers.get("common_bytes", numbers["weight_bytes"])
+            seconds += max(weights * size / bandwidth, 2 * weights * n / fast)
             if experts and not parallel:
                 computing = 2 * n * chosen * 3 * model["hidden"] * model["expert_width"]
                 seconds += layers * max(union(n) * bytes_of_expert / tp / bandwidth, computing / tp / fast)

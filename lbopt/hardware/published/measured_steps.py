@@ -1,7 +1,8 @@
 """Measured decode steps of public documents, as objects that a law can be asked about.
 
-The rows are the published table `measured-steps`; `measured/sources.toml` names the documents, and `measured/held_out.toml`
-the sources that no calibration may see. These were drawn by seed before the first law was fitted.
+The rows are the published table `measured-steps`; `measured/sources.toml` names the documents, and
+`measured/held_out.toml` the sources that no calibration may see. These were drawn by seed before the first law was
+fitted.
 """
 
 from __future__ import annotations
