@@ -10,6 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from importlib.resources import files
 from typing import Any
 
@@ -50,6 +51,8 @@ class MeasuredStep:
         Standard deviation of the logarithm of the time that rounding and conversion leave open.
     watts
         W of one device, 0 where not published.
+    year
+        When it was published, such as 2025.5.
     seconds
         s, the step.
     """
@@ -68,6 +71,7 @@ class MeasuredStep:
     running: float
     context_tokens: float
     seconds: float
+    year: float
     prompt_share: float = 0.0
     accepted: float = 1.0
     drafted: float = 1.0
@@ -97,7 +101,8 @@ class MeasuredStep:
 
 def measured_steps() -> tuple[MeasuredStep, ...]:
     """Return the measured steps of the shipped table, in its order."""
-    return tuple(_step(row) for row in published_table(TABLE).rows)
+    years = {source: _year(document["date"]) for source, document in measured_sources().items()}
+    return tuple(_step(row, years[str(row["source"])]) for row in published_table(TABLE).rows)
 
 
 def measured_sources() -> dict[str, Mapping[str, str]]:
@@ -120,7 +125,13 @@ def _toml(name: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def _step(row: Mapping[str, float | str]) -> MeasuredStep:
+def _year(day: str) -> float:
+    """Return 2025.5 for the middle of 2025."""
+    published = date.fromisoformat(day)
+    return published.year + (published.timetuple().tm_yday - 0.5) / 365.25
+
+
+def _step(row: Mapping[str, float | str], year: float) -> MeasuredStep:
     numbers = {name: float(value) for name, value in row.items() if name not in _TEXT}
     seconds = numbers.pop("step_time_ms") / 1e3
     del numbers["mean_load_tokens"]
@@ -129,5 +140,10 @@ def _step(row: Mapping[str, float | str]) -> MeasuredStep:
     overlap = bool(numbers.pop("overlap"))
     text = {name: str(row[name]) for name in _TEXT if name != "experts"}
     return MeasuredStep(
-        **text, **numbers, expert_parallel=row["experts"] == "parallel", overlap=overlap, seconds=seconds
+        **text,
+        **numbers,
+        expert_parallel=row["experts"] == "parallel",
+        overlap=overlap,
+        year=year,
+        seconds=seconds,
     )
