@@ -1,5 +1,7 @@
 """Measured decode steps: every row has its document, conversions recomputed, and a draw that can be repeated."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
@@ -60,8 +62,10 @@ def test_static_batches_are_batch_over_throughput():
 
 
 def test_steps_that_cannot_be():
-    given = {name: getattr(STEPS[0], name) for name in MeasuredStep.__slots__}
+    given = {field.name: getattr(STEPS[0], field.name) for field in fields(MeasuredStep)}
     with pytest.raises(InputError, match="7 devices in workers of 2; expected a whole number of workers"):
         MeasuredStep(**(given | {"devices": 7, "tp": 2}))
-    with pytest.raises(InputError, match="seconds is 0"):
+    with pytest.raises(InputError, match="the step takes 0 s; expected a time above 0"):
         MeasuredStep(**(given | {"seconds": 0}))
+    with pytest.raises(InputError, match="deepseek-v3 on h200: running is 0; expected a number above 0"):
+        MeasuredStep(**(given | {"running": 0}))

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.hardware.cards import DeviceCard, ModelCard, device_card, model_card
-from lbopt.hardware.published import MeasuredStep
 from lbopt.hardware.step_time import Deployment, Formats, step_work
+from lbopt.hardware.step_time.decode_step import PRESENT, DecodeStep
 
 Numbers = NDArray[np.float64]
 
@@ -27,9 +27,6 @@ Numbers = NDArray[np.float64]
 FAMILIES = ("nvidia", "amd", "ascend", "tpu")
 _PREFIXES = {"a100": 0, "b200": 0, "gb200": 0, "h": 0, "mi": 1, "ascend": 2, "tpu": 3}
 OTHER = len(FAMILIES)
-
-#: The year that a forecast is of, where nothing else is said.
-PRESENT = 2026.5
 
 #: Decode kernels that share keys and values among the query heads of a group came with FlashDecoding (October 2023) and
 #: reached engines in the half year after.
@@ -94,8 +91,8 @@ class StepFeatures:
     family: NDArray[np.int64]
 
     @classmethod
-    def of(cls, steps: Sequence[MeasuredStep]) -> StepFeatures:
-        """Return the features of measured steps; cards are looked up by their names."""
+    def of(cls, steps: Sequence[DecodeStep]) -> StepFeatures:
+        """Return the features of steps; cards are looked up by their names."""
         rows = [features_of(step, device_card(step.device), model_card(step.model)) for step in steps]
         columns = {f.name: np.array([row[f.name] for row in rows]) for f in fields(cls)}
         columns["family"] = columns["family"].astype(np.int64)
@@ -109,8 +106,8 @@ class StepFeatures:
         return StepFeatures(**{f.name: getattr(self, f.name)[places] for f in fields(self)})
 
 
-def features_of(step: MeasuredStep, device: DeviceCard, model: ModelCard) -> dict[str, float]:
-    """Return the features of one step on a device, by name; `step.seconds` is not looked at."""
+def features_of(step: DecodeStep, device: DeviceCard, model: ModelCard) -> dict[str, float]:
+    """Return the features of one step on a device, by name."""
     deployment = Deployment(step.tp, step.expert_parallel, query_tokens=max(1, round(step.drafted)))
     formats = Formats(step.kv_bytes, step.expert_bytes, step.common_bytes)
     running = np.array([step.running])

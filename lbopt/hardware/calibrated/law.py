@@ -7,11 +7,11 @@
            + max(expert_read / m, expert_compute / c) / g * hot + prompt_compute / (c p)
            + reduce_send / l + exchange_send / l * (1 - overlap o)
 
-m and c are factors of the device's family on what the card says of memory and arithmetic; a, g, p and l of all families
-on attention, experts, prompts and links. `hot` is the busiest device's share of experts over the mean, where experts are
-spread; `latent` the factor on launches where attention is latent, which takes more kernels. Parameters are held in a
-transformed form in which their prior is normal: logarithms, and a logit for o. A run has one effect on its dispatch,
-which is the engine's doing, and one on its work.
+m and c are factors of the device's family on what the card says of memory and arithmetic; a, g, p and l of all
+families on attention, experts, prompts and links. `hot` is the busiest device's share of experts over the mean, where
+experts are spread; `latent` the factor on launches where attention is latent, which takes more kernels; attention of
+early engines takes `early` times as long. Parameters are held in a transformed form in which their prior is normal:
+logarithms, and a logit for o. A run has one effect on its dispatch, which is the engine's doing, and one on its work.
 """
 
 from __future__ import annotations

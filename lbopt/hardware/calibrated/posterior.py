@@ -6,9 +6,9 @@ version and machine) and d the doubt of a row:
     y_i = log(D_i(theta) e^u + W_i(theta) e^v) + e_i,   e_i ~ N(0, d_i^2 + noise^2)
     u ~ N(0, dispatch^2),   v ~ N(0, work^2),   theta ~ N(prior)
 
-theta and the effects are found by `scipy.optimize.least_squares`; the covariance is that of Laplace's approximation, the
-inverse of J'J of the stacked, whitened residuals. `noise`, `dispatch` and `work` maximise the evidence of the same
-approximation (MacKay, Neural Computation 4 (1992) 415, eq. 2.7), with a weak prior that keeps them off zero.
+theta and the effects are found by `scipy.optimize.least_squares`; the covariance is that of Laplace's approximation,
+the inverse of J'J of the stacked, whitened residuals. `noise`, `dispatch` and `work` maximise the evidence of the same
+approximation (MacKay, Neural Computation 4 (1992) 415), with a weak prior that keeps them off zero.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Posterior:
     Parameters
     ----------
     mean, covariance
-        float64 (Q + 2,) and (Q + 2, Q + 2): parameters in the order of `PARAMETERS`, then the effects of the run that is
-        forecast on dispatch and work. These are independent of the parameters until rows of that run are known.
+        float64 (Q + 2,) and (Q + 2, Q + 2): parameters in the order of `PARAMETERS`, then the effects of the run that
+        is forecast on dispatch and work. These are independent of the parameters until rows of that run are known.
     scatter
         Of rows and runs.
     rows

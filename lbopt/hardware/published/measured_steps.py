@@ -16,6 +16,7 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.published.table import published_table
+from lbopt.hardware.step_time.decode_step import DecodeStep
 
 TABLE = "measured-steps"
 
@@ -24,79 +25,32 @@ _TEXT = ("source", "run", "device", "model", "experts", "place")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredStep:
-    """One measured decode step and the deployment that it was measured on; the columns of the table `measured-steps`.
+class MeasuredStep(DecodeStep):
+    """One measured decode step; the columns of the table `measured-steps`.
 
     Parameters
     ----------
     source, run, place
         Key of the document, rows of one engine and machine, and where in the document the figure stands.
-    device, model
-        Names of cards.
-    devices, tp
-        Devices that decode, and devices of one worker.
-    expert_parallel
-        Whether experts are spread over all workers.
-    expert_bytes, common_bytes, kv_bytes
-        Bytes of a parameter of an expert, of any other parameter, and of a cached value.
-    running, context_tokens
-        Running requests of a worker, and mean cached tokens of a request.
-    prompt_share
-        Prompt tokens that the same devices compute for every output token.
-    accepted, drafted
-        Output tokens of a request in a step, and tokens of it that a step computes.
-    overlap
-        Whether messages between experts overlap with computation.
+    seconds
+        s, the step.
     doubt
         Standard deviation of the logarithm of the time that rounding and conversion leave open.
     watts
         W of one device, 0 where not published.
-    year
-        When it was published, such as 2025.5.
-    seconds
-        s, the step.
     """
 
     source: str
     run: str
     place: str
-    device: str
-    model: str
-    devices: int
-    tp: int
-    expert_parallel: bool
-    expert_bytes: float
-    common_bytes: float
-    kv_bytes: float
-    running: float
-    context_tokens: float
     seconds: float
-    year: float
-    prompt_share: float = 0.0
-    accepted: float = 1.0
-    drafted: float = 1.0
-    overlap: bool = False
     doubt: float = 0.03
     watts: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.devices < 1 or self.tp < 1 or self.devices % self.tp:
-            raise InputError(
-                f"{self.place}: {self.devices} devices in workers of {self.tp}; expected a whole number of workers"
-            )
-        for name in ("running", "seconds", "accepted", "drafted", "expert_bytes", "common_bytes", "kv_bytes"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{self.place}: {name} is {getattr(self, name)}; expected a number above 0")
-
-    @property
-    def workers(self) -> int:
-        """Workers that meet in every step."""
-        return self.devices // self.tp
-
-    @property
-    def load(self) -> float:
-        """Cached tokens of a worker."""
-        return self.running * self.context_tokens
+        DecodeStep.__post_init__(self)
+        if not self.seconds > 0:
+            raise InputError(f"{self.place}: the step takes {self.seconds} s; expected a time above 0")
 
 
 def measured_steps() -> tuple[MeasuredStep, ...]:
