@@ -54,7 +54,8 @@ class Question(NamedTuple):
     def price(self, progress: Progress) -> CostOutcome:
         """Return the cost; the outcome says where its loads are from."""
         with refused_code(self.found.title, allowed=self.allow_code):
-            outcome = run_cost(self.found.points, self.config, progress, self.change, self.found.rerun)
+            found = self.found
+            outcome = run_cost(found.points, self.config, progress, self.change, found.rerun, found.step_time)
         outcome.source = self.found.title
         outcome.notes = [*self.found.notes, *outcome.notes]
         return outcome

@@ -19,7 +19,7 @@ from lbopt.hardware.cards import (
 from lbopt.hardware.quantity import BASES
 
 DEVICES = ("a100", "ascend-910b", "ascend-910c", "h100", "h200", "h800", "mi300x")
-NEWER = ("b200", "gb200", "h20", "mi325x", "mi355x", "tpu-v5p", "tpu-v6e")
+NEWER = ("ascend-910c-die", "b200", "gb200", "h20", "mi325x", "mi355x", "tpu-v5p", "tpu-v6e")
 MODELS = (
     "deepseek-v3",
     "glm-4.5",
@@ -215,5 +215,13 @@ def test_devices_that_cannot_be(change, message):
 def test_a_device_does_not_idle_above_its_peak():
     data = device_card("h800").to_dict()
     data["constants"]["idle_power"] |= {"value": 900.0, "high": 900.0}
-    with pytest.raises(InputError, match="idle_power is 900 W, above peak_power, 700 W; are they exchanged"):
+    with pytest.raises(InputError, match="idle_power is 900 W, above peak_power, 400 W; are they exchanged"):
         DeviceCard.from_dict(data, "mine.toml")
+
+
+def test_a_die_is_half_of_its_package():
+    package, die = device_card("ascend-910c"), device_card("ascend-910c-die")
+    for name in ("memory_bandwidth", "memory_capacity", "flops_16bit", "link_bandwidth", "peak_power", "rental"):
+        for end in ("value", "low", "high"):
+            assert getattr(die[name], end) == pytest.approx(getattr(package[name], end) / 2)
+    assert package["memory_bandwidth"].low > 1.5 * die["memory_bandwidth"].high  # no draw mixes the two

@@ -24,6 +24,7 @@ Worked example: attention over 85,000 tokens of DeepSeek-V3 in bf16 (576 values 
     a100          2.039 TB/s   2.929 ms   * 0.85   = 3.446 ms    312.0 TFLOP/s * 0.6   = 7.715 ms  compute
     ascend-910b   1.600 TB/s   3.733 ms   * 0.8    = 4.666 ms    353.9 TFLOP/s * 0.65  = 6.278 ms  compute
     ascend-910c   3.200 TB/s   1.867 ms   * 0.841  = 2.220 ms    752.0 TFLOP/s * 0.654 = 2.936 ms  compute
+    ascend-910c-die 1.600 TB/s 3.733 ms   * 0.841  = 4.439 ms    376.0 TFLOP/s * 0.654 = 5.873 ms  compute
     b200          8.000 TB/s   0.747 ms   * 0.85   = 0.878 ms   2250.0 TFLOP/s * 0.6   = 1.070 ms  compute
     gb200         8.000 TB/s   0.747 ms   * 0.85   = 0.878 ms   2500.0 TFLOP/s * 0.6   = 0.963 ms  compute
     h100          3.350 TB/s   1.783 ms   * 0.8955 = 1.991 ms    989.4 TFLOP/s * 0.667 = 2.188 ms  compute
