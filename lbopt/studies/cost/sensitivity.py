@@ -9,6 +9,7 @@ constants and x is normal with their covariance under what is believed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,8 @@ _NUDGE = 1e-4
 def sensitivities(device: DeviceDraws, point: LoadPoint, devices: int) -> list[Sensitivity]:
     """Return what the price a million tokens of `point` under the calibrated law hangs on, the largest first."""
     believed = device.believed(point, devices)
-    features = StepFeatures.of([device.decode_step(point, devices)])
+    heaviest = replace(device.decode_step(point, devices), context_tokens=max(point.max_load, 1.0) / point.running)
+    features = StepFeatures.of([heaviest])
 
     def log_step(x: Values) -> float:
         return float(np.log(step_parts(x[:-2], features).of_run(x[-2:])[0]))
