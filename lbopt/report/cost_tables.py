@@ -29,9 +29,9 @@ _COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
 _PERCENT = numbers.fixed(1, 100, " %")
 
 
-def _round(value: float) -> str:
+def _round(value: float | None) -> str:
     """Return two digits: 12,000 for 12,345, and nothing where it is not known."""
-    if isnan(value):
+    if value is None or isnan(value):
         return ""
     if value == 0:
         return "0"

@@ -127,12 +127,13 @@ def step_parts(parameters: Numbers, features: StepFeatures) -> StepParts:
     """
 
     def common(name: str) -> Numbers:
-        return parameters[..., _PLACE[name], None]
+        return np.asarray(parameters[..., _PLACE[name], None])
 
     def own(name: str) -> Numbers:
         """Of the family: the common value and the family's deviation; a card of no family has the common one."""
-        of_all = np.concatenate([parameters[..., _FAMILY[name]], np.zeros((*parameters.shape[:-1], 1))], axis=-1)
-        return common(name) + of_all[..., features.family]
+        none = np.zeros((*parameters.shape[:-1], 1))
+        of_all: Numbers = np.concatenate([parameters[..., _FAMILY[name]], none], axis=-1)
+        return np.asarray(common(name) + of_all[..., features.family])
 
     f = features
     memory, compute = np.exp(own("memory")), np.exp(own("compute"))

@@ -13,6 +13,7 @@ approximation (MacKay, Neural Computation 4 (1992) 415), with a weak prior that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -115,15 +116,20 @@ def calibrate_steps(steps: Sequence[MeasuredStep], scatter: Scatter | None = Non
     problem = _Problem(steps)
     if scatter is None:
         start = np.log(_START)
+
+        def unlikely(x: Numbers) -> float:
+            believed = 0.5 * float(((x - start) ** 2).sum()) / math.log(_BELIEVED) ** 2
+            return believed - problem.evidence(Scatter(*np.exp(x)))
+
         found = minimize(
-            lambda x: -problem.evidence(Scatter(*np.exp(x))) + 0.5 * ((x - start) ** 2).sum() / np.log(_BELIEVED) ** 2,
+            unlikely,
             start,
             method="Nelder-Mead",
             options={"xatol": 0.02, "fatol": 0.02, "maxfev": 120},
         )
         scatter = Scatter(*(float(x) for x in np.exp(found.x)))
     x, _, jacobian, _ = problem.solve(scatter)
-    covariance = np.linalg.inv(jacobian.T @ jacobian)
+    covariance = _inverse(jacobian)
     count = MEANS.size
     whole = np.zeros((count + 2, count + 2))
     whole[:count, :count] = covariance[:count, :count]
@@ -135,7 +141,12 @@ def update(known: Posterior, steps: Sequence[MeasuredStep]) -> Posterior:
     """Return what is believed after steps of the run that is to be forecast: one engine on one machine."""
     _check(steps)
     x, _, jacobian, _ = _Problem(steps, known).solve(known.scatter)
-    return Posterior(x, np.linalg.inv(jacobian.T @ jacobian), known.scatter, known.rows + len(steps))
+    return Posterior(x, _inverse(jacobian), known.scatter, known.rows + len(steps))
+
+
+def _inverse(jacobian: Numbers) -> Numbers:
+    """Return the covariance of Laplace's approximation."""
+    return np.asarray(np.linalg.inv(jacobian.T @ jacobian), dtype=np.float64)
 
 
 def _check(steps: Sequence[MeasuredStep]) -> None:
@@ -151,7 +162,7 @@ class _Problem:
 
     def __init__(self, steps: Sequence[MeasuredStep], known: Posterior | None = None) -> None:
         self.features = StepFeatures.of(steps)
-        self.y = np.log([step.seconds for step in steps])
+        self.y: Numbers = np.log([step.seconds for step in steps])
         self.doubt = np.array([step.doubt for step in steps])
         names = [f"{step.source} {step.run}" for step in steps]
         runs = list(dict.fromkeys(names)) if known is None else []
@@ -195,7 +206,7 @@ class _Problem:
 
         found = least_squares(residuals, self.start, jac=jacobian, method="lm", xtol=1e-9, ftol=1e-9)
         self.start = found.x
-        return found.x, found.fun, found.jac, spread
+        return found.x, found.fun, np.asarray(found.jac), spread
 
     def evidence(self, scatter: Scatter) -> float:
         """Return the logarithm of the evidence, but for a constant."""

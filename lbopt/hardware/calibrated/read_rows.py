@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import called, csv_table, listed, read_text
@@ -83,7 +84,8 @@ def _step(where: str, row: Mapping[str, str], time: str, asked: DecodeStep) -> M
     experts = row.get("experts") or ("parallel" if asked.expert_parallel else "local")
     if experts not in ("parallel", "local"):
         raise InputError(f"{where}: experts are '{experts}'; expected parallel or local")
-    more = {column: _number(where, column, row[column]) for column in _NUMBERS if row.get(column)}
+    more: dict[str, Any] = {column: _number(where, column, row[column]) for column in _NUMBERS if row.get(column)}
+    more |= sizes | {column: int(value) for column, value in counts.items()}
     seconds = _number(where, time, row[time]) * _TIMES[time]
     if not seconds > 0:
         raise InputError(f"{where}: {time} is {row[time]}; expected a time above 0")
@@ -96,8 +98,6 @@ def _step(where: str, row: Mapping[str, str], time: str, asked: DecodeStep) -> M
             running=_number(where, "running", row["running"]),
             context_tokens=_number(where, "context_tokens", row["context_tokens"]),
             overlap=bool(_number(where, "overlap", row.get("overlap") or "0")),
-            **sizes,
-            **{column: int(value) for column, value in counts.items()},
             **more,
         )
     except InputError as error:

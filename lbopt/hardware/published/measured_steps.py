@@ -86,16 +86,14 @@ def _year(day: str) -> float:
 
 
 def _step(row: Mapping[str, float | str], year: float) -> MeasuredStep:
-    numbers = {name: float(value) for name, value in row.items() if name not in _TEXT}
-    seconds = numbers.pop("step_time_ms") / 1e3
-    del numbers["mean_load_tokens"]
-    for name in ("devices", "tp"):
-        numbers[name] = int(numbers[name])
-    overlap = bool(numbers.pop("overlap"))
-    text = {name: str(row[name]) for name in _TEXT if name != "experts"}
+    given: dict[str, Any] = {name: float(value) for name, value in row.items() if name not in _TEXT}
+    seconds = given.pop("step_time_ms") / 1e3
+    del given["mean_load_tokens"]
+    given |= {name: int(given[name]) for name in ("devices", "tp")}
+    overlap = bool(given.pop("overlap"))
+    given |= {name: str(row[name]) for name in _TEXT if name != "experts"}
     return MeasuredStep(
-        **text,
-        **numbers,
+        **given,
         expert_parallel=row["experts"] == "parallel",
         overlap=overlap,
         year=year,

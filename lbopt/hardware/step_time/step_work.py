@@ -93,7 +93,7 @@ def step_work(
     together = bool(deployment.expert_parallel and model.moe_layers)
     devices = num_workers * shared if together else shared
     met = queries * active_requests if together else tokens
-    experts = (np.zeros_like(met), np.zeros_like(met))
+    experts: tuple[Numbers, Numbers] = (np.zeros_like(met), np.zeros_like(met))
     if model.moe_layers:
         chosen = model["experts_per_token"]
         active = expected_active(met, model["experts"], chosen, deployment.gate) / devices
@@ -107,11 +107,11 @@ def step_work(
         sent = 2 * (shared - 1) / shared * RETURNED_BYTES * model["hidden"]
         calls = 2 * model["layers"]
         reductions = (calls * some, calls * (tokens * sent))
-    exchange = (np.zeros(0), np.zeros(0))
+    exchange: tuple[Numbers, Numbers] = (np.zeros(0), np.zeros(0))
     if together:
         exchange = (np.zeros_like(met), np.zeros_like(met))
         if devices > 1:
             of_token = (min(formats.expert_bytes, 2.0) + RETURNED_BYTES) * model["experts_per_token"] * model["hidden"]
             sent = (1 - 1 / devices) * of_token / devices
-            exchange = (2.0 * model.moe_layers * (met > 0), model.moe_layers * (met * sent))
+            exchange = (2.0 * model.moe_layers * np.sign(met), model.moe_layers * (met * sent))
     return StepWork(attention, common, experts, reductions, exchange, together)

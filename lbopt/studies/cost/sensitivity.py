@@ -34,6 +34,8 @@ RENTAL = "rental"
 
 _Z = 1.6449
 _NUDGE = 1e-4
+#: A group that moves the price by less is not in it: no prompt is read, or the arithmetic hides behind memory.
+_FLAT = 1e-6
 
 
 def sensitivities(device: DeviceDraws, point: LoadPoint, devices: int) -> list[Sensitivity]:
@@ -57,6 +59,8 @@ def sensitivities(device: DeviceDraws, point: LoadPoint, devices: int) -> list[S
     for group, chosen in places.items():
         moved = slopes[chosen]
         spread = float(np.sqrt(moved @ believed.covariance[np.ix_(chosen, chosen)] @ moved))
+        if spread < _FLAT:
+            continue
         found.append(Sensitivity(group, float(nominal * np.exp(-_Z * spread)), float(nominal * np.exp(_Z * spread))))
     rental = np.quantile(device.rental[1:], (0.05, 0.95)) / device.rental[0] if device.rental[0] > 0 else np.ones(2)
     found.append(Sensitivity(RENTAL, float(nominal * rental[0]), float(nominal * rental[1])))
