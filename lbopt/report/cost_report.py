@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from lbopt.report.contents import Contents, Made
 from lbopt.report.cost_figure import cost_figure
-from lbopt.report.cost_tables import cost_csv, cost_tables, lead
+from lbopt.report.cost_tables import cost_csv, cost_tables, lead, sensitivities_csv
 from lbopt.report.study_report import StudyReport
+from lbopt.report.tornado_figure import tornado_figure
 from lbopt.studies.cost import CostOutcome
 
 
 def cost_contents(outcome: CostOutcome, _made: Made) -> Contents:
-    """Return cost.csv and the picture."""
-    return Contents(tables={"cost": cost_csv(outcome)}, figures={"cost": cost_figure(outcome)})
+    """Return cost.csv, sensitivities.csv and the pictures."""
+    pictures = {"cost": cost_figure(outcome), "tornado": tornado_figure(outcome)}
+    return Contents(
+        tables={"cost": cost_csv(outcome), "sensitivities": sensitivities_csv(outcome) or None},
+        figures={name: picture for name, picture in pictures.items() if picture is not None},
+    )
 
 
 REPORT = StudyReport(
@@ -19,5 +24,5 @@ REPORT = StudyReport(
     contents=cost_contents,
     heading=lambda outcome: [outcome.source],
     lead=lead,
-    written="table and picture",
+    written="tables and pictures",
 )

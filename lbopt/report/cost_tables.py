@@ -35,6 +35,7 @@ def _round(value: float | None) -> str:
         return ""
     if value == 0:
         return "0"
+    value = float(f"{value:.1e}")
     digits = 1 - floor(log10(abs(value)))
     return f"{round(value, digits):,.{max(0, digits)}f}"
 
@@ -129,6 +130,11 @@ def cost_csv(outcome: CostOutcome) -> list[dict[str, Any]]:
                     row[f"joules_per_token_{short}"] = cost.joules_by_charge[charge].median
                 rows.append(row)
     return rows
+
+
+def sensitivities_csv(outcome: CostOutcome) -> list[dict[str, Any]]:
+    """Return a row per device and group of constants: USD a million tokens with the group at its low and high end."""
+    return [{"device": device.card.name, **asdict(one)} for device in outcome.devices for one in device.sensitivities]
 
 
 def _points_table(points: Sequence[LoadPoint]) -> Table:

@@ -69,7 +69,10 @@ def test_plain_numbers_and_what_is_written(type_in, here):
     account = json.loads((here / "priced" / "run.json").read_text())
     assert account["cards"]["h800"]["constants"]["memory_bandwidth"]["unit"] == "B/s"
     assert account["configuration"]["carbon"] == 400
-    assert {"cost.csv", "cost.png", "cost.svg"} <= set(account["files"])
+    assert {"cost.csv", "cost.png", "cost.svg", "tornado.svg"} <= set(account["files"])
+    swings = rows_of(here / "priced" / "sensitivities.csv")
+    assert {row["device"] for row in swings} == {"ascend-910c", "h800"}
+    assert all(float(row["low"]) < float(row["high"]) for row in swings)
 
 
 def test_loads_of_one_step(type_in):
