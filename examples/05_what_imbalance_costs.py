@@ -125,9 +125,7 @@ assert all(0.03 < share < 0.06 for share in attention)
 # %%
 priced = []
 for device, devices_per_worker in (("ascend-910c", 4), ("h800", 2)):
-    points = []
-    for policy in ("jsq", "br-0"):
-        points.append(LoadPoint.of_metrics(policy, [metrics[device, policy].to_dict()], G, B))
+    points = [LoadPoint.of_metrics(policy, [metrics[device, policy].to_dict()], G, B) for policy in ("jsq", "br-0")]
     points.append(points[0].balanced(LEVEL))
     costs, notes = cost_of_points(points, CostConfig(devices=(device,), devices_per_worker=devices_per_worker))
     priced += costs

@@ -10,7 +10,7 @@ from typing import Any
 from lbopt.report import numbers
 from lbopt.studies.cost import LEVEL, NEXT_STEP, CostOutcome, DeviceCost, LoadPoint, PointCost
 from lbopt.studies.cost.config import CHARGE_NAMES
-from lbopt.studies.cost.device_law import CALIBRATED
+from lbopt.studies.cost.device_law import AUDITED, CALIBRATED
 from lbopt.studies.cost.figures import Figure
 from lbopt.studies.cost.outcome import BILLED, PRICED, SAVED
 from lbopt.table import Table
@@ -163,7 +163,7 @@ def _device_table(device: DeviceCost, outcome: CostOutcome) -> Table:
     config, G = outcome.config, device.points[0].point.num_workers
     columns = [c for c in _COLUMNS if c[0] != "grams_per_million" or config.carbon is not None]
     parts = ", ".join(f"{kind} {_PERCENT(share)}" for kind, share in device.bound.items() if share > 0)
-    interval = "; the step-time law as it stands" if config.step_time else ""
+    interval = "; the step-time law as it stands" if config.step_time and device.law != AUDITED else ""
     return Table(
         title=f"{device.card.title}: {G} workers × {device.devices_per_worker} = "
         f"{G * device.devices_per_worker} devices (each a {device.card.part}), {config.model} by {device.law}",
@@ -175,6 +175,8 @@ def _device_table(device: DeviceCost, outcome: CostOutcome) -> Table:
             if device.card.origin == "measurement"
             else " The card is from documents; what engines make of it was learnt from published measurements."
             if device.law == CALIBRATED
+            else " The step was found in the fleet's own log."
+            if device.law == AUDITED
             else " The constants are from documents, not measured here."
         ),
         headers=("router", *(header for _, header, _ in columns)),

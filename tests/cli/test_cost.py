@@ -3,7 +3,9 @@
 import csv
 import json
 import math
+import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -318,3 +320,25 @@ def test_a_load_point_needs_only_what_metrics_hold():
     from lbopt.studies.cost.load_point import NEEDED
 
     assert set(NEEDED) <= set(Metrics.__slots__)
+
+
+def test_an_audit_and_own_steps_price_a_fleet(type_in, here):
+    logs = Path(__file__).resolve().parents[2] / "examples" / "logs" / "fleet.csv"
+    assert type_in("audit", logs, "-p", "jsq", "--states", 0, "--out", "mine")[0] == 0
+    found = json.loads((here / "mine" / "audit.json").read_text())["law"]
+    words = ("--mean-load", 5000, "--imbalance", 8000, "--workers", 8, "--running", 10, "-d", "h100", *QUICK)
+    code, shown, _ = type_in("cost", *words, "--model", "qwen3-30b-a3b", "--step-time", "mine", "--out", "priced")
+    assert code == 0 and "h100, as audited: perfect balance saves" in shown
+    step = float(rows_of(here / "priced" / "cost.csv")[0]["step_milliseconds_nominal"])
+    assert step == pytest.approx(1e3 * (found["fixed"] + 6000 * found["per_token"]))
+
+    (here / "steps.csv").write_text("running,context_tokens,step_time_ms\n8,500,9.0\n32,500,11.5\n")
+    code, shown, said = type_in("cost", *words, "--model", "qwen3-30b-a3b", "--calibrate", "steps.csv")
+    assert code == 0 and "h100, calibrated: perfect balance saves" in shown
+    wide = re.search(
+        r"interval of a step is ([\d.]+) wide, high over low, and ([\d.]+) without them", " ".join(said.split())
+    )
+    assert 1 < float(wide[1]) < float(wide[2])
+    for more in (("--step-time", "mine"), ("--calibrate", "no.csv")):
+        code, _, said = type_in("cost", *words, "--calibrate", "steps.csv", *more)
+        assert code == 2 and said.count("\n") == 1

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import called, read_text
 from lbopt.hardware import make_step_time
 from lbopt.hardware.cards import device_card, model_card
 from lbopt.hardware.price import CHARGES
+from lbopt.studies.cost.audited_law import is_audit, read_audited_law
 from lbopt.studies.option import Option
 from lbopt.studies.plain import from_plain
 
@@ -51,7 +54,8 @@ class CostConfig:
     calibrate
         A CSV of your own measured steps, which updates the calibrated law.
     step_time
-        A step-time law that replaces those of every device, as `make_step_time` reads it; it has no interval.
+        What replaces the laws of every device: a law as `make_step_time` reads it, without an interval, or an output
+        folder of `lbopt audit`, whose law is taken with its interval.
     bill_devices
         Devices that the bill is of; None = those of the fleet.
     charge
@@ -109,7 +113,8 @@ class CostConfig:
         str | None, Option("A CSV of your own measured steps: they update the law.", panel="Devices", first=True)
     ] = None
     step_time: Annotated[
-        str | None, Option("A step-time law in place of the calibrated one; it has no interval.", panel="Devices")
+        str | None,
+        Option("A step-time law in its place, or a folder of lbopt audit: its law, with interval.", panel="Devices"),
     ] = None
     charge: Annotated[
         str, Option("How the wait is charged: **wait-spins**, **wait-idle** or **wait-busy**.", panel="Prices")
@@ -137,7 +142,7 @@ class CostConfig:
                 )
         model_card(self.model)
         if self.step_time is not None:
-            make_step_time(self.step_time)
+            read_audited_law(Path(self.step_time)) if is_audit(self.step_time) else make_step_time(self.step_time)
         if self.devices_per_worker is not None and not 1 <= self.devices_per_worker <= 1024:
             raise InputError(f"devices_per_worker is {self.devices_per_worker}; expected 1 to 1024")
         if self.experts not in EXPERTS:
@@ -157,6 +162,8 @@ class CostConfig:
             raise InputError(f"prompt_share is {self.prompt_share:g}; expected 0 to 1000 tokens an output token")
         if self.calibrate is not None and self.step_time is not None:
             raise InputError("calibrate updates the calibrated law, and step_time replaces it; leave one of them out")
+        if self.calibrate is not None:
+            read_text(self.calibrate, called(Path(self.calibrate)))  # refused before anything is shown
         if self.bill_devices is not None and self.bill_devices < 1:
             raise InputError(f"bill_devices is {self.bill_devices}; expected at least 1")
         if self.charge not in CHARGE_NAMES:

@@ -19,6 +19,7 @@ from lbopt.hardware.price import SPIN
 from lbopt.hardware.quantity import Quantity
 from lbopt.hardware.step_time import Formats, RooflineStepTime
 from lbopt.hardware.step_time.decode_step import DecodeStep
+from lbopt.studies.cost.audited_law import AuditedLaw, is_audit, read_audited_law
 from lbopt.studies.cost.config import CostConfig
 from lbopt.studies.cost.drawn_step import DrawnForm
 from lbopt.studies.cost.load_point import LoadPoint
@@ -26,7 +27,7 @@ from lbopt.studies.cost.memory import MemoryNeed
 
 Values = NDArray[np.float64]
 
-CALIBRATED, PUBLISHED, SIMULATED = "calibrated", "published slope", "as simulated"
+CALIBRATED, PUBLISHED, SIMULATED, AUDITED = "calibrated", "published slope", "as simulated", "as audited"
 _HOT = next(place for place, parameter in enumerate(PARAMETERS) if parameter.name == "hot")
 
 
@@ -91,6 +92,12 @@ class DeviceDraws:
         return Formats(kv_bytes=kv, expert_bytes=own, common_bytes=common)
 
     @property
+    def audited(self) -> AuditedLaw | None:
+        """The law of an audit, where the step time names its folder."""
+        named = self.config.step_time
+        return read_audited_law(Path(named)) if named is not None and is_audit(named) else None
+
+    @property
     def memory(self) -> MemoryNeed:
         """What the model needs on this device."""
         parallel = self.config.experts == "parallel"
@@ -114,7 +121,8 @@ class DeviceDraws:
         elif law == PUBLISHED and self.published is not None:
             count = self.published.devices_per_worker
         else:
-            given = None if self.config.step_time is None else make_step_time(self.config.step_time)
+            spec = None if self.audited is not None else self.config.step_time
+            given = None if spec is None else make_step_time(spec)
             if isinstance(given, RooflineStepTime):
                 count = given.deployment.devices_per_worker
             else:
@@ -129,6 +137,10 @@ class DeviceDraws:
 
     def laws(self, point: LoadPoint) -> tuple[list[str], list[str]]:
         """Return the step-time laws to price by, and why a published one is left out."""
+        audited = self.audited
+        if audited is not None:
+            audited.check(point.num_workers)
+            return [AUDITED], []
         if self.config.step_time is not None:
             return [self.config.step_time], []
         own = [] if self.simulated is None else [SIMULATED]
@@ -150,6 +162,10 @@ class DeviceDraws:
             return self._calibrated_form(point, devices)
         if law == PUBLISHED:
             return self._published_form(point)
+        if law == AUDITED and self.audited is not None:
+            rng = np.random.default_rng([self.config.seed, zlib.crc32(b"audited")])
+            fixed, per_token = self.audited.draws(self.config.draws, rng)
+            return DrawnForm(fixed, per_token, np.zeros_like(per_token))
         spec = self.simulated if law == SIMULATED and self.simulated is not None else law
         form = make_step_time(spec).form(point.num_workers, point.slots_per_worker)
         return DrawnForm.of([form] * (self.config.draws + 1), point.num_workers, point.running)
