@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def cost(**given: Any) -> None:
     """Price a fleet's imbalance on devices: today's router against better ones and against perfect balance.
 
-    With --out, writes cost.csv, sensitivities.csv, pictures (png, svg) and run.json.
+    With --out, writes report.html, cost.csv, sensitivities.csv, pictures (png, svg) and run.json.
 
     Examples: `lbopt cost my-gap --device h800 --what-if workers=16,32` and
     `lbopt cost --mean-load 85000 --imbalance 200000 --workers 8 --running 35`

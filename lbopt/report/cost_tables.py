@@ -46,7 +46,7 @@ def cost_tables(outcome: CostOutcome) -> list[Table]:
     tables += [_device_table(device, outcome) for device in outcome.devices]
     if outcome.devices:
         tables.append(_saving_table(outcome.devices, "What it saves against"))
-        tables.append(_bill_table(outcome.devices, outcome))
+        tables.append(bill_table(outcome.devices, outcome))
         tables += [_sensitivity_table(device) for device in outcome.devices if device.sensitivities]
     if outcome.what_if:
         tables += [_what_if_table(outcome, device) for device in outcome.devices]
@@ -208,7 +208,7 @@ def _saving_table(devices: Sequence[DeviceCost], title: str) -> Table:
     )
 
 
-def _bill_table(devices: Sequence[DeviceCost], outcome: CostOutcome) -> Table:
+def bill_table(devices: Sequence[DeviceCost], outcome: CostOutcome) -> Table:
     """Return what today's tokens cost with every router, in round numbers."""
     columns = [
         ("dollars_per_million", "USD / M tokens"),

@@ -72,6 +72,9 @@ def test_plain_numbers_and_what_is_written(type_in, here):
     assert account["cards"]["h800"]["constants"]["memory_bandwidth"]["unit"] == "B/s"
     assert account["configuration"]["carbon"] == 400
     assert {"cost.csv", "cost.png", "cost.svg", "tornado.svg"} <= set(account["files"])
+    page = (here / "priced" / "report.html").read_text()
+    assert page.index("The bill of the tokens") < page.index("What the price hangs on") < page.index("Loads: 8 workers")
+    assert page.count("<svg") == 2 and "http" not in re.sub(r'xmlns[:\w]*="[^"]*"', "", page)
     swings = rows_of(here / "priced" / "sensitivities.csv")
     assert {row["device"] for row in swings} == {"ascend-910c", "h800"}
     assert all(float(row["low"]) < float(row["high"]) for row in swings)
