@@ -35,7 +35,7 @@ def test_what_is_shown_and_written(type_in, here):
     by_source = [float(np.median(of)) for of in errors.values()]
     assert account["left_out"]["error"] == pytest.approx(np.median(by_source))
     assert by_source == sorted(by_source, reverse=True)
-    assert f"{100 * np.median(by_source):.0f} %" in " ".join(shown.split())
+    assert f"sources {100 * np.median(by_source):.1f} %" in " ".join(shown.split())
 
 
 def test_a_table_by_hand():
