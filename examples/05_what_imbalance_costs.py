@@ -76,7 +76,7 @@ pd.DataFrame(
 ).T
 
 # %% [markdown]
-# `br-0` has nine times less imbalance, and half a per cent more tokens a second. The cost is in the last
+# `br-0` has nine times less imbalance, and less than one per cent more tokens a second. The cost is in the last
 # column: the longest wait is ten times as long.
 #
 # The requests of a closed loop appear as fast as they are taken, so a router decides the same on both devices: the
@@ -89,7 +89,7 @@ for device in laws:
     counted, balanced = metrics[device, "jsq"], metrics[device, "br-0"]
     gain = balanced.throughput_tokens_per_second / counted.throughput_tokens_per_second - 1
     print(f"{device}: {gain:.2%} more tokens a second")
-    assert counted.imbalance_tokens > 9 * balanced.imbalance_tokens and 0.003 < gain < 0.006
+    assert counted.imbalance_tokens > 9 * balanced.imbalance_tokens and 0.005 < gain < 0.01
 
 # %% [markdown]
 # ## Where the step goes
@@ -112,29 +112,27 @@ axes.legend(ncols=3, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), 
 
 attention = [float(step.terms["attention"] / step.seconds) for step in steps]
 print("attention is", ", ".join(f"{share:.1%} on {device}" for share, device in zip(attention, laws, strict=True)))
-assert all(0.02 < share < 0.04 for share in attention)
+assert all(0.03 < share < 0.06 for share in attention)
 
 # %% [markdown]
 # ## The price, with an interval
 #
-# A load point is what is left of a run for a price: heaviest and mean load, running requests. `cost_of_points` draws
-# all constants between their ends a thousand times. For both devices there is a second law, the slope that published
-# cluster measurements suggest.
+# A load point is what is left of a run for a price: heaviest and mean load, running requests. `cost_of_points` prices
+# it by a law that was learnt from ninety published steps, drawn a thousand times from what is believed of it. For the
+# 910C there is a second law, the slope that measurements of a cluster suggest. Both are shown, never their mean. The
+# H800's published slope was measured on 72 workers and more; it does not speak of eight.
 
 # %%
 priced = []
 for device, devices_per_worker in (("ascend-910c", 4), ("h800", 2)):
-    points = []
-    for policy in ("jsq", "br-0"):
-        power = runs[device, policy].setting.power.describe()
-        points.append(LoadPoint.of_metrics(policy, [metrics[device, policy].to_dict()], G, B, power))
+    points = [LoadPoint.of_metrics(policy, [metrics[device, policy].to_dict()], G, B) for policy in ("jsq", "br-0")]
     points.append(points[0].balanced(LEVEL))
     costs, notes = cost_of_points(points, CostConfig(devices=(device,), devices_per_worker=devices_per_worker))
     priced += costs
 
 
 def shown(figure, factor=1.0, digits=2):
-    return " … ".join(f"{factor * value:.{digits}f}" for value in (figure.low, figure.median, figure.high))
+    return " … ".join(f"{factor * value:.{digits}f}" for value in (figure.low, figure.nominal, figure.high))
 
 
 pd.DataFrame(
@@ -153,17 +151,19 @@ pd.DataFrame(
 )
 
 # %% [markdown]
-# Low end, median, high end. Steps and prices are known to a factor of two or three. Savings are known no better: the
-# price cancels in them, the slope does not. Perfect balance would save less than three per cent on either device by
+# Low end, nominal, high end. Steps and prices are known to a factor of two or three. Savings are known no better: the
+# price cancels in them, the slope does not. Perfect balance would save less than four per cent on either device by
 # either law, and `br-0` gets most of that.
 #
-# Whether energy is saved depends on what a waiting worker is taken to draw.
+# The same tokens take less time, and what is saved of the energy is the waiting. How much depends on what a worker
+# draws while it waits in a collective: its idle power at least, that of a busy one at most, and by what was measured of
+# spinning processes something in between.
 
 # %%
 pd.DataFrame(
     {
         f"{cost.card.name}, {cost.law}": {
-            charge: f"{100 * saved.median:+.1f} %" for charge, saved in cost.points[2].energy_saved_by_charge.items()
+            charge: f"{100 * saved.nominal:+.1f} %" for charge, saved in cost.points[2].energy_saved_by_charge.items()
         }
         for cost in priced
     }
@@ -173,13 +173,13 @@ pd.DataFrame(
 for cost in priced:
     level = cost.points[2]
     saved = level.figures["time_saved_share"]
-    assert saved.low > 0 and saved.high < 0.03
-    waiting_idle, split, share = (energy.median for energy in level.energy_saved_by_charge.values())
-    assert waiting_idle > 0 > share > split
+    assert saved.low > 0 and saved.high < 0.04
+    spins, idle, busy = (energy.nominal for energy in level.energy_saved_by_charge.values())
+    assert 0 < idle < spins < busy
+assert [cost.law for cost in priced] == ["calibrated", "published slope", "calibrated"]
 
 # %% [markdown]
-# If only what is really waited draws idle power, balance saves a little. The other two readings charge by the share of
-# the heaviest load over the whole step. They were made for steps that are mostly load; here most of a step is not.
+# A router that balances does not make a device thriftier. It makes it wait less, so energy follows time, at a discount.
 #
 # ## On the published picture
 #
@@ -203,7 +203,7 @@ for mark, group in zip("o^sD", dict.fromkeys(row["group"] for row in table.rows)
 x = np.linspace(0, 1.5, 50)
 for cost in priced:
     gained = cost.points[2].figures["throughput_gain_share"]
-    waits = [1 - 1 / (1 + end) for end in (gained.low, gained.median, gained.high)]
+    waits = [1 - 1 / (1 + end) for end in (gained.low, gained.nominal, gained.high)]
     low, middle, high = (1 / (1 - wait * (1 - x)) for wait in waits)
     (line,) = axes.plot(x, middle, label=f"{cost.card.name}, {cost.law}")
     axes.fill_between(x, low, high, color=line.get_color(), alpha=0.12)

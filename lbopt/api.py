@@ -369,7 +369,7 @@ def cost(
         if source is None
         else read_cost_source(Path(source), router, allow_code=allow_code)
     )
-    outcome = run_cost(found.points, config, progress, None, found.rerun)
+    outcome = run_cost(found.points, config, progress, None, found.rerun, found.step_time)
     outcome.source, outcome.notes = found.title, [*found.notes, *outcome.notes]
     return outcome
 

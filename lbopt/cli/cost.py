@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def cost(**given: Any) -> None:
     """Price a fleet's imbalance on devices: today's router against better ones and against perfect balance.
 
-    With --out, writes cost.csv, cost.png, cost.svg and run.json.
+    With --out, writes report.html, cost.csv, sensitivities.csv, pictures (png, svg) and run.json.
 
     Examples: `lbopt cost my-gap --device h800 --what-if workers=16,32` and
     `lbopt cost --mean-load 85000 --imbalance 200000 --workers 8 --running 35`
@@ -54,7 +54,8 @@ class Question(NamedTuple):
     def price(self, progress: Progress) -> CostOutcome:
         """Return the cost; the outcome says where its loads are from."""
         with refused_code(self.found.title, allowed=self.allow_code):
-            outcome = run_cost(self.found.points, self.config, progress, self.change, self.found.rerun)
+            found = self.found
+            outcome = run_cost(found.points, self.config, progress, self.change, found.rerun, found.step_time)
         outcome.source = self.found.title
         outcome.notes = [*self.found.notes, *outcome.notes]
         return outcome

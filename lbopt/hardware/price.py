@@ -5,9 +5,14 @@ and what depends on the number of running requests is not waiting. So the mean s
 
     wait = per_token * (max L - mean L) / seconds,
 
-and a fleet whose waiting workers draw idle power draws, per worker, peak - (peak - idle) * wait. This is the reading
-"split-fixed-busy" of the power law for any step-time law. The two other readings, which go by the share of the heaviest
-load alone, stand beside it (`lbopt/hardware/energy/readings.py` says what they are).
+and a worker draws, on average,
+
+    watts = idle + (busy - idle) * (1 - wait * (1 - spin)),
+
+where `spin` is what a waiting worker draws between idle (0) and busy (1). A collective spins: the device is fully
+utilised while it waits (cupy issue 3557, NCCL issue 1025). What a step of the same work saves is the waiting, at
+whatever power it is waited: at spin = 1 energy is saved as time is, at spin = 0 the idle watts of it. So a saving of
+energy is never negative, and lies between the two.
 
 All arguments broadcast: a study calls these with thousands of drawn constants at once.
 """
@@ -15,19 +20,30 @@ All arguments broadcast: a study calls these with thousands of drawn constants a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lbopt.hardware.quantity import Quantity
 
 JOULES_PER_KWH = 3.6e6
 SECONDS_PER_HOUR = 3600.0
 
 #: How the wait is charged; the first is the one that totals go by.
-CHARGES = ("waiting draws idle power", "share of the heaviest load", "share, to the power 0.7")
+CHARGES = ("waiting spins", "waiting draws idle power", "waiting draws busy power")
 
-#: BF-IO's exponent, eq. (11), for the reading that has one.
-EXPONENT = 0.7
+#: What a waiting worker draws between idle and busy.
+SPIN = Quantity(
+    value=0.5,
+    low=0.1,
+    high=1.0,
+    unit="1",
+    basis="derived",
+    source="value: an H100 that mostly waits for launches and for others, gpt-oss-120b at 4 requests on 8 devices, "
+    "draws 222 W, and 397 W at 64 requests on 2, with 75 W idle: (222 - 75) / (397 - 75) = 0.46 (SemiAnalysis, "
+    "InferenceX issue 828); high: a device that spins in a collective counts as fully utilised (cupy issue 3557, NCCL "
+    "issue 1025); low: assumed. Execution-idle states took 10.7 % of the energy of a fleet (arXiv 2604.04745)",
+)
 
 Values = NDArray[np.float64]
 
@@ -47,9 +63,11 @@ class FleetConstants:
     devices
         Devices of the whole fleet.
     idle_watts, peak_watts
-        W, of one device.
+        W, of one device that does nothing, and of one that is busy.
     dollars_per_hour
         USD, of one device; NaN where no price is known.
+    spin
+        What a waiting worker draws between idle and busy, 0 to 1.
     """
 
     seconds: Values
@@ -59,13 +77,14 @@ class FleetConstants:
     idle_watts: Values
     peak_watts: Values
     dollars_per_hour: Values
+    spin: Values | float = SPIN.value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepPrice:
     """Figures of one fleet under one router; each has the shape of the constants' draws.
 
-    `wait_share` is of time; `wait_energy_share` is the share of energy drawn at idle power, under the charge taken.
+    `wait_share` is of time; `wait_energy_share` is the share of energy drawn while waiting, under the charge taken.
     """
 
     step_seconds: Values
@@ -79,12 +98,7 @@ class StepPrice:
 
 
 def price_step(
-    fleet: FleetConstants,
-    share_of_heaviest: Any,
-    duty: Any,
-    charge: str = CHARGES[0],
-    grams_per_kwh: float = float("nan"),
-    overhead: float = 1.0,
+    fleet: FleetConstants, charge: str = CHARGES[0], grams_per_kwh: float = float("nan"), overhead: float = 1.0
 ) -> StepPrice:
     """Price a mean step.
 
@@ -92,10 +106,6 @@ def price_step(
     ----------
     fleet
         Duration and constants.
-    share_of_heaviest
-        Mean over workers and steps of L_g / max L.
-    duty
-        Mean of (L_g / max L) ** 0.7.
     charge
         One of `CHARGES`.
     grams_per_kwh
@@ -104,8 +114,9 @@ def price_step(
         Energy of the building for one joule of the devices (PUE), for carbon and joules a token alike.
     """
     wait_share = fleet.waited_seconds / fleet.seconds
-    busy = {CHARGES[0]: 1 - wait_share, CHARGES[1]: share_of_heaviest, CHARGES[2]: duty}[charge]
-    watts = fleet.idle_watts + (fleet.peak_watts - fleet.idle_watts) * busy
+    spin = {CHARGES[0]: fleet.spin, CHARGES[1]: 0.0, CHARGES[2]: 1.0}[charge]
+    rise = fleet.peak_watts - fleet.idle_watts
+    watts = fleet.idle_watts + rise * (1 - wait_share * (1 - spin))
     tokens_per_second = fleet.tokens / fleet.seconds
     joules = overhead * watts * fleet.devices / tokens_per_second
     return StepPrice(
@@ -114,7 +125,7 @@ def price_step(
         wait_share=wait_share,
         kilowatts=overhead * watts * fleet.devices / 1e3,
         joules_per_token=joules,
-        wait_energy_share=fleet.idle_watts * (1 - busy) / watts,
+        wait_energy_share=wait_share * (fleet.idle_watts + rise * spin) / watts,
         grams_per_million=joules * 1e6 / JOULES_PER_KWH * grams_per_kwh,
         dollars_per_million=fleet.dollars_per_hour * fleet.devices / SECONDS_PER_HOUR / tokens_per_second * 1e6,
     )

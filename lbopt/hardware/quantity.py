@@ -83,20 +83,21 @@ class Quantity:
     def quantiles(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the numbers between the ends at these levels, float64 in [0, 1]; most of them lie near the value.
 
-        Triangular in the logarithm, so that half and double are as far from the value; in the number itself where an
-        end is zero. Uniform levels give draws; equal levels for two quantities let both lean the same way.
+        The value is the median: half of the levels lie below it and half above, each half triangular in the logarithm
+        with its peak at the value (in the number itself where an end is zero). So what the values give is the median
+        of what the draws give, also where a value stands at one of its ends. Uniform levels give draws; equal levels
+        for two quantities let both lean the same way.
         """
-        from scipy.stats import triang
-
-        if self.low == self.high:
-            return np.full(levels.shape, float(self.value))
-        low, mode, high = self.low, self.value, self.high
-        if self.low > 0:
-            low, mode, high = math.log(low), math.log(mode), math.log(high)
-        if not low < high:  # ends so near that their logarithms are one number
-            return np.full(levels.shape, float(self.value))
-        found: NDArray[np.float64] = triang.ppf(levels, (mode - low) / (high - low), low, high - low)
-        return np.exp(found) if self.low > 0 else found
+        low, value, high = float(self.low), float(self.value), float(self.high)
+        if low == high:
+            return np.full(levels.shape, value)
+        logarithmic = low > 0
+        if logarithmic:
+            low, value, high = math.log(low), math.log(value), math.log(high)
+        below = low + (value - low) * np.sqrt(2 * np.minimum(levels, 0.5))
+        above = high - (high - value) * np.sqrt(2 * (1 - np.maximum(levels, 0.5)))
+        found: NDArray[np.float64] = np.where(levels < 0.5, below, above)
+        return np.clip(np.exp(found), self.low, self.high) if logarithmic else found
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table that `from_dict` reads."""

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from lbopt.report.contents import Contents, Made
-from lbopt.report.cost_figure import cost_figure
-from lbopt.report.cost_tables import cost_csv, cost_tables, lead
+from lbopt.report.cost_page import cost_pictures, render_cost_page
+from lbopt.report.cost_tables import cost_csv, cost_tables, lead, sensitivities_csv
 from lbopt.report.study_report import StudyReport
 from lbopt.studies.cost import CostOutcome
 
 
-def cost_contents(outcome: CostOutcome, _made: Made) -> Contents:
-    """Return cost.csv and the picture."""
-    return Contents(tables={"cost": cost_csv(outcome)}, figures={"cost": cost_figure(outcome)})
+def cost_contents(outcome: CostOutcome, made: Made) -> Contents:
+    """Return cost.csv, sensitivities.csv, the pictures and the page."""
+    pictures = cost_pictures(outcome)
+    files = {name: data for picture in pictures for name, data in picture.files.items()}
+    return Contents(
+        tables={"cost": cost_csv(outcome), "sensitivities": sensitivities_csv(outcome) or None},
+        others={**files, "report.html": render_cost_page(outcome, pictures, made.how, made.command)},
+    )
 
 
 REPORT = StudyReport(
@@ -19,5 +24,6 @@ REPORT = StudyReport(
     contents=cost_contents,
     heading=lambda outcome: [outcome.source],
     lead=lead,
-    written="table and picture",
+    written="bill",
+    page="report.html",
 )

@@ -17,7 +17,6 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.files import called, csv_table, exists, json_lines, read_json, read_text
-from lbopt.hardware import PowerLaw
 from lbopt.policies.editions import edition, edition_of, spelled_out
 from lbopt.policies.outside_code import changed_code, refused_code
 from lbopt.report.folder import MARK
@@ -36,12 +35,13 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class CostSource:
-    """Load points, the first of them today's, and what it takes to run their routers on another fleet."""
+    """Load points, the first of them today's, what runs their routers on another fleet, and the law they ran with."""
 
     title: str
     points: list[LoadPoint]
     notes: list[str] = field(default_factory=list)
     rerun: Rerun | None = None
+    step_time: str | None = None
 
 
 def read_cost_source(folder: Path, router: str | None, *, allow_code: bool = False) -> CostSource:
@@ -133,8 +133,7 @@ def _of_gap(folder: Path, router: str | None) -> CostSource:
     names = list(runs)
     today = _named(router or baseline_of(config), names, folder)
     G, B = config.scenario.num_workers, config.scenario.slots_per_worker
-    power = PowerLaw(reading=config.scenario.power).describe()
-    points = {name: LoadPoint.of_metrics(name, rows, G, B, power) for name, rows in runs.items()}
+    points = {name: LoadPoint.of_metrics(name, rows, G, B) for name, rows in runs.items()}
     notes = []
     if config.scenario.arrivals == "trace":
         points = {name: point.at_work_of(points[today]) for name, point in points.items()}
@@ -174,6 +173,7 @@ def _of_gap(folder: Path, router: str | None) -> CostSource:
             {p.label: (specs[p.label], given) for p in chosen if p.label in specs},
             tuple(range(config.seed, config.seed + config.seeds)),
         ),
+        step_time=config.scenario.step_time,
     )
 
 
@@ -181,9 +181,7 @@ def _of_simulation(folder: Path, router: str | None) -> CostSource:
     account = _account(folder)
     try:
         setting, name = account["setting"], account["policy"]
-        point = LoadPoint.of_metrics(
-            name, [account["metrics"]], setting["num_workers"], setting["slots_per_worker"], setting["power"]
-        )
+        point = LoadPoint.of_metrics(name, [account["metrics"]], setting["num_workers"], setting["slots_per_worker"])
         asked = account["asked"]
         scenario = Scenario.from_dict(asked["scenario"])
         seed = int(account["seed"])
@@ -201,6 +199,7 @@ def _of_simulation(folder: Path, router: str | None) -> CostSource:
         title=f"{folder}: {name} on {scenario.requests.trace}, {scenario}",
         points=[point, point.balanced(LEVEL)],
         rerun=rerun,
+        step_time=scenario.step_time,
     )
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from math import hypot, isnan
+from math import floor, hypot, isnan, log10
 from typing import Any
 
 from lbopt.report import numbers
 from lbopt.studies.cost import LEVEL, NEXT_STEP, CostOutcome, DeviceCost, LoadPoint, PointCost
 from lbopt.studies.cost.config import CHARGE_NAMES
+from lbopt.studies.cost.device_law import AUDITED, CALIBRATED
 from lbopt.studies.cost.figures import Figure
-from lbopt.studies.cost.outcome import PRICED, SAVED
+from lbopt.studies.cost.outcome import BILLED, PRICED, SAVED
 from lbopt.table import Table
 
 _SHARE = numbers.share
@@ -28,38 +29,51 @@ _COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
 _PERCENT = numbers.fixed(1, 100, " %")
 
 
+def _round(value: float | None) -> str:
+    """Return two digits: 12,000 for 12,345, and nothing where it is not known."""
+    if value is None or isnan(value):
+        return ""
+    if value == 0:
+        return "0"
+    value = float(f"{value:.1e}")
+    digits = 1 - floor(log10(abs(value)))
+    return f"{round(value, digits):,.{max(0, digits)}f}"
+
+
 def cost_tables(outcome: CostOutcome) -> list[Table]:
     """Return the load points, a table of costs per device, and one of savings; then the same of every what-if."""
     tables = [_points_table([cost.point for cost in outcome.devices[0].points])] if outcome.devices else []
     tables += [_device_table(device, outcome) for device in outcome.devices]
     if outcome.devices:
-        tables.append(_saving_table(outcome.devices, outcome, "What it saves against"))
+        tables.append(_saving_table(outcome.devices, "What it saves against"))
+        tables.append(bill_table(outcome.devices, outcome))
+        tables += [_sensitivity_table(device) for device in outcome.devices if device.sensitivities]
     if outcome.what_if:
-        tables += [_what_if_table(outcome, place) for place in range(len(outcome.devices))]
+        tables += [_what_if_table(outcome, device) for device in outcome.devices]
     return tables
 
 
 def lead(outcome: CostOutcome) -> list[str]:
-    """Return a sentence a device: what better placement saves, at least by one step and at most by perfect balance.
+    """Return a sentence a device and law: what better placement saves, by one step and by perfect balance.
 
-    The ends are over all laws that price the device, since these disagree more than their constants allow.
+    Laws that disagree have a sentence each: a range over both would be what neither says.
     """
     lines = []
-    for name in dict.fromkeys(device.card.name for device in outcome.devices):
-        laws = [device for device in outcome.devices if device.card.name == name]
-        today = laws[0].points[0].point.label
-        others = [cost for device in laws for cost in device.points[1:]]
-        if not others or not laws[0].points[0].point.imbalance:
+    for device in outcome.devices:
+        today = device.points[0].point
+        others = device.points[1:]
+        if not others or not today.imbalance:
             continue
-        text = f"{name}, against {today}: perfect balance saves {_span(others, LEVEL, 'time_saved_share')} of the time"
+        text = f"{device.card.name}, {device.law}: perfect balance saves {_span(others, LEVEL, 'time_saved_share')} of "
+        text += f"the time of {today.label}"
         best = _best_router(others)
         if best:
             text += f", {best} over its own run {_span(others, best, 'time_saved_share')}"
         if any(cost.point.label == NEXT_STEP for cost in others):
             text += f", the best next step alone {_span(others, NEXT_STEP, 'time_saved_share')}"
-        dollars = _span(others, LEVEL, "dollars_saved")
-        text += f"; perfect balance is worth {dollars} USD a million tokens" if dollars else ""
-        lines.append(text + f" (by {' and '.join(device.law for device in laws)}).")
+        dollars = _span(others, LEVEL, "dollars_saved_per_year")
+        text += f"; perfect balance is worth {dollars} USD a year on {device.billed:,} devices" if dollars else ""
+        lines.append(text + ".")
     return lines
 
 
@@ -82,7 +96,7 @@ def _span(costs: Sequence[PointCost], label: str, name: str) -> str:
     ]
     if not ends:
         return ""
-    form = _PERCENT if name.endswith("_share") else numbers.three
+    form = _PERCENT if name.endswith("_share") else _round
     return f"{form(min(ends))} to {form(max(ends))}".replace(" % to", " to")
 
 
@@ -107,7 +121,7 @@ def cost_csv(outcome: CostOutcome) -> list[dict[str, Any]]:
                     "running_per_worker": point.running,
                     "longest_wait_steps": point.longest_wait,
                 }
-                for name in (*PRICED, *SAVED):
+                for name in (*PRICED, *SAVED, *BILLED):
                     figure = cost.figures[name]
                     row |= {
                         f"{name}_{part}" if part != "median" else name: value for part, value in asdict(figure).items()
@@ -116,6 +130,11 @@ def cost_csv(outcome: CostOutcome) -> list[dict[str, Any]]:
                     row[f"joules_per_token_{short}"] = cost.joules_by_charge[charge].median
                 rows.append(row)
     return rows
+
+
+def sensitivities_csv(outcome: CostOutcome) -> list[dict[str, Any]]:
+    """Return a row per device and group of constants: USD a million tokens with the group at its low and high end."""
+    return [{"device": device.card.name, **asdict(one)} for device in outcome.devices for one in device.sensitivities]
 
 
 def _points_table(points: Sequence[LoadPoint]) -> Table:
@@ -144,16 +163,20 @@ def _device_table(device: DeviceCost, outcome: CostOutcome) -> Table:
     config, G = outcome.config, device.points[0].point.num_workers
     columns = [c for c in _COLUMNS if c[0] != "grams_per_million" or config.carbon is not None]
     parts = ", ".join(f"{kind} {_PERCENT(share)}" for kind, share in device.bound.items() if share > 0)
-    interval = "; the step-time law as it stands" if config.step_time else ""
+    interval = "; the step-time law as it stands" if config.step_time and device.law != AUDITED else ""
     return Table(
         title=f"{device.card.title}: {G} workers × {device.devices_per_worker} = "
         f"{G * device.devices_per_worker} devices (each a {device.card.part}), {config.model} by {device.law}",
-        caption=f"Medians; in brackets, where 90 % of {config.draws:,} draws of the constants lie{interval}."
+        caption=f"Nominal values; in brackets, where 90 % of {config.draws:,} draws of the constants lie{interval}."
         + (" A step is the time per output token (TPOT)." if config.tokens_per_request == 1 else "")
         + (f" Of {device.points[0].point.label}'s step: {parts}." if parts else "")
         + (
             " The constants were measured on the machine."
             if device.card.origin == "measurement"
+            else " The card is from documents; what engines make of it was learnt from published measurements."
+            if device.law == CALIBRATED
+            else " The step was found in the fleet's own log."
+            if device.law == AUDITED
             else " The constants are from documents, not measured here."
         ),
         headers=("router", *(header for _, header, _ in columns)),
@@ -164,12 +187,11 @@ def _device_table(device: DeviceCost, outcome: CostOutcome) -> Table:
     )
 
 
-def _saving_table(devices: Sequence[DeviceCost], outcome: CostOutcome, title: str) -> Table:
+def _saving_table(devices: Sequence[DeviceCost], title: str) -> Table:
     rows = [
         (
             f"{device.card.name}, {device.law}: {cost.point.label}",
             _with_ends(cost.figures["time_saved_share"], _PERCENT),
-            _PERCENT(cost.figures["time_saved_share"].nominal),
             *(_with_ends(cost.energy_saved_by_charge[charge], _PERCENT) for charge in CHARGE_NAMES.values()),
         )
         for device in devices
@@ -177,38 +199,81 @@ def _saving_table(devices: Sequence[DeviceCost], outcome: CostOutcome, title: st
     ]
     return Table(
         title=f"{title} {devices[0].points[0].point.label}",
-        caption="Time for the same tokens, and money with it. By the values: with the cards' own values, which may be "
-        "at an end of what is believed. Energy: wait-idle draws idle power at the barrier alone. split and "
-        "share take a worker with less load for partly idle throughout the step, as BF-IO does; where most of "
-        "a step depends on no load, they say little. A minus sign is a cost.",
-        headers=(
-            "device, law: router",
-            "time",
-            "by the values",
-            *(f"energy, {short}" for short in CHARGE_NAMES),
-        ),
+        caption="Time for the same tokens, and money with it. Energy: the same work takes less time, and what is saved "
+        "is the waiting, at the power at which it is waited: between idle power (wait-idle) and that of a busy device "
+        "(wait-busy); wait-spins is what is measured in between. A minus sign is a router with more imbalance, or with "
+        "less work in a step.",
+        headers=("device, law: router", "time", *(f"energy, {short}" for short in CHARGE_NAMES)),
         rows=rows,
     )
 
 
-def _what_if_table(outcome: CostOutcome, place: int) -> Table:
-    """Return all fleets on one device under one law: number `place` of the outcome's."""
+def bill_table(devices: Sequence[DeviceCost], outcome: CostOutcome) -> Table:
+    """Return what today's tokens cost with every router, in round numbers."""
+    columns = [
+        ("dollars_per_million", "USD / M tokens"),
+        ("dollars_per_month", "USD / month"),
+        ("dollars_per_year", "USD / year"),
+        ("dollars_saved_per_year", "saved / year"),
+        ("megawatt_hours_per_year", "MWh / year"),
+        *([] if outcome.config.carbon is None else [("tonnes_per_year", "t CO₂ / year")]),
+    ]
+    rows = [
+        (
+            f"{device.card.name}, {device.law}: {cost.point.label}",
+            f"{device.billed:,}",
+            *(_with_ends(cost.figures[name], _round) for name, _ in columns),
+        )
+        for device in devices
+        for cost in device.points
+    ]
+    return Table(
+        title=f"The bill of the tokens that {devices[0].points[0].point.label} makes",
+        caption="In round numbers: two digits. Every row buys the same tokens; a router with less waiting needs the "
+        "devices for less of the month. A month is a twelfth of 8,760 hours.",
+        headers=("device, law: router", "devices", *(header for _, header in columns)),
+        rows=rows,
+    )
+
+
+def _sensitivity_table(device: DeviceCost) -> Table:
+    nominal = device.points[0].figures["dollars_per_million"].nominal
+    return Table(
+        title=f"What the price on {device.card.name} hangs on",
+        caption=f"USD a million tokens of {device.points[0].point.label}, {numbers.three(nominal)} by the nominal "
+        "values, with one group of constants at its 5 and at its 95 % end.",
+        headers=("constants", "low", "high", "high / low"),
+        rows=[
+            (one.constant, numbers.three(one.low), numbers.three(one.high), numbers.fixed(2)(one.high / one.low))
+            for one in device.sensitivities
+            if one.low > 0
+        ],
+    )
+
+
+def _what_if_table(outcome: CostOutcome, device: DeviceCost) -> Table:
+    """Return all fleets on one device under one law; a law that does not speak of a fleet is left out of it."""
     fleets = [("as given", outcome.devices), *((w.change, w.devices) for w in outcome.what_if)]
+    same = [
+        (change, found)
+        for change, devices in fleets
+        for found in devices
+        if (found.card.name, found.law) == (device.card.name, device.law)
+    ]
     rows = [
         (
             f"{change}, {cost.point.label}",
             numbers.tokens(cost.point.imbalance),
-            numbers.whole(cost.point.num_workers * devices[place].devices_per_worker),
+            numbers.whole(cost.point.num_workers * found.devices_per_worker),
             _with_ends(cost.figures["step_milliseconds"], numbers.three),
             _with_ends(cost.figures["tokens_per_second"], numbers.three),
             _with_ends(cost.figures["wait_share"], _PERCENT),
             _with_ends(cost.figures["dollars_per_million"], numbers.three),
             _with_ends(cost.figures["time_saved_share"], _PERCENT),
         )
-        for change, devices in fleets
-        for cost in devices[place].points
+        for change, found in same
+        for cost in found.points
     ]
-    device = outcome.devices[place]
     return Table(
         title=f"What if: {device.card.name}, {device.law}",
         caption="Time saved is against the first router of the same fleet.",
@@ -227,5 +292,5 @@ def _what_if_table(outcome: CostOutcome, place: int) -> Table:
 
 
 def _with_ends(figure: Figure, form: numbers.Format) -> str:
-    text, low, high = (form(value) for value in (figure.median, figure.low, figure.high))
+    text, low, high = (form(value) for value in (figure.nominal, figure.low, figure.high))
     return text if text == low == high else f"{text} ({low} … {high})".replace(" % …", " …")

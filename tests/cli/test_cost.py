@@ -3,7 +3,9 @@
 import csv
 import json
 import math
+import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,18 +59,25 @@ def test_plain_numbers_and_what_is_written(type_in, here):
     assert "as given" in shown and "perfectly level" in shown and "g CO₂ / M tokens" in shown
     rows = rows_of(here / "priced" / "cost.csv")
     assert [(r["device"], r["law"], r["router"]) for r in rows[:2]] == [
-        ("ascend-910c", "roofline", "as given"),
-        ("ascend-910c", "roofline", "perfectly level"),
+        ("ascend-910c", "calibrated", "as given"),
+        ("ascend-910c", "calibrated", "perfectly level"),
     ]
     for row in rows:
         assert float(row["step_milliseconds_low"]) <= float(row["step_milliseconds"])
         assert float(row["tokens_per_second"]) == pytest.approx(
             8 * 35 / float(row["step_milliseconds"]) * 1e3, rel=0.01
         )
+        assert float(row["dollars_per_year"]) == pytest.approx(12 * float(row["dollars_per_month"]))
     account = json.loads((here / "priced" / "run.json").read_text())
     assert account["cards"]["h800"]["constants"]["memory_bandwidth"]["unit"] == "B/s"
     assert account["configuration"]["carbon"] == 400
-    assert {"cost.csv", "cost.png", "cost.svg"} <= set(account["files"])
+    assert {"cost.csv", "cost.png", "cost.svg", "tornado.svg"} <= set(account["files"])
+    page = (here / "priced" / "report.html").read_text()
+    assert page.index("The bill of the tokens") < page.index("What the price hangs on") < page.index("Loads: 8 workers")
+    assert page.count("<svg") == 2 and "http" not in re.sub(r'xmlns[:\w]*="[^"]*"', "", page)
+    swings = rows_of(here / "priced" / "sensitivities.csv")
+    assert {row["device"] for row in swings} == {"ascend-910c", "h800"}
+    assert all(float(row["low"]) < float(row["high"]) for row in swings)
 
 
 def test_loads_of_one_step(type_in):
@@ -80,9 +89,10 @@ def test_loads_of_one_step(type_in):
 def test_a_gap_report(type_in, here, folders):
     code, shown, said = type_in("cost", folders / "gap", "-d", "h800", *QUICK, "--out", "priced")
     assert code == 0
-    assert "\nh800, against fcfs: perfect balance saves " in shown and ", the best next step alone " in shown
+    assert "\nh800, calibrated: perfect balance saves " in shown and " of the time of fcfs, br-0 over" in shown
+    assert ", the best next step alone " in shown
     assert "best next step: fcfs less its mean gap of" in said
-    rows = [r for r in rows_of(here / "priced" / "cost.csv") if r["law"] == "roofline"]
+    rows = [r for r in rows_of(here / "priced" / "cost.csv") if r["law"] == "calibrated"]
     assert [r["router"] for r in rows] == ["fcfs", "br-0", "best next step", "perfectly level"]
     runs = {r["policy"]: r for r in rows_of(folders / "gap" / "long_runs.csv")}
     for row in rows[:2]:
@@ -192,9 +202,8 @@ def broken(folders, name, here, change):
     ("column", "value", "expected"),
     [
         ("occupancy", "0", "fcfs: occupancy is 0; expected a finite number above zero"),
-        ("throughput_tokens_per_second", "0", "fcfs: throughput_tokens_per_second is 0; expected"),
         ("waiting_max_steps", "1e400", "fcfs: waiting_max_steps is inf; expected a finite number of zero or more"),
-        ("energy_joules", "nan", "fcfs: energy_joules is nan"),
+        ("mean_load_tokens", "nan", "fcfs: mean_load_tokens is nan"),
         ("imbalance_tokens", "-5", "fcfs: imbalance_tokens is -5"),
     ],
 )
@@ -212,7 +221,7 @@ def test_figures_that_no_run_has_are_refused(type_in, here, folders, column, val
     assert expected in said and said.count("\n") == 1, said
 
 
-@pytest.mark.parametrize("broken_entry", ["seed", "throughput_tokens_per_second"])
+@pytest.mark.parametrize("broken_entry", ["seed", "occupancy"])
 def test_an_account_of_a_simulation_that_lacks_something_is_one_sentence(type_in, here, folders, broken_entry):
     def change(folder):
         account = json.loads((folder / "run.json").read_text())
@@ -283,26 +292,23 @@ def test_what_a_report_ran_with_is_what_runs_again(here, folders):
     plain = read_cost_source(folder, None)
     assert plain.rerun.seeds == (0,)
     rewritten(folder, lambda config: config.update(seed=5, seeds=2, horizon=3, predictor="survival"))
-    rewritten(folder, lambda config: config["scenario"].update(power="split"))
     found = read_cost_source(folder, None)
     assert found.rerun.seeds == (5, 6)
     assert found.rerun.routers["fcfs"] == ("fcfs", {"horizon": 3, "predictor": "survival"})
-    share = found.points[0].share
-    assert found.points[0].duty == pytest.approx(share**0.7)  # energy of another reading says nothing of this one
-    assert plain.points[0].duty < share**0.7
 
 
 def test_the_line_of_the_picture_goes_through_both_of_its_points():
     assert _gained(0.25, np.array([0.0, 1.0, 2.0])) == pytest.approx([1.25, 1.0, 1 / 1.2])
 
 
-def test_the_closing_sentence_has_the_ends_of_all_laws():
+def test_every_law_has_a_closing_sentence_of_its_own():
     point = LoadPoint.of_means(85_000, 200_000, 8, 35)
-    outcome = run_cost([point, point.balanced(LEVEL)], CostConfig(devices=("h800",), draws=200))
-    saved = [device.points[1].figures["time_saved_share"] for device in outcome.devices]
-    low, high = (100 * end for end in (min(f.low for f in saved), max(f.high for f in saved)))
-    (line,) = lead(outcome)
-    assert f"perfect balance saves {low:.1f} to {high:.1f} % of the time" in line
+    outcome = run_cost([point, point.balanced(LEVEL)], CostConfig(devices=("ascend-910c",), draws=200))
+    assert len(outcome.devices) == 2
+    for device, line in zip(outcome.devices, lead(outcome), strict=True):
+        saved = device.points[1].figures["time_saved_share"]
+        said = f"perfect balance saves {100 * saved.low:.1f} to {100 * saved.high:.1f} % of the time of as given"
+        assert line.startswith(f"ascend-910c, {device.law}: {said}")
 
 
 def test_a_report_without_long_runs_is_refused(type_in, here):
@@ -317,3 +323,25 @@ def test_a_load_point_needs_only_what_metrics_hold():
     from lbopt.studies.cost.load_point import NEEDED
 
     assert set(NEEDED) <= set(Metrics.__slots__)
+
+
+def test_an_audit_and_own_steps_price_a_fleet(type_in, here):
+    logs = Path(__file__).resolve().parents[2] / "examples" / "logs" / "fleet.csv"
+    assert type_in("audit", logs, "-p", "jsq", "--states", 0, "--out", "mine")[0] == 0
+    found = json.loads((here / "mine" / "audit.json").read_text())["law"]
+    words = ("--mean-load", 5000, "--imbalance", 8000, "--workers", 8, "--running", 10, "-d", "h100", *QUICK)
+    code, shown, _ = type_in("cost", *words, "--model", "qwen3-30b-a3b", "--step-time", "mine", "--out", "priced")
+    assert code == 0 and "h100, as audited: perfect balance saves" in shown
+    step = float(rows_of(here / "priced" / "cost.csv")[0]["step_milliseconds_nominal"])
+    assert step == pytest.approx(1e3 * (found["fixed"] + 6000 * found["per_token"]))
+
+    (here / "steps.csv").write_text("running,context_tokens,step_time_ms\n8,500,9.0\n32,500,11.5\n")
+    code, shown, said = type_in("cost", *words, "--model", "qwen3-30b-a3b", "--calibrate", "steps.csv")
+    assert code == 0 and "h100, calibrated: perfect balance saves" in shown
+    wide = re.search(
+        r"interval of a step is ([\d.]+) wide, high over low, and ([\d.]+) without them", " ".join(said.split())
+    )
+    assert 1 < float(wide[1]) < float(wide[2])
+    for more in (("--step-time", "mine"), ("--calibrate", "no.csv")):
+        code, _, said = type_in("cost", *words, "--calibrate", "steps.csv", *more)
+        assert code == 2 and said.count("\n") == 1

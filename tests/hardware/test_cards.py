@@ -19,22 +19,37 @@ from lbopt.hardware.cards import (
 from lbopt.hardware.quantity import BASES
 
 DEVICES = ("a100", "ascend-910b", "ascend-910c", "h100", "h200", "h800", "mi300x")
-MODELS = ("deepseek-v3", "llama-3-70b", "qwen3-235b-a22b", "qwen3-30b-a3b")
+NEWER = ("ascend-910c-die", "b200", "gb200", "h20", "mi325x", "mi355x", "tpu-v5p", "tpu-v6e")
+MODELS = (
+    "deepseek-v3",
+    "glm-4.5",
+    "gpt-oss-120b",
+    "kimi-k2",
+    "llama-3-70b",
+    "llama-3.1-405b",
+    "qwen3-235b-a22b",
+    "qwen3-30b-a3b",
+    "qwen3-next-80b-a3b",
+)
+# Some authors leave the embedding out of the parameters of a token.
+WITHOUT_EMBEDDING = {"glm-4.5": 0.06, "gpt-oss-120b": 0.12, "qwen3-next-80b-a3b": 0.1}
+# Google publishes no power of a chip.
+UNKNOWN = {"tpu-v5p": {"idle_power", "peak_power"}, "tpu-v6e": {"idle_power", "peak_power"}}
 # What `lbopt hardware measure` alone can give: nobody publishes a kernel over no tokens.
 ONLY_MEASURED = {"attention_call"}
 
 
 def test_the_catalogue():
-    assert set(DEVICES) <= set(device_names())
+    assert {*DEVICES, *NEWER} <= set(device_names())
     assert tuple(model_names()) == MODELS
 
 
-@pytest.mark.parametrize("name", DEVICES)
+@pytest.mark.parametrize("name", (*DEVICES, *NEWER))
 def test_every_constant_of_a_device_can_be_looked_up(name):
     card = device_card(name)
     assert card.name == name
     assert card.origin == "documents"
-    assert set(card.constants) == set(CONSTANTS) - ONLY_MEASURED
+    assert set(card.constants) == set(CONSTANTS) - ONLY_MEASURED - UNKNOWN.get(name, set())
     for constant, quantity in card.constants.items():
         assert quantity.unit == CONSTANTS[constant][0]
         assert len(quantity.source) > 10
@@ -42,13 +57,14 @@ def test_every_constant_of_a_device_can_be_looked_up(name):
         assert quantity.basis in BASES
         assert quantity.basis != "measured", "a card from documents measured nothing"
         assert "assumed" in quantity.source or quantity.basis != "assumed", "an assumption says so"
-    assert card["peak_power"].low >= card["idle_power"].high
+    if name not in UNKNOWN:
+        assert card["peak_power"].low >= card["idle_power"].high
     assert card["memory_efficiency"].high <= 1
     assert card["compute_efficiency"].high <= 1
     assert card["step_overhead"].high >= 4 * card["step_overhead"].low  # nobody knows it better
 
 
-@pytest.mark.parametrize("name", DEVICES)
+@pytest.mark.parametrize("name", (*DEVICES, *NEWER))
 def test_a_device_survives_being_written(name):
     card = device_card(name)
     assert DeviceCard.from_dict(card.to_dict(), name) == card
@@ -64,7 +80,8 @@ def test_a_model_survives_being_written(name):
 def test_models_count_up_to_what_is_published(name):
     card = model_card(name)
     assert card.total_parameters == pytest.approx(card.quantities["total_parameters"].value, rel=0.02)
-    assert card.active_parameters == pytest.approx(card.quantities["active_parameters"].value, rel=0.02)
+    near = WITHOUT_EMBEDDING.get(name, 0.02)
+    assert card.active_parameters == pytest.approx(card.quantities["active_parameters"].value, rel=near)
     assert card.common_parameters < card.active_parameters
     for quantity in card.quantities.values():
         assert len(quantity.source) > 10
@@ -161,6 +178,7 @@ def changed(*path_and_value):
         (("architecture", "kv_latent", None), r"has no kv_latent \(latent vector"),
         (("architecture", "expert_width", None), "has no expert_width"),
         (("architecture", "dense_layers", {"value": 99, "source": "s"}), "dense_layers is 99 of 61 layers"),
+        (("architecture", "cached_layers", {"value": 62, "source": "s"}), "cached_layers is 62 of 61 layers"),
         (("architecture", "experts_per_token", {"value": 300, "source": "s"}), "300, more than the 256 experts"),
         (("quantities", "kv_bytes", None), "has no kv_bytes"),
         (("quantities", "kv_bytes", "low", 0), "has no kv_bytes, or not above 0 B"),
@@ -197,5 +215,13 @@ def test_devices_that_cannot_be(change, message):
 def test_a_device_does_not_idle_above_its_peak():
     data = device_card("h800").to_dict()
     data["constants"]["idle_power"] |= {"value": 900.0, "high": 900.0}
-    with pytest.raises(InputError, match="idle_power is 900 W, above peak_power, 700 W; are they exchanged"):
+    with pytest.raises(InputError, match="idle_power is 900 W, above peak_power, 400 W; are they exchanged"):
         DeviceCard.from_dict(data, "mine.toml")
+
+
+def test_a_die_is_half_of_its_package():
+    package, die = device_card("ascend-910c"), device_card("ascend-910c-die")
+    for name in ("memory_bandwidth", "memory_capacity", "flops_16bit", "link_bandwidth", "peak_power", "rental"):
+        for end in ("value", "low", "high"):
+            assert getattr(die[name], end) == pytest.approx(getattr(package[name], end) / 2)
+    assert package["memory_bandwidth"].low > 1.5 * die["memory_bandwidth"].high  # no draw mixes the two

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lbopt.hardware.price import CHARGES, FleetConstants, price_step
+from lbopt.hardware.price import CHARGES, SPIN, FleetConstants, price_step
 
 
 def fleet(**given):
@@ -22,29 +22,45 @@ def fleet(**given):
 
 
 def test_every_figure_by_hand():
-    price = price_step(fleet(), share_of_heaviest=0.9, duty=0.95, grams_per_kwh=500.0)
+    price = price_step(fleet(spin=0.25), grams_per_kwh=500.0)
     assert price.tokens_per_second[0] == 8000
     assert price.wait_share[0] == pytest.approx(0.2)
-    watts = 100 * 0.2 + 600 * 0.8  # a fifth of the time at idle power
+    waiting = 100 + 0.25 * 500  # a fifth of the time at a quarter of the way from idle to busy
+    watts = waiting * 0.2 + 600 * 0.8
     assert price.kilowatts[0] == pytest.approx(16 * watts / 1e3)
     assert price.joules_per_token[0] == pytest.approx(16 * watts / 8000)
-    assert price.wait_energy_share[0] == pytest.approx(0.2 * 100 / watts)
-    # 1 M tokens take 125 s, so 16 * 500 W * 125 s = 1 MJ = 0.2778 kWh
+    assert price.wait_energy_share[0] == pytest.approx(0.2 * waiting / watts)
+    # 1 M tokens take 125 s, so 16 * 525 W * 125 s = 1.05 MJ = 0.2917 kWh
     assert price.grams_per_million[0] == pytest.approx(500 * 16 * watts * 125 / 3.6e6)
     assert price.dollars_per_million[0] == pytest.approx(16 * 2.0 * 125 / 3600)
 
 
-@pytest.mark.parametrize(("charge", "busy"), [(CHARGES[1], 0.9), (CHARGES[2], 0.95)])
-def test_the_other_charges_go_by_shares(charge, busy):
-    price = price_step(fleet(), 0.9, 0.95, charge)
-    assert price.joules_per_token[0] == pytest.approx(16 * (100 + 500 * busy) / 8000)
-    assert price.wait_energy_share[0] == pytest.approx(
-        100 * (1 - busy) / (100 + 500 * busy)
-    )  # waiting as it is charged
+@pytest.mark.parametrize(("charge", "spin"), [(CHARGES[1], 0.0), (CHARGES[2], 1.0)])
+def test_the_other_charges_are_the_ends(charge, spin):
+    price, same = price_step(fleet(), charge), price_step(fleet(spin=spin))
+    assert price.joules_per_token[0] == same.joules_per_token[0]
+    assert price.wait_energy_share[0] == same.wait_energy_share[0]
+
+
+@pytest.mark.parametrize("spin", [0.0, 0.3, 1.0])
+def test_what_balance_saves_is_the_energy_of_the_waiting(spin):
+    """The same work without its waiting: a step shorter by it, at busy power throughout."""
+    today = price_step(fleet(spin=spin))
+    level = price_step(fleet(spin=spin, seconds=np.array([0.04]), waited_seconds=np.array([0.0])))
+    saved = 1 - level.joules_per_token[0] / today.joules_per_token[0]
+    assert saved == pytest.approx(today.wait_energy_share[0])
+    assert saved > 0
 
 
 def test_the_building_uses_energy_too_and_what_is_unknown_stays_so():
-    plain, housed = price_step(fleet(), 1, 1), price_step(fleet(), 1, 1, overhead=1.3)
+    plain, housed = price_step(fleet()), price_step(fleet(), overhead=1.3)
     assert housed.joules_per_token[0] == pytest.approx(1.3 * plain.joules_per_token[0])
     assert math.isnan(plain.grams_per_million[0])
-    assert math.isnan(price_step(fleet(dollars_per_hour=np.array([math.nan])), 1, 1).dollars_per_million[0])
+    assert math.isnan(price_step(fleet(dollars_per_hour=np.array([math.nan]))).dollars_per_million[0])
+
+
+def test_what_a_waiting_worker_draws_has_its_sources():
+    assert SPIN.low < SPIN.value < SPIN.high == 1.0
+    assert pytest.approx(SPIN.value, abs=0.05) == (222 - 75) / (397 - 75)
+    for source in ("InferenceX issue 828", "cupy issue 3557", "NCCL issue 1025", "arXiv 2604.04745"):
+        assert source in SPIN.source

@@ -29,6 +29,7 @@ def test_all_tables_are_shipped():
         "staggered-batch-decode",
         "bf-io-table-1",
         "eldr-active-experts",
+        "measured-steps",
     }
 
 

@@ -58,7 +58,16 @@ def test_draws_lie_between_the_ends(value, below, above, seed):
 def test_ends_a_rounding_apart_are_one_number():
     value = 1e9
     drawn = Quantity(value, np.nextafter(value, 0), value, "W", "x", "assumed").quantiles(np.array([0.0, 0.3, 1.0]))
-    assert drawn.tolist() == [value] * 3
+    assert drawn.tolist() == pytest.approx([value] * 3, rel=1e-14)
+
+
+@given(st.floats(1e-3, 1e6), st.floats(1, 10), st.floats(1, 10))
+def test_the_value_is_the_median_wherever_it_stands(value, below, above):
+    quantity = Quantity(value, value / below, value * above, "W", "x", "assumed")
+    drawn = quantity.quantiles(np.linspace(0, 1, 101))
+    assert drawn[50] == pytest.approx(value)
+    assert (np.diff(drawn) >= -1e-9 * value * above).all()
+    assert (drawn[0], drawn[-1]) == (pytest.approx(quantity.low), pytest.approx(quantity.high))
 
 
 def test_half_and_double_are_as_likely():

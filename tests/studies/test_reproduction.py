@@ -264,6 +264,21 @@ def test_logs_need_their_requests(tmp_path):
         energy.questions(ReproductionConfig(items=("energy",), logs=str(tmp_path)))
 
 
+def test_reasons_speak_of_the_requests_at_hand(tmp_path):
+    file = tmp_path / "longer.json"
+    file.write_text(json.dumps({"data": [{"input_length": 300, "output_length": 400}] * 600}))
+    asked = {
+        name: balance_route.questions(ReproductionConfig(items=("balance-route",), burstgpt=name))
+        for name in ("burstgpt-like", str(file))
+    }
+    of_file, of_family = ({q.why for q in asked[name]} for name in (str(file), "burstgpt-like"))
+    output = pool_of("burstgpt-like", 0).output
+    text = f"run {output.mean():.0f} steps on average, {(output <= 80).mean():.0%} of them 80 or fewer"
+    assert any(text in why and "has largely left" in why for why in of_family)
+    assert not any(text in why for why in of_file)
+    assert any("run 400 steps on average, 0% of them 80 or fewer" in why and "do not explain" in why for why in of_file)
+
+
 def test_requests_that_are_too_long_for_the_balanced_step(tmp_path):
     file = tmp_path / "long.json"
     file.write_text(json.dumps({"data": [{"input_length": 100_000, "output_length": 1000}] * 600}))

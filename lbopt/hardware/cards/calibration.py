@@ -3,8 +3,8 @@
     seconds = balanced_step + per_token * (max L - mean L)
 
 It knows nothing of bytes and rates: the step of a balanced fleet and the slope in what the heaviest worker holds above
-the mean are both taken from published measurements, with wide ends. It stands beside the roofline because the two need
-not agree, and where they do not, the difference is what a reader should know.
+the mean are both taken from published measurements, with wide ends. Nothing in it follows from the batch or the fleet,
+so it speaks only of running requests and workers within the ranges that were measured, and refuses all others.
 """
 
 from __future__ import annotations
@@ -34,6 +34,10 @@ class Calibration:
         s, step of a fleet whose workers all hold the same.
     per_token
         s per token that the heaviest worker holds above the mean.
+    running, workers
+        Lowest and highest running requests of a worker, and number of workers, of which it speaks.
+    range_source
+        Where these ranges are from.
     note
         What it rests on.
     """
@@ -44,7 +48,20 @@ class Calibration:
     devices_per_worker: int
     balanced_step: Quantity
     per_token: Quantity
+    running: tuple[float, float]
+    workers: tuple[float, float]
+    range_source: str
     note: str
+
+    def refusal(self, workers: int, running: float) -> str | None:
+        """Return why the law does not speak of such a fleet, or None where it does."""
+        for what, value, (low, high) in (
+            ("running requests a worker", running, self.running),
+            ("workers", workers, self.workers),
+        ):
+            if not low <= value <= high:
+                return f"it was measured with {low:g} to {high:g} {what}, and {value:g} were asked for"
+        return None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], source: str) -> Calibration:
@@ -55,9 +72,12 @@ class Calibration:
         count = data.get("devices_per_worker")
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise InputError(f"calibration '{source}' has devices_per_worker {count!r}; expected a whole number from 1")
-        wrong = sorted(set(data) - {"name", "device", "model", "note", "devices_per_worker", *QUANTITIES})
+        wrong = sorted(set(data) - {"name", "device", "model", "note", "devices_per_worker", "range", *QUANTITIES})
         if wrong:
             raise InputError(f"calibration '{source}' has an unknown entry '{wrong[0]}'")
+        ends = data.get("range")
+        if not isinstance(ends, dict) or set(ends) != {"running", "workers", "source"}:
+            raise InputError(f"calibration '{source}' has no range; expected a table of running, workers and source")
         found = {
             name: Quantity.from_dict(f"calibration '{source}': {name}", data.get(name), unit)
             for name, unit in QUANTITIES.items()
@@ -67,6 +87,15 @@ class Calibration:
             device=data["device"],
             model=data["model"],
             devices_per_worker=count,
+            running=_ends(source, "running", ends["running"]),
+            workers=_ends(source, "workers", ends["workers"]),
+            range_source=str(ends["source"]),
             note=data["note"],
             **found,
         )
+
+
+def _ends(source: str, name: str, given: Any) -> tuple[float, float]:
+    if not isinstance(given, list) or len(given) != 2 or not 0 < given[0] <= given[1]:
+        raise InputError(f"calibration '{source}': range of {name} is {given!r}; expected a lower and an upper end")
+    return float(given[0]), float(given[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,12 @@ from lbopt.spec import unknown
 
 def device_names() -> list[str]:
     """Return the names of the devices that lbopt has cards of."""
-    return _names("devices")
+    return list(_names("devices"))
 
 
 def model_names() -> list[str]:
     """Return the names of the models that lbopt has cards of."""
-    return _names("models")
+    return list(_names("models"))
 
 
 def device_card(name_or_path: str | Path) -> DeviceCard:
@@ -36,17 +37,19 @@ def device_card(name_or_path: str | Path) -> DeviceCard:
     InputError
         The name is unknown (with the nearest names), the file cannot be read, or it holds no card.
     """
-    return DeviceCard.from_dict(*_read("device", device_names(), name_or_path))
+    return _device(str(name_or_path)) if _is_shipped(name_or_path) else _own_device(name_or_path)
 
 
 def model_card(name_or_path: str | Path) -> ModelCard:
     """Return the card of a model; names, files and errors as in `device_card`."""
-    return ModelCard.from_dict(*_read("model", model_names(), name_or_path))
+    return _model(str(name_or_path)) if _is_shipped(name_or_path) else _own_model(name_or_path)
 
 
-def calibrations() -> list[Calibration]:
+@cache
+def calibrations() -> tuple[Calibration, ...]:
     """Return the calibrations that come with lbopt."""
-    return [Calibration.from_dict(*_read("calibration", _names("calibrations"), n)) for n in _names("calibrations")]
+    names = _names("calibrations")
+    return tuple(Calibration.from_dict(*_read("calibration", names, name)) for name in names)
 
 
 def calibration_of(device: str, model: str) -> Calibration | None:
@@ -54,6 +57,23 @@ def calibration_of(device: str, model: str) -> Calibration | None:
     return next((one for one in calibrations() if (one.device, one.model) == (device, model)), None)
 
 
+def _is_shipped(name_or_path: str | Path) -> bool:
+    """Return whether a card is asked for by name: such cards do not change, and are read once."""
+    return not str(name_or_path).endswith(".toml")
+
+
+def _own_device(name_or_path: str | Path) -> DeviceCard:
+    return DeviceCard.from_dict(*_read("device", device_names(), name_or_path))
+
+
+def _own_model(name_or_path: str | Path) -> ModelCard:
+    return ModelCard.from_dict(*_read("model", model_names(), name_or_path))
+
+
+_device, _model = cache(_own_device), cache(_own_model)
+
+
+@cache
 def _names(folder: str) -> list[str]:
     entries = files("lbopt.hardware.cards").joinpath(folder).iterdir()
     return sorted(entry.name.removesuffix(".toml") for entry in entries if entry.name.endswith(".toml"))

@@ -22,6 +22,7 @@ CONSTANTS: dict[str, tuple[str, str]] = {
     "flops_8bit": ("FLOP/s", "dense matrix arithmetic in fp8 or int8"),
     "compute_efficiency": ("1", "share of that arithmetic which compute-bound kernels reach"),
     "link_bandwidth": ("B/s", "rate, one direction, at which the device sends to others of its group"),
+    "link_domain": ("1", "devices that reach each other at the high end of link_bandwidth"),
     "collective_latency": ("s", "one all-to-all or all-reduce of no payload"),
     "attention_call": ("s", "one attention kernel over no tokens"),
     "step_overhead": ("s", "part of a decode step that no term accounts for: launches, sampling, scheduling"),

@@ -16,6 +16,7 @@ from lbopt.hardware.quantity import Quantity
 #: The integers of an architecture; those that a card leaves out are 0.
 ARCHITECTURE: dict[str, str] = {
     "layers": "transformer layers",
+    "cached_layers": "of them those whose cache grows with every token; 0 where all do",
     "hidden": "width of the residual stream",
     "heads": "query heads",
     "kv_heads": "heads whose keys and values are cached (gqa)",
@@ -36,7 +37,8 @@ ARCHITECTURE: dict[str, str] = {
 #: What a card says beside the integers: unit and meaning.
 QUANTITIES: dict[str, tuple[str, str]] = {
     "kv_bytes": ("B", "one cached value"),
-    "weight_bytes": ("B", "one parameter"),
+    "weight_bytes": ("B", "one parameter; of the experts alone where common_bytes is given"),
+    "common_bytes": ("B", "one parameter outside of the experts, where it differs"),
     "total_parameters": ("1", "parameters as its authors count them"),
     "active_parameters": ("1", "parameters used by a token as its authors count them"),
 }
@@ -92,6 +94,11 @@ class ModelCard:
                 f"model card '{self.name}': experts_per_token is {self['experts_per_token']}, more than the "
                 f"{self['experts']} experts"
             )
+        if self["cached_layers"] > self["layers"]:
+            raise InputError(
+                f"model card '{self.name}': cached_layers is {self['cached_layers']} of {self['layers']} layers; "
+                "expected at most that"
+            )
         if self["dense_layers"] > self["layers"] or (not self["experts"] and self["dense_layers"] != self["layers"]):
             raise InputError(
                 f"model card '{self.name}': dense_layers is {self['dense_layers']} of {self['layers']} layers; "
@@ -113,23 +120,28 @@ class ModelCard:
         return self["layers"] - self["dense_layers"] if self["experts"] else 0
 
     @property
+    def growing_layers(self) -> int:
+        """Layers whose cache grows with every token: all, or cached_layers of a hybrid model."""
+        return self["cached_layers"] or self["layers"]
+
+    @property
     def kv_values_per_token(self) -> int:
-        """Cached values of a token: (kv_latent + rope_dim) * layers, or 2 * kv_heads * head_dim * layers."""
+        """Cached values of a token: (kv_latent + rope_dim) or 2 * kv_heads * head_dim, times growing_layers."""
         if self.attention == "mla":
-            return (self["kv_latent"] + self["rope_dim"]) * self["layers"]
-        return 2 * self["kv_heads"] * self["head_dim"] * self["layers"]
+            return (self["kv_latent"] + self["rope_dim"]) * self.growing_layers
+        return 2 * self["kv_heads"] * self["head_dim"] * self.growing_layers
 
     @property
     def attention_flops(self) -> int:
         """FLOP per cached token and query token.
 
-        Scores and weighted values, two products of two FLOP each: 4 * heads * head_dim * layers. With latent attention
-        in absorbed form the scores are taken over kv_latent + rope_dim and the values over kv_latent:
-        2 * heads * (kv_latent + rope_dim + kv_latent) * layers.
+        Scores and weighted values, two products of two FLOP each: 4 * heads * head_dim * growing_layers. With latent
+        attention in absorbed form the scores are taken over kv_latent + rope_dim and the values over kv_latent:
+        2 * heads * (kv_latent + rope_dim + kv_latent) * growing_layers.
         """
         if self.attention == "mla":
-            return 2 * self["heads"] * (2 * self["kv_latent"] + self["rope_dim"]) * self["layers"]
-        return 4 * self["heads"] * self["head_dim"] * self["layers"]
+            return 2 * self["heads"] * (2 * self["kv_latent"] + self["rope_dim"]) * self.growing_layers
+        return 4 * self["heads"] * self["head_dim"] * self.growing_layers
 
     @property
     def attention_parameters(self) -> int:
@@ -165,6 +177,11 @@ class ModelCard:
             + self.moe_layers * of_experts
             + self["vocabulary"] * self["hidden"]
         )
+
+    @property
+    def common_bytes(self) -> Quantity:
+        """Bytes of a parameter outside of the experts: `common_bytes` of the card, else `weight_bytes`."""
+        return self.quantities.get("common_bytes", self.quantities["weight_bytes"])
 
     @property
     def total_parameters(self) -> int:

@@ -24,10 +24,18 @@ Worked example: attention over 85,000 tokens of DeepSeek-V3 in bf16 (576 values 
     a100          2.039 TB/s   2.929 ms   * 0.85   = 3.446 ms    312.0 TFLOP/s * 0.6   = 7.715 ms  compute
     ascend-910b   1.600 TB/s   3.733 ms   * 0.8    = 4.666 ms    353.9 TFLOP/s * 0.65  = 6.278 ms  compute
     ascend-910c   3.200 TB/s   1.867 ms   * 0.841  = 2.220 ms    752.0 TFLOP/s * 0.654 = 2.936 ms  compute
+    ascend-910c-die 1.600 TB/s 3.733 ms   * 0.841  = 4.439 ms    376.0 TFLOP/s * 0.654 = 5.873 ms  compute
+    b200          8.000 TB/s   0.747 ms   * 0.85   = 0.878 ms   2250.0 TFLOP/s * 0.6   = 1.070 ms  compute
+    gb200         8.000 TB/s   0.747 ms   * 0.85   = 0.878 ms   2500.0 TFLOP/s * 0.6   = 0.963 ms  compute
     h100          3.350 TB/s   1.783 ms   * 0.8955 = 1.991 ms    989.4 TFLOP/s * 0.667 = 2.188 ms  compute
+    h20           4.000 TB/s   1.493 ms   * 0.85   = 1.757 ms    148.0 TFLOP/s * 0.75  = 13.011 ms  compute
     h200          4.800 TB/s   1.244 ms   * 0.85   = 1.464 ms    989.4 TFLOP/s * 0.667 = 2.188 ms  compute
     h800          3.350 TB/s   1.783 ms   * 0.8955 = 1.991 ms    989.4 TFLOP/s * 0.667 = 2.188 ms  compute
     mi300x        5.300 TB/s   1.127 ms   * 0.7    = 1.610 ms   1307.4 TFLOP/s * 0.4   = 2.762 ms  compute
+    mi325x        6.000 TB/s   0.996 ms   * 0.7    = 1.422 ms   1307.4 TFLOP/s * 0.4   = 2.762 ms  compute
+    mi355x        8.000 TB/s   0.747 ms   * 0.7    = 1.067 ms   2516.6 TFLOP/s * 0.4   = 1.435 ms  compute
+    tpu-v5p       2.765 TB/s   2.160 ms   * 0.75   = 2.880 ms    459.0 TFLOP/s * 0.5   = 6.293 ms  compute
+    tpu-v6e       1.640 TB/s   3.642 ms   * 0.75   = 4.856 ms    918.0 TFLOP/s * 0.5   = 3.146 ms  memory
 
 Absorbed MLA sits at the ridge or above it, so a cache in fp8 halves the reading and not the time.
 
@@ -49,9 +57,10 @@ from lbopt.hardware.cards.model import ModelCard
 from lbopt.hardware.quantity import Quantity
 from lbopt.hardware.step_time.affine import AffineStepTime
 from lbopt.hardware.step_time.barrier_form import BarrierForm
+from lbopt.hardware.step_time.deployment import Deployment
 from lbopt.hardware.step_time.experts import number_text
 from lbopt.hardware.step_time.roofline_breakdown import Breakdown, break_down
-from lbopt.hardware.step_time.roofline_terms import Deployment, RooflineTerms, roofline_terms
+from lbopt.hardware.step_time.roofline_terms import RooflineTerms, roofline_terms
 from lbopt.spec import unknown
 
 
@@ -189,7 +198,8 @@ class RooflineStepTime:
             names += ["link_bandwidth", "collective_latency"]
         if "attention_call" in self.device.constants:
             names.append("attention_call")
-        return [*names, "kv_bytes", "weight_bytes"]
+        formats = ["kv_bytes", "weight_bytes"]
+        return [*names, *formats, *(["common_bytes"] if "common_bytes" in self.model.quantities else [])]
 
     def _quantity(self, name: str) -> Quantity:
         return self.model.quantities[name] if name in self.model.quantities else self.device[name]

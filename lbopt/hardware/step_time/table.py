@@ -7,11 +7,11 @@ from collections.abc import Callable
 from lbopt.exceptions import InputError
 from lbopt.hardware.cards.catalogue import device_card, model_card
 from lbopt.hardware.step_time.affine import AffineStepTime
+from lbopt.hardware.step_time.deployment import Deployment
 from lbopt.hardware.step_time.experts import ExpertStepTime
 from lbopt.hardware.step_time.law import StepTime
 from lbopt.hardware.step_time.mean_term import MeanTermStepTime
 from lbopt.hardware.step_time.roofline import RooflineStepTime
-from lbopt.hardware.step_time.roofline_terms import Deployment
 from lbopt.spec import options_of, unknown
 
 _BF_IO = AffineStepTime.of_bf_io_paper(72)

@@ -2,7 +2,7 @@
 
 from lbopt.studies.cost.config import CostConfig
 from lbopt.studies.cost.load_point import LEVEL, NEXT_STEP, LoadPoint
-from lbopt.studies.cost.outcome import CostOutcome, DeviceCost, PointCost, WhatIf
+from lbopt.studies.cost.outcome import CostOutcome, DeviceCost, PointCost, Sensitivity, WhatIf
 from lbopt.studies.cost.study import cost_of_points, run_cost
 from lbopt.studies.cost.what_if import Rerun, parse_change
 
@@ -15,6 +15,7 @@ __all__ = [
     "LoadPoint",
     "PointCost",
     "Rerun",
+    "Sensitivity",
     "WhatIf",
     "cost_of_points",
     "parse_change",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
+from lbopt.files import called, read_text
 from lbopt.hardware import make_step_time
 from lbopt.hardware.cards import device_card, model_card
 from lbopt.hardware.price import CHARGES
+from lbopt.studies.cost.audited_law import is_audit, read_audited_law
 from lbopt.studies.option import Option
 from lbopt.studies.plain import from_plain
 
@@ -17,7 +20,7 @@ DEFAULT_DEVICES = ("ascend-910c", "h800")
 #: How experts of a mixture are held: each worker its share of them, or each worker all.
 EXPERTS = ("parallel", "local")
 #: Short names of `CHARGES`, for the command line.
-CHARGE_NAMES = dict(zip(("wait-idle", "split", "share"), CHARGES, strict=True))
+CHARGE_NAMES = dict(zip(("wait-spins", "wait-idle", "wait-busy"), CHARGES, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +39,25 @@ class CostConfig:
     experts
         "parallel" over all workers, or "local" to each.
     tokens_per_request
-        Tokens that a request makes in a step; 2 with multi-token prediction of one token, all accepted.
+        Tokens of a request that a step computes; 2 with multi-token prediction of one token.
+    accepted
+        Of them, how many it keeps on average; None = all.
+    kv_bytes, weight_bytes
+        Bytes of a cached value, and of a parameter (of the experts, where the model's card tells them apart); None =
+        the card's.
+    balancedness
+        Mean over maximum of the tokens that devices get for their experts; None = what measured clusters have.
+    overlap
+        Whether messages between experts overlap with computation, as with two batches or DeepEP's hooks.
+    prompt_share
+        Prompt tokens that the same devices compute for every output token; 0 with prefill elsewhere.
+    calibrate
+        A CSV of your own measured steps, which updates the calibrated law.
     step_time
-        A step-time law that replaces the roofline of every device, as `make_step_time` reads it; it has no interval.
+        What replaces the laws of every device: a law as `make_step_time` reads it, without an interval, or an output
+        folder of `lbopt audit`, whose law is taken with its interval.
+    bill_devices
+        Devices that the bill is of; None = those of the fleet.
     charge
         How the wait is charged, a name from `CHARGE_NAMES`.
     carbon
@@ -72,13 +91,37 @@ class CostConfig:
     experts: Annotated[
         str, Option("Experts of a mixture: **parallel** over all workers, or **local** to each.", panel="Devices")
     ] = "parallel"
-    tokens_per_request: Annotated[int, Option("Tokens a request makes in a step.", panel="Devices")] = 1
+    tokens_per_request: Annotated[int, Option("Tokens of a request that a step computes.", panel="Devices")] = 1
+    accepted: Annotated[
+        float | None, Option("Of them, how many it keeps on average.", panel="Devices", shown="all of them")
+    ] = None
+    kv_bytes: Annotated[float | None, Option("Bytes of a cached value.", panel="Devices", shown="the model card's")] = (
+        None
+    )
+    weight_bytes: Annotated[
+        float | None, Option("Bytes of a parameter.", panel="Devices", shown="the model card's")
+    ] = None
+    balancedness: Annotated[
+        float | None,
+        Option("Mean over maximum of the experts' work of devices.", panel="Devices", shown="as in measured clusters"),
+    ] = None
+    overlap: Annotated[bool, Option("Messages between experts overlap with computation.", panel="Devices")] = False
+    prompt_share: Annotated[
+        float, Option("Prompt tokens that the same devices compute for every output token.", panel="Devices")
+    ] = 0.0
+    calibrate: Annotated[
+        str | None, Option("A CSV of your own measured steps: they update the law.", panel="Devices", first=True)
+    ] = None
     step_time: Annotated[
-        str | None, Option("A step-time law in place of the devices' rooflines; it has no interval.", panel="Devices")
+        str | None,
+        Option("A step-time law in its place, or a folder of lbopt audit: its law, with interval.", panel="Devices"),
     ] = None
     charge: Annotated[
-        str, Option("How the wait is charged: **wait-idle**, **split** or **share**.", panel="Prices")
-    ] = "wait-idle"
+        str, Option("How the wait is charged: **wait-spins**, **wait-idle** or **wait-busy**.", panel="Prices")
+    ] = "wait-spins"
+    bill_devices: Annotated[
+        int | None, Option("Devices that the bill is of.", panel="Prices", shown="those of the fleet")
+    ] = None
     carbon: Annotated[float | None, Option("Carbon intensity, g CO₂ a kWh.", panel="Prices")] = None
     overhead: Annotated[float, Option("Energy of the building for a joule of the devices (PUE).", panel="Prices")] = 1.0
     rental: Annotated[float | None, Option("USD an hour and device.", panel="Prices", shown="the card's range")] = None
@@ -99,13 +142,30 @@ class CostConfig:
                 )
         model_card(self.model)
         if self.step_time is not None:
-            make_step_time(self.step_time)
+            read_audited_law(Path(self.step_time)) if is_audit(self.step_time) else make_step_time(self.step_time)
         if self.devices_per_worker is not None and not 1 <= self.devices_per_worker <= 1024:
             raise InputError(f"devices_per_worker is {self.devices_per_worker}; expected 1 to 1024")
         if self.experts not in EXPERTS:
             raise InputError(f"experts '{self.experts}' are unknown; expected {' or '.join(EXPERTS)}")
         if not 1 <= self.tokens_per_request <= 8:
             raise InputError(f"tokens_per_request is {self.tokens_per_request}; expected 1 to 8")
+        for name, least, most in (
+            ("accepted", 0.0, float(self.tokens_per_request)),
+            ("kv_bytes", 0.0, 8.0),
+            ("weight_bytes", 0.0, 8.0),
+            ("balancedness", 0.0, 1.0),
+        ):
+            value = getattr(self, name)
+            if value is not None and not least < value <= most:
+                raise InputError(f"{name} is {value:g}; expected more than {least:g} and at most {most:g}")
+        if not 0 <= self.prompt_share <= 1000:
+            raise InputError(f"prompt_share is {self.prompt_share:g}; expected 0 to 1000 tokens an output token")
+        if self.calibrate is not None and self.step_time is not None:
+            raise InputError("calibrate updates the calibrated law, and step_time replaces it; leave one of them out")
+        if self.calibrate is not None:
+            read_text(self.calibrate, called(Path(self.calibrate)))  # refused before anything is shown
+        if self.bill_devices is not None and self.bill_devices < 1:
+            raise InputError(f"bill_devices is {self.bill_devices}; expected at least 1")
         if self.charge not in CHARGE_NAMES:
             raise InputError(f"charge '{self.charge}' is unknown; expected {', '.join(CHARGE_NAMES)}")
         for name in ("carbon", "rental"):

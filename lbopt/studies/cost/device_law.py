@@ -3,52 +3,57 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import make_step_time
-from lbopt.hardware.cards import DeviceCard, ModelCard, calibration_of, device_card, model_card
+from lbopt.hardware.calibrated import PARAMETERS, Posterior, StepFeatures, shipped_posterior, step_parts, update
+from lbopt.hardware.calibrated.read_rows import read_measured_rows
+from lbopt.hardware.cards import Calibration, DeviceCard, ModelCard, calibration_of, device_card, model_card
+from lbopt.hardware.price import SPIN
 from lbopt.hardware.quantity import Quantity
-from lbopt.hardware.step_time import Deployment, RooflineStepTime, roofline_terms_at
+from lbopt.hardware.step_time import Formats, RooflineStepTime
+from lbopt.hardware.step_time.decode_step import DecodeStep
+from lbopt.studies.cost.audited_law import AuditedLaw, is_audit, read_audited_law
 from lbopt.studies.cost.config import CostConfig
 from lbopt.studies.cost.drawn_step import DrawnForm
 from lbopt.studies.cost.load_point import LoadPoint
+from lbopt.studies.cost.memory import MemoryNeed
 
 Values = NDArray[np.float64]
 
-#: Share of the memory that weights and tokens may fill; the rest is for activations and the engine.
-_FILLED = 0.9
-
-#: Constants of a card that are drawn together.
-_RATES = ("memory_bandwidth", "flops_16bit", "flops_8bit")
-
-ROOFLINE, PUBLISHED = "roofline", "published slope"
+CALIBRATED, PUBLISHED, SIMULATED, AUDITED = "calibrated", "published slope", "as simulated", "as audited"
+_HOT = next(place for place, parameter in enumerate(PARAMETERS) if parameter.name == "hot")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@lru_cache(maxsize=1)
+def _known() -> Posterior:
+    return shipped_posterior()
+
+
+@dataclass(frozen=True)
 class DeviceDraws:
-    """One device with every constant drawn; the first entry of each array holds the card's own value."""
+    """One device with every constant drawn; the first entry of each array holds the nominal value."""
 
     config: CostConfig
     card: DeviceCard
     model: ModelCard
+    named: str
+    simulated: str | None = None
 
     @classmethod
-    def of(cls, config: CostConfig, device: str) -> DeviceDraws:
-        """Return the draws of a device for a study."""
-        return cls(config, device_card(device), model_card(config.model))
+    def of(cls, config: CostConfig, device: str, simulated: str | None = None) -> DeviceDraws:
+        """Return the draws of a device for a study; `simulated` is the law that the loads were simulated with."""
+        return cls(config, device_card(device), model_card(config.model), device, simulated)
 
     def of_quantity(self, name: str, quantity: Quantity) -> Values:
-        """Return D + 1 values; the same constant of the same card is drawn alike in every study of one seed.
-
-        Bandwidth and arithmetic lean the same way: whether a device is a package or one die of it, the better board or
-        the lesser one, decides both.
-        """
-        leans = _RATES if name in _RATES else name
-        rng = np.random.default_rng([self.config.seed, zlib.crc32(f"{self.card.name} {leans}".encode())])
+        """Return D + 1 values; the same constant of the same card is drawn alike in every study of one seed."""
+        rng = np.random.default_rng([self.config.seed, zlib.crc32(f"{self.card.name} {name}".encode())])
         return np.concatenate([[quantity.value], quantity.quantiles(rng.random(self.config.draws))])
 
     def of_constant(self, name: str) -> Values:
@@ -66,96 +71,180 @@ class DeviceDraws:
 
     @property
     def watts(self) -> tuple[Values, Values]:
-        """Idle and peak W of a device; drawn apart, but never the idle one above."""
+        """Idle and busy W of a device; drawn apart, but never the idle one above."""
         idle, peak = self.of_constant("idle_power"), self.of_constant("peak_power")
         return np.minimum(idle, peak), peak
 
-    def devices_per_worker(self, law: str, point: LoadPoint) -> int:
-        """Return what the user or the law says, or the fewest, in powers of two, that hold weights and tokens."""
-        if self.config.devices_per_worker is not None:
-            return self.config.devices_per_worker
-        known = calibration_of(self.card.name, self.model.name)
-        if law == PUBLISHED and known is not None:
-            return known.devices_per_worker
-        given = None if self.config.step_time is None else make_step_time(self.config.step_time)
-        if isinstance(given, RooflineStepTime):
-            return given.deployment.devices_per_worker
-        capacity = _FILLED * self.card["memory_capacity"].value
-        devices = 1
-        while self.bytes_per_device(point, devices) > capacity:
-            devices *= 2
-            if devices > self.model["heads"]:
-                raise InputError(
-                    f"a worker of {self.model.name} that holds {point.max_load:,.0f} tokens fits on no number of "
-                    f"{self.card.name} devices; give a smaller load, or --devices-per-worker to price it all the same"
-                )
-        return devices
-
-    def bytes_per_device(self, point: LoadPoint, devices: int) -> float:
-        """Return bytes of weights and of the heaviest load's tokens on each of a worker's devices."""
-        weight, kv = self.model.quantities["weight_bytes"].value, self.model.quantities["kv_bytes"].value
-        embedding = self.model["vocabulary"] * self.model["hidden"]  # held by every worker, as what all read
-        of_worker = self.model.common_parameters + embedding
-        of_experts = self.model.total_parameters - of_worker
-        holders = devices * (point.num_workers if self.config.experts == "parallel" and self.model.moe_layers else 1)
-        copies = 1 if self.model.attention == "mla" else min(devices, self.model["kv_heads"])
-        tokens = point.max_load * self.model.kv_values_per_token * kv / copies
-        return weight * (of_worker / devices + of_experts / holders) + tokens
-
-    def roofline(self, devices: int) -> RooflineStepTime:
-        """Return the roofline law with the cards' values."""
-        return RooflineStepTime(
-            self.model,
-            self.card,
-            Deployment(
-                devices_per_worker=devices,
-                expert_parallel=self.config.experts == "parallel",
-                query_tokens=self.config.tokens_per_request,
-            ),
-        )
+    @property
+    def spin(self) -> Values:
+        """What a waiting worker draws between idle and busy; the same for all devices."""
+        rng = np.random.default_rng([self.config.seed, zlib.crc32(b"spin")])
+        return np.concatenate([[SPIN.value], SPIN.quantiles(rng.random(self.config.draws))])
 
     @property
-    def laws(self) -> list[str]:
-        """Names of the step-time laws to price by: what the user gave, or the roofline and what was published."""
+    def formats(self) -> Formats:
+        """Precision of cache and weights: the user's, else the model card's."""
+        config, card = self.config, self.model
+        own = card.quantities["weight_bytes"].value if config.weight_bytes is None else config.weight_bytes
+        # Where the card tells experts from the rest, the user's size is that of the experts.
+        common = own if "common_bytes" not in card.quantities else card.common_bytes.value
+        kv = card.quantities["kv_bytes"].value if config.kv_bytes is None else config.kv_bytes
+        return Formats(kv_bytes=kv, expert_bytes=own, common_bytes=common)
+
+    @property
+    def audited(self) -> AuditedLaw | None:
+        """The law of an audit, where the step time names its folder."""
+        named = self.config.step_time
+        return read_audited_law(Path(named)) if named is not None and is_audit(named) else None
+
+    @property
+    def memory(self) -> MemoryNeed:
+        """What the model needs on this device."""
+        parallel = self.config.experts == "parallel"
+        return MemoryNeed(self.card, self.model, self.formats, parallel, self.config.tokens_per_request)
+
+    @property
+    def published(self) -> Calibration | None:
+        """What clusters have published of this model on this device."""
+        return calibration_of(self.card.name, self.model.name)
+
+    def devices_per_worker(self, law: str, point: LoadPoint) -> int:
+        """Return what the user or the law says, or the fewest, in powers of two, that hold weights and tokens.
+
+        Raises
+        ------
+        InputError
+            The fleet does not fit into the devices' memory, with how many would do.
+        """
+        if self.config.devices_per_worker is not None:
+            count = self.config.devices_per_worker
+        elif law == PUBLISHED and self.published is not None:
+            count = self.published.devices_per_worker
+        else:
+            spec = None if self.audited is not None else self.config.step_time
+            given = None if spec is None else make_step_time(spec)
+            if isinstance(given, RooflineStepTime):
+                count = given.deployment.devices_per_worker
+            else:
+                self.card["memory_capacity"]  # a card without it is asked for by name
+                fewest = self.memory.fewest(point)
+                if fewest is None:
+                    raise InputError(self.memory.says(point, self.model["heads"]))
+                return fewest
+        if not self.memory.fits(point, count):
+            raise InputError(self.memory.says(point, count))
+        return count
+
+    def laws(self, point: LoadPoint) -> tuple[list[str], list[str]]:
+        """Return the step-time laws to price by, and why a published one is left out."""
+        audited = self.audited
+        if audited is not None:
+            audited.check(point.num_workers)
+            return [AUDITED], []
         if self.config.step_time is not None:
-            return [self.config.step_time]
-        return [ROOFLINE] + ([PUBLISHED] if calibration_of(self.card.name, self.model.name) else [])
+            return [self.config.step_time], []
+        own = [] if self.simulated is None else [SIMULATED]
+        known = self.published
+        if known is None:
+            return [CALIBRATED, *own], []
+        refusal = known.refusal(point.num_workers, point.running)
+        if refusal is None:
+            count = self.config.devices_per_worker or known.devices_per_worker
+            if not self.memory.fits(point, count):
+                refusal = self.memory.says(point, count)
+        if refusal is not None:
+            return [CALIBRATED, *own], [f"{self.card.name}: the published slope is left out: {refusal}"]
+        return [CALIBRATED, PUBLISHED, *own], []
 
     def form(self, law: str, point: LoadPoint, devices: int) -> DrawnForm:
         """Return the step-time form of the fleet of `point` under every draw."""
-        if law == ROOFLINE:
-            return self._roofline_form(point, devices)
+        if law == CALIBRATED:
+            return self._calibrated_form(point, devices)
         if law == PUBLISHED:
             return self._published_form(point)
-        form = make_step_time(law).form(point.num_workers, point.slots_per_worker)
+        if law == AUDITED and self.audited is not None:
+            rng = np.random.default_rng([self.config.seed, zlib.crc32(b"audited")])
+            fixed, per_token = self.audited.draws(self.config.draws, rng)
+            return DrawnForm(fixed, per_token, np.zeros_like(per_token))
+        spec = self.simulated if law == SIMULATED and self.simulated is not None else law
+        form = make_step_time(spec).form(point.num_workers, point.slots_per_worker)
         return DrawnForm.of([form] * (self.config.draws + 1), point.num_workers, point.running)
+
+    def decode_step(self, point: LoadPoint, devices: int) -> DecodeStep:
+        """Return the step of the fleet of `point` at its mean load, as a law is asked about it."""
+        formats, config = self.formats, self.config
+        return DecodeStep(
+            device=self.named,
+            model=config.model,
+            devices=devices * point.num_workers,
+            tp=devices,
+            expert_parallel=config.experts == "parallel",
+            expert_bytes=formats.expert_bytes,
+            common_bytes=formats.common_bytes,
+            kv_bytes=formats.kv_bytes,
+            running=point.running,
+            context_tokens=max(point.mean_load, 1.0) / point.running,
+            prompt_share=config.prompt_share,
+            drafted=float(config.tokens_per_request),
+            accepted=self.accepted,
+            overlap=config.overlap,
+        )
+
+    @property
+    def accepted(self) -> float:
+        """Output tokens of a request in a step."""
+        return float(self.config.tokens_per_request) if self.config.accepted is None else self.config.accepted
+
+    def believed(self, point: LoadPoint, devices: int) -> Posterior:
+        """Return what is believed of the calibrated law: what is shipped, updated by the user's rows."""
+        if self.config.calibrate is None:
+            return _known()
+        return update(_known(), read_measured_rows(Path(self.config.calibrate), self.decode_step(point, devices)))
+
+    def shrinkage(self, point: LoadPoint, devices: int) -> tuple[float, float]:
+        """Return by which factor the 90 % interval of the step is wide, without and with the user's rows."""
+        features = StepFeatures.of([self.decode_step(point, devices)])
+        widths = []
+        for posterior in (_known(), self.believed(point, devices)):
+            low, high = np.quantile(posterior.forecast(features, self.config.draws, self.config.seed), (0.05, 0.95))
+            widths.append(float(high / low))
+        return widths[0], widths[1]
+
+    def _calibrated_form(self, point: LoadPoint, devices: int) -> DrawnForm:
+        """Return the calibrated law, affine in the load: what a token adds, and what is there without any."""
+        believed = self.believed(point, devices)
+        one = replace(self.decode_step(point, devices), context_tokens=1 / point.running)  # a load of one token
+        drawn, effects = believed.draws(self.config.draws, [self.config.seed, zlib.crc32(b"calibrated")])
+        parameters = np.vstack([believed.mean[:-2], drawn])
+        if self.config.balancedness is not None:
+            parameters[:, _HOT] = -np.log(self.config.balancedness)
+        effects = np.vstack([believed.mean[-2:], effects])
+        parts = step_parts(parameters, StepFeatures.of([one]))
+        per_token = parts.attention[:, 0] * np.exp(effects[:, 1])
+        level = parts.of_run(effects[:, None, :])[:, 0] - per_token
+        return DrawnForm(level, per_token, np.zeros_like(per_token))
 
     def _published_form(self, point: LoadPoint) -> DrawnForm:
         """Return the law whose balanced step is the published one at the mean load of `point`."""
-        known = calibration_of(self.card.name, self.model.name)
+        known = self.published
         assert known is not None, "asked for only where there is one"
         per_token = self.of_quantity("per_token", known.per_token)
         balanced = self.of_quantity("balanced_step", known.balanced_step)
         level = np.maximum(0.0, balanced - per_token * point.mean_load)
         return DrawnForm(level, per_token, np.zeros_like(per_token))
 
-    def _roofline_form(self, point: LoadPoint, devices: int) -> DrawnForm:
-        law = self.roofline(devices)
-        running = np.array([point.running])
-        drawn = {name: self.of_quantity(name, quantity) for name, quantity in law.quantities().items()}
-        draws = ({name: float(values[i]) for name, values in drawn.items()} for i in range(self.config.draws + 1))
-        return DrawnForm.of_entries(
-            roofline_terms_at(
-                numbers, law.model, law.deployment, point.num_workers, running, point.num_workers * running
-            ).form()
-            for numbers in draws
-        )
-
     def parts_of_step(self, law: str, point: LoadPoint, devices: int) -> dict[str, float]:
-        """Return what share of a mean step each kind binds, see `KINDS`; empty for laws that cannot say."""
-        if law != ROOFLINE:
+        """Return which share of a mean step each part takes, by the nominal values; empty for laws that cannot say."""
+        if law != CALIBRATED:
             return {}
-        running = np.full(point.num_workers, max(1, round(point.running)))
-        loads = np.full(point.num_workers, point.max_load)
-        parts = self.roofline(devices).breakdown(loads, running)
-        return {kind: float(seconds / parts.seconds) for kind, seconds in parts.by_kind.items()}
+        believed = self.believed(point, devices)
+        parts = step_parts(believed.mean[:-2], StepFeatures.of([self.decode_step(point, devices)]))
+        named = {
+            "launches and scheduling": parts.overhead,
+            "attention": parts.attention,
+            "weights": parts.common,
+            "experts": parts.experts,
+            "prompts": parts.prompts,
+            "messages": parts.calls + parts.sent,
+        }
+        return {name: float(seconds[0] / parts.seconds[0]) for name, seconds in named.items()}

@@ -1,8 +1,7 @@
 """A load point: what a router makes of the fleet's load, in the few means that a price needs.
 
 A step-time law is affine in the heaviest and in the mean load while the number of running requests hardly moves, so
-the mean step follows from their means: the distribution of loads adds nothing. Shares of the heaviest load enter the
-energy alone.
+the mean step and what is waited in it follow from their means: the distribution of loads adds nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
-from lbopt.hardware.price import EXPONENT
 from lbopt.simulator.metrics import NUM_BATCHES
 from lbopt.statistics import standard_error, student_quantile
 
@@ -29,15 +27,10 @@ NEXT_STEP = "best next step"
 NEEDED = (
     "imbalance_tokens",
     "mean_load_tokens",
-    "idle_share",
     "occupancy",
     "waiting_max_steps",
-    "energy_joules",
-    "throughput_tokens_per_second",
-    "first_step",
-    "last_step",
 )
-_ABOVE_ZERO = ("occupancy", "throughput_tokens_per_second")
+_ABOVE_ZERO = ("occupancy",)
 
 #: Tables of a step-time law have an entry a running request of the fleet; more than these are a slip of the hand.
 MOST_RUNNING = 1_000_000
@@ -61,10 +54,6 @@ class LoadPoint:
         Mean over steps and workers, tokens.
     running
         Running requests per worker, mean.
-    share
-        Mean of L_g / max L.
-    duty
-        Mean of (L_g / max L) ** 0.7.
     longest_wait
         Steps that a request waited at most, where that is known: balance can be bought with it.
     """
@@ -75,8 +64,6 @@ class LoadPoint:
     max_load: float
     mean_load: float
     running: float
-    share: float
-    duty: float
     max_load_error: float = 0.0
     shared_error: float = 0.0
     longest_wait: int | None = None
@@ -122,8 +109,6 @@ class LoadPoint:
             max_load=self.mean_load,
             max_load_error=0.0,
             shared_error=0.0,
-            share=1.0,
-            duty=1.0,
             longest_wait=None,
         )
 
@@ -141,16 +126,13 @@ class LoadPoint:
         )
 
     def with_imbalance(self, imbalance: float, label: str) -> LoadPoint:
-        """Return the same work at another imbalance, tokens; shares move in proportion, the error is this point's."""
-        ratio = imbalance / self.imbalance if self.imbalance > 0 else 0.0
+        """Return the same work at another imbalance, tokens; the error is this point's."""
         return replace(
             self,
             label=label,
             max_load=self.mean_load + imbalance / self.num_workers,
             max_load_error=0.0,
             shared_error=self.max_load_error,
-            share=max(0.0, 1 - (1 - self.share) * ratio),
-            duty=max(0.0, 1 - (1 - self.duty) * ratio),
             longest_wait=None,
         )
 
@@ -162,17 +144,13 @@ class LoadPoint:
             raise InputError("no loads were given; expected one number of tokens a worker, such as 100000,80000")
         if not np.isfinite(values).all() or (values < 0).any():
             raise InputError(f"loads hold {values[~(values >= 0)][0]:g}; expected tokens of zero or more")
-        heaviest = float(values.max())
-        shares = values / heaviest if heaviest > 0 else np.ones(values.size)
         return cls(
             label="as given",
             num_workers=values.size,
             slots_per_worker=slots or _slots_for(running),
-            max_load=heaviest,
+            max_load=float(values.max()),
             mean_load=float(values.mean()),
             running=running,
-            share=float(shares.mean()),
-            duty=float((shares**EXPONENT).mean()),
         )
 
     @classmethod
@@ -196,31 +174,27 @@ class LoadPoint:
             raise InputError(f"imbalance is {imbalance:g}; expected tokens of zero or more")
         if workers < 1:
             raise InputError(f"workers are {workers}; expected at least 1")
-        heaviest = mean_load + imbalance / workers
-        share = mean_load / heaviest if heaviest > 0 else 1.0
         return cls(
             label="as given",
             num_workers=workers,
             slots_per_worker=slots or _slots_for(running),
-            max_load=heaviest,
+            max_load=mean_load + imbalance / workers,
             mean_load=mean_load,
             running=running,
-            share=share,
-            duty=share**EXPONENT,  # of the mean, a little above the mean of it: power is concave
         )
 
     @classmethod
-    def of_metrics(
-        cls, label: str, runs: Sequence[Mapping[str, Any]], workers: int, slots: int, power: Mapping[str, Any]
-    ) -> LoadPoint:
+    def of_metrics(cls, label: str, runs: Sequence[Mapping[str, Any]], workers: int, slots: int) -> LoadPoint:
         """Return the point of one router from the metrics of its runs, one a seed.
 
         Parameters
         ----------
+        label
+            The router.
         runs
             `Metrics.to_dict()` of each. The error of their mean is the larger of that over seeds and that of batches.
-        power
-            What the runs' energy was computed with: idle_watts, peak_watts, exponent, reading.
+        workers, slots
+            G and B.
         """
 
         for count, of in ((workers, "workers"), (slots, "slots")):
@@ -236,8 +210,6 @@ class LoadPoint:
         within = math.sqrt(float(np.mean([_batch_error(run) ** 2 for run in runs])) / len(runs))
         between = standard_error(imbalance) if len(runs) > 1 else 0.0
         error = max(within, between)  # two or three seeds may lie close together by chance
-        share = 1 - mean("idle_share")
-        known = power["reading"] == "share" and power["exponent"] == EXPONENT
         return cls(
             label=label,
             num_workers=workers,
@@ -246,8 +218,6 @@ class LoadPoint:
             max_load_error=error / workers,
             mean_load=mean("mean_load_tokens"),
             running=mean("occupancy") * slots,
-            share=share,
-            duty=float(np.mean([_duty(run, workers, slots, power) for run in runs])) if known else share**EXPONENT,
             longest_wait=max(int(run["waiting_max_steps"]) for run in runs),
         )
 
@@ -276,17 +246,3 @@ def _batch_error(run: Mapping[str, Any]) -> float:
     low, high = interval
     half = (float(high) - float(low)) / 2
     return half / student_quantile(NUM_BATCHES - 1)
-
-
-def _duty(run: Mapping[str, Any], workers: int, slots: int, power: Mapping[str, Any]) -> float:
-    """Return the mean duty from the energy: joules over seconds are watts, and the rest is the power law turned round.
-
-    The seconds follow from the tokens: occupancy * slots * steps were made at the throughput.
-    """
-    steps = int(run["last_step"]) - int(run["first_step"]) + 1
-    if steps < 1:
-        raise InputError(f"the last step is {run['last_step']}; expected one not before the first, {run['first_step']}")
-    seconds = float(run["occupancy"]) * workers * slots * steps / float(run["throughput_tokens_per_second"])
-    watts = float(run["energy_joules"]) / seconds / workers
-    span = float(power["peak_watts"]) - float(power["idle_watts"])
-    return min(1.0, max(0.0, (watts - float(power["idle_watts"])) / span)) if span > 0 else 0.0

@@ -22,16 +22,38 @@ PRICED = (
     "dollars_per_million",
 )
 SAVED = ("time_saved_share", "throughput_gain_share", "energy_saved_share", "dollars_saved_share", "dollars_saved")
+#: Of the bill: what the tokens that today's router makes cost with this one, for the devices that the bill is of.
+BILLED = (
+    "dollars_per_month",
+    "dollars_per_year",
+    "dollars_saved_per_year",
+    "megawatt_hours_per_year",
+    "tonnes_per_year",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class PointCost:
-    """What one load point costs on one device: `PRICED`, `SAVED`, and joules a token under every charge of waiting."""
+    """What one load point costs on one device: `PRICED`, `SAVED`, `BILLED`, and joules a token under every charge."""
 
     point: LoadPoint
     figures: dict[str, Figure]
     joules_by_charge: dict[str, Figure]
     energy_saved_by_charge: dict[str, Figure]
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """USD a million tokens of today's router with one constant at its ends (5 and 95 %) and all others nominal."""
+
+    constant: str
+    low: float
+    high: float
+
+    @property
+    def swing(self) -> float:
+        """How far the price moves."""
+        return abs(self.high - self.low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +64,12 @@ class DeviceCost:
     law: str
     devices_per_worker: int
     points: list[PointCost]
-    #: what the parts of today's step are bound by: kind -> share of the step, by the cards' values
+    #: devices that the bill is of
+    billed: int
+    #: parts of today's step: part -> share of the step, by the nominal values
     bound: dict[str, float]
+    #: what today's price a million tokens hangs on, the largest first
+    sensitivities: list[Sensitivity] = field(default_factory=list)
 
 
 @dataclass(slots=True)

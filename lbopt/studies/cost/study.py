@@ -11,18 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.hardware.price import CHARGES, FleetConstants, StepPrice, price_step
+from lbopt.hardware.price import CHARGES, JOULES_PER_KWH, FleetConstants, StepPrice, price_step
 from lbopt.studies.cost.config import CHARGE_NAMES, CostConfig
-from lbopt.studies.cost.device_law import PUBLISHED, DeviceDraws
+from lbopt.studies.cost.device_law import CALIBRATED, PUBLISHED, DeviceDraws
 from lbopt.studies.cost.drawn_step import DrawnForm
 from lbopt.studies.cost.figures import Figure
 from lbopt.studies.cost.load_point import LEVEL, LoadPoint
 from lbopt.studies.cost.outcome import CostOutcome, DeviceCost, PointCost, WhatIf
+from lbopt.studies.cost.sensitivity import sensitivities
 from lbopt.studies.cost.what_if import Rerun, by_order_statistics
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.study import Study
 
 Values = NDArray[np.float64]
+
+HOURS_PER_YEAR = 8760.0
 
 
 def run_cost(
@@ -31,6 +34,7 @@ def run_cost(
     progress: Progress | None = None,
     what_if: tuple[str, list[int]] | None = None,
     rerun: Rerun | None = None,
+    simulated: str | None = None,
 ) -> CostOutcome:
     """Price `points`, and the same routers on other fleets; Ctrl-C keeps the fleets that are done.
 
@@ -38,14 +42,18 @@ def run_cost(
     ----------
     points
         Load points; the first is today's, to which savings are taken.
+    config, progress
+        On what they are priced, and where progress is shown.
     what_if
         What `parse_change` read.
     rerun
         How to run the routers again; without it other numbers of workers follow from order statistics.
+    simulated
+        The step-time law that the loads were simulated with; they are priced by it too.
     """
     progress = progress or Silent()
     outcome = CostOutcome(config)
-    outcome.devices, outcome.notes = cost_of_points(points, config)
+    outcome.devices, outcome.notes = cost_of_points(points, config, simulated)
     if what_if is None:
         return outcome
     name, values = what_if
@@ -65,7 +73,7 @@ def run_cost(
                 progress.advance()
             else:
                 others = rerun.on(name, value, progress)
-            devices, notes = cost_of_points(others, config)
+            devices, notes = cost_of_points(others, config, simulated)
             outcome.what_if.append(WhatIf(f"{name}={value}", devices))
             outcome.notes.extend(f"{name}={value}: {note}" for note in notes)
     except KeyboardInterrupt:
@@ -73,36 +81,54 @@ def run_cost(
     return outcome
 
 
-def cost_of_points(points: Sequence[LoadPoint], config: CostConfig) -> tuple[list[DeviceCost], list[str]]:
+def cost_of_points(
+    points: Sequence[LoadPoint], config: CostConfig, simulated: str | None = None
+) -> tuple[list[DeviceCost], list[str]]:
     """Return what the points cost on every device, and notes; savings are against the first point.
 
     A draw is one set of constants for all points, so what a saving does not depend on cancels in it.
+
+    Raises
+    ------
+    InputError
+        A fleet that does not fit into its devices' memory.
     """
     costs, notes = [], []
+    if simulated is not None and config.step_time is None:
+        notes.append(f"the loads were simulated with the step time {simulated}: they are priced by it too")
     for name in config.devices:
-        device = DeviceDraws.of(config, name)
-        if PUBLISHED in device.laws and config.tokens_per_request > 1:
+        device = DeviceDraws.of(config, name, simulated)
+        laws, refused = device.laws(points[0])
+        notes += refused
+        if PUBLISHED in laws and config.tokens_per_request > 1:
             notes.append(
                 f"{name}: the published step is of one token a request; how much longer one of "
                 f"{config.tokens_per_request} takes is not in it, so what it says is too cheap"
             )
-        for law in device.laws:
+        for law in laws:
             count = device.devices_per_worker(law, points[0])
-            needed, known = device.bytes_per_device(points[0], count), device.card.constants.get("memory_capacity")
-            if law != PUBLISHED and known is not None and needed > known.value:
+            if law == CALIBRATED and config.calibrate is not None:
+                before, after = device.shrinkage(points[0], count)
                 notes.append(
-                    f"{name}, {law}: {needed / 1e9:,.0f} GB of weights and tokens would be on each device, which has "
-                    f"{known.value / 1e9:,.0f} GB"
+                    f"{name}: with the rows of {config.calibrate} the 90 % interval of a step is {after:.2f} wide, "
+                    f"high over low, and {before:.2f} without them"
                 )
             shared = _normal(config, points[0])
             priced = [_price(device, point, device.form(law, point, count), count, shared) for point in points]
+            fleet = points[0].num_workers * count
+            billed = config.bill_devices or fleet
             costs.append(
                 DeviceCost(
                     card=device.card,
                     law=law,
                     devices_per_worker=count,
-                    points=[_cost(point, mine, priced[0]) for point, mine in zip(points, priced, strict=True)],
+                    points=[
+                        _cost(point, mine, priced[0], billed / fleet, device.rental * fleet)
+                        for point, mine in zip(points, priced, strict=True)
+                    ],
+                    billed=billed,
                     bound=device.parts_of_step(law, points[0], count),
+                    sensitivities=sensitivities(device, points[0], count) if law == CALIBRATED else [],
                 )
             )
     return costs, notes
@@ -124,21 +150,25 @@ def _price(
     fleet = FleetConstants(
         seconds=step.seconds,
         waited_seconds=step.waited_seconds,
-        tokens=point.num_workers * point.running * config.tokens_per_request,
+        tokens=point.num_workers * point.running * device.accepted,
         devices=point.num_workers * devices,
         idle_watts=idle,
         peak_watts=peak,
         dollars_per_hour=device.rental,
+        spin=device.spin,
     )
     carbon = math.nan if config.carbon is None else config.carbon
     chosen = CHARGE_NAMES[config.charge]
     return {
-        charge: price_step(fleet, point.share, point.duty, charge, carbon, config.overhead)
+        charge: price_step(fleet, charge, carbon, config.overhead)
         for charge in (chosen, *(c for c in CHARGES if c != chosen))
     }
 
 
-def _cost(point: LoadPoint, mine: dict[str, StepPrice], today: dict[str, StepPrice]) -> PointCost:
+def _cost(
+    point: LoadPoint, mine: dict[str, StepPrice], today: dict[str, StepPrice], scale: float, dollars_per_hour: Values
+) -> PointCost:
+    """Return the figures of a point; `scale` is of the bill's devices over the fleet's."""
     charge = next(iter(mine))
     own, before = mine[charge], today[charge]
     figures = {f.name: Figure.of(getattr(own, f.name)) for f in fields(own) if f.name != "step_seconds"}
@@ -151,6 +181,15 @@ def _cost(point: LoadPoint, mine: dict[str, StepPrice], today: dict[str, StepPri
     }
     with np.errstate(invalid="ignore"):  # of nothing, at a rental of 0, no share is saved: NaN
         figures["dollars_saved_share"] = Figure.of(1 - own.dollars_per_million / before.dollars_per_million)
+    hours = scale * HOURS_PER_YEAR * before.tokens_per_second / own.tokens_per_second  # for the tokens of today
+    tonnes = hours * own.kilowatts * (own.grams_per_million * JOULES_PER_KWH / own.joules_per_token / 1e6) / 1e6
+    figures |= {
+        "dollars_per_month": Figure.of(dollars_per_hour * hours / 12),
+        "dollars_per_year": Figure.of(dollars_per_hour * hours),
+        "dollars_saved_per_year": Figure.of(dollars_per_hour * (scale * HOURS_PER_YEAR - hours)),
+        "megawatt_hours_per_year": Figure.of(own.kilowatts * hours / 1e3),
+        "tonnes_per_year": Figure.of(tonnes),
+    }
     return PointCost(
         point=point,
         figures=figures,

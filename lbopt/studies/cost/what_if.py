@@ -112,8 +112,7 @@ def _run_again(given_run: Rerun, progress: Progress) -> list[LoadPoint]:
             run = simulate(requests, policy, scenario.setting, seed=seed, training=training)
             runs.append(run.metrics().to_dict())
             progress.advance()
-        power = scenario.setting.power.describe()
-        points.append(LoadPoint.of_metrics(label, runs, scenario.num_workers, scenario.slots_per_worker, power))
+        points.append(LoadPoint.of_metrics(label, runs, scenario.num_workers, scenario.slots_per_worker))
     return points
 
 

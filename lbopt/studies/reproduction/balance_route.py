@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from lbopt.model import Trace
 from lbopt.studies.printed import Tolerance, same_side, within, within_effect
 from lbopt.studies.reproduction.config import ReproductionConfig
-from lbopt.studies.reproduction.drawn import longest_filter
+from lbopt.studies.reproduction.drawn import longest_filter, pool_of
 from lbopt.studies.reproduction.place import NANOSECONDS, Place, of_published_means, of_trace
 from lbopt.studies.reproduction.question import Question, asked
 
@@ -20,6 +21,8 @@ SAME_ORDER = same_side(1.0, "same order")
 SENSITIVITY = (20.0, 200.0)
 #: Azure's requests of the paper have more output tokens than this; none of 2023 has.
 LONGER_THAN = 1000
+#: Steps that BR-H looks ahead.
+HORIZON = 80
 
 RULES = {
     "Random": "random",
@@ -27,30 +30,26 @@ RULES = {
     "P2C": "power-of-two",
     "JSQ": "jsq",
     "BR-0": "br-0",
-    "BR-H oracle b": "br-h:predictor=oracle,horizon=80,beta=48,gamma=0.9",
+    "BR-H oracle b": f"br-h:predictor=oracle,horizon={HORIZON},beta=48,gamma=0.9",
 }
 COUNTS = ("Round-Robin", "P2C", "JSQ")
 BR_0, BR_H = "BR-0", "BR-H oracle b"
 
+#: Reasons that hold of every trace; what a reason says of the requests at hand is computed from them.
 _WHY = {
     "spread": "lengths and the depth of the pool decide this ratio, and the paper gives neither; its spread also "
     "counts ramp and drain",
-    "few wait": "at this load next to nobody waits on average, and a rule that holds a pool has nothing to choose "
-    "from: in the closed loop the same rule does far more",
-    "random": "lengths differ so much that levelling the number of requests levels tokens little better than chance: "
-    "random, round-robin, P2C and JSQ are one group",
-    "ahead": "BurstGPT's requests run 57 steps on average: within 80 steps most of what a forecast sees has left and "
-    "been replaced by requests that nobody knew, so the rule levels loads that will not be",
-    "ahead, means": "neither short outputs nor an empty pool explain it here: once enough requests wait, BR-0 as "
-    "implemented here leaves foresight little to gain, and the paper does not give BR-0's constants",
-    "azure": "this trace has too few requests with more than 1,000 output tokens; in 2023 those that come closest have "
-    "prompts that hardly differ, so counting requests is nearly balancing tokens and little is left to gain",
+    "few wait": "how many wait at this load decides this ratio, and the paper does not say: a rule that holds a pool "
+    "chooses among those that wait",
+    "random": "how much of the tokens is levelled by levelling the number of requests depends on the lengths, and the "
+    "paper gives none: random, round-robin, P2C and JSQ differ by nothing else",
+    "ahead, means": "outputs outlive the forecast and the pool of a closed loop is never empty, so neither is why; the "
+    "paper does not give BR-0's constants",
     "open": "below saturation tokens a second are what arrives, under every rule; a rule with longer steps has more "
     "requests running, not fewer",
-    "full": "JSQ keeps all slots full from its queues just as a pool does, so only shorter steps are left: what made "
-    "fewer requests run in the published baselines is not their queues alone",
-    "empty": "the effect is there, slots of some workers are empty while requests queue at others, but its size "
-    "depends on how many wait",
+    "full": "in a closed loop JSQ fills slots from its queues just as a pool does, so only shorter steps are left: "
+    "queues alone do not make fewer requests run, as they do in the published baselines",
+    "empty": "slots of some workers can be empty while requests queue at others; how often depends on how many wait",
 }
 
 
@@ -116,12 +115,35 @@ def _ratio(
 
 def _why_ratio(place: Place, load: float | None, above: str) -> str:
     if dict(place.requests).get("longer_than", LONGER_THAN) < LONGER_THAN and place.kind == "azure":
-        return _WHY["azure"]
+        return _few_long(place)
     if above == "Random":
         return _WHY["random"]
     if above == BR_H:
-        return _WHY["ahead" if place.kind == "burstgpt" else "few wait" if load else "ahead, means"]
+        return _ahead(place) if place.kind == "burstgpt" else _WHY["few wait" if load else "ahead, means"]
     return _WHY["few wait" if place.kind == "means" and load else "spread"]
+
+
+def _few_long(place: Place) -> str:
+    prompt = _requests(place).prompt
+    return (
+        f"too few requests of this trace have more than {LONGER_THAN:,} output tokens; the prompts of those that come "
+        f"closest have a standard deviation of {prompt.std() / prompt.mean():.0%} of their mean, and without spread "
+        "counting requests is balancing tokens"
+    )
+
+
+def _ahead(place: Place) -> str:
+    output = _requests(place).output
+    text = f"requests of this trace run {output.mean():.0f} steps on average, "
+    text += f"{(output <= HORIZON).mean():.0%} of them {HORIZON} or fewer, as far as the forecast sees"
+    if 2 * output.mean() > 3 * HORIZON:
+        return f"{text}: short outputs do not explain it, and the paper does not give BR-0's constants"
+    return f"{text}: what it levels has largely left by then, and requests that nobody knew have come"
+
+
+def _requests(place: Place) -> Trace:
+    known = dict(place.requests)
+    return pool_of(str(known["trace"]), int(known["longer_than"]))
 
 
 def _times(place: Place, load: float | None, slope: float = NANOSECONDS) -> list[Question]:

@@ -1,0 +1,154 @@
+"""The calibrated law: a roofline with factors and overheads that were learnt from measured steps.
+
+    seconds = dispatch + work, all of it times exp(year * years)
+    dispatch = fixed + (layers * launch) * latent + requests * host
+               + reduce_calls * reduce + exchange_calls * call * (1 - overlap o)
+    work = max(attention_read / m, attention_compute / c) / a + max(common_read / m, common_compute / c)
+           + max(expert_read / m, expert_compute / c) / g * hot + prompt_compute / (c p)
+           + reduce_send / l + exchange_send / l * (1 - overlap o)
+
+m and c are factors of the device's family on what the card says of memory and arithmetic; a, g, p and l of all
+families on attention, experts, prompts and links. `hot` is the busiest device's share of experts over the mean, where
+experts are spread; `latent` the factor on launches where attention is latent, which takes more kernels; attention of
+early engines takes `early` times as long. Parameters are held in a transformed form in which their prior is normal:
+logarithms, and a logit for o. A run has one effect on its dispatch, which is the engine's doing, and one on its work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.hardware.calibrated.features import FAMILIES, StepFeatures
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter in its transformed form: name, mean and standard deviation before any step was seen, meaning."""
+
+    name: str
+    mean: float
+    deviation: float
+    meaning: str
+
+
+def _of_seconds(name: str, seconds: float, factor: float, meaning: str) -> Parameter:
+    """Return a logarithm of seconds that lies within a factor either way with 68 %."""
+    return Parameter(name, float(np.log(seconds)), float(np.log(factor)), meaning)
+
+
+#: Parameters of all families. Before any step was seen: kernels reach what the cards say within a third, a launch of a
+#: layer takes tens of microseconds, collectives ten or more; every prior is wide enough to be refuted.
+COMMON = (
+    Parameter("memory", 0.0, 0.25, "factor on the share of bandwidth that kernels reach"),
+    Parameter("compute", -0.2, 0.4, "factor on the share of arithmetic that kernels reach"),
+    Parameter("attention", 0.0, 0.3, "further factor of attention kernels"),
+    Parameter("grouped", -0.2, 0.35, "further factor of expert kernels"),
+    Parameter("prompt", -0.2, 0.5, "further factor of prompts on arithmetic"),
+    Parameter("link", -0.3, 0.5, "factor on the bytes that links carry"),
+    _of_seconds("fixed", 2e-3, 2.5, "s a step: scheduler, sampling"),
+    _of_seconds("launch", 6e-5, 2.0, "s a layer: launches, norms, small kernels"),
+    _of_seconds("host", 5e-6, 2.0, "s a token of a worker: sampling, bookkeeping"),
+    _of_seconds("reduce", 1.2e-5, 2.0, "s of an all-reduce of no payload within the fast link"),
+    _of_seconds("beyond", 5.0, 1.6, "how many times as long beyond the fast link (25 to 62 us: NCCL issue 1453)"),
+    _of_seconds("call", 4e-5, 2.0, "s of a dispatch or combine of no payload"),
+    _of_seconds("latent", 1.3, 1.3, "factor on launches where attention is latent"),
+    _of_seconds("hot", 1.3, 1.25, "load of the busiest device over the mean, experts spread"),
+    _of_seconds("early", 2.0, 1.5, "factor on attention of engines that did not share keys and values"),
+    Parameter("year", 0.1, 0.1, "logarithm of the factor by which an engine of a year ago is slower"),
+    Parameter("overlap", 0.0, 1.0, "logit of the share of messages that overlap hides"),
+)
+#: Parameters that each family may have of its own, and how far they may lie from the common one.
+OF_FAMILY = {"memory": 0.15, "compute": 0.25, "launch": 0.35}
+PARAMETERS = COMMON + tuple(
+    Parameter(f"{name}/{family}", 0.0, deviation, f"logarithm of the factor of {family} on {name}")
+    for name, deviation in OF_FAMILY.items()
+    for family in FAMILIES
+)
+_PLACE = {parameter.name: place for place, parameter in enumerate(PARAMETERS)}
+_FAMILY = {name: np.array([_PLACE[f"{name}/{family}"] for family in FAMILIES], dtype=np.int64) for name in OF_FAMILY}
+MEANS = np.array([parameter.mean for parameter in PARAMETERS])
+DEVIATIONS = np.array([parameter.deviation for parameter in PARAMETERS])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepParts:
+    """Seconds of steps by part, float64 of one shape: (P,) or (D, P) under D draws of the parameters.
+
+    Parameters
+    ----------
+    overhead, calls
+        Launches, scheduler and sampling; and collectives of no payload: the engine's dispatch.
+    attention, common, experts, prompts, sent
+        Attention over the load, what every worker reads whole, experts, prompts, and bytes over links: the work.
+    """
+
+    overhead: Numbers
+    calls: Numbers
+    attention: Numbers
+    common: Numbers
+    experts: Numbers
+    prompts: Numbers
+    sent: Numbers
+
+    @property
+    def dispatch(self) -> Numbers:
+        """What does not depend on bytes or arithmetic."""
+        return self.overhead + self.calls
+
+    @property
+    def work(self) -> Numbers:
+        """Bytes, arithmetic and payloads."""
+        return self.attention + self.common + self.experts + self.prompts + self.sent
+
+    @property
+    def seconds(self) -> Numbers:
+        """The whole step."""
+        return self.dispatch + self.work
+
+    def of_run(self, effects: Numbers) -> Numbers:
+        """Return the whole step of a run; `effects` (..., 2) are logarithms of its factors on dispatch and work."""
+        return self.dispatch * np.exp(effects[..., 0]) + self.work * np.exp(effects[..., 1])
+
+
+def step_parts(parameters: Numbers, features: StepFeatures) -> StepParts:
+    """Return the parts of steps.
+
+    Parameters
+    ----------
+    parameters
+        float64 (Q,) or (D, Q), in the order of `PARAMETERS`, transformed.
+    features
+        Of P steps.
+    """
+
+    def common(name: str) -> Numbers:
+        return np.asarray(parameters[..., _PLACE[name], None])
+
+    def own(name: str) -> Numbers:
+        """Of the family: the common value and the family's deviation; a card of no family has the common one."""
+        none = np.zeros((*parameters.shape[:-1], 1))
+        of_all: Numbers = np.concatenate([parameters[..., _FAMILY[name]], none], axis=-1)
+        return np.asarray(common(name) + of_all[..., features.family])
+
+    f = features
+    memory, compute = np.exp(own("memory")), np.exp(own("compute"))
+    sent, older = np.exp(common("link")), np.exp(common("year") * f.years)
+    shown = 1 - f.overlap / (1 + np.exp(-common("overlap")))
+    launches = f.layers * np.exp(own("launch") + f.latent * common("latent"))
+    calls = f.reduce_calls * np.exp(common("reduce") + f.beyond * common("beyond"))
+    attention = np.maximum(f.attention_read / memory, f.attention_compute / compute) / np.exp(common("attention"))
+    experts = np.maximum(f.expert_read / memory, f.expert_compute / compute) / np.exp(common("grouped"))
+    return StepParts(
+        overhead=older * (np.exp(common("fixed")) + launches + f.requests * np.exp(common("host"))),
+        calls=older * (calls + f.exchange_calls * np.exp(common("call")) * shown),
+        attention=older * attention * np.exp(f.early * common("early")),
+        common=older * np.maximum(f.common_read / memory, f.common_compute / compute),
+        experts=older * experts * np.exp(f.spread * common("hot")),
+        prompts=older * f.prompt_compute / compute / np.exp(common("prompt")),
+        sent=older * (f.reduce_send + f.exchange_send * shown) / sent,
+    )

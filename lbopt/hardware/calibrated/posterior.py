@@ -1,0 +1,216 @@
+"""The posterior of the calibrated law: least squares with priors, and the normal law around its solution.
+
+With y the logarithm of a measured step, D and W the law's dispatch and work, u and v the effects of a run (one engine,
+version and machine) and d the doubt of a row:
+
+    y_i = log(D_i(theta) e^u + W_i(theta) e^v) + e_i,   e_i ~ N(0, d_i^2 + noise^2)
+    u ~ N(0, dispatch^2),   v ~ N(0, work^2),   theta ~ N(prior)
+
+theta and the effects are found by `scipy.optimize.least_squares`; the covariance is that of Laplace's approximation,
+the inverse of J'J of the stacked, whitened residuals. `noise`, `dispatch` and `work` maximise the evidence of the same
+approximation (MacKay, Neural Computation 4 (1992) 415), with a weak prior that keeps them off zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.hardware.calibrated.features import StepFeatures
+from lbopt.hardware.calibrated.law import DEVIATIONS, MEANS, step_parts
+from lbopt.hardware.published import MeasuredStep
+
+Numbers = NDArray[np.float64]
+
+#: Where the search for the standard deviations starts, and by which factor they are believed to lie from it.
+_START = (0.06, 0.3, 0.2)
+_BELIEVED = 2.0
+
+#: Half of the step of central differences; parameters are of order one in their transformed form.
+_NUDGE = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Standard deviations of logarithms: of a row, and of a run's effects on dispatch and on work."""
+
+    noise: float
+    dispatch: float
+    work: float
+
+    @property
+    def run(self) -> Numbers:
+        """float64 (2,), of a run's effects."""
+        return np.array([self.dispatch, self.work])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posterior:
+    """What is believed of the parameters and of the effects of the next run, normal in their transformed form.
+
+    Parameters
+    ----------
+    mean, covariance
+        float64 (Q + 2,) and (Q + 2, Q + 2): parameters in the order of `PARAMETERS`, then the effects of the run that
+        is forecast on dispatch and work. These are independent of the parameters until rows of that run are known.
+    scatter
+        Of rows and runs.
+    rows
+        Rows that it rests on.
+    """
+
+    mean: Numbers
+    covariance: Numbers
+    scatter: Scatter
+    rows: int = 0
+
+    def draws(self, count: int, seed: int | Sequence[int]) -> tuple[Numbers, Numbers]:
+        """Return draws of the parameters (count, Q), and of the effects of the run (count, 2)."""
+        from scipy.stats import multivariate_normal
+
+        law = multivariate_normal(self.mean, self.covariance, allow_singular=True)
+        drawn = np.atleast_2d(law.rvs(count, random_state=np.random.default_rng(seed)))
+        return drawn[:, :-2], drawn[:, -2:]
+
+    def nominal(self, features: StepFeatures) -> Numbers:
+        """Return the seconds (P,) by the mean of what is believed."""
+        return step_parts(self.mean[:-2], features).of_run(self.mean[-2:])
+
+    def forecast(self, features: StepFeatures, draws: int = 4000, seed: int = 0) -> Numbers:
+        """Return draws (draws, P) of the seconds, effects of the run and scatter of a row included."""
+        parameters, effects = self.draws(draws, [seed, 1])
+        noise = self.scatter.noise * np.random.default_rng([seed, 2]).standard_normal((draws, len(features)))
+        return step_parts(parameters, features).of_run(effects[:, None, :]) * np.exp(noise)
+
+
+def prior(scatter: Scatter | None = None) -> Posterior:
+    """Return what is believed before any step was seen."""
+    scatter = scatter or Scatter(*_START)
+    variances = np.concatenate([DEVIATIONS, scatter.run]) ** 2
+    return Posterior(np.append(MEANS, [0.0, 0.0]), np.diag(variances), scatter)
+
+
+def calibrate_steps(steps: Sequence[MeasuredStep], scatter: Scatter | None = None) -> Posterior:
+    """Return what is believed after these steps of many runs; the run that is forecast is none of them.
+
+    Parameters
+    ----------
+    steps
+        Measured steps; rows with the same source and run share their effects.
+    scatter
+        Of rows and runs; None finds it from the steps.
+
+    Raises
+    ------
+    InputError
+        Where there is no step.
+    """
+    _check(steps)
+    from scipy.optimize import minimize
+
+    problem = _Problem(steps)
+    if scatter is None:
+        start = np.log(_START)
+
+        def unlikely(x: Numbers) -> float:
+            believed = 0.5 * float(((x - start) ** 2).sum()) / math.log(_BELIEVED) ** 2
+            return believed - problem.evidence(Scatter(*np.exp(x)))
+
+        found = minimize(
+            unlikely,
+            start,
+            method="Nelder-Mead",
+            options={"xatol": 0.02, "fatol": 0.02, "maxfev": 120},
+        )
+        scatter = Scatter(*(float(x) for x in np.exp(found.x)))
+    x, _, jacobian, _ = problem.solve(scatter)
+    covariance = _inverse(jacobian)
+    count = MEANS.size
+    whole = np.zeros((count + 2, count + 2))
+    whole[:count, :count] = covariance[:count, :count]
+    whole[count:, count:] = np.diag(scatter.run**2)
+    return Posterior(np.append(x[:count], [0.0, 0.0]), whole, scatter, len(steps))
+
+
+def update(known: Posterior, steps: Sequence[MeasuredStep]) -> Posterior:
+    """Return what is believed after steps of the run that is to be forecast: one engine on one machine."""
+    _check(steps)
+    x, _, jacobian, _ = _Problem(steps, known).solve(known.scatter)
+    return Posterior(x, _inverse(jacobian), known.scatter, known.rows + len(steps))
+
+
+def _inverse(jacobian: Numbers) -> Numbers:
+    """Return the covariance of Laplace's approximation."""
+    return np.asarray(np.linalg.inv(jacobian.T @ jacobian), dtype=np.float64)
+
+
+def _check(steps: Sequence[MeasuredStep]) -> None:
+    if not steps:
+        raise InputError("there is no measured step to calibrate by; give at least one row")
+
+
+class _Problem:
+    """Stacked residuals of rows, of what is believed of the parameters, and of the runs' effects.
+
+    With `known` the rows are of the run that it speaks of, whose effects are the last two of its own entries.
+    """
+
+    def __init__(self, steps: Sequence[MeasuredStep], known: Posterior | None = None) -> None:
+        self.features = StepFeatures.of(steps)
+        self.y: Numbers = np.log([step.seconds for step in steps])
+        self.doubt = np.array([step.doubt for step in steps])
+        names = [f"{step.source} {step.run}" for step in steps]
+        runs = list(dict.fromkeys(names)) if known is None else []
+        self.num_runs = max(1, len(runs))
+        run_of = np.array([runs.index(name) for name in names]) if runs else np.zeros(len(steps), dtype=np.int64)
+        self.of_run = np.eye(self.num_runs)[run_of]
+        self.known = known
+        first = np.append(MEANS, np.zeros(2 * self.num_runs))
+        self.mean = first if known is None else known.mean
+        self.start = self.mean
+
+    def solve(self, scatter: Scatter) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+        """Return solution, residuals, Jacobian and standard deviations of the rows."""
+        from scipy.optimize import least_squares
+
+        spread = np.hypot(self.doubt, scatter.noise)
+        count = MEANS.size
+        if self.known is None:
+            whiten = np.diag(1 / np.concatenate([DEVIATIONS, np.tile(scatter.run, self.num_runs)]))
+        else:
+            whiten = np.linalg.inv(np.linalg.cholesky(self.known.covariance))
+
+        def logs(theta: Numbers, effects: Numbers) -> Numbers:
+            return np.log(step_parts(theta, self.features).of_run(effects[..., self.of_run.argmax(1), :]))
+
+        def residuals(x: Numbers) -> Numbers:
+            rows = (self.y - logs(x[:count], x[count:].reshape(-1, 2))) / spread
+            return np.concatenate([rows, whiten @ (x - self.mean)])
+
+        def jacobian(x: Numbers) -> Numbers:
+            theta, effects = x[:count], x[count:].reshape(-1, 2)
+            nudged = np.concatenate([theta + _NUDGE * np.eye(count), theta - _NUDGE * np.eye(count)])
+            changed = logs(nudged, effects)  # all differences in one call
+            slopes = (changed[:count] - changed[count:]).T / (2 * _NUDGE)
+            parts = step_parts(theta, self.features)
+            of_row = effects[self.of_run.argmax(1)]
+            shares = np.stack([parts.dispatch * np.exp(of_row[:, 0]), parts.work * np.exp(of_row[:, 1])], axis=1)
+            shares /= shares.sum(axis=1, keepdims=True)
+            of_effects = (self.of_run[:, :, None] * shares[:, None, :]).reshape(len(self.y), -1)
+            return np.vstack([-np.hstack([slopes, of_effects]) / spread[:, None], whiten])
+
+        found = least_squares(residuals, self.start, jac=jacobian, method="lm", xtol=1e-9, ftol=1e-9)
+        self.start = found.x
+        return found.x, found.fun, np.asarray(found.jac), spread
+
+    def evidence(self, scatter: Scatter) -> float:
+        """Return the logarithm of the evidence, but for a constant."""
+        _, residuals, jacobian, spread = self.solve(scatter)
+        _, determinant = np.linalg.slogdet(jacobian.T @ jacobian)
+        scales = float(np.log(spread).sum()) + self.num_runs * float(np.log(scatter.run).sum())
+        return -0.5 * float(residuals @ residuals) - scales - 0.5 * float(determinant)
