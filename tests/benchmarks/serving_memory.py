@@ -80,6 +80,8 @@ def slope_of(times, values):
     y = np.array([values[blocks == b].mean() for b in np.unique(blocks)])
     if x.size < 3:
         return float(np.polyfit(times, values, 1)[0]), float("nan")
+    if np.ptp(y) == 0:
+        return 0.0, 0.0
     line = stats.linregress(x, y)
     return float(line.slope), float(stats.t.ppf(0.975, x.size - 2) * line.stderr)
 
