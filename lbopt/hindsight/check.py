@@ -1,0 +1,1 @@
+from lbopt.hindsight.certificate import digest

@@ -1,0 +1,121 @@
+"""The clairvoyant optimum of a timetable: the placement whose sum of barriers is least, with a proof or an interval.
+
+`optimum` finds a good placement by annealing (`search_start`), and proves a lower bound by covers of the requests by
+sets that one worker can run (`search_cover`). Both stop when they meet or when the time is up; what is returned is
+always an interval that holds the optimum, and the placement at its upper end.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.hindsight.certificate import BoundCertificate, WindowBound, digest
+from lbopt.hindsight.search_cover import prove
+from lbopt.hindsight.search_start import good_placement
+from lbopt.hindsight.timetable import Timetable
+from lbopt.hindsight.windows import cut
+
+IntArray = NDArray[np.int64]
+
+#: Part of the time for the first placement; what the proof leaves is spent on a better one.
+_START_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HindsightResult:
+    """An interval that holds the least sum of barriers, and a placement that reaches its upper end.
+
+    Parameters
+    ----------
+    lower, upper
+        Sums of barriers over all steps, in tokens.
+    lower_imbalance, upper_imbalance
+        The same as G times the sum of barriers less the sum of all loads.
+    worker
+        int, (N,): worker of each request, in the order of the timetable.
+    nodes
+        Decisions and exchanges that were tried.
+    seconds
+        Time taken.
+    stop
+        "proved"; else why the interval is open: "time", "size" (one worker can run too many sets of requests to list
+        them) or "memory".
+    certificate
+        What the lower bound follows from.
+    """
+
+    lower: int
+    upper: int
+    lower_imbalance: int
+    upper_imbalance: int
+    worker: IntArray
+    nodes: int
+    seconds: float
+    stop: str
+    certificate: BoundCertificate
+
+    @property
+    def is_proved(self) -> bool:
+        """Return whether the placement is proved to be best."""
+        return self.lower == self.upper
+
+
+def optimum(timetable: Timetable, time_limit: float = 60.0, *, seed: int = 0, fine: int | None = None) -> HindsightResult:
+    """Return the placement with the least sum of barriers, or an interval for it.
+
+    Parameters
+    ----------
+    timetable
+        The run.
+    time_limit
+        Seconds, above 0; compiling is not part of it where the kernels are compiled before.
+    seed
+        Of the annealing; the bound does not depend on it.
+    fine
+        Windows that steps with empty slots are cut into (`lbopt.hindsight.windows`); None for the default.
+
+    Raises
+    ------
+    InputError
+        Where `time_limit` is not above 0.
+
+    Examples
+    --------
+    >>> from lbopt.hindsight.optimum import optimum
+    >>> from lbopt.hindsight.timetable import Timetable
+    >>> result = optimum(Timetable(2, 2, [0, 0, 0, 0], [9, 5, 4, 1], [3, 2, 2, 3]))
+    >>> result.lower, result.upper, result.is_proved
+    (33, 33, True)
+    """
+    if not time_limit > 0:
+        raise InputError(f"time_limit is {time_limit!r}; expected seconds, above 0")
+    began = time.perf_counter()
+    windows = cut(timetable) if fine is None else cut(timetable, fine)
+    worker, tried = good_placement(timetable, windows, _START_SHARE * time_limit, seed)
+    proof = prove(timetable, windows, worker, max(0.0, time_limit - (time.perf_counter() - began)))
+    upper, worker, stop = proof.upper, proof.worker, proof.stop
+    left = time_limit - (time.perf_counter() - began)
+    if stop in ("size", "memory") and left > 0:
+        better, more = good_placement(timetable, windows, left, seed + 1)
+        tried += more
+        if (cost := timetable.barriers(better)) < upper:
+            upper, worker = cost, better
+    workers, total = timetable.num_workers, int(timetable.totals().sum())
+    kind = "steps" if proof.lower == int(windows.floor.sum()) else "covers"
+    bound = WindowBound(0, timetable.num_steps, proof.lower, kind)
+    return HindsightResult(
+        proof.lower,
+        upper,
+        workers * proof.lower - total,
+        workers * upper - total,
+        worker,
+        proof.nodes + tried,
+        time.perf_counter() - began,
+        "proved" if proof.lower == upper else stop,
+        BoundCertificate(digest(timetable), (bound,)),
+    )

@@ -1,0 +1,293 @@
+"""The proof: no placement is below a target, or here is one. The target rises until it meets the best placement.
+
+All sets of requests that one worker could run below the target are listed, and covers of the requests by G of them
+are searched (`lbopt.kernels.hindsight.optimum_lists`, `optimum_cover`). A search that ends without a placement proves
+the target as a lower bound; one that ends with a placement proves this one best. Low targets leave few sets and take
+little time, so the target starts low and rises as far as the time allows: the bound is of use whenever the time is up
+(destructive bounds: Klein and Scholl 1999, Computing lower bounds by destructive improvement).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.hindsight.timetable import Timetable
+from lbopt.hindsight.windows import Windows
+from lbopt.kernels.arrays import record
+from lbopt.kernels.deadline import now
+from lbopt.kernels.hindsight.optimum_cover import BLOCK, COVER, UNKNOWN, Cover, Exact, search_cover
+from lbopt.kernels.hindsight.optimum_lists import BINS, DONE, LISTING, Listed, Starts, list_sets
+
+IntArray = NDArray[np.int64]
+
+#: Beginnings of sets beyond which a list would never be finished.
+MOST_BEGINNINGS = 2e9
+
+#: Memory that lists may take, in bytes.
+MEMORY = 1_500_000_000
+
+_BITS = 30  # of a window's shortened total
+_FEW = 2_000  # sets of the first target
+_SLICE = 16  # first sets between two looks of Python at the clock
+_FASTEST, _SLOWEST = 12.0, 1.3  # how much longer the next list is, at most and at least
+
+
+@dataclass(slots=True)
+class Proof:
+    """What a search found out.
+
+    Parameters
+    ----------
+    lower
+        No placement has smaller barriers.
+    upper, worker
+        The best placement known.
+    nodes
+        Decisions on requests and sets that were tried.
+    stop
+        "proved", "time", "size" where sets cannot be listed at all, "memory" where the last list is too long.
+    """
+
+    lower: int
+    upper: int
+    worker: IntArray
+    nodes: int
+    stop: str
+
+
+def starts_of(timetable: Timetable, windows: Windows) -> Starts:
+    """Return the requests by the step in which they start, as the kernels read them."""
+    steps, group = np.unique(timetable.start, return_inverse=True)
+    running = ((timetable.start[None, :] <= steps[:, None]) & (timetable.end[None, :] > steps[:, None])).sum(axis=1)
+    workers, slots = timetable.num_workers, timetable.slots_per_worker
+    ends = np.sort(timetable.end)
+    return Starts(
+        group.astype(np.int64),
+        np.append(np.searchsorted(timetable.start, steps), timetable.num_requests).astype(np.int64),
+        np.maximum(0, running - (workers - 1) * slots),
+        np.minimum(running, slots),
+        np.argsort(timetable.end, kind="stable").astype(np.int64),
+        np.append(0, np.searchsorted(ends, steps, side="right")).astype(np.int64),
+        np.append(np.searchsorted(windows.cuts, steps), windows.floor.size).astype(np.int64),
+        windows.tokens,
+        windows.first,
+        windows.last,
+        windows.totals,
+        windows.floor,
+    )
+
+
+class Lists:
+    """Counts and lists the sets of a worker within a budget.
+
+    Parameters
+    ----------
+    timetable, windows
+        The run, and its windows.
+    deadline
+        Nanoseconds, as in `lbopt.kernels.deadline`.
+    """
+
+    def __init__(self, timetable: Timetable, windows: Windows, deadline: int) -> None:
+        self.starts = starts_of(timetable, windows)
+        self._requests, self._windows = timetable.num_requests, windows
+        self.columns = -(-windows.floor.size // BLOCK) * BLOCK
+        self.words = -(-self._requests // 64)
+        self.state = record(LISTING)
+        self.state.workers, self.state.deadline = timetable.num_workers, deadline
+        self.state.shift = max(0, int(windows.totals.max(initial=0)).bit_length() - _BITS)
+        # Windows in which requests differ most come first, since bounds on few windows then decide.
+        spread = (windows.tokens.astype(np.float64) ** 2).sum(axis=0)
+        self.rank = np.argsort(-spread, kind="stable").astype(np.int64)
+
+    def beginnings(self, slots: int) -> float:
+        """Return the number of sets of those requests that start first."""
+        count, group = int(self.starts.begin[1]), 0
+        low, high = int(self.starts.least[group]), int(self.starts.most[group])
+        return float(sum(math.comb(count, size) for size in range(low, min(high, slots) + 1)))
+
+    def run(self, budget: int, room: int) -> tuple[int, Listed]:
+        """Return how the listing ended and what it found; without room sets are only counted."""
+        listed = Listed(
+            np.zeros((room, self.words), np.uint64),
+            np.zeros((room, self.columns), np.int32),
+            np.zeros(room, np.int64),
+            self.rank,
+            np.zeros(BINS, np.int64),
+        )
+        self.state.budget, self.state.sets, self.state.nodes = budget, 0, 0
+        return list_sets(self.starts, listed, self.state), listed
+
+    @property
+    def most(self) -> int:
+        """Return how many sets there is memory for, with their entries in the lists of holders."""
+        return int(MEMORY // (4 * self.columns + 8 * self.words + 8 + 8 * self._requests))
+
+
+def prove(timetable: Timetable, windows: Windows, worker: IntArray, time_limit: float) -> Proof:
+    """Raise the lower bound as far as the time allows, and improve the placement on the way.
+
+    Parameters
+    ----------
+    timetable, windows
+        The run, and its windows.
+    worker
+        int, (N,): a placement.
+    time_limit
+        Seconds.
+    """
+    began = time.perf_counter()
+    floor = int(windows.floor.sum())
+    proof = Proof(floor, timetable.barriers(worker), worker, 0, "proved")
+    others = timetable.num_workers - 1
+    if proof.lower == proof.upper or others == 0:
+        proof.lower = proof.upper
+        return proof
+    deadline = now() + int(time_limit * 1e9)
+    lists = Lists(timetable, windows, deadline)
+    if lists.beginnings(timetable.slots_per_worker) > MOST_BEGINNINGS:
+        proof.stop = "size"
+        return proof
+    budget = others * (proof.upper - 1 - floor)
+    ending, counted = lists.run(budget, 0)
+    proof.nodes += int(lists.state.nodes)
+    if ending != DONE:
+        proof.stop = "time"
+        return proof
+    reached = np.cumsum(counted.count)
+    bins = int(np.searchsorted(reached, lists.most, side="right"))
+    all_fit = bins >= BINS
+    if not all_fit:
+        budget = bins * budget // BINS - 1
+    if budget < 0:
+        proof.stop = "memory"
+        return proof
+    ending, listed = lists.run(budget, int(reached[min(bins, BINS) - 1]))
+    proof.nodes += int(lists.state.nodes)
+    if ending != DONE:
+        proof.stop = "time"
+        return proof
+    _raise_target(timetable, windows, lists, listed, budget, proof, began + time_limit)
+    if proof.lower < proof.upper:
+        proof.stop = "time" if time.perf_counter() >= began + time_limit or all_fit else "memory"
+    return proof
+
+
+def _raise_target(
+    timetable: Timetable,
+    windows: Windows,
+    lists: Lists,
+    listed: Listed,
+    budget: int,
+    proof: Proof,
+    until: float,
+) -> None:
+    """Search covers of ever longer parts of the list, as far as they can be expected to end in time."""
+    floor, others = int(windows.floor.sum()), timetable.num_workers - 1
+    ascending = np.sort(listed.excess[: int(lists.state.sets)])
+    wanted = min(_FEW, ascending.size)
+    while proof.lower < proof.upper:
+        whole = wanted >= ascending.size
+        # A target whose budget leaves `wanted` sets; the budget of a target is G - 1 times what it allows above floors.
+        within = budget if whole else int(ascending[wanted])
+        target = min(floor + within // others + 1, proof.upper)
+        if target <= proof.lower:
+            if whole:
+                return
+            wanted = int(wanted * 2)
+            continue
+        began = time.perf_counter()
+        rows = np.flatnonzero(listed.excess[: int(lists.state.sets)] <= others * (target - 1 - floor))
+        ended = _search(timetable, windows, lists, listed, rows, target, proof, until)
+        if not ended:
+            return
+        now_ = time.perf_counter()
+        if whole or now_ >= until:
+            return
+        took = max(now_ - began, 1e-3)
+        faster = math.sqrt(max(0.0, 0.7 * (until - now_)) / took)
+        wanted = int(wanted * min(_FASTEST, max(_SLOWEST, faster)))
+
+
+def _search(
+    timetable: Timetable,
+    windows: Windows,
+    lists: Lists,
+    listed: Listed,
+    rows: IntArray,
+    target: int,
+    proof: Proof,
+    until: float,
+) -> bool:
+    """Search covers below a target; note what is found in `proof`. Return whether the search ended."""
+    cover, state = _cover(timetable, windows, lists, listed, rows)
+    count, steps, workers = timetable.num_requests, timetable.num_steps, timetable.num_workers
+    exact = Exact(
+        timetable.start,
+        timetable.prompt,
+        timetable.output,
+        np.zeros((steps + 1, workers), np.int64),
+        np.zeros((steps + 1, workers), np.int64),
+    )
+    state.target, state.best, state.deadline = target, -1, lists.state.deadline
+    first = int(state.first)
+    firsts = int(cover.holders_from[first + 1] - cover.holders_from[first]) if count else 0
+    done = 0
+    while done < firsts:
+        reached = min(firsts, done + _SLICE)
+        done = search_cover(cover, exact, state, done, reached)
+        if state.best >= 0 and state.best < proof.upper:
+            proof.upper, proof.worker = int(state.best), cover.worker.copy()
+        if done < reached or (done < firsts and time.perf_counter() >= until):
+            break
+    proof.nodes += int(state.nodes)
+    if done == firsts:
+        proof.lower = int(state.target)
+    return done == firsts
+
+
+def _cover(timetable: Timetable, windows: Windows, lists: Lists, listed: Listed, rows: IntArray) -> tuple[Cover, object]:
+    """Return the listed sets of some rows, and who holds what, as the kernel reads them."""
+    workers, requests, columns = timetable.num_workers, timetable.num_requests, lists.columns
+    shift = int(lists.state.shift)
+    mask, load = listed.mask[rows], listed.load[rows]
+    bits = [np.flatnonzero((mask[:, i >> 6] >> np.uint64(i & 63)) & np.uint64(1)).astype(np.int32) for i in range(requests)]
+    sizes = np.array([held.size for held in bits], dtype=np.int64)
+    order = np.argsort(sizes, kind="stable").astype(np.int64)
+    holders = np.concatenate(bits) if bits else np.zeros(0, np.int32)
+    total, floor = np.zeros(columns, np.int32), np.zeros(columns, np.int32)
+    total[: lists.rank.size] = windows.totals[lists.rank] >> shift
+    floor[: lists.rank.size] = windows.floor[lists.rank] >> shift
+    words = mask.shape[1]
+    peak, used, level = (np.zeros((workers + 1, columns), np.int32) for _ in range(3))
+    peak[0], level[0] = floor, np.maximum(floor, total // workers)
+    least = np.zeros(workers + 1, np.int64)
+    least[0] = level[0].sum()
+    cover = Cover(
+        mask,
+        load,
+        total,
+        holders,
+        np.append(0, np.cumsum(sizes)).astype(np.int64),
+        order,
+        np.full(requests, UNKNOWN, np.int64),
+        np.zeros(requests, np.int64),
+        np.zeros(holders.size, np.int32),
+        np.zeros((workers + 1, words), np.uint64),
+        peak,
+        used,
+        level,
+        least,
+        np.zeros(workers + 1, np.int64),
+        np.zeros(workers + 1, np.int64),
+        np.zeros(workers + 1, np.int64),
+        np.zeros(requests, np.int64),
+    )
+    state = record(COVER)
+    state.workers, state.slots, state.shift, state.first = workers, timetable.slots_per_worker, shift, order[0]
+    return cover, state

@@ -1,0 +1,1 @@
+"""Whole runs in which every end is known: searches for the placement whose barriers are least."""

@@ -1,0 +1,275 @@
+"""Exact cover: G of the listed sets, one for each worker, that hold every request once and cost less than a target.
+
+Workers are identical, so the first set may be any that holds a given request, the next any that holds a given one of
+those left, and so on: always the request that fewest listed sets hold. With the sets of some workers chosen and R
+tokens of a window left to the m others, the window costs at least the largest of: its floor, the tokens of the chosen
+sets, ceil(R / m). The last worker gets what is left over; only there is the placement's cost counted exactly, step by
+step, and its slots checked.
+
+Loads are kept in 32 bits, shortened by `shift` bits and rounded down; what is left to others is rounded down as well.
+So a shortened bound never exceeds the bound that it stands for.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lbopt.kernels.arrays import Ints, Record, integers
+from lbopt.kernels.by_reference import by_reference
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.deadline import passed
+from lbopt.kernels.hindsight.optimum_lists import Shorts, Words
+
+#: Windows that a bound adds up between two comparisons with the target; rows of loads are padded to a multiple of it.
+BLOCK = 16
+
+#: Not filtered yet, in `Cover.begin`.
+UNKNOWN = -1
+
+COVER = integers(
+    "workers",
+    "slots",
+    "target",  # placements of this cost or more are of no interest
+    "shift",
+    "best",  # cost of the best placement found, below the target; -1 for none
+    "first",  # the request that the first set holds
+    "room",  # entries of `Cover.filtered` that are in use
+    "nodes",
+    "deadline",
+)
+
+
+@by_reference
+class Cover(NamedTuple):
+    """The listed sets, and what is chosen of them."""
+
+    mask: Words  # (F, words)
+    load: Shorts  # (F, D) shortened tokens, D a multiple of `BLOCK`
+    total: Shorts  # (D,) shortened W, rounded down
+    holders: Shorts  # sets that hold request 0, then those that hold request 1, ...
+    holders_from: Ints  # (N + 1,)
+    order: Ints  # (N,) requests, held by fewest sets first
+    begin: Ints  # (N,) where in `filtered` the sets that hold a request and go with the first set begin, or UNKNOWN
+    until: Ints  # (N,)
+    filtered: Shorts  # as many as `holders`
+    covered: Words  # (G, words) requests of the sets chosen before each level
+    peak: Shorts  # (G, D) largest tokens of these
+    used: Shorts  # (G, D) their sum
+    level: Shorts  # (G, D) what a window costs at least at each level
+    least: Ints  # (G,) the sum of these
+    chosen: Ints  # (G,) sets
+    place: Ints  # (G,) next candidate
+    stop: Ints  # (G,) end of the candidates
+    worker: Ints  # (N,) the best placement
+
+
+@by_reference
+class Exact(NamedTuple):
+    """The timetable itself, in which a placement is counted."""
+
+    start: Ints  # (N,)
+    prompt: Ints  # (N,)
+    output: Ints  # (N,)
+    jump: Ints  # (K + 1, G) scratch
+    slope: Ints  # (K + 1, G) scratch
+
+
+@kernel
+def barriers(exact: Exact, worker: Ints, slots: int) -> int:
+    """Return the sum of the barriers of a placement, step by step; -1 where a worker holds more than B.
+
+    Parameters
+    ----------
+    exact
+        The timetable; its scratch is changed.
+    worker
+        int64, (N,): worker of each request.
+    slots
+        B.
+    """
+    jump, slope = exact.jump, exact.slope
+    jump[:] = 0
+    slope[:] = 0
+    for i in range(worker.size):
+        g, low, high = worker[i], exact.start[i], exact.start[i] + exact.output[i]
+        jump[low, g] += exact.prompt[i]
+        jump[high, g] -= exact.prompt[i] + exact.output[i]
+        slope[low, g] += 1
+        slope[high, g] -= 1
+    total = 0
+    for k in range(jump.shape[0] - 1):
+        most = 0
+        for g in range(jump.shape[1]):
+            if k > 0:
+                jump[k, g] += jump[k - 1, g] + slope[k - 1, g]  # loads, and one token for each that ran a step before
+                slope[k, g] += slope[k - 1, g]
+            if slope[k, g] > slots:
+                return -1
+            most = max(most, jump[k, g])
+        total += most
+    return total
+
+
+@kernel
+def _threshold(state: Record) -> int:
+    """Return the target in shortened tokens, rounded up."""
+    return (state.target + (1 << state.shift) - 1) >> state.shift
+
+
+@kernel
+def _bound(cover: Cover, state: Record, level: int, s: int, limit: int) -> bool:
+    """Return whether set s, chosen at a level, leaves a bound below the limit."""
+    total = cover.least[level]
+    others = state.workers - level - 1
+    lost = np.int32((level + 1) if state.shift > 0 else 0)
+    load, peak = cover.load[s], cover.peak[level]
+    used, floor, totals = cover.used[level], cover.level[level], cover.total
+    for k in range(0, load.size, BLOCK):
+        more = 0
+        for c in range(k, k + BLOCK):
+            x = load[c]
+            rest = np.int32(totals[c] - used[c] - x - lost)
+            if others == 2:
+                rest = np.int32(rest >> 1)
+            elif others > 2:
+                rest = np.int32(rest // others)
+            cost = peak[c] if peak[c] > x else x
+            if rest > cost:
+                cost = rest
+            more += np.int32(cost - floor[c])
+        total += more
+        if total >= limit:
+            return False
+    return True
+
+
+@kernel
+def _enter(cover: Cover, state: Record, level: int, s: int) -> None:
+    """Choose set s at a level and make the next level's covered requests, peaks and floors."""
+    cover.chosen[level] = s
+    deeper, left = level + 1, state.workers - level - 1
+    lost = (level + 1) if state.shift > 0 else 0
+    for w in range(cover.mask.shape[1]):
+        cover.covered[deeper, w] = cover.covered[level, w] | cover.mask[s, w]
+    least = 0
+    for c in range(cover.load.shape[1]):
+        x = cover.load[s, c]
+        cover.peak[deeper, c] = max(cover.peak[level, c], x)
+        cover.used[deeper, c] = cover.used[level, c] + x
+        rest = (cover.total[c] - cover.used[deeper, c] - lost) // left
+        cover.level[deeper, c] = max(cover.peak[deeper, c], rest)
+        least += cover.level[deeper, c]
+    cover.least[deeper] = least
+
+
+@kernel
+def _disjoint(cover: Cover, level: int, s: int) -> bool:
+    for w in range(cover.mask.shape[1]):
+        if cover.covered[level, w] & cover.mask[s, w] != np.uint64(0):
+            return False
+    return True
+
+
+@kernel
+def _next_request(cover: Cover, level: int) -> int:
+    """Return the request that fewest sets hold among those not covered; -1 where all are."""
+    for k in range(cover.order.size):
+        i = cover.order[k]
+        if (cover.covered[level, i >> 6] >> np.uint64(i & 63)) & np.uint64(1) == np.uint64(0):
+            return i
+    return -1
+
+
+@kernel
+def _filter(cover: Cover, state: Record, i: int, limit: int) -> None:
+    """List the sets that hold request i and go with the first set."""
+    low, high = cover.holders_from[i], cover.holders_from[i + 1]
+    cover.begin[i] = state.room
+    for e in range(low, high):
+        s = cover.holders[e]
+        if _disjoint(cover, 1, s):
+            state.nodes += 1
+            if _bound(cover, state, 1, s, limit):
+                cover.filtered[state.room] = s
+                state.room += 1
+    cover.until[i] = state.room
+
+
+@kernel
+def _leaf(cover: Cover, exact: Exact, state: Record, levels: int) -> None:
+    """Count the placement in which the last worker takes what the chosen sets leave, and keep it if it is better."""
+    worker = np.full(cover.worker.size, levels, np.int64)
+    for g in range(levels):
+        for i in range(worker.size):
+            if (cover.mask[cover.chosen[g], i >> 6] >> np.uint64(i & 63)) & np.uint64(1) != np.uint64(0):
+                worker[i] = g
+    cost = barriers(exact, worker, state.slots)
+    if 0 <= cost < state.target:
+        state.target, state.best = cost, cost
+        cover.worker[:] = worker
+
+
+@kernel
+def _descend(cover: Cover, state: Record, level: int, limit: int) -> bool:
+    """Prepare the candidates of a level; return False where there is none or no request is left."""
+    i = _next_request(cover, level)
+    if i < 0:
+        return False
+    if cover.begin[i] == UNKNOWN:
+        _filter(cover, state, i, limit)
+    cover.place[level], cover.stop[level] = cover.begin[i], cover.until[i]
+    return True
+
+
+@kernel
+def search_cover(cover: Cover, exact: Exact, state: Record, low: int, high: int) -> int:
+    """Try sets `low` to `high` of those that hold the first request; return how many are finished.
+
+    Parameters
+    ----------
+    cover
+        The lists; what is chosen is changed.
+    exact
+        The timetable.
+    state
+        `COVER`; ``target`` and ``best`` change as better placements are found.
+    low, high
+        Which of the first sets are tried.
+    """
+    workers = state.workers
+    for e in range(low, high):
+        if passed(state.deadline):
+            return e
+        s = cover.holders[cover.holders_from[state.first] + e]
+        if not _bound(cover, state, 0, s, _threshold(state)):
+            continue
+        _enter(cover, state, 0, s)
+        cover.begin[:] = UNKNOWN
+        state.room = 0
+        level = 1
+        if workers == 2 or _next_request(cover, 1) < 0:
+            _leaf(cover, exact, state, 1)
+            continue
+        _descend(cover, state, 1, _threshold(state))
+        while level >= 1:
+            if cover.place[level] >= cover.stop[level]:
+                level -= 1
+                continue
+            s = cover.filtered[cover.place[level]]
+            cover.place[level] += 1
+            state.nodes += 1
+            if state.nodes & 1023 == 0 and passed(state.deadline):
+                return e
+            if level > 1 and not _disjoint(cover, level, s):
+                continue
+            if not _bound(cover, state, level, s, _threshold(state)):
+                continue
+            _enter(cover, state, level, s)
+            level += 1
+            if level == workers - 1 or _next_request(cover, level) < 0:
+                _leaf(cover, exact, state, level)
+                level -= 1
+                continue
+            if not _descend(cover, state, level, _threshold(state)):
+                level -= 1
+    return high
