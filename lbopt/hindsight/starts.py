@@ -15,7 +15,6 @@ gives a run to beat. The number of states grows fast: it is meant for up to some
 from __future__ import annotations
 
 import heapq
-import itertools
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -132,7 +131,6 @@ class _Search:
         upper, actions = best if best is not None else (None, [])
         cost = {(first, 0): 0}
         queue: list[tuple[int, int, int, State, int]] = [(self._rest(first)[0], 0, 0, first, 0)]
-        number = itertools.count(1)
         lower = queue[0][0]
         while queue:
             bound, _, spent, state, used = heapq.heappop(queue)
@@ -162,7 +160,6 @@ class _Search:
                     cost[key] = total
                     self.parent[key] = (node, action)
                     heapq.heappush(queue, (total + rest, -deeper, total, *key))
-                    next(number)
         else:
             if upper is None:
                 raise InputError(f"no run of these requests takes {self.most} steps or fewer; allow more of them")
