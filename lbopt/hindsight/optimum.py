@@ -7,7 +7,6 @@ always an interval that holds the optimum, and the placement at its upper end.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +18,7 @@ from lbopt.hindsight.search_cover import prove
 from lbopt.hindsight.search_start import good_placement
 from lbopt.hindsight.timetable import Timetable
 from lbopt.hindsight.windows import cut
+from lbopt.kernels.deadline import now
 
 IntArray = NDArray[np.int64]
 
@@ -94,12 +94,12 @@ def optimum(timetable: Timetable, time_limit: float = 60.0, *, seed: int = 0, fi
     """
     if not time_limit > 0:
         raise InputError(f"time_limit is {time_limit!r}; expected seconds, above 0")
-    began = time.perf_counter()
+    began = now() / 1e9
     windows = cut(timetable) if fine is None else cut(timetable, fine)
     worker, tried = good_placement(timetable, windows, _START_SHARE * time_limit, seed)
-    proof = prove(timetable, windows, worker, max(0.0, time_limit - (time.perf_counter() - began)))
+    proof = prove(timetable, windows, worker, max(0.0, time_limit - (now() / 1e9 - began)))
     upper, worker, stop = proof.upper, proof.worker, proof.stop
-    left = time_limit - (time.perf_counter() - began)
+    left = time_limit - (now() / 1e9 - began)
     if stop in ("size", "memory") and left > 0:
         better, more = good_placement(timetable, windows, left, seed + 1)
         tried += more
@@ -115,7 +115,7 @@ def optimum(timetable: Timetable, time_limit: float = 60.0, *, seed: int = 0, fi
         workers * upper - total,
         worker,
         proof.nodes + tried,
-        time.perf_counter() - began,
+        now() / 1e9 - began,
         "proved" if proof.lower == upper else stop,
         BoundCertificate(digest(timetable), (bound,)),
     )

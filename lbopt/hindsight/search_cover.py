@@ -10,7 +10,6 @@ little time, so the target starts low and rises as far as the time allows: the b
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -141,7 +140,6 @@ def prove(timetable: Timetable, windows: Windows, worker: IntArray, time_limit: 
     time_limit
         Seconds.
     """
-    began = time.perf_counter()
     floor = int(windows.floor.sum())
     proof = Proof(floor, timetable.barriers(worker), worker, 0, "proved")
     others = timetable.num_workers - 1
@@ -172,9 +170,9 @@ def prove(timetable: Timetable, windows: Windows, worker: IntArray, time_limit: 
     if ending != DONE:
         proof.stop = "time"
         return proof
-    _raise_target(timetable, windows, lists, listed, budget, proof, began + time_limit)
+    _raise_target(timetable, windows, lists, listed, budget, proof)
     if proof.lower < proof.upper:
-        proof.stop = "time" if time.perf_counter() >= began + time_limit or all_fit else "memory"
+        proof.stop = "time" if now() >= deadline or all_fit else "memory"
     return proof
 
 
@@ -185,7 +183,6 @@ def _raise_target(
     listed: Listed,
     budget: int,
     proof: Proof,
-    until: float,
 ) -> None:
     """Search covers of ever longer parts of the list, as far as they can be expected to end in time."""
     floor, others = int(windows.floor.sum()), timetable.num_workers - 1
@@ -201,16 +198,16 @@ def _raise_target(
                 return
             wanted = int(wanted * 2)
             continue
-        began = time.perf_counter()
+        began = now()
         rows = np.flatnonzero(listed.excess[: int(lists.state.sets)] <= others * (target - 1 - floor))
-        ended = _search(timetable, windows, lists, listed, rows, target, proof, until)
+        ended = _search(timetable, windows, lists, listed, rows, target, proof)
         if not ended:
             return
-        now_ = time.perf_counter()
-        if whole or now_ >= until:
+        left = int(lists.state.deadline) - now()
+        if whole or left <= 0:
             return
-        took = max(now_ - began, 1e-3)
-        faster = math.sqrt(max(0.0, 0.7 * (until - now_)) / took)
+        took = max(int(lists.state.deadline) - left - began, 1_000_000)
+        faster = math.sqrt(0.7 * left / took)
         wanted = int(wanted * min(_FASTEST, max(_SLOWEST, faster)))
 
 
@@ -222,7 +219,6 @@ def _search(
     rows: IntArray,
     target: int,
     proof: Proof,
-    until: float,
 ) -> bool:
     """Search covers below a target; note what is found in `proof`. Return whether the search ended."""
     cover, state = _cover(timetable, windows, lists, listed, rows)
@@ -243,7 +239,7 @@ def _search(
         done = search_cover(cover, exact, state, done, reached)
         if state.best >= 0 and state.best < proof.upper:
             proof.upper, proof.worker = int(state.best), cover.worker.copy()
-        if done < reached or (done < firsts and time.perf_counter() >= until):
+        if done < reached or (done < firsts and now() >= int(state.deadline)):
             break
     proof.nodes += int(state.nodes)
     if done == firsts:

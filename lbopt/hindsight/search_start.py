@@ -8,8 +8,6 @@ a row found nothing better.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -65,7 +63,6 @@ def good_placement(timetable: Timetable, windows: Windows, time_limit: float, se
     seed
         Of the annealing.
     """
-    began = time.perf_counter()
     deadline = now() + int(time_limit * 1e9)
     slots, chains_of = timetable.slots_per_worker, timetable.num_workers * timetable.slots_per_worker
     first = greedy(timetable, windows)
@@ -84,7 +81,7 @@ def good_placement(timetable: Timetable, windows: Windows, time_limit: float, se
     )
     scale = max(1.0, floor / columns)
     dice, moves, tried, useless = new_dice(seed), MOVES, 0, 0
-    while useless < PATIENCE and time.perf_counter() - began < time_limit and least > floor:
+    while useless < PATIENCE and now() < deadline and least > floor:
         chains.slot[:] = first
         link(run, chains, slots)
         _, done = anneal(run, chains, slots, dice, moves, _HOT * scale, _COLD * scale, deadline)

@@ -41,7 +41,7 @@ LISTING = integers(
 class Starts(NamedTuple):
     """Requests by the step in which they start, and what a worker may hold then."""
 
-    group: Ints  # (N,) number of the starting step of each request
+    wave: Ints  # (N,) number of the starting step of each request
     begin: Ints  # (E + 1,) its first request
     least: Ints  # (E,) fewest requests that a worker holds after it
     most: Ints  # (E,) most
@@ -115,7 +115,7 @@ def list_sets(starts: Starts, listed: Listed, state: Record) -> int:
     state
         `LISTING`; ``sets`` and ``nodes`` are 0 at first and are changed.
     """
-    requests, others = starts.group.size, max(state.workers - 1, 1)
+    requests, others = starts.wave.size, max(state.workers - 1, 1)
     load = np.zeros(starts.total.size, np.int64)
     chosen = np.full(requests + 1, -1, np.int64)  # -1 not decided yet, 1 runs here, 0 elsewhere
     held = np.zeros(requests + 1, np.int64)  # before each decision
@@ -130,7 +130,7 @@ def list_sets(starts: Starts, listed: Listed, state: Record) -> int:
                 return FULL
             i -= 1
             continue
-        group = starts.group[i]
+        group = starts.wave[i]
         if chosen[i] == -1 and i == starts.begin[group] and i > 0:
             for e in range(starts.ended_from[group], starts.ended_from[group + 1]):
                 held[i] -= chosen[starts.ended[e]]
