@@ -5,6 +5,10 @@ are searched (`lbopt.kernels.hindsight.optimum_lists`, `optimum_cover`). A searc
 the target as a lower bound; one that ends with a placement proves this one best. Low targets leave few sets and take
 little time, so the target starts low and rises as far as the time allows: the bound is of use whenever the time is up
 (destructive bounds: Klein and Scholl 1999, Computing lower bounds by destructive improvement).
+
+Where many short requests start together, sets that differ only in these are too many to list. So requests of few
+tokens, which together can hardly change what a placement costs, are left open in the lists and placed at the end
+(`optimum_completion`).
 """
 
 from __future__ import annotations
@@ -17,18 +21,22 @@ from numpy.typing import NDArray
 
 from lbopt.hindsight.timetable import Timetable
 from lbopt.hindsight.windows import Windows
-from lbopt.kernels.arrays import record
+from lbopt.kernels.arrays import Record, record
 from lbopt.kernels.deadline import now
-from lbopt.kernels.hindsight.optimum_cover import BLOCK, COVER, UNKNOWN, Cover, Exact, search_cover
-from lbopt.kernels.hindsight.optimum_lists import BINS, DONE, LISTING, Listed, Starts, list_sets
+from lbopt.kernels.hindsight.optimum_completion import NEVER_LEAST, Exact
+from lbopt.kernels.hindsight.optimum_cover import BLOCK, COVER, UNKNOWN, Cover, search_cover
+from lbopt.kernels.hindsight.optimum_lists import DONE, LISTING, Listed, Starts, list_sets
 
 IntArray = NDArray[np.int64]
 
 #: Beginnings of sets beyond which a list would never be finished.
 MOST_BEGINNINGS = 2e9
 
-#: Memory that lists may take, in bytes.
-MEMORY = 1_500_000_000
+#: Sets that are listed at most.
+MOST_SETS = 1_000_000
+
+#: Tokens of the requests that are left open, in parts of what the best placement costs above the floors.
+OPEN_PART = 0.05
 
 _BITS = 30  # of a window's shortened total
 _FEW = 2_000  # sets of the first target
@@ -59,44 +67,65 @@ class Proof:
     stop: str
 
 
-def starts_of(timetable: Timetable, windows: Windows) -> Starts:
-    """Return the requests by the step in which they start, as the kernels read them."""
-    steps, group = np.unique(timetable.start, return_inverse=True)
-    running = ((timetable.start[None, :] <= steps[:, None]) & (timetable.end[None, :] > steps[:, None])).sum(axis=1)
+def starts_of(timetable: Timetable, windows: Windows, heavy: IntArray) -> Starts:
+    """Return some requests by the step in which they start, as the kernels read them.
+
+    Parameters
+    ----------
+    timetable, windows
+        The run, and its windows.
+    heavy
+        int, (n,): the requests that are not left open, ascending.
+    """
     workers, slots = timetable.num_workers, timetable.slots_per_worker
-    ends = np.sort(timetable.end)
+    start, end = timetable.start[heavy], timetable.end[heavy]
+    steps, wave = np.unique(start, return_inverse=True)
+    running = ((start[None, :] <= steps[:, None]) & (end[None, :] > steps[:, None])).sum(axis=1)
+    ends = np.sort(end)
+    is_open = np.ones(timetable.num_requests, dtype=bool)
+    is_open[heavy] = False
+    everybody = np.append(timetable.running(), 0)
+    full = (everybody[steps] == workers * slots) & (steps > 0) & (everybody[steps - 1] == workers * slots)
+    loose = timetable.num_requests + 1
+    window = np.append(np.searchsorted(windows.cuts, steps), windows.floor.size)
+    window[0] = 0
     return Starts(
-        group.astype(np.int64),
-        np.append(np.searchsorted(timetable.start, steps), timetable.num_requests).astype(np.int64),
+        wave.astype(np.int64),
+        np.append(np.searchsorted(start, steps), heavy.size).astype(np.int64),
         np.maximum(0, running - (workers - 1) * slots),
         np.minimum(running, slots),
-        np.argsort(timetable.end, kind="stable").astype(np.int64),
+        np.where(full, (timetable.start[is_open][None, :] == steps[:, None]).sum(axis=1), loose),
+        np.where(full, (timetable.end[is_open][None, :] == steps[:, None]).sum(axis=1), loose),
+        np.argsort(end, kind="stable").astype(np.int64),
         np.append(0, np.searchsorted(ends, steps, side="right")).astype(np.int64),
-        np.append(np.searchsorted(windows.cuts, steps), windows.floor.size).astype(np.int64),
-        windows.tokens,
-        windows.first,
-        windows.last,
+        np.searchsorted(ends, steps, side="left").astype(np.int64),
+        window.astype(np.int64),
+        np.ascontiguousarray(windows.tokens[heavy]),
+        windows.first[heavy],
+        windows.last[heavy],
         windows.totals,
         windows.floor,
     )
 
 
 class Lists:
-    """Counts and lists the sets of a worker within a budget.
+    """Lists the sets of a worker within a budget.
 
     Parameters
     ----------
     timetable, windows
         The run, and its windows.
+    heavy
+        int, (n,): the requests that are not left open, ascending.
     deadline
         Nanoseconds, as in `lbopt.kernels.deadline`.
     """
 
-    def __init__(self, timetable: Timetable, windows: Windows, deadline: int) -> None:
-        self.starts = starts_of(timetable, windows)
-        self._requests, self._windows = timetable.num_requests, windows
+    def __init__(self, timetable: Timetable, windows: Windows, heavy: IntArray, deadline: int) -> None:
+        self.starts = starts_of(timetable, windows, heavy)
+        self.heavy = heavy
         self.columns = -(-windows.floor.size // BLOCK) * BLOCK
-        self.words = -(-self._requests // 64)
+        self.words = -(-heavy.size // 64)
         self.state = record(LISTING)
         self.state.workers, self.state.deadline = timetable.num_workers, deadline
         self.state.shift = max(0, int(windows.totals.max(initial=0)).bit_length() - _BITS)
@@ -104,28 +133,30 @@ class Lists:
         spread = (windows.tokens.astype(np.float64) ** 2).sum(axis=0)
         self.rank = np.argsort(-spread, kind="stable").astype(np.int64)
 
-    def beginnings(self, slots: int) -> float:
+    def beginnings(self) -> float:
         """Return the number of sets of those requests that start first."""
-        count, group = int(self.starts.begin[1]), 0
-        low, high = int(self.starts.least[group]), int(self.starts.most[group])
-        return float(sum(math.comb(count, size) for size in range(low, min(high, slots) + 1)))
+        count, low, high = int(self.starts.begin[1]), int(self.starts.least[0]), int(self.starts.most[0])
+        return float(sum(math.comb(count, size) for size in range(low, high + 1)))
 
-    def run(self, budget: int, room: int) -> tuple[int, Listed]:
-        """Return how the listing ended and what it found; without room sets are only counted."""
+    def run(self, budget: int) -> tuple[int, Listed]:
+        """Return how the listing ended and what it found, within the budget of `state` at the end."""
         listed = Listed(
-            np.zeros((room, self.words), np.uint64),
-            np.zeros((room, self.columns), np.int32),
-            np.zeros(room, np.int64),
+            np.zeros((MOST_SETS, self.words), np.uint64),
+            np.zeros((MOST_SETS, self.columns), np.int32),
+            np.zeros(MOST_SETS, np.int64),
             self.rank,
-            np.zeros(BINS, np.int64),
         )
         self.state.budget, self.state.sets, self.state.nodes = budget, 0, 0
         return list_sets(self.starts, listed, self.state), listed
 
-    @property
-    def most(self) -> int:
-        """Return how many sets there is memory for, with their entries in the lists of holders."""
-        return int(MEMORY // (4 * self.columns + 8 * self.words + 8 + 8 * self._requests))
+
+def heavy_requests(timetable: Timetable, allowance: float) -> IntArray:
+    """Return the requests that are not left open: those left open have fewest tokens, together the allowance at most."""
+    output = timetable.output
+    tokens = timetable.prompt * output + output * (output - 1) // 2
+    order = np.argsort(tokens, kind="stable")
+    count = int(np.searchsorted(np.cumsum(tokens[order]), allowance, side="right"))
+    return np.sort(order[min(count, timetable.num_requests - 1) :])
 
 
 def prove(timetable: Timetable, windows: Windows, worker: IntArray, time_limit: float) -> Proof:
@@ -147,32 +178,20 @@ def prove(timetable: Timetable, windows: Windows, worker: IntArray, time_limit: 
         proof.lower = proof.upper
         return proof
     deadline = now() + int(time_limit * 1e9)
-    lists = Lists(timetable, windows, deadline)
-    if lists.beginnings(timetable.slots_per_worker) > MOST_BEGINNINGS:
+    heavy = heavy_requests(timetable, OPEN_PART * (proof.upper - floor))
+    lists = Lists(timetable, windows, heavy, deadline)
+    if lists.beginnings() > MOST_BEGINNINGS:
         proof.stop = "size"
         return proof
     budget = others * (proof.upper - 1 - floor)
-    ending, counted = lists.run(budget, 0)
+    ending, listed = lists.run(budget)
     proof.nodes += int(lists.state.nodes)
     if ending != DONE:
         proof.stop = "time"
         return proof
-    reached = np.cumsum(counted.count)
-    bins = int(np.searchsorted(reached, lists.most, side="right"))
-    all_fit = bins >= BINS
-    if not all_fit:
-        budget = bins * budget // BINS - 1
-    if budget < 0:
-        proof.stop = "memory"
-        return proof
-    ending, listed = lists.run(budget, int(reached[min(bins, BINS) - 1]))
-    proof.nodes += int(lists.state.nodes)
-    if ending != DONE:
-        proof.stop = "time"
-        return proof
-    _raise_target(timetable, windows, lists, listed, budget, proof)
+    _raise_target(timetable, windows, lists, listed, int(lists.state.budget), proof)
     if proof.lower < proof.upper:
-        proof.stop = "time" if now() >= deadline or all_fit else "memory"
+        proof.stop = "time" if now() >= deadline or int(lists.state.budget) == budget else "memory"
     return proof
 
 
@@ -223,66 +242,71 @@ def _search(
     """Search covers below a target; note what is found in `proof`. Return whether the search ended."""
     cover, state = _cover(timetable, windows, lists, listed, rows)
     count, steps, workers = timetable.num_requests, timetable.num_steps, timetable.num_workers
+    table = [np.zeros((size, workers), np.int64) for size in (windows.floor.size,) * 2 + (steps + 1,) * 2]
     exact = Exact(
         timetable.start,
         timetable.prompt,
         timetable.output,
-        np.zeros((steps + 1, workers), np.int64),
-        np.zeros((steps + 1, workers), np.int64),
+        windows.tokens,
+        windows.first,
+        windows.last,
+        windows.floor,
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        *table,
     )
-    state.target, state.best, state.deadline = target, -1, lists.state.deadline
+    state.target, state.best, state.open, state.deadline = target, -1, NEVER_LEAST, lists.state.deadline
     first = int(state.first)
-    firsts = int(cover.holders_from[first + 1] - cover.holders_from[first]) if count else 0
+    firsts = int(cover.holders_from[first + 1] - cover.holders_from[first])
     done = 0
     while done < firsts:
         reached = min(firsts, done + _SLICE)
         done = search_cover(cover, exact, state, done, reached)
-        if state.best >= 0 and state.best < proof.upper:
-            proof.upper, proof.worker = int(state.best), cover.worker.copy()
+        if 0 <= state.best < proof.upper:
+            proof.upper, proof.worker = int(state.best), exact.best.copy()
         if done < reached or (done < firsts and now() >= int(state.deadline)):
             break
     proof.nodes += int(state.nodes)
     if done == firsts:
-        proof.lower = int(state.target)
-    return done == firsts
+        proof.lower = max(proof.lower, min(int(state.target), int(state.open)))
+    return done == firsts and int(state.open) >= int(state.target)
 
 
-def _cover(timetable: Timetable, windows: Windows, lists: Lists, listed: Listed, rows: IntArray) -> tuple[Cover, object]:
+def _cover(timetable: Timetable, windows: Windows, lists: Lists, listed: Listed, rows: IntArray) -> tuple[Cover, Record]:
     """Return the listed sets of some rows, and who holds what, as the kernel reads them."""
-    workers, requests, columns = timetable.num_workers, timetable.num_requests, lists.columns
+    workers, requests, columns = timetable.num_workers, lists.heavy.size, lists.columns
     shift = int(lists.state.shift)
     mask, load = listed.mask[rows], listed.load[rows]
-    bits = [np.flatnonzero((mask[:, i >> 6] >> np.uint64(i & 63)) & np.uint64(1)).astype(np.int32) for i in range(requests)]
+    bits = [
+        np.flatnonzero((mask[:, i >> 6] >> np.uint64(i & 63)) & np.uint64(1)).astype(np.int32) for i in range(requests)
+    ]
     sizes = np.array([held.size for held in bits], dtype=np.int64)
     order = np.argsort(sizes, kind="stable").astype(np.int64)
-    holders = np.concatenate(bits) if bits else np.zeros(0, np.int32)
     total, floor = np.zeros(columns, np.int32), np.zeros(columns, np.int32)
     total[: lists.rank.size] = windows.totals[lists.rank] >> shift
     floor[: lists.rank.size] = windows.floor[lists.rank] >> shift
-    words = mask.shape[1]
     peak, used, level = (np.zeros((workers + 1, columns), np.int32) for _ in range(3))
     peak[0], level[0] = floor, np.maximum(floor, total // workers)
     least = np.zeros(workers + 1, np.int64)
     least[0] = level[0].sum()
+    held = int(sizes.sum())
     cover = Cover(
         mask,
         load,
         total,
-        holders,
+        np.concatenate(bits),
         np.append(0, np.cumsum(sizes)).astype(np.int64),
         order,
         np.full(requests, UNKNOWN, np.int64),
         np.zeros(requests, np.int64),
-        np.zeros(holders.size, np.int32),
-        np.zeros((workers + 1, words), np.uint64),
+        np.zeros(held, np.int32),
+        np.zeros((workers + 1, mask.shape[1]), np.uint64),
         peak,
         used,
         level,
         least,
-        np.zeros(workers + 1, np.int64),
-        np.zeros(workers + 1, np.int64),
-        np.zeros(workers + 1, np.int64),
-        np.zeros(requests, np.int64),
+        *(np.zeros(workers + 1, np.int64) for _ in range(3)),
+        lists.heavy,
     )
     state = record(COVER)
     state.workers, state.slots, state.shift, state.first = workers, timetable.slots_per_worker, shift, order[0]

@@ -3,8 +3,8 @@
 Workers are identical, so the first set may be any that holds a given request, the next any that holds a given one of
 those left, and so on: always the request that fewest listed sets hold. With the sets of some workers chosen and R
 tokens of a window left to the m others, the window costs at least the largest of: its floor, the tokens of the chosen
-sets, ceil(R / m). The last worker gets what is left over; only there is the placement's cost counted exactly, step by
-step, and its slots checked.
+sets, ceil(R / m). The last worker gets what is left over. There the requests that the sets leave open are placed
+(`optimum_completion`), and the placement's cost is counted exactly, step by step.
 
 Loads are kept in 32 bits, shortened by `shift` bits and rounded down; what is left to others is rounded down as well.
 So a shortened bound never exceeds the bound that it stands for.
@@ -18,6 +18,7 @@ from lbopt.kernels.arrays import Ints, Record, integers
 from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import passed
+from lbopt.kernels.hindsight.optimum_completion import OPEN, Exact, complete
 from lbopt.kernels.hindsight.optimum_lists import Shorts, Words
 
 #: Windows that a bound adds up between two comparisons with the target; rows of loads are padded to a multiple of it.
@@ -32,6 +33,7 @@ COVER = integers(
     "target",  # placements of this cost or more are of no interest
     "shift",
     "best",  # cost of the best placement found, below the target; -1 for none
+    "open",  # least bound of a cover whose open requests took too long to place; 2^62 for none
     "first",  # the request that the first set holds
     "room",  # entries of `Cover.filtered` that are in use
     "nodes",
@@ -60,54 +62,7 @@ class Cover(NamedTuple):
     chosen: Ints  # (G,) sets
     place: Ints  # (G,) next candidate
     stop: Ints  # (G,) end of the candidates
-    worker: Ints  # (N,) the best placement
-
-
-@by_reference
-class Exact(NamedTuple):
-    """The timetable itself, in which a placement is counted."""
-
-    start: Ints  # (N,)
-    prompt: Ints  # (N,)
-    output: Ints  # (N,)
-    jump: Ints  # (K + 1, G) scratch
-    slope: Ints  # (K + 1, G) scratch
-
-
-@kernel
-def barriers(exact: Exact, worker: Ints, slots: int) -> int:
-    """Return the sum of the barriers of a placement, step by step; -1 where a worker holds more than B.
-
-    Parameters
-    ----------
-    exact
-        The timetable; its scratch is changed.
-    worker
-        int64, (N,): worker of each request.
-    slots
-        B.
-    """
-    jump, slope = exact.jump, exact.slope
-    jump[:] = 0
-    slope[:] = 0
-    for i in range(worker.size):
-        g, low, high = worker[i], exact.start[i], exact.start[i] + exact.output[i]
-        jump[low, g] += exact.prompt[i]
-        jump[high, g] -= exact.prompt[i] + exact.output[i]
-        slope[low, g] += 1
-        slope[high, g] -= 1
-    total = 0
-    for k in range(jump.shape[0] - 1):
-        most = 0
-        for g in range(jump.shape[1]):
-            if k > 0:
-                jump[k, g] += jump[k - 1, g] + slope[k - 1, g]  # loads, and one token for each that ran a step before
-                slope[k, g] += slope[k - 1, g]
-            if slope[k, g] > slots:
-                return -1
-            most = max(most, jump[k, g])
-        total += most
-    return total
+    request: Ints  # (n,) which request of the timetable each bit stands for
 
 
 @kernel
@@ -197,16 +152,18 @@ def _filter(cover: Cover, state: Record, i: int, limit: int) -> None:
 
 @kernel
 def _leaf(cover: Cover, exact: Exact, state: Record, levels: int) -> None:
-    """Count the placement in which the last worker takes what the chosen sets leave, and keep it if it is better."""
-    worker = np.full(cover.worker.size, levels, np.int64)
-    for g in range(levels):
-        for i in range(worker.size):
-            if (cover.mask[cover.chosen[g], i >> 6] >> np.uint64(i & 63)) & np.uint64(1) != np.uint64(0):
-                worker[i] = g
-    cost = barriers(exact, worker, state.slots)
+    """Complete the placement in which the last worker takes what the chosen sets leave; keep it if it is better."""
+    exact.worker[:] = OPEN
+    for e in range(cover.request.size):
+        i, word, bit = cover.request[e], e >> 6, np.uint64(e & 63)
+        exact.worker[i] = levels
+        for g in range(levels):
+            if (cover.mask[cover.chosen[g], word] >> bit) & np.uint64(1) != np.uint64(0):
+                exact.worker[i] = g
+    bound, cost = complete(exact, state.slots, state.target, state.deadline)
     if 0 <= cost < state.target:
         state.target, state.best = cost, cost
-        cover.worker[:] = worker
+    state.open = min(state.open, bound)
 
 
 @kernel
@@ -230,7 +187,7 @@ def search_cover(cover: Cover, exact: Exact, state: Record, low: int, high: int)
     cover
         The lists; what is chosen is changed.
     exact
-        The timetable.
+        The timetable; its best placement is changed.
     state
         `COVER`; ``target`` and ``best`` change as better placements are found.
     low, high

@@ -6,6 +6,12 @@ hold more than B each; where all slots are in use both are equal, so that a set 
 except where several requests start together. Once a window is passed the worker's tokens x there are known, and with
 W - x tokens left to the other G - 1 workers the window costs at least max(x, ceil((W - x) / (G - 1)), floor). A set
 whose windows cost the target or more belongs to no placement below it, and neither does a beginning of one.
+
+Requests of few tokens may be left open, so that a set stands for all sets that differ only in these: their tokens
+count in W alone, and each may take a slot or leave one. That loosens what a worker has to hold.
+
+A list that is full drops the half of its sets that cost most, and goes on with the budget that is left: it ends with
+all sets within that budget.
 """
 
 from typing import NamedTuple
@@ -21,15 +27,12 @@ from lbopt.kernels.deadline import passed
 Words = NDArray[np.uint64]
 Shorts = NDArray[np.int32]
 
-#: Bins of the excess over the floors in which sets are counted.
-BINS = 256
-
-#: What became of a listing: finished, cut by the deadline, out of room.
-DONE, LATE, FULL = 0, 1, 2
+#: What became of a listing: finished, or cut by the deadline.
+DONE, LATE = 0, 1
 
 LISTING = integers(
     "workers",
-    "budget",  # G - 1 times what a set's windows may cost at most above the floors
+    "budget",  # G - 1 times what a set's windows may cost at most above the floors; falls where the list is full
     "shift",  # bits that loads are shortened by in the list
     "sets",  # sets found
     "nodes",  # decisions tried
@@ -45,8 +48,11 @@ class Starts(NamedTuple):
     begin: Ints  # (E + 1,) its first request
     least: Ints  # (E,) fewest requests that a worker holds after it
     most: Ints  # (E,) most
+    deficit: Ints  # (E,) so many requests left open start in the same step; more than N where slots are empty
+    surplus: Ints  # (E,) so many of them have just ended; more than N where slots are empty
     ended: Ints  # (N,) requests in the order of their ends
     ended_from: Ints  # (E + 1,) where in `ended` those begin that end after the starting step before this one
+    heirs_from: Ints  # (E,) where in `ended` those begin that end as this step begins
     window: Ints  # (E + 1,) first window of each starting step, and C
     tokens: Ints  # (N, C)
     first: Ints  # (N,)
@@ -63,7 +69,6 @@ class Listed(NamedTuple):
     load: Shorts  # (., C) tokens in each window, in the order of `rank`, shortened
     excess: Ints  # (.,) G - 1 times what the windows of a set cost above their floors
     rank: Ints  # (C,) the windows in the order in which bounds look at them
-    count: Ints  # (BINS,) sets by their excess, BINS of which are the budget
 
 
 @kernel
@@ -83,37 +88,62 @@ def _excess(starts: Starts, others: int, load: Ints, low: int, high: int) -> int
 
 
 @kernel
-def _keep(listed: Listed, state: Record, load: Ints, chosen: Ints, excess: int) -> bool:
-    """Count a set, and write it down where the list has room; return whether it had."""
-    place = min(excess * BINS // max(state.budget, 1), BINS - 1)
-    listed.count[place] += 1
+def _shrink(listed: Listed, state: Record) -> None:
+    """Drop the half of the sets that cost most, and lower the budget to what is left."""
+    ascending = np.sort(listed.excess[: state.sets])
+    limit = ascending[state.sets // 2]  # sets below it stay; all that are dropped cost it or more
+    kept = 0
+    for row in range(state.sets):
+        if listed.excess[row] < limit:
+            listed.excess[kept] = listed.excess[row]
+            listed.mask[kept] = listed.mask[row]
+            listed.load[kept] = listed.load[row]
+            kept += 1
+    listed.mask[kept : state.sets] = np.uint64(0)
+    state.sets = kept
+    state.budget = limit - 1
+
+
+@kernel
+def _keep(listed: Listed, state: Record, load: Ints, chosen: Ints, excess: int) -> None:
+    """Write a set down."""
+    if state.sets == listed.mask.shape[0]:
+        _shrink(listed, state)
+        if excess > state.budget:
+            return
     row = state.sets
     state.sets += 1
-    if listed.mask.shape[0] == 0:  # only counted
-        return True
-    if row >= listed.mask.shape[0]:
-        return False
     for i in range(chosen.size):
         if chosen[i] == 1:
             listed.mask[row, i >> 6] |= np.uint64(1) << np.uint64(i & 63)
     listed.excess[row] = excess
     for k in range(listed.rank.size):
         listed.load[row, k] = load[listed.rank[k]] >> state.shift
-    return True
+
+
+@kernel
+def _fits(starts: Starts, chosen: Ints, wave: int) -> bool:
+    """Return whether a worker with full slots takes as many requests as it has lost, but for those left open."""
+    taken = 0
+    for i in range(starts.begin[wave], starts.begin[wave + 1]):
+        taken += chosen[i]
+    for e in range(starts.heirs_from[wave], starts.ended_from[wave + 1]):
+        taken -= chosen[starts.ended[e]]
+    return -starts.deficit[wave] <= taken <= starts.surplus[wave]
 
 
 @kernel
 def list_sets(starts: Starts, listed: Listed, state: Record) -> int:
-    """List the sets of a worker within the budget; return `DONE`, `LATE` or `FULL`.
+    """List the sets of a worker within the budget; return `DONE` or `LATE`.
 
     Parameters
     ----------
     starts
         The timetable, as declared above.
     listed
-        Changed; rows of `mask` are zeros at first. With no rows, sets are only counted.
+        Changed; rows of `mask` are zeros at first, and there is more than one.
     state
-        `LISTING`; ``sets`` and ``nodes`` are 0 at first and are changed.
+        `LISTING`; ``sets`` and ``nodes`` are 0 at first and are changed, ``budget`` where the list is full.
     """
     requests, others = starts.wave.size, max(state.workers - 1, 1)
     load = np.zeros(starts.total.size, np.int64)
@@ -126,13 +156,13 @@ def list_sets(starts: Starts, listed: Listed, state: Record) -> int:
         if state.nodes & 4095 == 0 and passed(state.deadline):
             return LATE
         if i == requests:
-            if held[i] >= 0 and not _keep(listed, state, load, chosen[:requests], spent[i]):
-                return FULL
+            if spent[i] <= state.budget:
+                _keep(listed, state, load, chosen[:requests], spent[i])
             i -= 1
             continue
-        group = starts.wave[i]
-        if chosen[i] == -1 and i == starts.begin[group] and i > 0:
-            for e in range(starts.ended_from[group], starts.ended_from[group + 1]):
+        wave = starts.wave[i]
+        if chosen[i] == -1 and i == starts.begin[wave] and i > 0:
+            for e in range(starts.ended_from[wave], starts.ended_from[wave + 1]):
                 held[i] -= chosen[starts.ended[e]]
         # Runs here first, then elsewhere, then back to the decision before.
         if chosen[i] == -1:
@@ -145,13 +175,13 @@ def list_sets(starts: Starts, listed: Listed, state: Record) -> int:
             chosen[i] = -1
             i -= 1
             continue
-        now, left = held[i] + chosen[i], starts.begin[group + 1] - i - 1
-        if now > starts.most[group] or now + left < starts.least[group]:
+        now, left = held[i] + chosen[i], starts.begin[wave + 1] - i - 1
+        if now > starts.most[wave] or now + left < starts.least[wave]:
             continue
         cost = spent[i]
         if left == 0:
-            cost += _excess(starts, others, load, starts.window[group], starts.window[group + 1])
-            if cost > state.budget:
+            cost += _excess(starts, others, load, starts.window[wave], starts.window[wave + 1])
+            if cost > state.budget or not _fits(starts, chosen, wave):
                 continue
         i += 1
         held[i], spent[i] = now, cost
