@@ -6,9 +6,9 @@ the target as a lower bound; one that ends with a placement proves this one best
 little time, so the target starts low and rises as far as the time allows: the bound is of use whenever the time is up
 (destructive bounds: Klein and Scholl 1999, Computing lower bounds by destructive improvement).
 
-Where many short requests start together, sets that differ only in these are too many to list. So requests of few
-tokens, which together can hardly change what a placement costs, are left open in the lists and placed at the end
-(`optimum_completion`).
+Where many short requests start together, sets that differ only in these are too many to list. So if a first attempt
+does not end, requests of few tokens, which together can hardly change what a placement costs, are left open in the
+lists of a second one, and placed at the end (`optimum_completion`).
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ MOST_BEGINNINGS = 2e9
 #: Sets that are listed at most.
 MOST_SETS = 1_000_000
 
-#: Tokens of the requests that are left open, in parts of what the best placement costs above the floors.
-OPEN_PART = 0.05
+#: Attempts in turn: tokens of the requests that are left open, in parts of what the best placement costs above the
+#: floors, and the part of the time that is left. Where lists are short, nothing open is best: it loosens the sets.
+ATTEMPTS = ((0.0, 0.5), (0.15, 1.0))
 
 _BITS = 30  # of a window's shortened total
 _FEW = 2_000  # sets of the first target
@@ -178,21 +179,31 @@ def prove(timetable: Timetable, windows: Windows, worker: IntArray, time_limit: 
         proof.lower = proof.upper
         return proof
     deadline = now() + int(time_limit * 1e9)
-    heavy = heavy_requests(timetable, OPEN_PART * (proof.upper - floor))
+    for part, share in ATTEMPTS:
+        began = now()
+        if proof.lower < proof.upper and began < deadline:
+            _attempt(timetable, windows, part, began + int(share * (deadline - began)), proof)
+    if proof.lower == proof.upper:
+        proof.stop = "proved"
+    return proof
+
+
+def _attempt(timetable: Timetable, windows: Windows, part: float, deadline: int, proof: Proof) -> None:
+    """List sets in which requests of so few tokens are left open, and search covers, until the deadline."""
+    floor, others = int(windows.floor.sum()), timetable.num_workers - 1
+    heavy = heavy_requests(timetable, part * (proof.upper - floor))
     lists = Lists(timetable, windows, heavy, deadline)
     if lists.beginnings() > MOST_BEGINNINGS:
         proof.stop = "size"
-        return proof
+        return
     budget = others * (proof.upper - 1 - floor)
     ending, listed = lists.run(budget)
     proof.nodes += int(lists.state.nodes)
-    if ending != DONE:
-        proof.stop = "time"
-        return proof
-    _raise_target(timetable, windows, lists, listed, int(lists.state.budget), proof)
-    if proof.lower < proof.upper:
-        proof.stop = "time" if now() >= deadline or int(lists.state.budget) == budget else "memory"
-    return proof
+    proof.stop = "time"
+    if ending == DONE:
+        _raise_target(timetable, windows, lists, listed, int(lists.state.budget), proof)
+        if now() < deadline and int(lists.state.budget) < budget:
+            proof.stop = "memory"
 
 
 def _raise_target(
