@@ -35,9 +35,10 @@ MOST_BEGINNINGS = 2e9
 #: Sets that are listed at most.
 MOST_SETS = 1_000_000
 
-#: Attempts in turn: tokens of the requests that are left open, in parts of what the best placement costs above the
-#: floors, and the part of the time that is left. Where lists are short, nothing open is best: it loosens the sets.
-ATTEMPTS = ((0.0, 0.5), (0.15, 1.0))
+#: Attempts in turn. First and second: tokens of the requests that are left open, and the highest target, both in parts
+#: of what the best placement costs above the floors. Third: the part of the time that is left. Where lists are short,
+#: nothing open is best, since it loosens the sets; where they are too long, a lower target makes them shorter.
+ATTEMPTS = ((0.0, 1.0, 0.4), (0.0, 0.5, 0.5), (0.15, 0.4, 1.0))
 
 _BITS = 30  # of a window's shortened total
 _FEW = 2_000  # sets of the first target
@@ -179,24 +180,28 @@ def prove(timetable: Timetable, windows: Windows, worker: IntArray, time_limit: 
         proof.lower = proof.upper
         return proof
     deadline = now() + int(time_limit * 1e9)
-    for part, share in ATTEMPTS:
+    for part, reach, share in ATTEMPTS:
         began = now()
         if proof.lower < proof.upper and began < deadline:
-            _attempt(timetable, windows, part, began + int(share * (deadline - began)), proof)
+            _attempt(timetable, windows, (part, reach), began + int(share * (deadline - began)), proof)
     if proof.lower == proof.upper:
         proof.stop = "proved"
     return proof
 
 
-def _attempt(timetable: Timetable, windows: Windows, part: float, deadline: int, proof: Proof) -> None:
-    """List sets in which requests of so few tokens are left open, and search covers, until the deadline."""
+def _attempt(
+    timetable: Timetable, windows: Windows, parts: tuple[float, float], deadline: int, proof: Proof
+) -> None:
+    """List sets in which requests of so few tokens are left open, and search covers up to a target or the deadline."""
     floor, others = int(windows.floor.sum()), timetable.num_workers - 1
-    heavy = heavy_requests(timetable, part * (proof.upper - floor))
+    heavy = heavy_requests(timetable, parts[0] * (proof.upper - floor))
     lists = Lists(timetable, windows, heavy, deadline)
     if lists.beginnings() > MOST_BEGINNINGS:
         proof.stop = "size"
         return
-    budget = others * (proof.upper - 1 - floor)
+    budget = others * int(parts[1] * (proof.upper - 1 - floor))
+    if floor + budget // others < proof.lower:
+        return
     ending, listed = lists.run(budget)
     proof.nodes += int(lists.state.nodes)
     proof.stop = "time"
