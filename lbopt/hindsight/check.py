@@ -55,7 +55,9 @@ class HindsightReport:
         return not self.unverified
 
     def __str__(self) -> str:
-        return "\n".join([f"established: {s}" for s in self.established] + [f"not verified: {s}" for s in self.unverified])
+        return "\n".join(
+            [f"established: {s}" for s in self.established] + [f"not verified: {s}" for s in self.unverified]
+        )
 
 
 def check_optimum(timetable: Timetable, result: HindsightResult, *, most_ways: int = MOST_WAYS) -> HindsightReport:
@@ -103,20 +105,30 @@ def check_optimum(timetable: Timetable, result: HindsightResult, *, most_ways: i
         _demand(window.first <= window.last <= steps, f"{name} is not a part of the run's {steps} steps")
         last = window.last
         inside = _cut_off(rows, window.first, window.last)
-        floors = [_floor([p + k - s for s, p, e in inside if s <= k < e], workers, slots) for k in range(last - window.first)]
+        floors = [
+            _floor([p + k - s for s, p, e in inside if s <= k < e], workers, slots) for k in range(last - window.first)
+        ]
         if window.bound <= sum(floors):
             established.append(f"{name} has barriers of {window.bound} or more by the bounds of its steps")
             continue
-        _demand(window.kind == "covers", f"{name} has a bound of {sum(floors)} from its steps, but {window.bound} is claimed")
+        _demand(
+            window.kind == "covers",
+            f"{name} has a bound of {sum(floors)} from its steps, but {window.bound} is claimed",
+        )
         proved = _exhaust(inside, workers, slots, window.bound, floors, most_ways)
-        _demand(proved is not False, f"{name} has a placement with barriers below {window.bound}, which is claimed to be least")
+        _demand(
+            proved is not False,
+            f"{name} has a placement with barriers below {window.bound}, which is claimed to be least",
+        )
         if proved:
             established.append(f"{name} has no placement with barriers below {window.bound}")
         else:
             unverified.append(f"that {name} has no placement with barriers below {window.bound}")
     added = sum(window.bound for window in result.certificate.windows)
     _demand(added == result.lower, f"the windows' bounds add up to {added}, but the lower bound is {result.lower}")
-    established.append(f"the lower bound {result.lower} is the sum of {len(result.certificate.windows)} disjoint windows")
+    established.append(
+        f"the lower bound {result.lower} is the sum of {len(result.certificate.windows)} disjoint windows"
+    )
     return HindsightReport(tuple(established), tuple(unverified))
 
 
@@ -139,7 +151,9 @@ def _recount(rows: Sequence[Row], worker: Sequence[int], workers: int, slots: in
 def _cut_off(rows: Sequence[Row], first: int, last: int) -> list[Row]:
     """Return the requests that run in a window, by its own steps."""
     return [
-        (max(s, first) - first, p + max(s, first) - s, min(e, last) - first) for s, p, e in rows if s < last and e > first
+        (max(s, first) - first, p + max(s, first) - s, min(e, last) - first)
+        for s, p, e in rows
+        if s < last and e > first
     ]
 
 
@@ -159,7 +173,9 @@ def _floor(sizes: Sequence[int], workers: int, slots: int) -> int:
     return max(best, ordered[0] + sum(lightest))
 
 
-def _exhaust(rows: Sequence[Row], workers: int, slots: int, bound: int, floors: Sequence[int], most: int) -> bool | None:
+def _exhaust(
+    rows: Sequence[Row], workers: int, slots: int, bound: int, floors: Sequence[int], most: int
+) -> bool | None:
     """Return whether no placement is below the bound; None where that takes more than `most` ways at a time."""
     if sum(p * (e - s) + (e - s) * (e - s) for s, p, e in rows) >= _LARGEST:
         return None
@@ -198,7 +214,7 @@ class _Ways:
         self.on: list[NDArray[np.int8]] = []  # the worker of each of these
 
     def add(self, row: Row, most: int) -> bool:
-        """Let a request start on every worker with a free slot, of empty ones on the first; return whether there is room."""
+        """Let a request start wherever a slot is free, of empty workers on the first; return whether there is room."""
         pieces: list[tuple[NDArray[np.intp], int]] = []
         empty = self.held == 0
         for g in range(self.workers):

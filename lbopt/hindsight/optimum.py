@@ -65,7 +65,9 @@ class HindsightResult:
         return self.lower == self.upper
 
 
-def optimum(timetable: Timetable, time_limit: float = 60.0, *, seed: int = 0, fine: int | None = None) -> HindsightResult:
+def optimum(
+    timetable: Timetable, time_limit: float = 60.0, *, seed: int = 0, fine: int | None = None
+) -> HindsightResult:
     """Return the placement with the least sum of barriers, or an interval for it.
 
     Parameters

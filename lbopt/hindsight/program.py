@@ -6,13 +6,15 @@ sum of sizes times x_ig <= M_k (k, g). While all slots are in use all loads grow
 event to the next are one variable with the number of steps as its weight; elsewhere each step has its own. Workers are
 identical: request i runs on one of the first i + 1. M_k is at least what the bounds of its step say.
 
-The relaxation of this program says nothing beyond these bounds, since x = 1 / G levels all loads: solvers have to branch.
+The relaxation of this program says nothing beyond these bounds, since x = 1 / G levels all loads: solvers have to
+branch.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +68,7 @@ def program_of(timetable: Timetable) -> LinearProgram:
     running, floors, totals = timetable.running(), step_bounds(timetable), timetable.totals()
     marks = events(timetable).tolist()
     pieces: list[tuple[int, int]] = []  # first step and number of steps
-    for low, high in zip(marks[:-1], marks[1:], strict=True):
+    for low, high in pairwise(marks):
         if running[low] == workers * slots:
             pieces.append((low, high - low))
         elif running[low]:
@@ -75,12 +77,16 @@ def program_of(timetable: Timetable) -> LinearProgram:
     upper = [int(g <= i) for i in range(count) for g in range(workers)] + [int(totals[k]) for k, _ in pieces]
     lower = [0] * (count * workers) + [int(floors[k]) for k, _ in pieces]
     cost = [0] * (count * workers) + [steps for _, steps in pieces]
-    rows = [Row(f"placed_{i}", tuple(i * workers + g for g in range(workers)), (1,) * workers, 1, 1) for i in range(count)]
+    rows = [
+        Row(f"placed_{i}", tuple(i * workers + g for g in range(workers)), (1,) * workers, 1, 1) for i in range(count)
+    ]
     for k in np.unique(timetable.start).tolist():
         inside = np.flatnonzero((timetable.start <= k) & (timetable.end > k)).tolist()
         if len(inside) > slots:
-            for g in range(workers):
-                rows.append(Row(f"slots_{k}_{g}", tuple(i * workers + g for i in inside), (1,) * len(inside), None, slots))
+            ones = (1,) * len(inside)
+            rows.extend(
+                Row(f"slots_{k}_{g}", tuple(i * workers + g for i in inside), ones, None, slots) for g in range(workers)
+            )
     for column, (k, _) in enumerate(pieces, start=count * workers):
         inside = np.flatnonzero((timetable.start <= k) & (timetable.end > k)).tolist()
         sizes = [int(timetable.prompt[i] + k - timetable.start[i]) for i in inside]
@@ -91,9 +97,7 @@ def program_of(timetable: Timetable) -> LinearProgram:
     offset = sum(slots * (steps * (steps - 1) // 2) for _, steps in pieces)
     first = StepProblem.now(loads=[0] * workers, slots=[slots] * workers, sizes=[1])
     total = workers * sum(int(totals[k]) * steps for k, steps in pieces)
-    return LinearProgram(
-        first, tuple(names), tuple(lower), tuple(upper), tuple(cost), tuple(rows), offset, 1, total
-    )
+    return LinearProgram(first, tuple(names), tuple(lower), tuple(upper), tuple(cost), tuple(rows), offset, 1, total)
 
 
 def solve_program(timetable: Timetable, solver: str, time_limit: float | None = None, seed: int = 0) -> ProgramAnswer:

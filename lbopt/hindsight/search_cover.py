@@ -153,7 +153,7 @@ class Lists:
 
 
 def heavy_requests(timetable: Timetable, allowance: float) -> IntArray:
-    """Return the requests that are not left open: those left open have fewest tokens, together the allowance at most."""
+    """Return the requests that are not left open; those left open have fewest tokens, the allowance at most in all."""
     output = timetable.output
     tokens = timetable.prompt * output + output * (output - 1) // 2
     order = np.argsort(tokens, kind="stable")
@@ -189,9 +189,7 @@ def prove(timetable: Timetable, windows: Windows, worker: IntArray, time_limit: 
     return proof
 
 
-def _attempt(
-    timetable: Timetable, windows: Windows, parts: tuple[float, float], deadline: int, proof: Proof
-) -> None:
+def _attempt(timetable: Timetable, windows: Windows, parts: tuple[float, float], deadline: int, proof: Proof) -> None:
     """List sets in which requests of so few tokens are left open, and search covers up to a target or the deadline."""
     floor, others = int(windows.floor.sum()), timetable.num_workers - 1
     heavy = heavy_requests(timetable, parts[0] * (proof.upper - floor))
@@ -288,7 +286,9 @@ def _search(
     return done == firsts and int(state.open) >= int(state.target)
 
 
-def _cover(timetable: Timetable, windows: Windows, lists: Lists, listed: Listed, rows: IntArray) -> tuple[Cover, Record]:
+def _cover(
+    timetable: Timetable, windows: Windows, lists: Lists, listed: Listed, rows: IntArray
+) -> tuple[Cover, Record]:
     """Return the listed sets of some rows, and who holds what, as the kernel reads them."""
     workers, requests, columns = timetable.num_workers, lists.heavy.size, lists.columns
     shift = int(lists.state.shift)

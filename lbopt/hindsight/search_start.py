@@ -32,7 +32,7 @@ _HOT, _COLD = 0.3, 1e-4
 
 
 def greedy(timetable: Timetable, windows: Windows) -> IntArray:
-    """Return a slot for each request, worker times B plus the slot: in the order of the starts, where it costs least."""
+    """Return a slot for each request, worker times B plus a number: in the order of the starts, where it costs least."""
     workers, slots = timetable.num_workers, timetable.slots_per_worker
     load = np.zeros((workers, windows.floor.size), dtype=np.int64)
     free = np.zeros((workers, slots), dtype=np.int64)  # step from which each slot is free

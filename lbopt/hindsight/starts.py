@@ -107,7 +107,9 @@ def optimum_with_starts(
         raise InputError(f"a fleet of {num_workers} x {slots_per_worker} slots runs nothing; expected 1 or more")
     if per_step < 0 or per_token < 0:
         raise InputError(f"per_step is {per_step} and per_token is {per_token}; expected 0 or more")
-    return _Search(trace, num_workers, slots_per_worker, Fraction(per_step), Fraction(per_token), num_steps).run(time_limit)
+    return _Search(trace, num_workers, slots_per_worker, Fraction(per_step), Fraction(per_token), num_steps).run(
+        time_limit
+    )
 
 
 class _Search:

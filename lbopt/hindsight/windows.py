@@ -9,6 +9,7 @@ single steps, where it is exact again.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,13 +64,16 @@ def cut(timetable: Timetable, fine: int = FINE) -> Windows:
     fine
         Windows that steps with empty slots are cut into, about; where there are fewer such steps, each is a window.
     """
+    if timetable.num_requests == 0:
+        none = np.zeros(0, dtype=np.int64)
+        return Windows(np.zeros(1, dtype=np.int64), np.zeros((0, 0), dtype=np.int64), none, none, none, True)
     marks, running = events(timetable), timetable.running()
     full = timetable.num_workers * timetable.slots_per_worker
     loose = sum(int(b - a) for a, b in zip(marks[:-1], marks[1:], strict=True) if 0 < running[a] < full)
     length = max(1, -(-loose // fine))
     cuts: list[int] = []
     exact = True
-    for a, b in zip(marks[:-1].tolist(), marks[1:].tolist(), strict=True):
+    for a, b in pairwise(marks.tolist()):
         if running[a] == 0 or running[a] == full:
             cuts.append(a)
         else:

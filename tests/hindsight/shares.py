@@ -69,7 +69,8 @@ def main() -> None:
                 if options.out:
                     with options.out.open("a") as file:
                         file.write(json.dumps(row) + "\n")
-    print("| who | N | B | lengths | runs | proved | median s | gap of barriers: median | worst | of imbalance: median | worst |")
+    gaps = "gap of barriers: median | worst | of imbalance: median | worst"
+    print(f"| who | N | B | lengths | runs | proved | median s | {gaps} |")
     print("|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|")
     for who in ["own", *options.solver]:
         for size in options.sizes:

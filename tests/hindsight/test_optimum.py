@@ -154,7 +154,7 @@ def test_false_claims_are_refused():
         check_optimum(timetable, claim([windows[0], dataclasses.replace(windows[1], last=steps + 1)]))
     with pytest.raises(CertificateError, match="another timetable"):
         check_optimum(four_by_four(5, 20), result)
-    with pytest.raises(CertificateError, match="but .* is claimed"):
+    with pytest.raises(CertificateError, match=r"but \d+ is claimed"):
         check_optimum(timetable, dataclasses.replace(result, upper=result.upper - 1))
     crowded = np.zeros_like(result.worker)
     with pytest.raises(CertificateError, match="slots"):

@@ -119,10 +119,10 @@ def _enter(cover: Cover, state: Record, level: int, s: int) -> None:
 
 @kernel
 def _disjoint(cover: Cover, level: int, s: int) -> bool:
+    shared = np.uint64(0)
     for w in range(cover.mask.shape[1]):
-        if cover.covered[level, w] & cover.mask[s, w] != np.uint64(0):
-            return False
-    return True
+        shared |= cover.covered[level, w] & cover.mask[s, w]
+    return shared == np.uint64(0)
 
 
 @kernel
