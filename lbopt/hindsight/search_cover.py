@@ -321,7 +321,9 @@ def _cover(
         used,
         level,
         least,
-        *(np.zeros(workers + 1, np.int64) for _ in range(3)),
+        np.zeros(workers + 1, np.int64),
+        np.zeros(workers + 1, np.int64),
+        np.zeros(workers + 1, np.int64),
         lists.heavy,
     )
     state = record(COVER)

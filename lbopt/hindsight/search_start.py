@@ -32,7 +32,7 @@ _HOT, _COLD = 0.3, 1e-4
 
 
 def greedy(timetable: Timetable, windows: Windows) -> IntArray:
-    """Return a slot for each request, worker times B plus a number: in the order of the starts, where it costs least."""
+    """Return a slot for each request, worker times B plus a number: by starts, where least is added."""
     workers, slots = timetable.num_workers, timetable.slots_per_worker
     load = np.zeros((workers, windows.floor.size), dtype=np.int64)
     free = np.zeros((workers, slots), dtype=np.int64)  # step from which each slot is free
@@ -73,7 +73,10 @@ def good_placement(timetable: Timetable, windows: Windows, time_limit: float, se
     run = Run(windows.tokens, windows.first, windows.last, timetable.start, timetable.end)
     count, columns = windows.tokens.shape
     chains = Chains(
-        *(np.zeros(size, np.int64) for size in (count, chains_of, count, count)),
+        np.zeros(count, np.int64),
+        np.zeros(chains_of, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
         np.zeros((columns, timetable.num_workers), np.int64),
         np.zeros(columns, np.int64),
         np.zeros(columns, np.int64),

@@ -69,7 +69,7 @@ def cut(timetable: Timetable, fine: int = FINE) -> Windows:
         return Windows(np.zeros(1, dtype=np.int64), np.zeros((0, 0), dtype=np.int64), none, none, none, True)
     marks, running = events(timetable), timetable.running()
     full = timetable.num_workers * timetable.slots_per_worker
-    loose = sum(int(b - a) for a, b in zip(marks[:-1], marks[1:], strict=True) if 0 < running[a] < full)
+    loose = sum(int(b - a) for a, b in pairwise(marks) if 0 < running[a] < full)
     length = max(1, -(-loose // fine))
     cuts: list[int] = []
     exact = True

@@ -88,10 +88,7 @@ def _bound(cover: Cover, state: Record, level: int, s: int, limit: int) -> bool:
                 rest = np.int32(rest >> 1)
             elif others > 2:
                 rest = np.int32(rest // others)
-            cost = peak[c] if peak[c] > x else x
-            if rest > cost:
-                cost = rest
-            more += np.int32(cost - floor[c])
+            more += np.int32(max(peak[c], x, rest) - floor[c])
         total += more
         if total >= limit:
             return False
