@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lbopt.exceptions import CertificateError, InputError
-from lbopt.hindsight import search_start
+from lbopt.hindsight import search_cover, search_start
 from lbopt.hindsight.bounds import step_bounds
 from lbopt.hindsight.certificate import BoundCertificate, WindowBound, clip
 from lbopt.hindsight.check import check_optimum
@@ -187,3 +187,22 @@ def test_an_interval_is_left_where_time_is_short():
     for limit in (1e-6, 0.01, 0.05):
         result = optimum(timetable, limit)
         assert result.lower <= best <= result.upper
+
+
+@pytest.mark.parametrize("attempts", [((0.0, 1.0, 1.0),), ((4.0, 1.0, 1.0),), ((0.3, 0.4, 0.5), (1.0, 0.7, 1.0))])
+def test_short_lists_and_open_requests_leave_true_bounds(attempts, monkeypatch):
+    """A list that drops its dear half, requests that are left open, low targets: whatever is said holds."""
+    rng = np.random.default_rng(21)
+    proved = raised = 0
+    for number in range(90):
+        monkeypatch.setattr(search_cover, "ATTEMPTS", attempts)
+        monkeypatch.setattr(search_cover, "MOST_SETS", int(rng.choice([4, 16, 1000])))
+        timetable = small_run(KINDS[number % len(KINDS)], rng, 9)
+        least = least_barriers(timetable)
+        result = optimum(timetable)
+        assert result.lower <= least <= result.upper == timetable.barriers(result.worker)
+        assert result.is_proved == (result.stop == "proved")
+        proved += result.is_proved
+        raised += result.lower > step_bounds(timetable).sum()
+    assert proved > 50
+    assert raised > 0

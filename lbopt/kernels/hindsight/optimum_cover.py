@@ -88,7 +88,7 @@ def _bound(cover: Cover, state: Record, level: int, s: int, limit: int) -> bool:
                 rest = np.int32(rest >> 1)
             elif others > 2:
                 rest = np.int32(rest // others)
-            more += np.int32(max(peak[c], x, rest) - floor[c])
+            more += int(max(peak[c], x, rest) - floor[c])
         total += more
         if total >= limit:
             return False
