@@ -84,6 +84,17 @@ def _cost(exact: Exact, low: int, high: int) -> int:
 
 @kernel
 def _put(exact: Exact, i: int, g: int, sign: int) -> None:
+    """Add a request to a worker, or take it away.
+
+    Parameters
+    ----------
+    exact
+        The timetable; its loads are changed.
+    i, g
+        Request and worker.
+    sign
+        1 adds the request, -1 takes it away.
+    """
     for c in range(exact.first[i], exact.last[i]):
         exact.load[c, g] += sign * exact.tokens[i, c]
         exact.held[c, g] += sign
@@ -91,7 +102,19 @@ def _put(exact: Exact, i: int, g: int, sign: int) -> None:
 
 @kernel
 def _rank(exact: Exact, i: int, slots: int, choice: Ints, added: Ints) -> int:
-    """Write down the workers that can take request i, least added first; return how many they are."""
+    """Write down the workers that can take request i, least added first; return how many they are.
+
+    Parameters
+    ----------
+    exact
+        The timetable.
+    i
+        Request.
+    slots
+        B.
+    choice, added
+        int64, (G,): written; workers, and tokens that each adds.
+    """
     count = 0
     low, high = exact.first[i], exact.last[i]
     for g in range(exact.load.shape[1]):

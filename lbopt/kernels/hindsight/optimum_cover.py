@@ -73,7 +73,21 @@ def _threshold(state: Record) -> int:
 
 @kernel
 def _bound(cover: Cover, state: Record, level: int, s: int, limit: int) -> bool:
-    """Return whether set s, chosen at a level, leaves a bound below the limit."""
+    """Return whether set s, chosen at a level, leaves a bound below the limit.
+
+    Parameters
+    ----------
+    cover
+        The lists, and what is chosen of them.
+    state
+        `COVER`.
+    level
+        Sets chosen before.
+    s
+        Row of the set.
+    limit
+        Shortened tokens; bounds of so much or more are of no interest.
+    """
     total = cover.least[level]
     others = state.workers - level - 1
     lost = np.int32((level + 1) if state.shift > 0 else 0)
@@ -97,7 +111,19 @@ def _bound(cover: Cover, state: Record, level: int, s: int, limit: int) -> bool:
 
 @kernel
 def _enter(cover: Cover, state: Record, level: int, s: int) -> None:
-    """Choose set s at a level and make the next level's covered requests, peaks and floors."""
+    """Choose set s at a level and make the next level's covered requests, peaks and floors.
+
+    Parameters
+    ----------
+    cover
+        Changed at the next level.
+    state
+        `COVER`.
+    level
+        Sets chosen before.
+    s
+        Row of the set.
+    """
     cover.chosen[level] = s
     deeper, left = level + 1, state.workers - level - 1
     lost = (level + 1) if state.shift > 0 else 0
@@ -134,7 +160,19 @@ def _next_request(cover: Cover, level: int) -> int:
 
 @kernel
 def _filter(cover: Cover, state: Record, i: int, limit: int) -> None:
-    """List the sets that hold request i and go with the first set."""
+    """List the sets that hold request i and go with the first set.
+
+    Parameters
+    ----------
+    cover
+        Its filtered lists are changed.
+    state
+        `COVER`; ``room`` and ``nodes`` are changed.
+    i
+        Request.
+    limit
+        Shortened tokens; bounds of so much or more are of no interest.
+    """
     low, high = cover.holders_from[i], cover.holders_from[i + 1]
     cover.begin[i] = state.room
     for e in range(low, high):
@@ -149,7 +187,19 @@ def _filter(cover: Cover, state: Record, i: int, limit: int) -> None:
 
 @kernel
 def _leaf(cover: Cover, exact: Exact, state: Record, levels: int) -> None:
-    """Complete the placement in which the last worker takes what the chosen sets leave; keep it if it is better."""
+    """Complete the placement in which the last worker takes what the chosen sets leave; keep it if it is better.
+
+    Parameters
+    ----------
+    cover
+        The chosen sets.
+    exact
+        The timetable; its best placement is changed.
+    state
+        `COVER`; ``target``, ``best`` and ``open`` are changed.
+    levels
+        Sets chosen.
+    """
     exact.worker[:] = OPEN
     for e in range(cover.request.size):
         i, word, bit = cover.request[e], e >> 6, np.uint64(e & 63)
@@ -165,7 +215,19 @@ def _leaf(cover: Cover, exact: Exact, state: Record, levels: int) -> None:
 
 @kernel
 def _descend(cover: Cover, state: Record, level: int, limit: int) -> bool:
-    """Prepare the candidates of a level; return False where there is none or no request is left."""
+    """Prepare the candidates of a level; return False where there is none or no request is left.
+
+    Parameters
+    ----------
+    cover
+        Its candidates are changed.
+    state
+        `COVER`.
+    level
+        Sets chosen before, 1 or more.
+    limit
+        Shortened tokens; bounds of so much or more are of no interest.
+    """
     i = _next_request(cover, level)
     if i < 0:
         return False

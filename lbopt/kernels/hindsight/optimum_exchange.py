@@ -85,7 +85,19 @@ def link(run: Run, chains: Chains, slots: int) -> int:
 
 @kernel
 def _ending(run: Run, chains: Chains, i: int, j: int, for_a_while: bool) -> tuple[int, int]:
-    """Return the requests with which the two slots change back, -1 for never: as soon as both are free together."""
+    """Return the requests with which the two slots change back, -1 for never: as soon as both are free together.
+
+    Parameters
+    ----------
+    run
+        The timetable.
+    chains
+        The placement.
+    i, j
+        First requests of the two pieces; j is -1 for none.
+    for_a_while
+        Whether they change back at all.
+    """
     if not for_a_while:
         return -1, -1
     a, busy_a, b, busy_b = chains.follower[i], run.end[i], j, run.start[i]
@@ -102,7 +114,19 @@ def _ending(run: Run, chains: Chains, i: int, j: int, for_a_while: bool) -> tupl
 
 @kernel
 def _add(run: Run, chains: Chains, i: int, until: int, sign: int) -> int:
-    """Add the tokens of a piece of a chain to `chains.change`; return the window after its last one."""
+    """Add the tokens of a piece of a chain to `chains.change`; return the window after its last one.
+
+    Parameters
+    ----------
+    run
+        The timetable.
+    chains
+        The placement; `change` is changed.
+    i, until
+        First request of the piece, and the one after it; -1 for none.
+    sign
+        1 or -1.
+    """
     last = 0
     while i != until:
         for c in range(run.first[i], run.last[i]):
@@ -114,7 +138,17 @@ def _add(run: Run, chains: Chains, i: int, until: int, sign: int) -> int:
 
 @kernel
 def _gain(chains: Chains, a: int, b: int, low: int, high: int) -> int:
-    """Return by how much the cost grows if worker a gets `chains.change` more and worker b less."""
+    """Return by how much the cost grows if worker a gets `chains.change` more and worker b less.
+
+    Parameters
+    ----------
+    chains
+        The placement.
+    a, b
+        Workers.
+    low, high
+        First window, and the one after the last.
+    """
     grown = 0
     workers = chains.load.shape[1]
     for c in range(low, high):
@@ -133,6 +167,17 @@ def _gain(chains: Chains, a: int, b: int, low: int, high: int) -> int:
 
 @kernel
 def _commit(chains: Chains, a: int, b: int, low: int, high: int) -> None:
+    """Give worker a what `chains.change` says, and worker b as much less.
+
+    Parameters
+    ----------
+    chains
+        The placement; loads and peaks are changed.
+    a, b
+        Workers.
+    low, high
+        First window, and the one after the last.
+    """
     for c in range(low, high):
         chains.load[c, a] += chains.change[c]
         chains.load[c, b] -= chains.change[c]
@@ -141,7 +186,17 @@ def _commit(chains: Chains, a: int, b: int, low: int, high: int) -> None:
 
 @kernel
 def _give(chains: Chains, slot: int, i: int, until: int) -> int:
-    """Put a piece of a chain into a slot; return its last request, -1 for an empty piece."""
+    """Put a piece of a chain into a slot; return its last request, -1 for an empty piece.
+
+    Parameters
+    ----------
+    chains
+        The placement; `slot` is changed.
+    slot
+        The slot.
+    i, until
+        First request of the piece, and the one after it; -1 for none.
+    """
     last = -1
     while i != until:
         chains.slot[i] = slot
@@ -152,7 +207,17 @@ def _give(chains: Chains, slot: int, i: int, until: int) -> int:
 
 @kernel
 def _join(chains: Chains, slot: int, before: int, after: int) -> None:
-    """Let `after` follow `before` in a slot; -1 stands for its beginning and its end."""
+    """Let `after` follow `before` in a slot; -1 stands for its beginning and its end.
+
+    Parameters
+    ----------
+    chains
+        The placement; its links are changed.
+    slot
+        The slot.
+    before, after
+        Requests, or -1.
+    """
     if before >= 0:
         chains.follower[before] = after
     else:
@@ -163,7 +228,19 @@ def _join(chains: Chains, slot: int, before: int, after: int) -> None:
 
 @kernel
 def _swap(chains: Chains, p: int, q: int, i: int, i_end: int, j: int, j_end: int, before_j: int) -> None:
-    """Swap the pieces [i, i_end) of slot p and [j, j_end) of slot q."""
+    """Swap the pieces [i, i_end) of slot p and [j, j_end) of slot q.
+
+    Parameters
+    ----------
+    chains
+        The placement; slots and links are changed.
+    p, q
+        Slots.
+    i, i_end, j, j_end
+        First requests of the pieces, and those after them; -1 for none.
+    before_j
+        The request before j in slot q, -1 for none.
+    """
     before_i = chains.leader[i]
     last_i, last_j = _give(chains, q, i, i_end), _give(chains, p, j, j_end)
     # What follows the pieces stays in its slot.

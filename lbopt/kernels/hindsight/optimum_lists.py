@@ -73,13 +73,38 @@ class Listed(NamedTuple):
 
 @kernel
 def _put(starts: Starts, load: Ints, i: int, sign: int) -> None:
+    """Add a request to the loads of a worker, or take it away.
+
+    Parameters
+    ----------
+    starts
+        The timetable.
+    load
+        int64, (C,): changed.
+    i
+        Request.
+    sign
+        1 or -1.
+    """
     for c in range(starts.first[i], starts.last[i]):
         load[c] += sign * starts.tokens[i, c]
 
 
 @kernel
 def _excess(starts: Starts, others: int, load: Ints, low: int, high: int) -> int:
-    """Return G - 1 times what windows [low, high) cost above their floors."""
+    """Return G - 1 times what windows [low, high) cost above their floors.
+
+    Parameters
+    ----------
+    starts
+        The timetable.
+    others
+        G - 1.
+    load
+        int64, (C,): tokens of the worker in each window.
+    low, high
+        First window, and the one after the last.
+    """
     total = 0
     for c in range(low, high):
         cost = max(others * load[c], starts.total[c] - load[c])
@@ -106,7 +131,21 @@ def _shrink(listed: Listed, state: Record) -> None:
 
 @kernel
 def _keep(listed: Listed, state: Record, load: Ints, chosen: Ints, excess: int) -> None:
-    """Write a set down."""
+    """Write a set down.
+
+    Parameters
+    ----------
+    listed
+        The list, changed.
+    state
+        `LISTING`; ``sets`` is changed.
+    load
+        int64, (C,): tokens of the worker in each window.
+    chosen
+        int64, (n,): 1 where the request runs here.
+    excess
+        G - 1 times what the windows cost above their floors.
+    """
     if state.sets == listed.mask.shape[0]:
         _shrink(listed, state)
         if excess > state.budget:
