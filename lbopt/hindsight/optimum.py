@@ -1,0 +1,161 @@
+"""The clairvoyant optimum of a timetable: the placement whose sum of barriers is least, with a proof or an interval.
+
+`optimum` finds a good placement by annealing (`search_start`), and proves a lower bound by covers of the requests by
+sets that one worker can run (`search_cover`). Where the whole run is too long for that, its parts are taken by
+themselves, requests cut off at the ends of a part: least barriers of disjoint parts add up to a lower bound. The search
+stops when the bounds meet or when the time is up; what is returned is always an interval that holds the optimum, and
+the placement at its upper end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.hindsight.certificate import BoundCertificate, WindowBound, clip, digest
+from lbopt.hindsight.search_cover import prove
+from lbopt.hindsight.search_start import good_placement
+from lbopt.hindsight.timetable import Timetable
+from lbopt.hindsight.windows import cut
+from lbopt.kernels.deadline import now
+
+IntArray = NDArray[np.int64]
+
+#: Part of the time for the first placement; what the proof leaves is spent on a better one.
+_START_SHARE = 0.2
+
+#: Part of the rest for the whole run; parts of it get what that leaves.
+_WHOLE_SHARE = 0.65
+
+#: Numbers of parts that are tried where the whole run is too long.
+_PARTS = (2, 4)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HindsightResult:
+    """An interval that holds the least sum of barriers, and a placement that reaches its upper end.
+
+    Parameters
+    ----------
+    lower, upper
+        Sums of barriers over all steps, in tokens.
+    lower_imbalance, upper_imbalance
+        The same as G times the sum of barriers less the sum of all loads.
+    worker
+        int, (N,): worker of each request, in the order of the timetable.
+    nodes
+        Decisions and exchanges that were tried.
+    seconds
+        Time taken.
+    stop
+        "proved"; else why the interval is open: "time", "size" (one worker can run too many sets of requests to list
+        them) or "memory".
+    certificate
+        What the lower bound follows from.
+    """
+
+    lower: int
+    upper: int
+    lower_imbalance: int
+    upper_imbalance: int
+    worker: IntArray
+    nodes: int
+    seconds: float
+    stop: str
+    certificate: BoundCertificate
+
+    @property
+    def is_proved(self) -> bool:
+        """Return whether the placement is proved to be best."""
+        return self.lower == self.upper
+
+
+def optimum(
+    timetable: Timetable, time_limit: float = 60.0, *, seed: int = 0, fine: int | None = None
+) -> HindsightResult:
+    """Return the placement with the least sum of barriers, or an interval for it.
+
+    Parameters
+    ----------
+    timetable
+        The run.
+    time_limit
+        Seconds, above 0; compiling is not part of it where the kernels are compiled before.
+    seed
+        Of the annealing; the bound does not depend on it.
+    fine
+        Windows that steps with empty slots are cut into (`lbopt.hindsight.windows`); None for the default.
+
+    Raises
+    ------
+    InputError
+        Where `time_limit` is not above 0.
+
+    Examples
+    --------
+    >>> from lbopt.hindsight.optimum import optimum
+    >>> from lbopt.hindsight.timetable import Timetable
+    >>> result = optimum(Timetable(2, 2, [0, 0, 0, 0], [9, 5, 4, 1], [3, 2, 2, 3]))
+    >>> result.lower, result.upper, result.is_proved
+    (33, 33, True)
+    """
+    if not time_limit > 0:
+        raise InputError(f"time_limit is {time_limit!r}; expected seconds, above 0")
+    began = now() / 1e9
+    windows = cut(timetable) if fine is None else cut(timetable, fine)
+    worker, tried = good_placement(timetable, windows, _START_SHARE * time_limit, seed)
+    left = time_limit - (now() / 1e9 - began)
+    proof = prove(timetable, windows, worker, max(0.0, _WHOLE_SHARE * left))
+    upper, worker, stop, nodes = proof.upper, proof.worker, proof.stop, proof.nodes
+    kind = "steps" if proof.lower == int(windows.floor.sum()) else "covers"
+    bounds: tuple[WindowBound, ...] = (WindowBound(0, timetable.num_steps, proof.lower, kind),)
+    for number, parts in enumerate(_PARTS if stop in ("time", "memory") else ()):
+        left = (time_limit - (now() / 1e9 - began)) / (len(_PARTS) - number)
+        if left > 0 and _added(bounds) < upper:
+            apart, more = _in_parts(timetable, parts, left, seed)
+            nodes += more
+            bounds = max(bounds, apart, key=_added)
+    lower = _added(bounds)
+    left = time_limit - (now() / 1e9 - began)
+    if stop in ("size", "memory") and left > 0:
+        better, more = good_placement(timetable, windows, left, seed + 1)
+        tried += more
+        if (cost := timetable.barriers(better)) < upper:
+            upper, worker = cost, better
+    workers, total = timetable.num_workers, int(timetable.totals().sum())
+    return HindsightResult(
+        lower,
+        upper,
+        workers * lower - total,
+        workers * upper - total,
+        worker,
+        nodes + tried,
+        now() / 1e9 - began,
+        "proved" if lower == upper else stop,
+        BoundCertificate(digest(timetable), bounds),
+    )
+
+
+def _added(bounds: tuple[WindowBound, ...]) -> int:
+    return sum(window.bound for window in bounds)
+
+
+def _in_parts(timetable: Timetable, parts: int, time_limit: float, seed: int) -> tuple[tuple[WindowBound, ...], int]:
+    """Return bounds of parts in which about equally many requests start, and how many decisions were tried."""
+    edges = [timetable.start[timetable.num_requests * part // parts] for part in range(1, parts)]
+    steps = sorted({0, timetable.num_steps, *map(int, edges)})
+    bounds: list[WindowBound] = []
+    nodes = 0
+    for low, high in pairwise(steps):
+        piece, share = clip(timetable, low, high), time_limit / (len(steps) - 1)
+        windows = cut(piece)
+        worker, tried = good_placement(piece, windows, _START_SHARE * share, seed)
+        proof = prove(piece, windows, worker, (1 - _START_SHARE) * share)
+        kind = "steps" if proof.lower == int(windows.floor.sum()) else "covers"
+        bounds.append(WindowBound(low, high, proof.lower, kind))
+        nodes += tried + proof.nodes
+    return tuple(bounds), nodes
