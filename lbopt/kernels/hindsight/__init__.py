@@ -1,0 +1,1 @@
+"""Searches for placements of whole runs in which every end is known."""
