@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lbopt.api import check as check
     from lbopt.api import cost as cost
     from lbopt.api import gap as gap
+    from lbopt.api_hindsight import in_hindsight as in_hindsight
     from lbopt.api import list_policies as list_policies
     from lbopt.api import simulate as simulate
     from lbopt.api import study as study
@@ -59,6 +60,7 @@ _HOME = {
     "check": "lbopt.api",
     "cost": "lbopt.api",
     "gap": "lbopt.api",
+    "in_hindsight": "lbopt.api_hindsight",
     "list_policies": "lbopt.api",
     "make_policy": "lbopt.policies",
     "objective": "lbopt.model",

@@ -8,8 +8,8 @@ The clairvoyant optimum of a timetable is the least sum of barriers over all pla
   that is handed in.
 
 What is linear in the barriers follows: the imbalance, sum_k (G max_g L_g(k) - sum_g L_g(k)), and the seconds of all
-steps under a law. Let R be a rule's seconds and [l, u] the interval of the optimum. The competitive ratio of the rule on
-this run, R / optimum, lies in [R / u, R / l]. In imbalance the ratio is unbounded where the lower end is 0; then the
+steps under a law. Let R be a rule's seconds and [l, u] the interval of the optimum. The competitive ratio of the rule
+on this run, R / optimum, lies in [R / u, R / l]. In imbalance the ratio is unbounded where the lower end is 0; then the
 difference says how far the rule is from the optimum.
 
 The optimum is that of the timetable: everybody admits the same requests in the same steps, and only the workers are
@@ -85,15 +85,15 @@ class ClairvoyantInterval:
     form: BarrierForm
 
     @property
-    def barriers(self) -> tuple[int, int]:
-        """Ends of the least sum of barriers, tokens."""
-        return self.lower_sum, self.placed.barriers
+    def barriers(self) -> Ends:
+        """Ends of the least sum of barriers, whole tokens."""
+        return Ends(self.lower_sum, self.placed.barriers)
 
     @property
-    def imbalance(self) -> tuple[int, int]:
-        """Ends of the least sum of imbalances over all steps, tokens."""
+    def imbalance(self) -> Ends:
+        """Ends of the least sum of imbalances over all steps, whole tokens."""
         workers, total = self.timetable.num_workers, int(self.timetable.totals().sum())
-        return workers * self.lower_sum - total, workers * self.placed.barriers - total
+        return Ends(workers * self.lower_sum - total, workers * self.placed.barriers - total)
 
     @property
     def seconds(self) -> Ends:
@@ -111,8 +111,8 @@ class ClairvoyantInterval:
         return {
             "num_requests": self.timetable.num_requests,
             "num_steps": self.timetable.num_steps,
-            "barriers": list(self.barriers),
-            "imbalance": list(self.imbalance),
+            "barriers": self.barriers.to_list(),
+            "imbalance": self.imbalance.to_list(),
             "seconds": self.seconds.to_list(),
             "found_by": self.placed.found_by,
             "tried": self.placed.tried,
@@ -151,7 +151,9 @@ def clairvoyant_interval(
         If the law goes by experts, or the bound is above a placement, so that one of the two is wrong.
     """
     if form.per_expert:
-        raise InputError("this step time goes by the experts in use, which hindsight does not place; choose another law")
+        raise InputError(
+            "this step time goes by the experts in use, which hindsight does not place; choose another law"
+        )
     lower = least_barriers(timetable)
     placed = place_in_hindsight(timetable, known, width=width, time_limit=time_limit, seed=seed)
     least = max(lower_bound, int(lower.sum()))

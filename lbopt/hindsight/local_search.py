@@ -84,7 +84,7 @@ def place_in_hindsight(
     known
         Placements by the names of the rules that made them; they are checked.
     width
-        Of the widest beam. Work grows with it.
+        Of the widest beam. Work grows with it. 0 searches nothing and takes the best of what is known.
     time_limit
         Seconds; None for no limit. A placement is returned whatever the limit is.
     seed
@@ -95,8 +95,8 @@ def place_in_hindsight(
     InputError
         Where a number is out of range, or a known placement needs more slots than there are.
     """
-    if width < 1:
-        raise InputError(f"width is {width}; expected a beam of 1 placement or more")
+    if width < 0:
+        raise InputError(f"width is {width}; expected a beam of 1 placement or more, or 0 for no search")
     if time_limit is not None and not time_limit > 0:
         raise InputError(f"time_limit is {time_limit}; expected seconds above 0, or none")
     if seed < 0:
@@ -106,8 +106,8 @@ def place_in_hindsight(
         search.offer(name, np.asarray(worker, dtype=np.int64))
     if not known:
         search.offer("slot by slot", slot_by_slot(timetable))
-    with search.until_stopped():
-        if timetable.num_requests and timetable.num_workers > 1:
+    if width and timetable.num_requests and timetable.num_workers > 1:
+        with search.until_stopped():
             for wide in _widths(timetable, width):
                 search.offer(f"beam {wide}", search.beam(wide))
             search.improve_best(seed)

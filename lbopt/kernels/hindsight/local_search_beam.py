@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lbopt.kernels.arrays import Bools, Floats, Ints
+from lbopt.kernels.arrays import Floats, Ints
 from lbopt.kernels.compile import kernel
 
 #: Placements one exchange away that a placement of the beam may be followed by, beside its best one.
@@ -330,7 +330,14 @@ def advance(requests: Requests, points: Points, beam: Beam, until: int, most: in
                 found[path] = 1
                 if width > 1:
                     found[path] += _neighbours(
-                        size, z[path], points.weight, free[path], worker[path], costs[path, 1:], first[path, 1:], second[path, 1:]
+                        size,
+                        z[path],
+                        points.weight,
+                        free[path],
+                        worker[path],
+                        costs[path, 1:],
+                        first[path, 1:],
+                        second[path, 1:],
                     )
             _follow(requests, points, beam, worker, costs, first, second, found, begin, end)
         half = beam.now[2]

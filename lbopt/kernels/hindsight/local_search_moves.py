@@ -65,7 +65,10 @@ def sort_steps(placement: Placement, first: int, last: int) -> None:
             while place > 0 and (placement.holder[k, place - 1] < 0 or load > placement.heaviest[k, place - 1]):
                 place -= 1
             for c in range(KEPT - 1, place, -1):
-                placement.heaviest[k, c], placement.holder[k, c] = placement.heaviest[k, c - 1], placement.holder[k, c - 1]
+                placement.heaviest[k, c], placement.holder[k, c] = (
+                    placement.heaviest[k, c - 1],
+                    placement.holder[k, c - 1],
+                )
             if place < KEPT:
                 placement.heaviest[k, place], placement.holder[k, place] = load, g
 
@@ -73,10 +76,10 @@ def sort_steps(placement: Placement, first: int, last: int) -> None:
 @kernel
 def _fits(placement: Placement, g: int, first: int, last: int) -> bool:
     """Return whether worker g has a free slot in each of the steps first..last - 1."""
-    for k in range(first, last):
-        if placement.held[k, g] >= placement.slots:
-            return False
-    return True
+    k = first
+    while k < last and placement.held[k, g] < placement.slots:
+        k += 1
+    return k >= last
 
 
 @kernel
