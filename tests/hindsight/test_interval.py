@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 
-import exhaustion
 import numpy as np
 import pytest
+from hindsight import exhaustion
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import exhaustion
 import numpy as np
 import pytest
+from hindsight import exhaustion
 
 import lbopt
 from lbopt.exceptions import InputError
