@@ -19,7 +19,7 @@ def in_hindsight(
     workers: int = 8,
     slots: int = 72,
     requests: int | None = None,
-    width: int = 8,
+    effort: int = 20,
     time_limit: float | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -37,8 +37,8 @@ def in_hindsight(
         Workers, and slots of each.
     requests
         Number of requests; None takes all of a file, or 10,000 of a family.
-    width
-        Placements that the search follows side by side; its time grows with it.
+    effort
+        Exchanges of chains that the search tries for each step of a timetable; its time grows with it.
     time_limit
         Seconds of search for each timetable; None for no limit.
     seed
@@ -56,12 +56,12 @@ def in_hindsight(
     Examples
     --------
     >>> import lbopt
-    >>> outcome = lbopt.in_hindsight(policies=["jsq", "auto"], requests=200, workers=3, slots=4, width=2)
+    >>> outcome = lbopt.in_hindsight(policies=["jsq", "auto"], requests=200, workers=3, slots=4, effort=2)
     >>> [one.rule for one in outcome.rules]
     ['jsq', 'auto']
     >>> all(1 - 1e-9 <= one.ratio.low <= one.ratio.high for one in outcome.rules)
     True
     """
     chosen = several("policies", DEFAULT_POLICIES if policies is None else policies)
-    words = {"workers": workers, "slots": slots, "requests": requests, "width": width, "time_limit": time_limit}
+    words = {"workers": workers, "slots": slots, "requests": requests, "effort": effort, "time_limit": time_limit}
     return run_hindsight(config_of(HindsightConfig, more, trace=trace, policies=chosen, seed=seed, **words), progress)

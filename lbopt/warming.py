@@ -169,7 +169,7 @@ def _hindsight() -> None:
     """The searches for placements of whole runs, and the bounds of their steps."""
     from lbopt.api_hindsight import in_hindsight
 
-    in_hindsight(policies=["fcfs"], requests=40, workers=2, slots=4, width=2)
+    in_hindsight(policies=["fcfs"], requests=40, workers=2, slots=4, effort=2)
 
 
 def _chains() -> None:

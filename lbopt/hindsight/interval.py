@@ -126,7 +126,7 @@ def clairvoyant_interval(
     known: Mapping[str, IntArray] | None = None,
     *,
     lower_bound: int = 0,
-    width: int = 8,
+    effort: int = 20,
     time_limit: float | None = None,
     seed: int = 0,
 ) -> ClairvoyantInterval:
@@ -142,7 +142,7 @@ def clairvoyant_interval(
         Placements by the names of the rules that made them.
     lower_bound
         A bound of the sum of the barriers from elsewhere, tokens; it counts where it is above that of single steps.
-    width, time_limit, seed
+    effort, time_limit, seed
         Of the search for a placement, see `place_in_hindsight`.
 
     Raises
@@ -155,7 +155,7 @@ def clairvoyant_interval(
             "this step time goes by the experts in use, which hindsight does not place; choose another law"
         )
     lower = least_barriers(timetable)
-    placed = place_in_hindsight(timetable, known, width=width, time_limit=time_limit, seed=seed)
+    placed = place_in_hindsight(timetable, known, effort=effort, time_limit=time_limit, seed=seed)
     least = max(lower_bound, int(lower.sum()))
     if least > placed.barriers:
         raise InputError(f"lower_bound is {lower_bound}, above a placement with barriers of {placed.barriers} in sum")

@@ -3,9 +3,9 @@
 Three kinds of placements are tried on a timetable, and the one with the least sum of barriers is kept:
 
 - those that are given, such as the rule's own,
-- beams of widths 1, 2, 4, ... up to the width asked for (`lbopt.kernels.hindsight.local_search_beam`): requests are
-  placed in the order of their starts, and the timetable says what every worker will hold,
-- the best of these after moves and exchanges of requests (`local_search_moves`), which need slots that are free.
+- those of the greedy rule with foresight (`lbopt.kernels.hindsight.local_search_greedy`): requests are placed in the
+  order of their starts, and the timetable says what every worker will hold; eight weights of the future are tried,
+- the best of these after exchanges of chains of requests (`local_search_moves`), which also mend the drain.
 
 A search with a limit of seconds ends with the best that it has; so does one that Ctrl-C ends. Without either it is the
 same on every machine.
@@ -24,17 +24,17 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.hindsight.timetable import IntArray, Timetable
-from lbopt.kernels.hindsight import local_search_beam as beams
+from lbopt.kernels.hindsight import local_search_greedy as greedy
 from lbopt.kernels.hindsight import local_search_moves as moves
 
-#: Steps after the present one at which a placement is looked at, and the steps after which they count 1 / e.
-_FARTHEST, _POINTS, _FADING = 300, 20, 100.0
-#: Bytes that the rings of a beam may take.
-_MOST_BYTES = 2**29
-#: Exchanges that are tried in a step at most, for each placement.
+#: Points ahead at which a placement is looked at, and the powers q by which those count less that can be mended.
+_POINTS, _FADINGS = 40, (6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
+#: Exchanges that are tried in a step at most.
 _MOST_EXCHANGES = 200_000
-#: Trials of a round of moves and exchanges, for each request; the search ends after a round that saves less than this.
-_TRIALS, _WORTH_WHILE = 20, 1e-4
+#: Steps between two that have a list of the requests that run in them.
+_SPACING = 32
+#: Placements that chains start from, which part of the trials each of them gets, and how the result is named.
+_STARTED, _SHARE, _CHAINS = 3, 8, ", chains"
 #: Seconds after which the clock is looked at, about.
 _SLICE = 0.2
 
@@ -50,7 +50,8 @@ class Placed:
     barriers
         Sum of the heaviest loads over all steps, tokens.
     found_by
-        "rule" and the like for a placement that was given, "beam 8", or either with "moves".
+        The name of a rule for a placement that was given, "foresight 8" with the power of its weights, or either with
+        "chains".
     tried
         Sums of barriers by what found them, in the order in which they were tried.
     complete
@@ -71,7 +72,7 @@ def place_in_hindsight(
     timetable: Timetable,
     known: Mapping[str, IntArray] | None = None,
     *,
-    width: int = 8,
+    effort: int = 20,
     time_limit: float | None = None,
     seed: int = 0,
 ) -> Placed:
@@ -83,8 +84,8 @@ def place_in_hindsight(
         When requests start and end.
     known
         Placements by the names of the rules that made them; they are checked.
-    width
-        Of the widest beam. Work grows with it. 0 searches nothing and takes the best of what is known.
+    effort
+        Chains that are tried, for each step of the timetable. 0 searches nothing and takes the best of what is known.
     time_limit
         Seconds; None for no limit. A placement is returned whatever the limit is.
     seed
@@ -95,8 +96,8 @@ def place_in_hindsight(
     InputError
         Where a number is out of range, or a known placement needs more slots than there are.
     """
-    if width < 0:
-        raise InputError(f"width is {width}; expected a beam of 1 placement or more, or 0 for no search")
+    if effort < 0:
+        raise InputError(f"effort is {effort}; expected chains for each step, or 0 for no search")
     if time_limit is not None and not time_limit > 0:
         raise InputError(f"time_limit is {time_limit}; expected seconds above 0, or none")
     if seed < 0:
@@ -106,11 +107,11 @@ def place_in_hindsight(
         search.offer(name, np.asarray(worker, dtype=np.int64))
     if not known:
         search.offer("slot by slot", slot_by_slot(timetable))
-    if width and timetable.num_requests and timetable.num_workers > 1:
+    if effort and timetable.num_requests and timetable.num_workers > 1:
         with search.until_stopped():
-            for wide in _widths(timetable, width):
-                search.offer(f"beam {wide}", search.beam(wide))
-            search.improve_best(seed)
+            for fading in _FADINGS:
+                search.offer(f"foresight {fading:g}", search.with_foresight(fading))
+            search.improve_best(effort, seed)
     return search.best()
 
 
@@ -125,13 +126,6 @@ def slot_by_slot(timetable: Timetable) -> IntArray:
     return worker
 
 
-def _widths(timetable: Timetable, width: int) -> list[int]:
-    """Return 1, 2, 4, ... and `width`, as far as memory goes."""
-    of_one = 2 * 16 * int(timetable.output.max()) * timetable.num_workers
-    width = max(1, min(width, _MOST_BYTES // of_one))
-    return sorted({width, *(2**power for power in range(width.bit_length()) if 2**power <= width)})
-
-
 class _StoppedError(Exception):
     """The time is up."""
 
@@ -142,20 +136,19 @@ class _Search:
     def __init__(self, timetable: Timetable, deadline: float) -> None:
         self._timetable, self._deadline = timetable, deadline
         self._tried: dict[str, int] = {}
-        self._best: tuple[int, str, IntArray] | None = None
+        self._found: list[tuple[int, str, IntArray]] = []
         self._complete, self._interrupted = True, False
 
     def offer(self, name: str, worker: IntArray) -> None:
-        """Check a placement, and keep it if it is the best so far."""
+        """Check a placement and keep it."""
         barriers = self._timetable.barriers(worker)
         self._tried[name] = barriers
-        if self._best is None or barriers < self._best[0]:
-            self._best = (barriers, name, worker)
+        self._found.append((barriers, name, worker))
+        self._found.sort(key=lambda one: one[0])
 
     def best(self) -> Placed:
         """Return the best placement."""
-        assert self._best is not None
-        barriers, name, worker = self._best
+        barriers, name, worker = self._found[0]
         return Placed(worker, barriers, name, self._tried, self._complete, self._interrupted)
 
     @contextmanager
@@ -186,70 +179,79 @@ class _Search:
             done, took = last, time.monotonic() - before
             size = max(1, min(2 * size, int(size * _SLICE / max(took, 1e-6))))
 
-    def beam(self, width: int) -> IntArray:
-        """Return the best placement of a beam of that width."""
+    def with_foresight(self, fading: float) -> IntArray:
+        """Return the placement of the greedy rule with foresight."""
         table = self._timetable
         workers, steps = table.num_workers, table.num_steps
-        rows = int(table.output.max())
-        ahead = np.unique(np.concatenate([[0], np.geomspace(1, _FARTHEST, _POINTS).round()])).astype(np.int64)
-        weight = np.exp(-ahead / _FADING) * np.diff(ahead, append=ahead[-1] + 1)
-        beyond = np.zeros(rows + _FARTHEST + 1, dtype=np.int64)
-        totals, running = table.totals(), table.running()
-        requests = beams.Requests(
+        farthest = max(1, int(table.output.max()) - 1)
+        ahead = np.unique(np.concatenate([[0], np.geomspace(1, farthest, _POINTS).round()])).astype(np.int64)
+        totals, running = np.append(table.totals(), 0), np.append(table.running(), 0)
+        made = greedy.Growing(
             start=table.start,
             prompt=table.prompt,
             output=table.output,
-            totals=np.concatenate([totals, beyond]),
-            running=np.concatenate([running, beyond]),
+            totals=totals,
+            running=running,
             slots=table.slots_per_worker,
+            ahead=ahead,
+            span=np.diff(ahead, append=ahead[-1] + 1).astype(np.float64),
+            fading=fading,
+            scale=max(1.0, float(totals.sum()) / int(running.sum())),
+            worker=np.zeros(table.num_requests, dtype=np.int64),
+            loads=np.zeros((steps, workers), dtype=np.int64),
+            held=np.zeros((steps, workers), dtype=np.int64),
+            placed_load=np.zeros(steps + 1, dtype=np.int64),
+            placed_count=np.zeros(steps + 1, dtype=np.int64),
         )
-        scale = max(1.0, float(totals.sum()) / max(1, int(running.sum())))
-        beam = beams.Beam(
-            loads=np.zeros((2, width, rows, workers), dtype=np.int64),
-            held=np.zeros((2, width, rows, workers), dtype=np.int64),
-            past=np.zeros((2, width), dtype=np.int64),
-            placed_load=np.zeros(steps + beyond.size, dtype=np.int64),
-            placed_count=np.zeros(steps + beyond.size, dtype=np.int64),
-            parent=np.zeros((steps, width), dtype=np.int16),
-            worker=np.zeros((table.num_requests, width), dtype=np.int16),
-            now=np.array([0, 0, 0, 1]),
-        )
-        points = beams.Points(ahead, weight, scale)
+        placed = 0
         for _, last in self._in_slices(steps):
-            beams.advance(requests, points, beam, last, _MOST_EXCHANGES)
-        return beams.trace_back(requests, beam)
+            placed = greedy.place_from(made, placed, last, _MOST_EXCHANGES)
+        return made.worker
 
-    def improve_best(self, seed: int) -> None:
-        """Improve the best placement by moves and exchanges, and keep what is there when the time is up."""
-        assert self._best is not None
-        table, (barriers, name, worker) = self._timetable, self._best
-        loads = table.loads(worker)
-        held = np.zeros((table.num_steps + 1, table.num_workers), dtype=np.int64)
-        np.add.at(held, (table.start, worker), 1)
-        np.add.at(held, (table.end, worker), -1)
-        placement = moves.Placement(
-            start=table.start,
-            prompt=table.prompt,
-            output=table.output,
-            slots=table.slots_per_worker,
-            worker=worker.copy(),
-            loads=loads,
-            held=np.cumsum(held, axis=0),
-            heaviest=np.zeros((table.num_steps, moves.KEPT), dtype=np.int64),
-            holder=np.zeros((table.num_steps, moves.KEPT), dtype=np.int64),
-        )
-        moves.sort_steps(placement, 0, table.num_steps)
-        near = min(table.num_requests, 2 * table.num_workers * table.slots_per_worker)
-        trials, done, saved = _TRIALS * table.num_requests, 0, 0
+    def improve_best(self, effort: int, seed: int) -> None:
+        """Improve the best placements by chains: some of them for a while, and then the one that has become best."""
+        trials = effort * self._timetable.num_steps
+        for _, name, worker in self._found[:_STARTED]:
+            self._improve(name, worker, 0, trials // _SHARE, seed)
+        _, name, worker = self._found[0]
+        self._improve(name.removesuffix(_CHAINS), worker, trials // _SHARE, trials, seed)
+
+    def _improve(self, name: str, worker: IntArray, first: int, last: int, seed: int) -> None:
+        """Try the chains with these numbers, and keep what there is when the time is up."""
+        table = self._timetable
+        placement = _placement(table, worker.copy())
+        give_up = table.barriers(worker) / table.num_steps  # a mean barrier
         try:
-            while True:
-                fallen = 0
-                for first, last in self._in_slices(trials):
-                    fallen += moves.improve(placement, near, done + first, done + last, np.uint64(seed))
-                done, saved = done + trials, saved + fallen
-                excess = table.num_workers * (barriers - saved) - int(table.totals().sum())
-                if table.num_workers * fallen <= _WORTH_WHILE * excess:
-                    break
+            for begin, end in self._in_slices(last - first):
+                moves.improve(placement, first + begin, first + end, give_up, np.uint64(seed))
         finally:
-            if table.barriers(placement.worker) < barriers:
-                self.offer(f"{name}, moves", placement.worker)
+            if not np.array_equal(placement.worker, worker):
+                self.offer(name + _CHAINS, placement.worker)
+
+
+def _placement(table: Timetable, worker: IntArray) -> moves.Placement:
+    """Return a placement as the kernel of chains takes it; it changes `worker` in place."""
+    steps, workers = table.num_steps, table.num_workers
+    held = np.zeros((steps + 1, workers), dtype=np.int64)
+    np.add.at(held, (table.start, worker), 1)
+    np.add.at(held, (table.end, worker), -1)
+    lists = [np.flatnonzero((table.start <= k) & (table.end > k)) for k in range(0, steps, _SPACING)]
+    placement = moves.Placement(
+        start=table.start,
+        prompt=table.prompt,
+        output=table.output,
+        slots=table.slots_per_worker,
+        first=np.searchsorted(table.start, np.arange(steps + 2)).astype(np.int64),
+        spacing=_SPACING,
+        listed=np.cumsum([0, *map(len, lists)]).astype(np.int64),
+        lists=np.concatenate([*lists, np.zeros(0, dtype=np.int64)]).astype(np.int64),
+        worker=worker,
+        loads=table.loads(worker),
+        held=np.cumsum(held, axis=0),
+        heaviest=np.zeros((steps, moves.KEPT), dtype=np.int64),
+        holder=np.zeros((steps, moves.KEPT), dtype=np.int64),
+        moved=np.zeros(steps + 1, dtype=np.int64),
+        chain=np.zeros((2, moves.LONGEST_CHAIN), dtype=np.int64),
+    )
+    moves.sort_steps(placement, 0, steps)
+    return placement

@@ -69,14 +69,14 @@ def test_bounds_of_steps_are_those_of_a_plain_count(rows, workers, slots):
 @given(ROWS, st.integers(2, 3), st.integers(1, 3))
 def test_the_interval_holds_the_optimum(rows, workers, slots):
     table = table_of(rows, workers, slots)
-    interval = clairvoyant_interval(table, AFFINE, width=2)
+    interval = clairvoyant_interval(table, AFFINE, effort=2)
     best = exhaustion.least(table)
     assert interval.barriers.low <= best <= interval.barriers.high
     total = sum(table.totals())
     assert interval.imbalance.low <= workers * best - total <= interval.imbalance.high
     seconds = 0.5 * table.num_steps + 0.01 * best
     assert interval.seconds.low <= seconds <= interval.seconds.high
-    given_bound = clairvoyant_interval(table, AFFINE, width=2, lower_bound=best)
+    given_bound = clairvoyant_interval(table, AFFINE, effort=2, lower_bound=best)
     assert given_bound.barriers.low == best
     assert given_bound.seconds.low == pytest.approx(seconds, rel=1e-9) and given_bound.seconds.low <= seconds
 
@@ -91,7 +91,7 @@ def test_seconds_are_those_of_the_law_with_tables():
         of_active=np.linspace(0, 1, 7),
     )
     table = table_of([(5, 3), (9, 2), (0, 4), (3, 3), (8, 2), (2, 1), (7, 2)], 2, 3)
-    interval = clairvoyant_interval(table, form, width=2)
+    interval = clairvoyant_interval(table, form, effort=2)
     seconds = []
     for worker in itertools.product(range(2), repeat=7):
         loads = exhaustion.loads(table, worker)
@@ -133,7 +133,7 @@ def test_what_cannot_be_is_refused():
 def test_the_study_has_the_seconds_of_the_simulator(arrivals):
     """Imbalance, seconds and tokens a second of a rule are those of its run; its ratio is never below one."""
     outcome = lbopt.in_hindsight(
-        "azure-like", policies=["jsq", "fcfs", "auto"], requests=300, workers=3, slots=8, width=2, **arrivals
+        "azure-like", policies=["jsq", "fcfs", "auto"], requests=300, workers=3, slots=8, effort=2, **arrivals
     )
     assert [one.rule for one in outcome.rules] == ["jsq", "fcfs", "auto"]
     assert outcome.rules[1].timetable == 0
@@ -155,7 +155,7 @@ def test_the_study_has_the_seconds_of_the_simulator(arrivals):
     [
         ({"policies": ["jsqq"]}, "jsqq"),
         ({"policies": []}, "no policies given"),
-        ({"width": 0}, "width is 0; expected 1 to"),
+        ({"effort": 0}, "effort is 0; expected 1 exchange"),
         ({"time_limit": -1.0}, "time_limit is -1.0"),
         ({"detail": "preempt=recompute", "kv_capacity": 50_000}, "leave detail out"),
         ({"trace": "no_such_file.csv"}, "no_such_file.csv"),

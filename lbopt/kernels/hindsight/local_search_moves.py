@@ -1,16 +1,21 @@
-"""Moves and exchanges of requests in a placement of a whole run, kept where the sum of the barriers falls.
+"""Exchanges of chains of requests in a placement of a whole run, kept where the sum of the barriers falls.
 
-A trial draws a request i and a step of its life. Where its worker g is not the heaviest in that step, the trial ends:
-moving i could not lower this barrier. Else i moves to another worker h with a free slot in every step of its life, or
-changes places with a request j of worker h that starts near it; slots are checked in the steps in which one of the two
-runs and the other does not. In each step of the two lives the new barrier is
+A trial draws a step, a request i of its heaviest worker g, and another worker h, every second
+time the lightest. Request i goes to h; where h has a
+request that starts in the same step, that one comes to g for it. From then on the slots have to work out, in every step
+of the run. Say what has gone to h ends in step u and what has come to g ends in step v > u. Then g has one request more
+than before in the steps u..v - 1. As long as g has a free slot nothing has to be done; in the first step in which it
+has none, some request starts on g, and that one goes to h, too, where there is room for it. With u > v the same holds
+the other way round. The chain ends where u = v, or where slots are free up to the later of the two: in a full fleet
+after some requests, or in the drain; below saturation most often at once, so that a chain is a plain move or exchange.
+
+In each step of a chain the new barrier is
 
     max(heaviest of the workers other than g and h, L_g - x, L_h + x),
 
 with x what worker g loses; the heaviest of the others is among the three heaviest of all, which are kept for each step.
-So a trial costs the steps of two lives, not those of the run times the workers. Where all slots are full in all steps
-no trial but that of requests with the same life passes the check: there the beam has to do the work
-(`local_search_beam`). Below saturation most requests can move.
+A trial costs the steps of its chain, not those of the run times the workers. Exchanges of pairs are those of Graham's
+scheduling (2-exchange); chains that restore what an exchange breaks are ejection chains (Glover 1996).
 """
 
 from typing import NamedTuple
@@ -25,6 +30,10 @@ from lbopt.kernels.sampling.draw import uniform, word
 KEPT = 3
 
 
+#: Requests of a chain, beyond which it is given up.
+LONGEST_CHAIN = 512
+
+
 class Placement(NamedTuple):
     """A placement of a run, changed in place.
 
@@ -34,23 +43,39 @@ class Placement(NamedTuple):
         int64 (N,), the requests in the order of their starts.
     slots
         B.
+    first
+        int64 (K + 1,), the first request that starts in a step or later.
+    spacing
+        Steps between two that have a list of the requests that run in them.
+    listed, lists
+        int64 (K / spacing + 2,) and int64: where the list of each such step begins, and the lists.
     worker
         int64 (N,), where they run.
     loads, held
         int64 (K, G): tokens and requests of each worker in each step.
     heaviest, holder
         int64 (K, 3): the largest loads of each step and their workers; -1 and no tokens where there are fewer.
+    moved
+        int64 (K,), scratch, zeros: what g loses in each step.
+    chain
+        int64 (2, LONGEST_CHAIN), scratch: requests that go from g to h, and from h to g.
     """
 
     start: Ints
     prompt: Ints
     output: Ints
     slots: int
+    first: Ints
+    spacing: int
+    listed: Ints
+    lists: Ints
     worker: Ints
     loads: Ints
     held: Ints
     heaviest: Ints
     holder: Ints
+    moved: Ints
+    chain: Ints
 
 
 @kernel
@@ -74,15 +99,6 @@ def sort_steps(placement: Placement, first: int, last: int) -> None:
 
 
 @kernel
-def _fits(placement: Placement, g: int, first: int, last: int) -> bool:
-    """Return whether worker g has a free slot in each of the steps first..last - 1."""
-    k = first
-    while k < last and placement.held[k, g] < placement.slots:
-        k += 1
-    return k >= last
-
-
-@kernel
 def _others(placement: Placement, k: int, g: int, h: int) -> int:
     """Return the largest load in step k of the workers other than g and h."""
     for c in range(KEPT):
@@ -92,24 +108,60 @@ def _others(placement: Placement, k: int, g: int, h: int) -> int:
 
 
 @kernel
-def _change(placement: Placement, g: int, h: int, i: int, j: int) -> int:
-    """Return by how much the barriers change in sum if i goes from g to h, and j, unless it is -1, from h to g."""
-    start, end = placement.start[i], placement.start[i] + placement.output[i]
-    first, last = start, end
-    other_start, other_end = 0, 0
-    if j >= 0:
-        other_start, other_end = placement.start[j], placement.start[j] + placement.output[j]
-        first, last = min(first, other_start), max(last, other_end)
+def _draw(placement: Placement, k: int, g: int, share: float) -> int:
+    """Return one of the requests that run on worker g in step k, the one at this share of them; -1 for none."""
+    place = k // placement.spacing
+    begin, end = placement.listed[place], placement.listed[place + 1]
+    born, until = placement.first[place * placement.spacing + 1], placement.first[k + 1]
+    running = 0
+    for again in range(2):
+        wanted, seen = int(share * running), 0
+        for c in range(end - begin + max(0, until - born)):
+            i = placement.lists[begin + c] if c < end - begin else born + c - (end - begin)
+            if placement.worker[i] == g and placement.start[i] + placement.output[i] > k:
+                if again == 1 and seen == wanted:
+                    return i
+                seen += 1
+        running = seen
+    return -1
+
+
+@kernel
+def _starting(placement: Placement, k: int, g: int, share: float) -> int:
+    """Return one of the requests that start on worker g in step k; -1 for none."""
+    count = 0
+    for i in range(placement.first[k], placement.first[k + 1]):
+        count += placement.worker[i] == g
+    wanted = int(share * count)
+    for i in range(placement.first[k], placement.first[k + 1]):
+        if placement.worker[i] == g:
+            if wanted == 0:
+                return i
+            wanted -= 1
+    return -1
+
+
+@kernel
+def _move(placement: Placement, i: int, sign: int) -> None:
+    """Write into `moved` that request i leaves g, or with sign -1 that it comes."""
+    for age in range(placement.output[i]):
+        placement.moved[placement.start[i] + age] += sign * (placement.prompt[i] + age)
+
+
+@kernel
+def _change(placement: Placement, g: int, h: int, first: int, last: int, give_up: int) -> int:
+    """Return by how much the barriers of the steps first..last - 1 change in sum; it stops above `give_up`."""
     change = 0
     for k in range(first, last):
-        x = 0
-        if start <= k < end:
-            x += placement.prompt[i] + k - start
-        if j >= 0 and other_start <= k < other_end:
-            x -= placement.prompt[j] + k - other_start
+        x = placement.moved[k]
         if x != 0:
             new = max(placement.loads[k, g] - x, placement.loads[k, h] + x)
+            top = placement.holder[k, 0]
+            if top != g and top != h and new <= placement.heaviest[k, 0]:
+                continue  # most steps: somebody else is the heaviest, and stays it
             change += max(new, _others(placement, k, g, h)) - placement.heaviest[k, 0]
+            if change > give_up:
+                break
     return change
 
 
@@ -127,62 +179,103 @@ def _carry(placement: Placement, i: int, h: int) -> None:
 
 
 @kernel
-def _exchange_fits(placement: Placement, i: int, j: int) -> bool:
-    """Return whether i and j, of two workers, may change places."""
-    g, h = placement.worker[i], placement.worker[j]
-    start, end = placement.start[i], placement.start[i] + placement.output[i]
-    other_start, other_end = placement.start[j], placement.start[j] + placement.output[j]
-    if other_start >= end or start >= other_end:
-        return _fits(placement, h, start, end) and _fits(placement, g, other_start, other_end)
-    return (
-        _fits(placement, h, start, other_start)
-        and _fits(placement, g, other_start, start)
-        and _fits(placement, h, other_end, end)
-        and _fits(placement, g, end, other_end)
-    )
+def _try_chain(placement: Placement, i: int, h: int, seed: np.uint64, number: int, give_up: int) -> int:
+    """Let request i go to worker h with all that this takes, if the barriers fall, and return by how much.
+
+    Parameters
+    ----------
+    placement
+        Changed in place where the barriers fall.
+    i, h
+        The request, and the worker that it goes to.
+    seed, number
+        The stream of random numbers, and the first that is drawn from it.
+    give_up
+        A chain is given up once the barriers have risen by more than this, tokens.
+    """
+    g, begin = placement.worker[i], placement.start[i]
+    workers = (g, h)
+    given = placement.output[i] + begin  # u: what has gone to h ends here
+    taken = begin  # v: what has come to g ends here
+    chain, counts, last, counted, change = placement.chain, np.array([1, 0]), given, begin, 0
+    chain[0, 0] = i
+    _move(placement, i, 1)
+    closed = False
+    j = _starting(placement, begin, h, uniform(word(seed, number)))
+    if j >= 0:
+        chain[1, 0], counts[1], taken = j, 1, begin + placement.output[j]
+        last = max(last, taken)
+        _move(placement, j, -1)
+    while not closed:
+        side = 0 if given < taken else 1  # who has a request too many: g, or h
+        full, k = workers[side], min(given, taken)
+        while k < max(given, taken) and placement.held[k, full] < placement.slots:
+            k += 1
+        if k == max(given, taken):
+            closed = True
+            break
+        number += 1
+        j = _starting(placement, k, full, uniform(word(seed, number)))
+        if j < 0 or counts[side] == LONGEST_CHAIN:
+            break
+        chain[side, counts[side]] = j
+        counts[side] += 1
+        end = k + placement.output[j]
+        last = max(last, end)
+        _move(placement, j, 1 if side == 0 else -1)
+        if side == 0:
+            given = end
+        else:
+            taken = end
+        change += _change(placement, g, h, counted, k, give_up - change)  # later members start in k or later
+        counted = k
+        if change > give_up:
+            break
+    if closed:
+        change += _change(placement, g, h, counted, last, -change)
+    for k in range(begin, last):
+        placement.moved[k] = 0
+    if not closed or change >= 0:
+        return 0
+    for side in range(2):
+        for c in range(counts[side]):
+            _carry(placement, chain[side, c], workers[1 - side])
+    sort_steps(placement, begin, last)
+    return -change
 
 
 @kernel
-def improve(placement: Placement, near: int, first: int, last: int, seed: np.uint64) -> int:
-    """Try moves and exchanges, and return by how much the sum of the barriers has fallen.
+def improve(placement: Placement, first: int, last: int, give_up: float, seed: np.uint64) -> int:
+    """Try chains, and return by how much the sum of the barriers has fallen.
 
     Parameters
     ----------
     placement
         Changed in place.
-    near
-        Requests before and after i in the order of the starts that are drawn from for an exchange.
     first, last
         Numbers of the first trial and of the one after the last; a trial draws by its number alone.
+    give_up
+        Tokens by which barriers may rise before a chain is given up, at least: a tenth of the trials are ten times as
+        patient. A chain that is to mend a step of the drain is not given up, since what it saves comes last.
     seed
         Begins the stream of random numbers.
     """
-    N, G, saved = placement.start.size, placement.loads.shape[1], 0
-    if N < 1 or G < 2:
+    K, G, saved = placement.loads.shape[0], placement.loads.shape[1], 0
+    if K < 1 or G < 2:
         return 0
+    draws = LONGEST_CHAIN * 2 + 8
     for trial in range(first, last):
-        i = int(uniform(word(seed, 3 * trial)) * N)
-        g = placement.worker[i]
-        start, end = placement.start[i], placement.start[i] + placement.output[i]
-        if placement.holder[start + int(uniform(word(seed, 3 * trial + 1)) * (end - start)), 0] != g:
+        number = trial * draws
+        k = int(uniform(word(seed, number)) * K)
+        g = placement.holder[k, 0]
+        i = _draw(placement, k, g, uniform(word(seed, number + 1)))
+        if i < 0:
             continue
-        best, chosen, to = 0, -2, -1
-        for h in range(G):
-            if h != g and _fits(placement, h, start, end):
-                change = _change(placement, g, h, i, -1)
-                if change < best:
-                    best, chosen, to = change, -1, h
-        j = i - near + int(uniform(word(seed, 3 * trial + 2)) * (2 * near + 1))
-        if 0 <= j < N and placement.worker[j] != g and _exchange_fits(placement, i, j):
-            change = _change(placement, g, placement.worker[j], i, j)
-            if change < best:
-                best, chosen, to = change, j, placement.worker[j]
-        if chosen == -2:
+        share = 2 * uniform(word(seed, number + 2))
+        h = int(np.argmin(placement.loads[k])) if share < 1 else int((share - 1) * G)
+        if h == g:
             continue
-        saved -= best
-        _carry(placement, i, to)
-        if chosen >= 0:
-            _carry(placement, chosen, g)
-            sort_steps(placement, placement.start[chosen], placement.start[chosen] + placement.output[chosen])
-        sort_steps(placement, start, end)
+        u = uniform(word(seed, number + 3))
+        patience = int(min(give_up / (1 - u), 1e18)) if k <= placement.start[-1] else np.int64(10**18)
+        saved += _try_chain(placement, i, h, seed, number + 4, patience)
     return saved

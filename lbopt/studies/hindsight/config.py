@@ -19,9 +19,6 @@ DEFAULT_POLICIES = ("fcfs", "round-robin", "jsq-load", "max-min", "br-0", "auto"
 #: Whose starts are those of first come, first served.
 FIRST_COME = "fcfs"
 
-#: A wider beam would take hours.
-_WIDEST = 256
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HindsightConfig:
@@ -35,8 +32,8 @@ class HindsightConfig:
         Rules to judge, as `make_policy` reads them.
     seed
         Of the requests, the runs and the search.
-    width
-        Of the beam that looks for a placement.
+    effort
+        Exchanges of chains that the search for a placement tries, for each step of a timetable.
     time_limit
         Seconds of the search for each timetable; None = none. A search that it ends may differ from run to run.
     """
@@ -53,7 +50,9 @@ class HindsightConfig:
         ),
     ] = DEFAULT_POLICIES
     seed: Annotated[int, Option("First seed.", first=True)] = 0
-    width: Annotated[int, Option("Placements that the search follows side by side.", panel="Optimum", first=True)] = 8
+    effort: Annotated[
+        int, Option("Exchanges that the search tries, for each step of a run.", panel="Optimum", first=True)
+    ] = 20
     time_limit: Annotated[
         float | None, Option("Seconds of search for each timetable.", panel="Optimum", first=True, shown="no limit")
     ] = None
@@ -68,8 +67,8 @@ class HindsightConfig:
             raise InputError("no policies given; expected at least one")
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; expected zero or more")
-        if not 1 <= self.width <= _WIDEST:
-            raise InputError(f"width is {self.width}; expected 1 to {_WIDEST}")
+        if self.effort < 1:
+            raise InputError(f"effort is {self.effort}; expected 1 exchange for each step, or more")
         if self.time_limit is not None and not self.time_limit > 0:
             raise InputError(f"time_limit is {self.time_limit}; expected seconds above 0, or none")
         chosen = self.build()

@@ -133,7 +133,7 @@ def _interval(config: HindsightConfig, requests: Trace, one: _Starts, *, search:
         one.timetable,
         config.scenario.setting.form_for(requests),
         one.known,
-        width=config.width if search else 0,
+        effort=config.effort if search else 0,
         time_limit=config.time_limit,
         seed=config.seed,
     )
