@@ -154,7 +154,6 @@ def test_the_study_has_the_seconds_of_the_simulator(arrivals):
     ("words", "said"),
     [
         ({"policies": ["jsqq"]}, "jsqq"),
-        ({"policies": []}, "no policies given"),
         ({"effort": 0}, "effort is 0; expected 1 exchange"),
         ({"time_limit": -1.0}, "time_limit is -1.0"),
         ({"detail": "preempt=recompute", "kv_capacity": 50_000}, "leave detail out"),
