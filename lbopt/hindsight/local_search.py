@@ -30,7 +30,7 @@ from lbopt.kernels.hindsight import local_search_moves as moves
 #: Points ahead at which a placement is looked at, and the powers q by which those count less that can be mended.
 _POINTS, _FADINGS = 40, (6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
 #: Exchanges that are tried in a step at most.
-_MOST_EXCHANGES = 200_000
+_MOST_EXCHANGES = 20_000
 #: Steps between two that have a list of the requests that run in them.
 _SPACING = 32
 #: Placements that chains start from, which part of the trials each of them gets, and how the result is named.
