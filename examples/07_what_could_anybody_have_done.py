@@ -11,10 +11,10 @@
 # %% [markdown]
 # # What could anybody have done?
 #
-# A routing rule does not know how long a request will run. How much of the wait at the barrier is the price of that, and
-# how much would remain for a router that had known all lengths? This notebook takes a run, fixes who starts in which
-# step, and looks for the best workers in hindsight. The answer is an interval: from below by a proof, from above by a
-# placement that anybody can count again.
+# A routing rule does not know how long a request will run. How much of the wait at the barrier is the price of that,
+# and how much would remain for a router that had known all lengths? This notebook takes a run, fixes who starts in
+# which step, and looks for the best workers in hindsight. The answer is an interval: from below by a proof, from above
+# by a placement that anybody can count again.
 
 # %%
 import matplotlib.pyplot as plt
@@ -80,9 +80,9 @@ print(f"after the last start the heaviest worker holds {gain:.0%} less in hindsi
 assert gain > 0
 
 # %% [markdown]
-# While requests still come, a rule can mend with the next ones what the last ones have made uneven. After the last start
-# nothing can be mended any more: there the long requests are what counts, and who had known their lengths would have spread
-# them.
+# While requests still come, a rule can mend with the next ones what the last ones have made uneven. After the last
+# start nothing can be mended any more: there the long requests are what counts, and who had known their lengths would
+# have spread them.
 #
 # ## Rules beside what anybody could have done
 #

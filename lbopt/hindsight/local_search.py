@@ -241,6 +241,7 @@ def _placement(table: Timetable, worker: IntArray) -> moves.Placement:
         prompt=table.prompt,
         output=table.output,
         slots=table.slots_per_worker,
+        last_start=int(table.start.max()),
         first=np.searchsorted(table.start, np.arange(steps + 2)).astype(np.int64),
         spacing=_SPACING,
         listed=np.cumsum([0, *map(len, lists)]).astype(np.int64),
@@ -250,6 +251,8 @@ def _placement(table: Timetable, worker: IntArray) -> moves.Placement:
         held=np.cumsum(held, axis=0),
         heaviest=np.zeros((steps, moves.KEPT), dtype=np.int64),
         holder=np.zeros((steps, moves.KEPT), dtype=np.int64),
+        barrier=np.zeros(steps, dtype=np.int64),
+        leader=np.zeros(steps, dtype=np.int64),
         moved=np.zeros(steps + 1, dtype=np.int64),
         chain=np.zeros((2, moves.LONGEST_CHAIN), dtype=np.int64),
     )

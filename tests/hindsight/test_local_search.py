@@ -54,6 +54,8 @@ def test_chains_count_what_they_save(seed, slots):
     assert saved == before - counted.max(axis=1).sum() > 0
     np.testing.assert_array_equal(placement.loads, counted)
     np.testing.assert_array_equal(placement.heaviest, np.sort(counted, axis=1)[:, ::-1])
+    np.testing.assert_array_equal(placement.barrier, counted.max(axis=1))
+    np.testing.assert_array_equal(placement.leader, placement.holder[:, 0])
     assert not placement.moved.any()
     for k, holder in enumerate(placement.holder):
         assert sorted(holder) == [0, 1, 2]

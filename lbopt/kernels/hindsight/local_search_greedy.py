@@ -78,7 +78,19 @@ def _fourth(z: float) -> float:
 
 @kernel
 def _cost_of_one(z: Floats, power: Floats, weight: Floats, g: int, more: Floats) -> float:
-    """Return J if worker g held `more` besides."""
+    """Return J if a worker held more.
+
+    Parameters
+    ----------
+    z
+        float64 (G, P), loads less the mean.
+    power
+        float64 (P,), sums of the fourth powers of what is above 0.
+    weight
+        float64 (P,).
+    g, more
+        The worker, and what it would hold besides, float64 (P,).
+    """
     cost = 0.0
     for p in range(weight.size):
         s = power[p] - _fourth(z[g, p]) + _fourth(z[g, p] + more[p])
@@ -88,7 +100,21 @@ def _cost_of_one(z: Floats, power: Floats, weight: Floats, g: int, more: Floats)
 
 @kernel
 def _cost_of_exchange(z: Floats, power: Floats, weight: Floats, g: int, h: int, given: Floats, taken: Floats) -> float:
-    """Return J if worker g gave one request to worker h and took another one for it."""
+    """Return J if worker g gave one request to worker h and took another one for it.
+
+    Parameters
+    ----------
+    z
+        float64 (G, P), loads less the mean.
+    power
+        float64 (P,), sums of the fourth powers of what is above 0.
+    weight
+        float64 (P,).
+    g, h
+        The workers.
+    given, taken
+        float64 (P,), what g gives and takes.
+    """
     cost = 0.0
     for p in range(weight.size):
         change = taken[p] - given[p]
@@ -100,7 +126,19 @@ def _cost_of_exchange(z: Floats, power: Floats, weight: Floats, g: int, h: int, 
 
 @kernel
 def _add(z: Floats, power: Floats, g: int, more: Floats, sign: float) -> None:
-    """Change worker g by `more`, once or less once; z and power are changed in place."""
+    """Change what a worker holds.
+
+    Parameters
+    ----------
+    z
+        float64 (G, P), loads less the mean; changed in place.
+    power
+        float64 (P,), sums of the fourth powers of what is above 0; changed in place.
+    g, more
+        The worker, and what comes to it, float64 (P,).
+    sign
+        1, or -1 for what leaves it.
+    """
     for p in range(power.size):
         before = _fourth(z[g, p])
         z[g, p] += sign * more[p]

@@ -43,6 +43,8 @@ class Placement(NamedTuple):
         int64 (N,), the requests in the order of their starts.
     slots
         B.
+    last_start
+        Step in which the last request starts; the drain comes after it.
     first
         int64 (K + 1,), the first request that starts in a step or later.
     spacing
@@ -55,6 +57,8 @@ class Placement(NamedTuple):
         int64 (K, G): tokens and requests of each worker in each step.
     heaviest, holder
         int64 (K, 3): the largest loads of each step and their workers; -1 and no tokens where there are fewer.
+    barrier, leader
+        int64 (K,): the first of these.
     moved
         int64 (K,), scratch, zeros: what g loses in each step.
     chain
@@ -65,6 +69,7 @@ class Placement(NamedTuple):
     prompt: Ints
     output: Ints
     slots: int
+    last_start: int
     first: Ints
     spacing: int
     listed: Ints
@@ -74,6 +79,8 @@ class Placement(NamedTuple):
     held: Ints
     heaviest: Ints
     holder: Ints
+    barrier: Ints
+    leader: Ints
     moved: Ints
     chain: Ints
 
@@ -96,11 +103,23 @@ def sort_steps(placement: Placement, first: int, last: int) -> None:
                 )
             if place < KEPT:
                 placement.heaviest[k, place], placement.holder[k, place] = load, g
+            if place == 0:
+                placement.barrier[k], placement.leader[k] = load, g
 
 
 @kernel
 def _others(placement: Placement, k: int, g: int, h: int) -> int:
-    """Return the largest load in step k of the workers other than g and h."""
+    """Return the largest load of the other workers.
+
+    Parameters
+    ----------
+    placement
+        The placement.
+    k
+        The step.
+    g, h
+        Workers that are left out.
+    """
     for c in range(KEPT):
         if placement.holder[k, c] != g and placement.holder[k, c] != h:
             return placement.heaviest[k, c]
@@ -109,7 +128,17 @@ def _others(placement: Placement, k: int, g: int, h: int) -> int:
 
 @kernel
 def _draw(placement: Placement, k: int, g: int, share: float) -> int:
-    """Return one of the requests that run on worker g in step k, the one at this share of them; -1 for none."""
+    """Return one of the requests that run on a worker in a step; -1 for none.
+
+    Parameters
+    ----------
+    placement
+        The placement.
+    k, g
+        The step and the worker.
+    share
+        In [0, 1): which of them, in the order of their starts.
+    """
     place = k // placement.spacing
     begin, end = placement.listed[place], placement.listed[place + 1]
     born, until = placement.first[place * placement.spacing + 1], placement.first[k + 1]
@@ -128,7 +157,17 @@ def _draw(placement: Placement, k: int, g: int, share: float) -> int:
 
 @kernel
 def _starting(placement: Placement, k: int, g: int, share: float) -> int:
-    """Return one of the requests that start on worker g in step k; -1 for none."""
+    """Return one of the requests that start on a worker in a step; -1 for none.
+
+    Parameters
+    ----------
+    placement
+        The placement.
+    k, g
+        The step and the worker.
+    share
+        In [0, 1): which of them.
+    """
     count = 0
     for i in range(placement.first[k], placement.first[k + 1]):
         count += placement.worker[i] == g
@@ -150,16 +189,28 @@ def _move(placement: Placement, i: int, sign: int) -> None:
 
 @kernel
 def _change(placement: Placement, g: int, h: int, first: int, last: int, give_up: int) -> int:
-    """Return by how much the barriers of the steps first..last - 1 change in sum; it stops above `give_up`."""
+    """Return by how much barriers change in sum if worker g loses what `moved` says, and h gets it.
+
+    Parameters
+    ----------
+    placement
+        The placement.
+    g, h
+        The workers.
+    first, last
+        Steps that are counted: first..last - 1.
+    give_up
+        Tokens; counting stops once the sum is above.
+    """
     change = 0
     for k in range(first, last):
         x = placement.moved[k]
         if x != 0:
             new = max(placement.loads[k, g] - x, placement.loads[k, h] + x)
-            top = placement.holder[k, 0]
-            if top != g and top != h and new <= placement.heaviest[k, 0]:
+            top = placement.leader[k]
+            if top != g and top != h and new <= placement.barrier[k]:
                 continue  # most steps: somebody else is the heaviest, and stays it
-            change += max(new, _others(placement, k, g, h)) - placement.heaviest[k, 0]
+            change += max(new, _others(placement, k, g, h)) - placement.barrier[k]
             if change > give_up:
                 break
     return change
@@ -267,7 +318,7 @@ def improve(placement: Placement, first: int, last: int, give_up: float, seed: n
     for trial in range(first, last):
         number = trial * draws
         k = int(uniform(word(seed, number)) * K)
-        g = placement.holder[k, 0]
+        g = placement.leader[k]
         i = _draw(placement, k, g, uniform(word(seed, number + 1)))
         if i < 0:
             continue
@@ -276,6 +327,6 @@ def improve(placement: Placement, first: int, last: int, give_up: float, seed: n
         if h == g:
             continue
         u = uniform(word(seed, number + 3))
-        patience = int(min(give_up / (1 - u), 1e18)) if k <= placement.start[-1] else np.int64(10**18)
+        patience = int(min(give_up / (1 - u), 1e18)) if k <= placement.last_start else np.int64(10**18)
         saved += _try_chain(placement, i, h, seed, number + 4, patience)
     return saved
