@@ -327,6 +327,6 @@ def improve(placement: Placement, first: int, last: int, give_up: float, seed: n
         if h == g:
             continue
         u = uniform(word(seed, number + 3))
-        patience = int(min(give_up / (1 - u), 1e18)) if k <= placement.last_start else np.int64(10**18)
+        patience = int(min(give_up / (1 - u), 1e18)) if k <= placement.last_start else 10**18
         saved += _try_chain(placement, i, h, seed, number + 4, patience)
     return saved

@@ -118,7 +118,7 @@ def _run_rules(
         for policy, is_asked in asked:
             run = simulate(requests, policy, scenario.setting, seed=config.seed, training=training)
             table, worker = timetable_of(run)
-            key = b"".join(np.ascontiguousarray(getattr(table, name)) for name in ("start", "prompt", "output"))
+            key = b"".join(getattr(table, name).tobytes() for name in ("start", "prompt", "output"))
             one = starts.setdefault(key, _Starts(table))
             one.known[policy.name] = worker
             if is_asked:
