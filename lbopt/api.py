@@ -88,13 +88,13 @@ def audit(
         raise InputError(f"columns is {columns!r}; expected a mapping such as {{'worker': 'pod'}}")
     if policies is not None and not policies:
         raise InputError("no policy is named; name some, such as jsq and br-0, or leave policies out")
-    config = _config(
+    config = config_of(
         AuditConfig,
         more,
         log=log.name if isinstance(log, RouterLog) else str(log),
         columns=[f"{quantity}={name}" for quantity, name in (columns or {}).items()],
         slots=slots,
-        rules=None if policies is None else _several("policies", policies),
+        rules=None if policies is None else several("policies", policies),
         price=price,
         gpus=gpus,
     )
@@ -144,8 +144,8 @@ def ceilings(
     words: dict[str, Any] = {"workers": workers, "slots": slots}
     if isinstance(trace, Trace):
         chosen = trace if requests is None else trace.first(requests)
-        return ceilings_of(chosen, _config(Scenario, more, **words).setting, groups)
-    scenario = _config(Scenario, more, trace=trace, requests=requests, **words)
+        return ceilings_of(chosen, config_of(Scenario, more, **words).setting, groups)
+    scenario = config_of(Scenario, more, trace=trace, requests=requests, **words)
     return ceilings_of(scenario.requests.draw_for(seed), scenario.setting, groups)
 
 
@@ -199,15 +199,15 @@ def gap(
     >>> list(outcome.to_frame().columns[:2])
     ['behaviour', 'policy']
     """
-    config = _config(
+    config = config_of(
         GapConfig,
         more,
         trace=trace,
         workers=workers,
         slots=slots,
         requests=requests,
-        policies=_several("policies", policies),
-        behaviours=_several("behaviours", behaviours),
+        policies=several("policies", policies),
+        behaviours=several("behaviours", behaviours),
         states=states,
         seed=seed,
         seeds=seeds,
@@ -263,15 +263,15 @@ def simulate(
     words: dict[str, Any] = {"workers": workers, "slots": slots, "requests": requests}
     if isinstance(policy, str) and not isinstance(trace, Trace):
         asked = {"policy": policy, "horizon": horizon, "predictor": predictor, "seed": seed}
-        return run_simulation(_config(SimulationConfig, more, trace=trace, **words, **asked)).run
+        return run_simulation(config_of(SimulationConfig, more, trace=trace, **words, **asked)).run
     if isinstance(policy, str):
         policy = policy_looking(policy, horizon, predictor)
     elif horizon or predictor:
         raise InputError(f"policy '{policy.name}' is an object, built already; leave horizon and predictor out")
     if isinstance(trace, Trace):
-        scenario = _config(Scenario, more, workers=workers, slots=slots)
+        scenario = config_of(Scenario, more, workers=workers, slots=slots)
         return run_policy(trace if requests is None else trace.first(requests), policy, scenario.setting, seed=seed)
-    scenario = scenario_with_training(_config(Scenario, more, trace=trace, **words), [policy])
+    scenario = scenario_with_training(config_of(Scenario, more, trace=trace, **words), [policy])
     refuse_logs_of_other_requests(scenario.requests, [policy])
     training = training_for(scenario, [policy], seed)
     return run_policy(scenario.requests.draw_for(seed), policy, scenario.setting, seed=seed, training=training)
@@ -363,7 +363,7 @@ def cost(
     given = [name for name, value in plain.items() if value is not None]
     if source is not None and given:
         raise InputError(f"the loads come from '{source}'; leave {', '.join(given)} out")
-    config = _config(CostConfig, more, devices=_several("devices", devices or DEFAULT_DEVICES))
+    config = config_of(CostConfig, more, devices=several("devices", devices or DEFAULT_DEVICES))
     found = (
         of_numbers(None, mean_load, imbalance, workers, running)
         if source is None
@@ -455,13 +455,14 @@ def study(
         execution = {"store": None if store is None else Path(store), "engine": engine}
     elif store is not None or engine != "serial":
         raise InputError(f"study '{name}' does not run as tasks; leave store and engine out")
-    return found.run(_config(found.config, config), progress, **execution)
+    return found.run(config_of(found.config, config), progress, **execution)
 
 
 #: Studies with a function or a verb of their own.
 _OWN = {
     "audit": "lbopt.audit",
     "gap": "lbopt.gap",
+    "hindsight": "lbopt.in_hindsight",
     "simulation": "lbopt.simulate",
     "check": "lbopt.check",
     "cost": "lbopt.cost",
@@ -469,7 +470,7 @@ _OWN = {
 }
 
 
-def _config(kind: type[Config], more: Mapping[str, Any], **words: Any) -> Config:
+def config_of(kind: type[Config], more: Mapping[str, Any], **words: Any) -> Config:
     """Build a configuration from the arguments of a function here, and further words that its fields must know."""
     refuse_unknown_words(more, kind)
     given = {**more, **words}
@@ -478,7 +479,8 @@ def _config(kind: type[Config], more: Mapping[str, Any], **words: Any) -> Config
     return from_words(kind, given)
 
 
-def _several(what: str, names: Sequence[str]) -> tuple[str, ...]:
+def several(what: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, or refuse a single text in their place."""
     if isinstance(names, str):
         raise InputError(f"{what} is the text '{names}'; expected a list such as ['{names}']")
     return tuple(names)

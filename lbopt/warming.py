@@ -20,6 +20,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "audit": ("simulation",),
     "check": ("simulation", "chains", "search"),
     "gap": ("simulation", "states", "search"),
+    "hindsight": ("simulation", "hindsight"),
     "library": ("search", "windows", "packaged problems"),
     "lookahead": ("simulation", "states", "forecasts", "windows"),
     "predict": ("forecasts",),
@@ -164,6 +165,13 @@ def _prefill() -> None:
     study("prefill", trace="burstgpt-like", requests=60)
 
 
+def _hindsight() -> None:
+    """The searches for placements of whole runs, and the bounds of their steps."""
+    from lbopt.api_hindsight import in_hindsight
+
+    in_hindsight(policies=["fcfs"], requests=40, workers=2, slots=4, effort=2)
+
+
 def _chains() -> None:
     """Samplers of the theory's chains, and its small steps."""
     from lbopt.api import check
@@ -185,5 +193,6 @@ PARTS: dict[str, Callable[[], None]] = {
     "forecasts": _forecasts,
     "live rules": _live_rules,
     "prefill": _prefill,
+    "hindsight": _hindsight,
     "chains": _chains,
 }

@@ -54,6 +54,7 @@ def _rules(outcome: AuditOutcome) -> Table:
             fixed(1, 1e3)(run.wait_mean),
             fixed(1, 1e3)(run.wait_p99),
             share(run.idle_share),
+            share(run.share_of_ceiling),
         )
 
     first, *others = outcome.runs
@@ -63,11 +64,13 @@ def _rules(outcome: AuditOutcome) -> Table:
             "Time per token (TPOT) and waits over the requests that ran to their end; the change is that of the mean "
             "TPOT against the log, with its 95 % interval (blocks of time drawn anew, and what chance does between "
             "runs whose requests come a moment later). Rules that bind on arrival are immediate; pooled ones need a "
-            "queue at the router. Idle: share of the fleet's work that waits at the barrier."
+            "queue at the router. Idle: share of the fleet's work that waits at the barrier. Of the ceiling: least "
+            "seconds of all steps under any rule over the rule's; slots that are empty for want of requests count "
+            "against it."
         ),
         headers=(
             *("rule", "binds", "TPOT mean (ms)", "TPOT P95 (ms)", "change", "95 % interval"),
-            *("wait mean (ms)", "wait P99 (ms)", "idle"),
+            *("wait mean (ms)", "wait P99 (ms)", "idle", "of the ceiling"),
         ),
         rows=[row(run) for run in (first, *sorted(others, key=lambda run: run.tpot_mean))],
     )

@@ -24,6 +24,7 @@ from lbopt.table import Table
 REPORTS = {
     "audit": "lbopt.report.audit_report",
     "gap": "lbopt.report.gap_report",
+    "hindsight": "lbopt.report.hindsight_report",
     "batches": "lbopt.report.batch_gap_report",
     "simulation": "lbopt.report.simulation_report",
     "misprediction": "lbopt.report.misprediction_report",

@@ -20,6 +20,7 @@ _HOME = {
             "CheckOutcome",
             "CostOutcome",
             "GapOutcome",
+            "HindsightOutcome",
             "LocalityOutcome",
             "MispredictionOutcome",
             "PlacementOutcome",

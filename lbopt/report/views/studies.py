@@ -18,6 +18,8 @@ from lbopt.report.cost_tables import cost_csv
 from lbopt.report.figures import COLOURS, GREY
 from lbopt.report.gap_distribution import draw_gap_distribution
 from lbopt.report.gap_tables import comparison_csv, gap_csv, long_run_csv
+from lbopt.report.hindsight_figure import draw_hindsight
+from lbopt.report.hindsight_tables import hindsight_csv, searches_csv
 from lbopt.report.locality_figures import draw_routers
 from lbopt.report.locality_rows import question_rows as locality_question_rows
 from lbopt.report.locality_rows import run_rows, signature_rows
@@ -145,6 +147,9 @@ VIEWS: dict[str, View[Any]] = {
     "BatchesOutcome": View(tables={"gap": _frame(batch_gap_csv), "batches": _frame(batches_csv)}, draw=draw_batch_gaps),
     "CheckOutcome": View(tables={"findings": _frame(finding_rows)}, draw=draw_verdicts),
     "CostOutcome": View(tables={"cost": _frame(cost_csv)}, draw=draw_cost),
+    "HindsightOutcome": View(
+        tables={"rules": _frame(hindsight_csv), "searches": _frame(searches_csv)}, draw=draw_hindsight
+    ),
     "LocalityOutcome": View(
         tables={
             "claims": _frame(locality_question_rows),

@@ -117,6 +117,12 @@ def modelled_tpot(found: Reconstruction) -> Floats:
     return np.asarray(found.law.fixed + found.law.per_token * mean_load)
 
 
+def modelled_seconds(found: Reconstruction) -> float:
+    """Return the seconds that the law gives all steps of the log at its loads."""
+    steps = np.where(found.course.is_busy, found.steps, 0.0)
+    return float(found.law.fixed * steps.sum() + found.law.per_token * (steps @ found.course.heaviest))
+
+
 def logged_tpot(found: Reconstruction) -> Floats:
     """Return the seconds per token of each attempt that ran to its end, (N,); NaN for the others."""
     log = found.log

@@ -21,7 +21,7 @@ from lbopt.hardware import AffineStepTime
 from lbopt.instances.router_log import RouterLog
 from lbopt.model import Fleet, Trace
 from lbopt.policies import make_policy
-from lbopt.simulator import Detail, SimulationSetting, TraceTimes, simulate
+from lbopt.simulator import Detail, SimulationSetting, TraceTimes, ceilings, simulate
 from lbopt.statistics import Interval, student_quantile
 from lbopt.studies.audit.blocks import drawn_blocks
 from lbopt.studies.audit.course import Floats
@@ -47,6 +47,8 @@ class RuleRun:
         Of the mean time per token, as a share of that of the log: -0.06 is 6 % less.
     wait_change_interval
         Of the mean wait, seconds.
+    share_of_ceiling
+        Least seconds of all steps that any rule needs for these requests, over its own (`lbopt.simulator.ceiling`).
     """
 
     rule: str
@@ -59,6 +61,7 @@ class RuleRun:
     change: float = 0.0
     change_interval: Interval = (0.0, 0.0)
     wait_change_interval: Interval = (0.0, 0.0)
+    share_of_ceiling: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,15 +168,17 @@ def run_rule(
         change=change,
         change_interval=_wider(change, ratios, chance[0]),
         wait_change_interval=_wider(longer, waits, chance[1]),
+        share_of_ceiling=ceilings(requests.trace, setting).seconds * float(np.mean([1 / run.seconds for run in runs])),
     )
 
 
 class _Once(NamedTuple):
-    """One run: seconds per token and waits of the requests that count, and the idle share."""
+    """One run: seconds per token and waits of the requests that count, the idle share, and seconds of all steps."""
 
     tpot: Floats
     wait: Floats
     idle: float
+    seconds: float
 
 
 def _one(rule: str, requests: Requests, setting: SimulationSetting, seed: int, *, shifted: bool) -> _Once:
@@ -197,7 +202,8 @@ def _one(rule: str, requests: Requests, setting: SimulationSetting, seed: int, *
         counted = run.steps["barrier_loads"] * scale
         heaviest, work = counted.max(axis=1), counted.sum(axis=1)
     idle = 1 - work / (setting.fleet.num_workers * np.maximum(heaviest, 1))
-    return _Once(tpot[requests.counted], wait[requests.counted], float(idle.mean()))
+    seconds = float(run.steps["seconds"].sum())
+    return _Once(tpot[requests.counted], wait[requests.counted], float(idle.mean()), seconds)
 
 
 def _chance(means: Floats) -> float:

@@ -10,11 +10,12 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.instances.router_log import RouterLog, read_router_log
+from lbopt.simulator import ceilings
 from lbopt.studies.audit.config import AuditConfig
 from lbopt.studies.audit.course import Floats
 from lbopt.studies.audit.findings import find_departures, no_barrier, waited_with_a_free_slot
 from lbopt.studies.audit.gaps import one_step_gaps
-from lbopt.studies.audit.happened import Happened, modelled_tpot, what_happened
+from lbopt.studies.audit.happened import Happened, modelled_seconds, modelled_tpot, what_happened
 from lbopt.studies.audit.odd_worker import OddWorker, counting, odd_worker
 from lbopt.studies.audit.outcome import AuditOutcome, Moment, Sensitivity
 from lbopt.studies.audit.recommendation import Recommendation, recommend
@@ -196,8 +197,9 @@ def _judge(outcome: AuditOutcome, found: Reconstruction, slots: int, shown: Prog
     modelled, waited = modelled_tpot(found)[requests.rows], (log.start - ready)[requests.rows]
     rows = requests.counted & np.isfinite(modelled)
     requests = replace(requests, counted=rows)
-    outcome.runs.append(_of_the_log(happened, modelled[rows], waited[rows]))
     setting = setting_of(len(log.workers), slots, law.fixed, law.per_token, found.scale)
+    of_ceiling = ceilings(requests.trace, setting).seconds / modelled_seconds(found)
+    outcome.runs.append(_of_the_log(happened, modelled[rows], waited[rows], of_ceiling))
     shown.begin("rules", len(config.rules))
     for rule in config.rules:
         outcome.runs.append(run_rule(rule, requests, setting, (modelled, waited), config.seed))
@@ -244,7 +246,7 @@ def _ready(found: Reconstruction, slots: int) -> Floats:
     return np.asarray(np.where(waited_with_a_free_slot(found, slots), log.start, ready))
 
 
-def _of_the_log(happened: Happened, modelled: np.ndarray, waited: np.ndarray) -> RuleRun:
+def _of_the_log(happened: Happened, modelled: np.ndarray, waited: np.ndarray, of_ceiling: float) -> RuleRun:
     return RuleRun(
         rule="as logged",
         admission="",
@@ -253,6 +255,7 @@ def _of_the_log(happened: Happened, modelled: np.ndarray, waited: np.ndarray) ->
         wait_mean=float(waited.mean()),
         wait_p99=float(np.quantile(waited, 0.99)),
         idle_share=happened.idle_share,
+        share_of_ceiling=of_ceiling,
     )
 
 

@@ -1,0 +1,260 @@
+"""A placement of a whole run by a router that knows all ends: an upper bound of the clairvoyant optimum.
+
+Three kinds of placements are tried on a timetable, and the one with the least sum of barriers is kept:
+
+- those that are given, such as the rule's own,
+- those of the greedy rule with foresight (`lbopt.kernels.hindsight.local_search_greedy`): requests are placed in the
+  order of their starts, and the timetable says what every worker will hold; eight weights of the future are tried,
+- the best of these after exchanges of chains of requests (`local_search_moves`), which also mend the drain.
+
+A search with a limit of seconds ends with the best that it has; so does one that Ctrl-C ends. Without either it is the
+same on every machine.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lbopt.exceptions import InputError
+from lbopt.hindsight.timetable import IntArray, Timetable
+from lbopt.kernels.hindsight import local_search_greedy as greedy
+from lbopt.kernels.hindsight import local_search_moves as moves
+
+#: Points ahead at which a placement is looked at, and the powers q by which those count less that can be mended.
+_POINTS, _FADINGS = 40, (6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
+#: Exchanges that are tried in a step at most.
+_MOST_EXCHANGES = 20_000
+#: Steps between two that have a list of the requests that run in them.
+_SPACING = 32
+#: Placements that chains start from, which part of the trials each of them gets, and how the result is named.
+_STARTED, _SHARE, _CHAINS = 3, 8, ", chains"
+#: Seconds after which the clock is looked at, about.
+_SLICE = 0.2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """The best placement that a search has found.
+
+    Parameters
+    ----------
+    worker
+        int64 (N,), worker of each request.
+    barriers
+        Sum of the heaviest loads over all steps, tokens.
+    found_by
+        The name of a rule for a placement that was given, "foresight 8" with the power of its weights, or either with
+        "chains".
+    tried
+        Sums of barriers by what found them, in the order in which they were tried.
+    complete
+        Whether the search did all that it was asked to; where not, time or Ctrl-C ended it.
+    interrupted
+        Whether Ctrl-C did.
+    """
+
+    worker: IntArray
+    barriers: int
+    found_by: str
+    tried: dict[str, int] = field(default_factory=dict)
+    complete: bool = True
+    interrupted: bool = False
+
+
+def place_in_hindsight(
+    timetable: Timetable,
+    known: Mapping[str, IntArray] | None = None,
+    *,
+    effort: int = 20,
+    time_limit: float | None = None,
+    seed: int = 0,
+) -> Placed:
+    """Place the requests of a timetable so that the sum of the barriers is low.
+
+    Parameters
+    ----------
+    timetable
+        When requests start and end.
+    known
+        Placements by the names of the rules that made them; they are checked.
+    effort
+        Chains that are tried, for each step of the timetable. 0 searches nothing and takes the best of what is known.
+    time_limit
+        Seconds; None for no limit. A placement is returned whatever the limit is.
+    seed
+        Of the moves and exchanges.
+
+    Raises
+    ------
+    InputError
+        Where a number is out of range, or a known placement needs more slots than there are.
+    """
+    if effort < 0:
+        raise InputError(f"effort is {effort}; expected chains for each step, or 0 for no search")
+    if time_limit is not None and not time_limit > 0:
+        raise InputError(f"time_limit is {time_limit}; expected seconds above 0, or none")
+    if seed < 0:
+        raise InputError(f"seed is {seed}; expected 0 or more")
+    search = _Search(timetable, math.inf if time_limit is None else time.monotonic() + time_limit)
+    for name, worker in (known or {}).items():
+        search.offer(name, np.asarray(worker, dtype=np.int64))
+    if not known:
+        search.offer("slot by slot", slot_by_slot(timetable))
+    if effort and timetable.num_requests and timetable.num_workers > 1:
+        with search.until_stopped():
+            for fading in _FADINGS:
+                search.offer(f"foresight {fading:g}", search.with_foresight(fading))
+            search.improve_best(effort, seed)
+    return search.best()
+
+
+def slot_by_slot(timetable: Timetable) -> IntArray:
+    """Return a placement that every timetable has: each request takes the slot that is free for longest, (N,)."""
+    workers, slots = timetable.num_workers, timetable.slots_per_worker
+    worker = np.zeros(timetable.num_requests, dtype=np.int64)
+    free = [(0, place % workers) for place in range(workers * slots)]
+    for row, end in enumerate(timetable.end.tolist()):
+        worker[row] = free[0][1]
+        heapq.heapreplace(free, (end, int(worker[row])))
+    return worker
+
+
+class _StoppedError(Exception):
+    """The time is up."""
+
+
+class _Search:
+    """What has been found so far, and the clock."""
+
+    def __init__(self, timetable: Timetable, deadline: float) -> None:
+        self._timetable, self._deadline = timetable, deadline
+        self._tried: dict[str, int] = {}
+        self._found: list[tuple[int, str, IntArray]] = []
+        self._complete, self._interrupted = True, False
+
+    def offer(self, name: str, worker: IntArray) -> None:
+        """Check a placement and keep it."""
+        barriers = self._timetable.barriers(worker)
+        self._tried[name] = barriers
+        self._found.append((barriers, name, worker))
+        self._found.sort(key=lambda one: one[0])
+
+    def best(self) -> Placed:
+        """Return the best placement."""
+        barriers, name, worker = self._found[0]
+        return Placed(worker, barriers, name, self._tried, self._complete, self._interrupted)
+
+    @contextmanager
+    def until_stopped(self) -> Iterator[None]:
+        """Search until the time is up or Ctrl-C is pressed."""
+        try:
+            yield
+        except _StoppedError:
+            self._complete = False
+        except KeyboardInterrupt:
+            self._complete, self._interrupted = False, True
+
+    def _in_slices(self, total: int) -> Iterator[tuple[int, int]]:
+        """Yield parts of `total` units of work, each of about as long as the clock may be left alone.
+
+        Raises
+        ------
+        _StoppedError
+            Between two parts, once the time is up.
+        """
+        done, size = 0, 1
+        while done < total:
+            before = time.monotonic()
+            if before >= self._deadline:
+                raise _StoppedError
+            last = min(done + size, total)
+            yield done, last
+            done, took = last, time.monotonic() - before
+            size = max(1, min(2 * size, int(size * _SLICE / max(took, 1e-6))))
+
+    def with_foresight(self, fading: float) -> IntArray:
+        """Return the placement of the greedy rule with foresight."""
+        table = self._timetable
+        workers, steps = table.num_workers, table.num_steps
+        farthest = max(1, int(table.output.max()) - 1)
+        ahead = np.unique(np.concatenate([[0], np.geomspace(1, farthest, _POINTS).round()])).astype(np.int64)
+        totals, running = np.append(table.totals(), 0), np.append(table.running(), 0)
+        made = greedy.Growing(
+            start=table.start,
+            prompt=table.prompt,
+            output=table.output,
+            totals=totals,
+            running=running,
+            slots=table.slots_per_worker,
+            ahead=ahead,
+            span=np.diff(ahead, append=ahead[-1] + 1).astype(np.float64),
+            fading=fading,
+            scale=max(1.0, float(totals.sum()) / int(running.sum())),
+            worker=np.zeros(table.num_requests, dtype=np.int64),
+            loads=np.zeros((steps, workers), dtype=np.int64),
+            held=np.zeros((steps, workers), dtype=np.int64),
+            placed_load=np.zeros(steps + 1, dtype=np.int64),
+            placed_count=np.zeros(steps + 1, dtype=np.int64),
+        )
+        placed = 0
+        for _, last in self._in_slices(steps):
+            placed = greedy.place_from(made, placed, last, _MOST_EXCHANGES)
+        return made.worker
+
+    def improve_best(self, effort: int, seed: int) -> None:
+        """Improve the best placements by chains: some of them for a while, and then the one that has become best."""
+        trials = effort * self._timetable.num_steps
+        for _, name, worker in self._found[:_STARTED]:
+            self._improve(name, worker, 0, trials // _SHARE, seed)
+        _, name, worker = self._found[0]
+        self._improve(name.removesuffix(_CHAINS), worker, trials // _SHARE, trials, seed)
+
+    def _improve(self, name: str, worker: IntArray, first: int, last: int, seed: int) -> None:
+        """Try the chains with these numbers, and keep what there is when the time is up."""
+        table = self._timetable
+        placement = _placement(table, worker.copy())
+        give_up = table.barriers(worker) / table.num_steps  # a mean barrier
+        try:
+            for begin, end in self._in_slices(last - first):
+                moves.improve(placement, first + begin, first + end, give_up, np.uint64(seed))
+        finally:
+            if not np.array_equal(placement.worker, worker):
+                self.offer(name + _CHAINS, placement.worker)
+
+
+def _placement(table: Timetable, worker: IntArray) -> moves.Placement:
+    """Return a placement as the kernel of chains takes it; it changes `worker` in place."""
+    steps, workers = table.num_steps, table.num_workers
+    held = np.zeros((steps + 1, workers), dtype=np.int64)
+    np.add.at(held, (table.start, worker), 1)
+    np.add.at(held, (table.end, worker), -1)
+    lists = [np.flatnonzero((table.start <= k) & (table.end > k)) for k in range(0, steps, _SPACING)]
+    placement = moves.Placement(
+        start=table.start,
+        prompt=table.prompt,
+        output=table.output,
+        slots=table.slots_per_worker,
+        last_start=int(table.start.max()),
+        first=np.searchsorted(table.start, np.arange(steps + 2)).astype(np.int64),
+        spacing=_SPACING,
+        listed=np.cumsum([0, *map(len, lists)]).astype(np.int64),
+        lists=np.concatenate([*lists, np.zeros(0, dtype=np.int64)]).astype(np.int64),
+        worker=worker,
+        loads=table.loads(worker),
+        held=np.cumsum(held, axis=0),
+        heaviest=np.zeros((steps, moves.KEPT), dtype=np.int64),
+        holder=np.zeros((steps, moves.KEPT), dtype=np.int64),
+        barrier=np.zeros(steps, dtype=np.int64),
+        leader=np.zeros(steps, dtype=np.int64),
+        moved=np.zeros(steps + 1, dtype=np.int64),
+        chain=np.zeros((2, moves.LONGEST_CHAIN), dtype=np.int64),
+    )
+    moves.sort_steps(placement, 0, steps)
+    return placement

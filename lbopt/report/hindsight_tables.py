@@ -1,0 +1,119 @@
+"""The table of a study of hindsight: one line a rule, and the sentence that it comes to."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from lbopt.hindsight.interval import Ends
+from lbopt.report import numbers
+from lbopt.studies.hindsight import HindsightOutcome, RuleInHindsight
+from lbopt.table import Table
+
+_seconds, _ratio, _percent = numbers.fixed(1), numbers.fixed(4), numbers.fixed(1, 100)
+
+
+def hindsight_tables(outcome: HindsightOutcome) -> list[Table]:
+    """Return the table of rules; none where no rule was run."""
+    if not outcome.rules:
+        return []
+    config, trace = outcome.config, outcome.trace
+    return [
+        Table(
+            title=f"In hindsight: {trace['name']}, {trace['requests']:,} requests, {config.scenario.num_workers} "
+            f"workers × {config.scenario.slots_per_worker} slots",
+            caption=(
+                "Imbalance in tokens, mean over the steps. Optimum: the best placement of the same requests in the "
+                "steps in which they started, by somebody who knows all lengths; it lies between the two ends, of "
+                "which the lower is proved and the upper is a placement that was found. Rule / optimum: seconds over "
+                "seconds. First come: the same with the starts of first come, first served. Of the ceiling: tokens a "
+                "second over what no rule can pass, whomever it admits and when."
+            ),
+            headers=(
+                *("rule", "imbalance", "optimum", "time (s)", "optimum (s)", "rule / optimum"),
+                *("rule / optimum, first come", "tokens / s", "of the ceiling"),
+            ),
+            rows=[_line(rule) for rule in outcome.rules],
+        )
+    ]
+
+
+def hindsight_sentences(outcome: HindsightOutcome) -> list[str]:
+    """Return what the table comes to, for the fastest rule."""
+    if not outcome.rules:
+        return []
+    best = outcome.fastest
+    longer = best.ratio
+    return [
+        f"{best.rule}, the fastest of these rules, takes {_longer(longer)} longer than a router that had known all "
+        "lengths and started the same requests in the same steps; "
+        f"no rule, whomever it admits and when, is more than {_percent(1 / best.share_of_ceiling - 1)} % faster than it"
+    ]
+
+
+def hindsight_csv(outcome: HindsightOutcome) -> list[dict[str, object]]:
+    """Return one row per rule with full precision; an end that is infinite is left empty."""
+    return [
+        {
+            "rule": one.rule,
+            "admission": one.admission,
+            "tokens": one.tokens,
+            "steps": one.steps,
+            "barrier_tokens": one.barriers,
+            "imbalance_tokens": one.imbalance,
+            "seconds": one.seconds,
+            "tokens_per_second": one.tokens_per_second,
+            "share_of_ceiling": one.share_of_ceiling,
+            **_ends("optimum_imbalance_tokens", one.optimum_imbalance),
+            **_ends("optimum_seconds", one.optimum_seconds),
+            **_ends("ratio", one.ratio),
+            **_ends("imbalance_ratio", one.imbalance_ratio),
+            **_ends("first_come_ratio", one.first_come_ratio),
+            "timetable": one.timetable,
+        }
+        for one in outcome.rules
+    ]
+
+
+def searches_csv(outcome: HindsightOutcome) -> list[dict[str, Any]]:
+    """Return one row per timetable and placement that was tried on it."""
+    return [
+        {
+            "timetable": place,
+            "found_by": name,
+            "barrier_tokens": barriers,
+            "lower_bound_tokens": int(interval.barriers.low),
+            "best": name == interval.placed.found_by,
+        }
+        for place, interval in enumerate(outcome.intervals)
+        for name, barriers in interval.placed.tried.items()
+    ]
+
+
+def _line(rule: RuleInHindsight) -> tuple[str, ...]:
+    return (
+        rule.rule,
+        numbers.tokens(rule.mean_imbalance),
+        _between(rule.optimum_imbalance, numbers.tokens, 1 / rule.steps),
+        _seconds(rule.seconds),
+        _between(rule.optimum_seconds, _seconds),
+        _between(rule.ratio, _ratio),
+        _between(rule.first_come_ratio, _ratio),
+        numbers.tokens(rule.tokens_per_second),
+        numbers.share(rule.share_of_ceiling),
+    )
+
+
+def _between(ends: Ends, form: numbers.Format, factor: float = 1.0) -> str:
+    low, high = form(factor * ends.low), "∞" if math.isinf(ends.high) else form(factor * ends.high)
+    return low if low == high else f"{low} … {high}"
+
+
+def _longer(ratio: Ends) -> str:
+    low, high = _percent(ratio.low - 1), _percent(ratio.high - 1)
+    return f"{low} %" if low == high else f"{low} to {high} %"
+
+
+def _ends(name: str, ends: Ends) -> dict[str, float | None]:
+    low, high = ends.to_list()
+    return {f"{name}_low": low, f"{name}_high": high}

@@ -1,0 +1,189 @@
+"""`run_hindsight`: run rules, take the timetable of each run, and say how far each was from its clairvoyant optimum.
+
+Rules that admit the same requests in the same steps share a timetable, and each placement of one is tried for all.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lbopt.exceptions import InputError
+from lbopt.hindsight.interval import ClairvoyantInterval, clairvoyant_interval, seconds_of
+from lbopt.hindsight.timetable import IntArray, Timetable
+from lbopt.model import Trace
+from lbopt.policies import Policy, make_policy
+from lbopt.simulator import Run, ceilings, simulate
+from lbopt.studies.hindsight.config import FIRST_COME, HindsightConfig
+from lbopt.studies.hindsight.outcome import HindsightOutcome, RuleInHindsight
+from lbopt.studies.progress import Progress, Silent
+from lbopt.studies.study import Study
+from lbopt.studies.training import said_of_training, training_for
+
+
+@dataclass(slots=True, eq=False)
+class _Starts:
+    """A timetable, and the rules that keep it."""
+
+    timetable: Timetable
+    known: dict[str, IntArray] = field(default_factory=dict)
+
+
+def timetable_of(run: Run) -> tuple[Timetable, IntArray]:
+    """Return when the requests of a run start and end, and where each of them ran.
+
+    Parameters
+    ----------
+    run
+        A run of the simulator without workers in detail.
+    """
+    if run.happened is not None:
+        raise InputError("a run of workers in detail has no timetable: how long a request runs depends on its worker")
+    start, fleet = run.requests["start_step"], run.setting.fleet
+    order = np.argsort(start, kind="stable")
+    table = Timetable(
+        fleet.num_workers, fleet.slots_per_worker, start[order], run.trace.prompt[order], run.trace.output[order]
+    )
+    return table, run.requests["worker"][order].astype(np.int64)
+
+
+def run_hindsight(config: HindsightConfig, progress: Progress | None = None) -> HindsightOutcome:
+    """Run the rules, and bound the optimum of each timetable; Ctrl-C keeps the rules that have run."""
+    begin = time.perf_counter()
+    shown, scenario, policies = progress or Silent(), config.scenario, config.build()
+    requests = scenario.requests.draw_for(config.seed)
+    outcome = HindsightOutcome(config, {"name": requests.name, "digest": requests.digest, "requests": len(requests)})
+    outcome.notes += said_of_training(scenario, policies)
+    outcome.ceiling_tokens_per_second = ceilings(requests, scenario.setting).tokens_per_second
+    runs: list[tuple[Run, int, IntArray]] = []
+    starts: dict[bytes, _Starts] = {}
+    try:
+        _run_rules(config, requests, policies, runs, starts, shown)
+        shown.begin("what anybody could have done", len(starts))
+        for one in starts.values():
+            outcome.intervals.append(_interval(config, requests, one, search=True))
+            shown.advance()
+            if outcome.intervals[-1].placed.interrupted:
+                raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        outcome.interrupted = True
+        for one in list(starts.values())[len(outcome.intervals) :]:
+            outcome.intervals.append(_interval(config, requests, one, search=False))
+    outcome.rules = [_judged(outcome, run, place, worker) for run, place, worker in runs]
+    if not all(one.placed.complete for one in outcome.intervals):
+        outcome.notes.append(
+            "a search was stopped before its end: its upper end is a placement that was found, and another run may "
+            "find another; a larger --time-limit or none finds the same each time"
+        )
+    outcome.seconds = time.perf_counter() - begin
+    return outcome
+
+
+def _run_rules(
+    config: HindsightConfig,
+    requests: Trace,
+    policies: list[Policy],
+    runs: list[tuple[Run, int, IntArray]],
+    starts: dict[bytes, _Starts],
+    shown: Progress,
+) -> None:
+    """Run first come, first served and each rule.
+
+    Parameters
+    ----------
+    config
+        What is asked.
+    requests, policies
+        What is run.
+    runs
+        Each rule's run, the place of its timetable and its placement are appended.
+    starts
+        Timetables by their contents, in the order in which they come; added to.
+    shown
+        Shows progress.
+    """
+    scenario = config.scenario
+    training = training_for(scenario, policies, config.seed)
+    asked = [(policy, True) for policy in policies]
+    if all(policy.name != FIRST_COME for policy in policies):
+        asked.insert(0, (make_policy(FIRST_COME), False))
+    else:  # its timetable is the first
+        asked.sort(key=lambda one: one[0].name != FIRST_COME)
+    shown.begin("rules", len(asked))
+    found: dict[str, tuple[Run, int, IntArray]] = {}
+    try:
+        for policy, is_asked in asked:
+            run = simulate(requests, policy, scenario.setting, seed=config.seed, training=training)
+            table, worker = timetable_of(run)
+            key = b"".join(getattr(table, name).tobytes() for name in ("start", "prompt", "output"))
+            one = starts.setdefault(key, _Starts(table))
+            one.known[policy.name] = worker
+            if is_asked:
+                found[policy.name] = (run, list(starts).index(key), worker)
+            shown.advance()
+    finally:  # Ctrl-C keeps what has ended
+        runs += [found[policy.name] for policy in policies if policy.name in found]
+
+
+def _interval(config: HindsightConfig, requests: Trace, one: _Starts, *, search: bool) -> ClairvoyantInterval:
+    return clairvoyant_interval(
+        one.timetable,
+        config.scenario.setting.form_for(requests),
+        one.known,
+        effort=config.effort if search else 0,
+        time_limit=config.time_limit,
+        seed=config.seed,
+    )
+
+
+def _judged(outcome: HindsightOutcome, run: Run, place: int, worker: IntArray) -> RuleInHindsight:
+    interval, first_come = outcome.intervals[place], outcome.intervals[0]
+    table, form = interval.timetable, interval.form
+    seconds = seconds_of(table, form, worker)
+    return RuleInHindsight(
+        rule=run.policy,
+        admission=run.admission,
+        tokens=int(run.trace.output.sum()),
+        steps=int((table.running() > 0).sum()),
+        barriers=table.barriers(worker),
+        imbalance=table.imbalance(worker),
+        seconds=seconds,
+        timetable=place,
+        optimum_imbalance=interval.imbalance,
+        optimum_seconds=interval.seconds,
+        share_of_ceiling=ceilings(run.trace, run.setting).seconds / seconds,
+        first_come_seconds=first_come.seconds,
+    )
+
+
+def _facts(outcome: HindsightOutcome) -> dict[str, Any]:
+    return {
+        "trace": outcome.trace,
+        "timetables": [one.to_dict() for one in outcome.intervals],
+        "ceiling_tokens_per_second": outcome.ceiling_tokens_per_second,
+    }
+
+
+HELP = """Say how far rules were from what anybody could have done who had known all lengths.
+
+Each rule runs over the trace. The best placement of the requests in the steps in which they started lies between two
+certified ends, and so does the rule's ratio to it. With --out, writes hindsight.csv, searches.csv, a picture and
+run.json.
+
+Example: `lbopt hindsight burstgpt-like --requests 3000 --policy jsq --policy auto`
+"""
+
+STUDY = Study(
+    name="hindsight",
+    format="lbopt-hindsight",
+    config=HindsightConfig,
+    help=HELP,
+    run=run_hindsight,
+    tables=("hindsight", "searches"),
+    figures=("hindsight",),
+    facts=_facts,
+    has_results=lambda outcome: bool(outcome.rules),
+)
