@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from lbopt.hindsight.timetable import Timetable
 from lbopt.hindsight.windows import Windows
 from lbopt.kernels.deadline import now
+from lbopt.kernels.draw import new_dice
 from lbopt.kernels.hindsight.optimum_exchange import Chains, Run, anneal, link
-from lbopt.kernels.partition.draw import new_dice
 
 IntArray = NDArray[np.int64]
 

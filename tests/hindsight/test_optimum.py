@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from lbopt.kernels.partition.draw import new_dice
 
 from lbopt.exceptions import CertificateError, InputError
 from lbopt.hindsight import search_cover, search_start
@@ -17,6 +16,7 @@ from lbopt.hindsight.optimum import optimum
 from lbopt.hindsight.program import solve_program
 from lbopt.hindsight.timetable import Timetable, first_come
 from lbopt.hindsight.windows import cut
+from lbopt.kernels.draw import new_dice
 from lbopt.kernels.hindsight.optimum_exchange import Chains, Run, anneal, link
 from lbopt.model import Trace
 from lbopt.solvers.registry import is_available

@@ -18,7 +18,7 @@ from lbopt.kernels.arrays import Ints
 from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import passed
-from lbopt.kernels.partition.draw import draw
+from lbopt.kernels.draw import draw
 
 _CHANCES = 1 << 30
 _LOOK = 256  # moves between two looks at the clock, and between two steps of the temperature
