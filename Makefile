@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Without bytecode on disk each process compiles lbopt and rewrites the tests' asserts anew, which is half of a collection.
+export PYTHONDONTWRITEBYTECODE :=
 STAMP := $(VENV)/.installed
 
 # Several processes share the kernel cache: one compiles a kernel, the others wait for it. Each takes one core.
