@@ -2,11 +2,15 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Without bytecode on disk each process rewrites all asserts of the tests anew: half the time of a collection.
+export PYTHONDONTWRITEBYTECODE :=
 STAMP := $(VENV)/.installed
 
 # Several processes share the kernel cache: one compiles a kernel, the others wait for it. Each takes one core.
 TOGETHER := -n auto --dist worksteal
 ONE_CORE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+# Few files have tests that run alone; to import all of them takes as long as those tests.
+ALONE = $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
 UNCOMPILED := tests/kernels tests/policies tests/simulator tests/assignment tests/prefill
 
 .PHONY: help demo serve-demo test quick test-long fuzz test-bounds test-mutation test-mutation-quick coverage frozen lint bench notebooks docs proofs clean
@@ -54,7 +58,7 @@ lint: $(STAMP)
 
 test: lint
 	$(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "not slow and not alone"
-	$(BIN)/python -m pytest -m "alone and not slow"
+	$(BIN)/python -m pytest -m "alone and not slow" $(ALONE)
 	NUMBA_DISABLE_JIT=1 $(ONE_CORE) $(BIN)/python -m pytest $(TOGETHER) -m "not slow and not jit and not alone" $(UNCOMPILED)
 
 quick: lint

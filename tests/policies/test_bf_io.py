@@ -56,7 +56,7 @@ def steady_run(spec, **options):
     return policy, simulate(generate("burstgpt-like", 400, 11), policy, setting, **options)
 
 
-@pytest.mark.parametrize("tie", ["oldest", "newest", "random"])
+@pytest.mark.parametrize("tie", ["oldest", *(pytest.param(tie, marks=pytest.mark.jit) for tie in ("newest", "random"))])
 def test_every_decision_of_a_run_is_recorded_and_is_what_solve_says(tie):
     seen = []
     policy, run = steady_run(f"bf-io:tie={tie},time_limit=none")
@@ -80,6 +80,7 @@ def test_every_decision_of_a_run_is_recorded_and_is_what_solve_says(tie):
             assert solve(now).objective == solved["imbalance"][i]
 
 
+@pytest.mark.jit
 def test_runs_are_repeatable_and_the_tie_order_is_part_of_them():
     runs = [steady_run(f"bf-io:time_limit=none,effort=20000,{more}")[1] for more in ("", "", "tie=newest", "seed=3")]
     for name in runs[0].requests:
@@ -104,6 +105,7 @@ def test_the_overdue_are_started_first_the_oldest_before_others():
     assert forced > 20
 
 
+@pytest.mark.jit
 def test_a_second_run_of_the_same_policy_counts_its_own_decisions():
     policy, first = steady_run("bf-io:effort=20000,time_limit=none")
     second = simulate(first.trace, policy, first.setting)

@@ -26,6 +26,10 @@ from lbopt.solvers.conditions.greedy import greedy_under_conditions
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
 
+#: The first of the random fleets: plain Python takes the few among which rules differ and one runs out of workers.
+FIRST = many(0, 14)
+
+
 def seen(loads: Any, free: Any, sizes: Any, *, running: Any = None, waited: Any = None, **known: Any) -> Observation:
     """What a router sees; workers that hold tokens run one request unless `running` says otherwise."""
     zeros = np.zeros(len(loads), dtype=np.int64)
@@ -215,7 +219,7 @@ def with_memory(seed: int) -> RandomFleet:
 def test_nothing_is_sent_that_cannot_start_and_nothing_is_preempted_that_has_room(fleets):
     """With room for all that is left to make nothing is pre-empted at all; sizes and loads alone let that happen."""
     without, with_block = 0, 0
-    for seed in range(fleets):
+    for seed in range(FIRST, fleets):
         fleet = with_memory(seed)
         longest = int(fleet.trace.output.max()) + fleet.setting.detail.draft
         for spec in (f"bf-io:room={longest}", "bf-io"):
@@ -237,7 +241,7 @@ def test_nothing_is_sent_that_cannot_start_and_nothing_is_preempted_that_has_roo
 def test_every_fleet_that_max_min_gets_through_is_got_through(spec, fleets):
     """With old reports, pauses, gates, prompts in pieces, and workers that come and go; else no worker is open."""
     stuck = 0
-    for seed in range(fleets):
+    for seed in range(FIRST, fleets):
         fleet = random_fleet(seed, ("max-min",))
         rules = ("max-min", f"{spec}{',' if ':' in spec else ':'}effort=5000,time_limit=none")
         ends = []
@@ -252,6 +256,7 @@ def test_every_fleet_that_max_min_gets_through_is_got_through(spec, fleets):
     assert 0 < stuck < fleets / 2
 
 
+@pytest.mark.jit
 def test_a_slow_worker_holds_fewer_tokens():
     detail = Detail(slow=((2, 2.0),))
     setting = SimulationSetting(Fleet(4, 12), TraceTimes(0.7), event_order="theory", detail=detail)

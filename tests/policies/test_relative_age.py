@@ -13,7 +13,8 @@ from lbopt.policies.decide import refuse_unknowing
 from lbopt.simulator import ClosedLoop, Detail, Run, SimulationSetting, Telemetry, TraceTimes, simulate
 
 TRACE = open_trace("azure-like", count=1200, seed=5)
-RULES = ("auto", "br-0:stage_switch=0", "br-h:horizon=4", "bf-io:effort=2000,time_limit=none")
+RULES = ("auto", "br-0:stage_switch=0")
+SLOW_IN_PLAIN_PYTHON = ("br-h:horizon=4", "bf-io:effort=2000,time_limit=none")
 
 
 def p99(run: Run) -> float:
@@ -21,7 +22,9 @@ def p99(run: Run) -> float:
     return float(np.quantile(waits, 0.99))
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    "rule", [*RULES, *(pytest.param(rule, marks=pytest.mark.jit) for rule in SLOW_IN_PLAIN_PYTHON)]
+)
 def test_a_measured_bound_is_that_multiple_of_fifos_wait(rule: str) -> None:
     setting = SimulationSetting(Fleet(4, 8), arrivals=ClosedLoop(40))
     bound = int(np.ceil(1.5 * p99(simulate(TRACE, make_policy("fcfs"), setting))))

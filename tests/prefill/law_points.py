@@ -50,6 +50,7 @@ class Point:
 
 
 def _points():
+    bounded = {rho: bounded_wait(4 * rho, 4) for rho in RHOS}
     for N in INSTANCES:
         for load in LOADS:
             far = N not in (1, 4, 10) or load == 0.05
@@ -63,15 +64,14 @@ def _points():
             yield Point("lattice", "pooled", predicted=law.tick_wait(N), rules=lattice, **given)
             frozen = {"requests": 2_000, "replications": 100, "rules": clocked}
             yield Point("random phases", "pooled", predicted=law.frozen_pool_wait(N), **given, **frozen)
-            if N > 1 and round_robin_wait(N, load) > 1e-3:
-                yield Point("round-robin", "round-robin", predicted=round_robin_wait(N, load), **given)
+            if N > 1 and (wait := round_robin_wait(N, load)) > 1e-3:
+                yield Point("round-robin", "round-robin", predicted=wait, **given)
         for rho in RHOS:
             load, rules = 4 * rho, {"requests_per_pass": 4}
             slow = N not in (1, 10) or rho > 0.8
             many = {"requests": 400_000 + 80_000 * N if rho > 0.8 else 100_000, "slow": slow, "rules": rules}
-            exact = bounded_wait(load, 4)
-            yield Point("random, c=4", "random", N, load, exact, **many)
-            yield Point("spacing, c=4", "staggered", N, load, exact / N, **many)
+            yield Point("random, c=4", "random", N, load, bounded[rho], **many)
+            yield Point("spacing, c=4", "staggered", N, load, bounded[rho] / N, **many)
         with_latency = {"latency": 0.25, "engine": "work-conserving"}
         at_scheduler = law.spacing_wait(N, 8.0 * 1.25, 1.25)
         yield Point(

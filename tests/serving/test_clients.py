@@ -11,7 +11,12 @@ import threading
 import pytest
 from serving.engines import Engine, becomes, fleet, is_empty, run
 
-openai = pytest.importorskip("openai")
+
+@pytest.fixture(scope="module")
+def openai():
+    """The package, imported only where its tests run."""
+    return pytest.importorskip("openai")
+
 
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
 
@@ -31,7 +36,7 @@ class Speaking(Engine):
         return b"data: " + json.dumps(event).encode() + b"\n\n"
 
 
-def test_the_async_client_streams_tools_and_logprobs():
+def test_the_async_client_streams_tools_and_logprobs(openai):
     """What the client sees is what the engine sent."""
 
     async def check():
@@ -65,7 +70,7 @@ def test_the_async_client_streams_tools_and_logprobs():
     run(check())
 
 
-def test_the_async_client_cancels():
+def test_the_async_client_cancels(openai):
     """A stream that is closed frees its slot, and the engine is told."""
 
     async def check():
@@ -83,7 +88,7 @@ def test_the_async_client_cancels():
     run(check())
 
 
-def test_errors_are_those_that_the_client_knows():
+def test_errors_are_those_that_the_client_knows(openai):
     """404, 429 with a time to come back, and a stream that breaks."""
 
     async def check():
@@ -107,7 +112,7 @@ def test_errors_are_those_that_the_client_knows():
     run(check())
 
 
-def test_the_sync_client_and_curl():
+def test_the_sync_client_and_curl(openai):
     """From threads and from another process."""
 
     async def check():

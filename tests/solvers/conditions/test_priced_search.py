@@ -2,6 +2,7 @@
 
 import copy
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -206,8 +207,9 @@ def test_what_it_does_not_take_goes_to_others(monkeypatch):
 # forged certificates
 
 
+@cache
 def certified() -> tuple[StepProblem, Certificate]:
-    """A problem with a goal before the objective, whose proof has a tree."""
+    """A problem with a goal before the objective, whose proof has a tree; searched when a test first asks."""
     for number in range(100):
         problem = crowded(f"forged {number}", workers=8, requests=32)
         certificate = solve(problem, "search").certificate()
@@ -220,13 +222,11 @@ def certified() -> tuple[StepProblem, Certificate]:
     raise AssertionError("no proof has a tree")
 
 
-PROBLEM, TRUE = certified()
-
-
 def forged(change) -> Certificate:
-    body = copy.deepcopy(TRUE.body)
+    _, true = certified()
+    body = copy.deepcopy(true.body)
     bound = change(body["goals"][-1], body)
-    return Certificate(TRUE.problem_digest, TRUE.kind, TRUE.bound if bound is None else bound, body)
+    return Certificate(true.problem_digest, true.kind, true.bound if bound is None else bound, body)
 
 
 def _raise_bound(goal, body):
@@ -287,30 +287,33 @@ def _lighter_weight(goal, body):
     ],
 )
 def test_a_forged_certificate_is_rejected(change, says):
-    assert check(PROBLEM, TRUE) == TRUE.bound
+    problem, true = certified()
+    assert check(problem, true) == true.bound
     with pytest.raises(CertificateError, match=says):
-        check(PROBLEM, forged(change))
+        check(problem, forged(change))
 
 
 def test_a_certificate_of_another_problem_or_kind_is_rejected():
+    _, true = certified()
     other = crowded("another")
     with pytest.raises(CertificateError, match="it is of problem"):
-        check(other, TRUE)
+        check(other, true)
     plain = StepProblem.now([5, 0], [1, 1], [4, 3])
     with pytest.raises(CertificateError, match="is of a problem under conditions"):
-        check(plain, TRUE)
+        check(plain, true)
 
 
 def test_what_the_goals_before_reach_is_compared():
     """A bound that holds where fewer wait is no bound where more do."""
-    body = copy.deepcopy(TRUE.body)
-    result = solve(PROBLEM, "search")
+    problem, true = certified()
+    body = copy.deepcopy(true.body)
+    result = solve(problem, "search")
     assert body["reached"], "the problem has a goal before the objective"
     body["reached"]["left_waiting"] += 1
-    lie = Certificate(TRUE.problem_digest, TRUE.kind, TRUE.bound, body)
+    lie = Certificate(true.problem_digest, true.kind, true.bound, body)
     object.__setattr__(result, "evidence", lie)
     with pytest.raises(CertificateError, match=r"are reached; the result reaches|a better decision would have"):
-        verify(PROBLEM, result)
+        verify(problem, result)
 
 
 def test_sensitivity_bounds_the_gain_that_solving_again_finds():
@@ -333,7 +336,7 @@ def test_sensitivity_bounds_the_gain_that_solving_again_finds():
 
 def test_a_long_proof_is_not_written(monkeypatch):
     monkeypatch.setattr(priced_proof, "_VECTORS", 0)
-    result = solve(PROBLEM, "search")
+    result = solve(certified()[0], "search")
     with pytest.raises(CertificateError, match=r"the proof of .* is not written"):
         result.certificate()
     assert "certificate" not in result.to_dict(certificate=True)
