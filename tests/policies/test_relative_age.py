@@ -41,7 +41,9 @@ def test_a_measured_bound_is_that_multiple_of_fifos_wait(rule: str) -> None:
     "setting",
     [
         SimulationSetting(Fleet(4, 8), arrivals=TraceTimes(0.9), telemetry=Telemetry(0.1)),
-        SimulationSetting(Fleet(4, 8), arrivals=ClosedLoop(40), detail=Detail(draft=2)),
+        pytest.param(
+            SimulationSetting(Fleet(4, 8), arrivals=ClosedLoop(40), detail=Detail(draft=2)), marks=pytest.mark.jit
+        ),
     ],
 )
 def test_it_is_measured_in_the_same_fleet(setting: SimulationSetting) -> None:

@@ -59,6 +59,7 @@ def test_the_loop_follows_it(seed, window, timer):
     assert simulation.state.progress.mean_pass == pytest.approx(rule.mean_pass, rel=1e-12)
 
 
+@pytest.mark.jit
 def test_an_interval_that_adapts_finds_the_pass_time():
     """A default ten times too long is forgotten with the first measured pass."""
     requests = PrefillRequests.poisson(40.0, 1, 3, 100_000)

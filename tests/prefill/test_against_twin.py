@@ -2,13 +2,14 @@
 
 import numpy as np
 from hypothesis import given, settings
+from kernels.rules import many
 from prefill.cases import prefill_cases
 
 from lbopt.prefill import Simulation, simulate_prefill
 
 
 @given(prefill_cases())
-@settings(max_examples=400)
+@settings(max_examples=many(400, 100))
 def test_every_request_and_every_pass(case):
     run = simulate_prefill(case.requests, case.setting, seed=case.seed, keep_units=True)
     twin = case.twin.run()
@@ -26,7 +27,7 @@ def test_every_request_and_every_pass(case):
 
 
 @given(prefill_cases())
-@settings(max_examples=60)
+@settings(max_examples=many(60, 20))
 def test_tokens_and_requests_are_conserved_at_every_moment(case):
     simulation = Simulation(case.requests, case.setting, case.seed)
     state, n = simulation.state, len(case.requests)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernels.rules import many
 
 from lbopt.exceptions import InputError
 from lbopt.prefill import ALLOCATIONS, PassTime, PrefillRequests, PrefillSetting, simulate_prefill
@@ -40,7 +41,7 @@ def test_every_rule_is_here():
 
 
 @given(runs())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=many(400, 100), deadline=None)
 def test_the_rule_asked_again_gives_the_units_of_the_run(case):
     requests, setting = case
     run = simulate_prefill(requests, setting, seed=1)
@@ -56,7 +57,7 @@ def test_the_rule_asked_again_gives_the_units_of_the_run(case):
 
 
 @given(runs([rule for rule in RULES if "n_limit" not in rule]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=many(150, 40), deadline=None)
 def test_loads_queue_and_turn_from_the_finished_run(case):
     """Counted anew: what was sent before less what ended passes computed, and who had come and was not sent."""
     requests, setting = case

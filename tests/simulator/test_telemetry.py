@@ -19,7 +19,7 @@ from lbopt.simulator import ClosedLoop, SimulationSetting, Telemetry, TraceTimes
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
 
-@pytest.mark.parametrize("cases", quick_and_long(many(20, 8), many(40, 8)))
+@pytest.mark.parametrize("cases", quick_and_long(many(20, 4), many(40, 4)))
 @pytest.mark.parametrize("spec", [*(spec for spec, *_ in (*POOLED, *IMMEDIATE)), "br-0", "br-0-bypass", "iqr"])
 def test_a_report_before_every_decision_is_the_truth(spec, cases):
     rng = random.Random(f"fresh {spec}")
@@ -41,7 +41,7 @@ def random_telemetry(rng, pooled):
     )
 
 
-@pytest.mark.parametrize("cases", quick_and_long(many(25, 12), many(60, 12)))
+@pytest.mark.parametrize("cases", quick_and_long(many(25, 6), many(60, 6)))
 @pytest.mark.parametrize(("spec", "name", "options"), POOLED)
 def test_pooled_runs_are_those_of_the_twin(spec, name, options, cases):
     rng = random.Random(f"stale {spec}")
@@ -50,7 +50,7 @@ def test_pooled_runs_are_those_of_the_twin(spec, name, options, cases):
         assert_same(case.run(spec), case.naive_run(name, options, "pooled"))
 
 
-@pytest.mark.parametrize("cases", quick_and_long(many(35, 15), many(120, 15)))
+@pytest.mark.parametrize("cases", quick_and_long(many(35, 6), many(120, 6)))
 @pytest.mark.parametrize(("spec", "name", "options"), IMMEDIATE)
 def test_immediate_runs_are_those_of_the_twin(spec, name, options, cases):
     rng = random.Random(f"stale {spec}")
@@ -68,7 +68,7 @@ def test_runs_in_which_requests_are_held_are_those_of_the_twin(overbooking):
         assert_same(run, case.naive_run("br_0_bypass", {"overbooking": overbooking, "ties": "index"}, "immediate"))
 
 
-@pytest.mark.parametrize("cases", quick_and_long(many(40, 15), many(120, 15)))
+@pytest.mark.parametrize("cases", quick_and_long(many(40, 6), many(120, 6)))
 def test_br_0_runs_are_those_of_the_twin(cases):
     rng = random.Random("stale br-0")
     for _ in range(cases):
