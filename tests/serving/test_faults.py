@@ -55,7 +55,8 @@ def test_an_engine_that_refuses_does_not_swallow_what_another_could_serve():
 
     async def check():
         bad, good = Engine(), Engine()
-        async with fleet([bad, good], retries=4, failures=3) as (router, client, base):
+        # No look in between: its health answers, so that on a busy machine it would count as up again too soon.
+        async with fleet([bad, good], retries=4, failures=3, poll_seconds=30.0) as (router, client, base):
             bad.faults = [503] * 1000
             for _ in range(10):
                 status, _ = await stream(client, base)
