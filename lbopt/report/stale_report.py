@@ -53,6 +53,12 @@ def ages_figure(outcome: StaleOutcome) -> Figure:
     return figure
 
 
+def draw_ages(outcome: StaleOutcome, axes: Axes) -> None:
+    """Draw the panel of the first fleet on axes."""
+    _panel(outcome, axes, outcome.config.workers[0])
+    axes.set_ylabel("imbalance / that of a random split")
+
+
 def _panel(outcome: StaleOutcome, axes: Axes, G: int) -> None:
     periods = (None, *outcome.config.periods)
     for index, policy in enumerate(outcome.config.policies):

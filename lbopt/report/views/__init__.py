@@ -30,6 +30,7 @@ _HOME = {
             "ReproductionOutcome",
             "ScalingOutcome",
             "StaggeredOutcome",
+            "StaleOutcome",
         ),
         "studies",
     ),

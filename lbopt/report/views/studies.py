@@ -40,6 +40,7 @@ from lbopt.report.staggered_figures import draw_load
 from lbopt.report.staggered_rows import item_rows
 from lbopt.report.staggered_rows import question_rows as staggered_question_rows
 from lbopt.report.staggered_words import values_of
+from lbopt.report.stale_report import draw_ages, stale_csv
 from lbopt.report.theory_tables import finding_rows
 from lbopt.report.views.view import View
 from lbopt.studies.check import CheckOutcome
@@ -179,4 +180,5 @@ VIEWS: dict[str, View[Any]] = {
         },
         draw=draw_first_place,
     ),
+    "StaleOutcome": View(tables={"ages": _frame(stale_csv)}, draw=draw_ages),
 }

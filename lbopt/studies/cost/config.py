@@ -22,6 +22,18 @@ EXPERTS = ("parallel", "local")
 #: Short names of `CHARGES`, for the command line.
 CHARGE_NAMES = dict(zip(("wait-spins", "wait-idle", "wait-busy"), CHARGES, strict=True))
 
+#: Options that run.json of version 0.1 does not have, and what they are where they are not used.
+_LATER: dict[str, Any] = {
+    "accepted": None,
+    "kv_bytes": None,
+    "weight_bytes": None,
+    "balancedness": None,
+    "overlap": False,
+    "prompt_share": 0.0,
+    "calibrate": None,
+    "bill_devices": None,
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostConfig:
@@ -182,10 +194,11 @@ class CostConfig:
             raise InputError(f"seed is {self.seed}; expected zero or more")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON holds."""
-        return {f.name: getattr(self, f.name) for f in fields(self)} | {"devices": list(self.devices)}
+        """Return plain values that JSON holds; what is newer than version 0.1 only where it is used."""
+        named = {f.name: getattr(self, f.name) for f in fields(self)} | {"devices": list(self.devices)}
+        return {name: value for name, value in named.items() if name not in _LATER or value != _LATER[name]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> CostConfig:
         """Rebuild a configuration."""
-        return from_plain(cls, data, what="a cost study", source=source)
+        return from_plain(cls, {**_LATER, **data}, what="a cost study", source=source)

@@ -84,6 +84,11 @@ class StaleOutcome(Displayed):
     interrupted: bool = False
     seconds: float = 0.0
 
+    def __repr__(self) -> str:
+        rules = "1 rule" if len(self.config.policies) == 1 else f"{len(self.config.policies)} rules"
+        workers = ", ".join(f"{G}" for G in self.config.workers[:6])
+        return f"<StaleOutcome {rules} at {len(self.config.periods)} ages, G = {workers}: {len(self.cells)} runs>"
+
     def of(self, G: int, policy: str) -> list[StaleCell]:
         """Return the cells of a rule on a fleet, the truth first."""
         return [cell for cell in self.cells if cell.G == G and cell.policy == policy]
