@@ -31,6 +31,27 @@ class Regime:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Batched(Regime):
+    """What is followed for a number of batches.
+
+    A regime names it before its fleet, whose fields then come first in the signature.
+
+    Parameters
+    ----------
+    batches
+        Number of batches of the mean.
+    """
+
+    batches: int = 20
+
+    def require(self, claim: str) -> None:
+        """Refuse fewer batches than an error needs."""
+        super().require(claim)
+        fewest = FEWEST_BATCHES
+        require(claim, self.batches >= fewest, f"at least {fewest} batches", f"batches is {self.batches}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Fleet(Regime):
     """Workers whose requests end with the same probability in every step.
 
@@ -110,21 +131,8 @@ class RepleteFleet(PromptFleet):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchedFleet(RepleteFleet):
-    """A fleet with a replete pool, followed for a number of batches.
-
-    Parameters
-    ----------
-    batches
-        Number of batches of the mean.
-    """
-
-    batches: int = 20
-
-    def require(self, claim: str) -> None:
-        """Refuse what the claim does not speak of."""
-        super().require(claim)
-        require_batches(claim, self.batches)
+class BatchedFleet(Batched, RepleteFleet):
+    """A fleet with a replete pool, followed for a number of batches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,11 +156,6 @@ class SteppedFleet(RepleteFleet):
 def require_peak(claim: str, peak: str) -> None:
     """Refuse a peak that the exact rule does not know."""
     require(claim, peak in PEAKS, f"one of the peaks {', '.join(PEAKS)}", f"peak is '{peak}'")
-
-
-def require_batches(claim: str, batches: int) -> None:
-    """Refuse fewer batches than an error needs."""
-    require(claim, batches >= FEWEST_BATCHES, f"at least {FEWEST_BATCHES} batches", f"batches is {batches}")
 
 
 AnyRegime = TypeVar("AnyRegime", bound=Regime)

@@ -10,7 +10,7 @@ import pytest
 from lbopt.exceptions import InputError
 from lbopt.theory.finding import Finding
 from lbopt.theory.ledger import CLAIMS
-from lbopt.theory.regime import BatchedFleet, Fleet, PromptFleet, RepleteFleet, SteppedFleet, measured_in
+from lbopt.theory.regime import Batched, BatchedFleet, Fleet, PromptFleet, RepleteFleet, SteppedFleet, measured_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ def test_each_extension_refuses_what_it_and_those_below_it_refuse(
 
 def test_every_field_has_its_meaning() -> None:
     """Whoever adds a parameter says what it is, in the class that has it."""
-    for regime in (Fleet, PromptFleet, RepleteFleet, BatchedFleet, SteppedFleet):
+    for regime in (Fleet, Batched, PromptFleet, RepleteFleet, BatchedFleet, SteppedFleet):
         inherited = {one.name for base in regime.__mro__[1:-1] if base is not object for one in fields(base)}
         for one in fields(regime):
             assert one.name in inherited or f"\n    {one.name}\n" in (regime.__doc__ or ""), (regime, one.name)
@@ -80,3 +80,9 @@ def test_claims_without_steps_of_their_own_do_not_offer_them() -> None:
     assert set(CLAIMS["spacing-rate"].parameters()) == {"G", "p", "d", "growth"}
     assert set(CLAIMS["lemma-4-flat"].parameters()) == {"G", "p", "s_max", "pool", "batches", "doublings"}
     assert "peak" not in CLAIMS["lemma-3"].parameters()
+    assert set(CLAIMS["stale-pool"].parameters()) == {"B", "p", "period", "family", "batches"}
+    assert "family" not in CLAIMS["stale-herd"].parameters()
+
+
+def test_the_fields_of_the_fleet_come_before_the_batches() -> None:
+    assert list(CLAIMS["leader-drift"].parameters()) == ["G", "B", "p", "s_max", "batches"]

@@ -124,3 +124,27 @@ def mean_finding(
         trials=found.steps,
         **more,
     )
+
+
+def share_findings(
+    found: ChainMean, law: float, tolerance: float, *, quantity: str, name: str = "the law", **more: Any
+) -> list[Finding]:
+    """Return the two findings that a chain's mean is within a share of a law; `more` are further fields of them.
+
+    Parameters
+    ----------
+    found
+        Mean of the chain with its error.
+    law
+        The closed form.
+    tolerance
+        The share.
+    quantity
+        What is measured, up to the word "against".
+    name
+        What the closed form is called.
+    """
+    return [
+        mean_finding(found, relation, bound * law, quantity=f"{quantity} {bound:g} times {name}", **more)
+        for relation, bound in ((">=", 1 - tolerance), ("<=", 1 + tolerance))
+    ]

@@ -17,34 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.laws.stale_binding import BoundQueues
 
 RULES = ("levelled", "present")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoundFleet:
-    """The fleet.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    prompts
-        Law of the prompts.
-    queue
-        Requests bound to each worker that have not started.
-    """
-
-    G: int
-    B: int
-    p: float
-    prompts: PromptLaw
-    queue: int
+class BoundFleet(BoundQueues):
+    """The fleet, to be run."""
 
     def imbalance(self, rule: str, steps: int, burn_in: int, seed: int) -> NDArray[np.float64]:
         """Return the imbalance of every step after the burn-in, float64 (steps,), tokens.

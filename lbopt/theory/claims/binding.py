@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from lbopt.theory.chains.batch_means import FEWEST_BATCHES, batch_steps, burn_in_steps, mean_finding, steps_mean
+from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps, mean_finding, steps_mean
 from lbopt.theory.chains.bound_fleet import RULES, BoundFleet
-from lbopt.theory.chains.open_fleet import OpenFleet
 from lbopt.theory.chains.pool_by_report import pool_by_report
 from lbopt.theory.claim import Claim
-from lbopt.theory.claims.stale import requests_for, require_open
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
+from lbopt.theory.hypotheses import require
 from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.laws.stale_binding import bound_floor, random_waiting, seen_share
+from lbopt.theory.open_regime import OpenRegime
+from lbopt.theory.regime import Batched, Fleet, PromptFleet, measured_in
 from lbopt.theory.verdict import Verdict
 
 #: What a levelling rule with queues leaves above the floor at most, where the queue is deep.
@@ -23,113 +25,136 @@ ABOVE_FLOOR = 0.10
 ENDS = 10.0
 
 
-def measure_bound(
-    *,
-    G: int = 8,
-    B: int = 128,
-    p: float = 0.1,
-    s_max: int = 200,
-    queue: int = 64,
-    rule: str = "levelled",
-    batches: int = 20,
-    seed: int,
-) -> list[Finding]:
-    """Run a saturated fleet in which each worker has a queue of bound requests.
+@dataclass(frozen=True, kw_only=True)
+class QueuedFleet(Batched, PromptFleet):
+    """A saturated fleet in which each worker has a queue of bound requests.
 
     Parameters
     ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
     queue
         Requests bound to each worker that have not started.
     rule
         A rule of `BoundFleet`.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
     """
-    claim = "binding-floor"
-    require_fleet(claim, G, B)
-    require(claim, G * B <= 1 << 20, "at most 2^20 slots, which are run one by one", f"G B is {G * B}")
-    require_geometric(claim, p)
-    require_prompts(claim, s_max)
-    require(claim, 1 <= queue <= 10_000, "a queue of 1 to 10,000 requests", f"queue is {queue}")
-    require(claim, rule in RULES, f"a rule of {', '.join(RULES)}", f"rule is {rule}")
-    require(claim, batches >= FEWEST_BATCHES, f"at least {FEWEST_BATCHES} batches", f"batches is {batches}")
-    law = PromptLaw.uniform(s_max)
-    fleet = BoundFleet(G=G, B=B, p=p, prompts=law, queue=queue)
-    length = batch_steps(p)
-    mean = steps_mean(fleet.imbalance(rule, batches * length, burn_in_steps(G, B, p), seed), length)
-    floor = bound_floor(G, B, p, law, queue)
+
+    B: int = 128
+    p: float = 0.1
+    s_max: int = 200
+    queue: int = 64
+    rule: str = "levelled"
+
+    def require(self, claim: str) -> None:
+        """Refuse more slots than are run one by one, queues that are none or endless, and a rule that is none."""
+        super().require(claim)
+        slots, queue, rule = self.G * self.B, self.queue, self.rule
+        require(claim, slots <= 1 << 20, "at most 2^20 slots, which are run one by one", f"G B is {slots}")
+        require(claim, 1 <= queue <= 10_000, "a queue of 1 to 10,000 requests", f"queue is {queue}")
+        require(claim, rule in RULES, f"a rule of {', '.join(RULES)}", f"rule is {rule}")
+
+    @property
+    def fleet(self) -> BoundFleet:
+        """The fleet, with uniform prompts."""
+        return BoundFleet(G=self.G, B=self.B, p=self.p, prompts=PromptLaw.uniform(self.s_max), queue=self.queue)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitFleet(Batched, Fleet):
+    """Workers among which the arrivals are split by chance.
+
+    Parameters
+    ----------
+    load
+        Arrivals as a share of what the slots serve.
+    """
+
+    B: int = 64
+    p: float = 0.1
+    load: float = 0.9
+
+    def require(self, claim: str) -> None:
+        """Refuse loads that do not settle, and what an open fleet refuses."""
+        super().require(claim)
+        require(claim, 2 <= self.B <= 2000, "2 to 2,000 slots a worker", f"B is {self.B}")
+        require(claim, 0.3 <= self.load <= 0.97, "a load from 0.3 to 0.97, which settles", f"load is {self.load}")
+        self.open.require(claim)
+
+    @property
+    def open(self) -> OpenRegime:
+        """The open fleet that this is; prompts play no part."""
+        arrivals = self.load * self.p * self.B
+        return OpenRegime(G=self.G, arrivals=arrivals, p=self.p, s_max=2, period=1, batches=self.batches)
+
+    def __str__(self) -> str:
+        """Return the fleet in the words of the report."""
+        return f"{super().__str__()}, load {self.load:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenSlots(OpenRegime):
+    """Slots that a pool without end fills at reports alone; prompts play no part.
+
+    Parameters
+    ----------
+    B
+        Slots that are looked at.
+    """
+
+    s_max: int = 2
+    B: int = 512
+
+    def require(self, claim: str) -> None:
+        """Refuse more slots than are run one by one."""
+        super().require(claim)
+        require(claim, 1 <= self.B <= 1 << 20, "1 to 2^20 slots", f"B is {self.B}")
+
+    def __str__(self) -> str:
+        """Return the slots in the words of the report."""
+        return f"{self.family or f'p={self.p:g}'}, T={self.period}"
+
+
+@measured_in("binding-floor", QueuedFleet)
+def measure_bound(at: QueuedFleet, seed: int) -> list[Finding]:
+    """Run a saturated fleet in which each worker has a queue of bound requests."""
+    fleet, ends, length = at.fleet, at.p * at.B, batch_steps(at.p)
+    imbalance = fleet.imbalance(at.rule, at.batches * length, burn_in_steps(at.G, at.B, at.p), seed)
+    mean, floor = steps_mean(imbalance, length), bound_floor(fleet)
     outside = ""
-    if p * B < ENDS:
-        outside = f"{p * B:.2g} ends a step and worker are below {ENDS:g}: their sizes level little"
-    elif queue < 1.95 * p * B:
+    if ends < ENDS:
+        outside = f"{ends:.2g} ends a step and worker are below {ENDS:g}: their sizes level little"
+    elif at.queue < 1.95 * ends:
         outside = "a wait below two steps: what one step's sizes leave unlevelled counts"
-    wait = queue / (p * B)
+    wait = at.queue / ends
     found = []
     for relation, bound in ((">=", 1.0), ("<=", 1 + ABOVE_FLOOR)):
-        if relation == "<=" and (rule != "levelled" or abs(wait - round(wait)) > 0.02):
+        if relation == "<=" and (at.rule != "levelled" or abs(wait - round(wait)) > 0.02):
             continue
         found.append(
             mean_finding(
                 mean,
                 relation,
                 bound * floor,
-                regime=f"G={G}, p={p:g}, {law.name}, queue={queue}, {rule}",
+                regime=f"G={at.G}, p={at.p:g}, {fleet.prompts.name}, queue={at.queue}, {at.rule}",
                 quantity=f"mean imbalance (tokens), against {bound:g} times the floor",
                 outside=outside,
                 note=f"{mean.mean / floor:.3f} times the floor; a request waits {wait:.3g} steps",
-                B=B,
+                B=at.B,
             )
         )
     return found
 
 
-def measure_random(
-    *, G: int = 8, B: int = 64, p: float = 0.1, load: float = 0.9, batches: int = 20, seed: int
-) -> list[Finding]:
-    """Bind each arrival to a worker by chance, and count who waits.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    load
-        Arrivals as a share of what the slots serve.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
-    """
-    claim = "binding-random"
-    require_geometric(claim, p)
-    require(claim, 2 <= B <= 2000, "2 to 2,000 slots a worker", f"B is {B}")
-    require(claim, 0.3 <= load <= 0.97, "a load from 0.3 to 0.97, which settles", f"load is {load}")
-    arrivals = load * p * B
-    require_open(claim, G, arrivals, 1, batches)
-    fleet = OpenFleet(
-        G=G, arrivals=arrivals, requests=requests_for(claim, p, 2, "", seed)[0], period=1, slots=B
-    )  # prompts play no part
+@measured_in("binding-random", SplitFleet)
+def measure_random(at: SplitFleet, seed: int) -> list[Finding]:
+    """Bind each arrival to a worker by chance, and count who waits."""
+    G, B, p, arrivals = at.G, at.B, at.p, at.open.arrivals
     length = 4 * batch_steps(p)
-    mean = steps_mean(fleet.run("random", batches * length, seed).waiting, length)
+    waiting = at.open.fleet(seed, slots=B).run("random", at.batches * length, seed).waiting
     return [
         mean_finding(
-            mean,
+            steps_mean(waiting, length),
             "=",
             random_waiting(arrivals, p, B),
-            regime=f"G={G}, B={B}, p={p:g}, load {load:g}",
+            regime=str(at),
             quantity="requests that wait at a worker, random split",
             note=f"in a pool of all slots {random_waiting(G * arrivals, p, G * B) / G:.2g} a worker",
             B=B,
@@ -137,42 +162,22 @@ def measure_random(
     ]
 
 
-def measure_seen(
-    *, B: int = 512, p: float = 0.1, period: int = 10, family: str = "", batches: int = 20, seed: int
-) -> list[Finding]:
-    """Fill slots at reports alone, from a pool that never ends.
-
-    Parameters
-    ----------
-    B
-        Slots that are looked at.
-    p
-        Probability that a request ends in a step.
-    period
-        Steps between reports.
-    family
-        A seeded family of requests in place of geometric lives; empty for none.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
-    """
-    claim = "stale-pool"
-    require_open(claim, 2, 1.0, period, batches)
-    require(claim, 1 <= B <= 1 << 20, "1 to 2^20 slots", f"B is {B}")
-    requests, words = requests_for(claim, p, 2, family, seed)
+@measured_in("stale-pool", SeenSlots, without=("G", "arrivals", "s_max"))
+def measure_seen(at: SeenSlots, seed: int) -> list[Finding]:
+    """Fill slots at reports alone, from a pool that never ends."""
+    requests, period = at.requests(seed), at.period
     lives = requests.lives
     length = -(-int(20 * lives.mean) // period) * period
     skipped = -(-lives.alive.size // period) * period
-    busy = pool_by_report(requests, B, period, skipped + batches * length, seed)[skipped:]
+    busy = pool_by_report(requests, at.B, period, skipped + at.batches * length, seed)[skipped:]
     return [
         mean_finding(
             steps_mean(busy.astype(np.float64), length),
             "=",
             seen_share(lives, period),
-            regime=f"{words if family else f'p={p:g}'}, T={period}",
+            regime=str(at),
             quantity="share of slots that are busy",
-            B=B,
+            B=at.B,
         )
     ]
 

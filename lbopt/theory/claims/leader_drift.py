@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
-from lbopt.theory.chains.batch_means import (
-    FEWEST_BATCHES,
-    ChainMean,
-    batch_steps,
-    burn_in_steps,
-    mean_finding,
-    steps_mean,
-)
+from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps, share_findings, steps_mean
 from lbopt.theory.chains.replete import run_replete
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
 from lbopt.theory.laws.leader_drift import levelled_imbalance, levelled_range, natural_slots
 from lbopt.theory.laws.leader_walk import MOST_ENDS, MOST_NATURAL, lead_law
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.regime import BatchedFleet, measured_in
 from lbopt.theory.verdict import Verdict
 
 #: The leading term is held to account from so many times its lower end on, and up to its upper end over so much.
@@ -35,64 +27,43 @@ TOLERANCE = 0.15
 WALK_TOLERANCE, WALK_MOST_P = 0.02, 0.02
 
 
-def measure_leader_drift(
-    *, G: int = 2, B: int = 128, p: float = 0.002, s_max: int = 300, batches: int = 40, seed: int
-) -> list[Finding]:
-    """Run BF-IO exactly on a replete pool of all sizes.
+@dataclass(frozen=True, kw_only=True)
+class DriftFleet(BatchedFleet):
+    """A fleet below the onset, with a replete pool of all sizes."""
 
-    Parameters
-    ----------
-    G
-        Number of workers.
-    B
-        Slots of a worker.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
-    """
-    claim = "leader-drift"
-    require_fleet(claim, G, B)
-    require_geometric(claim, p)
-    require_prompts(claim, s_max)
-    require(claim, batches >= FEWEST_BATCHES, f"at least {FEWEST_BATCHES} batches", f"batches is {batches}")
-    law = PromptLaw.uniform(s_max)
+    G: int = 2
+    B: int = 128
+    p: float = 0.002
+    s_max: int = 300
+    pool: str = "all"
+    batches: int = 40
+
+
+@measured_in("leader-drift", DriftFleet, without=("pool", "peak"))
+def measure_leader_drift(at: DriftFleet, seed: int) -> list[Finding]:
+    """Run BF-IO exactly on a replete pool of all sizes."""
+    G, B, p, s_max = at.G, at.B, at.p, at.s_max
     length = batch_steps(p)
-    run = run_replete(G, B, p, law, batches * length, burn_in_steps(G, B, p), seed)
+    run = run_replete(G, B, p, at.law, at.batches * length, burn_in_steps(G, B, p), seed)
     mean = steps_mean(run.imbalance, length)
     leading = levelled_imbalance(G, p, s_max)
-    regime, shown = f"G={G}, B={B}, p={p:g}, {law.name}", f"{mean.mean / leading:.3f} times the leading term"
+    law, tolerance, name = leading, TOLERANCE, "the leading term"
     if G == 2:
-        return _within(
-            mean,
-            lead_law(B, p, s_max).mean if not (outside := _outside_walk(B, p, s_max)) else leading,
-            WALK_TOLERANCE,
-            "the law of the lead",
-            regime=regime,
-            outside=outside,
-            note=shown,
-        )
-    return _within(
-        mean, leading, TOLERANCE, "the leading term", regime=regime, outside=_outside(G, B, p, s_max), note=shown
+        tolerance, name = WALK_TOLERANCE, "the law of the lead"
+        if not (outside := _outside_walk(B, p, s_max)):
+            law = lead_law(B, p, s_max).mean
+    else:
+        outside = _outside(G, B, p, s_max)
+    return share_findings(
+        mean,
+        law,
+        tolerance,
+        quantity="mean imbalance of BF-IO (tokens), against",
+        name=name,
+        regime=f"{at}, {at.law.name}",
+        outside=outside,
+        note=f"{mean.mean / leading:.3f} times the leading term",
     )
-
-
-def _within(mean: ChainMean, law: float, tolerance: float, name: str, **more: Any) -> list[Finding]:
-    """Return the two findings that a mean is within a share of a law."""
-    return [
-        mean_finding(
-            mean,
-            relation,
-            bound * law,
-            quantity=f"mean imbalance of BF-IO (tokens), against {bound:g} times {name}",
-            **more,
-        )
-        for relation, bound in ((">=", 1 - tolerance), ("<=", 1 + tolerance))
-    ]
 
 
 def _outside_walk(B: int, p: float, s_max: int) -> str:

@@ -19,7 +19,7 @@ from lbopt.theory.laws.onset import outside_onset
 from lbopt.theory.laws.prompt_law import PromptLaw
 from lbopt.theory.laws.slot_law import slot_law
 from lbopt.theory.laws.spacing import least_left
-from lbopt.theory.regime import PromptFleet, measured_in, require_batches
+from lbopt.theory.regime import Batched, PromptFleet, measured_in
 from lbopt.theory.verdict import Verdict
 
 #: Steps go one by one through Python; larger fleets take hours.
@@ -27,15 +27,13 @@ _MOST_SLOTS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArrivalFleet(PromptFleet):
+class ArrivalFleet(Batched, PromptFleet):
     """A fleet that meets an arrival instance of the overloaded family.
 
     Parameters
     ----------
     arrivals
         How requests arrive: "minimal" or "bursty".
-    batches
-        Number of batches of the mean.
     """
 
     G: int = 4
@@ -49,7 +47,6 @@ class ArrivalFleet(PromptFleet):
         super().require(claim)
         known = f"arrivals that are {' or '.join(ARRIVALS)}"
         require(claim, self.arrivals in ARRIVALS, known, f"arrivals is '{self.arrivals}'")
-        require_batches(claim, self.batches)
         slots = self.G * self.B
         require(claim, slots <= _MOST_SLOTS, f"at most {_MOST_SLOTS:,} slots in all", f"G B is {slots:,}")
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
-from lbopt.instances import open_trace
-from lbopt.instances.families import ALL_NAMES
-from lbopt.theory.chains.batch_means import BATCH_SPANS, FEWEST_BATCHES, ChainMean, mean_finding, steps_mean
-from lbopt.theory.chains.open_fleet import RULES, OpenFleet, Requests
+from lbopt.theory.chains.batch_means import BATCH_SPANS, ChainMean, mean_finding, share_findings, steps_mean
+from lbopt.theory.chains.open_fleet import RULES, OpenFleet
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
-from lbopt.theory.hypotheses import require, require_fleet, require_geometric, require_prompts
-from lbopt.theory.laws.prompt_law import PromptLaw
+from lbopt.theory.hypotheses import require
 from lbopt.theory.laws.stale import herd_imbalance, stale_floor
 from lbopt.theory.laws.stale_choice import power_of_two
+from lbopt.theory.open_regime import OpenRegime
+from lbopt.theory.regime import measured_in
 from lbopt.theory.verdict import Verdict
 
 #: By how much the laws may be off: what levelling leaves, what noise adds to a herd, what a mean field leaves out.
@@ -26,60 +26,7 @@ STANDS_OUT = 3.0
 #: Least E[S] sqrt(lambda p), tokens: below it the growth of loads by the numbers of their requests counts.
 GROWTH = 20.0
 
-#: Requests of a family that stand for its law.
-_FAMILY = 20_000
-
 _QUICK_FLEETS: tuple[dict[str, Any], ...] = ({}, {"G": 16, "period": 20}, {"period": 6, "arrivals": 40.0})
-
-
-def require_open(claim: str, G: int, arrivals: float, period: int, batches: int) -> None:
-    """Refuse an open fleet that the laws say nothing of.
-
-    Parameters
-    ----------
-    claim
-        Name of the claim.
-    G
-        Number of workers.
-    arrivals
-        Requests a worker and step.
-    period
-        Steps between reports.
-    batches
-        Number of batches of the mean.
-    """
-    require_fleet(claim, G, 1)
-    require(claim, G <= 1024, "at most 1,024 workers, whose loads are kept", f"G is {G}")
-    require(claim, 0.05 <= arrivals <= 1000, "0.05 to 1,000 arrivals a worker and step", f"arrivals is {arrivals}")
-    require(claim, 1 <= period <= 10_000, "reports of every 1 to 10,000 steps", f"period is {period}")
-    require(claim, batches >= FEWEST_BATCHES, f"at least {FEWEST_BATCHES} batches", f"batches is {batches}")
-
-
-def requests_for(claim: str, p: float, s_max: int, family: str, seed: int) -> tuple[Requests, str]:
-    """Return what arrives, and its words in the report: a seeded family, or geometric lives with uniform prompts.
-
-    Parameters
-    ----------
-    claim
-        Name of the claim.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    family
-        Name of a family; empty for geometric lives.
-    seed
-        Of the draws.
-    """
-    if family:
-        require(claim, family in ALL_NAMES, f"a family of requests: {', '.join(ALL_NAMES)}", f"family is {family}")
-        trace = open_trace(family, count=_FAMILY, seed=seed)
-        return Requests.observed(trace.prompt, trace.output), family
-    require_geometric(claim, p)
-    require(claim, p >= 1e-4, "lives of at most 10,000 steps on average, to be run", f"p is {p}")
-    require_prompts(claim, s_max)
-    law = PromptLaw.uniform(s_max)
-    return Requests.geometric(p, law), f"p={p:g}, {law.name}"
 
 
 def imbalance_of(fleet: OpenFleet, rule: str, batches: int, seed: int) -> ChainMean:
@@ -101,229 +48,126 @@ def imbalance_of(fleet: OpenFleet, rule: str, batches: int, seed: int) -> ChainM
     return steps_mean(fleet.run(rule, batches * length, seed).imbalance, length)
 
 
-def _within(
-    mean: ChainMean, law: float, tolerance: float, *, regime: str, quantity: str, outside: str = ""
-) -> list[Finding]:
+def _within(mean: ChainMean, law: float, tolerance: float, *, quantity: str, **more: Any) -> list[Finding]:
     shown = f"{mean.mean / law:.4f} times the law"
-    return [
-        mean_finding(
-            mean,
-            relation,
-            bound * law,
-            regime=regime,
-            quantity=f"{quantity}, against {bound:g} times the law",
-            outside=outside,
-            note=shown,
-        )
-        for relation, bound in ((">=", 1 - tolerance), ("<=", 1 + tolerance))
-    ]
+    return share_findings(mean, law, tolerance, quantity=f"{quantity}, against", note=shown, **more)
 
 
-def measure_floor(
-    *,
-    G: int = 8,
-    arrivals: float = 20.0,
-    p: float = 0.1,
-    s_max: int = 200,
-    family: str = "",
-    period: int = 10,
-    rule: str = "counted",
-    batches: int = 20,
-    seed: int,
-) -> list[Finding]:
-    """Hold a rule's imbalance against the floor of its sight.
+@dataclass(frozen=True, kw_only=True)
+class RuledFleet(OpenRegime):
+    """An open fleet under a rule that is given.
 
     Parameters
     ----------
-    G
-        Number of workers.
-    arrivals
-        Requests a worker and step.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    family
-        A seeded family of requests in place of the two; empty for none.
-    period
-        Steps between reports.
     rule
         A rule of `OpenFleet`.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
     """
-    claim = "stale-floor"
-    require_open(claim, G, arrivals, period, batches)
-    require(claim, rule in RULES, f"a rule of {', '.join(RULES)}", f"rule is {rule}")
-    requests, words = requests_for(claim, p, s_max, family, seed)
-    mean = imbalance_of(OpenFleet(G=G, arrivals=arrivals, requests=requests, period=period), rule, batches, seed)
-    law = stale_floor(G, requests.lives, arrivals, period)
+
+    rule: str = "counted"
+
+    def require(self, claim: str) -> None:
+        """Refuse a rule that is none."""
+        super().require(claim)
+        require(claim, self.rule in RULES, f"a rule of {', '.join(RULES)}", f"rule is {self.rule}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelledFleet(OpenRegime):
+    """An open fleet whose reports are old in some steps."""
+
+    period: int = 20
+
+    def require(self, claim: str) -> None:
+        """Refuse sight that is never old."""
+        super().require(claim)
+        require(claim, self.period >= 2, "reports that are not of every step", f"period is {self.period}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LargeFleet(OpenRegime):
+    """A fleet as large as the law of power of two choices asks for."""
+
+    G: int = 32
+    period: int = 4
+
+
+@measured_in("stale-floor", RuledFleet)
+def measure_floor(at: RuledFleet, seed: int) -> list[Finding]:
+    """Hold a rule's imbalance against the floor of its sight."""
+    fleet = at.fleet(seed)
+    mean = imbalance_of(fleet, at.rule, at.batches, seed)
+    law = stale_floor(at.G, fleet.requests.lives, at.arrivals, at.period)
     return [
         mean_finding(
             mean,
             ">=",
             law,
-            regime=f"G={G}, {arrivals:g} a step, {words}, T={period}, {rule}",
+            regime=f"{at}, {at.rule}",
             quantity="mean imbalance (tokens), against the floor",
-            outside="" if period > 1 else "reports of every step: the floor is zero",
+            outside="" if at.period > 1 else "reports of every step: the floor is zero",
             note=f"{mean.mean / law:.3f} times the floor" if law else "",
         )
     ]
 
 
-def measure_level(
-    *,
-    G: int = 8,
-    arrivals: float = 20.0,
-    p: float = 0.1,
-    s_max: int = 200,
-    family: str = "",
-    period: int = 20,
-    batches: int = 20,
-    seed: int,
-) -> list[Finding]:
-    """Run the rule that levels what it expects, and hold it against the floor from both sides.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    arrivals
-        Requests a worker and step.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    family
-        A seeded family of requests in place of the two; empty for none.
-    period
-        Steps between reports.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
-    """
-    claim = "stale-level"
-    require_open(claim, G, arrivals, period, batches)
-    require(claim, period >= 2, "reports that are not of every step", f"period is {period}")
-    requests, words = requests_for(claim, p, s_max, family, seed)
-    lives = requests.lives
-    brought = arrivals * float(lives.moments[0, 0])
-    doubt = math.sqrt(lives.unseen(arrivals, period).variance)
+@measured_in("stale-level", LevelledFleet)
+def measure_level(at: LevelledFleet, seed: int) -> list[Finding]:
+    """Run the rule that levels what it expects, and hold it against the floor from both sides."""
+    fleet = at.fleet(seed)
+    lives = fleet.requests.lives
+    brought = at.arrivals * float(lives.moments[0, 0])
+    doubt = math.sqrt(lives.unseen(at.arrivals, at.period).variance)
     steps = doubt / brought
     outside = ""
-    if 10 * steps > period:
+    if 10 * steps > at.period:
         outside = f"a report's news takes {steps:.2g} steps of arrivals to level, more than a tenth of T"
-    mean = imbalance_of(OpenFleet(G=G, arrivals=arrivals, requests=requests, period=period), "levelled", batches, seed)
-    law = stale_floor(G, lives, arrivals, period)
     return _within(
-        mean,
-        law,
+        imbalance_of(fleet, "levelled", at.batches, seed),
+        stale_floor(at.G, lives, at.arrivals, at.period),
         LEVEL_TOLERANCE,
-        regime=f"G={G}, {arrivals:g} a step, {words}, T={period}",
+        regime=str(at),
         quantity="mean imbalance of levelling (tokens)",
         outside=outside,
     )
 
 
-def measure_herd(
-    *,
-    G: int = 8,
-    arrivals: float = 20.0,
-    p: float = 0.1,
-    s_max: int = 200,
-    period: int = 10,
-    batches: int = 20,
-    seed: int,
-) -> list[Finding]:
-    """Send each window whole to the worker that the report shows least loaded.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    arrivals
-        Requests a worker and step.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    period
-        Steps between reports.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
-    """
-    claim = "stale-herd"
-    require_open(claim, G, arrivals, period, batches)
-    requests, words = requests_for(claim, p, s_max, "", seed)
-    lives = requests.lives
-    step = arrivals * period * float(lives.moments[0, 0])  # of the ladder
-    noise = math.sqrt(2 * arrivals * period * float(lives.moments[1, 0]))
+@measured_in("stale-herd", OpenRegime, without=("family",))
+def measure_herd(at: OpenRegime, seed: int) -> list[Finding]:
+    """Send each window whole to the worker that the report shows least loaded."""
+    fleet = at.fleet(seed)
+    lives, window = fleet.requests.lives, at.arrivals * at.period
+    step = window * float(lives.moments[0, 0])  # of the ladder
+    noise = math.sqrt(2 * window * float(lives.moments[1, 0]))
+    turn = at.G * at.period * at.p  # in lives
     outside = ""
     if step < STANDS_OUT * noise:
         outside = f"a step of the ladder is {step / noise:.2g} times the noise of a window, below {STANDS_OUT:g}"
-    elif G * period * p > 8:
-        outside = f"a worker's turn comes every {G * period * p:.2g} lives: most are empty by then"
-    mean = imbalance_of(OpenFleet(G=G, arrivals=arrivals, requests=requests, period=period), "blind", batches, seed)
+    elif turn > 8:
+        outside = f"a worker's turn comes every {turn:.2g} lives: most are empty by then"
     return _within(
-        mean,
-        herd_imbalance(G, lives, arrivals, period),
+        imbalance_of(fleet, "blind", at.batches, seed),
+        herd_imbalance(at.G, lives, at.arrivals, at.period),
         HERD_TOLERANCE,
-        regime=f"G={G}, {arrivals:g} a step, {words}, T={period}",
+        regime=str(at),
         quantity="mean imbalance of the herd (tokens)",
         outside=outside,
     )
 
 
-def measure_choice(
-    *,
-    G: int = 32,
-    arrivals: float = 20.0,
-    p: float = 0.1,
-    s_max: int = 200,
-    period: int = 4,
-    batches: int = 20,
-    seed: int,
-) -> list[Finding]:
-    """Send each arrival to the less loaded of two workers, by the last report.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    arrivals
-        Requests a worker and step.
-    p
-        Probability that a request ends in a step.
-    s_max
-        Largest prompt, tokens.
-    period
-        Steps between reports.
-    batches
-        Number of batches of the mean.
-    seed
-        Seed of the samples.
-    """
-    claim = "stale-power-of-two"
-    require_open(claim, G, arrivals, period, batches)
-    requests, words = requests_for(claim, p, s_max, "", seed)
-    law = PromptLaw.uniform(s_max)
-    growth = float(law.mean) * math.sqrt(arrivals * p)
+@measured_in("stale-power-of-two", LargeFleet, without=("family",))
+def measure_choice(at: LargeFleet, seed: int) -> list[Finding]:
+    """Send each arrival to the less loaded of two workers, by the last report."""
+    growth = float(at.law.mean) * math.sqrt(at.arrivals * at.p)
     outside = ""
     if growth < GROWTH:
         outside = f"E[S] sqrt(lambda p) = {growth:.3g} tokens is below {GROWTH:g}: numbers of requests count"
-    elif G < 32:
-        outside = f"a fleet of {G} workers is not large"
-    fleet = OpenFleet(G=G, arrivals=arrivals, requests=requests, period=period)
+    elif at.G < 32:
+        outside = f"a fleet of {at.G} workers is not large"
     return _within(
-        imbalance_of(fleet, "power-of-two", batches, seed),
-        power_of_two(G, p, law, arrivals, period),
+        imbalance_of(at.fleet(seed), "power-of-two", at.batches, seed),
+        power_of_two(at.G, at.p, at.law, at.arrivals, at.period),
         CHOICE_TOLERANCE,
-        regime=f"G={G}, {arrivals:g} a step, {words}, T={period}",
+        regime=str(at),
         quantity="mean imbalance of power of two (tokens)",
         outside=outside,
     )

@@ -35,6 +35,7 @@ Sources: Erlang 1917 for the delay system in continuous time; Smith 1958 for ren
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,8 +98,9 @@ def queue_doubt(B: int, p: float, queue: int, wait: int) -> float:
     return float(runs @ (1 - runs))
 
 
-def bound_floor(G: int, B: int, p: float, prompts: PromptLaw, queue: int) -> float:
-    """Return the least mean imbalance (tokens) where each worker has a queue of so many bound requests.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundQueues:
+    """A saturated fleet in which each worker has a queue.
 
     Parameters
     ----------
@@ -113,6 +115,17 @@ def bound_floor(G: int, B: int, p: float, prompts: PromptLaw, queue: int) -> flo
     queue
         Requests bound to each worker that have not started.
     """
+
+    G: int
+    B: int
+    p: float
+    prompts: PromptLaw
+    queue: int
+
+
+def bound_floor(fleet: BoundQueues) -> float:
+    """Return the least mean imbalance (tokens) where each worker has a queue of so many bound requests."""
+    G, B, p, prompts, queue = fleet.G, fleet.B, fleet.p, fleet.prompts, fleet.queue
     wait = math.floor(queue / (p * B) + _WHOLE)  # in a step that is begun the router has a hand
     slot = bound_slot(p, prompts, wait)
     doubt = float(prompts.variance) * queue_doubt(B, p, queue, wait)
