@@ -33,9 +33,10 @@ class HindsightConfig:
     seed
         Of the requests, the runs and the search.
     effort
-        Exchanges of chains that the search for a placement tries, for each step of a timetable.
+        Exchanges of chains that the search for a placement tries, for each step of a timetable; and, without a limit
+        of time, seconds of the exact search of a small run (`lbopt.hindsight.exact_interval`).
     time_limit
-        Seconds of the search for each timetable; None = none. A search that it ends may differ from run to run.
+        Seconds of both searches for each timetable; None = none. A search that it ends may differ from run to run.
     """
 
     scenario: Scenario = field(default_factory=Scenario)
