@@ -52,7 +52,13 @@ class HindsightConfig:
     ] = DEFAULT_POLICIES
     seed: Annotated[int, Option("First seed.", first=True)] = 0
     effort: Annotated[
-        int, Option("Exchanges that the search tries, for each step of a run.", panel="Optimum", first=True)
+        int,
+        Option(
+            "Exchanges that the search tries, for each step of a run; without a time limit also seconds for the exact "
+            "search of a small run.",
+            panel="Optimum",
+            first=True,
+        ),
     ] = 20
     time_limit: Annotated[
         float | None, Option("Seconds of search for each timetable.", panel="Optimum", first=True, shown="no limit")
