@@ -167,7 +167,8 @@ def compile_exact() -> None:
 
     Below the worst placement of these four requests there are sets to list and covers to search.
     """
-    table = Timetable(2, 2, [0, 0, 0, 0], [9, 5, 4, 1], [3, 2, 2, 3])
+    start, prompt, output = np.array([[0, 0, 0, 0], [9, 5, 4, 1], [3, 2, 2, 3]])
+    table = Timetable(2, 2, start, prompt, output)
     windows = cut(table)
     good_placement(table, windows, _FOREVER, 0, moves=10)
     prove(table, windows, np.array([0, 0, 1, 1]), _FOREVER)
