@@ -38,7 +38,8 @@ def in_hindsight(
     requests
         Number of requests; None takes all of a file, or 10,000 of a family.
     effort
-        Exchanges of chains that the search tries for each step of a timetable; its time grows with it.
+        Exchanges of chains that the search tries for each step of a timetable, and, without a limit of time, seconds
+        of the exact search of a small run (at most 100 requests and 4 slots a worker).
     time_limit
         Seconds of search for each timetable; None for no limit.
     seed

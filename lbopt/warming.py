@@ -166,10 +166,12 @@ def _prefill() -> None:
 
 
 def _hindsight() -> None:
-    """The searches for placements of whole runs, and the bounds of their steps."""
+    """The searches for placements of whole runs, by chains and exactly, and the bounds of their steps."""
     from lbopt.api_hindsight import in_hindsight
+    from lbopt.hindsight.optimum import compile_exact
 
-    in_hindsight(policies=["fcfs"], requests=40, workers=2, slots=4, effort=2)
+    in_hindsight(policies=["fcfs"], requests=40, workers=2, slots=5, effort=2)
+    compile_exact()
 
 
 def _chains() -> None:

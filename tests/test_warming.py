@@ -20,6 +20,10 @@ AFTER = {
     "prefill": [*RUNS["prefill by default"]],
     "predict": [*RUNS["predict"]],
     "gap": ["gap burstgpt-like -n 300 -G 3 -B 4 --states 3 --seed 1 --behaviour fcfs -p fcfs -p br-0 -o out"],
+    "hindsight": [
+        "hindsight burstgpt-like -n 40 -G 2 -B 4 -p jsq -p auto --effort 2 -o out",
+        "hindsight burstgpt-like -n 120 -G 2 -B 8 -p br-0 --effort 2 -o other",
+    ],
     "solve": [
         f"solve {Path(__file__).parents[1] / 'examples' / 'one_step.json'} --solver search",
         f"solve {Path(__file__).parents[1] / 'examples' / 'one_step.json'} --solver search --tie leximax",

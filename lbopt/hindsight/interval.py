@@ -85,6 +85,11 @@ class ClairvoyantInterval:
     form: BarrierForm
 
     @property
+    def is_proved(self) -> bool:
+        """Whether both ends are one number: no placement has a smaller sum of barriers than `placed`."""
+        return self.lower_sum == self.placed.barriers
+
+    @property
     def barriers(self) -> Ends:
         """Ends of the least sum of barriers, whole tokens."""
         return Ends(self.lower_sum, self.placed.barriers)
@@ -117,6 +122,7 @@ class ClairvoyantInterval:
             "found_by": self.placed.found_by,
             "tried": self.placed.tried,
             "complete": self.placed.complete,
+            "proved": self.is_proved,
         }
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.hindsight.halt import clock
 from lbopt.hindsight.timetable import IntArray, Timetable
 from lbopt.kernels.hindsight import local_search_greedy as greedy
 from lbopt.kernels.hindsight import local_search_moves as moves
@@ -87,7 +87,7 @@ def place_in_hindsight(
     effort
         Chains that are tried, for each step of the timetable. 0 searches nothing and takes the best of what is known.
     time_limit
-        Seconds; None for no limit. A placement is returned whatever the limit is.
+        Seconds, those of compiling left out; None for no limit. A placement is returned whatever the limit is.
     seed
         Of the moves and exchanges.
 
@@ -102,7 +102,7 @@ def place_in_hindsight(
         raise InputError(f"time_limit is {time_limit}; expected seconds above 0, or none")
     if seed < 0:
         raise InputError(f"seed is {seed}; expected 0 or more")
-    search = _Search(timetable, math.inf if time_limit is None else time.monotonic() + time_limit)
+    search = _Search(timetable, math.inf if time_limit is None else clock() + time_limit)
     for name, worker in (known or {}).items():
         search.offer(name, np.asarray(worker, dtype=np.int64))
     if not known:
@@ -171,12 +171,12 @@ class _Search:
         """
         done, size = 0, 1
         while done < total:
-            before = time.monotonic()
+            before = clock()
             if before >= self._deadline:
                 raise _StoppedError
             last = min(done + size, total)
             yield done, last
-            done, took = last, time.monotonic() - before
+            done, took = last, clock() - before
             size = max(1, min(2 * size, int(size * _SLICE / max(took, 1e-6))))
 
     def with_foresight(self, fading: float) -> IntArray:

@@ -10,6 +10,7 @@ the placement at its upper end.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -17,13 +18,16 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hindsight.certificate import BoundCertificate, WindowBound, clip, digest
+from lbopt.hindsight.halt import Halt, clock
 from lbopt.hindsight.search_cover import prove
 from lbopt.hindsight.search_start import good_placement
 from lbopt.hindsight.timetable import Timetable
 from lbopt.hindsight.windows import cut
-from lbopt.kernels.deadline import now
 
 IntArray = NDArray[np.int64]
+
+#: Seconds that are as good as no limit.
+_FOREVER = 1e9
 
 #: Part of the time for the first placement; what the proof leaves is spent on a better one.
 _START_SHARE = 0.2
@@ -53,7 +57,7 @@ class HindsightResult:
         Time taken.
     stop
         "proved"; else why the interval is open: "time", "size" (one worker can run too many sets of requests to list
-        them) or "memory".
+        them), "memory", or "interrupted" where `Halt` ended the search.
     certificate
         What the lower bound follows from.
     """
@@ -75,7 +79,13 @@ class HindsightResult:
 
 
 def optimum(
-    timetable: Timetable, time_limit: float = 60.0, *, seed: int = 0, fine: int | None = None
+    timetable: Timetable,
+    time_limit: float = 60.0,
+    *,
+    seed: int = 0,
+    fine: int | None = None,
+    known: IntArray | None = None,
+    halt: Halt | None = None,
 ) -> HindsightResult:
     """Return the placement with the least sum of barriers, or an interval for it.
 
@@ -84,16 +94,20 @@ def optimum(
     timetable
         The run.
     time_limit
-        Seconds, above 0; compiling is not part of it where the kernels are compiled before.
+        Seconds, above 0; the time in which kernels are compiled or read from disk is not part of it.
     seed
         Of the annealing; the bound does not depend on it.
     fine
         Windows that steps with empty slots are cut into (`lbopt.hindsight.windows`); None for the default.
+    known
+        int, (N,): a placement to improve on; None for none. It is checked.
+    halt
+        Ends the search before its time, with what it has found; None where nothing does.
 
     Raises
     ------
     InputError
-        Where `time_limit` is not above 0.
+        Where `time_limit` is not above 0, or the known placement needs more slots than there are.
 
     Examples
     --------
@@ -105,24 +119,27 @@ def optimum(
     """
     if not time_limit > 0:
         raise InputError(f"time_limit is {time_limit!r}; expected seconds, above 0")
-    began = now() / 1e9
+    compile_exact()
+    halt, began = halt or Halt(), clock()
     windows = cut(timetable) if fine is None else cut(timetable, fine)
-    worker, tried = good_placement(timetable, windows, _START_SHARE * time_limit, seed)
-    left = time_limit - (now() / 1e9 - began)
-    proof = prove(timetable, windows, worker, max(0.0, _WHOLE_SHARE * left))
+    worker, tried = good_placement(timetable, windows, _START_SHARE * time_limit, seed, halt)
+    if known is not None and timetable.barriers(known) < timetable.barriers(worker):
+        worker = known
+    left = time_limit - (clock() - began)
+    proof = prove(timetable, windows, worker, max(0.0, _WHOLE_SHARE * left), halt)
     upper, worker, stop, nodes = proof.upper, proof.worker, proof.stop, proof.nodes
     kind = "steps" if proof.lower == int(windows.floor.sum()) else "covers"
     bounds: tuple[WindowBound, ...] = (WindowBound(0, timetable.num_steps, proof.lower, kind),)
     for number, parts in enumerate(_PARTS if stop in ("time", "memory") else ()):
-        left = (time_limit - (now() / 1e9 - began)) / (len(_PARTS) - number)
-        if left > 0 and _added(bounds) < upper:
-            apart, more = _in_parts(timetable, parts, left, seed)
+        left = (time_limit - (clock() - began)) / (len(_PARTS) - number)
+        if left > 0 and _added(bounds) < upper and not halt.is_asked:
+            apart, more = _in_parts(timetable, parts, left, seed, halt)
             nodes += more
             bounds = max(bounds, apart, key=_added)
     lower = _added(bounds)
-    left = time_limit - (now() / 1e9 - began)
-    if stop in ("size", "memory") and left > 0:
-        better, more = good_placement(timetable, windows, left, seed + 1)
+    left = time_limit - (clock() - began)
+    if stop in ("size", "memory") and left > 0 and not halt.is_asked:
+        better, more = good_placement(timetable, windows, left, seed + 1, halt)
         tried += more
         if (cost := timetable.barriers(better)) < upper:
             upper, worker = cost, better
@@ -134,8 +151,8 @@ def optimum(
         workers * upper - total,
         worker,
         nodes + tried,
-        now() / 1e9 - began,
-        "proved" if lower == upper else stop,
+        clock() - began,
+        "proved" if lower == upper else "interrupted" if halt.is_asked else stop,
         BoundCertificate(digest(timetable), bounds),
     )
 
@@ -144,7 +161,22 @@ def _added(bounds: tuple[WindowBound, ...]) -> int:
     return sum(window.bound for window in bounds)
 
 
-def _in_parts(timetable: Timetable, parts: int, time_limit: float, seed: int) -> tuple[tuple[WindowBound, ...], int]:
+@cache
+def compile_exact() -> None:
+    """Compile every kernel of the exact search, or read it from disk, so that no search pays for it.
+
+    Below the worst placement of these four requests there are sets to list and covers to search.
+    """
+    start, prompt, output = np.array([[0, 0, 0, 0], [9, 5, 4, 1], [3, 2, 2, 3]])
+    table = Timetable(2, 2, start, prompt, output)
+    windows = cut(table)
+    good_placement(table, windows, _FOREVER, 0, moves=10)
+    prove(table, windows, np.array([0, 0, 1, 1]), _FOREVER)
+
+
+def _in_parts(
+    timetable: Timetable, parts: int, time_limit: float, seed: int, halt: Halt
+) -> tuple[tuple[WindowBound, ...], int]:
     """Return bounds of parts in which about equally many requests start, and how many decisions were tried."""
     edges = [timetable.start[timetable.num_requests * part // parts] for part in range(1, parts)]
     steps = sorted({0, timetable.num_steps, *map(int, edges)})
@@ -153,8 +185,8 @@ def _in_parts(timetable: Timetable, parts: int, time_limit: float, seed: int) ->
     for low, high in pairwise(steps):
         piece, share = clip(timetable, low, high), time_limit / (len(steps) - 1)
         windows = cut(piece)
-        worker, tried = good_placement(piece, windows, _START_SHARE * share, seed)
-        proof = prove(piece, windows, worker, (1 - _START_SHARE) * share)
+        worker, tried = good_placement(piece, windows, _START_SHARE * share, seed, halt)
+        proof = prove(piece, windows, worker, (1 - _START_SHARE) * share, halt)
         kind = "steps" if proof.lower == int(windows.floor.sum()) else "covers"
         bounds.append(WindowBound(low, high, proof.lower, kind))
         nodes += tried + proof.nodes

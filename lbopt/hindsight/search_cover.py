@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.hindsight.halt import Halt
 from lbopt.hindsight.timetable import Timetable
 from lbopt.hindsight.windows import Windows
 from lbopt.kernels.arrays import Record, record
@@ -161,7 +162,9 @@ def heavy_requests(timetable: Timetable, allowance: float) -> IntArray:
     return np.sort(order[min(count, timetable.num_requests - 1) :])
 
 
-def prove(timetable: Timetable, windows: Windows, worker: IntArray, time_limit: float) -> Proof:
+def prove(
+    timetable: Timetable, windows: Windows, worker: IntArray, time_limit: float, halt: Halt | None = None
+) -> Proof:
     """Raise the lower bound as far as the time allows, and improve the placement on the way.
 
     Parameters
@@ -172,24 +175,29 @@ def prove(timetable: Timetable, windows: Windows, worker: IntArray, time_limit: 
         int, (N,): a placement.
     time_limit
         Seconds.
+    halt
+        Ends the proof before its time; None where nothing does.
     """
+    halt = halt or Halt()
     floor = int(windows.floor.sum())
-    proof = Proof(floor, timetable.barriers(worker), worker, 0, "proved")
+    proof = Proof(floor, timetable.barriers(worker), worker, 0, "time")
     others = timetable.num_workers - 1
     if proof.lower == proof.upper or others == 0:
-        proof.lower = proof.upper
+        proof.lower, proof.stop = proof.upper, "proved"
         return proof
     deadline = now() + int(time_limit * 1e9)
     for part, reach, share in ATTEMPTS:
         began = now()
-        if proof.lower < proof.upper and began < deadline:
-            _attempt(timetable, windows, (part, reach), began + int(share * (deadline - began)), proof)
+        if proof.lower < proof.upper and began < deadline and not halt.is_asked:
+            _attempt(timetable, windows, (part, reach), began + int(share * (deadline - began)), proof, halt)
     if proof.lower == proof.upper:
         proof.stop = "proved"
     return proof
 
 
-def _attempt(timetable: Timetable, windows: Windows, parts: tuple[float, float], deadline: int, proof: Proof) -> None:
+def _attempt(
+    timetable: Timetable, windows: Windows, parts: tuple[float, float], deadline: int, proof: Proof, halt: Halt
+) -> None:
     """List sets in which requests of so few tokens are left open, and search covers up to a target or the deadline."""
     floor, others = int(windows.floor.sum()), timetable.num_workers - 1
     heavy = heavy_requests(timetable, parts[0] * (proof.upper - floor))
@@ -200,12 +208,13 @@ def _attempt(timetable: Timetable, windows: Windows, parts: tuple[float, float],
     budget = others * int(parts[1] * (proof.upper - 1 - floor))
     if floor + budget // others < proof.lower:
         return
+    halt.watch(lists.state)
     ending, listed = lists.run(budget)
     proof.nodes += int(lists.state.nodes)
     proof.stop = "time"
     if ending == DONE:
-        _raise_target(timetable, windows, lists, listed, int(lists.state.budget), proof)
-        if now() < deadline and int(lists.state.budget) < budget:
+        _raise_target(timetable, windows, lists, listed, int(lists.state.budget), proof, halt)
+        if now() < deadline and int(lists.state.budget) < budget and not halt.is_asked:
             proof.stop = "memory"
 
 
@@ -216,6 +225,7 @@ def _raise_target(
     listed: Listed,
     budget: int,
     proof: Proof,
+    halt: Halt,
 ) -> None:
     """Search covers of ever longer parts of the list, as far as they can be expected to end in time."""
     floor, others = int(windows.floor.sum()), timetable.num_workers - 1
@@ -233,7 +243,7 @@ def _raise_target(
             continue
         began = now()
         rows = np.flatnonzero(listed.excess[: int(lists.state.sets)] <= others * (target - 1 - floor))
-        ended = _search(timetable, windows, lists, listed, rows, target, proof)
+        ended = _search(timetable, windows, lists, listed, rows, target, proof, halt)
         if not ended:
             return
         left = int(lists.state.deadline) - now()
@@ -252,6 +262,7 @@ def _search(
     rows: IntArray,
     target: int,
     proof: Proof,
+    halt: Halt,
 ) -> bool:
     """Search covers below a target; note what is found in `proof`. Return whether the search ended."""
     cover, state = _cover(timetable, windows, lists, listed, rows)
@@ -270,6 +281,7 @@ def _search(
         *table,
     )
     state.target, state.best, state.open, state.deadline = target, -1, NEVER_LEAST, lists.state.deadline
+    halt.watch(state)
     first = int(state.first)
     firsts = int(cover.holders_from[first + 1] - cover.holders_from[first])
     done = 0

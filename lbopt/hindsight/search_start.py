@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.hindsight.halt import Halt
 from lbopt.hindsight.timetable import Timetable
 from lbopt.hindsight.windows import Windows
 from lbopt.kernels.deadline import now
@@ -51,7 +52,14 @@ def greedy(timetable: Timetable, windows: Windows) -> IntArray:
     return slot
 
 
-def good_placement(timetable: Timetable, windows: Windows, time_limit: float, seed: int) -> tuple[IntArray, int]:
+def good_placement(
+    timetable: Timetable,
+    windows: Windows,
+    time_limit: float,
+    seed: int,
+    halt: Halt | None = None,
+    moves: int | None = None,
+) -> tuple[IntArray, int]:
     """Return the workers of the best placement found, and how many exchanges were tried.
 
     Parameters
@@ -62,7 +70,12 @@ def good_placement(timetable: Timetable, windows: Windows, time_limit: float, se
         Seconds.
     seed
         Of the annealing.
+    halt
+        Ends it between two annealings; None where nothing does.
+    moves
+        Exchanges of the first annealing; None for the default.
     """
+    halt = halt or Halt()
     deadline = now() + int(time_limit * 1e9)
     slots, chains_of = timetable.slots_per_worker, timetable.num_workers * timetable.slots_per_worker
     first = greedy(timetable, windows)
@@ -83,8 +96,8 @@ def good_placement(timetable: Timetable, windows: Windows, time_limit: float, se
         np.zeros(count, np.int64),
     )
     scale = max(1.0, floor / columns)
-    dice, moves, tried, useless = new_dice(seed), MOVES, 0, 0
-    while useless < PATIENCE and now() < deadline and least > floor:
+    dice, moves, tried, useless = new_dice(seed), moves or MOVES, 0, 0
+    while useless < PATIENCE and now() < deadline and least > floor and not halt.is_asked:
         chains.slot[:] = first
         link(run, chains, slots)
         _, done = anneal(run, chains, slots, dice, moves, _HOT * scale, _COLD * scale, deadline)

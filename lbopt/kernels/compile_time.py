@@ -28,6 +28,7 @@ ABOUT = {
     "leximax": 20,
     "windows": 30,
     "known_ends": 40,
+    "hindsight": 20,
 }
 
 

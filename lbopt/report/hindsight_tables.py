@@ -25,7 +25,8 @@ def hindsight_tables(outcome: HindsightOutcome) -> list[Table]:
             caption=(
                 "Imbalance in tokens, mean over the steps. Optimum: the best placement of the same requests in the "
                 "steps in which they started, by somebody who knows all lengths; it lies between the two ends, of "
-                "which the lower is proved and the upper is a placement that was found. Rule / optimum: seconds over "
+                "which the lower is proved and the upper is a placement that was found; proved: they are one number, "
+                "and no placement is better. Rule / optimum: seconds over "
                 "seconds. First come: the same with the starts of first come, first served. Of the ceiling: tokens a "
                 "second over what no rule can pass, whomever it admits and when."
             ),
@@ -65,6 +66,7 @@ def hindsight_csv(outcome: HindsightOutcome) -> list[dict[str, object]]:
             "tokens_per_second": one.tokens_per_second,
             "share_of_ceiling": one.share_of_ceiling,
             **_ends("optimum_imbalance_tokens", one.optimum_imbalance),
+            "optimum_proved": one.is_proved,
             **_ends("optimum_seconds", one.optimum_seconds),
             **_ends("ratio", one.ratio),
             **_ends("imbalance_ratio", one.imbalance_ratio),
@@ -94,7 +96,7 @@ def _line(rule: RuleInHindsight) -> tuple[str, ...]:
     return (
         rule.rule,
         numbers.tokens(rule.mean_imbalance),
-        _between(rule.optimum_imbalance, numbers.tokens, 1 / rule.steps),
+        _between(rule.optimum_imbalance, numbers.tokens, 1 / rule.steps) + (", proved" if rule.is_proved else ""),
         _seconds(rule.seconds),
         _between(rule.optimum_seconds, _seconds),
         _between(rule.ratio, _ratio),

@@ -33,9 +33,10 @@ class HindsightConfig:
     seed
         Of the requests, the runs and the search.
     effort
-        Exchanges of chains that the search for a placement tries, for each step of a timetable.
+        Exchanges of chains that the search for a placement tries, for each step of a timetable; and, without a limit
+        of time, seconds of the exact search of a small run (`lbopt.hindsight.exact_interval`).
     time_limit
-        Seconds of the search for each timetable; None = none. A search that it ends may differ from run to run.
+        Seconds of both searches for each timetable; None = none. A search that it ends may differ from run to run.
     """
 
     scenario: Scenario = field(default_factory=Scenario)
@@ -51,7 +52,13 @@ class HindsightConfig:
     ] = DEFAULT_POLICIES
     seed: Annotated[int, Option("First seed.", first=True)] = 0
     effort: Annotated[
-        int, Option("Exchanges that the search tries, for each step of a run.", panel="Optimum", first=True)
+        int,
+        Option(
+            "Exchanges that the search tries, for each step of a run; without a time limit also seconds for the exact "
+            "search of a small run.",
+            panel="Optimum",
+            first=True,
+        ),
     ] = 20
     time_limit: Annotated[
         float | None, Option("Seconds of search for each timetable.", panel="Optimum", first=True, shown="no limit")

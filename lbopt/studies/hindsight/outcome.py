@@ -32,6 +32,8 @@ class RuleInHindsight:
         Least seconds of any rule, whomever it admits and when, over `seconds`.
     first_come_seconds
         `optimum_seconds` of the starts of first come, first served.
+    is_proved
+        Whether the least imbalance of its starts is proved: both ends are one number.
     """
 
     rule: str
@@ -46,6 +48,7 @@ class RuleInHindsight:
     optimum_seconds: Ends
     share_of_ceiling: float
     first_come_seconds: Ends
+    is_proved: bool
 
     @property
     def tokens_per_second(self) -> float:

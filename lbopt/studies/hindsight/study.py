@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
+from lbopt.hindsight.exact_interval import narrowed
+from lbopt.hindsight.halt import clock
 from lbopt.hindsight.interval import ClairvoyantInterval, clairvoyant_interval, seconds_of
 from lbopt.hindsight.timetable import IntArray, Timetable
 from lbopt.model import Trace
@@ -22,6 +24,14 @@ from lbopt.studies.hindsight.outcome import HindsightOutcome, RuleInHindsight
 from lbopt.studies.progress import Progress, Silent
 from lbopt.studies.study import Study
 from lbopt.studies.training import said_of_training, training_for
+
+#: Seconds of the exact search of a small run for each unit of effort, where there is no limit of time.
+SECONDS_OF_EFFORT = 1.0
+
+_STOPPED = (
+    "a search was stopped before its end: its interval holds the optimum, but another run may find another one; a "
+    "larger --time-limit, or none with a larger --effort, may prove the optimum or find the same interval each time"
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -74,10 +84,7 @@ def run_hindsight(config: HindsightConfig, progress: Progress | None = None) -> 
             outcome.intervals.append(_interval(config, requests, one, search=False))
     outcome.rules = [_judged(outcome, run, place, worker) for run, place, worker in runs]
     if not all(one.placed.complete for one in outcome.intervals):
-        outcome.notes.append(
-            "a search was stopped before its end: its upper end is a placement that was found, and another run may "
-            "find another; a larger --time-limit or none finds the same each time"
-        )
+        outcome.notes.append(_STOPPED)
     outcome.seconds = time.perf_counter() - begin
     return outcome
 
@@ -129,7 +136,9 @@ def _run_rules(
 
 
 def _interval(config: HindsightConfig, requests: Trace, one: _Starts, *, search: bool) -> ClairvoyantInterval:
-    return clairvoyant_interval(
+    """Return the interval of a timetable: by chains, and in a small run by the exact search in the time left."""
+    began = clock()
+    interval = clairvoyant_interval(
         one.timetable,
         config.scenario.setting.form_for(requests),
         one.known,
@@ -137,6 +146,10 @@ def _interval(config: HindsightConfig, requests: Trace, one: _Starts, *, search:
         time_limit=config.time_limit,
         seed=config.seed,
     )
+    if not search or interval.placed.interrupted:
+        return interval
+    left = SECONDS_OF_EFFORT * config.effort if config.time_limit is None else config.time_limit - (clock() - began)
+    return narrowed(interval, left, seed=config.seed)
 
 
 def _judged(outcome: HindsightOutcome, run: Run, place: int, worker: IntArray) -> RuleInHindsight:
@@ -156,6 +169,7 @@ def _judged(outcome: HindsightOutcome, run: Run, place: int, worker: IntArray) -
         optimum_seconds=interval.seconds,
         share_of_ceiling=ceilings(run.trace, run.setting).seconds / seconds,
         first_come_seconds=first_come.seconds,
+        is_proved=interval.is_proved,
     )
 
 
@@ -170,8 +184,8 @@ def _facts(outcome: HindsightOutcome) -> dict[str, Any]:
 HELP = """Say how far rules were from what anybody could have done who had known all lengths.
 
 Each rule runs over the trace. The best placement of the requests in the steps in which they started lies between two
-certified ends, and so does the rule's ratio to it. With --out, writes hindsight.csv, searches.csv, a picture and
-run.json.
+certified ends, and so does the rule's ratio to it. In a small run (4 slots a worker, 100 requests) it is mostly proved.
+With --out, writes hindsight.csv, searches.csv, a picture and run.json.
 
 Example: `lbopt hindsight burstgpt-like --requests 3000 --policy jsq --policy auto`
 """
