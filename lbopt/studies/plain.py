@@ -21,8 +21,9 @@ def from_plain(
     what: str,
     source: str = "the configuration",
     parts: Mapping[str, Any] | None = None,
+    later: Mapping[str, Any] | None = None,
 ) -> Config:
-    """Build a configuration of plain data: lists become tuples, and every field must be named.
+    """Build a configuration of plain data: lists become tuples, and every field must be named that is not `later`.
 
     Parameters
     ----------
@@ -36,6 +37,8 @@ def from_plain(
         Where the data are from, for the error.
     parts
         By name of a field, the function that builds its value from plain data.
+    later
+        Fields that files of earlier versions do not have, and their values there.
 
     Raises
     ------
@@ -43,7 +46,8 @@ def from_plain(
         If a name is unknown or missing, or a value is not of its kind.
     """
     try:
-        given = {name: tuple(value) if isinstance(value, list) else value for name, value in dict(data).items()}
+        named = {**(later or {}), **dict(data)}
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in named.items()}
         missing = {field.name for field in fields(kind)} - set(given)  # type: ignore[arg-type]
         if missing:
             raise KeyError(min(missing))

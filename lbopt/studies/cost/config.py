@@ -201,4 +201,4 @@ class CostConfig:
     @classmethod
     def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> CostConfig:
         """Rebuild a configuration."""
-        return from_plain(cls, {**_LATER, **data}, what="a cost study", source=source)
+        return from_plain(cls, data, what="a cost study", source=source, later=_LATER)
