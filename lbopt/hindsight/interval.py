@@ -178,10 +178,7 @@ def seconds_of(timetable: Timetable, form: BarrierForm, worker: IntArray) -> flo
     worker
         int64 (N,), the placement.
     """
-    held = np.zeros((timetable.num_steps + 1, timetable.num_workers), dtype=np.int64)
-    np.add.at(held, (timetable.start, worker), 1)
-    np.add.at(held, (timetable.end, worker), -1)
-    held = np.cumsum(held, axis=0)[:-1]
+    held = timetable.held(worker)[:-1]
     busy = held.any(axis=1)
     return math.fsum(form.seconds(timetable.loads(worker)[busy], held[busy]))
 

@@ -231,10 +231,7 @@ class _Search:
 
 def _placement(table: Timetable, worker: IntArray) -> moves.Placement:
     """Return a placement as the kernel of chains takes it; it changes `worker` in place."""
-    steps, workers = table.num_steps, table.num_workers
-    held = np.zeros((steps + 1, workers), dtype=np.int64)
-    np.add.at(held, (table.start, worker), 1)
-    np.add.at(held, (table.end, worker), -1)
+    steps = table.num_steps
     lists = [np.flatnonzero((table.start <= k) & (table.end > k)) for k in range(0, steps, _SPACING)]
     placement = moves.Placement(
         start=table.start,
@@ -248,7 +245,7 @@ def _placement(table: Timetable, worker: IntArray) -> moves.Placement:
         lists=np.concatenate([*lists, np.zeros(0, dtype=np.int64)]).astype(np.int64),
         worker=worker,
         loads=table.loads(worker),
-        held=np.cumsum(held, axis=0),
+        held=table.held(worker),
         heaviest=np.zeros((steps, moves.KEPT), dtype=np.int64),
         holder=np.zeros((steps, moves.KEPT), dtype=np.int64),
         barrier=np.zeros(steps, dtype=np.int64),

@@ -87,14 +87,16 @@ class Timetable:
 
     def running(self) -> IntArray:
         """Return the number of requests that run in each step, (K,)."""
-        change = np.zeros(int((self.start + self.output).max(initial=0)) + 1, dtype=np.int64)
-        np.add.at(change, self.start, 1)
-        np.add.at(change, self.start + self.output, -1)
-        return np.cumsum(change)[:-1]
+        return _counted(self, np.zeros(self.num_requests, dtype=np.int64), 1)[:-1, 0]
+
+    def held(self, worker: IntArray) -> IntArray:
+        """Return the requests that each worker holds in each step, and in the step after the last one, (K + 1, G)."""
+        return _counted(self, worker, self.num_workers)
 
     def totals(self) -> IntArray:
         """Return the tokens that all workers hold together in each step, (K,)."""
-        return _summed(self, np.zeros(self.num_requests, dtype=np.int64), 1)[:, 0]
+        together = np.zeros(self.num_requests, dtype=np.int64)
+        return _summed(self, together, _counted(self, together, 1))[:, 0]
 
     def loads(self, worker: IntArray) -> IntArray:
         """Return the load of each worker in each step, (K, G).
@@ -115,14 +117,12 @@ class Timetable:
         if ((worker < 0) | (worker >= self.num_workers)).any():
             wrong = int(worker[(worker < 0) | (worker >= self.num_workers)][0])
             raise InputError(f"worker {wrong} does not exist; there are {self.num_workers}, counted from 0")
-        held = np.zeros((self.num_steps + 1, self.num_workers), dtype=np.int64)
-        np.add.at(held, (self.start, worker), 1)
-        np.add.at(held, (self.end, worker), -1)
-        full = np.argwhere(np.cumsum(held, axis=0) > self.slots_per_worker)
+        held = self.held(worker)
+        full = np.argwhere(held > self.slots_per_worker)
         if full.size:
             step, g = full[0]
             raise InputError(f"worker {g} holds more than {self.slots_per_worker} requests in step {step}")
-        return _summed(self, worker, self.num_workers)
+        return _summed(self, worker, held)
 
     def barriers(self, worker: IntArray) -> int:
         """Return the sum of the heaviest loads over all steps, which a clairvoyant router makes least."""
@@ -155,17 +155,19 @@ def first_come(trace: Trace, num_workers: int, slots_per_worker: int) -> Timetab
     return Timetable(num_workers, slots_per_worker, start, trace.prompt, trace.output)
 
 
-def _summed(timetable: Timetable, worker: IntArray, num_workers: int) -> IntArray:
+def _counted(timetable: Timetable, worker: IntArray, num_workers: int) -> IntArray:
+    """Return the number of requests on each worker in each step; the last row, after all ends, is 0."""
+    change = np.zeros((timetable.num_steps + 1, num_workers), dtype=np.int64)
+    np.add.at(change, (timetable.start, worker), 1)
+    np.add.at(change, (timetable.end, worker), -1)
+    return np.cumsum(change, axis=0)
+
+
+def _summed(timetable: Timetable, worker: IntArray, held: IntArray) -> IntArray:
     """Return the loads by differences: a request adds s at its start, then 1 a step, and takes all away at the end."""
-    steps = timetable.num_steps
-    jump = np.zeros((steps + 1, num_workers), dtype=np.int64)
-    slope = np.zeros((steps + 1, num_workers), dtype=np.int64)
-    start, end = timetable.start, timetable.end
-    np.add.at(jump, (start, worker), timetable.prompt)
-    np.add.at(jump, (end, worker), -(timetable.prompt + timetable.output))
-    np.add.at(slope, (start, worker), 1)
-    np.add.at(slope, (end, worker), -1)
+    jump = np.zeros_like(held)
+    np.add.at(jump, (timetable.start, worker), timetable.prompt)
+    np.add.at(jump, (timetable.end, worker), -(timetable.prompt + timetable.output))
     # Before step k a request has grown once for each step in which it ran, that is the running count of step k - 1.
-    grown = np.cumsum(slope, axis=0)
-    jump[1:] += grown[:-1]
+    jump[1:] += held[:-1]
     return np.cumsum(jump, axis=0)[:-1]
