@@ -1,16 +1,19 @@
-"""`lbopt hardware measure`: attention's time against resident tokens on this machine, and a card of it."""
+"""`lbopt hardware measure`: attention, products and power of this machine, against a forecast, and a card of it."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lbopt.cli import options
 from lbopt.exceptions import InputError
 from lbopt.files import called, check_name, read_toml
+
+if TYPE_CHECKING:
+    from lbopt.hardware.measure.forecast import Forecast
 
 
 def measure(
@@ -46,26 +49,46 @@ def measure(
     target: Annotated[float, typer.Option(help="Relative half-width of a median at which repeating stops.")] = 0.02,
     read: Annotated[bool, typer.Option("--read/--no-read", help="Time a plain read of memory.")] = True,
     barrier: Annotated[bool, typer.Option("--barrier/--no-barrier", help="Emulate a barrier of workers.")] = True,
+    products: Annotated[
+        bool | None,
+        typer.Option("--products/--no-products", help="Time the products of a layer [default: on accelerators]."),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", help="Whose layer; may be given again [default: qwen3-30b-a3b and llama-3-70b]."),
+    ] = None,
+    power: Annotated[
+        bool, typer.Option("--power/--no-power", help="Measure power, where the device counts its energy.")
+    ] = True,
+    power_seconds: Annotated[float, typer.Option(help="Length of a window of power, seconds.")] = 2.5,
+    against: Annotated[
+        str | None, typer.Option(help="Device card to forecast this device by, before it is measured.")
+    ] = None,
+    forecast_only: Annotated[
+        bool, typer.Option("--forecast-only", help="Print the forecast of --against and measure nothing.")
+    ] = False,
     seed: options.Seed = 0,
     name: Annotated[str | None, typer.Option(help="Name of the card [default: from the device's].")] = None,
     card: Annotated[str | None, typer.Option(help="File for the card [default: NAME.toml, or in the folder].")] = None,
     out: options.Out = None,
 ) -> None:
-    """Measure this machine: is attention linear in resident tokens, at what rate, and does a barrier follow it?
+    """Measure this machine: attention by resident tokens, a barrier of workers, products of a layer, and power.
 
-    Writes a device card (TOML) that other verbs take as a device. With --out, writes card.toml, samples.csv,
-    the picture (png, svg) and run.json. Ctrl-C ends it with what has been measured.
+    Writes a device card (TOML) that other verbs take as a device. With --out, writes card.toml, samples.csv, power.csv,
+    forecast.csv, the picture (png, svg) and run.json. Ctrl-C ends it with what has been measured.
 
     Example: `lbopt hardware measure --backend numpy --budget 60 --out my-machine`
     """
     from lbopt.cli.console import ProgressBar, command_line, print_table, remark, say
-    from lbopt.hardware.measure import MeasureConfig, card_text, make_backend, make_card
+    from lbopt.hardware.cards.catalogue import device_card
+    from lbopt.hardware.measure import MeasureConfig, card_text, compare, forecasts, layers_of, make_backend, make_card
     from lbopt.hardware.measure import measure as run
-    from lbopt.hardware.measure.attention import DEFAULT_SHAPES
+    from lbopt.hardware.measure.attention import DEFAULT_SHAPES, attention_shape
     from lbopt.hardware.measure.card import slug
+    from lbopt.hardware.measure.config import DEFAULT_LAYERS
     from lbopt.report.folder import check_target
     from lbopt.report.measure_folder import FORMAT, write_measure_folder
-    from lbopt.report.measure_tables import measure_tables
+    from lbopt.report.measure_tables import compared_table, forecast_table, measure_tables
     from lbopt.whole_file import write_file
 
     if name is not None and slug(name) != name:
@@ -83,6 +106,10 @@ def measure(
         target=target,
         read=read,
         barrier=barrier,
+        products=products,
+        layers=tuple(model or DEFAULT_LAYERS),
+        power=power,
+        power_seconds=power_seconds,
         seed=seed,
     )
     folder = Path(out) if out else None
@@ -92,7 +119,17 @@ def measure(
         _check_card(Path(card))
     elif folder is None:
         _check_card(Path(f"{name or 'device'}.toml"))
+    if forecast_only and against is None:
+        raise InputError("--forecast-only has no card to forecast by; name one with --against")
+    other = None if against is None else device_card(against)
     chosen = make_backend(backend, device, dtype)
+    made_before: list[Forecast] = []
+    if other is not None:
+        shapes = [attention_shape(one) for one in config.attention]
+        made_before = forecasts(other, shapes, layers_of(config, chosen), config.layer_batches, chosen.itemsize)
+        print_table(forecast_table(other, made_before))
+    if forecast_only:
+        return
     with ProgressBar() as bar:
         found = run(config, chosen, bar)
     made, missing = None, None
@@ -106,10 +143,13 @@ def measure(
         file = Path(card or f"{made.name}.toml")
         _check_card(file)
         write_file(file, text)
+    compared = compare(made_before, found)
     if folder is not None:  # before anything is printed: a closed pipe must not cost the measurement
-        write_measure_folder(found, text, folder, command_line())
+        write_measure_folder(found, text, folder, command_line(), compared)
     for table in measure_tables(found):
         print_table(table)
+    if other is not None:
+        print_table(compared_table(other, compared))
     for note in [*found.notes, *filter(None, [missing])]:
         remark(f"note: {note}")
     if file is not None:

@@ -1,24 +1,99 @@
-"""The tables of a measurement: attention's law, its verdict, the barrier, and the raw rows for a file."""
+"""The tables of a measurement: attention's law, its verdict, the barrier, products, power, and raw rows for files."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lbopt.hardware.cards.device import DeviceCard
 from lbopt.hardware.measure import AttentionTimes, Measurement
+from lbopt.hardware.measure.attention_times import MOST_UNREST
+from lbopt.hardware.measure.forecast import Compared, Forecast
 from lbopt.hardware.measure.linearity import TOLERANCE
-from lbopt.hardware.measure.measurement import MOST_UNREST
+from lbopt.hardware.measure.power import PowerTimes
+from lbopt.hardware.measure.products import LayerTimes
 from lbopt.hardware.measure.timing import Estimate, Samples
 from lbopt.report import numbers
 from lbopt.table import Table
+
+_UNITS = {
+    "s/token": (1e9, "ns/token"),
+    "s": (1e3, "ms"),
+    "B/s": (1e-9, "GB/s"),
+    "FLOP/s": (1e-12, "TFLOP/s"),
+    "W": (1.0, "W"),
+}
+_FORECAST_NOTE = (
+    "One layer; attention by the resident token, products by requests, in brackets the ends that the card's ends give. "
+    "The forecast knows the card alone."
+)
 
 
 def measure_tables(found: Measurement) -> list[Table]:
     """Return what a terminal shows."""
     fitted = [one for one in found.attention if one.law is not None]
     tables = [_law_table(found, fitted), _verdict_table(fitted)] if fitted else []
-    return tables + [_barrier_table(one) for one in fitted if one.steps]
+    tables += [_barrier_table(one) for one in fitted if one.steps]
+    tables += [_shared_table(one) for one in fitted if one.shared]
+    tables += [_layer_table(one) for one in found.layers if one.batches]
+    if found.power is not None and found.power.medians:
+        tables.append(_power_table(found.power))
+    return tables
+
+
+def forecast_table(card: DeviceCard, made: Sequence[Forecast]) -> Table:
+    """Return what a card forecasts, before anything is measured."""
+    rows = [(*_of_what(one), _scaled(one.forecast, one.unit)) for one in made]
+    return Table(f"Forecast by card {card.name}", _FORECAST_NOTE, ("figure", "requests", "forecast"), rows)
+
+
+def compared_table(card: DeviceCard, compared: Sequence[Compared]) -> Table:
+    """Return each forecast beside what was measured."""
+    rows = [
+        (
+            *_of_what(one.forecast),
+            _scaled(one.forecast.forecast, one.forecast.unit),
+            _scaled(one.measured, one.forecast.unit),
+            numbers.share(one.error),
+            "inside" if one.inside else "outside",
+        )
+        for one in compared
+    ]
+    inside = sum(one.inside for one in compared)
+    errors = sorted(abs(one.error) for one in compared)
+    note = f"{inside} of {len(compared)} measured figures lie between the ends of their forecast; "
+    note += f"median error {numbers.share(errors[len(errors) // 2])}. " if errors else ""
+    headers = ("figure", "requests", "forecast", "measured", "error of the forecast", "")
+    return Table(f"Card {card.name} against this device", note + _FORECAST_NOTE, headers, rows)
+
+
+def forecast_csv(compared: Sequence[Compared]) -> list[dict[str, Any]]:
+    """Return a row per forecast with what was measured, in SI units."""
+    return [
+        {
+            "kind": one.forecast.kind,
+            "name": one.forecast.name,
+            "requests": one.forecast.batch,
+            "unit": one.forecast.unit,
+            "forecast": one.forecast.forecast.value,
+            "forecast_low": one.forecast.forecast.low,
+            "forecast_high": one.forecast.forecast.high,
+            "measured": one.measured.value,
+            "measured_low": one.measured.low,
+            "measured_high": one.measured.high,
+        }
+        for one in compared
+    ]
+
+
+def power_csv(power: PowerTimes) -> list[dict[str, Any]]:
+    """Return a row per window: state, kind, round, watts."""
+    return [
+        {"state": state.name, "kind": state.kind, "round": number, "watts": watts}
+        for state in power.states
+        for number, watts in enumerate(power.watts.get(state.name, []))
+    ]
 
 
 def measure_csv(found: Measurement) -> list[dict[str, Any]]:
@@ -33,16 +108,21 @@ def measure_csv(found: Measurement) -> list[dict[str, Any]]:
             for vector in one.vectors
             for worker, load in enumerate(vector.loads)
         ]
-        rows += _rows(one.shape.name, one.samples, [*places, {"what": "plain read"}])
+        places += [{"what": "plain read"}] if found.config.read else []
+        places += [{"what": "one device", "batch": one.barrier_batch, "vector": vector.name} for vector in one.vectors]
+        rows += _rows({"attention": one.shape.name}, one.samples, places)
+    for times in found.layers:
+        layer: list[dict[str, Any]] = [{"what": "products", "batch": batch} for batch in times.grid]
+        rows += _rows({"layer": times.layer.model}, times.samples, [*layer, {"what": "square product"}])
     return rows
 
 
-def _rows(attention: str, samples: Samples, places: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    empty = {"what": None, "batch": None, "tokens": None, "vector": None, "worker": None}
+def _rows(whose: dict[str, str], samples: Samples, places: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    empty = {"attention": None, "layer": None, "what": None, "batch": None, "tokens": None}
+    empty |= {"vector": None, "worker": None}
     for sample in samples.taken:
         yield {
-            "attention": attention,
-            **(empty | places[sample.work]),
+            **(empty | whose | places[sample.work]),
             "round": sample.round,
             "elapsed_seconds": sample.elapsed,
             "calls": sample.calls,
@@ -137,6 +217,87 @@ def _barrier_table(one: AttentionTimes) -> Table:
         ("loads", "max L", "mean L", "step (ms)", "by max (ms)", "error by max", "error by mean", "noise of the max"),
         rows,
     )
+
+
+def _shared_table(one: AttentionTimes) -> Table:
+    rows = [
+        (
+            step.vector.name,
+            numbers.tokens(max(step.vector.loads)),
+            numbers.tokens(sum(step.vector.loads)),
+            _with(step.measured, 1e3, 4),
+            numbers.share(step.error_of_total),
+            numbers.share(step.error_of_max),
+        )
+        for step in one.shared
+    ]
+    return Table(
+        f"The same workers at once on one device: {one.shape.name}",
+        "Each worker in a stream of its own. Where errors by total are small, the device is full and only the total "
+        "counts: workers that share a device have no barrier to balance.",
+        ("loads", "max L", "total L", "step (ms)", "error by total", "error by max"),
+        rows,
+    )
+
+
+def _layer_table(one: LayerTimes) -> Table:
+    rows = [
+        (
+            str(batch),
+            _with(seconds, 1e3, 4),
+            _with(one.bandwidth(place), 1e-9, 3),
+            _with(one.flops_rate(place), 1e-12, 3),
+        )
+        for place, (batch, seconds) in enumerate(zip(one.batches, one.medians, strict=True))
+    ]
+    left = (
+        f" {one.layer.left_out / 1e9:.1f} billion parameters of routed experts are left out."
+        if one.layer.left_out
+        else ""
+    )
+    square = one.square_rate()
+    best = f" A square product of {one.edge:,} reaches {_with(square, 1e-12, 3)} TFLOP/s." if square else ""
+    return Table(
+        f"Products of one layer of {one.layer.model}: {one.num_bytes / 1e9:.2f} GB of weights",
+        f"Projections, feed-forward part and experts, by running requests; weights from memory.{left}{best}",
+        ("requests", "seconds (ms)", "GB/s of weights", "TFLOP/s"),
+        rows,
+    )
+
+
+def _power_table(power: PowerTimes) -> Table:
+    rows = []
+    for state in power.states:
+        if state.name not in power.medians:
+            continue
+        share = power.share(state.name) if state.kind == "waiting" else None
+        seen = power.watts[state.name]
+        rows.append(
+            (
+                state.name,
+                state.kind,
+                f"{power.medians[state.name].value:,.0f} ({min(seen):,.0f} … {max(seen):,.0f})",
+                numbers.UNKNOWN if share is None else numbers.share(share),
+            )
+        )
+    return Table(
+        "Power of the board by what it does",
+        "Median of the windows, with the least and the most. The last column is the share of the way from idle to "
+        "busy, busy being the mean of attentions and products.",
+        ("state", "kind", "W", "share of the way"),
+        rows,
+    )
+
+
+def _of_what(one: Forecast) -> tuple[str, str]:
+    name = one.name if one.kind in one.name else f"{one.kind}: {one.name}"
+    return name, "" if one.batch is None else str(one.batch)
+
+
+def _scaled(value: Estimate, unit: str) -> str:
+    """Return a figure in the unit that people use for it."""
+    factor, shown = _UNITS[unit]
+    return _with(value, factor, 3, f" {shown}")
 
 
 def _with(value: Estimate, factor: float, digits: int, unit: str = "") -> str:

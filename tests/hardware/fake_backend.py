@@ -12,10 +12,11 @@ class FakeBackend:
     itemsize = 2
     is_host = True
 
-    def __init__(self, law, *, noise=0.0, drift=0.0, seed=0, free=None, read=1e12, interrupt_after=None):
+    def __init__(self, law, *, noise=0.0, drift=0.0, seed=0, free=None, read=1e12, interrupt_after=None, **more):
         self.law, self.noise, self.drift = law, noise, drift
         self.rng = np.random.default_rng(seed)
         self.free, self.rate = free, read
+        self.streams, self.watts, self.drawn = more.get("streams", False), more.get("watts", {}), 0.0
         self.time = 0.0
         self.calls = 0
         self.interrupt_after = interrupt_after
@@ -35,7 +36,9 @@ class FakeBackend:
         if self.interrupt_after is not None and self.calls > self.interrupt_after:
             raise KeyboardInterrupt
         grown = 1 + self.drift * self.time
-        self.time += seconds * grown * float(np.exp(self.noise * self.rng.standard_normal()))
+        seconds *= grown * float(np.exp(self.noise * self.rng.standard_normal()))
+        self.time += seconds
+        self.drawn += seconds * self.watts.get("busy", 0.0)
 
     def decode(self, shape, pool_tokens):
         def run(contexts, start):
@@ -47,6 +50,46 @@ class FakeBackend:
 
     def reader(self, num_bytes):
         return lambda: self._pass(num_bytes / self.rate)
+
+    def multiply(self, products):
+        def of(requests):
+            num_bytes = 2 * sum(one.parameters for one in products)
+            flops = sum(one.flops(requests) for one in products)
+            return lambda: self._pass(max(num_bytes / 2e12, flops / 5e14))
+
+        return of
+
+    def at_once(self, works):
+        if not self.streams:
+            return None
+
+        def run(call):
+            begin = self.time
+            for work in works:
+                work(call)
+            assert self.time > begin
+
+        return run
+
+    def spin(self, blocks):
+        def run():
+            self.drawn += 3e-3 * (self.watts["wait"] + blocks)
+            self.time += 3e-3
+
+        return run if self.watts else None
+
+    def touch(self):
+        return lambda: self._pass(1e-6)
+
+    def counter(self):
+        return self if self.watts else None
+
+    def joules(self):
+        return self.drawn
+
+    def sleep(self, seconds):
+        self.time += seconds
+        self.drawn += seconds * self.watts["idle"]
 
     def clock(self, work):
         begin = self.time

@@ -1,13 +1,17 @@
-"""Who computes: a protocol of four verbs, and the table of those who follow it. Their packages are imported on use."""
+"""Who computes: a protocol of a few verbs, and the table of those who follow it. Their packages are imported on use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lbopt.hardware.measure.attention import AttentionShape
 from lbopt.spec import unknown
+
+if TYPE_CHECKING:
+    from lbopt.hardware.measure.power import EnergyCounter
+    from lbopt.hardware.measure.products import Product
 
 #: Start one attention layer over requests of the given contexts, which lie in the pool from the given token on.
 #: Returns what it computes, float[batch, heads, value_dim] of the backend's own kind; it may not be finished yet.
@@ -51,6 +55,21 @@ class Backend(Protocol):
 
     def reader(self, num_bytes: int) -> Callable[[], Any]:
         """Take a block of that size and return a function that reads it once, with next to no arithmetic."""
+
+    def multiply(self, products: Sequence[Product]) -> Callable[[int], Callable[[], Any]]:
+        """Take random weights; return what makes, of a number of requests, the call that multiplies with them all."""
+
+    def at_once(self, works: Sequence[Callable[[int], object]]) -> Callable[[int], object] | None:
+        """Return a call that does all works side by side on the device; None where it has no streams."""
+
+    def spin(self, blocks: int) -> Callable[[], Any] | None:
+        """Return a call that keeps so many blocks of the device busy with waiting; None where there is no such."""
+
+    def touch(self) -> Callable[[], Any]:
+        """Return a call that launches next to nothing."""
+
+    def counter(self) -> EnergyCounter | None:
+        """Return the device's energy counter; None where none is found."""
 
     def clock(self, work: Callable[[], Any]) -> float:
         """Return the seconds from the start of `work` to the end of all that it started on the device."""

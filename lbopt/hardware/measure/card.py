@@ -13,7 +13,10 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.cards.device import CONSTANTS, DeviceCard
-from lbopt.hardware.measure.measurement import AttentionTimes, Measurement
+from lbopt.hardware.measure.attention_times import AttentionTimes
+from lbopt.hardware.measure.measurement import Measurement
+from lbopt.hardware.measure.power import PowerTimes
+from lbopt.hardware.measure.products import LayerTimes
 from lbopt.hardware.measure.timing import Estimate, Samples
 from lbopt.hardware.quantity import Basis, Quantity
 
@@ -84,6 +87,69 @@ def _constants(found: Measurement, times: AttentionTimes) -> dict[str, Quantity]
     call = Estimate(max(0.0, least.value), max(0.0, least.low), max(0.0, least.high, most.high))
     batches = " and ".join(str(batch) for batch in dict.fromkeys((min(law.calls), max(law.calls))))
     add("attention_call", call, f"{way}; fixed part of the fit at batch {batches}, nothing below zero")
+    return constants | _of_products(found) | _of_power(found)
+
+
+def _of_products(found: Measurement) -> dict[str, Quantity]:
+    """Return the rate of matrix arithmetic, and the share of it that a layer reaches at its largest batch."""
+    square = next((rate for one in found.layers if (rate := one.square_rate()) is not None), None)
+    if square is None:
+        return {}
+    one = found.layers[0]
+    constants = {
+        "flops_16bit": Quantity(
+            square.value,
+            square.low,
+            square.high,
+            CONSTANTS["flops_16bit"][0],
+            f"measured {found.date}, product of two {found.dtype} matrices of {one.edge:,} x {one.edge:,}, "
+            f"{found.backend}",
+            "measured",
+        )
+    }
+    reached = {times.layer.model: times.flops_rate(-1) for times in found.layers if times.batches}
+    if reached and found.dtype != "float32":
+        best = max(reached, key=lambda name: reached[name].value)
+        rate = reached[best]
+        least = min(one.value for one in reached.values())
+        constants["compute_efficiency"] = Quantity(
+            min(1.0, rate.value / square.value),
+            min(1.0, least / square.value),
+            min(1.0, rate.high / square.low),
+            CONSTANTS["compute_efficiency"][0],
+            f"measured {found.date}, products of a layer of {best} at {found.layers[0].grid[-1]:,} requests over that "
+            "rate; low: the layer that reached least",
+            "measured",
+        )
+    return constants
+
+
+def _of_power(found: Measurement) -> dict[str, Quantity]:
+    """Return idle watts, and those of the mean busy state with the hungriest as the high end."""
+    power = found.power
+    if power is None or "idle" not in power.medians:
+        return {}
+    idle, busy, most = power.medians["idle"], power.middle("busy"), power.most()
+    way = f"measured {found.date}, the driver's energy counter over windows of {found.config.power_seconds:g} s"
+    unit = CONSTANTS["idle_power"][0]
+    constants = {
+        "idle_power": Quantity(
+            idle.value, idle.low, idle.high, unit, f"{way}; nothing runs, a process holds the device", "measured"
+        )
+    }
+    seen = [
+        power.medians[state.name].low for state in power.states if state.kind == "busy" and state.name in power.medians
+    ]
+    if busy is not None and most is not None and idle.value <= busy:
+        constants["peak_power"] = Quantity(
+            busy,
+            min(seen),
+            max(busy, most.high),
+            unit,
+            f"{way}; value: mean of the attentions and products of a decode step; low: the least of them; high: the "
+            "hungriest state",
+            "measured",
+        )
     return constants
 
 
@@ -105,6 +171,34 @@ def _account(found: Measurement) -> dict[str, Any]:
         "seconds": _short(found.seconds),
         "interrupted": found.interrupted,
         "attention": {one.shape.name: _of(one) for one in found.attention if one.law is not None},
+        **({"products": {one.layer.model: _of_layer(one) for one in found.layers}} if found.layers else {}),
+        **({"power": _of_states(found.power)} if found.power is not None and found.power.medians else {}),
+    }
+
+
+def _of_layer(times: LayerTimes) -> dict[str, Any]:
+    square = times.square_rate()
+    data: dict[str, Any] = {
+        "products": [f"{one.copies} x {one.inputs} x {one.outputs}, {one.name}" for one in times.layer.products],
+        "bytes": times.num_bytes,
+        "parameters_left_out": times.layer.left_out,
+        "repetitions": _repetitions(times.samples),
+        "requests": times.batches,
+        "seconds": [_short(one.value) for one in times.medians],
+        "bytes_per_second": [_short(times.bandwidth(place).value) for place in range(len(times.batches))],
+        "flops_per_second": [_short(times.flops_rate(place).value) for place in range(len(times.batches))],
+        "unrest": _short(times.samples.unrest()),
+    }
+    return data if square is None else data | {"square_flops_per_second": _ends(square)}
+
+
+def _of_states(power: PowerTimes) -> dict[str, Any]:
+    """Return watts by state, and of the waiting states their share of the way from idle to busy."""
+    shares = {state.name: power.share(state.name) for state in power.states if state.kind == "waiting"}
+    return {
+        "watts": {name: _ends(watts) for name, watts in power.medians.items()},
+        "rounds": {name: [_short(one) for one in seen] for name, seen in power.watts.items()},
+        "waiting_share": {name: _short(share) for name, share in shares.items() if share is not None},
     }
 
 
@@ -152,6 +246,15 @@ def _of(times: AttentionTimes) -> dict[str, Any]:
     drift = times.samples.drift()
     if drift is not None:
         data["drift"] = _ends(drift)
+    if times.shared:
+        data["one_device"] = {
+            step.vector.name: {
+                "seconds": _ends(step.measured),
+                "error_of_total": _short(step.error_of_total),
+                "error_of_max": _short(step.error_of_max),
+            }
+            for step in times.shared
+        }
     if times.steps:
         data["barrier"] = {
             "workers": len(times.vectors[0].loads),

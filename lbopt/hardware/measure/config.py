@@ -12,7 +12,8 @@ from lbopt.hardware.measure.attention import DEFAULT_SHAPES, attention_shape
 #: Resident tokens of one call, least and most, where the user does not say: for a host and for an accelerator.
 HOST_TOKENS = (1024, 65_536)
 ACCELERATOR_TOKENS = (16_384, 2_097_152)
-
+#: Models whose layers are multiplied where the user names none.
+DEFAULT_LAYERS = ("qwen3-30b-a3b", "llama-3-70b")
 
 #: More places and workers than these leave no budget for rounds.
 MOST_POINTS, MOST_WORKERS = 200, 1_024
@@ -40,6 +41,11 @@ class MeasureConfig:
         Relative half-width of a median at which repetition stops.
     read, barrier
         Whether to time a plain read of memory, and the barrier.
+    products, layers, layer_batches
+        Whether the matrix products of a layer are timed (None: on accelerators), of which models, at which numbers of
+        requests.
+    power, power_seconds
+        Whether power is measured where the device counts its energy, and the length of a window, seconds.
     seed
         Of the order of visits and of the bootstrap.
     """
@@ -54,16 +60,21 @@ class MeasureConfig:
     target: float = 0.02
     read: bool = True
     barrier: bool = True
+    products: bool | None = None
+    layers: tuple[str, ...] = DEFAULT_LAYERS
+    layer_batches: tuple[int, ...] = (1, 8, 32, 64, 128, 256, 512, 1024)
+    power: bool = True
+    power_seconds: float = 2.5
     seed: int = 0
 
     def __post_init__(self) -> None:
         for name in self.attention:
             attention_shape(name)
-        for name in ("attention", "batches"):
+        for name in ("attention", "batches", "layers", "layer_batches"):
             values = getattr(self, name)
             if not values or len(set(values)) < len(values):
                 raise InputError(f"{name} is {', '.join(map(str, values)) or 'empty'}; expected different values")
-        for batch in self.batches:
+        for batch in (*self.batches, *self.layer_batches):
             if batch < 1:
                 raise InputError(f"batch is {batch}; expected at least one request")
         for name in ("least", "most"):
@@ -81,6 +92,8 @@ class MeasureConfig:
                 )
         if not (math.isfinite(self.budget) and self.budget > 0):
             raise InputError(f"budget is {self.budget}; expected seconds above 0")
+        if not (math.isfinite(self.power_seconds) and self.power_seconds > 0):
+            raise InputError(f"power_seconds is {self.power_seconds}; expected seconds above 0")
         if not 0 < self.target < 1:
             raise InputError(f"target is {self.target}; expected a relative error between 0 and 1")
         if self.seed < 0:

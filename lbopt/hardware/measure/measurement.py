@@ -1,71 +1,39 @@
-"""The measurement as a whole: for each attention its grid, its barrier and a plain read, within one budget.
+"""The measurement as a whole, within one budget: each attention, then the products of layers, then power.
 
-The three are timed in the same rounds: a machine that changes its pace between a law and what it is to predict would be
-taken for a law that is wrong, and one that does so between a read and attention for an efficiency.
-
-KV is read from memory and not from a cache, as in serving, where a step reads the KV of all layers: every call takes
-the next stretch of a pool that is larger than caches are.
+Attention and products share the budget evenly after what power needs; what fails after a law is known is a note, and
+what has been measured is kept.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import numpy as np
 
 from lbopt.exceptions import InputError
-from lbopt.hardware.measure.attention import AttentionShape, Point, attention_shape, grid, split
-from lbopt.hardware.measure.backend import Backend, Decode
-from lbopt.hardware.measure.barrier import BarrierStep, LoadVector, barrier_steps, load_vectors
+from lbopt.hardware.cards.catalogue import model_card
+from lbopt.hardware.measure.attention import AttentionShape, attention_shape, grid
+from lbopt.hardware.measure.attention_times import (
+    MOST_UNREST,
+    READ_BYTES,
+    AttentionTimes,
+    fit_law,
+    in_turn,
+    measure_attention,
+    pool_tokens,
+)
+from lbopt.hardware.measure.backend import Backend
 from lbopt.hardware.measure.config import MeasureConfig
-from lbopt.hardware.measure.linearity import Linearity, LinearLaw, fit_line, judge
-from lbopt.hardware.measure.timing import Estimate, Progress, Samples, Work, median, take_samples
+from lbopt.hardware.measure.power import EnergyCounter, PowerTimes, State, measure_power, seconds_needed, waiting_states
+from lbopt.hardware.measure.products import ACCELERATOR_EDGE, Layer, LayerTimes, Product, layer_products, measure_layer
+from lbopt.hardware.measure.timing import Progress
 
-#: Least size of the pool that calls take turns in; last-level caches have up to tens of megabytes, few have more.
-COLD_BYTES = 2**28
-#: What is read plainly.
-READ_BYTES = 2**29
-#: Variation of pace from which a bend is not believed: who shares a processor takes more of long calls than of short.
-MOST_UNREST = 0.2
 _MARGIN = 1.1
-
-
-@dataclass(slots=True)
-class AttentionTimes:
-    """All that was measured of one attention shape.
-
-    `samples` go by the places of `grid`, then by the workers of `vectors`, one vector after the other, then by the
-    plain read where there is one; `points` are the places that have samples, with `medians`; `read` is in bytes per
-    second. Law and verdict are None where too little was measured.
-    """
-
-    shape: AttentionShape
-    itemsize: int
-    grid: list[Point]
-    points: list[Point]
-    samples: Samples
-    medians: list[Estimate]
-    law: LinearLaw | None = None
-    linearity: Linearity | None = None
-    vectors: list[LoadVector] = field(default_factory=list)
-    barrier_batch: int = 0
-    steps: list[BarrierStep] = field(default_factory=list)
-    read: Estimate | None = None
-
-    @property
-    def bytes_per_token(self) -> int:
-        """Bytes of KV per resident token, one layer."""
-        return self.shape.values_per_token * self.itemsize
-
-    def bandwidth(self) -> Estimate | None:
-        """Return the bytes of KV per second at the slope; None where its interval does not exclude zero."""
-        if self.law is None or self.law.per_token.low <= 0:
-            return None
-        slope = self.law.per_token
-        return Estimate(*(self.bytes_per_token / end for end in (slope.value, slope.high, slope.low)))
+#: Requests of the products whose power is measured: few, where memory binds, and many.
+_POWER_BATCHES = (8, 256)
 
 
 @dataclass(slots=True)
@@ -79,9 +47,17 @@ class Measurement:
     machine: dict[str, str]
     date: str
     attention: list[AttentionTimes] = field(default_factory=list)
+    layers: list[LayerTimes] = field(default_factory=list)
+    power: PowerTimes | None = None
     interrupted: bool = False
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
+
+
+def layers_of(config: MeasureConfig, backend: Backend) -> list[Layer]:
+    """Return the layers whose products are timed on this device."""
+    wanted = not backend.is_host if config.products is None else config.products
+    return [layer_products(model_card(name), backend.itemsize) for name in config.layers] if wanted else []
 
 
 def measure(
@@ -92,7 +68,7 @@ def measure(
     Parameters
     ----------
     config
-        Sizes, batches, attention shapes and the budget in seconds.
+        Sizes, batches, attention shapes, layers and the budget in seconds.
     backend
         The device.
     progress
@@ -103,6 +79,7 @@ def measure(
     least, most = config.tokens(backend.is_host)
     shapes = [attention_shape(name) for name in config.attention]
     points = grid(least, most, config.points, config.batches)
+    layers = layers_of(config, backend)
     _check_memory(config, backend, shapes, most)
     found = Measurement(
         config=config,
@@ -113,101 +90,97 @@ def measure(
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
     )
     rng, begin = np.random.default_rng(config.seed), now()
+
+    def attention(shape: AttentionShape, seconds: float) -> None:
+        times = measure_attention(shape, points, config, backend, seconds=seconds, rng=rng, now=now, progress=progress)
+        found.interrupted |= times.samples.interrupted
+        if not times.points:
+            return
+        found.attention.append(times)
+        fit_law(times, rng)
+        if (unrest := times.samples.unrest()) > MOST_UNREST:
+            found.notes.append(
+                f"{shape.name}: the machine's pace varied by {unrest:.0%} from round to round, so other work shares "
+                "it; a bend cannot be told from that, nor is the slope the device's own: measure again when it is idle"
+            )
+
+    def products(layer: Layer, seconds: float) -> None:
+        times = measure_layer(layer, config, backend, seconds=seconds, rng=rng, now=now, progress=progress)
+        found.interrupted |= times.samples.interrupted
+        found.layers.append(times)
+
+    def power(counter: EnergyCounter) -> None:
+        try:
+            held = [state() for state in states]
+        except InputError as error:
+            found.notes.append(f"power: {error}")
+            return
+        found.power = measure_power(
+            held, counter, backend, seconds=config.power_seconds, rng=rng, now=now, progress=progress
+        )
+        found.interrupted = found.power.interrupted
+
+    counter = backend.counter() if config.power else None
+    states = _states(config, backend, shapes, layers, most) if counter is not None else []
+    held_back = seconds_needed(len(states), config.power_seconds)
+    if states and held_back > config.budget / 2:
+        found.notes.append(
+            f"power is left out: {len(states)} states take {held_back:.0f} s, more than half of the budget of "
+            f"{config.budget:g} s; give a larger --budget, or shorter --power-seconds"
+        )
+        counter, held_back = None, 0.0
+    stages: list[tuple[str, Callable[[float], None]]] = [
+        *((shape.name, lambda seconds, shape=shape: attention(shape, seconds)) for shape in shapes),
+        *((f"layer of {one.model}", lambda seconds, one=one: products(one, seconds)) for one in layers),
+    ]
     try:
-        for place, shape in enumerate(shapes):
+        for place, (name, stage) in enumerate(stages):
             if found.interrupted:
                 break
-            share = max(config.budget - (now() - begin), 0.0) / (len(shapes) - place)
+            share = max(config.budget - held_back - (now() - begin), 0.0) / (len(stages) - place)
             try:
-                _attention(found, shape, points, share, backend, rng, now, progress)
+                stage(share)
             except InputError as error:  # what is measured is kept
                 if not any(one.law for one in found.attention) and not found.interrupted:
                     raise
-                found.notes.append(f"{shape.name}: {error}")
+                found.notes.append(f"{name}: {error}")
+        if counter is not None and not found.interrupted:
+            power(counter)
     except KeyboardInterrupt:  # between two samples, while memory is filled
         found.interrupted = True
     found.seconds = now() - begin
     return found
 
 
-def _attention(
-    found: Measurement,
-    shape: AttentionShape,
-    points: list[Point],
-    seconds: float,
-    backend: Backend,
-    rng: np.random.Generator,
-    now: Callable[[], float],
-    progress: Progress,
-) -> None:
-    """Time grid, barrier and read, fit the law to the grid, and predict the barrier by it."""
-    config, begin = found.config, now()
-    most = max(point.tokens for point in points)
-    pool = _pool_tokens(shape, backend, most)
-    decode = backend.decode(shape, pool)
-    batch = max(config.batches)
-    vectors = load_vectors(config.workers, most // 8, batch) if config.barrier else []
-    calls = [(point.context,) * point.batch for point in points]
-    calls += [split(load, batch) for vector in vectors for load in vector.loads]
-    works = [_in_turn(decode, contexts, pool) for contexts in calls]
-    if config.read:
-        works.append(_plainly(backend.reader(READ_BYTES)))
-    samples = take_samples(
-        shape.name,
-        works,
-        backend,
-        seconds=seconds - (now() - begin),
-        target=config.target,
-        rng=rng,
-        now=now,
-        progress=progress,
-    )
-    found.interrupted |= samples.interrupted
-    seen = [place for place in range(len(points)) if len(samples.of(place))]
-    if not seen:
-        return
-    times = AttentionTimes(
-        shape=shape,
-        itemsize=backend.itemsize,
-        grid=points,
-        points=[points[place] for place in seen],
-        samples=samples,
-        medians=[median(samples.of(place), rng) for place in seen],
-        vectors=vectors,
-        barrier_batch=batch,
-    )
-    found.attention.append(times)
-    if config.read and len(reads := samples.of(len(calls))):
-        seconds_read = median(reads, rng)
-        times.read = Estimate(*(READ_BYTES / end for end in (seconds_read.value, seconds_read.high, seconds_read.low)))
-    middle = np.array([one.value for one in times.medians])
-    times.law = fit_line(times.points, middle)
-    times.linearity = judge(times.points, middle)
-    unrest = samples.unrest()
-    if unrest > MOST_UNREST and times.linearity.verdict == "not linear":
-        times.linearity = replace(times.linearity, verdict="undecided")
-    if unrest > MOST_UNREST:
-        found.notes.append(
-            f"{shape.name}: the machine's pace varied by {unrest:.0%} from round to round, so other work shares it; a "
-            "bend cannot be told from that, nor is the slope the device's own: measure again when it is idle"
+def _states(
+    config: MeasureConfig, backend: Backend, shapes: list[AttentionShape], layers: list[Layer], most: int
+) -> list[Callable[[], State]]:
+    """Return what makes each state in which power is measured; memory is taken when it is made."""
+    found: list[Callable[[], State]] = [lambda state=state: state for state in waiting_states(backend)]  # type: ignore[misc]
+    found.append(lambda: State("plain read", "reading", backend.reader(READ_BYTES)))
+
+    def attends(shape: AttentionShape) -> State:
+        pool, batch, count = pool_tokens(shape, backend, most // 8), max(config.batches), 0
+        decode = in_turn(backend.decode(shape, pool), (most // 8 // batch,) * batch, pool)
+
+        def call() -> None:
+            nonlocal count
+            count += 1
+            decode(count)
+
+        return State(f"attention {shape.name}", "busy", call)
+
+    found += [lambda shape=shape: attends(shape) for shape in shapes]  # type: ignore[misc]
+    found += [
+        lambda layer=layer, batch=batch: State(  # type: ignore[misc]
+            f"products {layer.model}, {batch} requests", "busy", backend.multiply(layer.products)(batch)
         )
-    times.steps = barrier_steps(vectors, samples.whole_rounds()[:, len(points) :], times.law, batch, rng)
-
-
-def _in_turn(decode: Decode, contexts: tuple[int, ...], pool: int) -> Work:
-    """Return a call over the pool's stretches one after another."""
-    tokens = sum(contexts)
-    stretches = max(1, pool // tokens)
-    return lambda call: decode(contexts, call % stretches * tokens)
-
-
-def _plainly(read: Callable[[], object]) -> Work:
-    """Return a call that reads the same block each time."""
-    return lambda _: read()
-
-
-def _pool_tokens(shape: AttentionShape, backend: Backend, most: int) -> int:
-    return max(most, COLD_BYTES // (shape.values_per_token * backend.itemsize))
+        for layer in layers
+        for batch in _POWER_BATCHES
+    ]
+    square = Product("square", ACCELERATOR_EDGE, ACCELERATOR_EDGE)
+    found.append(lambda: State("square product", "arithmetic", backend.multiply((square,))(ACCELERATOR_EDGE)))
+    return found
 
 
 def _check_memory(config: MeasureConfig, backend: Backend, shapes: list[AttentionShape], most: int) -> None:
@@ -217,7 +190,7 @@ def _check_memory(config: MeasureConfig, backend: Backend, shapes: list[Attentio
         return
     where = f"{backend.name} on {backend.device} has {_size(free)} free"
     for shape in shapes:
-        pool = _pool_tokens(shape, backend, most) * shape.values_per_token * backend.itemsize
+        pool = pool_tokens(shape, backend, most) * shape.values_per_token * backend.itemsize
         need = int(_MARGIN * (pool + backend.scratch_bytes(shape, most)))
         if need > free:
             raise InputError(

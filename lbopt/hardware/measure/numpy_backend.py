@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from lbopt.exceptions import InputError
 from lbopt.hardware.measure.attention import AttentionShape
 from lbopt.hardware.measure.backend import Decode
 from lbopt.hardware.measure.machine import host_account, host_free_bytes, usable_cores
+from lbopt.hardware.measure.products import Product
 from lbopt.spec import unknown
 
 #: Tokens of a chunk: 128 heads' scores over it fill 1 MiB.
@@ -87,6 +88,29 @@ class NumpyBackend:
         """Return the scalar product of a block with itself, which BLAS does at the memory's rate on all cores."""
         block = np.ones(num_bytes // 4, np.float32)
         return lambda: float(block @ block)
+
+    def multiply(self, products: Sequence[Product]) -> Callable[[int], Callable[[], list[_Array]]]:
+        """Return calls of ``tokens @ weights``, float32[copies, tokens, outputs] of each product."""
+        weights = [random_block((one.copies, one.inputs, one.outputs), seed=5) for one in products]
+
+        def of(requests: int) -> Callable[[], list[_Array]]:
+            tokens = [random_block((one.copies, one.tokens(requests), one.inputs), seed=6) for one in products]
+            return lambda: [np.matmul(left, right) for left, right in zip(tokens, weights, strict=True)]
+
+        return of
+
+    def at_once(self, works: Sequence[Callable[[int], object]]) -> None:
+        """Return None: works run one after another here."""
+
+    def spin(self, blocks: int) -> None:
+        """Return None: a processor waits by sleeping."""
+
+    def touch(self) -> Callable[[], Any]:
+        """Return a call that does nothing."""
+        return lambda: None
+
+    def counter(self) -> None:
+        """Return None: no counter of a processor is read."""
 
     def clock(self, work: Callable[[], Any]) -> float:
         """Return the seconds on the wall."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +19,8 @@ from lbopt.hardware.measure.attention import AttentionShape
 from lbopt.hardware.measure.backend import Decode
 from lbopt.hardware.measure.machine import host_account
 from lbopt.hardware.measure.numpy_backend import CHUNK, random_block, random_queries
+from lbopt.hardware.measure.power import EnergyCounter
+from lbopt.hardware.measure.products import Product
 from lbopt.hardware.measure.torch_device import TorchDevice
 from lbopt.spec import unknown
 
@@ -102,6 +104,47 @@ class TorchBackend:
             block = self._torch.ones(num_bytes // 4, dtype=self._torch.float32, device=self.device)
         return lambda: block.sum()
 
+    def multiply(self, products: Sequence[Product]) -> Callable[[int], Callable[[], Any]]:
+        """Return calls of ``tokens @ weights``, [copies, tokens, outputs] of each product."""
+        torch = self._torch
+        with self._memory():
+            weights = [self._pool(one.parameters, seed=5).view(one.copies, one.inputs, one.outputs) for one in products]
+
+        def of(requests: int) -> Callable[[], Any]:
+            with self._memory():
+                tokens = [
+                    self._pool(one.copies * one.tokens(requests) * one.inputs, seed=6).view(one.copies, -1, one.inputs)
+                    for one in products
+                ]
+
+            def run() -> Any:
+                with torch.inference_mode():
+                    for left, right in zip(tokens, weights, strict=True):
+                        out = left[0] @ right[0] if len(right) == 1 else torch.bmm(left, right)
+                    return out
+
+            return run
+
+        return of
+
+    def at_once(self, works: Sequence[Callable[[int], object]]) -> Callable[[int], object] | None:
+        """Return a call that begins every work in a stream of its own and ends when all have; None without streams."""
+        return self._place.at_once(works)
+
+    def spin(self, blocks: int) -> Callable[[], Any] | None:
+        """Return a call that spins for some milliseconds, a block of one thread in each of `blocks` streams."""
+        spin = self._place.spinner()
+        return spin if spin is None or blocks == 1 else _of_many(self._place.at_once([lambda _: spin()] * blocks))
+
+    def touch(self) -> Callable[[], Any]:
+        """Return a call that launches an addition to one number."""
+        number = self._torch.zeros(1, device=self.device)
+        return lambda: number.add_(1)
+
+    def counter(self) -> EnergyCounter | None:
+        """Return the energy counter of an NVIDIA device."""
+        return self._place.counter()
+
     def clock(self, work: Callable[[], Any]) -> float:
         """Return the seconds from the start of `work` to the end of all that it started on the device."""
         with self._memory():
@@ -123,6 +166,11 @@ class TorchBackend:
         pool[:whole].view(-1, _BLOCK)[:] = block
         pool[whole:] = block[: size - whole]
         return pool
+
+
+def _of_many(together: Callable[[int], object] | None) -> Callable[[], Any] | None:
+    """Return a call without the count that works take."""
+    return None if together is None else lambda: together(0)
 
 
 def _latent(torch: Any, query: Any, key: Any, value_dim: int, chunk: int) -> Any:

@@ -11,15 +11,18 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.measure.machine import host_free_bytes, nvidia_driver, processor
+from lbopt.hardware.measure.power import EnergyCounter, nvidia_counter
 from lbopt.spec import unknown
 
 #: In the order in which they are tried where no device is named.
 KINDS = ("cuda", "npu", "xpu", "mps", "cpu")
+#: About 3 ms of a device that makes 1.7e9 cycles a second.
+SPIN_CYCLES = 5_000_000
 
 
 class TorchDevice:
@@ -90,6 +93,38 @@ class TorchDevice:
         last.record()
         self._module.synchronize()
         return float(first.elapsed_time(last)) / 1e3  # torch gives milliseconds
+
+    def at_once(self, works: Sequence[Callable[[int], object]]) -> Callable[[int], object] | None:
+        """Return a call that begins every work in a stream of its own and ends when all have; None without streams."""
+        module = self._module
+        if module is None or not (hasattr(module, "Stream") and hasattr(module, "stream")):
+            return None
+        streams = [module.Stream() for _ in works]
+
+        def run(call: int) -> None:
+            here = module.current_stream()
+            for stream, work in zip(streams, works, strict=True):
+                stream.wait_stream(here)
+                with module.stream(stream):
+                    work(call)
+            for stream in streams:
+                here.wait_stream(stream)
+
+        return run
+
+    def spinner(self) -> Callable[[], Any] | None:
+        """Return a call that spins on one thread for so many cycles; None where torch has no such kernel."""
+        spin = getattr(self._module, "_sleep", None)
+        return None if spin is None else lambda: spin(SPIN_CYCLES)
+
+    def counter(self) -> EnergyCounter | None:
+        """Return the energy counter of an NVIDIA device; None where there is none."""
+        if self.kind != "cuda" or getattr(getattr(self._torch, "version", None), "cuda", None) is None:
+            return None
+        index = int(self.name.partition(":")[2] or 0)
+        read = getattr(self._module, "get_device_properties", None)
+        uuid = getattr(read(index), "uuid", None) if read else None
+        return nvidia_counter(index, None if uuid is None else str(uuid))
 
     def _event(self) -> Any:
         return getattr(self._module, "Event", None) or getattr(getattr(self._module, "event", None), "Event", None)

@@ -1,0 +1,168 @@
+"""What a card forecasts of a measurement, made from documents alone and before the measurement.
+
+The forecasts are those of the roofline (`lbopt/hardware/step_time/roofline.py`), for one layer: attention by the
+resident token and products by the batch take the longer of bytes over ``bandwidth x efficiency`` and arithmetic over
+``rate x efficiency``; power is the card's idle and peak, and a waiting device draws half of the way, 0.1 to 1.0
+(docs/hardware.md, "Energy"). The ends are those that the card's ends give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lbopt.hardware.cards.device import DeviceCard
+from lbopt.hardware.measure.attention import AttentionShape
+from lbopt.hardware.measure.measurement import Measurement
+from lbopt.hardware.measure.products import Layer
+from lbopt.hardware.measure.timing import Estimate
+from lbopt.hardware.quantity import Quantity
+
+#: Share of the way from idle to peak that a waiting device draws: value and ends.
+WAITING_SHARE = (0.5, 0.1, 1.0)
+_NEEDED = ("memory_bandwidth", "memory_efficiency", "flops_16bit", "compute_efficiency")
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """A forecast figure: what it is of, its unit, and between which ends it is believed to lie."""
+
+    kind: str  # "attention", "products", "read", "arithmetic" or "power"
+    name: str
+    batch: int | None
+    unit: str
+    forecast: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A forecast beside what was measured."""
+
+    forecast: Forecast
+    measured: Estimate
+
+    @property
+    def error(self) -> float:
+        """Relative error of the forecast."""
+        return self.forecast.forecast.value / self.measured.value - 1
+
+    @property
+    def inside(self) -> bool:
+        """Whether the measured value lies between the forecast's ends."""
+        return self.forecast.forecast.low <= self.measured.value <= self.forecast.forecast.high
+
+
+def forecasts(
+    card: DeviceCard,
+    shapes: Sequence[AttentionShape],
+    layers: Sequence[Layer],
+    batches: Sequence[int],
+    itemsize: int,
+) -> list[Forecast]:
+    """Return what the card forecasts; what it lacks constants for is left out.
+
+    Parameters
+    ----------
+    card
+        The device's card.
+    shapes
+        Attention shapes, one layer each.
+    layers
+        Products of a layer.
+    batches
+        Requests of the products.
+    itemsize
+        Bytes of a number.
+    """
+    known = card.constants
+    found: list[Forecast] = []
+    if all(name in known for name in _NEEDED):
+        rate = _times(known["memory_bandwidth"], known["memory_efficiency"])
+        flops = _times(known["flops_16bit"], known["compute_efficiency"])
+        for shape in shapes:
+            seconds = _longer(shape.values_per_token * itemsize, shape.flops_per_token, rate, flops)
+            found.append(Forecast("attention", shape.name, None, "s/token", seconds))
+        for layer in layers:
+            for batch in sorted(batches):
+                seconds = _longer(layer.parameters * itemsize, layer.flops(batch), rate, flops)
+                found.append(Forecast("products", layer.model, batch, "s", seconds))
+        found.append(Forecast("read", "plain read", None, "B/s", _ends(known["memory_bandwidth"])))
+        found.append(Forecast("arithmetic", "square product", None, "FLOP/s", _ends(known["flops_16bit"])))
+    return found + _power(known)
+
+
+def compare(made: Sequence[Forecast], found: Measurement) -> list[Compared]:
+    """Return the forecasts of which something was measured, beside it."""
+    measured = dict(_measured(found))
+    return [
+        Compared(one, measured[one.kind, one.name, one.batch])
+        for one in made
+        if (one.kind, one.name, one.batch) in measured
+    ]
+
+
+def _measured(found: Measurement) -> list[tuple[tuple[str, str, int | None], Estimate]]:
+    """Return the measured figures under the names that forecasts have."""
+    rows: list[tuple[tuple[str, str, int | None], Estimate]] = []
+    for one in found.attention:
+        if one.law is not None:
+            rows.append((("attention", one.shape.name, None), one.law.per_token))
+        if one.read is not None:
+            rows.append((("read", "plain read", None), one.read))
+    for times in found.layers:
+        for batch, seconds in zip(times.batches, times.medians, strict=True):
+            rows.append((("products", times.layer.model, batch), seconds))
+        square = times.square_rate()
+        if square is not None:
+            rows.append((("arithmetic", "square product", None), square))
+    if found.power is not None:
+        power = found.power
+        rows += [
+            (("power", state.name, None), power.medians[state.name])
+            for state in power.states
+            if state.name in power.medians
+        ]
+        most = power.most()
+        if most is not None:
+            rows.append((("power", "most", None), most))
+    return rows
+
+
+def _power(known: Mapping[str, Quantity]) -> list[Forecast]:
+    """Return idle, waiting and peak watts."""
+    if "idle_power" not in known or "peak_power" not in known:
+        return []
+    idle, peak = known["idle_power"], known["peak_power"]
+    value, low, high = (
+        floor + share * (top - floor)
+        for share, floor, top in zip(
+            WAITING_SHARE,
+            (idle.value, idle.low, idle.high),
+            (peak.value, max(peak.low, idle.low), peak.high),
+            strict=True,
+        )
+    )
+    waiting = Estimate(value, min(low, value), max(high, value))
+    return [
+        Forecast("power", "idle", None, "W", _ends(idle)),
+        Forecast("power", "spins on 1 block", None, "W", waiting),
+        Forecast("power", "spins on 16 blocks", None, "W", waiting),
+        Forecast("power", "most", None, "W", _ends(peak)),
+    ]
+
+
+def _ends(quantity: Quantity) -> Estimate:
+    return Estimate(quantity.value, quantity.low, quantity.high)
+
+
+def _times(one: Quantity, other: Quantity) -> Estimate:
+    return Estimate(one.value * other.value, one.low * other.low, one.high * other.high)
+
+
+def _longer(num_bytes: float, flops: float, rate: Estimate, arithmetic: Estimate) -> Estimate:
+    """Return the longer of reading and computing, with ends."""
+    return Estimate(
+        max(num_bytes / rate.value, flops / arithmetic.value),
+        max(num_bytes / rate.high, flops / arithmetic.high),
+        max(num_bytes / rate.low, flops / arithmetic.low),
+    )
