@@ -126,7 +126,14 @@ def measure(
     made_before: list[Forecast] = []
     if other is not None:
         shapes = [attention_shape(one) for one in config.attention]
-        made_before = forecasts(other, shapes, layers_of(config, chosen), config.layer_batches, chosen.itemsize)
+        made_before = forecasts(
+            other,
+            shapes,
+            layers_of(config, chosen),
+            config.layer_batches,
+            chosen.itemsize,
+            config.tokens(chosen.is_host)[1],
+        )
         print_table(forecast_table(other, made_before))
     if forecast_only:
         return

@@ -75,6 +75,7 @@ def forecast_csv(compared: Sequence[Compared]) -> list[dict[str, Any]]:
             "kind": one.forecast.kind,
             "name": one.forecast.name,
             "requests": one.forecast.batch,
+            "tokens": one.forecast.tokens,
             "unit": one.forecast.unit,
             "forecast": one.forecast.forecast.value,
             "forecast_low": one.forecast.forecast.low,
@@ -112,8 +113,9 @@ def measure_csv(found: Measurement) -> list[dict[str, Any]]:
         places += [{"what": "one device", "batch": one.barrier_batch, "vector": vector.name} for vector in one.vectors]
         rows += _rows({"attention": one.shape.name}, one.samples, places)
     for times in found.layers:
+        whole = [{"what": "whole layer", "batch": one.batch, "tokens": one.tokens} for one in times.places]
         layer: list[dict[str, Any]] = [{"what": "products", "batch": batch} for batch in times.grid]
-        rows += _rows({"layer": times.layer.model}, times.samples, [*layer, {"what": "square product"}])
+        rows += _rows({"layer": times.layer.model}, times.samples, [*layer, {"what": "square product"}, *whole])
     return rows
 
 
@@ -291,7 +293,8 @@ def _power_table(power: PowerTimes) -> Table:
 
 def _of_what(one: Forecast) -> tuple[str, str]:
     name = one.name if one.kind in one.name else f"{one.kind}: {one.name}"
-    return name, "" if one.batch is None else str(one.batch)
+    where = "" if one.tokens is None else f", {numbers.tokens(one.tokens)} tokens"
+    return name + where, "" if one.batch is None else str(one.batch)
 
 
 def _scaled(value: Estimate, unit: str) -> str:

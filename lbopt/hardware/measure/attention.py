@@ -49,6 +49,8 @@ SHAPES: dict[str, AttentionShape] = {
         AttentionShape("llama-3-70b", "grouped, 8 KV heads of 128, 64 heads", 64, 8, 128, 128, False),
     )
 }
+#: Tokens of a block: long contexts are whole blocks, which kernels take side by side without a copy.
+BLOCK = 2048
 DEFAULT_SHAPES = ("deepseek-v3", "qwen3-30b-a3b")
 
 
@@ -75,7 +77,8 @@ class Point:
 def grid(least: int, most: int, points: int, batches: Sequence[int]) -> list[Point]:
     """Return `points` resident totals in geometric steps from `least` to `most` for every batch size.
 
-    A total is rounded to a multiple of its batch; totals that become equal by that are taken once.
+    A total is rounded to a multiple of its batch, long contexts down to whole blocks; totals that become equal by that
+    are taken once.
 
     Parameters
     ----------
@@ -90,11 +93,16 @@ def grid(least: int, most: int, points: int, batches: Sequence[int]) -> list[Poi
         raise InputError(f"batch {max(batches)} has more requests than the least number of tokens, {least}")
     totals = np.geomspace(least, most, points)
     return [
-        Point(batch, int(context))
+        Point(batch, context)
         for batch in sorted(set(batches))
-        for context in np.unique(np.maximum(1, np.floor(totals / batch + 0.5).astype(np.int64)))
+        for context in sorted({whole_blocks(int(total)) for total in np.floor(totals / batch + 0.5)})
         if batch * context <= most
     ]
+
+
+def whole_blocks(context: int) -> int:
+    """Return a context of at least a token; one of 8 blocks or more is cut down to whole blocks."""
+    return max(1, context if context < 8 * BLOCK else context - context % BLOCK)
 
 
 def split(load: int, batch: int) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.hardware.measure.attention import whole_blocks
 from lbopt.hardware.measure.linearity import LinearLaw
 from lbopt.hardware.measure.timing import Estimate, median
 
@@ -55,10 +56,11 @@ class BarrierStep:
         return self.measured.value / self.largest_median - 1
 
 
-def load_vectors(workers: int, mean: int, least: int = 1) -> list[LoadVector]:
+def load_vectors(workers: int, mean: int, requests: int = 1) -> list[LoadVector]:
     """Return vectors from balanced to one heavy worker, all of the same mean up to rounding, none above 4 means.
 
-    No load is below `least`: every request of a worker holds a token.
+    Loads are multiples of `requests`, those of a worker, which then all hold equally much, long ones in whole blocks:
+    requests of unequal length are not what is asked here, and not every kernel takes them in one call.
     """
     place = np.arange(workers) / (workers - 1)
     heavy = min(4.0, workers - 0.5 * (workers - 1))  # the light ones keep at least half the mean
@@ -70,7 +72,9 @@ def load_vectors(workers: int, mean: int, least: int = 1) -> list[LoadVector]:
         "one heavy": np.array([(workers - heavy) / (workers - 1)] * (workers - 1) + [heavy]),
     }
     return [
-        LoadVector(name, tuple(np.maximum(least, np.rint(mean * share / share.mean())).astype(int).tolist()))
+        LoadVector(
+            name, tuple(requests * whole_blocks(int(one)) for one in np.rint(mean / requests * share / share.mean()))
+        )
         for name, share in shares.items()
     ]
 

@@ -189,6 +189,10 @@ def _of_layer(times: LayerTimes) -> dict[str, Any]:
         "flops_per_second": [_short(times.flops_rate(place).value) for place in range(len(times.batches))],
         "unrest": _short(times.samples.unrest()),
     }
+    if times.steps:
+        data["whole_layers"] = [
+            {"requests": one.batch, "tokens": one.tokens, "seconds": _ends(one.seconds)} for one in times.steps
+        ]
     return data if square is None else data | {"square_flops_per_second": _ends(square)}
 
 

@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lbopt.hardware.cards.device import DeviceCard
-from lbopt.hardware.measure.attention import AttentionShape
+from lbopt.hardware.measure.attention import SHAPES, AttentionShape
 from lbopt.hardware.measure.measurement import Measurement
-from lbopt.hardware.measure.products import Layer
+from lbopt.hardware.measure.products import Layer, whole_layers
 from lbopt.hardware.measure.timing import Estimate
 from lbopt.hardware.quantity import Quantity
 
 #: Share of the way from idle to peak that a waiting device draws: value and ends.
+_Key = tuple[str, str, int | None, int | None]
 WAITING_SHARE = (0.5, 0.1, 1.0)
 _NEEDED = ("memory_bandwidth", "memory_efficiency", "flops_16bit", "compute_efficiency")
 
@@ -27,11 +28,17 @@ _NEEDED = ("memory_bandwidth", "memory_efficiency", "flops_16bit", "compute_effi
 class Forecast:
     """A forecast figure: what it is of, its unit, and between which ends it is believed to lie."""
 
-    kind: str  # "attention", "products", "read", "arithmetic" or "power"
+    kind: str  # "attention", "layer", "products", "read", "arithmetic" or "power"
     name: str
     batch: int | None
     unit: str
     forecast: Estimate
+    tokens: int | None = None
+
+    @property
+    def key(self) -> tuple[str, str, int | None, int | None]:
+        """What it is of."""
+        return self.kind, self.name, self.batch, self.tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,7 @@ def forecasts(
     layers: Sequence[Layer],
     batches: Sequence[int],
     itemsize: int,
+    most: int,
 ) -> list[Forecast]:
     """Return what the card forecasts; what it lacks constants for is left out.
 
@@ -73,19 +81,36 @@ def forecasts(
         Requests of the products.
     itemsize
         Bytes of a number.
+    most
+        Resident tokens of the largest whole layer.
     """
     known = card.constants
     found: list[Forecast] = []
     if all(name in known for name in _NEEDED):
         rate = _times(known["memory_bandwidth"], known["memory_efficiency"])
         flops = _times(known["flops_16bit"], known["compute_efficiency"])
+        attending = {
+            shape.name: _longer(shape.values_per_token * itemsize, shape.flops_per_token, rate, flops)
+            for shape in SHAPES.values()
+        }
         for shape in shapes:
-            seconds = _longer(shape.values_per_token * itemsize, shape.flops_per_token, rate, flops)
+            seconds = attending[shape.name]
             found.append(Forecast("attention", shape.name, None, "s/token", seconds))
         for layer in layers:
             for batch in sorted(batches):
                 seconds = _longer(layer.parameters * itemsize, layer.flops(batch), rate, flops)
                 found.append(Forecast("products", layer.model, batch, "s", seconds))
+        for layer in layers:
+            for place in whole_layers(layer, batches, most):
+                of_token = attending[layer.model]
+                products = _longer(layer.parameters * itemsize, layer.flops(place.batch), rate, flops)
+                both = Estimate(
+                    *(
+                        getattr(products, end) + place.tokens * getattr(of_token, end)
+                        for end in ("value", "low", "high")
+                    )
+                )
+                found.append(Forecast("layer", layer.model, place.batch, "s", both, place.tokens))
         found.append(Forecast("read", "plain read", None, "B/s", _ends(known["memory_bandwidth"])))
         found.append(Forecast("arithmetic", "square product", None, "FLOP/s", _ends(known["flops_16bit"])))
     return found + _power(known)
@@ -94,37 +119,34 @@ def forecasts(
 def compare(made: Sequence[Forecast], found: Measurement) -> list[Compared]:
     """Return the forecasts of which something was measured, beside it."""
     measured = dict(_measured(found))
-    return [
-        Compared(one, measured[one.kind, one.name, one.batch])
-        for one in made
-        if (one.kind, one.name, one.batch) in measured
-    ]
+    return [Compared(one, measured[one.key]) for one in made if one.key in measured]
 
 
-def _measured(found: Measurement) -> list[tuple[tuple[str, str, int | None], Estimate]]:
+def _measured(found: Measurement) -> list[tuple[_Key, Estimate]]:
     """Return the measured figures under the names that forecasts have."""
-    rows: list[tuple[tuple[str, str, int | None], Estimate]] = []
+    rows: list[tuple[_Key, Estimate]] = []
     for one in found.attention:
         if one.law is not None:
-            rows.append((("attention", one.shape.name, None), one.law.per_token))
+            rows.append((("attention", one.shape.name, None, None), one.law.per_token))
         if one.read is not None:
-            rows.append((("read", "plain read", None), one.read))
+            rows.append((("read", "plain read", None, None), one.read))
     for times in found.layers:
         for batch, seconds in zip(times.batches, times.medians, strict=True):
-            rows.append((("products", times.layer.model, batch), seconds))
+            rows.append((("products", times.layer.model, batch, None), seconds))
+        rows += [(("layer", times.layer.model, one.batch, one.tokens), one.seconds) for one in times.steps]
         square = times.square_rate()
         if square is not None:
-            rows.append((("arithmetic", "square product", None), square))
+            rows.append((("arithmetic", "square product", None, None), square))
     if found.power is not None:
         power = found.power
         rows += [
-            (("power", state.name, None), power.medians[state.name])
+            (("power", state.name, None, None), power.medians[state.name])
             for state in power.states
             if state.name in power.medians
         ]
         most = power.most()
         if most is not None:
-            rows.append((("power", "most", None), most))
+            rows.append((("power", "most", None, None), most))
     return rows
 
 

@@ -105,7 +105,7 @@ def measure(
             )
 
     def products(layer: Layer, seconds: float) -> None:
-        times = measure_layer(layer, config, backend, seconds=seconds, rng=rng, now=now, progress=progress)
+        times = measure_layer(layer, config, backend, most=most, seconds=seconds, rng=rng, now=now, progress=progress)
         found.interrupted |= times.samples.interrupted
         found.layers.append(times)
 

@@ -9,22 +9,27 @@ Experts: every expert of the layer multiplies `ceil(n k / E)` tokens, as it woul
 are even. A layer with more than 4 GB of routed experts (DeepSeek-V3: 22.5 GB) is spread over devices in serving; its
 experts are left out, and the row says so.
 
+Whole layers, attention and then the products, are timed too where the model's attention is among the shapes: they tell
+whether the two add up.
+
 Beside the layers, one large square product gives the rate of matrix arithmetic that the device reaches at best.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.hardware.cards.model import ModelCard
+from lbopt.hardware.measure.attention import SHAPES, AttentionShape, Point, whole_blocks
+from lbopt.hardware.measure.attention_times import in_turn, pool_tokens
 from lbopt.hardware.measure.backend import Backend
 from lbopt.hardware.measure.config import MeasureConfig
-from lbopt.hardware.measure.timing import Estimate, Progress, Samples, median, take_samples
+from lbopt.hardware.measure.timing import Estimate, Progress, Samples, Work, median, take_samples
 
 #: Routed experts of a layer above that are not timed.
 MOST_EXPERT_BYTES = 4e9
@@ -74,18 +79,33 @@ class Layer:
         return sum(product.flops(requests) for product in self.products)
 
 
+@dataclass(frozen=True, slots=True)
+class LayerStep:
+    """A layer's attention over `tokens` resident tokens of `batch` requests, then its products: seconds together."""
+
+    batch: int
+    tokens: int
+    seconds: Estimate
+
+
 @dataclass(slots=True)
 class LayerTimes:
-    """Seconds of a layer's products by requests: `batches` are those that have samples, with their `medians`."""
+    """Seconds of a layer's products by requests: `batches` are those that have samples, with their `medians`.
+
+    `samples` go by the places of `grid`, then the square product, then the whole layers of `places`, whose times are
+    `steps`.
+    """
 
     layer: Layer
     itemsize: int
     grid: list[int]
+    places: list[Point]
     batches: list[int]
     samples: Samples
     medians: list[Estimate]
     edge: int
     square: Estimate | None = None
+    steps: list[LayerStep] = field(default_factory=list)
 
     @property
     def num_bytes(self) -> int:
@@ -141,12 +161,13 @@ def measure_layer(
     config: MeasureConfig,
     backend: Backend,
     *,
+    most: int,
     seconds: float,
     rng: np.random.Generator,
     now: Callable[[], float],
     progress: Progress,
 ) -> LayerTimes:
-    """Time a layer's products at every batch size of the configuration, and the square product, in the same rounds.
+    """Time a layer's products at every batch size, the square product, and whole layers, all in the same rounds.
 
     Parameters
     ----------
@@ -156,6 +177,8 @@ def measure_layer(
         Batch sizes and the target of repetition.
     backend
         The device.
+    most
+        Resident tokens of the largest whole layer.
     seconds
         Budget.
     rng
@@ -181,9 +204,12 @@ def measure_layer(
     edge = HOST_EDGE if backend.is_host else ACCELERATOR_EDGE
     square = backend.multiply((Product("square", edge, edge),))
     calls = [multiply(batch) for batch in grid] + [square(edge)]
+    works: list[Work] = [lambda _, call=call: call() for call in calls]  # type: ignore[misc]
+    places = whole_layers(layer, config.layer_batches, most)
+    works += _in_sequence(SHAPES[layer.model], places, multiply, backend) if places else []
     samples = take_samples(
         f"layer of {layer.model}",
-        [lambda _, call=call: call() for call in calls],  # type: ignore[misc]
+        works,
         backend,
         seconds=seconds,
         target=config.target,
@@ -197,12 +223,58 @@ def measure_layer(
         layer=layer,
         itemsize=backend.itemsize,
         grid=grid,
+        places=places,
         batches=[grid[place] for place in seen],
         samples=samples,
         medians=[median(samples.of(place), rng) for place in seen],
         edge=edge,
         square=median(squares, rng) if len(squares) else None,
+        steps=[
+            LayerStep(place.batch, place.tokens, median(times, rng))
+            for work, place in enumerate(places, start=len(calls))
+            if len(times := samples.of(work))
+        ],
     )
+
+
+def whole_layers(layer: Layer, batches: Sequence[int], most: int) -> list[Point]:
+    """Return the batches and resident tokens at which attention and products are timed in one call.
+
+    They are 8 and 64 requests where products are timed at these, with a sixteenth, a quarter and all of `most` tokens;
+    none where the model's attention is not among the shapes.
+    """
+    if layer.model not in SHAPES:
+        return []
+    return [
+        Point(batch, context)
+        for batch in (8, 64)
+        if batch in batches
+        for context in sorted({whole_blocks(most // (batch * part)) for part in (16, 4, 1)})
+    ]
+
+
+def _in_sequence(
+    shape: AttentionShape,
+    places: list[Point],
+    multiply: Callable[[int], Callable[[], object]],
+    backend: Backend,
+) -> list[Work]:
+    """Return a call per place: attention over the next stretch of the pool, then the products."""
+    pool = pool_tokens(shape, backend, max(place.tokens for place in places))
+    decode = backend.decode(shape, pool)
+    found = []
+    for place in places:
+        attend = in_turn(decode, (place.context,) * place.batch, pool)
+        found.append(_both(attend, multiply(place.batch)))
+    return found
+
+
+def _both(attend: Work, multiply: Callable[[], object]) -> Work:
+    def run(call: int) -> None:
+        attend(call)
+        multiply()
+
+    return run
 
 
 def _gated(name: str, hidden: int, width: int, copies: int = 1, share: float = 1.0) -> list[Product]:

@@ -2,8 +2,9 @@
 
 Grouped-query attention is torch's own fused one, a group's heads taken as queries of one KV head, so that KV is read
 once. Latent attention has no fused kernel in torch: it is two products around a softmax, in chunks on a processor and
-in one piece on an accelerator, where scores (128 values a token against 576 of KV) are written and read besides. Its
-rate on an accelerator is what plain torch reaches, below that of a kernel made for it.
+at once on an accelerator, where scores (128 values a token against 576 of KV) are written and read besides. Long
+contexts are taken there in blocks side by side, merged by their log-sum-exp, for one long product leaves a device idle.
+Its rate on an accelerator is what plain torch reaches, below that of a kernel made for it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from lbopt.exceptions import BackendUnavailableError, InputError
-from lbopt.hardware.measure.attention import AttentionShape
+from lbopt.hardware.measure.attention import BLOCK, AttentionShape
 from lbopt.hardware.measure.backend import Decode
 from lbopt.hardware.measure.machine import host_account
 from lbopt.hardware.measure.numpy_backend import CHUNK, random_block, random_queries
@@ -50,6 +51,8 @@ class TorchBackend:
             raise unknown("dtype", self.dtype, ITEMSIZES)
         self.itemsize = ITEMSIZES[self.dtype]
         self._kind = getattr(self._torch, self.dtype)
+        if self.itemsize == 2:
+            self._place.take_flash()
 
     def account(self) -> dict[str, str]:
         """Return the device, its driver and runtime, and the host that it sits in."""
@@ -88,7 +91,10 @@ class TorchBackend:
                     key = part(keys, shape.key_dim, start, batch, context)
                     query = queries.view(1, shape.kv_heads, group, shape.key_dim).expand(batch, -1, -1, -1)
                     if values is None:
-                        out = _latent(torch, query, key, shape.value_dim, chunk)
+                        if self.is_host or context < 8 * BLOCK:
+                            out = _latent(torch, query, key, shape.value_dim, chunk)
+                        else:
+                            out = _latent_in_blocks(torch, query, key, shape.value_dim)
                     else:
                         value = part(values, shape.value_dim, start, batch, context)
                         out = attention(query, key, value, scale=1.0)  # queries are scaled already
@@ -196,3 +202,26 @@ def _latent(torch: Any, query: Any, key: Any, value_dim: int, chunk: int) -> Any
             total, out = total * kept + sums, out * kept + sight
         best = new
     return out / total
+
+
+def _latent_in_blocks(torch: Any, query: Any, key: Any, value_dim: int) -> Any:
+    """Return softmax(query keyᵀ) key[..., :value_dim]: whole blocks side by side, and what is left over beside them."""
+    query, key = query[:, 0], key[:, 0]  # one KV head: [batch, heads, key_dim] and [batch, context, key_dim]
+    batch, context, width = key.shape
+    whole = context // BLOCK
+    blocks = key[:, : whole * BLOCK].reshape(batch * whole, BLOCK, width)  # a view where nothing is left over
+    several = query.unsqueeze(1).expand(batch, whole, *query.shape[1:]).reshape(batch * whole, *query.shape[1:])
+    parts = [[one.unflatten(0, (batch, whole)) for one in _one_block(torch, several, blocks, value_dim)]]
+    if context % BLOCK:
+        rest = _one_block(torch, query, key[:, whole * BLOCK :], value_dim)
+        parts.append([one.unsqueeze(1) for one in rest])
+    out = torch.cat([part for part, _ in parts], dim=1)
+    sums = torch.cat([part for _, part in parts], dim=1)
+    return (out * torch.softmax(sums, dim=1).to(out.dtype)).sum(dim=1)
+
+
+def _one_block(torch: Any, query: Any, key: Any, value_dim: int) -> tuple[Any, Any]:
+    """Return attention over one block each, and the log-sum-exp of its scores, [..., heads, 1] of float32."""
+    scores = query @ key.transpose(1, 2)
+    total = torch.logsumexp(scores, dim=-1, keepdim=True).float()
+    return torch.softmax(scores, dim=-1) @ key[..., :value_dim], total
