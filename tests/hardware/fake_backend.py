@@ -71,7 +71,7 @@ class FakeBackend:
 
         return run
 
-    def spin(self, blocks):
+    def spin(self, blocks, threads):
         def run():
             self.drawn += 3e-3 * (self.watts["wait"] + blocks)
             self.time += 3e-3

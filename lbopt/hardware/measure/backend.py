@@ -62,8 +62,8 @@ class Backend(Protocol):
     def at_once(self, works: Sequence[Callable[[int], object]]) -> Callable[[int], object] | None:
         """Return a call that does all works side by side on the device; None where it has no streams."""
 
-    def spin(self, blocks: int) -> Callable[[], Any] | None:
-        """Return a call that keeps so many blocks of the device busy with waiting; None where there is no such."""
+    def spin(self, blocks: int, threads: int) -> Callable[[], Any] | None:
+        """Return a call that waits on so many blocks of so many threads; None where there is no such."""
 
     def touch(self) -> Callable[[], Any]:
         """Return a call that launches next to nothing."""

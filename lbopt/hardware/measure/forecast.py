@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from lbopt.hardware.cards.device import DeviceCard
 from lbopt.hardware.measure.attention import SHAPES, AttentionShape
 from lbopt.hardware.measure.measurement import Measurement
+from lbopt.hardware.measure.power import SPINS
 from lbopt.hardware.measure.products import Layer, whole_layers
 from lbopt.hardware.measure.timing import Estimate
 from lbopt.hardware.quantity import Quantity
@@ -167,8 +168,7 @@ def _power(known: Mapping[str, Quantity]) -> list[Forecast]:
     waiting = Estimate(value, min(low, value), max(high, value))
     return [
         Forecast("power", "idle", None, "W", _ends(idle)),
-        Forecast("power", "spins on 1 block", None, "W", waiting),
-        Forecast("power", "spins on 16 blocks", None, "W", waiting),
+        *(Forecast("power", name, None, "W", waiting) for name, _, _ in SPINS),
         Forecast("power", "most", None, "W", _ends(peak)),
     ]
 

@@ -102,7 +102,7 @@ class NumpyBackend:
     def at_once(self, works: Sequence[Callable[[int], object]]) -> None:
         """Return None: works run one after another here."""
 
-    def spin(self, blocks: int) -> None:
+    def spin(self, blocks: int, threads: int) -> None:
         """Return None: a processor waits by sleeping."""
 
     def touch(self) -> Callable[[], Any]:

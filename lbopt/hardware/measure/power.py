@@ -2,7 +2,7 @@
 
 A worker at a barrier waits for the heaviest. What it draws meanwhile decides how much energy imbalance costs, and it
 depends on how it waits: nothing runs and the host sleeps (*idle*, *paused*: a launch every 5 ms), or a kernel spins
-until the others arrive, as collectives do (*spins*, on one block and on sixteen). Each state is held for a while and
+until the others arrive, as collectives do (*spins*, on one thread up to a whole device). Each state is held for a while and
 the device's own energy counter is read at both ends, so no sampling rate enters; states are visited in rounds of random
 order. The waiting share is (waiting - idle) / (busy - idle), busy being the mean of attention and products: what the
 price calls the way from idle to peak.
@@ -32,6 +32,8 @@ PAUSE = 0.005
 #: Seconds of work that is handed to the device at once.
 CHUNK = 0.05
 ROUNDS = 3
+#: Waiting kernels: name, blocks, threads of a block. Collectives wait with some tens of blocks of hundreds of threads.
+SPINS = (("spins: 1 thread", 1, 1), ("spins: 16 blocks of 512", 16, 512), ("spins: 132 blocks of 1024", 132, 1024))
 
 
 class EnergyCounter(Protocol):
@@ -88,13 +90,12 @@ def seconds_needed(states: int, seconds: float) -> float:
 def waiting_states(backend: Backend) -> list[State]:
     """Return the states in which nothing is computed."""
     found = [State("idle", "idle", None)]
-    spin = backend.spin(1)
-    if spin is not None:
-        found.append(State("paused: a launch every 5 ms", "waiting", backend.touch(), PAUSE))
-        found.append(State("spins on 1 block", "waiting", spin))
-        wide = backend.spin(16)
-        if wide is not None:
-            found.append(State("spins on 16 blocks", "waiting", wide))
+    for name, blocks, threads in SPINS:
+        spin = backend.spin(blocks, threads)
+        if spin is not None:
+            found.append(State(name, "waiting", spin))
+    if len(found) > 1:
+        found.insert(1, State("paused: a launch every 5 ms", "waiting", backend.touch(), PAUSE))
     return found
 
 

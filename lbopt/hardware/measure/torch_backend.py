@@ -1,7 +1,8 @@
 """Accelerators, and the host, through PyTorch; an extra (`lbopt[measure]`), imported when it is asked for.
 
 Grouped-query attention is torch's own fused one, a group's heads taken as queries of one KV head, so that KV is read
-once. Latent attention has no fused kernel in torch: it is two products around a softmax, in chunks on a processor and
+once. Torch has several kernels of it, and which is best depends on the batch: for each batch and context the fastest is
+taken, as engines choose theirs. So is it for latent attention in one piece or in blocks. Latent attention has no fused kernel in torch: it is two products around a softmax, in chunks on a processor and
 at once on an accelerator, where scores (128 values a token against 576 of KV) are written and read besides. Long
 contexts are taken there in blocks side by side, merged by their log-sum-exp, for one long product leaves a device idle.
 Its rate on an accelerator is what plain torch reaches, below that of a kernel made for it.
@@ -51,8 +52,6 @@ class TorchBackend:
             raise unknown("dtype", self.dtype, ITEMSIZES)
         self.itemsize = ITEMSIZES[self.dtype]
         self._kind = getattr(self._torch, self.dtype)
-        if self.itemsize == 2:
-            self._place.take_flash()
 
     def account(self) -> dict[str, str]:
         """Return the device, its driver and runtime, and the host that it sits in."""
@@ -77,6 +76,22 @@ class TorchBackend:
         group = shape.heads // shape.kv_heads
         chunk = CHUNK if self.is_host else pool_tokens
         attention = torch.nn.functional.scaled_dot_product_attention
+        fastest: dict[tuple[int, int], Callable[..., Any]] = {}
+
+        def grouped(query: Any, key: Any, value: Any) -> Any:
+            return attention(query, key, value, scale=1.0)  # queries are scaled already
+
+        def latent(query: Any, key: Any, value: Any) -> Any:
+            return _latent(torch, query, key, shape.value_dim, chunk)
+
+        def in_blocks(query: Any, key: Any, value: Any) -> Any:
+            return _latent_in_blocks(torch, query, key, shape.value_dim)
+
+        def ways(context: int) -> list[Callable[..., Any]]:
+            """Return what computes the same attention on this device."""
+            if shape.latent:
+                return [latent] if self.is_host or context < BLOCK else [latent, in_blocks]
+            return [grouped, *self._place.other_kernels(grouped)] if self.itemsize == 2 else [grouped]
 
         def part(pool: Any, width: int, start: int, batch: int, context: int) -> Any:
             """Return [batch, kv_heads, context, width] of the pool, without a copy."""
@@ -90,14 +105,10 @@ class TorchBackend:
                     batch = len(list(equal))
                     key = part(keys, shape.key_dim, start, batch, context)
                     query = queries.view(1, shape.kv_heads, group, shape.key_dim).expand(batch, -1, -1, -1)
-                    if values is None:
-                        if self.is_host or context < 8 * BLOCK:
-                            out = _latent(torch, query, key, shape.value_dim, chunk)
-                        else:
-                            out = _latent_in_blocks(torch, query, key, shape.value_dim)
-                    else:
-                        value = part(values, shape.value_dim, start, batch, context)
-                        out = attention(query, key, value, scale=1.0)  # queries are scaled already
+                    value = None if values is None else part(values, shape.value_dim, start, batch, context)
+                    if (batch, context) not in fastest:
+                        fastest[batch, context] = self._fastest(ways(context), (query, key, value))
+                    out = fastest[batch, context](query, key, value)
                     found.append(out.reshape(batch, shape.heads, shape.value_dim))
                     start += batch * context
                 return found[0] if len(found) == 1 else torch.cat(found)
@@ -137,10 +148,9 @@ class TorchBackend:
         """Return a call that begins every work in a stream of its own and ends when all have; None without streams."""
         return self._place.at_once(works)
 
-    def spin(self, blocks: int) -> Callable[[], Any] | None:
-        """Return a call that spins for some milliseconds, a block of one thread in each of `blocks` streams."""
-        spin = self._place.spinner()
-        return spin if spin is None or blocks == 1 else _of_many(self._place.at_once([lambda _: spin()] * blocks))
+    def spin(self, blocks: int, threads: int) -> Callable[[], Any] | None:
+        """Return a call that spins for some milliseconds."""
+        return self._place.spinner(blocks, threads)
 
     def touch(self) -> Callable[[], Any]:
         """Return a call that launches an addition to one number."""
@@ -155,6 +165,20 @@ class TorchBackend:
         """Return the seconds from the start of `work` to the end of all that it started on the device."""
         with self._memory():
             return self._place.clock(work)
+
+    def _fastest(self, ways: list[Callable[..., Any]], given: tuple[Any, ...]) -> Callable[..., Any]:
+        """Return the way that takes least, each called twice before it is timed; one that fails is not taken."""
+        if len(ways) == 1:
+            return ways[0]
+        seconds: dict[int, float] = {}
+        for place, way in enumerate(ways):
+            try:
+                for _ in range(2):
+                    way(*given)
+                seconds[place] = min(self._place.clock(lambda way=way: way(*given)) for _ in range(3))  # type: ignore[misc]
+            except RuntimeError:  # the kernel does not take this shape
+                continue
+        return ways[min(seconds, key=lambda place: seconds[place])] if seconds else ways[0]
 
     @contextmanager
     def _memory(self) -> Iterator[None]:
@@ -172,11 +196,6 @@ class TorchBackend:
         pool[:whole].view(-1, _BLOCK)[:] = block
         pool[whole:] = block[: size - whole]
         return pool
-
-
-def _of_many(together: Callable[[int], object] | None) -> Callable[[], Any] | None:
-    """Return a call without the count that works take."""
-    return None if together is None else lambda: together(0)
 
 
 def _latent(torch: Any, query: Any, key: Any, value_dim: int, chunk: int) -> Any:
