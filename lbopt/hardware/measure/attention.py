@@ -100,9 +100,11 @@ def grid(least: int, most: int, points: int, batches: Sequence[int]) -> list[Poi
     ]
 
 
-def whole_blocks(context: int) -> int:
-    """Return a context of at least a token; one of 8 blocks or more is cut down to whole blocks."""
-    return max(1, context if context < 8 * BLOCK else context - context % BLOCK)
+def whole_blocks(context: int, nearest: bool = False) -> int:
+    """Return a context of at least a token; one of 8 blocks or more in whole blocks, rounded down or to the nearest."""
+    if context < 8 * BLOCK:
+        return max(1, context)
+    return (context + (BLOCK // 2 if nearest else 0)) // BLOCK * BLOCK
 
 
 def split(load: int, batch: int) -> tuple[int, ...]:

@@ -73,7 +73,11 @@ def load_vectors(workers: int, mean: int, requests: int = 1) -> list[LoadVector]
     }
     return [
         LoadVector(
-            name, tuple(requests * whole_blocks(int(one)) for one in np.rint(mean / requests * share / share.mean()))
+            name,
+            tuple(
+                requests * whole_blocks(int(one), nearest=True)
+                for one in np.rint(mean / requests * share / share.mean())
+            ),
         )
         for name, share in shares.items()
     ]

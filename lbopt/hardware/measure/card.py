@@ -1,9 +1,14 @@
 """From a measurement to a device card that says of itself how it came about.
 
-The constants are those of the attention whose KV was read fastest, the one nearest to being bound by memory. What a
-roofline uses is the product of `memory_bandwidth` and `memory_efficiency`, which is the rate that attention reached:
-with a plain read measured, that read is the bandwidth and the ratio is the efficiency; without one, the bandwidth is
-what attention reached and the efficiency is one by definition. `step_overhead` needs a serving engine and is left out.
+The memory rates are those of the attention whose KV was read fastest, of those whose time is a straight line. Where
+none is, they are those of the one nearest to a line (least left-out error): a slope that is fitted to a bend is
+nobody's rate. What a roofline uses is the product of `memory_bandwidth` and `memory_efficiency`, which is the rate that
+attention reached: with a plain read measured, that read is the bandwidth and the ratio is the efficiency; without one,
+the bandwidth is what attention reached and the efficiency is one by definition. The ratio may exceed one: a kernel of
+attention can read faster than the sum of a block. `step_overhead` needs a serving engine and is left out.
+
+The rate of arithmetic is that of a large square product; its share is what a layer's products reach at their largest
+batch, over the layers that arithmetic binds there (reading their weights alone takes less than half of the time).
 """
 
 from __future__ import annotations
@@ -26,12 +31,12 @@ _DIGITS = 4
 
 def make_card(found: Measurement, name: str | None = None) -> DeviceCard:
     """Return the card; an error where no slope could be distinguished from zero."""
-    rates = [(rate.value, place) for place, one in enumerate(found.attention) if (rate := one.bandwidth())]
-    if not rates:
+    straight = [one for one in found.attention if one.law is not None and one.bandwidth() is not None]
+    if not straight:
         raise InputError(
             "no card is written: the time per token cannot be distinguished from zero; give a larger --most or --budget"
         )
-    times = found.attention[max(rates)[1]]
+    times = _straightest(straight)
     title = found.machine.get("device") or found.machine.get("processor") or found.device
     if found.device == "cpu":
         title = f"{title}, {found.machine.get('threads', '?')} of {found.machine.get('cores', '?')} cores"
@@ -42,8 +47,8 @@ def make_card(found: Measurement, name: str | None = None) -> DeviceCard:
         origin="measurement",
         constants=_constants(found, times),
         account=_account(found),
-        note=f"Memory rates and call are those of attention {times.shape.name}, the one that read its KV fastest; "
-        "what another kernel reaches differs.",
+        note=f"Memory rates and call are those of attention {times.shape.name}, the fastest of those that are linear, or "
+        "the one nearest to a line; what another kernel reaches differs.",
     )
 
 
@@ -57,6 +62,14 @@ def card_text(card: DeviceCard) -> str:
 def slug(title: str) -> str:
     """Return a title as a name that is easy to type."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "device"
+
+
+def _straightest(measured: list[AttentionTimes]) -> AttentionTimes:
+    """Return the fastest of those that are linear, or the one nearest to a line."""
+    linear = [one for one in measured if one.linearity is not None and one.linearity.verdict == "linear"]
+    if linear:
+        return max(linear, key=lambda one: rate.value if (rate := one.bandwidth()) else 0.0)
+    return min(measured, key=lambda one: one.law.left_out_error if one.law else 0.0)
 
 
 def _constants(found: Measurement, times: AttentionTimes) -> dict[str, Quantity]:
@@ -107,7 +120,11 @@ def _of_products(found: Measurement) -> dict[str, Quantity]:
             "measured",
         )
     }
-    reached = {times.layer.model: times.flops_rate(-1) for times in found.layers if times.batches}
+    reached = {
+        times.layer.model: times.flops_rate(-1)
+        for times in found.layers
+        if times.batches and 2 * min(one.value for one in times.medians) < times.medians[-1].value
+    }
     if reached and found.dtype != "float32":
         best = max(reached, key=lambda name: reached[name].value)
         rate = reached[best]

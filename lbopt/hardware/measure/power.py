@@ -1,11 +1,11 @@
 """Watts of a device by what it does: idle, waiting in several ways, reading, attending, multiplying.
 
 A worker at a barrier waits for the heaviest. What it draws meanwhile decides how much energy imbalance costs, and it
-depends on how it waits: nothing runs and the host sleeps (*idle*, *paused*: a launch every 5 ms), or a kernel spins
-until the others arrive, as collectives do (*spins*, on one thread up to a whole device). Each state is held for a while and
-the device's own energy counter is read at both ends, so no sampling rate enters; states are visited in rounds of random
-order. The waiting share is (waiting - idle) / (busy - idle), busy being the mean of attention and products: what the
-price calls the way from idle to peak.
+depends on how it waits: nothing runs and the host sleeps (*idle*, *paused*: a launch every 5 ms), or a kernel polls a
+flag until the others arrive, as collectives do (*spins*, on one thread up to a whole device). Each state is held for a
+while and the device's own energy counter is read at both ends, so no sampling rate enters; states are visited in rounds
+of random order. The waiting share is (waiting - idle) / (busy - idle), busy being the mean of attention and products:
+what the price calls the way from idle to peak. *Idle* is the device held by a process, its clocks up.
 
 NVIDIA's driver counts millijoules since Volta; the counter moves some ten times a second, so a window of two seconds is
 known to some per cent. It counts the board, memory and regulators included.

@@ -2,10 +2,12 @@
 
 Grouped-query attention is torch's own fused one, a group's heads taken as queries of one KV head, so that KV is read
 once. Torch has several kernels of it, and which is best depends on the batch: for each batch and context the fastest is
-taken, as engines choose theirs. So is it for latent attention in one piece or in blocks. Latent attention has no fused kernel in torch: it is two products around a softmax, in chunks on a processor and
-at once on an accelerator, where scores (128 values a token against 576 of KV) are written and read besides. Long
-contexts are taken there in blocks side by side, merged by their log-sum-exp, for one long product leaves a device idle.
-Its rate on an accelerator is what plain torch reaches, below that of a kernel made for it.
+taken, as engines choose theirs. So is it for latent attention, in one piece or in blocks.
+
+Latent attention has no fused kernel in torch: it is two products around a softmax, in chunks on a processor and at once
+on an accelerator, where scores (128 values a token against 576 of KV) are written and read besides. Long contexts may
+be taken there in blocks side by side, merged by their log-sum-exp, for one long product leaves a device idle. Its rate
+on an accelerator is what plain torch reaches, below that of a kernel made for it.
 """
 
 from __future__ import annotations
