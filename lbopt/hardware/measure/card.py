@@ -47,8 +47,8 @@ def make_card(found: Measurement, name: str | None = None) -> DeviceCard:
         origin="measurement",
         constants=_constants(found, times),
         account=_account(found),
-        note=f"Memory rates and call are those of attention {times.shape.name}, the fastest of those that are linear, or "
-        "the one nearest to a line; what another kernel reaches differs.",
+        note=f"Memory rates and call are those of attention {times.shape.name}, the fastest of those that are linear "
+        "or the one nearest to a line; what another kernel reaches differs.",
     )
 
 
