@@ -72,6 +72,38 @@ def test_a_card_of_a_known_device(measure, fake, here):
     assert (here / "my.toml").read_text() == (here / "out" / "card.toml").read_text()
 
 
+def test_a_forecast_comes_before_the_measurement_and_stands_beside_it(measure, fake, here):
+    backend = FakeBackend(linear, noise=0.01)
+    fake(backend)
+    code, shown, heard = measure("--against", "h100", "--forecast-only")
+    assert (code, backend.calls) == (0, 0), heard
+    assert "Forecast by card h100" in shown
+    assert list(here.iterdir()) == []
+    code, shown, heard = measure("--against", "h100", "--budget", 20, "-o", "out")
+    assert code == 0, heard
+    assert shown.index("Forecast by card h100") < shown.index("Attention in decode") < shown.index("Card h100 against")
+    with (here / "out" / "forecast.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["kind"] for row in rows} == {"attention", "read"}  # a host times no products unless it is told to
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--forecast-only",), "--forecast-only has no card to forecast by; name one with --against"),
+        (("--against", "h1000"), "unknown device 'h1000': did you mean h100"),
+        (("--model", "llama-3-70"), "unknown model 'llama-3-70': did you mean llama-3-70b"),
+        (("--power-seconds", "-1"), "power_seconds is -1.0; expected seconds above 0"),
+    ],
+)
+def test_wrong_words_are_one_sentence(measure, fake, here, words, said):
+    fake(FakeBackend(linear))
+    code, _, heard = measure(*words, "--products", "--budget", 20)
+    assert code == 2
+    assert said in heard
+    assert list(here.iterdir()) == []
+
+
 def test_no_slope_is_said_and_the_samples_are_kept(measure, fake, here):
     fake(FakeBackend(lambda batch, tokens: 1e-3, noise=0.2))
     code, _, heard = measure("--budget", 20, "-o", "out")
