@@ -7,11 +7,26 @@ import math
 import numpy as np
 import pytest
 
+from lbopt.hardware.energy import READINGS
 from lbopt.report.reproduction_figure import dilution_figure
 from lbopt.report.reproduction_tables import groups_of, reproduction_csv, reproduction_tables
 from lbopt.studies.reproduction import ITEMS, ReproductionConfig, ReproductionOutcome, Row
 from lbopt.studies.reproduction.study import QUESTIONS
 from lbopt.studies.verdict import VERDICTS
+
+#: What every cell returned.
+FIGURES = {
+    "running": 500.0,
+    "waiting": 4.0,
+    "step_seconds": 0.06,
+    "max_load": 90e3,
+    "mean_load": 80e3,
+    "spread": 20e3,
+    "deviation": 5e3,
+    "band_deviation": 9e3,
+    "seconds": 100.0,
+    **dict.fromkeys(READINGS, 3e5),
+}
 
 
 def made_up(seeds: int = 3) -> ReproductionOutcome:
@@ -24,7 +39,13 @@ def made_up(seeds: int = 3) -> ReproductionOutcome:
         assert value is not None
         middle = value * (1.0, 1.25, 0.4, 3.0, -1.0)[index % 5]
         count = 1 if question.exact or not question.cells else seeds
-        rows.append(Row(question, tuple((middle * (1 + 0.02 * rng.standard_normal(count))).tolist())))
+        rows.append(
+            Row(
+                question,
+                tuple((middle * (1 + 0.02 * rng.standard_normal(count))).tolist()),
+                (FIGURES,) * len(question.cells),
+            )
+        )
     return ReproductionOutcome(config, rows=rows)
 
 
