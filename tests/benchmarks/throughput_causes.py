@@ -96,6 +96,7 @@ CAUSES = (
     Cause("f: 8 slots, all by load, round-robin", slots=8, share=1.0, baseline="Round-Robin"),
     Cause("f: 8 slots, all by load, memory 100%, blocked", slots=8, share=1.0, memory="blocked"),
     Cause("g: 10 steps old, blind, half of the step by load", sight=blind(10 * STEP), share=0.5),
+    Cause("g: 50 steps old, blind, all of the step by load", sight=blind(50 * STEP), share=1.0),
     Cause("g: 100 steps old, blind, all of the step by load", sight=blind(100 * STEP), share=1.0),
     Cause("g: round-robin, all of the step by load", baseline="Round-Robin", share=1.0),
 )
