@@ -99,6 +99,7 @@ CAUSES = (
     Cause("g: 50 steps old, blind, all of the step by load", sight=blind(50 * STEP), share=1.0),
     Cause("g: 100 steps old, blind, all of the step by load", sight=blind(100 * STEP), share=1.0),
     Cause("g: round-robin, all of the step by load", baseline="Round-Robin", share=1.0),
+    Cause("g: random, all of the step by load", baseline="Random", share=1.0),
 )
 
 
@@ -182,7 +183,8 @@ def main():
     parser.add_argument("--requests", type=int, default=1500, help="requests of each worker")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--arrivals", default="", help="closed or Poisson alone")
-    parser.add_argument("--cause", default="", help="causes alone that begin so")
+    parser.add_argument("--lengths", default="", help="BurstGPT or lognormal alone")
+    parser.add_argument("--cause", action="append", help="causes alone that begin so")
     given = parser.parse_args()
     names = ("requests", "arrivals", "G", "cause", "printed", "gain", "running", "steps", "verdict")
     known = {}
@@ -195,8 +197,8 @@ def main():
         for name in ("BurstGPT", "lognormal, the paper's means")
         for how, arrivals in (("closed loop", ClosedLoop()), ("Poisson, load 0.95", TraceTimes(0.95)))
     ]
-    places = [place for place in places if given.arrivals in place[1]]
-    chosen = [cause for cause in CAUSES if cause.words.startswith(given.cause)]
+    places = [place for place in places if given.arrivals in place[1] and place[0].startswith(given.lengths)]
+    chosen = [cause for cause in CAUSES if cause.words.startswith(tuple(given.cause or [""]))]
     with ProgressBar() as bar:
         bar.begin("causes", len(places) * len(chosen))
         for name, how, arrivals, G in places:

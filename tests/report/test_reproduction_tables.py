@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from lbopt.hardware.energy import READINGS
 from lbopt.report.reproduction_figure import dilution_figure
-from lbopt.report.reproduction_tables import groups_of, reproduction_csv, reproduction_tables
+from lbopt.report.reproduction_tables import groups_of, reasons_of, reproduction_csv, reproduction_tables
 from lbopt.studies.reproduction import ITEMS, ReproductionConfig, ReproductionOutcome, Row
 from lbopt.studies.reproduction.study import QUESTIONS
 from lbopt.studies.verdict import VERDICTS
@@ -67,6 +68,19 @@ def test_a_row_that_does_not_agree_has_a_reason() -> None:
     for row in made_up().rows:
         assert (row.why == "") == (row.verdict == "agrees")
         assert (row.why == "our interval holds an end of what counts as the same") == (row.verdict == "undecided")
+
+
+def test_every_reason_has_a_letter_where_there_are_more_than_the_alphabet_has() -> None:
+    rows = [
+        Row(replace(row.question, why=lambda row: f"{row.values[0]:g}"), (float(place),) * 3, row.means)
+        for place, row in enumerate(made_up().of("scaling") * 4)
+    ]
+    differ = {row.why for row in rows} - {""}
+    assert len(differ) > 26
+    letters = reasons_of(rows)
+    assert set(letters) == differ
+    assert len(set(letters.values())) == len(differ)
+    assert {"a", "z", "aa"} <= set(letters.values())
 
 
 def test_one_seed_is_undecided_unless_it_is_exact() -> None:
