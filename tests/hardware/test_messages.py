@@ -1,5 +1,8 @@
 """Messages that overlap, hot experts and drafted tokens in a step's time: by hand, and against DeepEP's own table."""
 
+import re
+from importlib.resources import files
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -116,3 +119,16 @@ def test_learnt_and_given_balancedness():
     assert hot.sum() == 1
     assert given_.parameters()[0][hot][0] == pytest.approx(np.log(2))
     assert learnt.parameters()[0] == pytest.approx(shipped_posterior().mean[:-2])
+
+
+def test_a_card_that_changes_is_read_again(tmp_path):
+    file = tmp_path / "board.toml"
+    text = files("lbopt.hardware.cards").joinpath("devices", "h200.toml").read_text(encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
+    law = make_step_time(f"calibrated:device={file}")
+    before = law.form(2, 4).per_token
+    changed = re.sub(r"(?s)(memory_bandwidth\].*?value = )([0-9.e+]+)", r"\g<1>1e12", text, count=1)
+    changed = re.sub(r"(?s)(memory_bandwidth\].*?low = )([0-9.e+]+)", r"\g<1>1e12", changed, count=1)
+    assert changed != text
+    file.write_text(changed, encoding="utf-8")
+    assert law.form(2, 4).per_token > 1.5 * before

@@ -109,7 +109,9 @@ class CalibratedStepTime:
 
     def form(self, num_workers: int, slots_per_worker: int) -> BarrierForm:
         """Return the barrier form for G workers of B slots."""
-        return _form(self, num_workers, slots_per_worker)
+        # A card of one's own is a file, which may change: what it says is part of the key.
+        cards = repr((device_card(self.device), model_card(self.model)))
+        return _form(self, cards, num_workers, slots_per_worker)
 
     def describe(self) -> dict[str, Any]:
         """Return the law as plain data, every parameter with it."""
@@ -152,8 +154,18 @@ class CalibratedStepTime:
 
 
 @lru_cache(maxsize=16)
-def _form(law: CalibratedStepTime, num_workers: int, slots_per_worker: int) -> BarrierForm:
-    """Return the barrier form; its tables have a row for every number of running requests."""
+def _form(law: CalibratedStepTime, cards: str, num_workers: int, slots_per_worker: int) -> BarrierForm:
+    """Return the barrier form; its tables have a row for every number of running requests.
+
+    Parameters
+    ----------
+    law
+        The law.
+    cards
+        What its cards say, as text.
+    num_workers, slots_per_worker
+        G and B.
+    """
     from lbopt.hardware.calibrated import StepFeatures, features_of, step_parts
 
     device, model = device_card(law.device), model_card(law.model)
