@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
+from string import ascii_lowercase
 from typing import Any
 
 from lbopt.studies.printed import every_digit
@@ -101,7 +103,13 @@ def _to_every_digit(row: Row) -> bool:
 def reasons_of(rows: Sequence[Row]) -> dict[str, str]:
     """Return a letter for each reason of disagreement among the rows, in their order."""
     reasons = dict.fromkeys(row.why for row in rows if row.why)
-    return dict(zip(reasons, "abcdefghijklmnopqrstuvwxyz", strict=False))
+    return dict(zip(reasons, _letters(), strict=False))
+
+
+def _letters() -> Iterator[str]:
+    """Yield a, b, ..., z, aa, ab, ..."""
+    for length in itertools.count(1):
+        yield from map("".join, itertools.product(ascii_lowercase, repeat=length))
 
 
 def _group_table(rows: Sequence[Row]) -> Table:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import AffineStepTime, BarrierForm, PowerLaw, StepTime
-from lbopt.hardware.step_time import StepTimeByUse
+from lbopt.hardware.step_time import DraftingStepTime, StepTimeByUse
 from lbopt.model import Fleet, Trace
 from lbopt.model.integers import LARGEST_TOTAL
 from lbopt.simulator.detail import Detail
@@ -91,6 +91,16 @@ class SimulationSetting:
             object.__setattr__(self, "step_time", AffineStepTime.of_bf_io_paper(self.fleet.slots_per_worker))
         if self.detail is not None:
             self.detail.refuse_fleet(self.fleet)
+            self._refuse_drafts(self.detail.draft)
+
+    def _refuse_drafts(self, draft: int) -> None:
+        """Refuse a law that computes other tokens than are drafted; one token a request prices drafting elsewhere."""
+        computed = self.law.query_tokens if isinstance(self.law, DraftingStepTime) else 1
+        if draft and computed > 1 and computed != 1 + draft:
+            raise InputError(
+                f"detail drafts {draft} tokens of a request in a step, and step time '{self.law.name}' computes "
+                f"{computed}; expected query_tokens={1 + draft}, the token that is due and those drafted"
+            )
 
     @property
     def law(self) -> StepTime:

@@ -88,7 +88,7 @@ def test_two_query_tokens_double_the_arithmetic():
     assert law(query_tokens=2).form(1, 1).per_token == 2 * law().form(1, 1).per_token  # compute-bound already
 
 
-def naive_step(model, numbers, tp, parallel, queries, loads, running):
+def naive_step(model, numbers, tp, parallel, queries, overlap, balancedness, loads, running):
     """Seconds of one step, term by term, from the law's formulas."""
     bandwidth = numbers["memory_bandwidth"] * numbers["memory_efficiency"]
     flops = numbers["flops_16bit"] * numbers["compute_efficiency"]
@@ -123,10 +123,12 @@ def naive_step(model, numbers, tp, parallel, queries, loads, running):
     n, devices = queries * sum(running), workers * tp
     if experts and parallel and n:
         computing = 2 * n * chosen * 3 * model["hidden"] * model["expert_width"] / devices
-        total += layers * max(max(1, union(n) / devices) * bytes_of_expert / bandwidth, computing / fast)
+        busiest = 1 / balancedness if workers > 1 else 1
+        total += layers * busiest * max(max(1, union(n) / devices) * bytes_of_expert / bandwidth, computing / fast)
         if devices > 1:
             payload = n / devices * (1 - 1 / devices) * chosen * model["hidden"] * (numbers["weight_bytes"] + 2)
-            total += layers * (2 * numbers["collective_latency"] + payload / numbers["link_bandwidth"])
+            messages = layers * (2 * numbers["collective_latency"] + payload / numbers["link_bandwidth"])
+            total += messages - overlap * messages
     return total
 
 
@@ -142,6 +144,8 @@ ANY_LAW = st.builds(
     devices_per_worker=st.sampled_from([1, 2, 4, 8, 16]),
     expert_parallel=st.booleans(),
     query_tokens=st.integers(1, 3),
+    overlap=st.sampled_from([0.0, 0.0, 0.4, 1.0]),
+    balancedness=st.sampled_from([1.0, 1.0, 0.5]),
     weight_bytes=st.sampled_from([None, 1.0, 2.0]),
 )
 
@@ -157,6 +161,8 @@ def test_against_a_naive_twin(roof, fleet):
         put.devices_per_worker,
         put.expert_parallel,
         put.query_tokens,
+        put.overlap,
+        put.balancedness,
         loads.tolist(),
         running.tolist(),
     )
@@ -309,6 +315,11 @@ def test_rates_that_cannot_be(name, bad):
         ("roofline:tp=0", "devices_per_worker is 0; expected 1 or more"),
         ("roofline:tp=256", r"devices_per_worker \(tp\) is 256; expected at most the 128 heads of deepseek-v3"),
         ("roofline:query_tokens=0", "query_tokens is 0"),
+        ("roofline:overlap=1.5", r"overlap is 1\.5; expected a share of the messages from 0 to 1"),
+        ("roofline:balancedness=0", r"balancedness is 0\.0; expected more than 0 and at most 1"),
+        ("calibrated:experts=some", r"experts is 'some'; expected parallel \(.*\) or local"),
+        ("calibrated:prompt_share=-1", r"prompt_share is -1\.0; expected a finite number of zero or more"),
+        ("calibrated:overlap=0.5", r"overlap is '0\.5'; expected yes or no"),
         ("roofline:kv_bytes=0", r"kv_bytes is 0\.0; expected a finite number above 0"),
         ("roofline:step_overhead=-1", "step_overhead is -1; expected a finite number of zero or more"),
         ("roofline:bandwidth=1", "has no option 'bandwidth'; it takes device, model"),

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from lbopt.hardware.energy import READINGS
 from lbopt.report.reproduction_figure import dilution_figure
-from lbopt.report.reproduction_tables import groups_of, reproduction_csv, reproduction_tables
+from lbopt.report.reproduction_tables import groups_of, reasons_of, reproduction_csv, reproduction_tables
 from lbopt.studies.reproduction import ITEMS, ReproductionConfig, ReproductionOutcome, Row
 from lbopt.studies.reproduction.study import QUESTIONS
 from lbopt.studies.verdict import VERDICTS
+
+#: What every cell returned.
+FIGURES = {
+    "running": 500.0,
+    "waiting": 4.0,
+    "step_seconds": 0.06,
+    "max_load": 90e3,
+    "mean_load": 80e3,
+    "spread": 20e3,
+    "deviation": 5e3,
+    "band_deviation": 9e3,
+    "seconds": 100.0,
+    **dict.fromkeys(READINGS, 3e5),
+}
 
 
 def made_up(seeds: int = 3) -> ReproductionOutcome:
@@ -24,7 +40,13 @@ def made_up(seeds: int = 3) -> ReproductionOutcome:
         assert value is not None
         middle = value * (1.0, 1.25, 0.4, 3.0, -1.0)[index % 5]
         count = 1 if question.exact or not question.cells else seeds
-        rows.append(Row(question, tuple((middle * (1 + 0.02 * rng.standard_normal(count))).tolist())))
+        rows.append(
+            Row(
+                question,
+                tuple((middle * (1 + 0.02 * rng.standard_normal(count))).tolist()),
+                (FIGURES,) * len(question.cells),
+            )
+        )
     return ReproductionOutcome(config, rows=rows)
 
 
@@ -46,6 +68,19 @@ def test_a_row_that_does_not_agree_has_a_reason() -> None:
     for row in made_up().rows:
         assert (row.why == "") == (row.verdict == "agrees")
         assert (row.why == "our interval holds an end of what counts as the same") == (row.verdict == "undecided")
+
+
+def test_every_reason_has_a_letter_where_there_are_more_than_the_alphabet_has() -> None:
+    rows = [
+        Row(replace(row.question, why=lambda row: f"{row.values[0]:g}"), (float(place),) * 3, row.means)
+        for place, row in enumerate(made_up().of("scaling") * 4)
+    ]
+    differ = {row.why for row in rows} - {""}
+    assert len(differ) > 26
+    letters = reasons_of(rows)
+    assert set(letters) == differ
+    assert len(set(letters.values())) == len(differ)
+    assert {"a", "z", "aa"} <= set(letters.values())
 
 
 def test_one_seed_is_undecided_unless_it_is_exact() -> None:

@@ -51,7 +51,11 @@ def test_a_wrong_published_value_is_a_disagreement(item):
         print_ = question.printed
         moved = dataclasses.replace(print_, low=print_.low + 0.5, high=print_.high + 0.5, value=print_.value + 0.5)
         wrong = dataclasses.replace(question, printed=moved).answer({})
-        assert (wrong.verdict, wrong.why) == ("differs", question.why)
+        left = row.ours.mean - question.printed.value - 0.5
+        assert (wrong.verdict, wrong.why) == (
+            "differs",
+            f"{left:+.2f} points are left, and rounding explains 0.1 either way",
+        )
 
 
 def test_a_missing_run_leaves_the_row_out():
@@ -70,13 +74,13 @@ def test_one_seed_is_undecided_and_says_so():
 
 @pytest.mark.parametrize("item", ITEMS)
 def test_every_published_value_is_a_shipped_number(item):
-    """Rows name a shipped table (and a group of it), and reasons that a reader can use."""
+    """Rows name a shipped table (and a group of it)."""
     config = ReproductionConfig(items=(item,), **QUICK)
     for question in QUESTIONS[item](config):
         assert published_table(question.printed.source.split()[0])
         assert math.isfinite(question.printed.value)
         assert question.printed.place
-        assert question.why
+        assert callable(question.why)
         assert question.arrivals
         assert question.dispatch
         assert question.printed.tolerance
@@ -262,21 +266,6 @@ def test_logs_need_their_requests(tmp_path):
         InputError, match=r"logs in .* are of 100,000 requests of the BurstGPT file; give it by --burst"
     ):
         energy.questions(ReproductionConfig(items=("energy",), logs=str(tmp_path)))
-
-
-def test_reasons_speak_of_the_requests_at_hand(tmp_path):
-    file = tmp_path / "longer.json"
-    file.write_text(json.dumps({"data": [{"input_length": 300, "output_length": 400}] * 600}))
-    asked = {
-        name: balance_route.questions(ReproductionConfig(items=("balance-route",), burstgpt=name))
-        for name in ("burstgpt-like", str(file))
-    }
-    of_file, of_family = ({q.why for q in asked[name]} for name in (str(file), "burstgpt-like"))
-    output = pool_of("burstgpt-like", 0).output
-    text = f"run {output.mean():.0f} steps on average, {(output <= 80).mean():.0%} of them 80 or fewer"
-    assert any(text in why and "has largely left" in why for why in of_family)
-    assert not any(text in why for why in of_file)
-    assert any("run 400 steps on average, 0% of them 80 or fewer" in why and "do not explain" in why for why in of_file)
 
 
 def test_requests_that_are_too_long_for_the_balanced_step(tmp_path):

@@ -2,9 +2,10 @@
 
 from lbopt.hardware.step_time.affine import AffineStepTime
 from lbopt.hardware.step_time.barrier_form import BarrierForm
+from lbopt.hardware.step_time.calibrated_law import CalibratedStepTime
 from lbopt.hardware.step_time.deployment import Deployment
 from lbopt.hardware.step_time.experts import ExpertStepTime, expected_active
-from lbopt.hardware.step_time.law import ExplainedStepTime, StepTime, StepTimeByUse
+from lbopt.hardware.step_time.law import DraftingStepTime, ExplainedStepTime, StepTime, StepTimeByUse
 from lbopt.hardware.step_time.mean_term import MeanTermStepTime
 from lbopt.hardware.step_time.roofline import RooflineStepTime
 from lbopt.hardware.step_time.roofline_breakdown import KINDS, Breakdown, kinds_of
@@ -18,7 +19,9 @@ __all__ = [
     "AffineStepTime",
     "BarrierForm",
     "Breakdown",
+    "CalibratedStepTime",
     "Deployment",
+    "DraftingStepTime",
     "ExpertStepTime",
     "ExplainedStepTime",
     "Formats",

@@ -24,7 +24,13 @@ class Deployment:
         weights are multiplied at the device's 8-bit rate.
     query_tokens
         Tokens of a request that a step computes: 1, or more where later ones are guessed and verified (multi-token
-        prediction). A step then yields up to as many.
+        prediction). A step then yields up to as many. How many it yields is no part of its time: a price takes it from
+        `accepted`, a simulation from `Detail.draft` and `Detail.acceptance`.
+    overlap
+        Share of dispatch and combine that is hidden behind computation, 0 to 1; 0: every message is waited for.
+    balancedness
+        Mean over maximum of the tokens that devices get for their experts, above 0 to 1, where experts are spread over
+        several workers; 1: all devices get as many.
     gate
         As in `expected_active`; left out, uniform.
     """
@@ -35,6 +41,8 @@ class Deployment:
     weight_bytes: float | None = None
     query_tokens: int = 1
     gate: tuple[float, ...] | None = None
+    overlap: float = 0.0
+    balancedness: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("devices_per_worker", "query_tokens"):
@@ -44,3 +52,14 @@ class Deployment:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise InputError(f"{name} is {value}; expected a finite number above 0")
+        if not 0 <= self.overlap <= 1:
+            raise InputError(f"overlap is {self.overlap}; expected a share of the messages from 0 to 1")
+        if not 0 < self.balancedness <= 1:
+            raise InputError(
+                f"balancedness is {self.balancedness}; expected more than 0 and at most 1: the mean over the maximum "
+                "of the devices' tokens"
+            )
+
+    def hot(self, num_workers: int, together: bool) -> float:
+        """Return the factor by which experts take longer on the busiest device than on the mean one."""
+        return 1 / self.balancedness if together and num_workers > 1 else 1.0

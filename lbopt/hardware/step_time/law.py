@@ -38,6 +38,15 @@ class StepTimeByUse(StepTime, Protocol):
 
 
 @runtime_checkable
+class DraftingStepTime(StepTime, Protocol):
+    """A step-time law that says how many tokens of a request a step computes."""
+
+    @property
+    def query_tokens(self) -> int:
+        """1, or one more than are drafted."""
+
+
+@runtime_checkable
 class ExplainedStepTime(StepTime, Protocol):
     """A step-time law that can say where the seconds of a step go."""
 

@@ -10,11 +10,12 @@ compute efficiency, TP devices a worker, q query tokens a request:
 * weights that every worker reads whole: max(bytes / BW, 2 P q n / F) / TP, nothing for n = 0.
 * experts, of all layers that have them: a device reads U of them and computes k a token, max(U * bytes / BW,
   2 P k q N / F). Expert parallelism: the D = G * TP devices each hold a part, so U = max(1, U(q N) / D) and k N / D;
-  all meet there, the term is outside of the maximum. It is the *mean* device: an uneven gate makes the busiest slower.
-  Without: U(q n) / TP, inside of the maximum. U(n) as in `experts.py`.
+  all meet there, the term is outside of the maximum. It is the *mean* device, and the busiest takes 1 / balancedness
+  times as long. Without: U(q n) / TP, inside of the maximum. U(n) as in `experts.py`.
 * reductions: two all-reduces a layer within a worker of TP > 1. exchange: two all-to-alls a layer with experts, each
-  latency + bytes / link; dispatch in the weights' precision, combine in 16 bit. Nothing overlaps with anything. The
-  cards' link is mostly that between nodes; a group within one node is nearer to its high end, and to a low latency.
+  latency + bytes / link; dispatch in the weights' precision, combine in 16 bit, less the share `overlap` that is hidden
+  behind computation. Nothing else overlaps with anything. The cards' link is mostly that between nodes; a group within
+  one node is nearer to its high end, and to a low latency.
 * overhead: what no term accounts for. On large clusters it is most of the step, and known worst.
 
 Worked example: attention over 85,000 tokens of DeepSeek-V3 in bf16 (576 values * 61 layers * 2 B = 70,272 B a token,
@@ -62,6 +63,12 @@ from lbopt.hardware.step_time.experts import number_text
 from lbopt.hardware.step_time.roofline_breakdown import Breakdown, break_down
 from lbopt.hardware.step_time.roofline_terms import RooflineTerms, roofline_terms
 from lbopt.spec import unknown
+
+
+def _of_messages(put: Deployment) -> dict[str, float]:
+    """Return overlap and balancedness where they are used: version 0.1 had neither."""
+    known = {"overlap": (put.overlap, 0.0), "balancedness": (put.balancedness, 1.0)}
+    return {option: value for option, (value, unused) in known.items() if value != unused}
 
 
 def _nominal(quantity: Quantity) -> float:
@@ -112,8 +119,14 @@ class RooflineStepTime:
         for option, value in (("kv_bytes", put.kv_bytes), ("weight_bytes", put.weight_bytes)):
             parts += [] if value is None else [f"{option}={number_text(value)}"]
         parts += [] if put.query_tokens == 1 else [f"query_tokens={put.query_tokens}"]
+        parts += [f"{option}={number_text(value)}" for option, value in _of_messages(put).items()]
         parts += [f"{name}={number_text(value)}" for name, value in self.replaced.items()]
         return "roofline:" + ",".join(parts)
+
+    @property
+    def query_tokens(self) -> int:
+        """Tokens of a request that a step computes."""
+        return self.deployment.query_tokens
 
     def quantities(self) -> dict[str, Quantity]:
         """Return the card constants that the law uses and the caller has not fixed, by name, with their ends."""
@@ -183,6 +196,7 @@ class RooflineStepTime:
             "expert_parallel": put.expert_parallel,
             "query_tokens": put.query_tokens,
             "gate": None if put.gate is None else list(put.gate),
+            **_of_messages(put),
             "constants": self.constants(),
         }
 

@@ -41,7 +41,7 @@ class RooflineTerms:
     reductions
         float64 (B + 1,), s of all-reduces within a worker.
     exchange
-        float64 (G * B + 1,) or empty, s of dispatch and combine between all devices.
+        float64 (G * B + 1,) or empty, s of dispatch and combine between all devices that are waited for.
     together
         Whether experts are shared by the fleet.
     """
@@ -110,13 +110,15 @@ def roofline_terms_at(
     bandwidth = numbers["memory_bandwidth"] * numbers["memory_efficiency"]
     of_attention = numbers["flops_16bit"] * numbers["compute_efficiency"]
     of_weights = numbers.get("flops_8bit", numbers["flops_16bit"]) * numbers["compute_efficiency"]
+    hot = deployment.hot(num_workers, work.together)
+    shown = 1 - deployment.overlap
     latency, link = numbers.get("collective_latency", 0.0), numbers.get("link_bandwidth", math.inf)
     return RooflineTerms(
         overhead=numbers["step_overhead"] + model["layers"] * numbers.get("attention_call", 0.0),
         attention=(work.attention[0] / bandwidth, work.attention[1] / of_attention),
         weights=(work.common[0] / bandwidth, work.common[1] / of_weights),
-        experts=(work.experts[0] / bandwidth, work.experts[1] / of_weights),
+        experts=(hot * work.experts[0] / bandwidth, hot * work.experts[1] / of_weights),
         reductions=work.reductions[0] * latency + work.reductions[1] / link,
-        exchange=work.exchange[0] * latency + work.exchange[1] / link,
+        exchange=shown * (work.exchange[0] * latency + work.exchange[1] / link),
         together=work.together,
     )

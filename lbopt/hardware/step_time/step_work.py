@@ -58,6 +58,17 @@ class Formats:
     expert_bytes: float
     common_bytes: float
 
+    @classmethod
+    def of(cls, model: ModelCard, kv_bytes: float | None = None, weight_bytes: float | None = None) -> Formats:
+        """Return the formats that are given, and those of the model's card where they are not.
+
+        Where the card tells experts from the rest, the given size of a parameter is that of the experts.
+        """
+        own = model.quantities["weight_bytes"].value if weight_bytes is None else weight_bytes
+        common = own if "common_bytes" not in model.quantities else model.common_bytes.value
+        kv = model.quantities["kv_bytes"].value if kv_bytes is None else kv_bytes
+        return cls(kv_bytes=kv, expert_bytes=own, common_bytes=common)
+
 
 def step_work(
     model: ModelCard,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from lbopt.exceptions import InputError
 from lbopt.hardware.cards.catalogue import device_card, model_card
 from lbopt.hardware.step_time.affine import AffineStepTime
+from lbopt.hardware.step_time.calibrated_law import CalibratedStepTime
 from lbopt.hardware.step_time.deployment import Deployment
 from lbopt.hardware.step_time.experts import ExpertStepTime
 from lbopt.hardware.step_time.law import StepTime
@@ -35,6 +36,8 @@ def roofline(
     kv_bytes: float | None = None,
     weight_bytes: float | None = None,
     query_tokens: int = 1,
+    overlap: float = 0.0,
+    balancedness: float = 1.0,
     memory_bandwidth: float | None = None,
     memory_efficiency: float | None = None,
     flops_16bit: float | None = None,
@@ -58,7 +61,11 @@ def roofline(
     kv_bytes, weight_bytes
         Bytes of a KV entry and of a weight; None takes those of the card.
     query_tokens
-        Tokens that a request emits in a step.
+        Tokens of a request that a step computes.
+    overlap
+        Share of dispatch and combine that is hidden behind computation.
+    balancedness
+        Mean over maximum of the tokens that devices get for their experts.
     memory_bandwidth, link_bandwidth
         bytes/s; None takes that of the card, here and below.
     memory_efficiency, compute_efficiency
@@ -68,11 +75,7 @@ def roofline(
     collective_latency, attention_call, step_overhead
         Seconds.
     """
-    if experts not in ("parallel", "local"):
-        raise InputError(
-            f"step time 'roofline': experts is '{experts}'; expected parallel (spread over all workers) or local "
-            "(each worker holds all)"
-        )
+    _refuse_experts("roofline", experts)
     given = {
         "memory_bandwidth": memory_bandwidth,
         "memory_efficiency": memory_efficiency,
@@ -84,9 +87,59 @@ def roofline(
         "attention_call": attention_call,
         "step_overhead": step_overhead,
     }
-    deployment = Deployment(tp, experts == "parallel", kv_bytes, weight_bytes, query_tokens)
+    deployment = Deployment(
+        tp, experts == "parallel", kv_bytes, weight_bytes, query_tokens, overlap=overlap, balancedness=balancedness
+    )
     replaced = {name: value for name, value in given.items() if value is not None}
     return RooflineStepTime(model_card(model), device_card(device), deployment, replaced, (device, model))
+
+
+def calibrated(
+    device: str = "h800",
+    model: str = "deepseek-v3",
+    tp: int = 1,
+    experts: str = "parallel",
+    kv_bytes: float | None = None,
+    weight_bytes: float | None = None,
+    query_tokens: int = 1,
+    overlap: bool = False,
+    balancedness: float | None = None,
+    prompt_share: float = 0.0,
+) -> StepTime:
+    """Build the calibrated law of `lbopt cost` at its nominal values.
+
+    Parameters
+    ----------
+    device, model, tp, experts, kv_bytes, weight_bytes, query_tokens
+        As in `roofline`.
+    overlap
+        Whether messages between experts overlap with computation; how much that hides was learnt.
+    balancedness
+        Mean over maximum of the tokens that devices get for their experts; None takes what measured clusters have.
+    prompt_share
+        Prompt tokens that the same devices compute for every output token.
+    """
+    _refuse_experts("calibrated", experts)
+    return CalibratedStepTime(
+        device=device,
+        model=model,
+        devices_per_worker=tp,
+        expert_parallel=experts == "parallel",
+        kv_bytes=kv_bytes,
+        weight_bytes=weight_bytes,
+        query_tokens=query_tokens,
+        overlap=overlap,
+        balancedness=balancedness,
+        prompt_share=prompt_share,
+    )
+
+
+def _refuse_experts(law: str, experts: str) -> None:
+    if experts not in ("parallel", "local"):
+        raise InputError(
+            f"step time '{law}': experts is '{experts}'; expected parallel (spread over all workers) or local "
+            "(each worker holds all)"
+        )
 
 
 _ELDR = ExpertStepTime.of_eldr()
@@ -122,6 +175,7 @@ STEP_TIMES: dict[str, Callable[..., StepTime]] = {
     "affine": affine,
     "mean-term": mean_term,
     "roofline": roofline,
+    "calibrated": calibrated,
     "experts": by_experts,
 }
 

@@ -8,14 +8,16 @@ the worker; its own rules hold a pool. It says "near saturation" without a numbe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lbopt.model import Trace
 from lbopt.studies.printed import Tolerance, same_side, within, within_effect
+from lbopt.studies.reproduction import reasons
 from lbopt.studies.reproduction.config import ReproductionConfig
-from lbopt.studies.reproduction.drawn import longest_filter, pool_of
-from lbopt.studies.reproduction.place import NANOSECONDS, Place, of_published_means, of_trace
-from lbopt.studies.reproduction.question import Question, asked
+from lbopt.studies.reproduction.drawn import draw, longest_filter, pool_of
+from lbopt.studies.reproduction.place import NANOSECONDS, B, Place, of_published_means, of_trace
+from lbopt.studies.reproduction.question import Question, Row, asked
 
 SAME_ORDER = same_side(1.0, "same order")
 SENSITIVITY = (20.0, 200.0)
@@ -23,6 +25,8 @@ SENSITIVITY = (20.0, 200.0)
 LONGER_THAN = 1000
 #: Steps that BR-H looks ahead.
 HORIZON = 80
+#: Requests that are drawn to say how long those with the published means run.
+SAMPLE = 20_000
 
 RULES = {
     "Random": "random",
@@ -34,23 +38,6 @@ RULES = {
 }
 COUNTS = ("Round-Robin", "P2C", "JSQ")
 BR_0, BR_H = "BR-0", "BR-H oracle b"
-
-#: Reasons that hold of every trace; what a reason says of the requests at hand is computed from them.
-_WHY = {
-    "spread": "lengths and the depth of the pool decide this ratio, and the paper gives neither; its spread also "
-    "counts ramp and drain",
-    "few wait": "how many wait at this load decides this ratio, and the paper does not say: a rule that holds a pool "
-    "chooses among those that wait",
-    "random": "how much of the tokens is levelled by levelling the number of requests depends on the lengths, and the "
-    "paper gives none: random, round-robin, P2C and JSQ differ by nothing else",
-    "ahead, means": "outputs outlive the forecast and the pool of a closed loop is never empty, so neither is why; the "
-    "paper does not give BR-0's constants",
-    "open": "below saturation tokens a second are what arrives, under every rule; a rule with longer steps has more "
-    "requests running, not fewer",
-    "full": "in a closed loop JSQ fills slots from its queues just as a pool does, so only shorter steps are left: "
-    "queues alone do not make fewer requests run, as they do in the published baselines",
-    "empty": "slots of some workers can be empty while requests queue at others; how often depends on how many wait",
-}
 
 
 def questions(config: ReproductionConfig) -> list[Question]:
@@ -108,42 +95,29 @@ def _ratio(
         cells=tuple(place.cell(RULES[method], load) for method in (*above, *below)),
         figure=lambda first, *rest: first["spread"] / pick(one["spread"] for one in rest),
         tolerance=tolerance,
-        why=_why_ratio(place, load, above[0]),
+        why=_why_ratio(place, above[0]),
         **shared,
     )
 
 
-def _why_ratio(place: Place, load: float | None, above: str) -> str:
-    if dict(place.requests).get("longer_than", LONGER_THAN) < LONGER_THAN and place.kind == "azure":
-        return _few_long(place)
+def _why_ratio(place: Place, above: str) -> Callable[[Row], str]:
+    known = dict(place.requests)
+    if known.get("longer_than", LONGER_THAN) < LONGER_THAN and place.kind == "azure":
+        trace = str(known["trace"])
+        return reasons.of_few_long(pool_of(trace, 0), pool_of(trace, int(known["longer_than"])), LONGER_THAN)
     if above == "Random":
-        return _WHY["random"]
+        return reasons.of_spreads((above, *COUNTS))
     if above == BR_H:
-        return _ahead(place) if place.kind == "burstgpt" else _WHY["few wait" if load else "ahead, means"]
-    return _WHY["few wait" if place.kind == "means" and load else "spread"]
-
-
-def _few_long(place: Place) -> str:
-    prompt = _requests(place).prompt
-    return (
-        f"too few requests of this trace have more than {LONGER_THAN:,} output tokens; the prompts of those that come "
-        f"closest have a standard deviation of {prompt.std() / prompt.mean():.0%} of their mean, and without spread "
-        "counting requests is balancing tokens"
-    )
-
-
-def _ahead(place: Place) -> str:
-    output = _requests(place).output
-    text = f"requests of this trace run {output.mean():.0f} steps on average, "
-    text += f"{(output <= HORIZON).mean():.0%} of them {HORIZON} or fewer, as far as the forecast sees"
-    if 2 * output.mean() > 3 * HORIZON:
-        return f"{text}: short outputs do not explain it, and the paper does not give BR-0's constants"
-    return f"{text}: what it levels has largely left by then, and requests that nobody knew have come"
+        return reasons.of_lengths(_requests(place), HORIZON)
+    return reasons.of_pool(above)
 
 
 def _requests(place: Place) -> Trace:
+    """Return the requests of a trace, or some drawn with the published means."""
     known = dict(place.requests)
-    return pool_of(str(known["trace"]), int(known["longer_than"]))
+    if "trace" in known:
+        return pool_of(str(known["trace"]), int(known["longer_than"]))
+    return draw(known, SAMPLE, 0)
 
 
 def _times(place: Place, load: float | None, slope: float = NANOSECONDS) -> list[Question]:
@@ -155,8 +129,7 @@ def _times(place: Place, load: float | None, slope: float = NANOSECONDS) -> list
             cells=(place.cell(RULES[method], load, slope), place.cell(RULES["JSQ"], load, slope)),
             figure=lambda ours, jsq: 100 * (1 - ours["tpot_p95"] / jsq["tpot_p95"]),
             tolerance=within(),
-            why="a cut in TPOT is the cut of the heaviest load times the share of the step that depends on it, which "
-            f"is {100 * place.share(slope):.0f} % here and not known there",
+            why=reasons.of_share(place.share(slope)),
             dispatch="JSQ immediate, BR pooled",
             **place.shared(load, slope),
         )
@@ -171,11 +144,11 @@ def concurrency(place: Place) -> list[Question]:
     law, throughput times TPOT, with the 95th percentile in place of the mean.
     """
     found = []
-    for method, load, binds, text, why in (
-        ("JSQ", 0.95, "", "JSQ immediate, BR-H pooled", "open"),
-        ("JSQ", None, "", "JSQ immediate, BR-H pooled", "full"),
-        ("JSQ", None, ":admission=pooled", "both pooled", "full"),
-        ("Random", None, "", "random immediate, BR-H pooled", "empty"),
+    for method, load, binds, text in (
+        ("JSQ", 0.95, "", "JSQ immediate, BR-H pooled"),
+        ("JSQ", None, "", "JSQ immediate, BR-H pooled"),
+        ("JSQ", None, ":admission=pooled", "both pooled"),
+        ("Random", None, "", "random immediate, BR-H pooled"),
     ):
         cells = (place.cell(RULES[BR_H], load), place.cell(RULES[method] + binds, load))
         rates = [place.printed("throughput_tok_s", one) for one in (BR_H, method)]
@@ -192,7 +165,7 @@ def concurrency(place: Place) -> list[Question]:
                     cells=cells,
                     figure=lambda br_h, other, figure=figure: 100 * (br_h[figure] / other[figure] - 1),
                     tolerance=within(),
-                    why=_WHY[why],
+                    why=reasons.of_slots(("BR-H", method), place.G * B),
                     dispatch=text,
                     **place.shared(load),
                 )

@@ -6,33 +6,23 @@ law as the clock of the arrivals. The last rows need no run: the table against i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lbopt.hardware.published import published_table
 from lbopt.studies.printed import within, within_effect, within_points
+from lbopt.studies.reproduction import reasons
 from lbopt.studies.reproduction.barrier_tax import BY_STEPS, LOAD, B, cell, gain, law_as_clock
 from lbopt.studies.reproduction.config import ReproductionConfig
 from lbopt.studies.reproduction.dilution_law import COLUMNS, TABLE, diluted, published_barrier
-from lbopt.studies.reproduction.question import Question, asked, published_number
+from lbopt.studies.reproduction.drawn import pool_of
+from lbopt.studies.reproduction.question import Question, Row, asked, published_number
 
 G = 8
 #: Half a unit of the last printed digit, of the entry itself and of the one at b = 0 that it is computed from.
 ROUNDING = 0.1
 #: The overhead of the post, at which the law is also tried as a clock.
 OWN_OVERHEAD = 0.5
-
-_WHY_STEPS = (
-    "other requests: BurstGPT's lengths differ more than ShareGPT's, so counting requests leaves more imbalance "
-    "and there is more to gain"
-)
-_WHY_FULL = (
-    "with all slots busy a rule that binds on arrival also decides how many slots stay empty while requests queue "
-    "elsewhere: counting keeps them full, going by tokens does not"
-)
-_WHY_CLOCK = (
-    "with arrivals by the clock every rule makes what arrives below saturation: nothing is left to gain but ramp and "
-    "drain, when few requests run"
-)
 
 
 def questions(config: ReproductionConfig) -> list[Question]:
@@ -56,14 +46,21 @@ def questions(config: ReproductionConfig) -> list[Question]:
             figure=lambda run, jsq, b=b: gain(run, jsq, b),
             tolerance=within(),
             single_run=True,
-            why=why,
+            why=_why(rule, column),
             **shared,
         )
-        for load, why in ((LOAD, _WHY_STEPS), (None, _WHY_FULL))
+        for load in (LOAD, None)
         for rule, column in COLUMNS.items()
         for b in overheads
     ]
     return after_the_run + _by_the_clock(config, shared) + _by_the_law(config, shared)
+
+
+def _why(rule: str, column: str) -> Callable[[Row], str]:
+    """Return the barriers of a rule and of JSQ here, beside those that the table implies."""
+    x = published_barrier()
+    y = x / (1 + published_number(TABLE, column, overhead=0.0) / 100)
+    return reasons.of_barrier(rule, G * B, (y, x))
 
 
 def _by_the_clock(config: ReproductionConfig, shared: dict[str, Any]) -> list[Question]:
@@ -78,7 +75,7 @@ def _by_the_clock(config: ReproductionConfig, shared: dict[str, Any]) -> list[Qu
             figure=lambda run, jsq, name=name: 100 * (run[name] / jsq[name] - 1),
             tolerance=within(),
             single_run=True,
-            why=_WHY_CLOCK,
+            why=_why(rule, column),
             **shared,
         )
         for rule, column in COLUMNS.items()
@@ -99,7 +96,7 @@ def _by_the_law(config: ReproductionConfig, shared: dict[str, Any]) -> list[Ques
             ),
             tolerance=within_points(ROUNDING, "the rounding of the two printed numbers"),
             nothing=None,
-            why="the loads of the table depended on b",
+            why=reasons.of_rounding(ROUNDING),
             exact=True,
             **alone,
         )
@@ -117,7 +114,7 @@ def _by_the_law(config: ReproductionConfig, shared: dict[str, Any]) -> list[Ques
         tolerance=within_effect(),
         nothing=1.0,
         single_run=True,
-        why=_WHY_STEPS,
+        why=reasons.of_sizes(pool_of(config.trace("burstgpt"), 0)),
         **(shared | {"unit": ""}),
     )
     return [*rows, ours]

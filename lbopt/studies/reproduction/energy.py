@@ -24,25 +24,19 @@ from lbopt.policies import make_policy
 from lbopt.runner import Task
 from lbopt.simulator import SimulationSetting, simulate
 from lbopt.studies.printed import every_digit, same_digits, same_side, within
+from lbopt.studies.reproduction import reasons
 from lbopt.studies.reproduction.config import DEFAULT_REQUESTS, ReproductionConfig
 from lbopt.studies.reproduction.drawn import pool_of
 from lbopt.studies.reproduction.question import Question, asked, published_number
 
 TABLE = "bf-io-table-1"
 FIRST_SEED = 42
+WORKERS = 16
 SIMULATED = {"FCFS": "fcfs", "JSQ": "jsq-load"}
 #: The row printed with lookahead is H = 20 in the authors' code, although the text speaks of 80 steps.
 LOGGED = {"BF-IO H=0": "h0", "BF-IO lookahead": "h20"}
 REFERENCE = "reference_100k_metrics.json"
 _LABELS = {"FCFS": "FCFS", "JSQ": "JSQ", "BF-IO H=0": "BFIO-H0", "BF-IO lookahead": "BFIO-H20"}
-
-_OTHER_READING = {
-    "split": "not what was run: waiting workers draw idle power here, so routers that let them wait look cheaper",
-    "split-fixed-busy": "not what was run: what no load changes in a step is charged at peak power here",
-    "mfu": "cannot have made the table: utilisation is 2.2 and saturates, so every router draws 16 × 400 W and only "
-    "time counts",
-}
-_SIGN = "the reading decides: here balance turns idle watts into busy ones faster than it saves time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +76,7 @@ def measure(*, trace: str, content: str, count: int, policy: str, version: str, 
         requests = families.generate(trace, count, seed)
     else:
         requests = open_trace(trace).resampled(count, seed)
-    run = simulate(requests, make_policy(policy), SimulationSetting(Fleet(16, 72)), keep_loads=True, seed=seed)
+    run = simulate(requests, make_policy(policy), SimulationSetting(Fleet(WORKERS, 72)), keep_loads=True, seed=seed)
     rows = run.window.rows
     step = {name: values[rows] for name, values in run.steps.items()}
     seconds, per_token = step["seconds"], run.setting.form.per_token
@@ -127,7 +121,7 @@ def questions(config: ReproductionConfig) -> list[Question]:
                     figure=lambda answer, reading=reading: answer[reading] / 1e3,
                     tolerance=alike,
                     nothing=None,
-                    why=unlike + _OTHER_READING.get(reading, "the code's own reading should have made this row"),
+                    why=reasons.of_power(reading, WORKERS, unlike),
                     **shared,
                 )
             )
@@ -166,7 +160,7 @@ def _saving(reading: str, runs: dict[str, Table1Run], unlike: str, shared: dict[
         cells=(runs["FCFS"], runs["BF-IO H=0"]),
         figure=lambda fcfs, bf_io: 100 * (1 - bf_io[reading] / fcfs[reading]),
         tolerance=same_side(0.0, "same sign"),
-        why=unlike + _SIGN,
+        why=reasons.of_saving(reading, unlike),
         **shared,
     )
 
@@ -187,7 +181,7 @@ def _digits(config: ReproductionConfig, runs: dict[str, Table1Run], shared: dict
             figure=lambda answer: float(answer["share"]),
             tolerance=every_digit(),
             nothing=None,
-            why="the simulators differ",
+            why=reasons.of_digits,
             **shared,
         )
         for method, run in runs.items()

@@ -13,6 +13,7 @@ from typing import Any
 
 from lbopt.hardware.published import published_table
 from lbopt.studies.printed import within, within_effect
+from lbopt.studies.reproduction import reasons
 from lbopt.studies.reproduction.config import ReproductionConfig
 from lbopt.studies.reproduction.question import Cell, Question, asked
 
@@ -37,21 +38,6 @@ RULES = {
 }
 BASELINES = ("round-robin", "JSQ")
 THEIRS = "IQR"
-
-_WHY_BAND = (
-    "independent requests of these lengths in steady traffic make no band as wide, however they are dealt out: "
-    "production traffic swings between peak and trough, and the band mixes time with units"
-)
-_WHY_RATIO = {
-    THEIRS: "the rule levels the number of requests first, and looks at tokens to break ties and mask outliers: in "
-    "steady traffic it is nearly JSQ; the published cut needs their traffic or a poorer baseline, which is not named",
-    "JSQ-Load": "going by tokens alone does far more than the published cut",
-    "BR-0": "with a pool of less than one request a step there is next to nothing to choose from",
-}
-_WHY_GAIN = (
-    "reading KV is 2 to 4 ms of the step: a lower maximum cannot make 15 % of it; what is missing is more admitted "
-    "requests, and the part of the step that grows with a unit's batch"
-)
 
 
 def questions(config: ReproductionConfig) -> list[Question]:
@@ -78,14 +64,14 @@ def questions(config: ReproductionConfig) -> list[Question]:
                 figure=lambda run, name=name: run[name] / 1e3,
                 tolerance=within(),
                 nothing=None,
-                why=_WHY_BAND,
+                why=why,
                 dispatch=_binding(rule),
                 **shared,
             )
             for rule, row in (("round-robin", off), ("JSQ", off), (THEIRS, on))
-            for text, published, name in (
-                ("mean", _middle(row), "band_mean"),
-                ("deviation", _half(row), "band_deviation"),
+            for text, published, name, why in (
+                ("mean", _middle(row), "band_mean", reasons.of_unit(G)),
+                ("deviation", _half(row), "band_deviation", reasons.of_runs(reasons.of_band)),
             )
         ),
         *(
@@ -96,7 +82,7 @@ def questions(config: ReproductionConfig) -> list[Question]:
                 cells=(runs[rule], runs[baseline]),
                 figure=lambda run, base: run["deviation"] / base["deviation"],
                 tolerance=within_effect(),
-                why=_WHY_RATIO[rule],
+                why=reasons.of_units(rule),
                 dispatch=f"{_binding(rule)}, baseline immediate",
                 **shared,
             )
@@ -111,7 +97,7 @@ def questions(config: ReproductionConfig) -> list[Question]:
                 cells=(runs[rule], runs[baseline]),
                 figure=lambda run, base, fixed=fixed: throughput_gain(run, base, fixed / 1e3),
                 tolerance=within(),
-                why=_WHY_GAIN,
+                why=reasons.of_reading(SECONDS_PER_TOKEN, fixed / 1e3),
                 dispatch=f"{_binding(rule)}, baseline immediate",
                 **shared,
             )
@@ -126,7 +112,7 @@ def questions(config: ReproductionConfig) -> list[Question]:
                 cells=tuple(_cell(config, RULES[rule], lengths) for rule in (THEIRS, baseline)),
                 figure=lambda run, base: run["deviation"] / base["deviation"],
                 tolerance=within_effect(),
-                why=_WHY_RATIO[THEIRS],
+                why=reasons.of_units(THEIRS),
                 dispatch=f"{_binding(THEIRS)}, baseline immediate",
                 **(shared | {"requests": f"{shared['requests']}, with {variant}"}),
             )

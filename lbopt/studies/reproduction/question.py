@@ -6,7 +6,7 @@ means over seeds and verdicts are the same for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -65,7 +65,7 @@ class Question:
     figure
         From what the cells returned for one seed to our value.
     why
-        Why ours does not agree, where it does not.
+        From the answered row to why ours does not agree, where it does not; computed from its runs (`reasons`).
     exact
         Whether a run holds for itself: its requests are the published ones.
     """
@@ -80,7 +80,7 @@ class Question:
     cells: tuple[Measured, ...]
     seeds: tuple[int, ...]
     figure: Callable[..., float]
-    why: str
+    why: Callable[[Row], str]
     exact: bool = False
 
     def tasks(self) -> list[Task]:
@@ -92,17 +92,19 @@ class Question:
         if any(task.key not in answers for task in self.tasks()):
             return None
         if not self.cells:
-            return Row(self, (self.figure(),))
-        found = (self.figure(*(answers[cell.task(seed).key] for cell in self.cells)) for seed in self.seeds)
-        return Row(self, tuple(found))
+            return Row(self, (self.figure(),), ())
+        of_cells = [[answers[cell.task(seed).key] for seed in self.seeds] for cell in self.cells]
+        found = tuple(self.figure(*one) for one in zip(*of_cells, strict=True))
+        return Row(self, found, tuple(_mean_of(one) for one in of_cells))
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A question with our values, one a seed."""
+    """A question with our values, one a seed, and the means over seeds of what each cell returned."""
 
     question: Question
     values: tuple[float, ...]
+    means: tuple[Mapping[str, float], ...]
 
     @property
     def ours(self) -> MeanOverSeeds:
@@ -126,12 +128,16 @@ class Row:
             return "one seed has no spread; give more --seeds"
         if self.verdict == "undecided":
             return "our interval holds an end of what counts as the same"
-        return "" if self.verdict == "agrees" else self.question.why
+        return "" if self.verdict == "agrees" else self.question.why(self)
 
     @property
     def _interval(self) -> Interval | None:
         asked = self.question
         return interval_of(self.values, exact=asked.exact, single_run=asked.printed.single_run)
+
+
+def _mean_of(answers: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: sum(answer[name] for answer in answers) / len(answers) for name in answers[0]}
 
 
 def asked(

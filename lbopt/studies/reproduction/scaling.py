@@ -11,9 +11,10 @@ from typing import Any
 
 from lbopt.hardware.published import published_table
 from lbopt.studies.printed import within
+from lbopt.studies.reproduction import dilution, dilution_law, reasons
 from lbopt.studies.reproduction.barrier_tax import BY_STEPS, LOAD, B, cell, gain
 from lbopt.studies.reproduction.config import ReproductionConfig
-from lbopt.studies.reproduction.question import Question, asked
+from lbopt.studies.reproduction.question import Question, asked, published_number
 
 TABLE = "ep-barrier-scaling"
 OVERHEAD = 0.5
@@ -22,14 +23,6 @@ COLUMNS = {
     "BR-0": "br0_gain_percent",
     "Fast-Phi": "fast_phi_gain_percent",
 }
-
-_WHY = (
-    "single runs of other requests: BurstGPT leaves more to gain than ShareGPT, and the post's own two tables differ "
-    "by 4 points on the same cell"
-)
-_WHY_SAME = (
-    "the two are one rule where ties go to the lightest worker: the printed difference is ties, tracking or noise"
-)
 
 
 def questions(config: ReproductionConfig) -> list[Question]:
@@ -57,7 +50,7 @@ def questions(config: ReproductionConfig) -> list[Question]:
                     published=float(row[column]),
                     cells=(runs[rule], runs["JSQ"]),
                     figure=lambda run, jsq: gain(run, jsq, OVERHEAD),
-                    why=_WHY,
+                    why=reasons.of_barrier(rule, G * B, also=_other_print(rule, G)),
                     **shared,
                 )
             )
@@ -67,8 +60,17 @@ def questions(config: ReproductionConfig) -> list[Question]:
                 published=float(row[COLUMNS["BR-0"]]) - float(row[COLUMNS["JSQ-Load"]]),
                 cells=(runs["BR-0"], runs["JSQ-Load"], runs["JSQ"]),
                 figure=lambda br_0, load, jsq: gain(br_0, jsq, OVERHEAD) - gain(load, jsq, OVERHEAD),
-                why=_WHY_SAME,
+                why=reasons.of_runs(reasons.of_one_rule),
                 **(shared | {"unit": "points"}),
             )
         )
     return found
+
+
+def _other_print(rule: str, G: int) -> str:
+    """Return what the post's two tables print for a cell that both have; empty for others."""
+    if rule not in dilution_law.COLUMNS or G != dilution.G:
+        return ""
+    other = published_number(dilution_law.TABLE, dilution_law.COLUMNS[rule], overhead=OVERHEAD)
+    own = published_number(TABLE, COLUMNS[rule], workers=float(G))
+    return f"; the post's two tables print {own:g} and {other:g} % for this cell"
