@@ -7,7 +7,7 @@ pass, one of which goes by the mean unit too, so that a law of the fullest unit 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lbopt.prefill import PassTime
 from lbopt.studies.staggered.places import PLACES, SPREAD, Place
@@ -41,7 +41,7 @@ class FleetClass:
 
     place: Place
     instances: int = 3
-    pass_time: PassTime = PassTime()
+    pass_time: PassTime = field(default_factory=PassTime)
     spread: float = SPREAD
 
 
