@@ -5,8 +5,9 @@ long ones. This rule, which is ours, keeps the order of arrival among batches an
 one, as backfilling does in schedulers of parallel jobs.
 
 1. The batch is the longest prefix of the queue whose cost does not exceed the headroom of all units, at least one.
-2. The longest of it first, each goes to the least loaded unit if it fits into the chunk as a whole; one longer than a
-   chunk fits on an empty unit. Who does not fit is kept.
+2. The longest of it first, each goes to the least loaded unit if it fits there: if it needs no more passes than on an
+   empty unit. So a prompt of at most a chunk fits as a whole, and of a longer one what is beyond its full chunks has to
+   fit. Who does not fit is kept.
 3. The next LOOKED of the queue, the oldest first, go to the least loaded unit if they fit.
 4. If what is still kept would fill more than `split` hundredths of a pass, the oldest of it go to the least loaded unit
    while one has headroom, and are computed in parts: a queue that long costs more than a second pass.
@@ -75,7 +76,7 @@ def backfill(
 
 @kernel
 def _fit(length: Ints, hits: Ints, i: int, g: int, chunk: int, load: Ints) -> int:
-    """Put request i on the least loaded unit if it fits as a whole, or if that is empty; return the unit or KEEP.
+    """Put request i on the least loaded unit if it needs no more passes there than on an empty one; return it or KEEP.
 
     Parameters
     ----------
@@ -86,7 +87,8 @@ def _fit(length: Ints, hits: Ints, i: int, g: int, chunk: int, load: Ints) -> in
     """
     d = least_loaded(load)
     tokens = cost(length, hits, i, g, d)
-    if load[d] > max(0, chunk - tokens) or load[d] >= chunk:
+    beyond = (max(1, tokens) - 1) % chunk + 1
+    if load[d] > chunk - beyond:
         return KEEP
     load[d] += tokens
     return d
