@@ -98,7 +98,7 @@ def pbaa_rule(
     )
 
 
-def backfill(split: float = 1.0) -> Allocation:
+def backfill(split: float = 0.5) -> Allocation:
     """Give the oldest that fit into a pass to the units, the longest first, and then who is short enough for the rest.
 
     Parameters
@@ -108,7 +108,7 @@ def backfill(split: float = 1.0) -> Allocation:
     """
     if not 0 <= split <= 1e6:
         raise InputError(f"allocation 'backfill': split is {split}; expected 0 to 1e6 passes")
-    name = "backfill" if split == 1 else f"backfill:split={split:g}"
+    name = "backfill" if split == 0.5 else f"backfill:split={split:g}"
     return Allocation(name, codes.BACKFILL, {"split": round(100 * split)})
 
 
