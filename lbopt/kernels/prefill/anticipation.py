@@ -12,13 +12,15 @@ one is ours.
   of what the last W predictions missed, at least LEAST_MARGIN.
 * Pass to come. Its load on a unit is what was sent there, less what the running pass computes. It starts by itself at
   the end of the running pass if anything was sent for it, or is left over; else when the first batch reaches it.
-* Window. An instance that will start by itself takes batches from (predicted end - margin - latency) on, until (predicted
-  end - latency): later ones would miss the pass. One that will not start by itself has no end of its window; with
-  `spacing` its pass is not to start before (last start that was planned + spacing * mean pass / healthy instances), so
-  that passes do not start together.
-* Whom. Among the instances in their window that have room, the one whose pass to come is predicted to start the soonest;
-  one that runs nothing before others, then the one that has been free the longest. What it leaves in the queue closes
-  it for that pass; if nothing is left, later arrivals may follow while the window is open.
+* Window. An instance that will start by itself takes batches from (predicted end - margin - latency) on, until
+  (predicted end - latency): later ones would miss the pass; if its pass is predicted to be shorter than the latency,
+  none is in time and all go at once. One that will not start by itself has no end of its window. Its pass is not to
+  start before (last start that was planned + `spacing` * mean pass / healthy instances), so that passes do not start
+  together, and the batch is timed for the predicted end itself, since to be late costs no more than that. But if the
+  queue fills the pass, a later batch would be no better: it is sent a margin ahead, without spacing.
+* Whom. Among the instances in their window that have room, the one whose pass to come is predicted to start the
+  soonest; one that runs nothing before others, then the one that has been free the longest. What it leaves in the
+  queue closes it for that pass; if nothing is left, later arrivals may follow while the window is open.
 * Misses. A batch that comes too late, because the pass ended before its predicted end, waits on the device for the pass
   after, and is part of the load of that one: no place is given away twice.
 """
@@ -122,9 +124,10 @@ def soonest(now: float, setting: Setting, state: State) -> int:
         opens = now
         if by_itself:
             if runs:
-                if reach > instance.predicted_end:
-                    continue
-                opens = instance.predicted_end - margin - latency
+                if instance.started + latency <= instance.predicted_end:
+                    if reach > instance.predicted_end:
+                        continue
+                    opens = instance.predicted_end - margin - latency
             elif latency > 0:
                 continue
         else:

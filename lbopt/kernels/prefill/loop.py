@@ -37,7 +37,8 @@ def run(requests: Requests, setting: Setting, state: State, passes: Passes) -> i
     arrival, waiting, queue_limit = requests.arrival, state.waiting, setting.queue_limit
     N, n, rows = instances.size, arrival.size, passes.rows.size
     latency, by_tick, immediate = setting.latency, setting.policy == TICK, setting.policy <= LAST_IMMEDIATE
-    looks = by_tick or setting.while_left_over or setting.policy == ANTICIPATING  # although no instance is idle
+    ahead = setting.policy == ANTICIPATING
+    looks = by_tick or setting.while_left_over or ahead  # although no instance is idle
     while progress.unfinished > 0:
         if progress.row + N > rows:
             return ROWS_FULL
@@ -78,9 +79,12 @@ def run(requests: Requests, setting: Setting, state: State, passes: Passes) -> i
                 dispatch(now, arrived, requests, setting, state)
             else:
                 progress.timer = np.inf  # the next end of a pass brings the next look
+        row = progress.row
         for k in range(progress.touched):
             instances[touched[k]].is_touched = 0
             start_pass(touched[k], now, setting, state, passes)
+        if ahead and progress.row > row and progress.queue_head < progress.queue_tail:
+            progress.timer = now  # another look: the ends of these passes are predicted now
     return FINISHED
 
 

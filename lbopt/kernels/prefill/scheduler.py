@@ -24,8 +24,8 @@ from lbopt.kernels.compile import kernel
 from lbopt.kernels.prefill.allocation import allocate, chooses, place
 from lbopt.kernels.prefill.anticipation import soonest
 from lbopt.kernels.prefill.codes import ANTICIPATING, JSQ, KEEP, POOLED, RANDOM, REFUSE, ROUND_ROBIN, TICK
-from lbopt.kernels.prefill.interval import next_tick, pass_ticks
 from lbopt.kernels.prefill.cost import cost, least_cost
+from lbopt.kernels.prefill.interval import next_tick, pass_ticks
 from lbopt.kernels.prefill.sending import send
 from lbopt.kernels.prefill.state import Requests, Room, Setting, State
 
