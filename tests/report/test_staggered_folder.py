@@ -35,6 +35,7 @@ PICTURES = {
     "fleet": ("fleet",),
     "limit": ("limit",),
     "latency": (),
+    "ahead": (),
     "split": (),
     "needs": (),
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lbopt.studies.staggered.classes import CLASSES, LATENCIES
 from lbopt.studies.staggered.contenders import AHEAD, IMMEDIATE
 from lbopt.studies.staggered.items import adapting, ahead, cache, decode, fleet, latency, law, load, needs, watchdog
-from lbopt.studies.staggered.places import UNITS
+from lbopt.studies.staggered.places import PLACES, UNITS
 
 if TYPE_CHECKING:
     from lbopt.studies.staggered.config import StaggeredConfig
@@ -126,7 +126,8 @@ def _latency(config: StaggeredConfig) -> Iterable[Part]:
 
 def _ahead(config: StaggeredConfig) -> Iterable[Part]:
     requests = max(config.requests // _LESS, ahead.FEWEST_REQUESTS)
-    return ({"fleet": name, "latency": seconds, "requests": requests} for name in CLASSES for seconds in LATENCIES)
+    fleets = [name for name in CLASSES if name in config.places or name not in PLACES]
+    return ({"fleet": name, "latency": seconds, "requests": requests} for name in fleets for seconds in LATENCIES)
 
 
 ITEMS: dict[str, Item] = {

@@ -21,7 +21,7 @@ from lbopt.studies.staggered.contenders import AHEAD, HELD_BACK, IMMEDIATE
 from lbopt.studies.staggered.items import ahead, decode, law, load
 from lbopt.studies.staggered.places import PLACES, TableRow
 from lbopt.studies.staggered.question import Figure, Question
-from lbopt.studies.staggered.rows import Rows
+from lbopt.studies.staggered.rows import Key, Rows
 
 SOURCE = "SBS, arXiv 2512.16134"
 TTFT, TABLE_1 = "evaluation, time to first token", "Table 1"
@@ -182,7 +182,7 @@ def _with_latency() -> Iterator[Question]:
 
     def change(quantity: str, fleet: str, latency: float, rule: str, base: str) -> Figure:
         def figure(rows: Rows) -> float | None:
-            keys = {"fleet": fleet, "latency": latency, "contender": rule}
+            keys: dict[str, Key] = {"fleet": fleet, "latency": latency, "contender": rule}
             found = [rows.change(quantity, base, **keys, load=at) for at in below]
             told = [value for value in found if value is not None]
             return float(np.mean(told)) if len(told) == len(below) else None
