@@ -16,7 +16,8 @@ def prefill(**given: Any) -> None:
     """Send prompts to prefill instances by several rules, and compare times to first token.
 
     Policies: random, round-robin, jsq[:by=tokens], pooled, staggered[:window=, interval=, timer=, target=,
-    idle_bypass=]. Allocations to units: round-robin, least-loaded, longest-first, pbaa[:whole=, n_limit=].
+    idle_bypass=], anticipating[:margin=, spacing=, error=]. Allocations to units: round-robin, least-loaded,
+    longest-first, backfill[:split=], pbaa[:whole=, n_limit=].
 
     With --out, writes rules.csv, requests.csv, passes.csv and run.json.
 

@@ -36,7 +36,7 @@ class Allocation:
     @property
     def chooses(self) -> bool:
         """Whether the rule is shown the whole queue and may keep or refuse."""
-        return self.code == codes.PBAA
+        return self.code in (codes.PBAA, codes.BACKFILL)
 
     def parameter_record(self) -> Record:
         """Return the parameters, `kernels.prefill.state.PARAMETERS`."""
@@ -98,11 +98,26 @@ def pbaa_rule(
     )
 
 
+def backfill(split: float = 0.5) -> Allocation:
+    """Give the oldest that fit into a pass to the units, the longest first, and then who is short enough for the rest.
+
+    Parameters
+    ----------
+    split
+        Passes that the kept requests have to fill before some of them are computed in parts, >= 0.
+    """
+    if not 0 <= split <= 1e6:
+        raise InputError(f"allocation 'backfill': split is {split}; expected 0 to 1e6 passes")
+    name = "backfill" if split == 0.5 else f"backfill:split={split:g}"
+    return Allocation(name, codes.BACKFILL, {"split": round(100 * split)})
+
+
 ALLOCATIONS: dict[str, Callable[..., Allocation]] = {
     "round-robin": round_robin,
     "least-loaded": least_loaded,
     "longest-first": longest_first,
     "pbaa": pbaa_rule,
+    "backfill": backfill,
 }
 
 

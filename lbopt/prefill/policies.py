@@ -1,7 +1,7 @@
 """Dispatch policies of the prefill side, and the text ``name:option=value`` that names one.
 
-Bound on arrival: `random`, `round-robin`, `jsq`. Bound when an instance is ready: `pooled`, `staggered`. What they do
-at a moment is in `kernels.prefill.scheduler`.
+Bound on arrival: `random`, `round-robin`, `jsq`. Bound when an instance is ready: `pooled`, `staggered`; before
+it is: `anticipating`. What they do at a moment is in `kernels.prefill.scheduler`.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ class DispatchPolicy:
         A batch goes to the ready instance that has been free the longest, not to the next of a ring.
     while_left_over
         An instance that runs only what was left over of an earlier pass is ready too.
+    margin, spacing, error
+        See `anticipating`.
     """
 
     name: str
@@ -52,6 +54,9 @@ class DispatchPolicy:
     idle_bypass: bool = False
     by_freedom: bool = False
     while_left_over: bool = False
+    margin: float = 0.0
+    spacing: float = 0.0
+    error: float = 0.0
 
     @property
     def immediate(self) -> bool:
@@ -60,6 +65,7 @@ class DispatchPolicy:
 
     def describe(self) -> dict[str, Any]:
         """Return the policy as plain data."""
+        ahead = {name: getattr(self, name) for name in ("margin", "spacing", "error")}
         return {
             "name": self.name,
             "interval": self.interval,
@@ -68,6 +74,7 @@ class DispatchPolicy:
             "idle_bypass": self.idle_bypass,
             "by_freedom": self.by_freedom,
             "while_left_over": self.while_left_over,
+            **(ahead if self.code == codes.ANTICIPATING else {}),
         }
 
 
@@ -158,6 +165,55 @@ def staggered(
     )
 
 
+def anticipating(
+    margin: float = 2.0,
+    spacing: float = 1.0,
+    window: int = 50,
+    error: float = 0.0,
+    default_pass: float | None = None,
+) -> DispatchPolicy:
+    """Let all wait together; a batch is sent before the predicted end of a pass, so that it is in the next one.
+
+    The ends are predicted by a line through the last passes, seconds over the tokens of the fullest unit. What goes to
+    an instance is reckoned for the pass to come.
+
+    Parameters
+    ----------
+    margin
+        How long before the predicted end a batch is to reach its instance, in standard errors of the predictions.
+    spacing
+        Least time between the starts of passes, as a share of (mean pass / healthy instances), where the instance
+        would not start by itself; 0 = none.
+    window
+        Passes that law, error and mean pass are taken from.
+    error
+        Standard deviation that the simulation puts on predicted pass times, as a share of them.
+    default_pass
+        See `DispatchPolicy`.
+    """
+    name = "prefill policy 'anticipating'"
+    for option, value, most in (("margin", margin, 100.0), ("spacing", spacing, 100.0), ("error", error, 10.0)):
+        if not (math.isfinite(value) and 0 <= value <= most):
+            raise InputError(f"{name}: {option} is {value}; expected 0 to {most:g}")
+    if not 1 <= window <= LONGEST_WINDOW:
+        raise InputError(f"{name}: window is {window}; expected 1 to {LONGEST_WINDOW} passes to learn from")
+    if default_pass is not None and not (math.isfinite(default_pass) and default_pass >= SHORTEST_INTERVAL):
+        raise InputError(f"{name}: default_pass is {default_pass} s; expected at least {SHORTEST_INTERVAL} s")
+    options = {"margin": (margin, 2.0), "spacing": (spacing, 1.0), "window": (window, 50), "error": (error, 0.0)}
+    changed = [f"{option}={value:g}" for option, (value, usual) in options.items() if value != usual]
+    changed += [] if default_pass is None else [f"default_pass={default_pass}"]
+    return DispatchPolicy(
+        ":".join(["anticipating", *([",".join(changed)] if changed else [])]),
+        codes.ANTICIPATING,
+        None,
+        default_pass,
+        window,
+        margin=margin,
+        spacing=spacing,
+        error=error,
+    )
+
+
 def _check_ready(policy: str, ready: str) -> None:
     if ready not in _READY:
         raise unknown(f"ready of a {policy} policy", ready, _READY)
@@ -169,6 +225,7 @@ PREFILL_POLICIES: dict[str, Callable[..., DispatchPolicy]] = {
     "jsq": jsq,
     "pooled": pooled,
     "staggered": staggered,
+    "anticipating": anticipating,
 }
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lbopt.exceptions import InputError, LbOptError
 from lbopt.kernels.arrays import record, records
 from lbopt.kernels.prefill import codes
+from lbopt.kernels.prefill.anticipation import LEAST_MARGIN
 from lbopt.kernels.prefill.state import (
     FINISHED,
     INSTANCE,
@@ -29,11 +30,14 @@ from lbopt.kernels.prefill.state import (
     State,
 )
 from lbopt.model import Trace
+from lbopt.prefill.policies import DispatchPolicy
 from lbopt.prefill.requests import PrefillRequests
 from lbopt.prefill.run import PrefillRun
 from lbopt.prefill.setting import ENGINES, PrefillSetting
 
 ROWS_PER_CHUNK = 65_536
+#: Deviations of predicted pass times that are drawn; after so many passes they come again.
+DEVIATIONS = 65_536
 
 
 def simulate_prefill(
@@ -66,7 +70,7 @@ class Simulation:
     def __init__(self, requests: PrefillRequests, setting: PrefillSetting, seed: int, keep_units: bool = False) -> None:
         self._requests, self._setting, self._seed, self._keep_units = requests, setting, seed, keep_units
         self._truth = _requests_of(requests, setting, seed)
-        self._rules = _rules_of(setting)
+        self._rules = _rules_of(setting, seed)
         self.state = _fresh_state(len(requests), setting, seed)
         D = setting.units_per_instance
         self._rows = _fresh_rows(max(4 * setting.num_instances, ROWS_PER_CHUNK), D, keep_units)
@@ -132,7 +136,7 @@ def _requests_of(requests: PrefillRequests, setting: PrefillSetting, seed: int) 
     return Requests(requests.arrival.copy(), requests.length.copy(), hits, uniforms)
 
 
-def _rules_of(setting: PrefillSetting) -> Setting:
+def _rules_of(setting: PrefillSetting, seed: int) -> Setting:
     policy, law, rule = setting.dispatch, setting.pass_time, setting.rule
     return Setting(
         policy=policy.code,
@@ -150,10 +154,19 @@ def _rules_of(setting: PrefillSetting) -> Setting:
         capacity=int(setting.requests_per_pass or codes.NO_LIMIT),
         queue_limit=int(setting.queue_limit or codes.NO_LIMIT),
         latency=float(setting.latency),
+        margin=float(policy.margin),
+        spacing=float(policy.spacing),
+        error=float(policy.error),
+        deviations=_deviations(policy, seed),
         fixed_interval=-1.0 if policy.interval is None else float(policy.interval),
         change_at=np.array([at for at, _ in setting.topology], dtype=np.float64),
         change_to=np.array([to for _, to in setting.topology], dtype=np.int64),
     )
+
+
+def _deviations(policy: DispatchPolicy, seed: int) -> NDArray[np.float64]:
+    """Return standard normal draws for the predicted pass times; one 0 where no error is put on them."""
+    return np.random.default_rng([seed, 4]).standard_normal(DEVIATIONS) if policy.error > 0 else np.zeros(1)
 
 
 def _fresh_state(n: int, setting: PrefillSetting, seed: int) -> State:
@@ -171,7 +184,9 @@ def _fresh_state(n: int, setting: PrefillSetting, seed: int) -> State:
     progress.next_reach = progress.timer = np.inf
     progress.next_change = setting.topology[0][0] if setting.topology else np.inf
     progress.last_dispatch = -np.inf
-    progress.mean_pass = mean_pass
+    progress.mean_pass = progress.law_seconds = mean_pass
+    progress.last_start = -np.inf
+    progress.margin = LEAST_MARGIN
     progress.interval = (mean_pass + setting.latency) / N if policy.interval is None else policy.interval
     pooled = n if not policy.immediate else 0
     status, queues, instances = records(n, STATUS), records(N * D, QUEUE), records(N, INSTANCE)
@@ -179,6 +194,7 @@ def _fresh_state(n: int, setting: PrefillSetting, seed: int) -> State:
     status.dispatched = status.began = np.nan
     queues.first = queues.last = -1
     instances.running = -1
+    instances.predicted_end = np.inf
     return State(
         status=status,
         deferred=ints(n),
@@ -193,6 +209,8 @@ def _fresh_state(n: int, setting: PrefillSetting, seed: int) -> State:
         key=ints(pooled),
         chosen=ints(pooled),
         window=np.zeros(policy.window),
+        seen=np.zeros(policy.window),
+        missed=np.zeros(policy.window),
         progress=progress,
     )
 

@@ -17,12 +17,17 @@ from lbopt.report.staggered_service import SHOWN_BASELINES
 from lbopt.report.staggered_waits import exact_scaled, scaled_wait
 from lbopt.report.staggered_words import change_of, mean_of, share, short, values_of
 from lbopt.statistics import MeanOverSeeds
-from lbopt.studies.staggered import CONTENDERS, IMMEDIATE, LATE, PLACES, StaggeredOutcome
+from lbopt.studies.staggered import IMMEDIATE, LATE, PLACES, StaggeredOutcome
+from lbopt.studies.staggered.contenders import HELD_BACK
 from lbopt.studies.staggered.items import fleet, law
 from lbopt.studies.staggered.rows import Key
 
 #: Rules that have a line each: more could not be told apart.
-_DRAWN = tuple(rule for rule in LATE if rule != "staggered-bypass")
+_DRAWN = {
+    "printed": tuple(rule for rule in LATE if rule != "staggered-bypass"),
+    "ahead": HELD_BACK["ahead"],
+    "both": ("pooled-whole", "staggered", "staggered-whole", *HELD_BACK["ahead"]),
+}
 _MARKS = "osD^vP*Xh<"
 _BAR: dict[str, Any] = {"width": 0.7, "capsize": 2, "ecolor": GREY, "alpha": 0.8}
 #: Fleets of the waiting law that are drawn.
@@ -84,7 +89,7 @@ def load_figure(outcome: StaggeredOutcome) -> Figure:
 
 def draw_load(outcome: StaggeredOutcome, axes: Axes, place: str) -> None:
     """Draw time to first token against the rate at one place: two baselines and the rules that hold prompts back."""
-    for index, contender in enumerate((*SHOWN_BASELINES, *_DRAWN)):
+    for index, contender in enumerate((*SHOWN_BASELINES, *_DRAWN[outcome.config.sending])):
         points = _points(outcome, place, contender)
         style = _style(index, "--" if contender in IMMEDIATE else "-")
         error_line(axes, [ttft for _, ttft in points], x=[rate for rate, _ in points], label=contender, **style)
@@ -105,7 +110,7 @@ def fleet_figure(outcome: StaggeredOutcome) -> Figure:
     fleets = values_of(outcome, "fleet", "instances")
     figure, panels = panels_of(1, max(1, len(baselines)), 4.2)
     for axes, base in zip(panels[0], baselines, strict=False):
-        for index, rule in enumerate(_DRAWN):
+        for index, rule in enumerate(_DRAWN[outcome.config.sending]):
             keys: dict[str, Key] = {"place": place, "against": base, "load": fleet.LOAD, "contender": rule}
             values = [change_of(outcome, "fleet", "ttft", base, keys | {"instances": N}) for N in fleets]
             error_line(axes, values, aside=0.05 * (index - 2), label=rule, **_style(index + len(SHOWN_BASELINES)))
@@ -123,7 +128,7 @@ def limit_figure(outcome: StaggeredOutcome) -> Figure:
     """Return a column a place: the highest rate above and the utilisation below, with what is printed as lines."""
     places = [str(place) for place in values_of(outcome, "limit", "place")]
     figure, panels = panels_of(2, len(places), 6.2)
-    names = [name for name in CONTENDERS if name in values_of(outcome, "limit", "contender")]
+    names = [name for name in outcome.config.contenders if name in values_of(outcome, "limit", "contender")]
     for column, place in enumerate(places):
         printed = PLACES[place].printed
         off = printed and (printed.rate_off, 100 * printed.utilisation_off)

@@ -22,7 +22,7 @@ def answered(outcome: StaggeredOutcome) -> list[Answer]:
     known = {_name(judged.question): judged for judged in outcome.judged()}
     return [
         (asked, known.get(_name(asked)))
-        for asked in questions()
+        for asked in questions(outcome.config.sending)
         if outcome.rows.get(asked.item) and _place(asked) in ("", *outcome.config.places)
     ]
 

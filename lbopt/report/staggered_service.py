@@ -9,8 +9,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lbopt.report import numbers
-from lbopt.report.staggered_words import RULES_SAID, change_of, interval_said, mean_of, percent, share, short, values_of
-from lbopt.studies.staggered import CONTENDERS, LATE, PLACES, StaggeredOutcome
+from lbopt.report.staggered_words import (
+    AHEAD_SAID,
+    RULES_SAID,
+    change_of,
+    interval_said,
+    mean_of,
+    percent,
+    share,
+    short,
+    values_of,
+)
+from lbopt.studies.staggered import PLACES, StaggeredOutcome
 from lbopt.studies.staggered.items import fleet
 from lbopt.studies.staggered.places import UNITS, Place
 from lbopt.studies.staggered.rows import Key
@@ -69,7 +79,7 @@ def latency_tables(outcome: StaggeredOutcome) -> list[Table]:
 def _latency_table(outcome: StaggeredOutcome, name: str) -> Table:
     latencies = values_of(outcome, "latency", "latency")
     rows = []
-    for contender in CONTENDERS:
+    for contender in outcome.config.contenders:
         found = (
             mean_of(outcome, "latency", "rate", {"place": name, "latency": at, "contender": contender})
             for at in latencies
@@ -88,6 +98,7 @@ def _latency_table(outcome: StaggeredOutcome, name: str) -> Table:
 def _explained(outcome: StaggeredOutcome, item: str, tables: list[Table]) -> list[Table]:
     """Return the tables, the first with what is true of all."""
     said = f"Rate: requests/s of an instance. {interval_said(outcome, item)} {RULES_SAID}"
+    said += "" if outcome.config.sending == "printed" else AHEAD_SAID
     return [replace(tables[0], caption=f"{tables[0].caption} {said}"), *tables[1:]] if tables else []
 
 
@@ -107,7 +118,9 @@ def _against_table(
         own = keys | {"contender": base}
         if mean_of(outcome, item, "ttft", own) is None:
             continue
-        changes = (change_of(outcome, item, "ttft", str(base), keys | {"contender": rule}) for rule in LATE)
+        changes = (
+            change_of(outcome, item, "ttft", str(base), keys | {"contender": rule}) for rule in outcome.config.held_back
+        )
         rows.append(
             (
                 share(at) if along == "load" else str(at),
@@ -120,7 +133,7 @@ def _against_table(
         f"{title}, against {base}",
         f"Rules as change against {base} in %, with the same requests. {load_said} the highest rate that it serves "
         f"within {PLACES[str(place)].limit:g} s.",
-        (along, "rate", f"{base} (ms)", *map(short, LATE)),
+        (along, "rate", f"{base} (ms)", *map(short, outcome.config.held_back)),
         rows,
     )
 
@@ -129,7 +142,7 @@ def _limit_table(outcome: StaggeredOutcome, name: str) -> Table:
     place = PLACES[name]
     form, used = numbers.fixed(1), _percent_of_one
     rows = [*_printed_rows(place)]
-    for contender in CONTENDERS:
+    for contender in outcome.config.contenders:
         keys: dict[str, Key] = {"place": name, "contender": contender}
         shown = (("rate", form), ("utilisation", used), ("cycle", milliseconds), ("ttft_p99", milliseconds))
         cells = (numbers.with_interval(mean_of(outcome, "limit", of, keys), how) for of, how in shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lbopt.report.staggered_ahead import ahead_tables
 from lbopt.report.staggered_needs import needs_tables
 from lbopt.report.staggered_others import other_tables
 from lbopt.report.staggered_questions import question_tables
@@ -20,6 +21,7 @@ _OWN: dict[str, Callable[[StaggeredOutcome], list[Table]]] = {
     "fleet": fleet_tables,
     "limit": limit_tables,
     "latency": latency_tables,
+    "ahead": ahead_tables,
     "split": split_tables,
     "needs": needs_tables,
 }

@@ -21,6 +21,8 @@ RULES_SAID = (
     "what would exceed the chunk is kept back."
 )
 
+AHEAD_SAID = " Ahead: sent before the predicted end of a pass; 2, 10: with predictions so many percent off."
+
 percent = numbers.fixed(1)
 
 

@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from naive.backfill import backfill
+
 
 @dataclass
 class Request:
@@ -42,6 +44,10 @@ class Instance:
     placed: int = 0
     free_since: float = 0.0
     answered: bool = True  # a pass has ended since the last batch reached it
+    fullest: int = 0  # tokens of the fullest unit in the running pass
+    begun: int = 0
+    predicted: float = math.inf  # end of the running pass, as the scheduler believes
+    closed: bool = False  # the pass to come gets no more batches
     batch: str = "over"  # the last one: on its way, in the first pass that it could be in, over
 
     def __post_init__(self) -> None:
@@ -57,8 +63,8 @@ class Fleet:
     uniforms: Sequence[float]
     phases: Sequence[float]
     units: int
-    policy: str  # random, round-robin, jsq, jsq-tokens, pooled, spacing, tick
-    allocation: str  # round-robin, least-loaded, longest-first
+    policy: str  # random, round-robin, jsq, jsq-tokens, pooled, spacing, tick, anticipating
+    allocation: str  # round-robin, least-loaded, longest-first, backfill
     seconds: Callable[[list[int], int], float]  # of the units' tokens, and of the longest chunk
     chunk: float = math.inf
     capacity: float = math.inf
@@ -73,6 +79,11 @@ class Fleet:
     hits: Sequence[Sequence[Sequence[int]]] | None = None
     to_the_freest: bool = False
     while_left_over: bool = False
+    margin: float = 0.0
+    share: float = 0.0  # of (mean pass / instances), between starts of passes
+    error: float = 0.0
+    deviations: Sequence[float] = (0.0,)
+    split: float = 0.5
 
     def run(self) -> "Fleet":
         self.requests = [
@@ -87,6 +98,8 @@ class Fleet:
         self.target = 0
         self.last_dispatch = -math.inf
         self.measured: list[float] = []
+        self.known: list[tuple[int, float, float]] = []  # fullest unit, seconds, seconds after the predicted end
+        self.last_start = -math.inf
         self.period = self.interval if self.interval is not None else (self.mean_pass + self.latency) / self.healthy
         self.lattice, self.ticks_of_lattice = 0.0, 0
         self.ticks_waiting = 0
@@ -126,11 +139,15 @@ class Fleet:
         for r in self.requests:
             if r.state == "to come" and r.arrival == now:
                 came |= self.arrive(r, now)
-        if self.policy in ("pooled", "spacing", "tick"):
+        if self.policy == "anticipating":
+            self.send_ahead(now)
+        elif self.policy in ("pooled", "spacing", "tick"):
             self.schedule(now, came)
         for instance in self.instances:
             if not instance.running and (self.back_to_back or any(instance.queues)):
                 self.start(instance, now)
+                if self.policy == "anticipating" and any(r.state == "waiting" for r in self.requests):
+                    self.look = now  # a new end is predicted
 
     # ---- instances
 
@@ -161,6 +178,10 @@ class Fleet:
         if not any(r.state == "on the way" and r.instance == instance.number for r in self.requests):
             instance.batch = "in" if instance.batch == "on its way" else instance.batch
         instance.until = now + self.seconds(loads, longest)
+        instance.fullest, instance.closed = max(loads), False
+        z = self.deviations[(instance.begun * len(self.instances) + instance.number) % len(self.deviations)]
+        instance.predicted = now + max(0.0, max(0.0, self.expected(instance.fullest)) * (1.0 + self.error * z))
+        instance.begun += 1
         self.passes.append((now, instance.number, instance.until, tuple(loads), longest, len(instance.inside)))
 
     def end(self, instance: Instance, now: float) -> None:
@@ -177,6 +198,8 @@ class Fleet:
             self.measured = [*self.measured, now - instance.start][-self.window :]
             self.mean_pass = sum(self.measured) / len(self.measured)
             self.set_period()
+            miss = now - instance.predicted
+            self.known = [*self.known, (instance.fullest, now - instance.start, miss)][-self.window :]
 
     def set_period(self) -> None:
         if self.interval is None and self.healthy:
@@ -196,7 +219,7 @@ class Fleet:
             r.state = "refused"
             return False
         r.state = "waiting"
-        if self.policy in ("pooled", "spacing", "tick"):
+        if self.policy in ("pooled", "spacing", "tick", "anticipating"):
             return True
         count = len(self.instances)
         if self.policy == "random":
@@ -283,6 +306,105 @@ class Fleet:
             waiting = waiting[len(batch) :]
             self.last_dispatch, self.ticks_waiting, self.target = now, 0, g + 1
             self.look = math.inf
+
+    # ---- ahead of the end of a pass
+
+    def expected(self, tokens: int) -> float:
+        """Least squares over the known passes; nobody has a negative fixed part, nor less time for more tokens."""
+        if not self.known:
+            return self.mean_pass
+        count = len(self.known)
+        xs, ys = [float(x) for x, _, _ in self.known], [y for _, y, _ in self.known]
+        spread = count * sum(x * x for x in xs) - sum(xs) * sum(xs)
+        slope = 0.0
+        if spread > 0:
+            slope = (count * sum(x * y for x, y in zip(xs, ys, strict=True)) - sum(xs) * sum(ys)) / spread
+            slope = min(max(slope, 0.0), sum(ys) / sum(xs))
+        return sum(ys) / count + slope * (tokens - sum(xs) / count)
+
+    def to_come(self, instance: Instance) -> list[float]:
+        """Tokens of each unit that no running pass computes."""
+        bound = [r for r in self.requests if r.instance == instance.number and r.state != "finished"]
+        return [sum(r.left for r in bound if r.unit == d) for d in range(self.units)]
+
+    def sent_for_next(self, instance: Instance) -> int:
+        coming = [r for r in self.requests if r.instance == instance.number and r.state == "on the way"]
+        return len(coming) + sum(map(len, instance.queues))
+
+    def send_ahead(self, now: float) -> None:
+        misses = [miss for _, _, miss in self.known]
+        squares = math.sqrt(sum(miss * miss for miss in misses) / len(misses)) if misses else 0.0
+        margin = max(2.0**-10, self.margin * squares)
+        while waiting := [r for r in self.requests if r.state == "waiting"]:
+            self.look = math.inf
+            due = self.last_start + self.share * self.mean_pass / max(1, self.healthy)
+            open_now: list[tuple[float, bool, float, int]] = []
+            for g, instance in enumerate(self.instances[: self.healthy]):
+                loads, sent = self.to_come(instance), self.sent_for_next(instance)
+                room = self.units * self.chunk - sum(loads)
+                if instance.closed or sent >= self.units * self.capacity or min(loads) >= self.chunk or room <= 0:
+                    continue
+                arrives, end = now + self.latency, instance.predicted
+                if sent or self.back_to_back:  # it starts by itself
+                    if instance.running and instance.start + self.latency > end:  # no batch could be in time
+                        opens = now
+                    elif instance.running and arrives <= end:
+                        opens = end - margin - self.latency
+                    elif not instance.running and self.latency == 0:
+                        opens = now
+                    else:
+                        continue
+                elif sum(r.length for r in waiting) >= room:
+                    opens = end - margin - self.latency if instance.running else now
+                else:
+                    opens = (max(end - 2.0**-10, due) if instance.running else due) - self.latency
+                start = max(end, arrives) if instance.running else arrives
+                if opens <= now and start < math.inf:
+                    open_now.append((start, instance.running, instance.free_since, g))
+                elif opens > now:
+                    self.look = min(self.look, opens)
+            if not open_now:
+                return
+            start, _, _, g = min(open_now)
+            instance = self.instances[g]
+            self.last_start = max(self.last_start, start)
+            if self.allocation == "backfill":
+                costs = [[r.cost(g, d) for d in range(self.units)] for r in waiting]
+                lengths = [r.length for r in waiting]
+                unit = backfill(self.to_come(instance), lengths, costs, self.chunk, self.split)
+            else:
+                unit = self.in_arrival_order(waiting, instance)
+            for r, d in zip(waiting, unit, strict=True):
+                if d is None:
+                    continue
+                instance.placed += 1
+                instance.answered, instance.batch = False, "on its way"
+                r.instance, r.unit, r.dispatched, r.state = g, d, now, "on the way"
+                r.tokens = r.left = r.cost(g, d)
+                if self.latency == 0:
+                    self.reach(r)
+            instance.closed = None in unit
+        self.look = math.inf
+
+    def in_arrival_order(self, waiting: list[Request], instance: Instance) -> list[int | None]:
+        """The oldest while there is room; units in turn, or the least loaded, for the longest first or not."""
+        g, loads = instance.number, self.to_come(instance)
+        room = self.units * self.chunk - sum(loads)
+        places = self.units * self.capacity - self.sent_for_next(instance)
+        size = 0
+        while size < len(waiting) and room > 0 and size < places:
+            room -= min(waiting[size].cost(g, d) for d in range(self.units))
+            size += 1
+        order = list(range(size))
+        if self.allocation == "longest-first":
+            order.sort(key=lambda k: -waiting[k].length)
+        unit: list[int | None] = [None] * len(waiting)
+        for nth, k in enumerate(order):
+            in_turn = self.allocation == "round-robin"
+            d = (instance.placed + nth) % self.units if in_turn else loads.index(min(loads))
+            unit[k] = d
+            loads[d] += waiting[k].cost(g, d)
+        return unit
 
     # ---- conservation
 

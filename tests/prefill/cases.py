@@ -8,7 +8,7 @@ from naive.prefill import Fleet
 
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting
 
-POLICIES = ("random", "round-robin", "jsq", "jsq:by=tokens", "pooled", "spacing", "tick")
+POLICIES = ("random", "round-robin", "jsq", "jsq:by=tokens", "pooled", "spacing", "tick", "anticipating")
 
 
 @dataclass
@@ -17,6 +17,11 @@ class Case:
     setting: PrefillSetting
     seed: int
     twin: Fleet
+
+
+def deviations_of(error, seed):
+    """The draws behind the predictions of a run."""
+    return np.random.default_rng([seed, 4]).standard_normal(65_536).tolist() if error else [0.0]
 
 
 @st.composite
@@ -35,10 +40,14 @@ def prefill_cases(draw, policies=POLICIES):
     interval = draw(st.sampled_from([None, 0.125, 0.5]))
     window = draw(st.sampled_from([0, 1, 3])) if interval is None else 0
     default = draw(st.sampled_from([None, 0.75])) if interval is None else None
+    ahead = policy == "anticipating"
+    if ahead:
+        interval, window = None, draw(st.sampled_from([1, 3, 8]))
+    margin, share, error = (draw(st.sampled_from(values)) for values in ([0, 0.5, 2], [0, 0.5, 1], [0, 0, 0.5, 2]))
     bypass, freest, left_over = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
     held = policy in ("pooled", "spacing", "tick")
     topology = ()
-    if held and draw(st.booleans()):
+    if (held or ahead) and draw(st.booleans()):
         times = np.sort(rng.integers(0, 60, 3)) / 8
         topology = tuple(zip(times.tolist(), [*rng.integers(0, N + 1, 2).tolist(), N], strict=True))
     spec = policy
@@ -46,13 +55,19 @@ def prefill_cases(draw, policies=POLICIES):
         options = {"timer": policy, "interval": interval, "window": window, "default_pass": default}
         written = [f"{name}={value}" for name, value in options.items() if value is not None]
         spec = "staggered:" + ",".join([*written, *["idle_bypass=yes"] * bypass, *["target=free"] * freest])
+    if ahead:
+        spec = f"anticipating:margin={margin},spacing={share},error={error},window={window}"
+        spec += "" if default is None else f",default_pass={default}"
     if held and not left_over:
         spec += ("," if ":" in spec else ":") + "ready=free"
     phases = tuple(np.sort(rng.integers(0, 8, N) / 8).tolist())
-    allocation = draw(st.sampled_from(["round-robin", "least-loaded", "longest-first"]))
+    allocations = ["round-robin", "least-loaded", "longest-first"]
+    split = draw(st.sampled_from([0, 0.5, 1]))
+    allocation = draw(st.sampled_from([*allocations, "backfill"] if ahead else allocations))
     engine = draw(st.sampled_from(["work-conserving", "back-to-back"]))
     limit = draw(st.sampled_from([None, None, 1, 3]))
     seed = draw(st.integers(0, 100))
+    named, allocation = allocation, f"backfill:split={split}" if allocation == "backfill" else allocation
     setting = PrefillSetting(
         N, D, spec, allocation, PassTime(base, per_token, per_longest, per_mean), chunk, capacity, latency, engine,
         phases, limit, topology,
@@ -64,7 +79,7 @@ def prefill_cases(draw, policies=POLICIES):
         phases,
         D,
         "jsq-tokens" if policy == "jsq:by=tokens" else policy,
-        allocation,
+        named,
         lambda loads, longest: (
             base + per_token * max(loads) + per_longest * longest + per_mean * (sum(loads) / len(loads))
         ),
@@ -81,5 +96,10 @@ def prefill_cases(draw, policies=POLICIES):
         None if hits is None else hits.tolist(),
         freest,
         held and left_over,
+        margin,
+        share,
+        error,
+        deviations_of(error, seed),
+        split,
     )
     return Case(PrefillRequests(arrival, length, hits), setting, seed, twin)

@@ -13,6 +13,7 @@ from lbopt.prefill.exact.gap import sent_by
 
 RULES = (
     *("round-robin", "least-loaded", "longest-first", "pbaa", "pbaa:whole=yes", "pbaa:n_limit=1", "pbaa:cache=yes"),
+    "backfill",
     *("pbaa:printed=yes,cache=yes", "pbaa:cache=yes,whole=yes", "pbaa:cache=yes,n_limit=0"),
 )
 POLICIES = (

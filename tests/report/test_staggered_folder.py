@@ -35,6 +35,7 @@ PICTURES = {
     "fleet": ("fleet",),
     "limit": ("limit",),
     "latency": (),
+    "ahead": (),
     "split": (),
     "needs": (),
 }
@@ -82,7 +83,7 @@ def test_an_item_draws_its_own_picture(tmp_path: Path, item: str, seeds: int) ->
     assert tuple(staggered_figures(found)) == PICTURES[item]
     write_study_folder("staggered", found, tmp_path / "out", "c")
     files = set(json.loads((tmp_path / "out" / "run.json").read_text())["files"])
-    assert ("claims.csv" in files) is (item in ("law", "load", "limit"))
+    assert ("claims.csv" in files) is (item in ("law", "load", "limit", "ahead"))
     assert f"{item}.csv" in files
 
 

@@ -9,21 +9,32 @@ import pytest
 from studies.staggered_answers import KNOWN, SERVED, made_up
 
 from lbopt.report import staggered_tables as room
+from lbopt.report.staggered_ahead import ahead_tables
 from lbopt.report.staggered_needs import PLAIN, nearest_pairs, needs_tables
 from lbopt.report.staggered_others import SHOWN, other_tables
 from lbopt.report.staggered_questions import NO_ANSWER, answered, question_tables
-from lbopt.report.staggered_service import fleet_tables, limit_tables, load_tables
+from lbopt.report.staggered_service import fleet_tables, latency_tables, limit_tables, load_tables
 from lbopt.report.staggered_split import STEPS, split_tables
 from lbopt.report.staggered_tables import staggered_tables
 from lbopt.report.staggered_waits import law_tables
 from lbopt.report.staggered_words import short
-from lbopt.studies.staggered import CONTENDERS, LATE, PLACES, Rows, StaggeredConfig, StaggeredOutcome, questions
+from lbopt.studies.staggered import (
+    CONTENDERS,
+    IMMEDIATE,
+    LATE,
+    PLACES,
+    Rows,
+    StaggeredConfig,
+    StaggeredOutcome,
+    questions,
+)
+from lbopt.studies.staggered.contenders import AHEAD
 from lbopt.studies.staggered.items import fleet, law, load, needs, split
 from lbopt.studies.verdict import VERDICTS
 from lbopt.table import Table
 
 #: Tables of an item's own, over all places.
-OWN = {"law": 2, "load": 6, "fleet": 2, "limit": 3, "latency": 3, "split": 3, "needs": 1}
+OWN = {"law": 2, "load": 6, "fleet": 2, "limit": 3, "latency": 3, "ahead": 12, "split": 3, "needs": 1}
 
 
 def by_title(tables: list[Table], start: str) -> Table:
@@ -67,6 +78,7 @@ SUBJECTS = {
     "fleet": (),
     "limit": ("limit, short-3k", "limit, short-5k"),
     "latency": (),
+    "ahead": ("ahead, short-3k", "ahead, short-5k", "ahead, long-16k"),
     "split": (),
     "needs": (),
 }
@@ -219,6 +231,31 @@ def test_the_table_of_limits_begins_with_what_is_printed() -> None:
 def test_a_contender_that_keeps_no_limit_is_a_dash() -> None:
     table = limit_tables(outcome_of("limit", [({"place": "short-3k", "contender": "random"}, {"rate": None})]))[0]
     assert row_of(table, "random") == ("random", *["–"] * 4)
+
+
+def test_rules_that_send_ahead_stand_against_the_better_baseline() -> None:
+    """And beside what the best staggered rule has without a latency, with the same baselines."""
+    keys: dict[str, Any] = {"fleet": "short-3k", "load": 0.7}
+    seed: list[tuple[dict[str, Any], dict[str, float | None]]] = []
+    for latency, times in (
+        (0.0, {"round-robin": 1.0, "jsq": 0.8, "staggered": 0.6, "staggered-whole": 0.4}),
+        (0.02, {"round-robin": 0.8, "jsq": 1.0, "staggered": 8.0, "ahead": 0.4, "ahead-10": 0.6}),
+    ):
+        of = keys | {"latency": latency}
+        seed += [(of | {"contender": one}, {"ttft": ttft, "on_device": ttft / 10}) for one, ttft in times.items()]
+    service, device = ahead_tables(outcome_of("ahead", seed))
+    assert service.headers[:5] == ("ms", "load", "round-robin (ms)", "jsq (ms)", "at 0 ms")
+    assert service.rows == [("20", "70 %", "800", "1,000", "−50.0", "+900.0", "–", "−50.0", "–", "−25.0")]
+    assert device.rows == [("20", "70 %", "80", "100", "–", "800", "–", "40", "–", "60")]
+
+
+def test_the_limit_and_the_latency_of_the_other_reading() -> None:
+    (table, *_) = limit_tables(made_up("limit", sending="ahead"))
+    assert [row[0] for row in table.rows[2:]] == [*IMMEDIATE, *AHEAD]
+    (table, *_) = latency_tables(made_up("latency", sending="both"))
+    assert [row[0] for row in table.rows] == [*CONTENDERS, *AHEAD]
+    (table, *_) = load_tables(made_up("load", sending="ahead"))
+    assert table.headers[3:] == tuple(AHEAD) and "Ahead: sent before" in table.caption
 
 
 def test_what_is_worth_what() -> None:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lbopt.studies.staggered import CONTENDERS, ITEMS, LATE, Rows, StaggeredConfig, StaggeredOutcome
-from lbopt.studies.staggered.items import fleet, law, needs, split
+from lbopt.studies.staggered import CONTENDERS, ITEMS, LATE, STAGGERED, Rows, StaggeredConfig, StaggeredOutcome
+from lbopt.studies.staggered.classes import LOADS
+from lbopt.studies.staggered.contenders import AHEAD
+from lbopt.studies.staggered.items import ahead, fleet, law, needs, split
 
 SERVED = (
     *("ttft", "ttft_p50", "ttft_p95", "ttft_p99", "wait", "at_scheduler", "on_device"),
@@ -31,7 +33,7 @@ def keys_of(item: str, part: dict[str, Any]) -> list[dict[str, Any]]:
         loads_of = part["loads"] if item == "load" else [fleet.LOAD]
         return [
             {**more, **of_place, "load": load, "contender": contender}
-            for load, contender in product(loads_of, (part["against"], *LATE))
+            for load, contender in product(loads_of, (part["against"], *part.get("rules", LATE)))
         ]
     if item == "latency":
         return [{"place": part["place"], "latency": part["latency"], "contender": part["contender"]}]
@@ -42,6 +44,12 @@ def keys_of(item: str, part: dict[str, Any]) -> list[dict[str, Any]]:
             {"place": part["place"], "binding": binding, "allocation": allocation}
             for binding, allocation in product(split.BINDINGS, split.ALLOCATIONS)
             if binding != "on arrival" or not allocation.startswith("pbaa")
+        ]
+    if item == "ahead":
+        waiting = ahead.WAITING if part["latency"] else ("pooled", *STAGGERED)
+        return [
+            {"fleet": part["fleet"], "latency": part["latency"], "load": load, "contender": contender}
+            for load, contender in product(LOADS, (*ahead.BASELINES, *waiting, *AHEAD))
         ]
     assert item == "needs", item
     of_part = {key: part[key] for key in ("reading", "law", "fixed", "spread", "place", "instances")}
@@ -66,7 +74,7 @@ def rows_of(item: str, config: StaggeredConfig, seed: int) -> Rows:
 
 
 #: Items whose rows can be made up here.
-KNOWN = ("law", "load", "fleet", "limit", "latency", "split", "needs")
+KNOWN = ("law", "load", "fleet", "limit", "latency", "ahead", "split", "needs")
 
 
 def made_up(*items: str, seeds: int = 3, **settings: Any) -> StaggeredOutcome:

@@ -19,7 +19,9 @@ from studies.staggered_answers import KNOWN, keys_of, made_up
 import lbopt
 from lbopt.exceptions import InputError
 from lbopt.prefill import PassTime
-from lbopt.studies.staggered import ITEMS, LATE, PLACES, Rows, StaggeredConfig
+from lbopt.studies.staggered import ITEMS, LATE, PLACES, Rows, StaggeredConfig, questions
+from lbopt.studies.staggered.classes import JUDGED, SEEDS, TUNED, TUNING_SEED
+from lbopt.studies.staggered.contenders import AHEAD
 from lbopt.studies.staggered.highest_rate import NEAR, STEP, highest_rate
 from lbopt.studies.staggered.items import law, needs
 from lbopt.studies.staggered.places import UNITS, most_rate, prompts
@@ -31,6 +33,7 @@ from lbopt.studies.staggered.rows import averaged
     [
         ({"items": ("laod",)}, "unknown item 'laod': did you mean load?"),
         ({"places": ("short-4k",)}, "unknown place 'short-4k': did you mean short-5k or short-3k?"),
+        ({"sending": "soon"}, "unknown sending 'soon': known: printed, ahead, both"),
         ({"instances": 0}, "instances is 0; expected at least 1"),
         ({"instances": 257}, "instances is 257; expected 1 to 256"),
         ({"requests": 499}, "requests is 499; expected at least 500"),
@@ -76,6 +79,28 @@ def test_tasks_follow_what_was_asked() -> None:
             assert (given["place"], given["instances"], given["requests"]) == ("short-5k", 5, 600)
     assert config.tasks("fleet") == []  # which is asked of the shortest chunk alone
     assert {task.parameters["place"] for task in config.tasks("needs")} == {"short-5k"}
+
+
+def test_readings_of_when_a_batch_is_sent() -> None:
+    """As printed the tasks, keys and files are those of earlier versions; ahead and both ask of other rules."""
+    printed, ahead, both = (StaggeredConfig(sending=of, seeds=1) for of in ("printed", "ahead", "both"))
+    assert "sending" not in printed.to_dict() and StaggeredConfig.from_dict(printed.to_dict()) == printed
+    assert StaggeredConfig.from_dict(both.to_dict()) == both
+    for item in ("load", "fleet", "limit", "latency"):
+        keys = [{task.key for task in config.tasks(item)} for config in (printed, ahead, both)]
+        assert keys[0] | keys[1] == keys[2] and keys[0] != keys[1]
+        assert all("rules" not in task.parameters for task in printed.tasks(item))
+    asked = {of: {one.rule for one in questions(of) if one.item == "limit"} for of in ("printed", "ahead", "both")}
+    assert asked["ahead"] == {"", *AHEAD} and asked["both"] == asked["printed"] | asked["ahead"]
+    outcome = made_up("limit", "load", sending="ahead")
+    assert {one.question.rule for one in outcome.judged()} == {"", *AHEAD}
+
+
+def test_fleets_that_choices_were_made_on_are_not_those_of_the_verdict() -> None:
+    assert set(TUNED).isdisjoint(JUDGED) and set(SEEDS).isdisjoint(range(TUNING_SEED, TUNING_SEED + 100))
+    assert {(one.place.chunk, one.place.mean) for one in TUNED.values()}.isdisjoint(
+        (one.place.chunk, one.place.mean) for one in JUDGED.values()
+    )
 
 
 @pytest.mark.jit

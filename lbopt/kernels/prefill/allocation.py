@@ -9,45 +9,16 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints, Record
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.prefill.codes import IN_TURN, LONGEST_FIRST, PBAA
+from lbopt.kernels.prefill.backfill import backfill
+from lbopt.kernels.prefill.codes import BACKFILL, IN_TURN, LONGEST_FIRST, PBAA
+from lbopt.kernels.prefill.cost import cost, least_loaded
 from lbopt.kernels.prefill.pbaa import pbaa
-
-
-@kernel
-def cost(length: Ints, hits: Ints, i: int, g: int, d: int) -> int:
-    """Return the tokens that request i costs on unit d of instance g.
-
-    Parameters
-    ----------
-    length, hits
-        int64 (n,), (n, N, D), tokens: see `state.Requests`.
-    i, g, d
-        Request, instance, unit.
-    """
-    return length[i] if hits.size == 0 else length[i] - hits[i, g, d]
-
-
-@kernel
-def least_cost(length: Ints, hits: Ints, i: int, g: int) -> int:
-    """Return the tokens that request i costs where most of it is cached, on instance g.
-
-    Parameters
-    ----------
-    length, hits, i, g
-        As of `cost`.
-    """
-    if hits.size == 0:
-        return length[i]
-    most = 0
-    for d in range(hits.shape[2]):
-        most = max(most, hits[i, g, d])
-    return length[i] - most
 
 
 @kernel
 def chooses(code: int) -> bool:
     """Tell whether the rule is shown the whole queue and may keep or refuse; else it places a batch that has room."""
-    return code == PBAA
+    return code in (PBAA, BACKFILL)
 
 
 @kernel
@@ -91,6 +62,8 @@ def allocate(
     m = batch.size
     if code == PBAA:
         pbaa(parameters, length, hits, deferred, batch, g, chunk, load, key, unit)
+    elif code == BACKFILL:
+        backfill(parameters, length, hits, batch, g, chunk, load, key, unit)
     elif code == LONGEST_FIRST and m > 1:
         for k in range(m):
             key[k] = -length[batch[k]]
@@ -108,8 +81,4 @@ def place(code: int, turn: int, load: Ints) -> int:
     """Return the unit of one request; ties go to the lowest number."""
     if code == IN_TURN:
         return turn % load.size
-    d = 0
-    for other in range(1, load.size):
-        if load[other] < load[d]:
-            d = other
-    return d
+    return least_loaded(load)

@@ -10,12 +10,14 @@ LAST_IMMEDIATE = JSQ_TOKENS
 POOLED = 4  # the instance that has been free the longest takes the queue
 SPACING = 5  # ready AND so long since the last dispatch
 TICK = 6  # ready AND a tick of the clock has passed
+ANTICIPATING = 7  # the instance whose pass is predicted to end the soonest, before it ends
 
 # allocation to the units of the chosen instance
 IN_TURN = 0
 LEAST_LOADED = 1  # fewest tokens sent and not computed
 LONGEST_FIRST = 2  # the same, the longest prompt of the batch first
 PBAA = 3  # Algorithm 2 of SBS, which chooses from the whole queue
+BACKFILL = 4  # the oldest that fit, then who is short enough for what is left free
 
 #: What a rule writes instead of a unit.
 KEEP = -1  # it waits at the scheduler for the next dispatch

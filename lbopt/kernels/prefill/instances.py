@@ -12,7 +12,8 @@ import numpy as np
 
 from lbopt.kernels.arrays import Ints, Record, Records
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.prefill.codes import BACK_TO_BACK
+from lbopt.kernels.prefill.anticipation import predict_end
+from lbopt.kernels.prefill.codes import ANTICIPATING, BACK_TO_BACK
 from lbopt.kernels.prefill.state import Passes, Setting, State
 
 
@@ -110,10 +111,15 @@ def start_pass(g: int, now: float, setting: Setting, state: State, passes: Passe
     instance.on_device -= completes
     instance.completes = completes
     instance.computes = total
+    instance.fullest = fullest
     instance.running = number
+    instance.closed = 0
     if instance.batch == 1 and instance.on_the_way == 0:
         instance.batch = 2
     instance.started = now
+    if setting.policy == ANTICIPATING:
+        predict_end(g, now, setting, state)
+    instance.begun += 1
     ends[g] = end
     progress.next_end = min(progress.next_end, end)
     progress.idle -= 1

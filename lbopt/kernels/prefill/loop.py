@@ -8,7 +8,8 @@ very time of a start is in that pass, and an instance whose pass ends can be top
 import numpy as np
 
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.prefill.codes import LAST_IMMEDIATE, TICK
+from lbopt.kernels.prefill.anticipation import learn_pass
+from lbopt.kernels.prefill.codes import ANTICIPATING, LAST_IMMEDIATE, TICK
 from lbopt.kernels.prefill.instances import end_pass, start_pass
 from lbopt.kernels.prefill.interval import measure_pass, recompute
 from lbopt.kernels.prefill.scheduler import bind, dispatch
@@ -36,7 +37,8 @@ def run(requests: Requests, setting: Setting, state: State, passes: Passes) -> i
     arrival, waiting, queue_limit = requests.arrival, state.waiting, setting.queue_limit
     N, n, rows = instances.size, arrival.size, passes.rows.size
     latency, by_tick, immediate = setting.latency, setting.policy == TICK, setting.policy <= LAST_IMMEDIATE
-    looks = by_tick or setting.while_left_over  # although no instance is idle
+    ahead = setting.policy == ANTICIPATING
+    looks = by_tick or setting.while_left_over or ahead  # although no instance is idle
     while progress.unfinished > 0:
         if progress.row + N > rows:
             return ROWS_FULL
@@ -70,15 +72,19 @@ def run(requests: Requests, setting: Setting, state: State, passes: Passes) -> i
             else:
                 waiting[progress.queue_tail] = i
                 progress.queue_tail += 1
+                progress.queued += requests.length[i]
                 arrived = True
         if progress.queue_head < progress.queue_tail:
             if progress.idle > 0 or looks:
                 dispatch(now, arrived, requests, setting, state)
             else:
                 progress.timer = np.inf  # the next end of a pass brings the next look
+        row = progress.row
         for k in range(progress.touched):
             instances[touched[k]].is_touched = 0
             start_pass(touched[k], now, setting, state, passes)
+        if ahead and progress.row > row and progress.queue_head < progress.queue_tail:
+            progress.timer = now  # another look: the ends of these passes are predicted now
     return FINISHED
 
 
@@ -93,6 +99,8 @@ def _end_passes(now: float, setting: Setting, state: State) -> None:
             seconds = end_pass(g, now, state)
             if measured and seconds >= 0:
                 measure_pass(seconds, now, setting, state)
+                if setting.policy == ANTICIPATING:
+                    learn_pass(g, now, setting, state)
         else:
             nearest = min(nearest, ends[g])
     state.progress.next_end = nearest

@@ -13,6 +13,7 @@ chunk, and is carried over).
 * tick: ticks lie on a lattice; one that passes while somebody waits allows one dispatch, when the next instance of the
   ring is ready; from the second such tick on any that is ready.
 * of either timer, with `by_freedom`: the ready instance that has been free the longest instead of the next of the ring.
+* anticipating: the instance whose pass to come starts the soonest, ahead of that; see `anticipation`.
 * idle bypass: an arrival that finds an instance ready and with nothing to do is dispatched at once, with all who wait.
 """
 
@@ -20,8 +21,10 @@ import numpy as np
 
 from lbopt.kernels.arrays import Floats, Record, Records
 from lbopt.kernels.compile import kernel
-from lbopt.kernels.prefill.allocation import allocate, chooses, cost, least_cost, place
-from lbopt.kernels.prefill.codes import JSQ, KEEP, POOLED, RANDOM, REFUSE, ROUND_ROBIN, TICK
+from lbopt.kernels.prefill.allocation import allocate, chooses, place
+from lbopt.kernels.prefill.anticipation import soonest
+from lbopt.kernels.prefill.codes import ANTICIPATING, JSQ, KEEP, POOLED, RANDOM, REFUSE, ROUND_ROBIN, TICK
+from lbopt.kernels.prefill.cost import cost, least_cost
 from lbopt.kernels.prefill.interval import next_tick, pass_ticks
 from lbopt.kernels.prefill.sending import send
 from lbopt.kernels.prefill.state import Requests, Room, Setting, State
@@ -78,13 +81,15 @@ def dispatch(now: float, arrived: bool, requests: Requests, setting: Setting, st
         Changed in place.
     """
     progress = state.progress
-    pooled = setting.policy == POOLED
+    pooled, ahead = setting.policy == POOLED, setting.policy == ANTICIPATING
     D = state.backlog.shape[1]
     room = Room(D * setting.chunk, D * setting.capacity, int(setting.while_left_over))
     bypass = setting.idle_bypass and arrived
     while progress.queue_head < progress.queue_tail:
         progress.timer = np.inf
-        if pooled:
+        if ahead:
+            g = soonest(now, setting, state)
+        elif pooled:
             g = _free_longest(room, progress, state.ends, state.instances)
         else:
             by_tick = setting.policy == TICK
@@ -95,7 +100,11 @@ def dispatch(now: float, arrived: bool, requests: Requests, setting: Setting, st
         progress.last_dispatch = now
         progress.ticks_waiting = 0
         progress.target = g + 1
-        if _send_batch(g, now, requests, setting, state) == 0:
+        none = _send_batch(g, now, requests, setting, state) == 0
+        if ahead:
+            if progress.queue_head < progress.queue_tail:
+                state.instances[g].closed = 1
+        elif none:
             if not pooled:
                 progress.timer = now + progress.interval
             return
@@ -247,6 +256,13 @@ def _send_batch(g: int, now: float, requests: Requests, setting: Setting, state:
     D = state.backlog.shape[1]
     left = D * chunk - instance.tokens
     places = D * setting.capacity - instance.on_device
+    ahead = setting.policy == ANTICIPATING
+    if ahead:  # for the pass to come: what the running pass computes is none of its load
+        places -= instance.on_the_way
+        for d in range(D):
+            in_pass = state.queues[g * D + d].in_pass
+            state.backlog[g, d] -= in_pass
+            left += in_pass
     whole = chooses(rule)
     size = 0
     while head + size < tail and (whole or (left > 0 and size < places)):
@@ -256,6 +272,9 @@ def _send_batch(g: int, now: float, requests: Requests, setting: Setting, state:
         size += 1
     turn, load = instance.placed_in_turn, state.backlog[g]
     allocate(rule, setting.parameters, length, hits, deferred, batch[:size], g, turn, chunk, load, state.key, chosen)
+    if ahead:
+        for d in range(D):
+            load[d] += state.queues[g * D + d].in_pass
     first_kept = head + size
     for k in range(size - 1, -1, -1):
         if chosen[k] == KEEP:
@@ -265,6 +284,8 @@ def _send_batch(g: int, now: float, requests: Requests, setting: Setting, state:
     progress.queue_head = first_kept
     for k in range(size):
         i = batch[k]
+        if chosen[k] != KEEP:
+            progress.queued -= length[i]
         if chosen[k] >= 0:
             send(i, g, chosen[k], cost(length, hits, i, g, chosen[k]), now, latency, state)
         elif chosen[k] == REFUSE:

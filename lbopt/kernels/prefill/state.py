@@ -50,7 +50,11 @@ INSTANCE = np.dtype(
         ("is_touched", np.int64),
         ("was_sent", np.int64),  # 1: a request was sent, and no pass has ended there since the last of them reached it
         ("batch", np.int64),  # of the last one: 1: sent, 2: the first pass runs that it could be in, 0: that has ended
+        ("fullest", np.int64),  # tokens of the fullest unit in the running pass
+        ("begun", np.int64),  # passes that began
+        ("closed", np.int64),  # 1: the pass to come gets no more batches
         ("started", np.float64),  # s, the running pass
+        ("predicted_end", np.float64),  # s, of the running pass; infinity before the first one
         ("free_since", np.float64),  # s
     ],
     align=True,
@@ -81,6 +85,11 @@ PROGRESS = np.dtype(
         ("last_dispatch", np.float64),  # s
         ("interval", np.float64),  # s
         ("mean_pass", np.float64),  # s, what Algorithm 1 takes a pass to last
+        ("last_start", np.float64),  # s, the latest start of a pass that a batch was sent ahead for
+        ("law_slope", np.float64),  # s per token: a pass is predicted to take
+        ("law_tokens", np.float64),  # law_seconds + law_slope * (tokens of its fullest unit - law_tokens)
+        ("law_seconds", np.float64),  # s
+        ("margin", np.float64),  # s before the predicted end at which a batch is to reach its instance
         ("tick_anchor", np.float64),  # s
         ("tick_index", np.int64),  # the next tick is at tick_anchor + tick_index * interval
         ("ticks_waiting", np.int64),  # ticks since the last dispatch that passed while requests waited
@@ -91,6 +100,7 @@ PROGRESS = np.dtype(
         ("way_head", np.int64),
         ("way_tail", np.int64),
         ("unfinished", np.int64),  # requests neither finished nor refused
+        ("queued", np.int64),  # tokens of the prompts in the queue of the scheduler
         ("not_begun", np.int64),  # of those that have arrived
         ("refused", np.int64),
         ("row", np.int64),  # rows written since the caller emptied them
@@ -106,12 +116,13 @@ PROGRESS = np.dtype(
     align=True,
 )
 
-#: Parameters of all allocations; so far PBAA's.
+#: Parameters of all allocations.
 PARAMETERS = integers(
     "printed",  # 1: the printed rule, 0: the mended one; they differ only with a cache
     "cache",  # 1: a request costs what is not cached
     "limit",  # kept more often than this, a request is refused; -1: never
     "whole",  # 1: keep what would exceed the chunk of a unit that is not empty
+    "split",  # of BACKFILL: kept requests of more than so many hundredths of a pass are computed in parts
 )
 
 
@@ -145,6 +156,10 @@ class Setting(NamedTuple):
     queue_limit: int  # an arrival that finds so many who have not begun is refused
     latency: float  # s, from the scheduler to an instance
     fixed_interval: float  # s; negative = (mean pass + latency) / healthy instances
+    margin: float  # of ANTICIPATING, in standard errors of the predicted end
+    spacing: float  # of ANTICIPATING, between starts of passes, as a share of (mean pass / healthy instances)
+    error: float  # standard deviation that is put on predicted pass times, as a share of them
+    deviations: Floats  # float64 (M,), standard normal: those of the predictions, in turn
     change_at: Floats  # float64 (C,), s, ascending: when the number of healthy instances changes
     change_to: Ints  # int64 (C,)
 
@@ -166,6 +181,8 @@ class State(NamedTuple):
     key: Ints  # int64 (n,), scratch
     chosen: Ints  # int64 (n,), unit of each position of the batch
     window: Floats  # float64 (W,), s, the last pass times that were measured
+    seen: Floats  # float64 (W,), tokens of the fullest unit in those passes; of ANTICIPATING alone
+    missed: Floats  # float64 (W,), s by which they ended after their predicted end
     progress: Record  # PROGRESS
 
 

@@ -11,6 +11,7 @@ from lbopt.runner import Task
 from lbopt.spec import unknown
 from lbopt.studies.option import Option
 from lbopt.studies.plain import from_plain
+from lbopt.studies.staggered.contenders import HELD_BACK, IMMEDIATE
 from lbopt.studies.staggered.places import PLACES
 from lbopt.studies.staggered.plan import ITEMS
 
@@ -18,6 +19,8 @@ from lbopt.studies.staggered.plan import ITEMS
 FEWEST_REQUESTS = 500
 #: Fewer waits than this have no 99 % quantile worth the name.
 FEWEST_WAITS = 1000
+#: Fields that files of earlier versions do not have, and their values there.
+_LATER: dict[str, Any] = {"sending": "printed"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,9 @@ class StaggeredConfig:
         Of an instance, in a run.
     waits
         Requests of a run of item ``law``.
+    sending
+        When batches are sent in items load, fleet, limit and latency: ``printed``, ``ahead`` of the end of a pass, or
+        ``both``.
     seeds, seed
         Draws of prompts, gaps and phases, and the first of them.
     """
@@ -43,7 +49,7 @@ class StaggeredConfig:
     items: Annotated[
         tuple[str, ...],
         Option(
-            "law, load, fleet, limit, latency, split, needs, adapting, watchdog, decode, cache.",
+            "law, load, fleet, limit, latency, ahead, split, needs, adapting, watchdog, decode, cache.",
             argument=True,
             shown="all",
         ),
@@ -55,6 +61,9 @@ class StaggeredConfig:
     instances: Annotated[int, Option("Prefill instances, where the item does not go through fleets.")] = 3
     requests: Annotated[int, Option("Requests of an instance in a run.")] = 10_000
     waits: Annotated[int, Option("Requests of a run of item law.")] = 200_000
+    sending: Annotated[
+        str, Option("When items load, fleet, limit and latency send: **printed**, **ahead** or **both**.")
+    ] = "printed"
     seeds: Annotated[int, Option("Draws of prompts, gaps and phases; intervals need two.")] = 10
     seed: Annotated[int, Option("First seed.", first=True)] = 0
 
@@ -67,12 +76,24 @@ class StaggeredConfig:
             if place not in PLACES:
                 raise unknown("place", place, PLACES)
         object.__setattr__(self, "places", tuple(place for place in PLACES if place in self.places))
+        if self.sending not in HELD_BACK:
+            raise unknown("sending", self.sending, HELD_BACK)
         least = {"instances": 1, "requests": FEWEST_REQUESTS, "waits": FEWEST_WAITS, "seeds": 1, "seed": 0}
         for name, value in least.items():
             if getattr(self, name) < value:
                 raise InputError(f"{name} is {getattr(self, name)}; expected at least {value}")
         if self.instances > 256:
             raise InputError(f"instances is {self.instances}; expected 1 to 256")
+
+    @property
+    def held_back(self) -> tuple[str, ...]:
+        """The rules that hold requests back, of the chosen reading."""
+        return HELD_BACK[self.sending]
+
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """These rules and those that bind on arrival."""
+        return (*IMMEDIATE, *self.held_back)
 
     @property
     def all_seeds(self) -> tuple[int, ...]:
@@ -87,9 +108,10 @@ class StaggeredConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in named.items() if name not in _LATER or value != _LATER[name]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], *, source: str = "the configuration") -> StaggeredConfig:
         """Rebuild a configuration."""
-        return from_plain(cls, data, what="a staggering study", source=source)
+        return from_plain(cls, data, what="a staggering study", source=source, later=_LATER)

@@ -4,6 +4,9 @@ The source does not say what its "immediate dispatch" is, so there are four of t
 printed (Algorithms 1 and 2; its "next target" as a ring) and with its open readings and a mend: `bypass` serves an idle
 instance before the interval has elapsed; `free` lets the instance that has been free the longest be the next; `whole`
 does that too, and keeps back what would exceed the chunk, which is our own.
+
+The caption of figure 2 has batches go to engines that are ready or soon ready. `ahead` reads it so: it sends before the
+predicted end of a pass, with exact predictions or with such that are 2 or 10 % off.
 """
 
 from __future__ import annotations
@@ -34,6 +37,17 @@ IMMEDIATE = ("random", "round-robin", "jsq", "jsq-tokens")
 STAGGERED = ("staggered", "staggered-bypass", "staggered-free", "staggered-whole", "staggered-bypass-whole")
 #: Bound when an instance is free, the simplest ways and the staggered ones.
 LATE = ("pooled", "pooled-whole", *STAGGERED)
+
+
+#: Rules of the reading in which batches are sent ahead of the end of a pass.
+AHEAD: dict[str, tuple[str, str]] = {
+    "ahead": ("anticipating", "backfill"),
+    "ahead-2": ("anticipating:error=0.02", "backfill"),
+    "ahead-10": ("anticipating:error=0.1", "backfill"),
+}
+RULES = CONTENDERS | AHEAD
+#: Rules that hold requests back, by the reading of when a batch is sent.
+HELD_BACK: dict[str, tuple[str, ...]] = {"printed": LATE, "ahead": tuple(AHEAD), "both": (*LATE, *AHEAD)}
 
 
 def values_of(metrics: PrefillMetrics) -> dict[str, Any]:

@@ -43,7 +43,9 @@ class StaggeredOutcome(Displayed):
 
     def judged(self) -> list[Judged[Question]]:
         """Return every printed statement that the runs can be held against."""
-        answers = ((question, self._told(question.item, question.figure)) for question in questions())
+        answers = (
+            (question, self._told(question.item, question.figure)) for question in questions(self.config.sending)
+        )
         return [Judged(question, values) for question, values in answers if values]
 
     def _told(self, item: str, figure: Figure) -> tuple[float, ...]:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lbopt.studies.staggered.contenders import CONTENDERS, IMMEDIATE
-from lbopt.studies.staggered.items import adapting, cache, decode, fleet, latency, law, load, needs, watchdog
-from lbopt.studies.staggered.places import UNITS
+from lbopt.studies.staggered.classes import CLASSES, LATENCIES
+from lbopt.studies.staggered.contenders import AHEAD, IMMEDIATE
+from lbopt.studies.staggered.items import adapting, ahead, cache, decode, fleet, latency, law, load, needs, watchdog
+from lbopt.studies.staggered.places import PLACES, UNITS
 
 if TYPE_CHECKING:
     from lbopt.studies.staggered.config import StaggeredConfig
@@ -40,22 +41,33 @@ def _law(config: StaggeredConfig) -> Iterable[Part]:
 
 def _load(config: StaggeredConfig) -> Iterable[Part]:
     more = {"instances": config.instances, "requests": config.requests, "loads": list(load.LOADS)}
-    return ({"place": place, "against": against, **more} for place in config.places for against in IMMEDIATE)
+    return _in_reading(
+        config, [{"place": place, "against": against, **more} for place in config.places for against in IMMEDIATE]
+    )
+
+
+def _in_reading(config: StaggeredConfig, parts: list[Part]) -> Iterable[Part]:
+    """Return the parts for the rules as printed, which name no rules, and those for rules that send ahead."""
+    printed = parts if config.sending != "ahead" else []
+    return [*printed, *({**part, "rules": list(AHEAD)} for part in parts if config.sending != "printed")]
 
 
 def _fleet(config: StaggeredConfig) -> Iterable[Part]:
-    return (
+    parts = [
         {"place": place, "against": against, "instances": N, "requests": config.requests // _LESS}
         for place in config.places
         if place.startswith("short-3k")
         for against in IMMEDIATE
         for N in fleet.FLEETS
-    )
+    ]
+    return _in_reading(config, parts)
 
 
 def _limit(config: StaggeredConfig) -> Iterable[Part]:
     more = {"instances": config.instances, "requests": config.requests}
-    return ({"place": place, "contender": contender, **more} for place in config.places for contender in CONTENDERS)
+    return (
+        {"place": place, "contender": contender, **more} for place in config.places for contender in config.contenders
+    )
 
 
 def _split(config: StaggeredConfig) -> Iterable[Part]:
@@ -112,12 +124,19 @@ def _latency(config: StaggeredConfig) -> Iterable[Part]:
     return ({"latency": seconds, **part} for seconds in latency.LATENCIES for part in _limit(config))
 
 
+def _ahead(config: StaggeredConfig) -> Iterable[Part]:
+    requests = max(config.requests // _LESS, ahead.FEWEST_REQUESTS)
+    fleets = [name for name in CLASSES if name in config.places or name not in PLACES]
+    return ({"fleet": name, "latency": seconds, "requests": requests} for name in fleets for seconds in LATENCIES)
+
+
 ITEMS: dict[str, Item] = {
     "law": Item("law", _law),
     "load": Item("load", _load),
     "fleet": Item("fleet", _fleet),
     "limit": Item("limit", _limit),
     "latency": Item("latency", _latency),
+    "ahead": Item("ahead", _ahead),
     "split": Item("split", _split),
     "needs": Item("needs", _needs),
     "adapting": Item("adapting", _adapting),

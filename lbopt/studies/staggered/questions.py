@@ -1,23 +1,27 @@
 """What SBS (arXiv 2512.16134) states of waiting, time to first token, Table 1 and decode, as numbers that we have too.
 
-Left out: the curves of figures 6 to 8 (no numbers in the text), auto-scaling, and the shorter wait on the device.
-Without latency, a request that waits at the scheduler until an instance is ready hardly waits elsewhere by any rule.
+Left out: the curves of figures 6 to 8 (no numbers in the text), and auto-scaling. The shorter wait on the device is
+asked where there is a latency; without one, who waits at the scheduler hardly waits elsewhere by any rule.
+
+The source has batches go out when an instance is ready, and in the caption of figure 2 to engines that are ready or
+soon ready. Both readings are asked: rules as printed, and rules that send ahead of the end of a pass.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 from lbopt.studies.printed import Printed, printed_number, printed_range, within, within_odds, within_points
-from lbopt.studies.staggered.contenders import IMMEDIATE, LATE
-from lbopt.studies.staggered.items import decode, law, load
+from lbopt.studies.staggered.classes import LATENCIES, LOADS
+from lbopt.studies.staggered.contenders import AHEAD, HELD_BACK, IMMEDIATE
+from lbopt.studies.staggered.items import ahead, decode, law, load
 from lbopt.studies.staggered.places import PLACES, TableRow
 from lbopt.studies.staggered.question import Figure, Question
-from lbopt.studies.staggered.rows import Rows
+from lbopt.studies.staggered.rows import Key, Rows
 
 SOURCE = "SBS, arXiv 2512.16134"
 TTFT, TABLE_1 = "evaluation, time to first token", "Table 1"
@@ -27,9 +31,10 @@ N, EXACT = 10, 0.02
 _LAW = "a formula without a fit, and 10,000 prompts an instance: a limit law may miss it by what its limit leaves out"
 
 
-def questions() -> list[Question]:
-    """Return everything that is asked."""
-    return [*_waits(), *_first_tokens(), *_table_one(), *_tails(), *_decode()]
+def questions(sending: str = "printed") -> list[Question]:
+    """Return everything that is asked; `sending` is the reading of when a batch is sent, a name from `HELD_BACK`."""
+    rules = HELD_BACK[sending]
+    return [*_waits(), *_first_tokens(rules), *_table_one(rules), *_tails(rules), *_decode(), *_with_latency()]
 
 
 def _waits() -> Iterator[Question]:
@@ -60,8 +65,8 @@ def _waits() -> Iterator[Question]:
                 yield Question("law", f"wait, change, {where}", printed, rule, base, change(rule, base, at))
 
 
-def _pairs() -> Iterator[tuple[str, str]]:
-    return ((rule, base) for rule in LATE for base in IMMEDIATE)
+def _pairs(rules: Sequence[str]) -> Iterator[tuple[str, str]]:
+    return ((rule, base) for rule in rules for base in IMMEDIATE)
 
 
 def _mean_change(place: str, rule: str, base: str, quantity: str, loads: tuple[float, ...]) -> Figure:
@@ -73,11 +78,11 @@ def _mean_change(place: str, rule: str, base: str, quantity: str, loads: tuple[f
     return figure
 
 
-def _first_tokens() -> Iterator[Question]:
+def _first_tokens(rules: Sequence[str]) -> Iterator[Question]:
     below = tuple(at for at in load.LOADS if at < 0.8)
     cut = printed_range(-40.0, -30.0, source=SOURCE, place=TTFT, text="−30 to −40", unit="%")
     for place in ("short-3k", "short-5k"):
-        for rule, base in _pairs():
+        for rule, base in _pairs(rules):
             yield Question(
                 *("load", f"{place}: mean TTFT below 80 % load", cut, rule, base),
                 _mean_change(place, rule, base, "ttft", below),
@@ -93,8 +98,8 @@ def _below_nothing(text: str) -> Printed:
     return printed_range(-math.inf, 0.0, source=SOURCE, place=TTFT, text=text, unit="%")
 
 
-def _tails() -> Iterator[Question]:
-    for rule, base in _pairs():
+def _tails(rules: Sequence[str]) -> Iterator[Question]:
+    for rule, base in _pairs(rules):
         yield Question(
             *("load", "long-16k: mean TTFT below 80 % load", _below_nothing("lower"), rule, base),
             _mean_change("long-16k", rule, base, "ttft", tuple(at for at in load.LOADS if at < 0.8)),
@@ -105,13 +110,13 @@ def _tails() -> Iterator[Question]:
         )
 
 
-def _table_one() -> Iterator[Question]:
+def _table_one(rules: Sequence[str]) -> Iterator[Question]:
     for name, place in PLACES.items():
         if place.printed is not None:
-            yield from _table_rows(name, place.printed)
+            yield from _table_rows(name, place.printed, rules)
 
 
-def _table_rows(place: str, printed: TableRow) -> Iterator[Question]:
+def _table_rows(place: str, printed: TableRow, rules: Sequence[str]) -> Iterator[Question]:
     def at(contender: str, quantity: str) -> Figure:
         return lambda rows: rows.value(quantity, place=place, contender=contender)
 
@@ -133,7 +138,7 @@ def _table_rows(place: str, printed: TableRow) -> Iterator[Question]:
         on: number(100 * share, within_odds(), text=f"{100 * share:.4g}", unit="%", nothing=None)
         for on, share in ((False, printed.utilisation_off), (True, printed.utilisation_on))
     }
-    names = [(False, "", base, base) for base in IMMEDIATE] + [(True, rule, "", rule) for rule in LATE]
+    names = [(False, "", base, base) for base in IMMEDIATE] + [(True, rule, "", rule) for rule in rules]
     for on, rule, base, contender in names:
         yield Question("limit", f"{place}: requests/s", rates[on], rule, base, at(contender, "rate"))
         figure = _percent(at(contender, "utilisation"))
@@ -142,7 +147,7 @@ def _table_rows(place: str, printed: TableRow) -> Iterator[Question]:
     served = number(more, within(), text=f"+{more:.1f}", unit="%")
     points_more = 100 * (printed.utilisation_on - printed.utilisation_off)
     filled = number(points_more, within(), text=f"+{points_more:.1f}", unit="points")
-    for rule, base in _pairs():
+    for rule, base in _pairs(rules):
         yield Question("limit", f"{place}: requests/s, gain", served, rule, base, gain(rule, base))
         yield Question("limit", f"{place}: chunk utilisation, gain", filled, rule, base, points(rule, base))
 
@@ -168,6 +173,33 @@ def _decode() -> Iterator[Question]:
                     *("decode", what, faster, decode.THEIRS, base),
                     change(f"throughput_{fixed:02d}", arrivals, base),
                 )
+
+
+def _with_latency() -> Iterator[Question]:
+    """Time to first token and the wait on the device where it takes a moment to an instance, under both readings."""
+    cut = printed_range(-40.0, -30.0, source=SOURCE, place=TTFT, text="−30 to −40", unit="%")
+    below = tuple(at for at in LOADS if at < 0.8)
+
+    def change(quantity: str, fleet: str, latency: float, rule: str, base: str) -> Figure:
+        def figure(rows: Rows) -> float | None:
+            keys: dict[str, Key] = {"fleet": fleet, "latency": latency, "contender": rule}
+            found = [rows.change(quantity, base, **keys, load=at) for at in below]
+            told = [value for value in found if value is not None]
+            return float(np.mean(told)) if len(told) == len(below) else None
+
+        return figure
+
+    for place in PLACES:
+        for latency in LATENCIES[1:]:
+            for rule in ("staggered", *AHEAD):
+                for base in ahead.BASELINES:
+                    what = f"{place}: {{}} below 80 % of saturation, {1000 * latency:g} ms"
+                    first = cut if place.startswith("short") else _below_nothing("lower")
+                    figure = change("ttft", place, latency, rule, base)
+                    yield Question("ahead", what.format("mean TTFT"), first, rule, base, figure)
+                    figure = change("on_device", place, latency, rule, base)
+                    device = printed_range(-math.inf, 0.0, source=SOURCE, place="figure 6", text="lower", unit="%")
+                    yield Question("ahead", what.format("wait on the device"), device, rule, base, figure)
 
 
 def _percent(figure: Figure) -> Figure:

@@ -59,7 +59,7 @@ def run_staggered(
 
 HELP = """Compare what SBS printed of staggered prefill with simulated instances, with each of four immediate baselines.
 
-With --out, writes claims.csv, a CSV an item, pictures (png, svg) and run.json. Takes about 13 minutes a
+With --out, writes claims.csv, a CSV an item, pictures (png, svg) and run.json. Takes about 14 minutes a
 seed on one core, half of it for item needs: an hour in full with `--engine joblib:jobs=2`, and half a
 minute with `law load fleet limit split --seeds 2 --requests 1000 --waits 20000`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lbopt.prefill import PassTime, PrefillRequests, PrefillSetting, simulate_prefill
 from lbopt.prefill.metrics import PrefillMetrics
-from lbopt.studies.staggered.contenders import CONTENDERS, values_of
+from lbopt.studies.staggered.contenders import RULES, values_of
 from lbopt.studies.staggered.highest_rate import highest_rate
 from lbopt.studies.staggered.places import PLACES, SPREAD, UNITS, Place, most_rate, prompts
 from lbopt.studies.staggered.rows import Key, Row
@@ -57,7 +57,7 @@ class Trial:
 
     def run(self, contender: str, rate: float) -> PrefillMetrics:
         """Return what a contender does at `rate` requests a second of an instance."""
-        policy, allocation = CONTENDERS[contender]
+        policy, allocation = RULES[contender]
         setting = PrefillSetting(
             self.instances,
             UNITS,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from lbopt.studies.staggered.contenders import LATE
 from lbopt.studies.staggered.items import load
 from lbopt.studies.staggered.rows import Row
 
@@ -9,7 +12,16 @@ FLEETS = (1, 2, 4, 8, 16, 32)
 LOAD = 0.8
 
 
-def measure(*, place: str, against: str, instances: int, requests: int, version: str, seed: int) -> list[Row]:
+def measure(
+    *,
+    place: str,
+    against: str,
+    instances: int,
+    requests: int,
+    version: str,
+    seed: int,
+    rules: Sequence[str] = LATE,
+) -> list[Row]:
     """Return the service of the baseline and of every rule that holds back.
 
     Parameters
@@ -26,8 +38,17 @@ def measure(*, place: str, against: str, instances: int, requests: int, version:
         Version of the code; it is part of the key of the task and not used otherwise.
     seed
         Seed of the draws.
+    rules
+        Those that hold back.
     """
     rows = load.measure(
-        place=place, against=against, instances=instances, requests=requests, loads=[LOAD], version=version, seed=seed
+        place=place,
+        against=against,
+        instances=instances,
+        requests=requests,
+        loads=[LOAD],
+        version=version,
+        seed=seed,
+        rules=rules,
     )
     return [({"instances": instances} | keys, values) for keys, values in rows]

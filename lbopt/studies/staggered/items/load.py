@@ -6,6 +6,8 @@ get the same requests.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lbopt.prefill import PassTime
 from lbopt.studies.staggered.contenders import LATE
 from lbopt.studies.staggered.rows import Key, Row
@@ -15,7 +17,15 @@ LOADS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 def measure(
-    *, place: str, against: str, instances: int, requests: int, loads: list[float], version: str, seed: int
+    *,
+    place: str,
+    against: str,
+    instances: int,
+    requests: int,
+    loads: list[float],
+    version: str,
+    seed: int,
+    rules: Sequence[str] = LATE,
 ) -> list[Row]:
     """Return the service of the baseline and of every rule that holds back, at every load.
 
@@ -37,6 +47,8 @@ def measure(
         Version of the code; it is part of the key of the task and not used otherwise.
     seed
         Seed of the draws.
+    rules
+        Those that hold back.
     """
     trial = Trial(place, instances, requests, seed, PassTime())
     peak = trial.highest_rate(against)
@@ -44,7 +56,7 @@ def measure(
         return []
     rows: list[Row] = []
     for load in loads:
-        for contender in (against, *LATE):
+        for contender in (against, *rules):
             keys: dict[str, Key] = {"place": place, "against": against, "load": load, "contender": contender}
             rows.append(served_row(keys, (load * peak[0], trial.run(contender, load * peak[0]))))
     return rows

@@ -1,0 +1,176 @@
+"""Batches that are sent ahead of the end of a pass, so that they reach the instance before its next pass starts.
+
+A batch that leaves the scheduler when a pass ends comes a latency too late for the next one. Staggered batch scheduling
+(SBS, arXiv 2512.16134, caption of figure 2) sends to engines that are ready *or soon ready*, and gives no rule. This
+one is ours.
+
+* Law of a pass. Seconds over the tokens of the fullest unit, the least-squares line through the last W passes of all
+  instances; its slope is kept between 0 and (mean seconds / mean tokens), since no pass takes less than nothing or less
+  for more. The scheduler knows what a pass holds when it starts, hence the predicted end. A set error is put on the
+  predicted seconds: times (1 + error * z), with z standard normal.
+* Margin. A batch is to reach its instance so long before the predicted end: `margin` times the root of the mean square
+  of what the last W predictions missed, at least LEAST_MARGIN.
+* Pass to come. Its load on a unit is what was sent there, less what the running pass computes. It starts by itself at
+  the end of the running pass if anything was sent for it, or is left over; else when the first batch reaches it.
+* Window. An instance that will start by itself takes batches from (predicted end - margin - latency) on, until
+  (predicted end - latency): later ones would miss the pass; if its pass is predicted to be shorter than the latency,
+  none is in time and all go at once. One that will not start by itself has no end of its window. Its pass is not to
+  start before (last start that was planned + `spacing` * mean pass / healthy instances), so that passes do not start
+  together, and the batch is timed for the predicted end itself, since to be late costs no more than that. But if the
+  queue fills the pass, a later batch would be no better: it is sent a margin ahead, without spacing.
+* Whom. Among the instances in their window that have room, the one whose pass to come is predicted to start the
+  soonest; one that runs nothing before others, then the one that has been free the longest. What it leaves in the
+  queue closes it for that pass; if nothing is left, later arrivals may follow while the window is open.
+* Misses. A batch that comes too late, because the pass ended before its predicted end, waits on the device for the pass
+  after, and is part of the load of that one: no place is given away twice.
+"""
+
+import numpy as np
+
+from lbopt.kernels.compile import kernel
+from lbopt.kernels.prefill.codes import BACK_TO_BACK
+from lbopt.kernels.prefill.state import Setting, State
+
+#: s. A batch that is sent for the very end of a pass could miss it by the rounding of a sum.
+LEAST_MARGIN = 2.0**-10
+
+
+@kernel
+def predict_end(g: int, now: float, setting: Setting, state: State) -> None:
+    """Predict the end of the pass that instance g starts now.
+
+    Parameters
+    ----------
+    g, now
+        Instance, and the time in s.
+    setting
+        Of the run.
+    state
+        The instance is changed in place.
+    """
+    instance, progress, deviations = state.instances[g], state.progress, setting.deviations
+    seconds = progress.law_seconds + progress.law_slope * (instance.fullest - progress.law_tokens)
+    z = deviations[(instance.begun * state.instances.size + g) % deviations.size]
+    instance.predicted_end = now + max(0.0, max(0.0, seconds) * (1.0 + setting.error * z))
+
+
+@kernel
+def learn_pass(g: int, now: float, setting: Setting, state: State) -> None:
+    """Fit the law anew with the pass of instance g, which ends now and is the last one in the window, and the margin.
+
+    Parameters
+    ----------
+    g, now
+        Instance, and the time in s.
+    setting
+        Of the run.
+    state
+        Changed in place.
+    """
+    instance, progress = state.instances[g], state.progress
+    window, seen, missed = state.window, state.seen, state.missed
+    W = window.size
+    slot = (progress.measured - 1) % W
+    seen[slot] = instance.fullest
+    missed[slot] = now - instance.predicted_end
+    held = min(W, progress.measured)
+    x = y = xx = xy = ee = 0.0
+    for k in range(progress.measured - held, progress.measured):
+        tokens, seconds, miss = seen[k % W], window[k % W], missed[k % W]
+        x += tokens
+        y += seconds
+        xx += tokens * tokens
+        xy += tokens * seconds
+        ee += miss * miss
+    spread = held * xx - x * x
+    slope = 0.0
+    if spread > 0.0:
+        slope = min(max((held * xy - x * y) / spread, 0.0), y / x)
+    progress.law_slope = slope
+    progress.law_tokens = x / held
+    progress.law_seconds = y / held
+    progress.margin = max(LEAST_MARGIN, setting.margin * np.sqrt(ee / held))
+
+
+@kernel
+def soonest(now: float, setting: Setting, state: State) -> int:
+    """Return the instance to which a batch goes now, or -1; sets the timer to the next time at which a window opens.
+
+    `progress.last_start` is moved to the start of the pass that the batch is for.
+
+    Parameters
+    ----------
+    now
+        s.
+    setting
+        Of the run.
+    state
+        Changed in place: `progress.timer` and `progress.last_start`.
+    """
+    progress, instances, ends = state.progress, state.instances, state.ends
+    latency, margin, healthy = setting.latency, progress.margin, progress.healthy
+    reach = now + latency
+    due = progress.last_start + setting.spacing * progress.mean_pass / max(1, healthy)
+    chosen, first, timer = -1, np.inf, np.inf
+    for g in range(healthy):
+        instance = instances[g]
+        room = 0 if instance.closed == 1 else _headroom(g, setting, state)
+        if room == 0:
+            continue
+        fills = progress.queued >= room
+        runs = ends[g] < np.inf
+        by_itself = instance.on_device + instance.on_the_way > 0 or setting.engine == BACK_TO_BACK
+        start = max(instance.predicted_end, reach) if runs else reach
+        opens = now
+        if by_itself:
+            if runs:
+                if instance.started + latency <= instance.predicted_end:
+                    if reach > instance.predicted_end:
+                        continue
+                    opens = instance.predicted_end - margin - latency
+            elif latency > 0:
+                continue
+        else:
+            if fills:
+                opens = instance.predicted_end - margin - latency if runs else now
+            else:
+                opens = (max(instance.predicted_end - LEAST_MARGIN, due) if runs else due) - latency
+        if opens > now:
+            timer = min(timer, opens)
+            continue
+        if chosen >= 0 and start == first:
+            idle = not runs and ends[chosen] < np.inf
+            alike = runs == (ends[chosen] < np.inf)
+            if idle or (alike and instance.free_since < instances[chosen].free_since):
+                chosen = g
+        elif start < first:
+            chosen, first = g, start
+    progress.timer = timer
+    if chosen >= 0:
+        progress.last_start = max(progress.last_start, first)
+    return chosen
+
+
+@kernel
+def _headroom(g: int, setting: Setting, state: State) -> int:
+    """Return the tokens for which the pass to come of instance g has room; 0 if it takes no further request.
+
+    Parameters
+    ----------
+    g
+        Instance.
+    setting
+        Of the run.
+    state
+        Read only.
+    """
+    instance, backlog, queues, chunk = state.instances[g], state.backlog, state.queues, setting.chunk
+    D = backlog.shape[1]
+    if instance.on_device + instance.on_the_way >= D * setting.capacity:
+        return 0
+    room, some = D * chunk, False
+    for d in range(D):
+        load = backlog[g, d] - queues[g * D + d].in_pass
+        room -= load
+        some = some or load < chunk
+    return max(0, room) if some else 0
