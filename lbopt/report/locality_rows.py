@@ -12,7 +12,7 @@ from lbopt.statistics import MeanOverSeeds
 from lbopt.studies.locality import LocalityOutcome
 
 #: What is known of a run, and its unit.
-UNITS = {"p50": "s", "p99": "s", "experts": "", "running": "requests", "busiest_over_mean": ""}
+UNITS = {"p50": "s", "p99": "s", "experts": "", "running": "requests", "busiest_over_mean": "", "wait": "s"}
 
 
 def question_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
@@ -49,6 +49,7 @@ def run_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
                         "workers": run.workers,
                         "requests_per_second": run.rate,
                         "policy": run.policy,
+                        "law": run.law,
                         "quantity": of,
                         "unit": unit,
                         **_interval("mean", outcome.mean(workload, run, of)),
