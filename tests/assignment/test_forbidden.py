@@ -302,3 +302,25 @@ def test_small_costs_beside_large_ones_are_lost_with_a_word(form):
 def test_no_word_where_nothing_is_lost():
     balanced_assignment(np.array([[1.0, 1e-9], [0.0, 3.0]]), 1)
     balanced_assignment(np.zeros((3, 2)), 2)
+
+
+@pytest.mark.slow
+@pytest.mark.jit
+def test_thousands_of_problems_with_few_pairs():
+    """Up to a hundred points and twenty centres, against SciPy and HiGHS; shortages as often as answers."""
+    rng = np.random.default_rng(26)
+    answers = 0
+    for round_ in range(4_000):
+        points, centres = int(rng.integers(1, 100)), int(rng.integers(1, 20))
+        hidden = rng.random((points, centres)) < 1 - min(1, rng.choice([1.2, 2, 3, 6]) / centres)
+        costs = np.ma.MaskedArray(rng.integers(0, int(rng.choice([3, 50, 10**6])), (points, centres)), hidden)
+        capacity = rng.multinomial(int(points * rng.choice([1, 1.2, 2])), np.full(centres, 1 / centres))
+        given_costs = costs if round_ % 3 else CostBlocks.of_array(costs)
+        ours = total(costs, capacity, None, given_costs)
+        assert ours == hungarian(costs, capacity), round_
+        answers += ours is not None
+        if round_ % 10 == 0:
+            lower = np.minimum(capacity, rng.integers(0, 4, centres))
+            if lower.sum() <= points:
+                assert total(costs, capacity, lower, given_costs) == program(costs, lower, capacity), round_
+    assert 400 < answers < 3_600
