@@ -12,7 +12,7 @@ from lbopt.exceptions import InputError
 from lbopt.model.integers import IntArray
 
 
-class Candidates:
+class Candidates(RowSource):
     """Listed pairs of N points and K centres.
 
     Parameters

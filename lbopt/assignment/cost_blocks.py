@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from lbopt.assignment.cost_rows import AnyArray
+from lbopt.assignment.cost_rows import AnyArray, RowSource
 from lbopt.exceptions import InputError
 from lbopt.kernels.assignment.costs import few_products
 from lbopt.spec import unknown
 
 
-class CostBlocks:
+class CostBlocks(RowSource):
     """Costs of N points at K centres, by rows.
 
     Parameters

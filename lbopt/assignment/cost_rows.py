@@ -6,8 +6,9 @@ matrix does not hold. What is read here goes through NumPy alone, not through th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,12 @@ AnyArray = NDArray[Any]
 Flags = NDArray[np.bool_]
 
 
-@runtime_checkable
-class RowSource(Protocol):
-    """Costs that are made or read when asked for."""
+class RowSource(ABC):
+    """Costs that are made or read when asked for; `shape` is (N, K)."""
 
     shape: tuple[int, int]
 
+    @abstractmethod
     def rows(self, begin: int, end: int) -> AnyArray:
         """Return the costs of points begin to end - 1, (end - begin, K); what is forbidden is masked or infinite."""
 

@@ -78,12 +78,3 @@ class Pairs:
             return None
         alone = np.diff(self.start) == 0 if self.listed else (self.costs == FORBIDDEN).all(axis=1)
         return int(alone.argmax()) if alone.any() else None
-
-    def allowed(self, points: IntArray, centres: IntArray) -> NDArray[np.bool_]:
-        """Return for each of these points whether it may be at any of these centres."""
-        asked = np.zeros(self.centres, dtype=np.bool_)
-        asked[centres] = True
-        if not self.listed:
-            return np.asarray((self.costs[points][:, asked] != FORBIDDEN).any(axis=1))
-        hits = np.concatenate([[0], np.cumsum(asked[self.centre])])
-        return np.asarray(hits[self.start[points + 1]] > hits[self.start[points]])

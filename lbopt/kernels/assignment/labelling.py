@@ -100,6 +100,10 @@ def cost_at(points: Points, i: int, k: int) -> int:
 def total_cost(points: Points) -> int:
     """Return the sum of the costs of all points where they are."""
     total = 0
-    for p in range(points.rows.size):
-        total += cost_at(points, points.rows[p], points.labels[p])
+    if points.start.size == 0:
+        for p in range(points.rows.size):
+            total += points.costs[points.rows[p], points.labels[p]]
+    else:
+        for p in range(points.rows.size):
+            total += cost_at(points, points.rows[p], points.labels[p])
     return total

@@ -234,26 +234,15 @@ def enter(points: Points, moves: Moves, k: int, p: int) -> None:
     if points.start.size == 0:
         row = points.costs[i]
         for j in range(bound.size):
-            _enter_list(moves, k, j, row[j] - own, p)
+            difference = row[j] - own
+            if difference < bound[j]:
+                _insert(moves, k, j, difference, p)
+                if difference < moves.least[k, j]:
+                    moves.nearest[k, j], moves.least[k, j] = p, difference
     else:
         for e in range(points.start[i], points.start[i + 1]):
-            _enter_list(moves, k, points.centre[e], points.cost[e] - own, p)
-
-
-@kernel
-def _enter_list(moves: Moves, k: int, j: int, difference: int, p: int) -> None:
-    """Put a point that has come to k into the list of a pair, if it undercuts its bound.
-
-    Parameters
-    ----------
-    moves
-        Changed in place.
-    k, j
-        The pair of centres.
-    difference, p
-        What the move costs, in units of the costs, and the point.
-    """
-    if difference < moves.bound[k, j]:
-        _insert(moves, k, j, difference, p)
-        if difference < moves.least[k, j]:
-            moves.nearest[k, j], moves.least[k, j] = p, difference
+            j, difference = points.centre[e], points.cost[e] - own
+            if difference < bound[j]:
+                _insert(moves, k, j, difference, p)
+                if difference < moves.least[k, j]:
+                    moves.nearest[k, j], moves.least[k, j] = p, difference

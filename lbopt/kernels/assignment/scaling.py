@@ -36,5 +36,5 @@ def count_lost(costs: Floats, integers: Ints) -> int:
     """Return how many costs, (E,), are not zero and have become the integer zero."""
     lost = 0
     for i in range(costs.size):
-        lost += 1 if integers[i] == 0 and costs[i] != 0.0 else 0
+        lost += int((integers[i] == 0) & (costs[i] != 0.0))  # both sides, so that it becomes vector code
     return lost
