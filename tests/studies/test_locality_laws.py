@@ -110,7 +110,11 @@ def test_a_sign_that_depends_on_the_seconds_a_request_alone() -> None:
     answers = [world_of(laws_at(lambda other, us, e=e: (-8, 1e5 * us - 3 + e))) for e in (-0.01, 0.01)]
     band = band_of(bands_of(questions(), {"language": answers}, (60.0,)), "language", "p99")
     assert band.turns == []
-    assert band.said.endswith("Its sign depends on the seconds a request")
+    assert [at for at, _ in band.turns_of_request] == pytest.approx([3e-5, 3e-5])
+    assert [fixed for _, fixed in band.turns_of_request] == list(OTHER_SECONDS)
+    assert band.said.endswith(
+        "flips at 30 µs a request (other_seconds = 1 ms); 30 µs a request (other_seconds = 12 ms)"
+    )
 
 
 def test_a_band_needs_all_of_the_grid() -> None:

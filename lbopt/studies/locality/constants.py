@@ -2,8 +2,8 @@
 
 The item `constants` runs the rules of four statements with the default constants, and at both ends of the seconds
 beside experts with three values of the seconds a request (`laws`). Each pair is simulated anew: the time of a step
-decides when requests end, so what a rule sees and chooses depends on it. Where the effect has another sign at two pairs
-with the same seconds a request, the seconds beside experts at which it is zero are interpolated between the runs there.
+decides when requests end, so what a rule sees and chooses depends on it. Where the mean effect has another sign at two
+neighbours of the grid, the place where it is zero is interpolated between them.
 """
 
 from __future__ import annotations
@@ -59,15 +59,12 @@ class ConstantBand:
     @property
     def turns(self) -> list[tuple[float, float]]:
         """Seconds beside experts at which the mean effect is zero, and the seconds a request that they are at."""
-        found = []
-        for per_request in sorted({point.per_request for point in self.points}):
-            line = sorted(
-                (point.other, point.judged.ours.mean) for point in self.points if point.per_request == per_request
-            )
-            for (low, before), (high, after) in pairwise(line):
-                if before * after < 0:
-                    found.append((low + (high - low) * before / (before - after), per_request))
-        return found
+        return _zeros([(point.per_request, point.other, point.judged.ours.mean) for point in self.points])
+
+    @property
+    def turns_of_request(self) -> list[tuple[float, float]]:
+        """Seconds a request at which the mean effect is zero, and the seconds beside experts that they are at."""
+        return _zeros([(point.other, point.per_request, point.judged.ours.mean) for point in self.points])
 
     @property
     def said(self) -> str:
@@ -79,13 +76,28 @@ class ConstantBand:
         else:
             parts = (f"{verdict} at {'; '.join(point.said for point in at)}" for verdict, at in verdicts.items())
             text = f"depends: {' | '.join(parts)}"
-        turns = "; ".join(
-            f"other_seconds = {1e3 * other:.1f} ms ({1e6 * us:g} µs a request)" for other, us in self.turns
-        )
-        signs = {point.judged.ours.mean < 0 for point in self.points}
-        if turns:
-            return f"{text}. Its sign flips at {turns}"
-        return f"{text}. {'Its sign holds' if len(signs) == 1 else 'Its sign depends on the seconds a request'}"
+        turns = [f"other_seconds = {1e3 * at:.1f} ms ({1e6 * fixed:g} µs a request)" for at, fixed in self.turns]
+        turns += [
+            f"{1e6 * at:.0f} µs a request (other_seconds = {1e3 * fixed:g} ms)" for at, fixed in self.turns_of_request
+        ]
+        return f"{text}. Its sign flips at {'; '.join(turns)}" if turns else f"{text}. Its sign holds"
+
+
+def _zeros(points: list[tuple[float, float, float]]) -> list[tuple[float, float]]:
+    """Return where the effect is zero along each line, and the line.
+
+    Parameters
+    ----------
+    points
+        Line, place on it, and effect there.
+    """
+    found = []
+    for line in sorted({line for line, _, _ in points}):
+        along = sorted((place, effect) for one, place, effect in points if one == line)
+        for (low, before), (high, after) in pairwise(along):
+            if before * after < 0:
+                found.append((low + (high - low) * before / (before - after), line))
+    return found
 
 
 def bands_of(
