@@ -165,7 +165,8 @@ class Level:
             return 0
         seen = self._margin[:: -(-points // _SAMPLE)]
         share = min(_MOST_SHARE, _MOVES * self.paths_left / points)
-        return int(np.sort(seen)[int(share * (seen.size - 1))])
+        # a point with one candidate alone has a margin without bound; the slack doubles later and must not overflow
+        return min(int(np.sort(seen)[int(share * (seen.size - 1))]), UNREACHED)
 
 
 def no_moves(

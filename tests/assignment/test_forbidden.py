@@ -13,7 +13,10 @@ from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
 from lbopt.assignment import Candidates, CostBlocks, NoAssignmentError, balanced_assignment
+from lbopt.assignment.level import Level
+from lbopt.assignment.pairs import Pairs
 from lbopt.exceptions import CertificateError, InputError
+from lbopt.kernels.assignment.state import UNREACHED
 
 
 def hungarian(costs, capacity):
@@ -302,6 +305,17 @@ def test_small_costs_beside_large_ones_are_lost_with_a_word(form):
 def test_no_word_where_nothing_is_lost():
     balanced_assignment(np.array([[1.0, 1e-9], [0.0, 3.0]]), 1)
     balanced_assignment(np.zeros((3, 2)), 2)
+
+
+def test_points_with_one_candidate_alone_leave_a_slack_that_can_double():
+    start, centre = np.arange(41), np.zeros(40, dtype=np.int32)
+    pairs = Pairs.of_lists(2, start, centre, np.arange(40))
+    level = Level(pairs, np.arange(40), np.zeros(2, dtype=np.int64), np.full(2, 20), np.zeros(2, dtype=np.int64))
+    assert level._margin.min() > UNREACHED
+    assert level._slack() == UNREACHED
+    both = np.concatenate([np.zeros(39, dtype=np.int32), [0, 1]])
+    pairs = Candidates(np.append(np.arange(40), 41), both, np.arange(41), 2)
+    assert total(pairs.rows(0, 40), [39, 1], None, pairs) == sum(range(39)) + 40
 
 
 @pytest.mark.slow
