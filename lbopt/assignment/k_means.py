@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.assignment.balanced import settled
 from lbopt.assignment.clusters import Clusters, Floats, Points
 from lbopt.assignment.level import Room
+from lbopt.assignment.pairs import Pairs
+from lbopt.assignment.settling import settled
 from lbopt.exceptions import InputError
 from lbopt.model.integers import IntArray
 from lbopt.spec import unknown
@@ -226,7 +227,7 @@ class BalancedKMeans:
         totals: list[int] = []
         prices: IntArray | None = None
         for _ in range(self.max_iter):
-            found = settled(clusters.costs, lower, upper, prices, room)
+            found = settled(Pairs.of_matrix(clusters.costs), lower, upper, prices, room)
             total = found.total()
             if totals and total >= totals[-1]:
                 break  # the labels before were as good, and the centres are theirs

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.assignment.pairs import Pairs
+from lbopt.assignment.shortage import NoAssignmentError, Shortage
 from lbopt.kernels.assignment.labelling import label_cheapest, total_cost
 from lbopt.kernels.assignment.moves import list_first
 from lbopt.kernels.assignment.paths import settle
-from lbopt.kernels.assignment.state import DONE, OPEN, Centres, Moves, Points
+from lbopt.kernels.assignment.state import OPEN, STUCK, UNREACHED, Centres, Moves, Points
 from lbopt.model.integers import IntArray
 
 #: Steps between two looks at the keyboard, a fraction of a second.
@@ -51,7 +53,7 @@ class Level:
 
     def __init__(
         self,
-        costs: IntArray,
+        pairs: Pairs,
         rows: IntArray,
         lower: IntArray,
         upper: IntArray,
@@ -59,11 +61,18 @@ class Level:
         room: Room | None = None,
     ) -> None:
         centres = upper.size
-        self._room = room or Room()
+        self._room, self._pairs = room or Room(), pairs
         start = np.where(lower == 0, np.maximum(prices, 0), prices)
         held = np.empty(centres, dtype=np.int64)
         self._margin = np.empty(rows.size, dtype=np.int64)
-        self._points = Points(costs=costs, rows=rows, labels=np.empty(rows.size, dtype=np.int32))
+        self._points = Points(
+            costs=pairs.costs,
+            start=pairs.start,
+            centre=pairs.centre,
+            cost=pairs.cost,
+            rows=rows,
+            labels=np.empty(rows.size, dtype=np.int32),
+        )
         label_cheapest(self._points, start, upper, held, self._margin)
         flow = np.where(start > 0, upper, np.where(start < 0, lower, np.clip(held, lower, upper)))
         excess = np.append(held - flow, flow.sum() - rows.size)
@@ -90,16 +99,31 @@ class Level:
         """Whether coarser levels would leave so many paths to find that they are not worth their own."""
         return self.paths_left**2 <= _WORTH**2 * self._points.rows.size * self._centres.flow.size
 
-    def settle(self) -> IntArray:
-        """Find the optimum of this level, and return its prices."""
+    def settle(self, coarse: bool = False) -> IntArray:
+        """Find the optimum of this level, and return its prices.
+
+        Parameters
+        ----------
+        coarse
+            Whether the level is a sample, whose bounds in proportion may leave no way where pairs are forbidden: what
+            finds none stays where it is, and prices are as good as they get.
+
+        Raises
+        ------
+        NoAssignmentError
+            If some points find no way and the level is no sample.
+        """
         if self.paths_left == 0:
             return self.prices()
         length = max(1, round(_LENGTH * math.sqrt(self._points.rows.size / self._centres.flow.size)))
-        moves = no_moves(self._centres.price[:-1], self._margin, length, self._slack(), self._room)
+        moves = no_moves(self._centres.price[:-1], self._margin, length, self._slack(), self._room, self._pairs.gaps)
         list_first(self._points, moves, self._centres.price)
-        while (ended := settle(self._points, self._centres, moves, _STEPS)) == OPEN:
-            pass  # here Ctrl-C is heard
-        assert ended == DONE, "checked bounds leave a way for every point"
+        while (ended := settle(self._points, self._centres, moves, _STEPS)) in (OPEN, STUCK):  # here Ctrl-C is heard
+            if ended == STUCK and not coarse:
+                raise NoAssignmentError(self._shortage())
+            if ended == STUCK:
+                stuck = int((self._centres.excess > 0).argmax())
+                self._centres.excess[stuck] = 0
         return self.prices()
 
     def labels(self) -> IntArray:
@@ -120,6 +144,20 @@ class Level:
         """Sum of the costs."""
         return int(total_cost(self._points))
 
+    def _shortage(self) -> Shortage:
+        """Return the cut that the last search left: what it reached has too much, and no arc leads out of it."""
+        reached = self._centres.distance == UNREACHED
+        labels, inside = self._points.labels, reached[:-1]
+        if not reached[-1]:  # the pool is out of reach: all that was reached is full
+            points = np.flatnonzero(inside[labels])
+            centres = np.flatnonzero(inside)
+            places = sum(self._centres.upper[centres].tolist())
+            return Shortage("places", self._points.rows[points], centres, places, points.size)
+        points = np.flatnonzero(~inside[labels])
+        centres = np.flatnonzero(~inside)
+        needed = sum(self._centres.lower[centres].tolist())
+        return Shortage("points", self._points.rows[points], centres, points.size, needed)
+
     def _slack(self) -> int:
         """Return a margin that so many points undercut as are likely to move."""
         points, centres = self._points.rows.size, self._centres.flow.size
@@ -127,10 +165,13 @@ class Level:
             return 0
         seen = self._margin[:: -(-points // _SAMPLE)]
         share = min(_MOST_SHARE, _MOVES * self.paths_left / points)
-        return int(np.sort(seen)[int(share * (seen.size - 1))])
+        # a point with one candidate alone has a margin without bound; the slack doubles later and must not overflow
+        return min(int(np.sort(seen)[int(share * (seen.size - 1))]), UNREACHED)
 
 
-def no_moves(price: IntArray, margin: IntArray, length: int, slack: int, room: Room | None = None) -> Moves:
+def no_moves(
+    price: IntArray, margin: IntArray, length: int, slack: int, room: Room | None = None, gaps: bool = False
+) -> Moves:
     """Return room for the lists of all pairs of centres, none of them made yet.
 
     Parameters
@@ -141,6 +182,8 @@ def no_moves(price: IntArray, margin: IntArray, length: int, slack: int, room: R
         Places of a list.
     room
         Where the lists are kept; room of their own by default.
+    gaps
+        Whether any pair is forbidden.
     """
     room = room or Room()
     centres = price.size
@@ -157,4 +200,5 @@ def no_moves(price: IntArray, margin: IntArray, length: int, slack: int, room: R
         since=np.empty(centres, dtype=np.int64),
         margin=margin,
         origin=price.copy(),
+        ways=np.zeros(pairs if gaps else (0, 0), dtype=np.int64),
     )

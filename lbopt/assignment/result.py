@@ -3,7 +3,8 @@
 Proof. Let x be any assignment within the bounds, n_k its counts, m_k those of the one given, pi the prices. As every
 point of the one given is at its cheapest centre under the prices, sum c[i, x(i)] + sum_k n_k pi_k is no less than its
 cost + sum_k m_k pi_k. And sum_k (n_k - m_k) pi_k <= 0: a positive price is charged only where m_k is the capacity,
-a negative one only where it is the lower bound.
+a negative one only where it is the lower bound. Forbidden pairs change nothing: x uses none of them, so that "cheapest"
+need only hold among the centres that are allowed to the point.
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lbopt.assignment.candidates import readable
+from lbopt.assignment.cost_rows import in_blocks
 from lbopt.exceptions import CertificateError
 from lbopt.model.integers import IntArray
-
-#: Rows that are looked at together.
-_BLOCK_ENTRIES = 1 << 22
 
 #: Prices and costs beyond this would not be safe to add.
 _LARGEST = 1 << 61
@@ -68,15 +68,18 @@ class BalancedAssignment:
     def check(self, costs: Any) -> None:
         """Check against the costs that labels, prices and total prove each other, in exact integers.
 
+        Parameters
+        ----------
+        costs
+            As given to `balanced_assignment`: a matrix, a masked or sparse one, candidates or blocks.
+
         Raises
         ------
         CertificateError
             Naming the first thing that is wrong.
         """
-        given = np.asarray(costs)
+        given = readable(costs)
         points, centres = self.labels.size, self.capacity.size
-        if self.exponent is None and given.dtype.kind not in "biu":
-            raise CertificateError(f"the assignment is of integer costs; these are {given.dtype}")
         if given.shape != (points, centres):
             raise CertificateError(
                 f"the assignment is of {points} points and {centres} centres; costs are {given.shape}"
@@ -87,9 +90,10 @@ class BalancedAssignment:
             )
         self._check_prices()
         total = 0
-        block = max(1, _BLOCK_ENTRIES // centres)
-        for start in range(0, points, block):
-            total += self._check_rows(start, given[start : start + block])
+        for start, values, allowed in in_blocks(given):
+            if self.exponent is None and values.dtype.kind not in "biu":
+                raise CertificateError(f"the assignment is of integer costs; these are {values.dtype}")
+            total += self._check_rows(start, values, allowed)
         if total != self.scaled_cost:
             raise CertificateError(f"the labels cost {total}; the assignment says {self.scaled_cost}")
 
@@ -107,8 +111,8 @@ class BalancedAssignment:
                     f"centre {k} holds {count} points, at least {low}, and yet has the price {price} < 0"
                 )
 
-    def _check_rows(self, start: int, given: NDArray[Any]) -> int:
-        """Check that each of these points is at its cheapest centre, and return what they cost."""
+    def _check_rows(self, start: int, given: NDArray[Any], allowed: NDArray[np.bool_]) -> int:
+        """Check that each of these points is at its cheapest centre of those allowed, and return what they cost."""
         scaled = given if self.exponent is None else np.rint(np.ldexp(given.astype(np.float64), self.exponent))
         if not ((scaled >= -_LARGEST) & (scaled <= _LARGEST)).all():  # NaN is neither
             raise CertificateError(
@@ -116,7 +120,11 @@ class BalancedAssignment:
             )
         integers = scaled.astype(np.int64)
         here = self.labels[start : start + len(given), None]
-        priced = integers + self.scaled_prices
+        outside = ~np.take_along_axis(allowed, here, 1)[:, 0]
+        if outside.any():
+            i = int(outside.argmax())
+            raise CertificateError(f"point {start + i} is at centre {here[i, 0]}, which is forbidden to it")
+        priced = np.where(allowed, integers + self.scaled_prices, np.iinfo(np.int64).max)
         gap = np.take_along_axis(priced, here, 1)[:, 0] - priced.min(axis=1)
         if gap.any():
             i = int(np.flatnonzero(gap)[0])

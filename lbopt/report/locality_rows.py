@@ -14,6 +14,9 @@ from lbopt.studies.locality import LocalityOutcome
 #: What is known of a run, and its unit.
 UNITS = {"p50": "s", "p99": "s", "experts": "", "running": "requests", "busiest_over_mean": ""}
 
+#: The item that looks at the wait for the first step, and its unit.
+WAITS = {"first-token": {"wait": "s"}}
+
 
 def question_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
     """Return a row a printed statement; an open end of its range is empty."""
@@ -36,11 +39,16 @@ def question_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
 
 
 def run_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
-    """Return a row a workload, run and quantity; its change is against round-robin, in %, paired by worlds."""
-    found = []
+    """Return a row a workload, run and quantity; its change is against round-robin, in %, paired by worlds.
+
+    Where some runs have another step time than the default, a column names it.
+    """
+    found, runs = [], outcome.config.runs
+    units = UNITS | {of: unit for item in outcome.config.items for of, unit in WAITS.get(item, {}).items()}
+    laws = any(run.law for run in runs)
     for workload in workloads_of(outcome):
-        for run in outcome.config.runs:
-            for of, unit in UNITS.items():
+        for run in runs:
+            for of, unit in units.items():
                 change = None if run.policy == BASE else outcome.change(workload, run, of)
                 found.append(
                     {
@@ -49,6 +57,7 @@ def run_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
                         "workers": run.workers,
                         "requests_per_second": run.rate,
                         "policy": run.policy,
+                        **({"law": run.law} if laws else {}),
                         "quantity": of,
                         "unit": unit,
                         **_interval("mean", outcome.mean(workload, run, of)),
@@ -57,6 +66,24 @@ def run_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
                     }
                 )
     return found
+
+
+def constant_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:
+    """Return a row a statement and pair of the assumed constants; the assumed ones come first."""
+    return [
+        {
+            "workload": band.question.workload,
+            "quantity": band.question.quantity,
+            "other_seconds": point.other,
+            "seconds_per_request": point.per_request,
+            "unit": band.question.printed.unit,
+            **_interval("ours", point.judged.ours),
+            "worlds": len(point.judged.values),
+            "verdict": point.judged.verdict,
+        }
+        for band in outcome.constant_bands()
+        for point in band.points
+    ]
 
 
 def signature_rows(outcome: LocalityOutcome) -> list[dict[str, Any]]:

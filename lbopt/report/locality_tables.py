@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lbopt.report import numbers
+from lbopt.report.locality_constants import constants_table
 from lbopt.report.locality_sweeps import interval_said, shown, sweep_tables, workloads_of
 from lbopt.studies.locality import RATE, WORKERS, Judged, LocalityConfig, LocalityOutcome, Question, questions
+from lbopt.studies.locality.plan import CACHE_RATE, LARGE_RATES, LARGE_WORKERS
 from lbopt.studies.verdict import VERDICTS, VERDICTS_SAID
 from lbopt.table import Table
 
@@ -18,6 +20,10 @@ _TITLES = {
     "band": f"Width of the band, {WORKERS} decoders at {RATE:g} requests/s",
     "clusters": f"Clusters, band of 0.1, {WORKERS} decoders at {RATE:g} requests/s",
     "pool": "Number of decode workers, mean over rates",
+    "first-token": f"Wait for the first step, {WORKERS} decoders, mean over rates",
+    "cache": f"Prefix cache, GPT-OSS-120B, {WORKERS} decoders at {CACHE_RATE:g} requests/s",
+    "models": f"Other models, {WORKERS} decoders, mean over rates",
+    "large": f"Qwen3-235B-A22B, {LARGE_WORKERS} decoders, mean of {LARGE_RATES[0]:g} to {LARGE_RATES[-1]:g} requests/s",
 }
 _CAPTIONS = {
     "signatures": "Of a batch: against one of all domains. rho as in the table above.",
@@ -25,6 +31,10 @@ _CAPTIONS = {
     "band": "Change against round-robin, where no other is named.",
     "clusters": "Change against round-robin, where no other is named.",
     "pool": "Change of eldr against round-robin.",
+    "first-token": "From the hand-over to the first step; 0: among the balancers. Prefill is not in it.",
+    "cache": "Off: requests come when a prefill worker has computed their whole prompt. On: they come at once.",
+    "models": "Step times by the models' shapes; the gate is that of Qwen3. Printed are ranges over three models.",
+    "large": "Four ranks a decoder. The source does not name its reference.",
 }
 
 
@@ -35,7 +45,8 @@ def locality_tables(outcome: LocalityOutcome) -> list[Table]:
     answers = answered(outcome)
     items = {asked.item for asked, _ in answers}  # nothing is printed of the barrier, nor of the pool on task
     beside = [_printed_table(outcome, item, answers) for item in _TITLES if item in items]
-    return [*sweep_tables(outcome), *beside, *([_count_table(answers)] if beside else [])]
+    bands = [constants_table(outcome)] if outcome.constant_bands() else []
+    return [*sweep_tables(outcome), *beside, *([_count_table(answers)] if beside else []), *bands]
 
 
 def answered(outcome: LocalityOutcome) -> list[Answer]:
@@ -72,12 +83,14 @@ def _printed_table(outcome: LocalityOutcome, item: str, answers: Sequence[Answer
     for (asked, judged), (_, said) in zip(answers, _said(answers), strict=True):
         if asked.item == item:
             form, signed = (numbers.fixed(1), item != "signatures" or "P50" in asked.quantity)
+            if asked.printed.unit == "ms":
+                form = numbers.fixed(2)
             if not asked.printed.unit:
                 form, signed = numbers.fixed(3), False
             ours = shown(judged.ours if judged else None, form, signed=signed)
             rows.append((f"{asked.workload}: {asked.quantity}", _with_unit(asked), ours, said))
     caption = [_CAPTIONS[item], interval_said(outcome)]
-    if item in ("routers", "pool"):
+    if item in ("routers", "pool", "first-token", "models"):
         caption.append(_rates_said(outcome.config))
     said_here = " ".join(said for *_, said in rows)
     if NO_ANSWER in said_here:

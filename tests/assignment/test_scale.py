@@ -13,6 +13,7 @@ from lbopt.assignment.scale import exponent_below, largest_cost
 FLOATS = st.floats(-1e308, 1e308, allow_subnormal=True)
 
 
+@pytest.mark.filterwarnings("ignore:.* count as zero")
 @given(st.lists(st.lists(FLOATS, min_size=3, max_size=3), min_size=1, max_size=6))
 def test_the_finest_power_of_two_and_the_nearest_integers(rows):
     costs = np.array(rows)
@@ -45,6 +46,7 @@ def test_zero_costs_have_scale_one():
     assert exponent_below(0.0, 7) == 0
 
 
+@pytest.mark.filterwarnings("ignore:.* count as zero")
 @pytest.mark.parametrize("seed", range(10))
 def test_the_total_is_within_what_rounding_may_cost(seed):
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ import math
 import pytest
 from studies.locality_answers import answer_of, made_up
 
-from lbopt.report.locality_rows import question_rows, run_rows, signature_rows
+from lbopt.report.locality_rows import constant_rows, question_rows, run_rows, signature_rows
 from lbopt.report.locality_sweeps import over_rates
 from lbopt.report.locality_tables import NO_ANSWER, locality_tables
 from lbopt.studies.locality import ITEMS, LocalityConfig, LocalityOutcome, PlannedRun, questions
@@ -29,23 +29,26 @@ def by_title(tables: list[Table], start: str) -> Table:
 
 
 def test_all_tables_of_a_whole_study() -> None:
-    tables = locality_tables(made_up())
+    tables = locality_tables(made_up(*ITEMS))
     titles = [table.title for table in tables]
     assert titles[:8] == [f"{workload}: {sweep}" for workload in ("task", "language") for sweep in SWEEPS]
     assert titles[8] == "Signatures"
-    assert [title.endswith(": printed and ours") for title in titles[9:]] == [True] * 5 + [False]
-    assert titles[-1] == "Verdicts"
+    assert [title.endswith(": printed and ours") for title in titles[9:]] == [True] * 9 + [False, False]
+    assert titles[-2:] == ["Verdicts", "Verdicts over the assumed constants"]
     for table in tables:
         assert {len(row) for row in table.rows} == {len(table.headers)}, table.title
         assert "nan" not in " ".join(" ".join(row) for row in table.rows)
-    assert sum(len(table.rows) for table in tables[9:-1]) == len(questions())
+    assert sum(len(table.rows) for table in tables[9:-2]) == len(questions())
     assert "over 3 worlds" in tables[0].caption
 
 
 @pytest.mark.parametrize("item", ITEMS)
 def test_an_item_shows_its_own_tables(item: str) -> None:
     tables = locality_tables(made_up(item, workloads=("language",), rates=(30.0,)))
-    assert len(tables) == (1 if item == "barrier" else 3)
+    few = {"barrier": 1, "constants": 1, "cache": 0, "first-token": 2, "models": 2, "large": 2}
+    assert len(tables) == few.get(item, 3)
+    if not tables:
+        return  # of the cache, nothing is printed on language
     for table in tables:
         assert {len(row) for row in table.rows} == {len(table.headers)}, table.title
     assert len(locality_tables(made_up("pool", workloads=("task",)))) == 1  # of which nothing is printed
@@ -178,3 +181,37 @@ def test_rows_of_signatures() -> None:
     rows = signature_rows(made_up("signatures"))
     assert {(row["quantity"], row["of"]) for row in rows} >= {("rho", "count-idf"), ("fewer", "128"), ("kept", "")}
     assert all(row["mean"] is not None for row in rows)
+
+
+def test_constants_have_a_row_a_pair_and_a_sentence() -> None:
+    outcome = made_up("constants", "first-token", rates=(60.0,))
+    table = by_title(locality_tables(outcome), "Verdicts over the assumed constants")
+    assert len(table.rows) == 4
+    bands = outcome.constant_bands()
+    for row, band in zip(table.rows, bands, strict=True):
+        assert row[0] == f"{band.question.workload}: {band.question.quantity}"
+        assert row[-1] == band.said
+        assert row[-1].startswith(("holds for all", "depends"))
+        effects = [point.judged.ours.mean for point in band.points]
+        assert row[3].startswith(f"{min(effects):+.1f}".replace("-", "−"))
+        assert row[4].startswith(f"{max(effects):+.1f}".replace("-", "−"))
+    assert "plausible 1 to 12" in table.caption
+    rows = constant_rows(outcome)
+    assert len(rows) == 4 * 7
+    assert rows[0]["other_seconds"] == 6e-3 and rows[0]["seconds_per_request"] == pytest.approx(50e-6)
+    assert (
+        len({(row["workload"], row["quantity"], row["other_seconds"], row["seconds_per_request"]) for row in rows})
+        == 28
+    )
+    runs = run_rows(outcome)
+    assert {row["law"] for row in runs} > {"", "other=1ms,request=10us"}
+    assert "wait" in {row["quantity"] for row in runs}
+    plain = run_rows(made_up("band"))
+    assert "law" not in plain[0] and "wait" not in {row["quantity"] for row in plain}, "the columns of version 0.1.0"
+
+
+def test_a_wait_is_shown_in_hundredths_of_a_millisecond() -> None:
+    table = by_title(locality_tables(made_up("first-token")), "Wait for the first step")
+    for row in table.rows:
+        assert row[1] == "within the baselines' spread, lower near saturation"
+        assert len(row[2].split(" ")[0].rsplit(".", 1)[1]) == 2

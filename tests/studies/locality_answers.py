@@ -21,6 +21,7 @@ def answer_of(config: LocalityConfig, seed: int, *, batches: tuple[int, ...] = B
             "experts": float(rng.uniform(50, 60)),
             "running": 960 / run.workers,
             "busiest_over_mean": float(rng.uniform(1, 2)),
+            "wait": 0.01 * float(rng.uniform(0.9, 1.1)),
         }
         for run in config.runs
     }

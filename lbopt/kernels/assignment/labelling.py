@@ -1,5 +1,7 @@
 """Every point at its cheapest centre under given prices, and the total that labels cost.
 
+A forbidden pair is never the cheapest; every point needs one that is not.
+
 Loops that only look for a least value become vector code, so there is one for the cheapest and one for the next.
 """
 
@@ -27,6 +29,9 @@ def label_cheapest(points: Points, price: Ints, upper: Ints, held: Ints, margin:
     held, margin
         (K,) and (n,) int64, written.
     """
+    if points.start.size > 0:
+        _label_pairs(points, price, upper, held, margin)
+        return
     costs, rows, labels = points.costs, points.rows, points.labels
     K = costs.shape[1]
     for k in range(K):
@@ -53,9 +58,52 @@ def label_cheapest(points: Points, price: Ints, upper: Ints, held: Ints, margin:
 
 
 @kernel
+def _label_pairs(points: Points, price: Ints, upper: Ints, held: Ints, margin: Ints) -> None:
+    """Do the same where pairs are listed.
+
+    Parameters
+    ----------
+    points, price, upper, held, margin
+        As above.
+    """
+    start, centre, cost = points.start, points.centre, points.cost
+    for k in range(upper.size):
+        held[k] = 0
+    for p in range(points.rows.size):
+        i = points.rows[p]
+        best, second, at = INFINITY, INFINITY, -1
+        for e in range(start[i], start[i + 1]):
+            k = centre[e]
+            priced = cost[e] + price[k]
+            with_room = at >= 0 and priced == best and held[at] >= upper[at] and held[k] < upper[k]
+            if priced < best or with_room:
+                second, best, at = best, priced, k
+            else:
+                second = min(second, priced)
+        points.labels[p] = at
+        held[at] += 1
+        margin[p] = min(INFINITY, second - best)
+
+
+@kernel
+def cost_at(points: Points, i: int, k: int) -> int:
+    """Return the cost of row i at centre k, which may be used."""
+    if points.start.size == 0:
+        return points.costs[i, k]
+    e = points.start[i]
+    while points.centre[e] != k:
+        e += 1
+    return points.cost[e]
+
+
+@kernel
 def total_cost(points: Points) -> int:
     """Return the sum of the costs of all points where they are."""
     total = 0
-    for p in range(points.rows.size):
-        total += points.costs[points.rows[p], points.labels[p]]
+    if points.start.size == 0:
+        for p in range(points.rows.size):
+            total += points.costs[points.rows[p], points.labels[p]]
+    else:
+        for p in range(points.rows.size):
+            total += cost_at(points, points.rows[p], points.labels[p])
     return total

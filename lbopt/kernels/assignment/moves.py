@@ -9,10 +9,14 @@ to the head of a list, and one that arrives goes into the lists whose bound it u
 A list that is empty says that the arc is no shorter than its bound. If a shortest path should lead over it, the lists
 of k are made anew with more slack; likewise before a rise of the price of k uses up half of the slack. That takes one
 look at all labels and at the costs of the points at k; as there are n / K of these, both looks take about as long.
+
+Where pairs are forbidden, ways[k, l] counts the points of k that may be at l. Where it is zero the network has no arc
+from k to l: its length is INFINITY, and nobody looks for it.
 """
 
 from lbopt.kernels.arrays import Ints
-from lbopt.kernels.assignment.state import INFINITY, UNREACHED, Moves, Points
+from lbopt.kernels.assignment.labelling import cost_at
+from lbopt.kernels.assignment.state import FORBIDDEN, INFINITY, UNREACHED, Moves, Points
 from lbopt.kernels.compile import kernel
 
 #: No difference of costs comes near this.
@@ -22,14 +26,18 @@ _ABOVE_ALL = 1 << 59
 @kernel
 def list_first(points: Points, moves: Moves, price: Ints) -> None:
     """Make the lists of all centres in one pass; points whose margin is no less than the slack have nothing to list."""
-    costs, rows, labels = points.costs, points.rows, points.labels
-    K = costs.shape[1]
+    labels = points.labels
+    K = moves.slack.size
+    if moves.ways.size > 0:
+        moves.ways[:] = 0
+        for p in range(labels.size):
+            _count_ways(points, moves, labels[p], p, 1)
     for k in range(K):
         _clear(moves, price, k)
     for p in range(labels.size):
         k = labels[p]
         if moves.margin[p] < moves.slack[k]:
-            _list_point(moves, costs[rows[p]], k, p)
+            _list_point(points, moves, k, p)
     for k in range(K):
         _head(moves, k)
 
@@ -47,14 +55,14 @@ def list_again(points: Points, moves: Moves, price: Ints, k: int) -> None:
     price, k
         (K,) int64 at least, price of each centre, in units of the costs; the centre.
     """
-    costs, rows, labels = points.costs, points.rows, points.labels
+    labels = points.labels
     moves.slack[k] = min(2 * moves.slack[k] + 1, UNREACHED)
     _clear(moves, price, k)
     # prices never fall, so the margin of a point shrinks by no more than the price of its centre has risen
     narrow = moves.slack[k] + price[k] - moves.origin[k]
     for p in range(labels.size):
         if labels[p] == k and moves.margin[p] < narrow:
-            _list_point(moves, costs[rows[p]], k, p)
+            _list_point(points, moves, k, p)
     _head(moves, k)
 
 
@@ -67,28 +75,62 @@ def _clear(moves: Moves, price: Ints, k: int) -> None:
     for j in range(bound.size):
         first[j] = stop[j] = 0
         bound[j] = price[k] - price[j] + slack
-        if bound[j] >= _ABOVE_ALL:
+        if bound[j] >= _ABOVE_ALL or (moves.ways.size > 0 and moves.ways[k, j] == 0):
             bound[j] = INFINITY
     bound[k] = -INFINITY  # nothing is listed for staying
 
 
 @kernel
-def _list_point(moves: Moves, row: Ints, k: int, p: int) -> None:
-    """Put a point at k, whose costs are `row`, into the lists whose bounds it undercuts.
+def _count_ways(points: Points, moves: Moves, k: int, p: int, change: int) -> None:
+    """Add `change` to the points of k that may be at each centre, for those where point p may be.
 
     Parameters
     ----------
+    points
+        The points of the level.
+    moves
+        Its ways are changed in place.
+    k, p
+        The centre and the point.
+    change
+        1 where it comes, -1 where it leaves.
+    """
+    i, ways = points.rows[p], moves.ways[k]
+    if points.start.size == 0:
+        row = points.costs[i]
+        for j in range(row.size):
+            if row[j] != FORBIDDEN:
+                ways[j] += change
+    else:
+        for e in range(points.start[i], points.start[i + 1]):
+            ways[points.centre[e]] += change
+
+
+@kernel
+def _list_point(points: Points, moves: Moves, k: int, p: int) -> None:
+    """Put a point at k into the lists whose bounds it undercuts.
+
+    Parameters
+    ----------
+    points
+        The points of the level.
     moves
         Changed in place.
-    row
-        (K,) int64, costs of the point.
     k, p
         The centre and the point.
     """
-    bound, own = moves.bound[k], row[k]
-    for j in range(bound.size):
-        if row[j] - own < bound[j]:
-            _insert(moves, k, j, row[j] - own, p)
+    i, bound = points.rows[p], moves.bound[k]
+    own = cost_at(points, i, k)
+    if points.start.size == 0:
+        row = points.costs[i]
+        for j in range(row.size):
+            if row[j] - own < bound[j]:
+                _insert(moves, k, j, row[j] - own, p)
+    else:
+        for e in range(points.start[i], points.start[i + 1]):
+            j = points.centre[e]
+            if points.cost[e] - own < bound[j]:
+                _insert(moves, k, j, points.cost[e] - own, p)
 
 
 @kernel
@@ -162,6 +204,13 @@ def leave(points: Points, moves: Moves, k: int, p: int) -> None:
             nearest[j], moves.least[k, j] = moves.point[k, j, at], moves.difference[k, j, at]
         else:
             nearest[j], moves.least[k, j] = -1, moves.bound[k, j]
+    if moves.ways.size > 0:
+        _count_ways(points, moves, k, p, -1)
+        for j in range(nearest.size):
+            if moves.ways[k, j] == 0:
+                moves.least[k, j] = INFINITY
+                if j != k:
+                    moves.bound[k, j] = INFINITY
 
 
 @kernel
@@ -178,11 +227,22 @@ def enter(points: Points, moves: Moves, k: int, p: int) -> None:
         The centre and the point.
     """
     moves.margin[p] = 0
-    row = points.costs[points.rows[p]]
-    bound, own = moves.bound[k], row[k]
-    for j in range(bound.size):
-        difference = row[j] - own
-        if difference < bound[j]:
-            _insert(moves, k, j, difference, p)
-            if difference < moves.least[k, j]:
-                moves.nearest[k, j], moves.least[k, j] = p, difference
+    i, bound = points.rows[p], moves.bound[k]
+    own = cost_at(points, i, k)
+    if moves.ways.size > 0:
+        _count_ways(points, moves, k, p, 1)
+    if points.start.size == 0:
+        row = points.costs[i]
+        for j in range(bound.size):
+            difference = row[j] - own
+            if difference < bound[j]:
+                _insert(moves, k, j, difference, p)
+                if difference < moves.least[k, j]:
+                    moves.nearest[k, j], moves.least[k, j] = p, difference
+    else:
+        for e in range(points.start[i], points.start[i + 1]):
+            j, difference = points.centre[e], points.cost[e] - own
+            if difference < bound[j]:
+                _insert(moves, k, j, difference, p)
+                if difference < moves.least[k, j]:
+                    moves.nearest[k, j], moves.least[k, j] = p, difference

@@ -29,3 +29,12 @@ def scaled(costs: Floats, factor: float, factor_too: float) -> Ints:
     for i in range(costs.size):
         out[i] = np.int64(np.rint(costs[i] * factor * factor_too))
     return out
+
+
+@kernel
+def count_lost(costs: Floats, integers: Ints) -> int:
+    """Return how many costs, (E,), are not zero and have become the integer zero."""
+    lost = 0
+    for i in range(costs.size):
+        lost += int((integers[i] == 0) & (costs[i] != 0.0))  # both sides, so that it becomes vector code
+    return lost

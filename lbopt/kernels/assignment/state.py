@@ -19,6 +19,10 @@ ShortInts = NDArray[np.int32]
 #: No arc; above every distance.
 INFINITY = 1 << 62
 
+#: The cost of a pair that is forbidden. It is no large cost: less any cost or price it is still above `INFINITY`, and
+#: what is so long is no arc, is listed nowhere and enters no total.
+FORBIDDEN = (1 << 62) + (1 << 60)
+
 #: Above every distance between nodes that are connected, and every price and difference of prices.
 UNREACHED = 1 << 60
 
@@ -31,9 +35,15 @@ STUCK, OPEN, DONE = -1, 0, 1
 
 @by_reference
 class Points(NamedTuple):
-    """The points of a level, and where they are."""
+    """The points of a level, and where they are; costs as a matrix, or of the pairs that may be used alone.
 
-    costs: Ints  # (N, K) of all points
+    Pairs of row i stand at start[i] to start[i + 1], E pairs in all. Where `start` is empty, the matrix holds.
+    """
+
+    costs: Ints  # (N, K) of all points, FORBIDDEN = not to be used; (0, K) where pairs are listed
+    start: Ints  # (N + 1,) or (0,)
+    centre: ShortInts  # (E,) centre of each pair
+    cost: Ints  # (E,) what it costs
     rows: Ints  # (n,) row of each point of this level
     labels: ShortInts  # (n,) centre of each
 
@@ -74,3 +84,4 @@ class Moves(NamedTuple):
     since: Ints  # (K,) price of the centre when they were made
     margin: Ints  # (n,) what the second cheapest centre of a point was dearer under the first prices; 0 if it has moved
     origin: Ints  # (K,) those prices
+    ways: Ints  # (K, K) how many points of k may be at l: arcs of the network; (0, 0) where every pair may be used

@@ -5,6 +5,7 @@ All rules of a world get the same requests. Tables are fitted to other prompts t
 
 from __future__ import annotations
 
+import heapq
 import math
 from dataclasses import replace
 from functools import cache
@@ -13,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lbopt.hardware import ExpertStepTime
 from lbopt.instances.families.experts import draw_requests, expert_workload
 from lbopt.locality import (
     TRANSFORMS,
@@ -35,6 +35,7 @@ from lbopt.policies import Policy, make_policy
 from lbopt.policies.eldr import eldr_by
 from lbopt.policies.known_experts import calibration
 from lbopt.simulator import SimulationSetting, TraceTimes, simulate, simulate_decoders
+from lbopt.studies.locality.laws import behind_prefill, law_of
 from lbopt.studies.locality.plan import RATE, WORKERS, PlannedRun
 
 #: No worker ever runs so many: the source says nothing of requests that wait for a slot.
@@ -42,6 +43,9 @@ SLOTS = 2048
 #: Seconds for which requests go on coming after those that are looked at, which would end in an emptying fleet without.
 COOL_DOWN = 30.0
 CALIBRATION_ROUNDS = 8
+#: Prefill workers of the source, and a prefill of GPT-OSS-120B alone: all weights are read once, 61 GB at 3.71 TB/s,
+#: and a token is 5.1e9 numbers, twice, at 400 TFLOP/s.
+PREFILL_WORKERS, PREFILL_SECONDS, PREFILL_SECONDS_PER_TOKEN = 8, 16.5e-3, 25e-6
 #: Batch sizes of the published unions, and batches that each is averaged over.
 BATCHES, DRAWN = (32, 64, 128), 40
 WIDTHS_OF_BANDS = (0.05, 0.1, 0.2, 0.3)
@@ -86,9 +90,21 @@ def measure(
     family = expert_workload(f"moe-{workload}")
     drawn = replace(family, shape=replace(family.shape, num_layers=layers), law=GateLaw(**law))
     planned = [PlannedRun.of_key(key) for key in runs]
-    world = _World(drawn, seed, prompts, seconds, max((run.rate for run in planned), default=1.0))
-    found = {run.key: _run(run, world, (warm_up, seconds)) for run in planned}
-    return {"runs": found, "signatures": _of_signatures(world) if signatures else {}}
+    most = max((run.rate for run in planned), default=1.0)
+
+    @cache
+    def world(chosen: int, generalists: int) -> _World:
+        shape = replace(drawn.shape, experts_per_token=chosen)
+        changed = replace(drawn, shape=shape, law=replace(drawn.law, generalists=generalists))
+        return _World(drawn if (chosen, generalists) == usual else changed, seed, prompts, seconds, most)
+
+    usual = (drawn.shape.experts_per_token, drawn.law.generalists)
+    found = {}
+    for run in planned:
+        model = law_of(run.law)
+        gate = (model.experts_per_token, model.generalists) if run.law else usual
+        found[run.key] = _run(run, world(*gate), (warm_up, seconds))
+    return {"runs": found, "signatures": _of_signatures(world(*usual)) if signatures else {}}
 
 
 class _World:
@@ -103,6 +119,7 @@ class _World:
         count = math.ceil(expected + 6 * math.sqrt(expected))
         self._whole = draw_requests(f"seed {seed}", law, count, (seed, 0), (seed, 1), rate=1.0, profiles=prompts)
         self.requests = cache(self._requests)
+        self.prefilled = cache(self._prefilled)
         self.fit = cache(self._first_fit)
         self.table = cache(self._table)
 
@@ -123,6 +140,23 @@ class _World:
             arrival=times[:until],
             name=whole.name,
             experts=_experts(whole).of_requests(slice(until)),
+        )
+
+    def _prefilled(self, rate: float) -> Trace:
+        """Return the same requests when a prefill worker has computed their whole prompt: each takes the first free."""
+        trace = self.requests(rate)
+        assert trace.arrival is not None
+        free, ready = [0.0] * PREFILL_WORKERS, np.empty(len(trace))
+        for i, (time, tokens) in enumerate(zip(trace.arrival.tolist(), trace.prompt.tolist(), strict=True)):
+            ready[i] = max(time, heapq.heappop(free)) + PREFILL_SECONDS + PREFILL_SECONDS_PER_TOKEN * tokens
+            heapq.heappush(free, float(ready[i]))
+        order = np.argsort(ready, kind="stable")
+        return Trace(
+            prompt=trace.prompt[order],
+            output=trace.output[order],
+            arrival=ready[order],
+            name=trace.name,
+            experts=_experts(trace).of_requests(order),
         )
 
     def _first_fit(self, transform: str) -> RoutingFit:
@@ -152,8 +186,9 @@ def _router(run: PlannedRun, world: _World) -> Policy:
 
 def _run(run: PlannedRun, world: _World, window: tuple[float, float]) -> dict[str, float]:
     """Return what a rule did: seconds a token, experts in use, and how evenly requests were spread."""
-    trace, policy = world.requests(run.rate), _router(run, world)
-    setting = SimulationSetting(Fleet(run.workers, SLOTS), TraceTimes(), step_time=ExpertStepTime.of_eldr())
+    trace = world.prefilled(run.rate) if behind_prefill(run.law) else world.requests(run.rate)
+    policy = _router(run, world)
+    setting = SimulationSetting(Fleet(run.workers, SLOTS), TraceTimes(), step_time=law_of(run.law).step)
     arrival = trace.arrival
     assert arrival is not None
     looked_at = (arrival >= window[0]) & (arrival < window[1])
@@ -164,7 +199,7 @@ def _run(run: PlannedRun, world: _World, window: tuple[float, float]) -> dict[st
             "running": alone.mean_running,
             "busiest_over_mean": alone.busiest_over_mean,
         }
-        tpot = alone.tpot[looked_at]
+        tpot, waits = alone.tpot[looked_at], (alone.start - alone.arrival)[looked_at]
     else:
         together = simulate(trace, policy, setting, seed=world.seed, training=world.training, keep_loads=True)
         clock, start = together.steps["clock"], together.requests["start_clock"]
@@ -177,8 +212,9 @@ def _run(run: PlannedRun, world: _World, window: tuple[float, float]) -> dict[st
             "busiest_over_mean": float(loads.max() / loads.mean()),
         }
         tpot = ((together.requests["finish_clock"] - start) / trace.output)[looked_at]
+        waits = (start - arrival)[looked_at]
     p50, p99 = (float(value) for value in np.quantile(tpot, (0.5, 0.99)))
-    return {"p50": p50, "p99": p99, **of_steps}
+    return {"p50": p50, "p99": p99, **of_steps, "wait": float(np.median(waits))}
 
 
 def _of_signatures(world: _World) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from lbopt.exceptions import InputError
 from lbopt.instances.families.experts import expert_workload
 from lbopt.runner import Task
 from lbopt.spec import unknown
-from lbopt.studies.locality.plan import ITEMS, PlannedRun, plan_of
+from lbopt.studies.locality.plan import ITEMS, USUAL_ITEMS, PlannedRun, plan_of
 from lbopt.studies.option import Option
 from lbopt.studies.plain import from_plain
 
@@ -29,7 +29,7 @@ class LocalityConfig:
     Parameters
     ----------
     items
-        Names from `ITEMS`; none = all.
+        Names from `ITEMS`; none = those of `USUAL_ITEMS`.
     workloads
         "task", "language", or both.
     rates
@@ -45,7 +45,12 @@ class LocalityConfig:
     """
 
     items: Annotated[
-        tuple[str, ...], Option("signatures, routers, band, clusters, pool, barrier.", argument=True, shown="all")
+        tuple[str, ...],
+        Option(
+            "signatures, routers, band, clusters, pool, barrier; or first-token, cache, models, large, constants.",
+            argument=True,
+            shown="the first six",
+        ),
     ] = ()
     workloads: Annotated[
         tuple[str, ...], Option("**task** or **language**; may be given again.", key="workload", shown="both")
@@ -72,7 +77,7 @@ class LocalityConfig:
         for item in self.items:
             if item not in ITEMS:
                 raise unknown("item", item, ITEMS)
-        object.__setattr__(self, "items", tuple(item for item in ITEMS if item in self.items or not self.items))
+        object.__setattr__(self, "items", tuple(item for item in ITEMS if item in (self.items or USUAL_ITEMS)))
         for workload in self.workloads:
             if workload not in WORKLOADS:
                 raise unknown("workload", workload, WORKLOADS)

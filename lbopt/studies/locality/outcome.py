@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from lbopt.display import Displayed
 from lbopt.statistics import MeanOverSeeds, over_seeds
 from lbopt.studies.locality.config import LocalityConfig
+from lbopt.studies.locality.constants import ITEM, ConstantBand, bands_of
 from lbopt.studies.locality.plan import PlannedRun
 from lbopt.studies.locality.question import Answer, Question, change
 from lbopt.studies.locality.questions import questions
@@ -44,12 +45,17 @@ class LocalityOutcome(Displayed):
                 found.append(Judged(question, told))
         return found
 
+    def constant_bands(self) -> list[ConstantBand]:
+        """Return the statements that were judged over the ranges of the assumed constants."""
+        if ITEM not in self.config.items:
+            return []
+        return bands_of(questions(), self.answers, self.config.rates)
+
     def mean(self, workload: str, run: PlannedRun, of: str) -> MeanOverSeeds | None:
-        """Return `of` of a run over worlds: p50, p99 (s), experts, running, busiest_over_mean."""
+        """Return `of` of a run over worlds: p50, p99, wait (s), experts, running, busiest_over_mean."""
         answers = self.answers.get(workload, [])
-        if not answers or run.key not in answers[0]["runs"]:
-            return None
-        return over_seeds([answer["runs"][run.key][of] for answer in answers])
+        values = [answer["runs"].get(run.key, {}).get(of) for answer in answers]  # answers of 0.1.0 have no "wait"
+        return over_seeds(values) if values and None not in values else None
 
     def change(self, workload: str, run: PlannedRun, of: str, base: str = "round-robin") -> MeanOverSeeds | None:
         """Return by how many percent a run's `of` exceeds that of another rule in the same world, over worlds.

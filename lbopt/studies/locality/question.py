@@ -7,11 +7,13 @@ world, at each rate and for each quantity, as in the source.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from lbopt.studies.locality.plan import PlannedRun
+from lbopt.studies.locality.plan import BALANCERS, WORKERS, PlannedRun
 from lbopt.studies.printed import Printed
+
+SOURCE = "ELDR, arXiv 2607.00466"
 
 #: What one world answered, and the rates of the study.
 Answer = dict[str, Any]
@@ -61,7 +63,38 @@ def change(answer: Answer, run: PlannedRun, of: str, base: str = "round-robin") 
         The rule that it is compared with.
     """
     runs = answer["runs"]
-    other = PlannedRun(run.fleet, run.workers, run.rate, base)
+    other = replace(run, policy=base)
     if run.key not in runs or other.key not in runs:
         return None
     return 100 * (float(runs[run.key][of]) / float(runs[other.key][of]) - 1)
+
+
+def mean_over_rates(policy: str, of: str, base: str, workers: int = WORKERS, law: str = "") -> Figure:
+    """Return the mean over rates of the change against a rule; "best" is the load balancer that is best at each.
+
+    Parameters
+    ----------
+    policy
+        The rule.
+    of
+        The quantity.
+    base
+        The rule that it is compared with, or "best".
+    workers
+        Decoders.
+    law
+        Name of the step time.
+    """
+
+    def figure(answer: Answer, rates: tuple[float, ...]) -> float | None:
+        found = []
+        for rate in rates:
+            run = PlannedRun("decoders", workers, rate, policy, law)
+            bases = BALANCERS if base == "best" else (base,)
+            changes = [change(answer, run, of, one) for one in bases]
+            if None in changes:
+                return None
+            found.append(max(value for value in changes if value is not None))  # the best has the least of `of`
+        return sum(found) / len(found)
+
+    return figure

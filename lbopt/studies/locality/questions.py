@@ -1,7 +1,8 @@
 """What ELDR's evaluation reports, as numbers that the study computes too, each with the range that was printed.
 
-Source: ELDR (arXiv 2607.00466), evaluation, figures and Table 2. Not asked: time to first token and the prefix cache
-(prefill is simulated apart from decode), the 235B model (its reference is not named), and all that is in figures alone.
+Source: ELDR (arXiv 2607.00466), evaluation, figures and Table 2. What the simulator can answer of the time to first
+token, the prefix cache and the other models is in `more_questions`. Not asked: the split of a request's latency in
+Table 1 (work of a GPU and a scheduler that are not here), and all that is in figures alone.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from functools import partial
 
 import numpy as np
 
-from lbopt.studies.locality.plan import BALANCERS, POOLS, RATE, WORKERS, PlannedRun, eldr_at
-from lbopt.studies.locality.question import Answer, Figure, Question, change
+from lbopt.studies.locality.more_questions import more_questions
+from lbopt.studies.locality.plan import POOLS, RATE, WORKERS, PlannedRun, eldr_at
+from lbopt.studies.locality.question import SOURCE, Answer, Figure, Question, change, mean_over_rates
 from lbopt.studies.printed import Printed, printed_number, printed_range, within
 
-SOURCE = "ELDR, arXiv 2607.00466"
 PLACES = {
     "signatures": "evaluation, signatures and layer mask",
     "routers": "evaluation, routers over all rates",
@@ -27,7 +28,7 @@ PLACES = {
 
 def questions() -> list[Question]:
     """Return everything that is asked, by item and workload."""
-    return [*_signatures(), *_routers(), *_band(), *_clusters(), *_pool()]
+    return [*_signatures(), *_routers(), *_band(), *_clusters(), *_pool(), *more_questions()]
 
 
 def _ends(item: str, low: float, high: float, text: str, unit: str = "%", calibrated: bool = False) -> Printed:
@@ -40,23 +41,6 @@ def _number(item: str, value: float, text: str, unit: str = "%", calibrated: boo
     return printed_number(
         value, within(), source=SOURCE, place=PLACES[item], text=text, unit=unit, calibrated=calibrated
     )
-
-
-def _mean_over_rates(policy: str, of: str, base: str, workers: int = WORKERS) -> Figure:
-    """Return the mean over rates of the change against a rule; "best" is the load balancer that is best at each."""
-
-    def figure(answer: Answer, rates: tuple[float, ...]) -> float | None:
-        found = []
-        for rate in rates:
-            run = PlannedRun("decoders", workers, rate, policy)
-            bases = BALANCERS if base == "best" else (base,)
-            changes = [change(answer, run, of, one) for one in bases]
-            if None in changes:
-                return None
-            found.append(max(value for value in changes if value is not None))  # the best has the least of `of`
-        return float(np.mean(found))
-
-    return figure
 
 
 def _at_60(policy: str, of: str, base: str = "round-robin", fleet: str = "decoders") -> Figure:
@@ -126,13 +110,21 @@ def _signatures() -> list[Question]:
 
 
 def _routers() -> list[Question]:
-    ends, mean = partial(_ends, "routers"), _mean_over_rates
+    ends, mean = partial(_ends, "routers"), mean_over_rates
     task, language = (partial(Question, "routers", workload) for workload in ("task", "language"))
     # topics and requests of the workloads spread as far as it takes to come near the two that are marked as calibrated
     # (`lbopt.locality.workload`)
     return [
-        task("P50 of eldr against the best balancer", ends(-13.9, -7.0, "−7.0 to −13.9"), mean("eldr", "p50", "best")),
-        task("P99 of eldr against the best balancer", ends(-6.0, -3.4, "−3.4 to −6.0"), mean("eldr", "p99", "best")),
+        task(
+            "P50 of eldr against the best balancer",
+            ends(-13.9, -7.0, "−7.0 to −13.9"),
+            mean("eldr", "p50", "best"),
+        ),
+        task(
+            "P99 of eldr against the best balancer",
+            ends(-6.0, -3.4, "−3.4 to −6.0"),
+            mean("eldr", "p99", "best"),
+        ),
         task(
             "P50 of domain against the best balancer",
             ends(-9.7, -6.8, "−6.8 to −9.7"),
@@ -146,9 +138,15 @@ def _routers() -> list[Question]:
             mean("eldr", "experts", "round-robin"),
         ),
         language(
-            "P50 of eldr against the best balancer", ends(-10.0, -5.9, "−5.9 to −10.0"), mean("eldr", "p50", "best")
+            "P50 of eldr against the best balancer",
+            ends(-10.0, -5.9, "−5.9 to −10.0"),
+            mean("eldr", "p50", "best"),
         ),
-        language("P99 of eldr against the best balancer", ends(-6.2, 1.5, "−6.2 to +1.5"), mean("eldr", "p99", "best")),
+        language(
+            "P99 of eldr against the best balancer",
+            ends(-6.2, 1.5, "−6.2 to +1.5"),
+            mean("eldr", "p99", "best"),
+        ),
         language(
             "P50 of domain against round-robin",
             ends(-3.0, 3.0, "within 3", calibrated=True),
@@ -204,11 +202,11 @@ def _pool() -> list[Question]:
         for of, value in zip(("p50", "p99"), printed[pool], strict=True):
             number = _number("pool", value, f"{value:+.1f}".replace("-", "−"))
             found.append(
-                ask(f"{of.upper()}, {pool} decoders", number, _mean_over_rates("eldr", of, "round-robin", pool))
+                ask(f"{of.upper()}, {pool} decoders", number, mean_over_rates("eldr", of, "round-robin", pool))
             )
 
     def grows(answer: Answer, rates: tuple[float, ...]) -> float | None:
-        ends = [_mean_over_rates("eldr", "p50", "round-robin", pool)(answer, rates) for pool in (POOLS[0], POOLS[-1])]
+        ends = [mean_over_rates("eldr", "p50", "round-robin", pool)(answer, rates) for pool in (POOLS[0], POOLS[-1])]
         return None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
 
     growth = _ends("pool", -math.inf, 0.0, "−2.2", "points")

@@ -1,0 +1,133 @@
+"""Verdicts that rest on assumed constants, over the plausible range of both: does it hold, or where does it turn?
+
+The item `constants` runs the rules of four statements with the default constants, and at both ends of the seconds
+beside experts with three values of the seconds a request (`laws`). Each pair is simulated anew: the time of a step
+decides when requests end, so what a rule sees and chooses depends on it. Where the mean effect has another sign at two
+neighbours of the grid, the place where it is zero is interpolated between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lbopt.hardware import ExpertStepTime
+from lbopt.studies.locality.laws import GRID, with_constants
+from lbopt.studies.locality.question import Answer, Question, mean_over_rates
+from lbopt.studies.verdict import Judged
+
+ITEM = "constants"
+
+#: Quantity of a statement of the item `routers`, and what of a run it is about.
+STATEMENTS = {"P50 of eldr against the best balancer": "p50", "P99 of eldr against the best balancer": "p99"}
+
+
+@dataclass(frozen=True, slots=True)
+class AtConstants:
+    """A statement judged with other constants: seconds of a step beside experts, and of a request."""
+
+    other: float
+    per_request: float
+    judged: Judged[Question]
+
+    @property
+    def said(self) -> str:
+        """Return the constants as text."""
+        return f"{1e3 * self.other:g} ms, {1e6 * self.per_request:g} µs"
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantBand:
+    """One statement at the default constants, which come first, and at all pairs of the grid."""
+
+    question: Question
+    points: tuple[AtConstants, ...]
+
+    @property
+    def by_effect(self) -> list[AtConstants]:
+        """All points, from the lowest effect to the highest."""
+        return sorted(self.points, key=lambda point: point.judged.ours.mean)
+
+    @property
+    def verdicts(self) -> dict[str, list[AtConstants]]:
+        """The points of each verdict."""
+        found: dict[str, list[AtConstants]] = {}
+        for point in self.points:
+            found.setdefault(point.judged.verdict, []).append(point)
+        return found
+
+    @property
+    def turns(self) -> list[tuple[float, float]]:
+        """Seconds beside experts at which the mean effect is zero, and the seconds a request that they are at."""
+        return _zeros([(point.per_request, point.other, point.judged.ours.mean) for point in self.points])
+
+    @property
+    def turns_of_request(self) -> list[tuple[float, float]]:
+        """Seconds a request at which the mean effect is zero, and the seconds beside experts that they are at."""
+        return _zeros([(point.other, point.per_request, point.judged.ours.mean) for point in self.points])
+
+    @property
+    def said(self) -> str:
+        """Return whether the verdict holds, and where the sign of the effect turns, as text."""
+        verdicts = self.verdicts
+        if len(verdicts) == 1:
+            (one,) = verdicts
+            text = f"holds for all: {one}"
+        else:
+            parts = (f"{verdict} at {'; '.join(point.said for point in at)}" for verdict, at in verdicts.items())
+            text = f"depends: {' | '.join(parts)}"
+        turns = [f"other_seconds = {1e3 * at:.1f} ms ({1e6 * fixed:g} µs a request)" for at, fixed in self.turns]
+        turns += [
+            f"{1e6 * at:.0f} µs a request (other_seconds = {1e3 * fixed:g} ms)" for at, fixed in self.turns_of_request
+        ]
+        return f"{text}. Its sign flips at {'; '.join(turns)}" if turns else f"{text}. Its sign holds"
+
+
+def _zeros(points: list[tuple[float, float, float]]) -> list[tuple[float, float]]:
+    """Return where the effect is zero along each line, and the line.
+
+    Parameters
+    ----------
+    points
+        Line, place on it, and effect there.
+    """
+    found = []
+    for line in sorted({line for line, _, _ in points}):
+        along = sorted((place, effect) for one, place, effect in points if one == line)
+        for (low, before), (high, after) in pairwise(along):
+            if before * after < 0:
+                found.append((low + (high - low) * before / (before - after), line))
+    return found
+
+
+def bands_of(
+    questions: list[Question], answers: dict[str, list[Answer]], rates: tuple[float, ...]
+) -> list[ConstantBand]:
+    """Return the band of each statement that the worlds can answer at all constants.
+
+    Parameters
+    ----------
+    questions
+        All statements; those of `STATEMENTS` are taken.
+    answers
+        Worlds by workload.
+    rates
+        Requests a second of the study.
+    """
+    base = ExpertStepTime.of_eldr()
+    pairs = ((base.other_seconds, base.seconds_per_request), *GRID)
+    found = []
+    for asked in questions:
+        of = STATEMENTS.get(asked.quantity)
+        if asked.item != "routers" or of is None:
+            continue
+        points = []
+        for other, per_request in pairs:
+            figure = mean_over_rates("eldr", of, "best", law=with_constants(other, per_request))
+            values = [figure(answer, rates) for answer in answers.get(asked.workload, [])]
+            told = tuple(value for value in values if value is not None)
+            if told:
+                points.append(AtConstants(other, per_request, Judged(asked, told)))
+        if len(points) == len(pairs):
+            found.append(ConstantBand(asked, tuple(points)))
+    return found

@@ -1,0 +1,226 @@
+"""Step times of the locality study: the range of the assumed constants, the other models, and a prefill ahead."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lbopt.exceptions import InputError
+from lbopt.hardware import ExpertStepTime
+from lbopt.instances.families.experts import expert_workload
+from lbopt.studies.locality import PlannedRun, cell, questions
+from lbopt.studies.locality.constants import STATEMENTS, AtConstants, ConstantBand, bands_of
+from lbopt.studies.locality.laws import GRID, MODELS, OTHER_SECONDS, SECONDS_PER_REQUEST, law_of, with_constants
+from lbopt.studies.locality.plan import BALANCERS, CACHE_LAWS, CACHE_RATE, WORKERS
+from lbopt.studies.locality.question import change
+from lbopt.studies.verdict import Judged
+
+DEFAULT = ExpertStepTime.of_eldr()
+
+
+def test_other_constants_change_the_law_in_these_alone() -> None:
+    assert law_of("").step == DEFAULT
+    assert with_constants(DEFAULT.other_seconds, DEFAULT.seconds_per_request) == ""
+    for other, request in GRID:
+        name = with_constants(other, request)
+        assert " " not in name, "a key of a run has one word for it"
+        step = law_of(name).step
+        assert (step.other_seconds, step.seconds_per_request) == (pytest.approx(other), pytest.approx(request))
+        kept = replace(step, other_seconds=DEFAULT.other_seconds, seconds_per_request=DEFAULT.seconds_per_request)
+        assert kept == DEFAULT
+    assert len({with_constants(*pair) for pair in GRID}) == len(GRID) == len(OTHER_SECONDS) * len(SECONDS_PER_REQUEST)
+    assert OTHER_SECONDS[0] < DEFAULT.other_seconds < OTHER_SECONDS[1]
+    assert SECONDS_PER_REQUEST[0] < DEFAULT.seconds_per_request < SECONDS_PER_REQUEST[-1]
+
+
+def test_models_by_hand() -> None:
+    """Bytes of an expert at 3.71 TB/s; the fixed part of a layer is that of 14.27 experts where it is not another's."""
+    rate = 3.71e12
+    for name, numbers, size, layers in (
+        ("gpt-oss", 3 * 2880 * 2880, 0.53125, 36),
+        ("gemma", 3 * 2816 * 704, 2, 30),
+        ("qwen-235b", 3 * 4096 * 1536, 2 / 4 * 1.09, 94),
+    ):
+        step = law_of(name).step
+        assert step.seconds_per_expert == pytest.approx(numbers * size / rate)
+        assert step.layers == layers
+        assert step.experts_per_token == law_of(name).experts_per_token
+        if name != "qwen-235b":
+            assert step.layer_seconds / step.seconds_per_expert == pytest.approx(14.27027, abs=1e-5)
+    assert law_of("qwen-235b").step.layer_seconds == DEFAULT.layer_seconds
+    assert law_of("gpt-oss+prefill") == law_of("gpt-oss")
+
+
+@pytest.mark.parametrize("name", ["gpt", "other=6ms", "other=6s,request=50us", "other=xms,request=1us"])
+def test_a_law_that_nobody_knows(name: str) -> None:
+    with pytest.raises(
+        InputError, match=r"no step time is called .*; expected other=6ms,request=50us, or one of gpt-oss"
+    ):
+        law_of(name)
+
+
+def world_of(changes: dict[str, tuple[float, float]]) -> dict[str, Any]:
+    """A world in which eldr's P50 and P99 exceed all balancers' by these percentages, by the name of the law."""
+    runs = {}
+    for law, (p50, p99) in changes.items():
+        for policy in (*BALANCERS, "eldr"):
+            factors = (1 + p50 / 100, 1 + p99 / 100) if policy == "eldr" else (1.0, 1.0)
+            run = PlannedRun("decoders", WORKERS, 60.0, policy, law)
+            runs[run.key] = {"p50": 0.02 * factors[0], "p99": 0.03 * factors[1]}
+    return {"runs": runs, "signatures": {}}
+
+
+def laws_at(value: Any) -> dict[str, tuple[float, float]]:
+    """The percentages of every law of the grid, and of the default."""
+    pairs = [(DEFAULT.other_seconds, DEFAULT.seconds_per_request), *GRID]
+    return {with_constants(*pair): value(*pair) for pair in pairs}
+
+
+def band_of(found: list[ConstantBand], workload: str, of: str) -> ConstantBand:
+    (band,) = (
+        band for band in found if band.question.workload == workload and STATEMENTS[band.question.quantity] == of
+    )
+    return band
+
+
+def test_a_verdict_that_holds_and_one_that_depends() -> None:
+    """P50 is −8 everywhere; P99 is zero at 4.5 ms whatever a request takes."""
+    noise = (-0.05, 0.05)
+    answers = [world_of(laws_at(lambda other, us, e=e: (-8 + e, 1e3 * other - 4.5 + e))) for e in noise]
+    found = bands_of(questions(), {"task": answers}, (60.0,))
+    assert len(found) == 2, "language has no worlds"
+    held = band_of(found, "task", "p50")
+    assert held.said == "holds for all: agrees. Its sign holds"
+    assert held.turns == []
+    turned = band_of(found, "task", "p99")
+    assert [request for _, request in turned.turns] == list(SECONDS_PER_REQUEST)
+    assert [other for other, _ in turned.turns] == pytest.approx([4.5e-3] * 3)
+    assert turned.points[0].judged.ours.mean == pytest.approx(1.5)
+    assert turned.by_effect[0].judged.ours.mean == pytest.approx(-3.5)
+    assert turned.by_effect[-1].other == 12e-3
+    assert turned.said.startswith("depends: differs at 6 ms, 50 µs; 12 ms, 10 µs; 12 ms, 50 µs; 12 ms, 100 µs | ")
+    assert "Its sign flips at other_seconds = 4.5 ms (10 µs a request); other_seconds = 4.5 ms (50" in turned.said
+
+
+def test_a_sign_that_depends_on_the_seconds_a_request_alone() -> None:
+    answers = [world_of(laws_at(lambda other, us, e=e: (-8, 1e5 * us - 3 + e))) for e in (-0.01, 0.01)]
+    band = band_of(bands_of(questions(), {"language": answers}, (60.0,)), "language", "p99")
+    assert band.turns == []
+    assert [at for at, _ in band.turns_of_request] == pytest.approx([3e-5, 3e-5])
+    assert [fixed for _, fixed in band.turns_of_request] == list(OTHER_SECONDS)
+    assert band.said.endswith(
+        "flips at 30 µs a request (other_seconds = 1 ms); 30 µs a request (other_seconds = 12 ms)"
+    )
+
+
+def test_a_band_needs_all_of_the_grid() -> None:
+    partly = world_of({"": (-8.0, -3.0)})
+    assert bands_of(questions(), {"task": [partly, partly]}, (60.0,)) == []
+    asked = next(one for one in questions() if one.item == "routers")
+    assert AtConstants(6e-3, 50e-6, Judged(asked, (1.0,))).said == "6 ms, 50 µs"
+
+
+SECONDS, WARM_UP, PROMPTS, SEED = 6.0, 2.0, 100, 3
+
+
+@pytest.fixture(scope="module")
+def world() -> cell._World:
+    given = expert_workload("moe-task")
+    return cell._World(replace(given, shape=replace(given.shape, num_layers=2)), SEED, PROMPTS, SECONDS, 60.0)
+
+
+def test_a_prefill_delays_each_request_by_its_queue_and_its_prompt(world: cell._World) -> None:
+    came, ready = world.requests(60.0), world.prefilled(60.0)
+    free = [0.0] * cell.PREFILL_WORKERS
+    wanted = []
+    for time, tokens in zip(came.arrival, came.prompt, strict=True):
+        at = min(range(len(free)), key=free.__getitem__)
+        free[at] = max(time, free[at]) + 16.5e-3 + 25e-6 * tokens
+        wanted.append(free[at])
+    wanted = [at - min(wanted) for at in wanted]  # a trace begins with its first request
+    np.testing.assert_allclose(ready.arrival, np.sort(wanted), atol=1e-9)
+    order = np.argsort(wanted, kind="stable")
+    np.testing.assert_array_equal(ready.prompt, came.prompt[order])
+    np.testing.assert_array_equal(ready.experts.profile, came.experts.profile[order])
+    assert (np.diff(ready.arrival) >= 0).all()
+
+
+@pytest.mark.jit
+def test_a_run_takes_the_step_time_of_its_law() -> None:
+    """A slower step for the same requests; four experts a token are fewer; no wait is longer than a step."""
+    laws = ("", with_constants(12e-3, 100e-6), "gpt-oss", *CACHE_LAWS.values())
+    runs = {law: PlannedRun("decoders", 4, 40.0, "eldr", law) for law in laws}
+    asked = {"seconds": SECONDS, "warm_up": WARM_UP, "prompts": PROMPTS, "layers": 2, "version": "0", "seed": SEED}
+    law = asdict(expert_workload("moe-task").law)
+    keys = [run.key for run in runs.values()]
+    found = cell.measure(workload="task", law=law, runs=keys, signatures=False, **asked)["runs"]
+    usual, slow, four = (found[runs[name].key] for name in laws[:3])
+    assert slow["p50"] > usual["p50"] + 6e-3
+    assert four["experts"] < 0.8 * usual["experts"]
+    for one in found.values():
+        assert 0 < one["wait"] < one["p99"] + 1e-3
+    on, off = (found[runs[name].key] for name in CACHE_LAWS.values())
+    assert on["p50"] != off["p50"]
+    assert on["p50"] == pytest.approx(off["p50"], rel=0.1)
+
+
+def test_the_wait_outside_of_the_balancers_spread() -> None:
+    """0 among them; else how far above the greatest or below the least, in ms, the mean over rates."""
+    (asked,) = (one for one in questions() if (one.item, one.workload) == ("first-token", "task"))
+    waits = dict(zip(BALANCERS, (8e-3, 9e-3, 7e-3, 8.5e-3), strict=True))
+
+    def answer(*own: float) -> dict[str, Any]:
+        rates = (20.0, 60.0)[: len(own)]
+        return {
+            "runs": {
+                PlannedRun("decoders", WORKERS, rate, name).key: {"wait": wait}
+                for rate, eldr in zip(rates, own, strict=True)
+                for name, wait in {**waits, "eldr": eldr}.items()
+            }
+        }
+
+    for own, wanted in ((8e-3, 0.0), (9.5e-3, 0.5), (6e-3, -1.0), (7e-3, 0.0)):
+        assert asked.figure(answer(own), (20.0,)) == pytest.approx(wanted)
+    assert asked.figure(answer(9.5e-3, 6e-3), (20.0, 60.0)) == pytest.approx(-0.25)
+    assert asked.figure({"runs": {}}, (20.0,)) is None
+    old = answer(8e-3)
+    del old["runs"][PlannedRun("decoders", WORKERS, 20.0, "jsq").key]["wait"]
+    assert asked.figure(old, (20.0,)) is None, "answers of version 0.1.0 have no waits"
+
+
+def test_figures_of_the_cache_are_of_its_runs() -> None:
+    asked = [one for one in questions() if one.item == "cache"]
+    assert len(asked) == 4
+    answer: dict[str, Any] = {"runs": {}}
+    for number, law in enumerate(CACHE_LAWS.values()):
+        for policy, value in (("round-robin", 10.0), ("eldr", 9.0 - number)):
+            run = PlannedRun("decoders", WORKERS, CACHE_RATE, policy, law)
+            answer["runs"][run.key] = {"p50": value, "p99": 2 * value + (policy == "eldr")}
+    assert [one.figure(answer, ()) for one in asked] == pytest.approx([-10, -5, -20, -15])
+    other = PlannedRun("decoders", WORKERS, CACHE_RATE, "eldr", "gpt-oss")
+    assert change(answer, other, "p50") == pytest.approx(-10)
+
+
+def test_a_model_is_asked_for_its_own_runs() -> None:
+    for name in MODELS:
+        item, workers = ("large", 8) if name == "qwen-235b" else ("models", WORKERS)
+        asked = [one for one in questions() if one.item == item and (item == "large" or name in _said(one.quantity))]
+        assert len(asked) == (2 if item == "large" else 4)
+        rates = (24.0, 40.0, 56.0) if item == "large" else (20.0,)
+        answer: dict[str, Any] = {"runs": {}}
+        for rate in rates:
+            for policy in (*BALANCERS, "eldr"):
+                value = {"p50": 9.0, "p99": 9.5} if policy == "eldr" else {"p50": 10.0, "p99": 10.0}
+                answer["runs"][PlannedRun("decoders", workers, rate, policy, name).key] = value
+        for one in asked:
+            value = one.figure(answer, rates)
+            assert value == pytest.approx(-10.0 if "P50" in one.quantity else -5.0)
+            assert math.isinf(one.printed.low) is False
+
+
+def _said(quantity: str) -> str:
+    return {"GPT-OSS-120B": "gpt-oss", "Gemma-4-26B": "gemma"}.get(quantity.split(":")[0], "")
