@@ -2,8 +2,8 @@
 
 Two modules bound single steps by the same three sentences (volume, pigeonhole, company):
 
-- this one is compiled, goes from step to step, and keeps the sizes of what runs sorted. It looks for up to four requests
-  on one worker. It serves intervals and the local search, in runs of 100,000 requests as well;
+- this one is compiled, goes from step to step, and keeps the sizes of what runs sorted. It looks for up to four
+  requests on one worker. It serves intervals and the local search, in runs of 100,000 requests as well;
 - `lbopt.hindsight.bounds.step_bounds`, in NumPy, goes from event to event, between which every bound is a straight
   line, and looks for any number of requests on one worker. It serves the exact search of small runs.
 

@@ -1,8 +1,8 @@
 """A timetable as the kernels of the local search read it: forwards, or backwards in time.
 
-Backwards, the last step is the first one. A request comes at its end, with the largest size that it has, s + o - 1, gets
-smaller by a token a step, and leaves at its start. The same placement has the same loads in the same steps, so a search
-may change the direction at any time.
+Backwards, the last step is the first one. A request comes at its end, with the largest size that it has, s + o - 1,
+gets smaller by a token a step, and leaves at its start. The same placement has the same loads in the same steps, so a
+search may change the direction at any time.
 
 Why both: a search that reads forwards ends in the drain, the steps after the last start, in which nothing comes any
 more that could mend what earlier steps have left. Backwards the drain comes first, with free slots. What comes last is
@@ -31,7 +31,7 @@ class Reading:
     order
         int64 (N,), rows of the timetable in the order in which requests come.
     start, prompt, output
-        int64 (N,), in that order: the step in which they come, the tokens that they have in it, the steps that they stay.
+        int64 (N,), in that order: the step in which they come, the tokens in it, and the steps that they stay.
     """
 
     timetable: Timetable

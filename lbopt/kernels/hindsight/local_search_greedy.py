@@ -37,7 +37,7 @@ class Growing(NamedTuple):
     Parameters
     ----------
     start, prompt, output
-        int64 (N,), the requests in the order in which they come: the step, the tokens in it, and the steps that they stay.
+        int64 (N,), requests in the order in which they come: the step, the tokens in it, and the steps that they stay.
     growth
         Tokens by which a request grows a step: 1, or -1 where the run is read backwards.
     totals, running

@@ -1,24 +1,24 @@
 """Exchanges of chains of requests in a placement of a whole run, kept where the sum of the barriers falls.
 
 A trial draws two steps and takes the one whose barrier is farther above what no placement is below, a request i of its
-heaviest worker g, and another worker h, every second time the lightest. Request i goes to h; where h has a request that
-starts in the same step, that one comes to g for it. From then on the slots have to work out, in every step
-of the run. Say what has gone to h ends in step u and what has come to g ends in step v > u. Then g has one request more
-than before in the steps u..v - 1. As long as g has a free slot nothing has to be done; in the first step in which it
-has none, some request starts on g, and that one goes to h, too, where there is room for it. With u > v the same holds
-the other way round. Where several requests start in such a step, every second time the one is taken
-whose end is next to that of the other side. The chain ends where u = v, or where slots are free up to the later of the
-two: in a full fleet after some requests, or in the drain; below saturation most often at once, so that a chain is a
-plain move or exchange.
+heaviest worker g, and another worker h, every second time the lightest. Request i goes to h. Where h has a request that
+starts in the same step, that one comes to g for it; where h has a free slot, it may also be one that starts later and
+runs with i, and if there is none, i just moves. From then on the slots have to work out, in every step of the run. Say
+what has gone to h ends in step u and what has come to g ends in step v > u. Then g has one request more than before in
+the steps u..v - 1. As long as g has a free slot nothing has to be done; in the first step in which it has none, some
+request starts on g, and that one goes to h, too, where there is room for it. With u > v the same holds the other way
+round. Where several requests start in such a step, every second time the one is taken whose end is next to that of the
+other side. The chain ends where u = v, or where slots are free up to the later of the two: in a full fleet after some
+requests, or in the drain; below saturation most often at once, so that a chain is a plain move or exchange.
 
 In each step of a chain the new barrier is
 
     max(heaviest of the workers other than g and h, L_g - x, L_h + x),
 
 with x what worker g loses; the heaviest of the others is among the three heaviest of all, which are kept for each step.
-The same trials are made on the run read backwards, where requests come at their ends and get smaller: a chain then begins
-at the end of its first request and restores the slots of the steps before it. So a request that ends in the drain is
-moved where slots are free, and the steps before pay for it, not the other way round.
+The same trials are made on the run read backwards, where requests come at their ends and get smaller: a chain then
+begins at the end of its first request and restores the slots of the steps before it. So a request that ends in the
+drain is moved where slots are free, and the steps before pay for it, not the other way round.
 
 A trial costs the steps of its chain, not those of the run times the workers. Exchanges of pairs are those of Graham's
 scheduling (2-exchange); chains that restore what an exchange breaks are ejection chains (Glover 1996).
@@ -39,6 +39,10 @@ KEPT = 3
 #: Steps that are drawn for a trial, of which the one is taken whose barrier is farthest above its bound.
 DRAWN = 2
 
+#: Share of the trials, among those of a step in which h has a free slot, in which a request of h comes back whenever it
+#: starts, not only one that starts with i.
+EXCHANGED = 0.5
+
 #: Requests of a chain, beyond which it is given up.
 LONGEST_CHAIN = 512
 
@@ -49,7 +53,7 @@ class Placement(NamedTuple):
     Parameters
     ----------
     start, prompt, output
-        int64 (N,), the requests in the order in which they come: the step, the tokens in it, and the steps that they stay.
+        int64 (N,), requests in the order in which they come: the step, the tokens in it, and the steps that they stay.
     growth
         Tokens by which a request grows a step: 1, or -1 where the run is read backwards.
     slots
@@ -255,7 +259,7 @@ def _carry(placement: Placement, i: int, h: int) -> None:
 
 
 @kernel
-def _try_chain(placement: Placement, i: int, h: int, seed: np.uint64, number: int, give_up: int) -> int:
+def _try_chain(placement: Placement, i: int, h: int, partner: int, seed: np.uint64, number: int, give_up: int) -> int:
     """Let request i go to worker h with all that this takes, if the barriers fall, and return by how much.
 
     Parameters
@@ -264,6 +268,8 @@ def _try_chain(placement: Placement, i: int, h: int, seed: np.uint64, number: in
         Changed in place where the barriers fall.
     i, h
         The request, and the worker that it goes to.
+    partner
+        A request of worker h that comes for it, and does not start before it; -1 for one that starts in the same step.
     seed, number
         The stream of random numbers, and the first that is drawn from it.
     give_up
@@ -277,21 +283,33 @@ def _try_chain(placement: Placement, i: int, h: int, seed: np.uint64, number: in
     chain[0, 0] = i
     _move(placement, i, 1)
     closed = False
-    j = _starting(placement, begin, h, uniform(word(seed, number)), given)
+    j = partner
+    if partner < 0:
+        j = _starting(placement, begin, h, uniform(word(seed, number)), given)
+    elif placement.start[partner] > begin:
+        j = -1
+    else:
+        partner = -1
     if j >= 0:
         chain[1, 0], counts[1], taken = j, 1, begin + placement.output[j]
         last = max(last, taken)
         _move(placement, j, -1)
     while not closed:
         side = 0 if given < taken else 1  # who has a request too many: g, or h
-        full, k = workers[side], min(given, taken)
-        while k < max(given, taken) and placement.held[k, full] < placement.slots:
+        full, k, end = workers[side], min(given, taken), max(given, taken)
+        if partner >= 0 and placement.start[partner] < k:
+            partner = -1  # too late: the chain has run past it
+        comes = placement.start[partner] if side == 1 and partner >= 0 else end
+        while k < min(comes, end) and placement.held[k, full] < placement.slots:
             k += 1
-        if k == max(given, taken):
+        if k == end:
             closed = True
             break
-        number += 1
-        j = _starting(placement, k, full, uniform(word(seed, number)), max(given, taken))
+        if k == comes:
+            j, partner = partner, -1
+        else:
+            number += 1
+            j = _starting(placement, k, full, uniform(word(seed, number)), end)
         if j < 0 or counts[side] == LONGEST_CHAIN:
             break
         chain[side, counts[side]] = j
@@ -339,7 +357,7 @@ def improve(placement: Placement, first: int, last: int, give_up: float, seed: n
     K, G, saved = placement.loads.shape[0], placement.loads.shape[1], 0
     if K < 1 or G < 2:
         return 0
-    draws = LONGEST_CHAIN * 2 + 8 + DRAWN
+    draws = LONGEST_CHAIN * 2 + 10 + DRAWN
     for trial in range(first, last):
         number = trial * draws
         k = int(uniform(word(seed, number)) * K)
@@ -357,5 +375,10 @@ def improve(placement: Placement, first: int, last: int, give_up: float, seed: n
             continue
         u = uniform(word(seed, number + 3))
         patience = int(min(give_up / (1 - u), 1e18)) if k <= placement.last_start else 10**18
-        saved += _try_chain(placement, i, h, seed, number + 4, patience)
+        partner = -1
+        if placement.held[k, h] < placement.slots and uniform(word(seed, number + 4)) < EXCHANGED:
+            partner = _draw(placement, k, h, uniform(word(seed, number + 5)))
+        if partner >= 0 and placement.start[partner] < placement.start[i]:
+            i, h, partner = partner, g, i
+        saved += _try_chain(placement, i, h, partner, seed, number + 6, patience)
     return saved
