@@ -196,7 +196,7 @@ CLAIMS = (
         quick=({}, {"queue": 128}, {"rule": "present"}),
         full=(
             *({"queue": Q, "batches": 30} for Q in (64, 128, 192)),
-            *({"queue": Q, "B": 512, "s_max": 20, "batches": 48} for Q in (128, 256)),
+            *({"queue": Q, "B": 512, "s_max": 20} for Q in (128, 256)),
             {"queue": 256, "G": 16, "B": 256},
             *({"queue": Q, "rule": "present"} for Q in (32, 128)),
         ),
