@@ -301,9 +301,9 @@ CLAIMS: tuple[Claim, ...] = (
         statement=r"$N=1+KG(G-1)GBT$ requests of one prompt, of which $G$, drawn at random, take $T$ steps and the "
         r"others one. Every rule that does not know which, randomised or not, pays on average "
         r"$E\sum_kM_k\ge w_T+(G-1)\sum_dP_d\,u(\tau_d)+\frac sG(N-G-(GB-1)GT)^+$ with "
-        r"$P_d=\binom{N-d}{G-1}/\binom NG$, $\tau_d=\min(T,\lceil d/(GB-1)\rceil-1)$ and "
-        r"$u(\tau)=\tau(s+T-1)-\tau(\tau-1)/2$, where $\sum_kM^*_k\le w_T+sB\lceil N/(GB)\rceil$: at least "
-        r"$(1-1/K)\,G$ times the least as $T$ grows.",
+        r"$\tau_d=\min(T,\lceil d/(GB-1)\rceil-1)$, $u(\tau)=\tau(s+T-1)-\tau(\tau-1)/2$ and $P_d$ the chance that "
+        r"neighbours among $G$ of $N$ positions, drawn at random, are $d$ apart, where "
+        r"$\sum_kM^*_k\le w_T+sB\lceil N/(GB)\rceil$: at least $(1-1/K)\,G$ times the least as $T$ grows.",
         refuted_by="A mean ratio below it.",
         measure=_random,
         quick=[{"draws": 10}],
