@@ -28,19 +28,12 @@ from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hardware import BarrierForm
+from lbopt.hindsight.least_barriers import least_barriers
 from lbopt.hindsight.local_search import Placed, place_in_hindsight
 from lbopt.hindsight.timetable import IntArray, Timetable
-from lbopt.kernels.hindsight import local_search_bounds
 
 #: Seconds are sums of floats: an end is moved outwards by this share, which is more than the sums lose.
 _ROUNDING = 1e-12
-
-
-def least_barriers(timetable: Timetable) -> IntArray:
-    """Return what the barrier of each step cannot be below, in whole tokens, (K,)."""
-    return local_search_bounds.least_barriers(
-        timetable.start, timetable.prompt, timetable.output, timetable.num_workers, timetable.slots_per_worker
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,11 @@ Three kinds of placements are tried on a timetable, and the one with the least s
 
 - those that are given, such as the rule's own,
 - those of the greedy rule with foresight (`lbopt.kernels.hindsight.local_search_greedy`): requests are placed in the
-  order of their starts, and the timetable says what every worker will hold; eight weights of the future are tried,
-- the best of these after exchanges of chains of requests (`local_search_moves`), which also mend the drain.
+  order of their starts, or, read backwards (`reading`), in that of their ends; some weights of the future are tried,
+- the best of these after exchanges of chains of requests (`local_search_moves`), read backwards and forwards in turn.
+
+Most of what is gained in a long run is gained backwards. Whoever reads forwards comes to the drain last, where the
+longest requests are left as earlier steps have placed them; read backwards the drain is placed first, at will.
 
 A search with a limit of seconds ends with the best that it has; so does one that Ctrl-C ends. Without either it is the
 same on every machine.
@@ -14,27 +17,33 @@ same on every machine.
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.hindsight.halt import clock
+from lbopt.hindsight.least_barriers import least_barriers
+from lbopt.hindsight.reading import Reading, backwards, forwards
 from lbopt.hindsight.timetable import IntArray, Timetable
 from lbopt.kernels.hindsight import local_search_greedy as greedy
 from lbopt.kernels.hindsight import local_search_moves as moves
 
 #: Points ahead at which a placement is looked at, and the powers q by which those count less that can be mended.
-_POINTS, _FADINGS = 40, (6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
+_POINTS, _FORWARDS, _BACKWARDS = 40, (8.0, 32.0), (8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 #: Exchanges that are tried in a step at most.
 _MOST_EXCHANGES = 20_000
 #: Steps between two that have a list of the requests that run in them.
 _SPACING = 32
 #: Placements that chains start from, which part of the trials each of them gets, and how the result is named.
 _STARTED, _SHARE, _CHAINS = 3, 8, ", chains"
+#: How often the best of them is read backwards and then forwards.
+_TURNS = 4
 #: Seconds after which the clock is looked at, about.
 _SLICE = 0.2
 
@@ -50,8 +59,8 @@ class Placed:
     barriers
         Sum of the heaviest loads over all steps, tokens.
     found_by
-        The name of a rule for a placement that was given, "foresight 8" with the power of its weights, or either with
-        "chains".
+        The name of a rule for a placement that was given, "foresight 8" or "foresight 8 backwards" with the power of
+        its weights, or any of these with "chains".
     tried
         Sums of barriers by what found them, in the order in which they were tried.
     complete
@@ -109,8 +118,7 @@ def place_in_hindsight(
         search.offer("slot by slot", slot_by_slot(timetable))
     if effort and timetable.num_requests and timetable.num_workers > 1:
         with search.until_stopped():
-            for fading in _FADINGS:
-                search.offer(f"foresight {fading:g}", search.with_foresight(fading))
+            search.offer_foresight()
             search.improve_best(effort, seed)
     return search.best()
 
@@ -138,6 +146,8 @@ class _Search:
         self._tried: dict[str, int] = {}
         self._found: list[tuple[int, str, IntArray]] = []
         self._complete, self._interrupted = True, False
+        self._readings = (backwards(timetable), forwards(timetable))
+        self._least = least_barriers(timetable)
 
     def offer(self, name: str, worker: IntArray) -> None:
         """Check a placement and keep it."""
@@ -179,17 +189,18 @@ class _Search:
             done, took = last, clock() - before
             size = max(1, min(2 * size, int(size * _SLICE / max(took, 1e-6))))
 
-    def with_foresight(self, fading: float) -> IntArray:
-        """Return the placement of the greedy rule with foresight."""
+    def with_foresight(self, reading: Reading, fading: float) -> IntArray:
+        """Return the placement of the greedy rule with foresight, read forwards or backwards."""
         table = self._timetable
         workers, steps = table.num_workers, table.num_steps
         farthest = max(1, int(table.output.max()) - 1)
         ahead = np.unique(np.concatenate([[0], np.geomspace(1, farthest, _POINTS).round()])).astype(np.int64)
-        totals, running = np.append(table.totals(), 0), np.append(table.running(), 0)
+        totals, running = (np.append(reading.steps_read(one), 0) for one in (table.totals(), table.running()))
         made = greedy.Growing(
-            start=table.start,
-            prompt=table.prompt,
-            output=table.output,
+            start=reading.start,
+            prompt=reading.prompt,
+            output=reading.output,
+            growth=reading.growth,
             totals=totals,
             running=running,
             slots=table.slots_per_worker,
@@ -206,50 +217,75 @@ class _Search:
         placed = 0
         for _, last in self._in_slices(steps):
             placed = greedy.place_from(made, placed, last, _MOST_EXCHANGES)
-        return made.worker
+        return reading.placement(made.worker)
+
+    def offer_foresight(self) -> None:
+        """Try the greedy rule in both directions, with all weights of the future."""
+        for reading, words, fadings in zip(self._readings, (" backwards", ""), (_BACKWARDS, _FORWARDS), strict=True):
+            for fading in fadings:
+                self.offer(f"foresight {fading:g}{words}", self.with_foresight(reading, fading))
 
     def improve_best(self, effort: int, seed: int) -> None:
         """Improve the best placements by chains: some of them for a while, and then the one that has become best."""
         trials = effort * self._timetable.num_steps
         for _, name, worker in self._found[:_STARTED]:
-            self._improve(name, worker, 0, trials // _SHARE, seed)
+            self._improve(name, worker, np.linspace(0, trials // _SHARE, 3), seed)
         _, name, worker = self._found[0]
-        self._improve(name.removesuffix(_CHAINS), worker, trials // _SHARE, trials, seed)
+        turns = np.linspace(trials // _SHARE, trials, 2 * _TURNS + 1)
+        self._improve(name.removesuffix(_CHAINS), worker, turns, seed)
 
-    def _improve(self, name: str, worker: IntArray, first: int, last: int, seed: int) -> None:
-        """Try the chains with these numbers, and keep what there is when the time is up."""
-        table = self._timetable
-        placement = _placement(table, worker.copy())
-        give_up = table.barriers(worker) / table.num_steps  # a mean barrier
+    def _improve(self, name: str, worker: IntArray, turns: NDArray[np.float64], seed: int) -> None:
+        """Try the chains between these numbers, in one direction and the other, and keep what there is at the end.
+
+        Parameters
+        ----------
+        name, worker
+            A placement.
+        turns
+            Numbers of chains at which the direction changes.
+        seed
+            Of the chains.
+        """
+        before, turned = worker, None
         try:
-            for begin, end in self._in_slices(last - first):
-                moves.improve(placement, first + begin, first + end, give_up, np.uint64(seed))
+            for turn, (first, last) in enumerate(itertools.pairwise(turns.astype(np.int64).tolist())):
+                reading = self._readings[turn % 2]
+                turned = reading, _placement(reading, worker, self._least)
+                give_up = self._timetable.barriers(worker) / self._timetable.num_steps  # a mean barrier
+                for begin, end in self._in_slices(last - first):
+                    moves.improve(turned[1], first + begin, first + end, give_up, np.uint64(seed))
+                worker = reading.placement(turned[1].worker)
         finally:
-            if not np.array_equal(placement.worker, worker):
-                self.offer(name + _CHAINS, placement.worker)
+            if turned is not None:
+                worker = turned[0].placement(turned[1].worker)
+            if not np.array_equal(worker, before):
+                self.offer(name + _CHAINS, worker)
 
 
-def _placement(table: Timetable, worker: IntArray) -> moves.Placement:
-    """Return a placement as the kernel of chains takes it; it changes `worker` in place."""
-    steps = table.num_steps
-    lists = [np.flatnonzero((table.start <= k) & (table.end > k)) for k in range(0, steps, _SPACING)]
+def _placement(reading: Reading, worker: IntArray, least: IntArray) -> moves.Placement:
+    """Return a placement as the kernel of chains takes it."""
+    table = reading.timetable
+    steps, end = table.num_steps, reading.start + reading.output
+    lists = [np.flatnonzero((reading.start <= k) & (end > k)) for k in range(0, steps, _SPACING)]
     placement = moves.Placement(
-        start=table.start,
-        prompt=table.prompt,
-        output=table.output,
+        start=reading.start,
+        prompt=reading.prompt,
+        output=reading.output,
+        growth=reading.growth,
         slots=table.slots_per_worker,
-        last_start=int(table.start.max()),
-        first=np.searchsorted(table.start, np.arange(steps + 2)).astype(np.int64),
+        last_start=int(reading.start.max()),
+        first=np.searchsorted(reading.start, np.arange(steps + 2)).astype(np.int64),
         spacing=_SPACING,
         listed=np.cumsum([0, *map(len, lists)]).astype(np.int64),
         lists=np.concatenate([*lists, np.zeros(0, dtype=np.int64)]).astype(np.int64),
-        worker=worker,
-        loads=table.loads(worker),
-        held=table.held(worker),
+        worker=reading.workers_read(worker),
+        loads=reading.steps_read(table.loads(worker)),
+        held=reading.steps_read(table.held(worker)[:-1]),
         heaviest=np.zeros((steps, moves.KEPT), dtype=np.int64),
         holder=np.zeros((steps, moves.KEPT), dtype=np.int64),
         barrier=np.zeros(steps, dtype=np.int64),
         leader=np.zeros(steps, dtype=np.int64),
+        least=reading.steps_read(least),
         moved=np.zeros(steps + 1, dtype=np.int64),
         chain=np.zeros((2, moves.LONGEST_CHAIN), dtype=np.int64),
     )

@@ -26,12 +26,12 @@ def hindsight_tables(outcome: HindsightOutcome) -> list[Table]:
                 "Imbalance in tokens, mean over the steps. Optimum: the best placement of the same requests in the "
                 "steps in which they started, by somebody who knows all lengths; it lies between the two ends, of "
                 "which the lower is proved and the upper is a placement that was found; proved: they are one number, "
-                "and no placement is better. Rule / optimum: seconds over "
-                "seconds. First come: the same with the starts of first come, first served. Of the ceiling: tokens a "
-                "second over what no rule can pass, whomever it admits and when."
+                "and no placement is better. Above it: imbalance less that of the optimum. Rule / optimum: seconds "
+                "over seconds. First come: the same with the starts of first come, first served. Of the ceiling: "
+                "tokens a second over what no rule can pass, whomever it admits and when."
             ),
             headers=(
-                *("rule", "imbalance", "optimum", "time (s)", "optimum (s)", "rule / optimum"),
+                *("rule", "imbalance", "optimum", "above it", "time (s)", "optimum (s)", "rule / optimum"),
                 *("rule / optimum, first come", "tokens / s", "of the ceiling"),
             ),
             rows=[_line(rule) for rule in outcome.rules],
@@ -67,6 +67,7 @@ def hindsight_csv(outcome: HindsightOutcome) -> list[dict[str, object]]:
             "share_of_ceiling": one.share_of_ceiling,
             **_ends("optimum_imbalance_tokens", one.optimum_imbalance),
             "optimum_proved": one.is_proved,
+            **_ends("imbalance_above_tokens", one.imbalance_above),
             **_ends("optimum_seconds", one.optimum_seconds),
             **_ends("ratio", one.ratio),
             **_ends("imbalance_ratio", one.imbalance_ratio),
@@ -97,6 +98,7 @@ def _line(rule: RuleInHindsight) -> tuple[str, ...]:
         rule.rule,
         numbers.tokens(rule.mean_imbalance),
         _between(rule.optimum_imbalance, numbers.tokens, 1 / rule.steps) + (", proved" if rule.is_proved else ""),
+        _between(rule.imbalance_above, numbers.tokens, 1 / rule.steps),
         _seconds(rule.seconds),
         _between(rule.optimum_seconds, _seconds),
         _between(rule.ratio, _ratio),

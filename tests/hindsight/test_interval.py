@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import lbopt
 from lbopt.exceptions import InputError
 from lbopt.hardware import BarrierForm
-from lbopt.hindsight.interval import Ends, clairvoyant_interval, least_barriers, seconds_of
+from lbopt.hindsight.interval import Ends, clairvoyant_interval, seconds_of
+from lbopt.hindsight.least_barriers import least_barriers
 from lbopt.hindsight.local_search import slot_by_slot
 from lbopt.hindsight.timetable import first_come
 from lbopt.model import Trace

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hindsight import exhaustion
 
 import lbopt
 from lbopt.exceptions import InputError
+from lbopt.hindsight.least_barriers import least_barriers
 from lbopt.hindsight.local_search import _placement, place_in_hindsight, slot_by_slot
+from lbopt.hindsight.reading import backwards, forwards
 from lbopt.hindsight.timetable import Timetable, first_come
 from lbopt.kernels.hindsight import local_search_moves as moves
 from lbopt.model import Trace
@@ -39,18 +43,24 @@ def test_no_placement_found_is_below_the_best_and_good_ones_are_found():
     assert optimal >= 0.6 * cases
 
 
+def as_read(loads, reading):
+    """Loads of all steps in the order of the reading."""
+    return np.array(loads)[::-1] if reading.growth < 0 else np.array(loads)
+
+
+@pytest.mark.parametrize("direction", [forwards, backwards])
 @pytest.mark.parametrize("slots", [5, 7, 14])
 @pytest.mark.parametrize("seed", range(3))
-def test_chains_count_what_they_save(seed, slots):
+def test_chains_count_what_they_save(seed, slots, direction):
     """The loads, the heaviest workers and the saved tokens of the kernel are those of a plain count; slots are kept."""
     table = drawn(seed, 3, slots, 60, longest=9)
-    worker = slot_by_slot(table)
+    worker, reading = slot_by_slot(table), direction(table)
     before = table.barriers(worker)
-    placement = _placement(table, worker)
+    placement = _placement(reading, worker, least_barriers(table))
     saved = moves.improve(placement, 0, 4000, 20.0, np.uint64(seed))
-    found = exhaustion.loads(table, worker)
+    found = exhaustion.loads(table, reading.placement(placement.worker))
     assert found is not None
-    counted = np.array(found)
+    counted = as_read(found, reading)
     assert saved == before - counted.max(axis=1).sum() > 0
     np.testing.assert_array_equal(placement.loads, counted)
     np.testing.assert_array_equal(placement.heaviest, np.sort(counted, axis=1)[:, ::-1])
@@ -62,6 +72,33 @@ def test_chains_count_what_they_save(seed, slots):
         assert [counted[k, g] for g in holder] == sorted(counted[k], reverse=True)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_timetable_reads_backwards(seed):
+    """Requests come at their ends with their largest size, lose a token a step, and make the same loads."""
+    table = drawn(seed, 3, 4, 40, longest=9)
+    reading, worker = backwards(table), slot_by_slot(table)
+    assert (np.diff(reading.start) >= 0).all()
+    np.testing.assert_array_equal(reading.placement(reading.workers_read(worker)), worker)
+    loads = np.zeros((table.num_steps, 3), dtype=int)
+    for i, g in enumerate(reading.workers_read(worker)):
+        for age in range(reading.output[i]):
+            loads[reading.start[i] + age, g] += reading.prompt[i] - age
+    np.testing.assert_array_equal(loads[::-1], exhaustion.loads(table, worker))
+
+
+def test_the_drain_is_placed_better_backwards():
+    """After the last start nothing can be mended any more, so what reads forwards comes to it too late."""
+    run = lbopt.simulate("burstgpt-like", "fcfs", requests=1500, workers=8, slots=12)
+    table, worker = timetable_of(run)
+    placed = place_in_hindsight(table, {"fcfs": worker}, effort=2)
+    least = {True: math.inf, False: math.inf}
+    for name, barriers in placed.tried.items():
+        if name.startswith("foresight") and "chains" not in name:
+            way, imbalance = "backwards" in name, table.num_workers * barriers - table.totals().sum()
+            least[way] = min(least[way], imbalance)
+    assert least[True] < 0.8 * least[False]
+
+
 def test_a_run_is_improved():
     """On the starts of a run with full slots; the same search again finds the same placement."""
     run = lbopt.simulate("burstgpt-like", "jsq", requests=600, workers=4, slots=6)
@@ -71,7 +108,7 @@ def test_a_run_is_improved():
     assert table.imbalance(placed.worker) < 0.8 * table.imbalance(worker)
     again = place_in_hindsight(table, {"jsq": worker}, effort=20)
     np.testing.assert_array_equal(again.worker, placed.worker)
-    assert list(placed.tried)[:3] == ["jsq", "foresight 6", "foresight 8"]
+    assert list(placed.tried)[:3] == ["jsq", "foresight 8 backwards", "foresight 16 backwards"]
 
 
 def test_with_free_slots_chains_improve_foresight():

@@ -44,6 +44,8 @@ def test_rows_have_full_precision_and_no_infinities(outcome):
     for row, one in zip(hindsight_csv(outcome), outcome.rules, strict=True):
         assert row["ratio_low"] == one.ratio.low
         assert row["imbalance_tokens"] == one.imbalance
+        assert row["imbalance_above_tokens_low"] == one.imbalance - one.optimum_imbalance.high >= 0
+        assert row["imbalance_above_tokens_high"] == one.imbalance - one.optimum_imbalance.low
         assert "inf" not in [str(value) for value in row.values()]
     assert list(outcome.to_frame()["rule"]) == ["jsq", "max-min", "fcfs"]
     assert set(outcome.to_frame("searches")["timetable"]) == {0, 1}

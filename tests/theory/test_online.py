@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -129,6 +129,35 @@ def test_lengths_that_are_drawn_seldom_overlap():
     assert duel.trace.output.size == chains.requests_apart(2, 2, 20, 5) == 1 + 5 * 2 * 4 * 20
     check_timetable(duel)
     assert 0 < overlaps <= 60 / 5 + 3 * (60 * 0.2 * 0.8) ** 0.5
+
+
+@pytest.mark.parametrize(("N", "G", "B"), [(9, 2, 1), (14, 2, 3), (11, 3, 1), (12, 4, 2)])
+def test_the_mean_of_what_neighbours_add(N, G, B):
+    """By counting all sets of G of N requests; each has what it adds by a plain sum over its largest sizes."""
+
+    def added(gap):
+        alone = min(5, -(-gap // (G * B - 1)) - 1)
+        return sum(sorted(3 + age for age in range(5))[5 - alone :])
+
+    sets = list(combinations(range(N), G))
+    mean = np.mean([added(later - one) for drawn in sets for one, later in pairwise(drawn)])
+    assert chains.expected_apart(N, G, B, 3, 5) == pytest.approx(mean)
+
+
+@pytest.mark.parametrize(("G", "B"), [(2, 1), (2, 2), (3, 1)])
+def test_no_timetable_is_below_what_neighbours_add(G, B):
+    """A rule that fills slots in order, every set of requests that last: the bound holds draw by draw."""
+    prompt, lasting, N = 2, 6, 16
+    reached = []
+    for drawn in combinations(range(N), G):
+        output = np.ones(N, dtype=np.int64)
+        output[list(drawn)] = lasting
+        trace = chains.alike(prompt, output)
+        played = blind(G, B)(trace)
+        barriers = chains.Duel(G, B, trace, played, played).barriers()[0]
+        add = chains.apart_at_least(np.diff(drawn), G, B, prompt, lasting).sum()
+        reached.append(barriers - chains.work_of(prompt, lasting) - add)
+    assert 0 <= min(reached) <= N * prompt
 
 
 @pytest.mark.parametrize(("G", "B"), [(2, 1), (2, 3), (3, 2), (4, 2), (2, 6)])

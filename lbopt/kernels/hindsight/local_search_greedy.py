@@ -16,6 +16,10 @@ Requests go to the worker with a free slot where J is least, the largest first; 
 single ones move to other free slots, while J falls. A request that starts later never ends an older one, so a slot that
 is free in the step where a request starts is free as long as it runs.
 
+The same rule reads a run backwards, from the last end to the first start: there a request comes at its end with its
+largest size and gets smaller by a token a step. Read so, the drain comes first, where slots are free, and what is left
+for the end are the steps in which most requests start together.
+
 Work: about m (G + m) P for m requests that start together, P points, and the steps of every request.
 """
 
@@ -33,7 +37,9 @@ class Growing(NamedTuple):
     Parameters
     ----------
     start, prompt, output
-        int64 (N,), the timetable in the order of the starts.
+        int64 (N,), requests in the order in which they come: the step, the tokens in it, and the steps that they stay.
+    growth
+        Tokens by which a request grows a step: 1, or -1 where the run is read backwards.
     totals, running
         int64 (K + 1,): tokens that all workers hold, and requests that run, in each step; zero beyond the last.
     slots
@@ -56,6 +62,7 @@ class Growing(NamedTuple):
     start: Ints
     prompt: Ints
     output: Ints
+    growth: int
     totals: Ints
     running: Ints
     slots: int
@@ -246,7 +253,7 @@ def _project(made: Growing, step: int, first: int, last: int, z: Floats, size: F
         for g in range(G):
             z[g, p] = made.loads[k, g] / made.scale + (made.slots - made.held[k, g]) * refill - mean
         for i in range(first, last):
-            size[i - first, p] = (made.prompt[i] + h) / made.scale - refill if h < made.output[i] else 0.0
+            size[i - first, p] = (made.prompt[i] + made.growth * h) / made.scale - refill if h < made.output[i] else 0.0
 
 
 @kernel
@@ -271,7 +278,7 @@ def place_from(made: Growing, begin: int, until: int, most: int) -> int:
         step, last = made.start[first], first
         while last < N and made.start[last] == step:
             for age in range(made.output[last]):
-                made.placed_load[step + age] += made.prompt[last] + age
+                made.placed_load[step + age] += made.prompt[last] + made.growth * age
                 made.placed_count[step + age] += 1
             last += 1
         size = np.zeros((last - first, P))
@@ -283,7 +290,7 @@ def place_from(made: Growing, begin: int, until: int, most: int) -> int:
         for i in range(first, last):
             g = made.worker[i]
             for age in range(made.output[i]):
-                made.loads[step + age, g] += made.prompt[i] + age
+                made.loads[step + age, g] += made.prompt[i] + made.growth * age
                 made.held[step + age, g] += 1
         first = last
     return first

@@ -1,19 +1,25 @@
 """Exchanges of chains of requests in a placement of a whole run, kept where the sum of the barriers falls.
 
-A trial draws a step, a request i of its heaviest worker g, and another worker h, every second
-time the lightest. Request i goes to h; where h has a
-request that starts in the same step, that one comes to g for it. From then on the slots have to work out, in every step
-of the run. Say what has gone to h ends in step u and what has come to g ends in step v > u. Then g has one request more
-than before in the steps u..v - 1. As long as g has a free slot nothing has to be done; in the first step in which it
-has none, some request starts on g, and that one goes to h, too, where there is room for it. With u > v the same holds
-the other way round. The chain ends where u = v, or where slots are free up to the later of the two: in a full fleet
-after some requests, or in the drain; below saturation most often at once, so that a chain is a plain move or exchange.
+A trial draws two steps and takes the one whose barrier is farther above what no placement is below, a request i of its
+heaviest worker g, and another worker h, every second time the lightest. Request i goes to h. Where h has a request that
+starts in the same step, that one comes to g for it; where h has a free slot, it may also be one that starts later and
+runs with i, and if there is none, i just moves. From then on the slots have to work out, in every step of the run. Say
+what has gone to h ends in step u and what has come to g ends in step v > u. Then g has one request more than before in
+the steps u..v - 1. As long as g has a free slot nothing has to be done; in the first step in which it has none, some
+request starts on g, and that one goes to h, too, where there is room for it. With u > v the same holds the other way
+round. Where several requests start in such a step, every second time the one is taken whose end is next to that of the
+other side. The chain ends where u = v, or where slots are free up to the later of the two: in a full fleet after some
+requests, or in the drain; below saturation most often at once, so that a chain is a plain move or exchange.
 
 In each step of a chain the new barrier is
 
     max(heaviest of the workers other than g and h, L_g - x, L_h + x),
 
 with x what worker g loses; the heaviest of the others is among the three heaviest of all, which are kept for each step.
+The same trials are made on the run read backwards, where requests come at their ends and get smaller: a chain then
+begins at the end of its first request and restores the slots of the steps before it. So a request that ends in the
+drain is moved where slots are free, and the steps before pay for it, not the other way round.
+
 A trial costs the steps of its chain, not those of the run times the workers. Exchanges of pairs are those of Graham's
 scheduling (2-exchange); chains that restore what an exchange breaks are ejection chains (Glover 1996).
 """
@@ -30,6 +36,13 @@ from lbopt.kernels.sampling.draw import uniform, word
 KEPT = 3
 
 
+#: Steps that are drawn for a trial, of which the one is taken whose barrier is farthest above its bound.
+DRAWN = 2
+
+#: Share of the trials, among those of a step in which h has a free slot, in which a request of h comes back whenever it
+#: starts, not only one that starts with i.
+EXCHANGED = 0.5
+
 #: Requests of a chain, beyond which it is given up.
 LONGEST_CHAIN = 512
 
@@ -40,7 +53,9 @@ class Placement(NamedTuple):
     Parameters
     ----------
     start, prompt, output
-        int64 (N,), the requests in the order of their starts.
+        int64 (N,), requests in the order in which they come: the step, the tokens in it, and the steps that they stay.
+    growth
+        Tokens by which a request grows a step: 1, or -1 where the run is read backwards.
     slots
         B.
     last_start
@@ -59,6 +74,8 @@ class Placement(NamedTuple):
         int64 (K, 3): the largest loads of each step and their workers; -1 and no tokens where there are fewer.
     barrier, leader
         int64 (K,): the first of these.
+    least
+        int64 (K,), what the barrier of each step cannot be below.
     moved
         int64 (K,), scratch, zeros: what g loses in each step.
     chain
@@ -68,6 +85,7 @@ class Placement(NamedTuple):
     start: Ints
     prompt: Ints
     output: Ints
+    growth: int
     slots: int
     last_start: int
     first: Ints
@@ -81,6 +99,7 @@ class Placement(NamedTuple):
     holder: Ints
     barrier: Ints
     leader: Ints
+    least: Ints
     moved: Ints
     chain: Ints
 
@@ -156,7 +175,7 @@ def _draw(placement: Placement, k: int, g: int, share: float) -> int:
 
 
 @kernel
-def _starting(placement: Placement, k: int, g: int, share: float) -> int:
+def _starting(placement: Placement, k: int, g: int, share: float, near: int) -> int:
     """Return one of the requests that start on a worker in a step; -1 for none.
 
     Parameters
@@ -166,8 +185,18 @@ def _starting(placement: Placement, k: int, g: int, share: float) -> int:
     k, g
         The step and the worker.
     share
-        In [0, 1): which of them.
+        In [0, 1): which of them; beyond 1 / 2 the one whose end is next to `near`.
+    near
+        A step.
     """
+    if share >= 0.5:
+        best, distance = -1, 0
+        for i in range(placement.first[k], placement.first[k + 1]):
+            off = abs(placement.start[i] + placement.output[i] - near)
+            if placement.worker[i] == g and (best < 0 or off < distance):
+                best, distance = i, off
+        return best
+    share = 2 * share
     count = 0
     for i in range(placement.first[k], placement.first[k + 1]):
         count += placement.worker[i] == g
@@ -184,7 +213,7 @@ def _starting(placement: Placement, k: int, g: int, share: float) -> int:
 def _move(placement: Placement, i: int, sign: int) -> None:
     """Write into `moved` that request i leaves g, or with sign -1 that it comes."""
     for age in range(placement.output[i]):
-        placement.moved[placement.start[i] + age] += sign * (placement.prompt[i] + age)
+        placement.moved[placement.start[i] + age] += sign * (placement.prompt[i] + placement.growth * age)
 
 
 @kernel
@@ -221,7 +250,7 @@ def _carry(placement: Placement, i: int, h: int) -> None:
     """Let request i run on worker h instead."""
     g = placement.worker[i]
     for age in range(placement.output[i]):
-        k, size = placement.start[i] + age, placement.prompt[i] + age
+        k, size = placement.start[i] + age, placement.prompt[i] + placement.growth * age
         placement.loads[k, g] -= size
         placement.loads[k, h] += size
         placement.held[k, g] -= 1
@@ -230,7 +259,7 @@ def _carry(placement: Placement, i: int, h: int) -> None:
 
 
 @kernel
-def _try_chain(placement: Placement, i: int, h: int, seed: np.uint64, number: int, give_up: int) -> int:
+def _try_chain(placement: Placement, i: int, h: int, partner: int, seed: np.uint64, number: int, give_up: int) -> int:
     """Let request i go to worker h with all that this takes, if the barriers fall, and return by how much.
 
     Parameters
@@ -239,6 +268,8 @@ def _try_chain(placement: Placement, i: int, h: int, seed: np.uint64, number: in
         Changed in place where the barriers fall.
     i, h
         The request, and the worker that it goes to.
+    partner
+        A request of worker h that comes for it, and does not start before it; -1 for one that starts in the same step.
     seed, number
         The stream of random numbers, and the first that is drawn from it.
     give_up
@@ -252,21 +283,33 @@ def _try_chain(placement: Placement, i: int, h: int, seed: np.uint64, number: in
     chain[0, 0] = i
     _move(placement, i, 1)
     closed = False
-    j = _starting(placement, begin, h, uniform(word(seed, number)))
+    j = partner
+    if partner < 0:
+        j = _starting(placement, begin, h, uniform(word(seed, number)), given)
+    elif placement.start[partner] > begin:
+        j = -1
+    else:
+        partner = -1
     if j >= 0:
         chain[1, 0], counts[1], taken = j, 1, begin + placement.output[j]
         last = max(last, taken)
         _move(placement, j, -1)
     while not closed:
         side = 0 if given < taken else 1  # who has a request too many: g, or h
-        full, k = workers[side], min(given, taken)
-        while k < max(given, taken) and placement.held[k, full] < placement.slots:
+        full, k, end = workers[side], min(given, taken), max(given, taken)
+        if partner >= 0 and placement.start[partner] < k:
+            partner = -1  # too late: the chain has run past it
+        comes = placement.start[partner] if side == 1 and partner >= 0 else end
+        while k < min(comes, end) and placement.held[k, full] < placement.slots:
             k += 1
-        if k == max(given, taken):
+        if k == end:
             closed = True
             break
-        number += 1
-        j = _starting(placement, k, full, uniform(word(seed, number)))
+        if k == comes:
+            j, partner = partner, -1
+        else:
+            number += 1
+            j = _starting(placement, k, full, uniform(word(seed, number)), end)
         if j < 0 or counts[side] == LONGEST_CHAIN:
             break
         chain[side, counts[side]] = j
@@ -314,10 +357,14 @@ def improve(placement: Placement, first: int, last: int, give_up: float, seed: n
     K, G, saved = placement.loads.shape[0], placement.loads.shape[1], 0
     if K < 1 or G < 2:
         return 0
-    draws = LONGEST_CHAIN * 2 + 8
+    draws = LONGEST_CHAIN * 2 + 10 + DRAWN
     for trial in range(first, last):
         number = trial * draws
         k = int(uniform(word(seed, number)) * K)
+        for more in range(1, DRAWN):
+            other = int(uniform(word(seed, number + draws - more)) * K)
+            if placement.barrier[other] - placement.least[other] > placement.barrier[k] - placement.least[k]:
+                k = other
         g = placement.leader[k]
         i = _draw(placement, k, g, uniform(word(seed, number + 1)))
         if i < 0:
@@ -328,5 +375,10 @@ def improve(placement: Placement, first: int, last: int, give_up: float, seed: n
             continue
         u = uniform(word(seed, number + 3))
         patience = int(min(give_up / (1 - u), 1e18)) if k <= placement.last_start else 10**18
-        saved += _try_chain(placement, i, h, seed, number + 4, patience)
+        partner = -1
+        if placement.held[k, h] < placement.slots and uniform(word(seed, number + 4)) < EXCHANGED:
+            partner = _draw(placement, k, h, uniform(word(seed, number + 5)))
+        if partner >= 0 and placement.start[partner] < placement.start[i]:
+            i, h, partner = partner, g, i
+        saved += _try_chain(placement, i, h, partner, seed, number + 6, patience)
     return saved

@@ -71,6 +71,11 @@ class RuleInHindsight:
         return self.optimum_imbalance.over(self.imbalance)
 
     @property
+    def imbalance_above(self) -> Ends:
+        """Its imbalance less that of the optimum, tokens summed over the steps; finite where the ratio is not."""
+        return Ends(self.imbalance - self.optimum_imbalance.high, self.imbalance - self.optimum_imbalance.low)
+
+    @property
     def first_come_ratio(self) -> Ends:
         """Its seconds over those of the best placement of the starts of first come, first served; may be below 1."""
         return self.first_come_seconds.over(self.seconds)

@@ -240,6 +240,46 @@ def requests_apart(G: int, B: int, lasting: int, apart: int) -> int:
     return 1 + apart * G * (G - 1) * G * B * lasting
 
 
+def apart_at_least(gap: IntArray, G: int, B: int, prompt: int, lasting: int) -> IntArray:
+    """Return what the later of two neighbours that last adds to the sum of barriers at least, int64.
+
+    A request of which `gap` starts after the one before it starts tau = ceil(gap / (G B - 1)) - 1 steps later or more,
+    since at most G B - 1 others start in a step in which that one runs. So it runs alone, or is the last of both, in
+    its last min(tau, T) steps, where it is largest.
+
+    Parameters
+    ----------
+    gap
+        int64, differences of positions in the order of starts, 1 or more.
+    G, B
+        Workers, and slots of a worker.
+    prompt, lasting
+        Tokens of every request, and steps T of those that last.
+    """
+    alone = np.minimum(lasting, -(-gap // (G * B - 1)) - 1)
+    added: IntArray = alone * (prompt + lasting - 1) - alone * (alone - 1) // 2
+    return added
+
+
+def expected_apart(N: int, G: int, B: int, prompt: int, lasting: int) -> float:
+    """Return the mean of `apart_at_least` between neighbours of G positions drawn from N, computed exactly.
+
+    Each difference of neighbours of a random subset has the same law, P(d) = C(N - d, G - 1) / C(N, G).
+
+    Parameters
+    ----------
+    N, G, B
+        Requests, workers, and slots of a worker.
+    prompt, lasting
+        Tokens of every request, and steps of those that last.
+    """
+    gap = np.arange(1, N - G + 2, dtype=np.int64)
+    chance = np.full(gap.size, G / (N - G + 1))
+    for j in range(G - 1):
+        chance *= (N - gap - j) / (N - j)
+    return float(chance @ apart_at_least(gap, G, B, prompt, lasting))
+
+
 def work_of(prompt: int, output: int) -> int:
     """Return w, the sum of the sizes that a request shows."""
     return prompt * output + output * (output - 1) // 2
