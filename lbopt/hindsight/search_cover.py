@@ -31,7 +31,7 @@ from lbopt.kernels.hindsight.optimum_lists import DONE, LISTING, Listed, Starts,
 IntArray = NDArray[np.int64]
 
 #: Beginnings of sets beyond which a list would never be finished.
-MOST_BEGINNINGS = 2e9
+MOST_BEGINNINGS = 2e6
 
 #: Sets that are listed at most.
 MOST_SETS = 1_000_000

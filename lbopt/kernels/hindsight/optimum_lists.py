@@ -72,7 +72,7 @@ class Listed(NamedTuple):
 
 
 @kernel
-def _put(starts: Starts, load: Ints, i: int, sign: int) -> None:
+def put(starts: Starts, load: Ints, i: int, sign: int) -> None:
     """Add a request to the loads of a worker, or take it away.
 
     Parameters
@@ -161,7 +161,7 @@ def _keep(listed: Listed, state: Record, load: Ints, chosen: Ints, excess: int) 
 
 
 @kernel
-def _fits(starts: Starts, chosen: Ints, wave: int) -> bool:
+def fits(starts: Starts, chosen: Ints, wave: int) -> bool:
     """Return whether a worker with full slots takes as many requests as it has lost, but for those left open."""
     taken = 0
     for i in range(starts.begin[wave], starts.begin[wave + 1]):
@@ -206,10 +206,10 @@ def list_sets(starts: Starts, listed: Listed, state: Record) -> int:
         # Runs here first, then elsewhere, then back to the decision before.
         if chosen[i] == -1:
             chosen[i] = 1
-            _put(starts, load, i, 1)
+            put(starts, load, i, 1)
         elif chosen[i] == 1:
             chosen[i] = 0
-            _put(starts, load, i, -1)
+            put(starts, load, i, -1)
         else:
             chosen[i] = -1
             i -= 1
@@ -220,7 +220,7 @@ def list_sets(starts: Starts, listed: Listed, state: Record) -> int:
         cost = spent[i]
         if left == 0:
             cost += _excess(starts, others, load, starts.window[wave], starts.window[wave + 1])
-            if cost > state.budget or not _fits(starts, chosen, wave):
+            if cost > state.budget or not fits(starts, chosen, wave):
                 continue
         i += 1
         held[i], spent[i] = now, cost
