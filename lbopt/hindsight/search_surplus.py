@@ -48,6 +48,9 @@ MOST_WORKERS = 12
 _LISTED = 1 << 10
 _ROWS = 3_000
 
+#: Stands for the price of a banned request where prices are added up.
+_NEVER_CHOSEN = -(1 << 54)
+
 #: Groups of windows in which what is to come is judged, about.
 _GROUPS = 16
 
@@ -64,7 +67,7 @@ _RAISING = 0.4
 
 #: By what part of an average set's cost the passes over all sets look below the cheapest set seen, and how much longer
 #: than the last pass there must be left for the next one.
-_MODESTY = (0.5, 0.25, 0.1, 0.04, 0.0)
+_MODESTY = (0.3, 0.12, 0.04, 0.0)
 _SLOWER = 1.5
 
 
@@ -177,16 +180,29 @@ def outlook_of(windows: Windows, starts: Starts, terms: Terms) -> Outlook:
             next_low[ended], next_high[ended] = low[own].min(axis=0), high[own].max(axis=0)
             low[ended] += next_low[ended]
             high[ended] += next_high[ended]
+    first_to_start, slots = int(starts.begin[1]), int(starts.most[0])
     return Outlook(
         low,
         high,
         next_low,
         next_high,
+        _fill(low[:first_to_start], slots),
+        -_fill(-high[:first_to_start], slots),
         np.add.reduceat(windows.floor, first),
         terms.above[first],
         terms.below[first] if known else np.zeros_like(first),
         np.searchsorted(first, starts.window).astype(np.int64),
     )
+
+
+def _fill(values: IntArray, most: int) -> IntArray:
+    """Return the least sums of 0, 1, ... `most` rows of `values` from each row on, or of all where there are fewer."""
+    sums = np.zeros((values.shape[0] + 1, most + 1, *values.shape[1:]), dtype=np.int64)
+    for i in range(values.shape[0]):
+        ordered = np.sort(values[i:], axis=0)[:most]
+        sums[i, 1 : len(ordered) + 1] = np.cumsum(ordered, axis=0)
+        sums[i, len(ordered) + 1 :] = sums[i, len(ordered)]
+    return sums
 
 
 def beginnings(starts: Starts) -> int:
@@ -316,7 +332,9 @@ class _Search:
         state: Record = record(PRICED)
         state.budget, state.deadline = budget, min(self.deadline, deadline or self.deadline)
         self.halt.watch(state)
-        prices_of = Prices(shifted, later, self.terms.above, self.terms.below)
+        first, slots = int(self.starts.begin[1]), int(self.starts.most[0])
+        fill = -_fill(-shifted[:first].clip(min=_NEVER_CHOSEN), slots)
+        prices_of = Prices(shifted, fill, later, self.terms.above, self.terms.below)
         ended = cheapest_sets(self.starts, prices_of, self.outlook, found, state)
         self.nodes += int(state.nodes)
         count = int(state.sets)

@@ -31,6 +31,7 @@ def short_annealing(monkeypatch):
     """Little annealing leaves something to the proof."""
     monkeypatch.setattr(search_start, "MOVES", 200)
     monkeypatch.setattr(search_start, "PATIENCE", 1)
+    monkeypatch.setattr("lbopt.hindsight.optimum.LONG", 200)
 
 
 @pytest.mark.parametrize("kind", KINDS)

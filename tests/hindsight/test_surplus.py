@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lbopt.exceptions import CertificateError
+from lbopt.hindsight import optimum as module
 from lbopt.hindsight import search_cover, search_start, search_surplus
 from lbopt.hindsight.bounds import step_bounds
 from lbopt.hindsight.certificate import BoundCertificate, WindowBound
@@ -75,7 +76,9 @@ def test_the_cheapest_sets_are_those_of_trying_all():
         for rows, budget in ((512, 10**9), (8, 10**9), (512, costs[len(costs) // 2] if costs else 0)):
             found, state = Found(np.zeros((rows, 1), np.uint64), np.zeros(rows, np.int64)), record(PRICED)
             state.budget = budget
-            given = Prices(shifted, later, terms.above, terms.below)
+            first = int(starts.begin[1])
+            fill = -search_surplus._fill(-shifted[:first].clip(min=-(1 << 54)), int(starts.most[0]))
+            given = Prices(shifted, fill, later, terms.above, terms.below)
             assert cheapest_sets(starts, given, outlook_of(windows, starts, terms), found, state) == DONE
             kept = found.cost[: state.sets]
             assert sorted(kept.tolist()) == [cost for cost in costs if cost <= state.budget]
@@ -155,13 +158,14 @@ def test_the_certificate_is_written_and_read(priced):
 
 def test_a_run_that_cannot_be_covered_gets_an_end_and_prices(monkeypatch):
     """With short lists the end of the run is proved by itself, what comes before is priced, and the check agrees."""
-    monkeypatch.setattr(search_cover, "MOST_BEGINNINGS", 200)
-    monkeypatch.setattr("lbopt.hindsight.optimum._ENDS", (7, 10))
+    monkeypatch.setattr(search_cover, "MOST_BEGINNINGS", 1000)
+    monkeypatch.setattr(search_cover, "ATTEMPTS", ((0.0, 1.0, 1.0),))
+    monkeypatch.setattr(module, "_ENDS", (9, 12))
     kinds = set()
-    for seed in range(5):
+    for seed in range(4):
         rng = np.random.default_rng([9, seed])
-        trace = Trace(prompt=rng.integers(1, 300, 26), output=rng.integers(1, 40, 26))
-        timetable = first_come(trace, 4, 3)
+        trace = Trace(prompt=rng.integers(1, 300, 30), output=rng.integers(1, 90, 30))
+        timetable = first_come(trace, 4, 4)
         result = optimum(timetable, 2.0)
         assert result.lower <= result.upper
         assert check_optimum(timetable, result).bound_established

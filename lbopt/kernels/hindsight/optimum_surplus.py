@@ -14,12 +14,15 @@ with a smaller budget.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lbopt.kernels.arrays import Ints, Record, integers
 from lbopt.kernels.by_reference import by_reference
 from lbopt.kernels.compile import kernel
 from lbopt.kernels.deadline import passed
 from lbopt.kernels.hindsight.optimum_lists import DONE, LATE, Starts, Words, fits, put
+
+Cube = NDArray[np.int64]
 
 #: The price of a request that belongs to no set: with it only a part of all sets is looked at.
 BANNED = -(1 << 60)
@@ -37,6 +40,7 @@ class Prices(NamedTuple):
     """What sets cost, in whole parts of a token."""
 
     price: Ints  # (N,) a set's cost falls by it where the request belongs to the set; or `BANNED`
+    fill: Ints  # (n + 1, B + 1) largest sum of so many prices of the first n requests to start, from each on
     later: Ints  # (E + 1,) largest sum of prices of requests that start in this starting step or later
     above: Ints  # (C,) for each token over the floor
     below: Ints  # (C,) for each token under it
@@ -50,6 +54,8 @@ class Outlook(NamedTuple):
     own_high: Ints  # (N, R) most
     next_low: Ints  # (N, R) the same without the request itself
     next_high: Ints  # (N, R)
+    fill_low: Cube  # (n + 1, B + 1, R) least sum of so many of `own_low` of the first n requests to start, from each on
+    fill_high: Cube  # (n + 1, B + 1, R) largest sum of so many of `own_high`
     floor: Ints  # (R,) floors of the group
     above: Ints  # (R,) for each token over the floor
     below: Ints  # (R,) for each token under it
@@ -104,6 +110,36 @@ def _to_come(outlook: Outlook, low: Ints, high: Ints, group: int) -> int:
             total += outlook.above[r] * over
         elif under > 0:
             total += outlook.below[r] * under
+    return total
+
+
+@kernel
+def _filled(prices: Prices, outlook: Outlook, low: Ints, high: Ints, i: int, fewest: int, most: int) -> int:
+    """Return what a beginning costs at least from here on, if some of the first requests from `i` on come to it.
+
+    Parameters
+    ----------
+    prices, outlook
+        As declared.
+    low, high
+        int64, (R,): bounds on the tokens of the worker in each group, without these requests.
+    i
+        The first request that is not decided.
+    fewest, most
+        How many of these are chosen.
+    """
+    price = prices.fill[i, fewest]
+    for m in range(fewest + 1, most + 1):
+        price = max(price, prices.fill[i, m])
+    total = -price
+    for r in range(low.size):
+        over = low[r] + outlook.fill_low[i, fewest, r] - outlook.floor[r]
+        if over > 0:
+            total += outlook.above[r] * over
+        else:
+            under = outlook.floor[r] - high[r] - outlook.fill_high[i, most, r]
+            if under > 0:
+                total += outlook.below[r] * under
     return total
 
 
@@ -261,6 +297,10 @@ def cheapest_sets(starts: Starts, prices: Prices, outlook: Outlook, found: Found
             cost += _windows(starts, prices, load, starts.window[wave], starts.window[wave + 1])
             least = cost - prices.later[wave + 1]
             if least > state.budget or least + _to_come(outlook, low, high, outlook.ahead[wave + 1]) > state.budget:
+                continue
+        elif wave == 0:
+            fewest, most = max(0, starts.least[0] - now), min(left, starts.most[0] - now)
+            if cost + _filled(prices, outlook, low, high, i + 1, fewest, most) - prices.later[1] > state.budget:
                 continue
         i += 1
         held[i], spent[i] = now, cost
