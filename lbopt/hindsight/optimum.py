@@ -213,7 +213,7 @@ def _with_its_end(
     steps, nodes, gained = timetable.num_steps, 0, 0
     end = WindowBound(steps, steps, 0, "steps")
     for most in _ENDS:
-        low = int(np.append(np.flatnonzero(running > most), -1)[-1]) + 1
+        low = int(np.append(-1, np.flatnonzero(running > most))[-1]) + 1
         if low >= end.first:
             continue
         piece, share = clip(timetable, low, steps), _END_SHARE * time_limit

@@ -212,6 +212,17 @@ def test_short_lists_and_open_requests_leave_true_bounds(attempts, monkeypatch):
     assert raised > 0
 
 
+def test_open_requests_may_run_beside_a_set(monkeypatch):
+    """A worker that holds few of the listed requests can take the open ones: the others need not bear them all."""
+    timetable = Timetable(4, 3, [0] * 8, [5, 7, 10, 11, 3, 8, 0, 6], [5, 2, 6, 5, 6, 6, 6, 1])
+    windows = cut(timetable)
+    worker = search_start.greedy(timetable, windows) // 3
+    assert timetable.barriers(worker) == 103
+    monkeypatch.setattr(search_cover, "ATTEMPTS", ((4.0, 1.0, 1.0),))
+    proof = search_cover.prove(timetable, windows, worker, 600.0)
+    assert proof.lower <= least_barriers(timetable) == 94
+
+
 def test_parts_of_a_run_add_up_to_a_bound(monkeypatch):
     """Where only short lists fit, parts of the run are proved by themselves, and the check accepts their sum."""
     monkeypatch.setattr(search_cover, "ATTEMPTS", ((0.0, 1.0, 1.0),))

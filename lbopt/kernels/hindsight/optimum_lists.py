@@ -7,8 +7,9 @@ except where several requests start together. Once a window is passed the worker
 W - x tokens left to the other G - 1 workers the window costs at least max(x, ceil((W - x) / (G - 1)), floor). A set
 whose windows cost the target or more belongs to no placement below it, and neither does a beginning of one.
 
-Requests of few tokens may be left open, so that a set stands for all sets that differ only in these: their tokens
-count in W alone, and each may take a slot or leave one. That loosens what a worker has to hold.
+Requests of few tokens may be left open, so that a set stands for all sets that differ only in these. W then leaves them
+out, since this worker may run them as well as the others; in the floors they count. Each may take a slot or leave one,
+which loosens what a worker has to hold.
 
 A list that is full drops the half of its sets that cost most, and goes on with the budget that is left: it ends with
 all sets within that budget.
@@ -57,7 +58,7 @@ class Starts(NamedTuple):
     tokens: Ints  # (N, C)
     first: Ints  # (N,)
     last: Ints  # (N,)
-    total: Ints  # (C,) W
+    total: Ints  # (C,) W, without the requests that are left open
     floor: Ints  # (C,)
 
 
