@@ -297,7 +297,7 @@ class _Search:
         return int(prices.sum()) + self.workers * int(self._reduced(prices).min())
 
     def _reduced(self, prices: IntArray) -> IntArray:
-        return self.costs - self.members @ prices
+        return np.asarray(self.costs - self.members @ prices, dtype=np.int64)
 
     def _cost_of(self, members: NDArray[np.bool_]) -> IntArray:
         """Return what sets cost without prices."""
