@@ -299,8 +299,8 @@ def cheapest_sets(starts: Starts, prices: Prices, outlook: Outlook, found: Found
             if least > state.budget or least + _to_come(outlook, low, high, outlook.ahead[wave + 1]) > state.budget:
                 continue
         elif wave == 0:
-            fewest, most = max(0, starts.least[0] - now), min(left, starts.most[0] - now)
-            if cost + _filled(prices, outlook, low, high, i + 1, fewest, most) - prices.later[1] > state.budget:
+            fewest, most = max(0, starts.least[wave] - now), min(left, starts.most[wave] - now)
+            if cost + _filled(prices, outlook, low, high, i + 1, fewest, most) - prices.later[wave + 1] > state.budget:
                 continue
         i += 1
         held[i], spent[i] = now, cost
