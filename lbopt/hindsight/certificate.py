@@ -4,9 +4,11 @@ The sum of the barriers over a run is at least the sum of its least values over 
 itself. So a certificate is a list of windows that do not overlap, with a bound for each and the kind of reason:
 
 - ``steps``: the bounds of the single steps of the window (`lbopt.hindsight.bounds`), added up;
-- ``covers``: of all placements of the requests that run in the window, cut off at its ends, none is below the bound.
+- ``covers``: of all placements of the requests that run in the window, cut off at its ends, none is below the bound;
+- ``surplus``: with the prices given for these requests, no set that one worker can run costs less than the bound asks
+  for (`lbopt.hindsight.search_surplus` has the inequality).
 
-A certificate names no search. `lbopt.hindsight.check` recomputes both kinds by itself.
+A certificate names no search. `lbopt.hindsight.check` recomputes all kinds by itself.
 """
 
 from __future__ import annotations
@@ -18,17 +20,34 @@ from typing import Any
 from lbopt.exceptions import InputError
 from lbopt.hindsight.timetable import Timetable
 
-KINDS = ("steps", "covers")
+KINDS = ("steps", "covers", "surplus")
 
 
 @dataclass(frozen=True, slots=True)
 class WindowBound:
-    """A bound on the barriers of the steps from `first` to before `last`, taken by themselves."""
+    """A bound on the barriers of the steps from `first` to before `last`, taken by themselves.
+
+    Parameters
+    ----------
+    first, last
+        First step, and the step after the last one.
+    bound
+        Sum of barriers, in tokens.
+    kind
+        One of `KINDS`.
+    cuts
+        For ``surplus``: the steps, counted from `first`, at which time is cut, ascending, both ends included.
+    prices
+        For ``surplus``: the price of each request that runs in the window, in the order of the timetable. Its unit is a
+        token divided by twice the least common multiple of the numbers of workers that can be above a floor.
+    """
 
     first: int
     last: int
     bound: int
     kind: str
+    cuts: tuple[int, ...] = ()
+    prices: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +64,17 @@ class BoundCertificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as JSON can hold it."""
-        windows = [[w.first, w.last, w.bound, w.kind] for w in self.windows]
+        windows = [
+            [w.first, w.last, w.bound, w.kind, *([list(w.cuts), list(w.prices)] if w.kind == "surplus" else [])]
+            for w in self.windows
+        ]
         return {"timetable": self.timetable, "windows": windows}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> BoundCertificate:
         """Return the certificate that `to_dict` gave; whether it is true is left to `lbopt.hindsight.check`."""
         try:
-            windows = tuple(WindowBound(*row) for row in data["windows"])
+            windows = tuple(WindowBound(*row[:4], *map(tuple, row[4:])) for row in data["windows"])
             return cls(str(data["timetable"]), windows)
         except (KeyError, TypeError) as error:
             raise InputError(

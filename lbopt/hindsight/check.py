@@ -5,8 +5,9 @@ step, all numbers derived from them, the bounds of single steps, and that the wi
 and add up to the lower bound. A window of kind ``covers`` is exhausted again by another search than the one that proved
 it: forward in time over all ways to share out the requests that run, workers being alike, where a way is dropped once
 what it has cost and the bounds of the steps to come reach the claimed bound. It holds `MOST_WAYS` ways at most; a
-window that needs more is reported as not verified. The search counts in NumPy's 64-bit integers, and refuses runs whose
-tokens come near their limit.
+window that needs more is reported as not verified. The prices of a window of kind ``surplus`` are put to all sets that
+one worker can run by `lbopt.hindsight.check_surplus`. The searches count in NumPy's 64-bit integers, and refuse runs
+whose tokens come near their limit.
 
 What it trusts: Python, NumPy, and that the timetable given is the one meant, which the digest compares.
 """
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import CertificateError
+from lbopt.hindsight.check_surplus import MOST_ROWS, Row, surplus_holds
 
 if TYPE_CHECKING:
     from lbopt.hindsight.optimum import HindsightResult
@@ -31,9 +33,6 @@ if TYPE_CHECKING:
 MOST_WAYS = 6_000_000
 
 _LARGEST = 2**60
-
-#: A request of a window: the step of its start, tokens there, the step after its last one.
-Row = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,9 @@ class HindsightReport:
         )
 
 
-def check_optimum(timetable: Timetable, result: HindsightResult, *, most_ways: int = MOST_WAYS) -> HindsightReport:
+def check_optimum(
+    timetable: Timetable, result: HindsightResult, *, most_ways: int = MOST_WAYS, most_rows: int = MOST_ROWS
+) -> HindsightReport:
     """Check every claim of `result` against the timetable.
 
     Parameters
@@ -69,6 +70,8 @@ def check_optimum(timetable: Timetable, result: HindsightResult, *, most_ways: i
         The run, and what is claimed of it.
     most_ways
         Ways to share out requests that the exhaustion of a window may hold at a time.
+    most_rows
+        Beginnings of sets that the check of a window of kind ``surplus`` may take up.
 
     Raises
     ------
@@ -96,7 +99,7 @@ def check_optimum(timetable: Timetable, result: HindsightResult, *, most_ways: i
         f"the search stopped with {result.stop!r}, but its bounds are {result.lower} and {result.upper}",
     )
     established = [f"the placement keeps all slots, and its barriers add up to {barriers}"]
-    unverified = []
+    unverified: list[str] = []
     last = 0
     steps = max((end for _, _, end in rows), default=0)
     for window in sorted(result.certificate.windows, key=lambda window: window.first):
@@ -110,6 +113,14 @@ def check_optimum(timetable: Timetable, result: HindsightResult, *, most_ways: i
         ]
         if window.bound <= sum(floors):
             established.append(f"{name} has barriers of {window.bound} or more by the bounds of its steps")
+            continue
+        if window.kind == "surplus":
+            cheaper = f"a set of requests that costs less than its bound of {window.bound} asks for"
+            prices = (window.cuts, window.prices)
+            holds = surplus_holds(inside, (workers, slots), floors, window.bound, prices, most_rows)
+            _demand(holds is not False, f"the prices of {name} leave {cheaper}")
+            found = established if holds else unverified
+            found.append(f"{'' if holds else 'that '}the prices of {name} leave no set of requests below its bound")
             continue
         _demand(
             window.kind == "covers",

@@ -2,7 +2,9 @@
 
 `optimum` finds a good placement by annealing (`search_start`), and proves a lower bound by covers of the requests by
 sets that one worker can run (`search_cover`). Where the whole run is too long for that, its parts are taken by
-themselves, requests cut off at the ends of a part: least barriers of disjoint parts add up to a lower bound. The search
+themselves, requests cut off at the ends of a part: least barriers of disjoint parts add up to a lower bound. Parts are
+either of about equally many requests, or two: the end of the run, in which so few requests run that covers of them are
+searched, and all before it, which the surplus bound is for (`search_surplus`). The search
 stops when the bounds meet or when the time is up; what is returned is always an interval that holds the optimum, and
 the placement at its upper end.
 """
@@ -17,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.hindsight.bounds import step_bounds
 from lbopt.hindsight.certificate import BoundCertificate, WindowBound, clip, digest
 from lbopt.hindsight.halt import Halt, clock
 from lbopt.hindsight.search_cover import prove
-from lbopt.hindsight.search_start import good_placement
+from lbopt.hindsight.search_start import LONG, good_placement
+from lbopt.hindsight.search_surplus import surplus_bound
 from lbopt.hindsight.timetable import Timetable
 from lbopt.hindsight.windows import cut
 
@@ -37,6 +41,12 @@ _WHOLE_SHARE = 0.65
 
 #: Numbers of parts that are tried where the whole run is too long.
 _PARTS = (2, 4)
+
+#: Requests that run at most in the end of a run, fewest first: covers of these are searched.
+_ENDS = (12, 16, 20)
+
+#: Parts of the time that is then left for one end, and for the surplus bound of what comes before.
+_END_SHARE, _SURPLUS_SHARE = 0.1, 0.75
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,16 +140,22 @@ def optimum(
     upper, worker, stop, nodes = proof.upper, proof.worker, proof.stop, proof.nodes
     kind = "steps" if proof.lower == int(windows.floor.sum()) else "covers"
     bounds: tuple[WindowBound, ...] = (WindowBound(0, timetable.num_steps, proof.lower, kind),)
-    for number, parts in enumerate(_PARTS if stop in ("time", "memory") else ()):
-        left = (time_limit - (clock() - began)) / (len(_PARTS) - number)
+    tried_parts = _PARTS if stop in ("time", "memory") else ()
+    for number, parts in enumerate(tried_parts):
+        left = (time_limit - (clock() - began)) / (len(tried_parts) + 1 - number)
         if left > 0 and _added(bounds) < upper and not halt.is_asked:
             apart, more = _in_parts(timetable, parts, left, seed, halt)
             nodes += more
             bounds = max(bounds, apart, key=_added)
+    left = time_limit - (clock() - began)
+    if left > 0 and _added(bounds) < upper and not halt.is_asked:
+        apart, more = _with_its_end(timetable, worker, left, seed, halt)
+        nodes += more
+        bounds = max(bounds, apart, key=_added)
     lower = _added(bounds)
     left = time_limit - (clock() - began)
-    if stop in ("size", "memory") and left > 0 and not halt.is_asked:
-        better, more = good_placement(timetable, windows, left, seed + 1, halt)
+    if stop in ("size", "memory") and left > 0 and lower < upper and not halt.is_asked:
+        better, more = good_placement(timetable, windows, left, seed + 1, halt, LONG)
         tried += more
         if (cost := timetable.barriers(better)) < upper:
             upper, worker = cost, better
@@ -172,6 +188,53 @@ def compile_exact() -> None:
     windows = cut(table)
     good_placement(table, windows, _FOREVER, 0, moves=10)
     prove(table, windows, np.array([0, 0, 1, 1]), _FOREVER)
+    surplus_bound(table, np.array([0, 0, 1, 1]), _FOREVER)
+
+
+def _with_its_end(
+    timetable: Timetable, worker: IntArray, time_limit: float, seed: int, halt: Halt
+) -> tuple[tuple[WindowBound, ...], int]:
+    """Return the bounds of the end of a run and of what comes before, and how many decisions were tried.
+
+    Parameters
+    ----------
+    timetable
+        The run.
+    worker
+        int, (N,): a good placement.
+    time_limit
+        Seconds.
+    seed
+        Of the annealing of the end.
+    halt
+        Ends the search.
+    """
+    running, floors = timetable.running(), step_bounds(timetable)
+    steps, nodes, gained = timetable.num_steps, 0, 0
+    end = WindowBound(steps, steps, 0, "steps")
+    for most in _ENDS:
+        low = int(np.append(-1, np.flatnonzero(running > most))[-1]) + 1
+        if low >= end.first:
+            continue
+        piece, share = clip(timetable, low, steps), _END_SHARE * time_limit
+        windows = cut(piece)
+        placed, tried = good_placement(piece, windows, _START_SHARE * share, seed, halt)
+        proof = prove(piece, windows, placed, (1 - _START_SHARE) * share, halt)
+        nodes += tried + proof.nodes
+        if proof.lower - int(windows.floor.sum()) > gained:
+            gained = proof.lower - int(windows.floor.sum())
+            end = WindowBound(low, steps, proof.lower, "covers")
+        if proof.lower < proof.upper or halt.is_asked:
+            break
+    before = WindowBound(0, end.first, int(floors[: end.first].sum()), "steps")
+    runs = timetable.start < end.first
+    found = surplus_bound(clip(timetable, 0, end.first), worker[runs], _SURPLUS_SHARE * time_limit, halt)
+    if found is not None:
+        nodes += found.nodes
+        if found.lower > before.bound:
+            cuts, prices = tuple(found.cuts.tolist()), tuple(found.prices.tolist())
+            before = WindowBound(0, end.first, found.lower, "surplus", cuts, prices)
+    return tuple(window for window in (before, end) if window.first < window.last), nodes
 
 
 def _in_parts(

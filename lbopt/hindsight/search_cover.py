@@ -31,7 +31,7 @@ from lbopt.kernels.hindsight.optimum_lists import DONE, LISTING, Listed, Starts,
 IntArray = NDArray[np.int64]
 
 #: Beginnings of sets beyond which a list would never be finished.
-MOST_BEGINNINGS = 2e9
+MOST_BEGINNINGS = 2e6
 
 #: Sets that are listed at most.
 MOST_SETS = 1_000_000
@@ -106,7 +106,7 @@ def starts_of(timetable: Timetable, windows: Windows, heavy: IntArray) -> Starts
         np.ascontiguousarray(windows.tokens[heavy]),
         windows.first[heavy],
         windows.last[heavy],
-        windows.totals,
+        np.asarray(windows.tokens[heavy].sum(axis=0), dtype=np.int64),
         windows.floor,
     )
 
@@ -311,7 +311,7 @@ def _cover(
     sizes = np.array([held.size for held in bits], dtype=np.int64)
     order = np.argsort(sizes, kind="stable").astype(np.int64)
     total, floor = np.zeros(columns, np.int32), np.zeros(columns, np.int32)
-    total[: lists.rank.size] = windows.totals[lists.rank] >> shift
+    total[: lists.rank.size] = lists.starts.total[lists.rank] >> shift
     floor[: lists.rank.size] = windows.floor[lists.rank] >> shift
     peak, used, level = (np.zeros((workers + 1, columns), np.int32) for _ in range(3))
     peak[0], level[0] = floor, np.maximum(floor, total // workers)

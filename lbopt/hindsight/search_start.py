@@ -23,7 +23,10 @@ IntArray = NDArray[np.int64]
 #: Exchanges of the first annealing; each that follows tries this much more.
 MOVES = 100_000
 _LONGER = 1.5
-_MOST_MOVES = 5_000_000
+_MOST_MOVES = 20_000_000
+
+#: Exchanges of the first annealing where much time is left.
+LONG = 2_000_000
 
 #: So many annealings in a row that find nothing better end the search.
 PATIENCE = 4
@@ -50,6 +53,17 @@ def greedy(timetable: Timetable, windows: Windows) -> IntArray:
         slot[i] = g * slots + b
         load[g, span] += windows.tokens[i, span]
     return slot
+
+
+def run_of(timetable: Timetable, windows: Windows) -> Run:
+    """Return the timetable as the annealing reads it."""
+    start = timetable.start
+    mate_from = np.searchsorted(start, start, side="left").astype(np.int64)
+    mate_to = np.searchsorted(start, start, side="right").astype(np.int64)
+    running = np.append(timetable.running(), 0)
+    free = running[start] < timetable.num_workers * timetable.slots_per_worker
+    movable = np.flatnonzero(free | (mate_to - mate_from > 1)).astype(np.int64)
+    return Run(windows.tokens, windows.first, windows.last, start, timetable.end, movable, mate_from, mate_to)
 
 
 def good_placement(
@@ -83,7 +97,9 @@ def good_placement(
     floor = int(windows.floor.sum())
     if timetable.num_workers == 1 or least == floor:
         return best, 0
-    run = Run(windows.tokens, windows.first, windows.last, timetable.start, timetable.end)
+    run = run_of(timetable, windows)
+    if run.movable.size == 0:
+        return best, 0
     count, columns = windows.tokens.shape
     chains = Chains(
         np.zeros(count, np.int64),

@@ -35,6 +35,7 @@ SMALL = {"policies": ["jsq", "fcfs"], "requests": 30, "workers": 2, "slots": 3}
 def short_annealing(monkeypatch):
     monkeypatch.setattr(search_start, "MOVES", 200)
     monkeypatch.setattr(search_start, "PATIENCE", 1)
+    monkeypatch.setattr("lbopt.hindsight.optimum.LONG", 200)
 
 
 def random_table(seed, count=7, workers=3, slots=2):

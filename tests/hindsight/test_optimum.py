@@ -17,7 +17,7 @@ from lbopt.hindsight.program import solve_program
 from lbopt.hindsight.timetable import Timetable, first_come
 from lbopt.hindsight.windows import cut
 from lbopt.kernels.draw import new_dice
-from lbopt.kernels.hindsight.optimum_exchange import Chains, Run, anneal, link
+from lbopt.kernels.hindsight.optimum_exchange import Chains, anneal, link
 from lbopt.model import Trace
 from lbopt.solvers.registry import is_available
 from tests.hindsight.frozen import lengths_of
@@ -31,6 +31,7 @@ def short_annealing(monkeypatch):
     """Little annealing leaves something to the proof."""
     monkeypatch.setattr(search_start, "MOVES", 200)
     monkeypatch.setattr(search_start, "PATIENCE", 1)
+    monkeypatch.setattr("lbopt.hindsight.optimum.LONG", 200)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,7 +86,9 @@ def test_annealing_keeps_its_books():
         timetable = small_run(kind, rng, 20)
         windows = cut(timetable, 1000)
         slots, count = timetable.slots_per_worker, timetable.num_requests
-        run = Run(windows.tokens, windows.first, windows.last, timetable.start, timetable.end)
+        run = search_start.run_of(timetable, windows)
+        if run.movable.size == 0:
+            continue
         places = timetable.num_workers * slots
         chains = Chains(
             *(np.zeros(size, np.int64) for size in (count, places, count, count)),
@@ -207,6 +210,17 @@ def test_short_lists_and_open_requests_leave_true_bounds(attempts, monkeypatch):
         raised += result.lower > step_bounds(timetable).sum()
     assert proved > 50
     assert raised > 0
+
+
+def test_open_requests_may_run_beside_a_set(monkeypatch):
+    """A worker that holds few of the listed requests can take the open ones: the others need not bear them all."""
+    timetable = Timetable(4, 3, [0] * 8, [5, 7, 10, 11, 3, 8, 0, 6], [5, 2, 6, 5, 6, 6, 6, 1])
+    windows = cut(timetable)
+    worker = search_start.greedy(timetable, windows) // 3
+    assert timetable.barriers(worker) == 103
+    monkeypatch.setattr(search_cover, "ATTEMPTS", ((4.0, 1.0, 1.0),))
+    proof = search_cover.prove(timetable, windows, worker, 600.0)
+    assert proof.lower <= least_barriers(timetable) == 94
 
 
 def test_parts_of_a_run_add_up_to_a_bound(monkeypatch):

@@ -21,6 +21,7 @@ from lbopt.kernels.deadline import passed
 from lbopt.kernels.draw import draw
 
 _CHANCES = 1 << 30
+_MATES = 4  # of so many moves, all but one are with a request that starts in the same step
 _LOOK = 256  # moves between two looks at the clock, and between two steps of the temperature
 
 
@@ -33,6 +34,9 @@ class Run(NamedTuple):
     last: Ints  # (N,) window after its last one
     start: Ints  # (N,) first step
     end: Ints  # (N,) step after the last one
+    movable: Ints  # (.,) requests that can change hands in their first step: others start there too, or slots are free
+    mate_from: Ints  # (N,) first request that starts in the same step
+    mate_to: Ints  # (N,) the one after the last of these
 
 
 @by_reference
@@ -276,7 +280,7 @@ def anneal(
     deadline
         Nanoseconds, as in `lbopt.kernels.deadline`.
     """
-    requests, all_slots = chains.slot.size, chains.head.size
+    all_slots = chains.head.size
     cost = chains.peak.sum()
     best = cost
     chains.best[:] = chains.slot
@@ -287,8 +291,14 @@ def anneal(
             if passed(deadline):
                 return best, move
             heat *= cooling
-        i, q = draw(dice, requests), draw(dice, all_slots)
+        i = run.movable[draw(dice, run.movable.size)]
         p, t = chains.slot[i], run.start[i]
+        # Mostly a slot in which another request starts then, since in a full fleet no other is between two requests.
+        mates = run.mate_to[i] - run.mate_from[i]
+        if draw(dice, _MATES) > 0 and mates > 1:
+            q = chains.slot[run.mate_from[i] + draw(dice, mates)]
+        else:
+            q = draw(dice, all_slots)
         a, b = p // slots, q // slots
         if a == b:
             continue

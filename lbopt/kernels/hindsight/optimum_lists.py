@@ -7,8 +7,9 @@ except where several requests start together. Once a window is passed the worker
 W - x tokens left to the other G - 1 workers the window costs at least max(x, ceil((W - x) / (G - 1)), floor). A set
 whose windows cost the target or more belongs to no placement below it, and neither does a beginning of one.
 
-Requests of few tokens may be left open, so that a set stands for all sets that differ only in these: their tokens
-count in W alone, and each may take a slot or leave one. That loosens what a worker has to hold.
+Requests of few tokens may be left open, so that a set stands for all sets that differ only in these. W then leaves them
+out, since this worker may run them as well as the others; in the floors they count. Each may take a slot or leave one,
+which loosens what a worker has to hold.
 
 A list that is full drops the half of its sets that cost most, and goes on with the budget that is left: it ends with
 all sets within that budget.
@@ -57,7 +58,7 @@ class Starts(NamedTuple):
     tokens: Ints  # (N, C)
     first: Ints  # (N,)
     last: Ints  # (N,)
-    total: Ints  # (C,) W
+    total: Ints  # (C,) W, without the requests that are left open
     floor: Ints  # (C,)
 
 
@@ -72,7 +73,7 @@ class Listed(NamedTuple):
 
 
 @kernel
-def _put(starts: Starts, load: Ints, i: int, sign: int) -> None:
+def put(starts: Starts, load: Ints, i: int, sign: int) -> None:
     """Add a request to the loads of a worker, or take it away.
 
     Parameters
@@ -161,7 +162,7 @@ def _keep(listed: Listed, state: Record, load: Ints, chosen: Ints, excess: int) 
 
 
 @kernel
-def _fits(starts: Starts, chosen: Ints, wave: int) -> bool:
+def fits(starts: Starts, chosen: Ints, wave: int) -> bool:
     """Return whether a worker with full slots takes as many requests as it has lost, but for those left open."""
     taken = 0
     for i in range(starts.begin[wave], starts.begin[wave + 1]):
@@ -206,10 +207,10 @@ def list_sets(starts: Starts, listed: Listed, state: Record) -> int:
         # Runs here first, then elsewhere, then back to the decision before.
         if chosen[i] == -1:
             chosen[i] = 1
-            _put(starts, load, i, 1)
+            put(starts, load, i, 1)
         elif chosen[i] == 1:
             chosen[i] = 0
-            _put(starts, load, i, -1)
+            put(starts, load, i, -1)
         else:
             chosen[i] = -1
             i -= 1
@@ -220,7 +221,7 @@ def list_sets(starts: Starts, listed: Listed, state: Record) -> int:
         cost = spent[i]
         if left == 0:
             cost += _excess(starts, others, load, starts.window[wave], starts.window[wave + 1])
-            if cost > state.budget or not _fits(starts, chosen, wave):
+            if cost > state.budget or not fits(starts, chosen, wave):
                 continue
         i += 1
         held[i], spent[i] = now, cost
