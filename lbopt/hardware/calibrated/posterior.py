@@ -7,15 +7,16 @@ version and machine) and d the doubt of a row:
     (u, v) ~ t_4(0, diag(dispatch^2, work^2)),   theta ~ N(prior)
 
 Effects of runs follow Student's law with four degrees of freedom, because a few engines are far off: one that serves
-experts without a fast exchange takes four times as long as others. It is a normal law whose precision is multiplied by a
-weight of the run,
+experts without a fast exchange takes four times as long as others. That is a normal law whose precision is multiplied by
+a weight of the run, and the weight has a gamma law. Both are approximated together (Tipping and Lawrence,
+Neurocomputing 69 (2005) 123), with E the mean under what is believed:
 
-    w = (4 + 2) / (4 + u^2 / dispatch^2 + v^2 / work^2),
+    w = (4 + 2) / (4 + E[u^2] / dispatch^2 + E[v^2] / work^2),
 
-so such a run says little of all others (Lange, Little and Taylor, J. Am. Stat. Assoc. 84 (1989) 881). Weights and
-least squares (`scipy.optimize.least_squares`) take turns until the weights stand; the covariance is that of Laplace's
-approximation, the inverse of J'J of the stacked, whitened residuals. `noise`, `dispatch` and `work` maximise the
-evidence of the same approximation (MacKay, Neural Computation 4 (1992) 415), with a weak prior that keeps them off zero.
+so that a run that is far off says little of all others. Weights and least squares (`scipy.optimize.least_squares`) take
+turns until the weights stand; the covariance is that of Laplace's approximation, the inverse of J'J of the stacked,
+whitened residuals. `noise`, `dispatch` and `work` maximise the bound of the evidence that belongs to it (as MacKay,
+Neural Computation 4 (1992) 415), with a weak prior that keeps them off zero.
 """
 
 from __future__ import annotations
@@ -211,14 +212,16 @@ class _Problem:
             found = self._solve_weighted(scatter)
             if self.known is not None and self.known.seen:
                 break  # normal, and no weight
-            before, self.weights = self.weights, (FREEDOM + 2) / (FREEDOM + self._distance(found[0], scatter))
+            before, self.weights = self.weights, (FREEDOM + 2) / (FREEDOM + self._distance(found, scatter))
             if np.abs(self.weights - before).max() < _STANDS:
                 break
         return found
 
-    def _distance(self, x: Numbers, scatter: Scatter) -> Numbers:
-        """Return the squares of the runs' effects in their scales, u^2 / dispatch^2 + v^2 / work^2, float64 (R,)."""
-        return np.asarray(((x[MEANS.size :].reshape(-1, 2) / scatter.run) ** 2).sum(axis=1))
+    def _distance(self, found: tuple[Numbers, Numbers, Numbers, Numbers], scatter: Scatter) -> Numbers:
+        """Return E[u^2] / dispatch^2 + E[v^2] / work^2 of every run, float64 (R,)."""
+        x, _, jacobian, _ = found
+        squares = x[MEANS.size :] ** 2 + np.diag(_inverse(jacobian))[MEANS.size :]
+        return np.asarray((squares.reshape(-1, 2) / scatter.run**2).sum(axis=1))
 
     def _solve_weighted(self, scatter: Scatter) -> tuple[Numbers, Numbers, Numbers, Numbers]:
         """Return the same under the present weights."""
@@ -257,9 +260,25 @@ class _Problem:
 
     def evidence(self, scatter: Scatter) -> float:
         """Return the logarithm of the evidence, but for a constant."""
-        x, residuals, jacobian, spread = self.solve(scatter)
+        found = self.solve(scatter)
+        _, residuals, jacobian, spread = found
         _, determinant = np.linalg.slogdet(jacobian.T @ jacobian)
         scales = float(np.log(spread).sum()) + self.num_runs * float(np.log(scatter.run).sum())
-        rest = residuals[: residuals.size - 2 * self.num_runs]  # rows and parameters
-        runs = (FREEDOM + 2) / 2 * float(np.log1p(self._distance(x, scatter) / FREEDOM).sum())
-        return -0.5 * float(rest @ rest) - runs - scales - 0.5 * float(determinant)
+        return -0.5 * float(residuals @ residuals) - scales - 0.5 * float(determinant) + self._of_weights(found, scatter)
+
+    def _of_weights(self, found: tuple[Numbers, Numbers, Numbers, Numbers], scatter: Scatter) -> float:
+        """Return what the weights add to the bound: E[log w] of every run less the divergence from the weights' prior.
+
+        The prior is a gamma law of shape and rate a = 2; what is believed has shape s = 3 and rate r.
+        """
+        shape, prior = (FREEDOM + 2) / 2, FREEDOM / 2
+        rate = (FREEDOM + self._distance(found, scatter)) / 2
+        digamma = sum(1 / k for k in range(1, round(shape))) - np.euler_gamma
+        divergence = (
+            (shape - prior) * digamma
+            - math.lgamma(shape)
+            + math.lgamma(prior)
+            + prior * np.log(rate / prior)
+            + shape * (prior - rate) / rate
+        )
+        return float((digamma - np.log(rate) - divergence).sum())
