@@ -130,7 +130,7 @@ def test_sources_left_out_are_forecast():
 
 
 def test_sources_that_nobody_used_are_forecast():
-    """Drawn before any fit that they could serve. One is met within a quarter; two engines are far off, within the ends."""
+    """Drawn before any fit of theirs. One is met within a quarter; two engines are far off, within the ends."""
     error = {}
     for source in held_out_sources():
         unseen = [s for s in measured_steps() if s.source == source]

@@ -28,8 +28,8 @@ FAMILIES = ("nvidia", "amd", "ascend", "tpu")
 _PREFIXES = {"a100": 0, "b200": 0, "gb200": 0, "h": 0, "mi": 1, "ascend": 2, "tpu": 3}
 OTHER = len(FAMILIES)
 
-#: Parameters of at most so many bytes are of four bits, scales of small blocks included. Devices without arithmetic in four
-#: bits unpack them and compute in sixteen.
+#: Parameters of at most so many bytes are of four bits, scales of small blocks included. Devices without arithmetic in
+#: four bits unpack them and compute in sixteen.
 PACKED = 0.75
 
 #: Decode kernels that share keys and values among the query heads of a group came with FlashDecoding (October 2023) and

@@ -7,8 +7,8 @@ version and machine) and d the doubt of a row:
     (u, v) ~ t_4(0, diag(dispatch^2, work^2)),   theta ~ N(prior)
 
 Effects of runs follow Student's law with four degrees of freedom, because a few engines are far off: one that serves
-experts without a fast exchange takes four times as long as others. That is a normal law whose precision is multiplied by
-a weight of the run, and the weight has a gamma law. Both are approximated together (Tipping and Lawrence,
+experts without a fast exchange takes four times as long as others. That is a normal law whose precision is multiplied
+by a weight of the run, and the weight has a gamma law. Both are approximated together (Tipping and Lawrence,
 Neurocomputing 69 (2005) 123), with E the mean under what is believed:
 
     w = (4 + 2) / (4 + E[u^2] / dispatch^2 + E[v^2] / work^2),
@@ -207,7 +207,7 @@ class _Problem:
         self.weights = np.ones(self.num_runs)
 
     def solve(self, scatter: Scatter) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-        """Return solution, residuals, Jacobian and standard deviations of the rows, with weights of the runs that stand."""
+        """Return solution, residuals, Jacobian and standard deviations of the rows, once the weights of runs stand."""
         for _ in range(_TURNS):
             found = self._solve_weighted(scatter)
             if self.known is not None and self.known.seen:
@@ -233,7 +233,9 @@ class _Problem:
         if self.known is None:
             whiten = np.diag(np.concatenate([1 / DEVIATIONS, roots / np.tile(scatter.run, self.num_runs)]))
         else:
-            whiten = np.linalg.inv(np.linalg.cholesky(self.known.covariance)) @ np.diag(np.append(np.ones(count), roots))
+            whiten = np.linalg.inv(np.linalg.cholesky(self.known.covariance)) @ np.diag(
+                np.append(np.ones(count), roots)
+            )
 
         def logs(theta: Numbers, effects: Numbers) -> Numbers:
             return np.log(step_parts(theta, self.features).of_run(effects[..., self.of_run.argmax(1), :]))
@@ -264,7 +266,9 @@ class _Problem:
         _, residuals, jacobian, spread = found
         _, determinant = np.linalg.slogdet(jacobian.T @ jacobian)
         scales = float(np.log(spread).sum()) + self.num_runs * float(np.log(scatter.run).sum())
-        return -0.5 * float(residuals @ residuals) - scales - 0.5 * float(determinant) + self._of_weights(found, scatter)
+        return (
+            -0.5 * float(residuals @ residuals) - scales - 0.5 * float(determinant) + self._of_weights(found, scatter)
+        )
 
     def _of_weights(self, found: tuple[Numbers, Numbers, Numbers, Numbers], scatter: Scatter) -> float:
         """Return what the weights add to the bound: E[log w] of every run less the divergence from the weights' prior.

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
-from lbopt.simulator.metrics import NUM_BATCHES
 from lbopt.statistics import standard_error, student_quantile
 
 #: Label of the same work perfectly level.
@@ -243,6 +242,8 @@ def _batch_error(run: Mapping[str, Any]) -> float:
     interval = run.get("imbalance_tokens_interval")
     if interval is None:
         return 0.0
+    from lbopt.simulator.metrics import NUM_BATCHES  # compiled code comes with it, which plain numbers do not need
+
     low, high = interval
     half = (float(high) - float(low)) / 2
     return half / student_quantile(NUM_BATCHES - 1)
