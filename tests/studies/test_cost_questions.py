@@ -22,7 +22,7 @@ def test_workers_take_as_many_devices_as_hold_them():
 def test_no_fleet_is_priced_that_its_memory_does_not_hold(law):
     """DeepSeek-V3 on two boards of 80 GB; whoever names the devices is told how many would do."""
     two = LoadPoint.of_means(85_000, 20_000, workers=2, running=35)
-    message = r"deepseek-v3 on h800: 3\d\d GB of weights, .* each of 1 devices a worker, .* a worker needs 8 devices"
+    message = r"deepseek-v3 on h800: 3\d\d GB of weights, .* on a worker's one device, .* a worker needs 8 devices"
     with pytest.raises(InputError, match=message):
         run_cost([two], config(devices_per_worker=1, **law))
     heavy = LoadPoint.of_means(1_000_000, 880_000, 8, 35)
@@ -58,11 +58,16 @@ def test_rows_of_ones_own_move_the_law_and_say_how_much_surer_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("running,step_time_ms\n1,2\n", "has no context_tokens; it needs running, context_tokens and one of step_time"),
-        ("running,context_tokens\n1,2\n", "has 0 columns of a step's time"),
+        ("running,step_time_ms\n1,2\n", "has no column context_tokens; it needs running, context_tokens and one of"),
+        ("running,context_tokens\n1,2\n", "has no column of a step time; it needs running, context_tokens and one of"),
+        (
+            "running,context_tokens,step_time_ms,step_time_us\n1,2,3,4\n",
+            "has 2 columns of a step's time, step_time_ms",
+        ),
         ("running,context_tokens,step_time_ms,colour\n1,2,3,4\n", "has an unknown column colour; known are"),
-        ("running,context_tokens,step_time_ms\n1,2,x\n", "line 2: step_time_ms is 'x'; expected a number"),
-        ("running,context_tokens,step_time_ms\n1,2,0\n", "line 2: step_time_ms is 0; expected a time above 0"),
+        ("running,context_tokens,step_time_ms\n1,2,x\n", "line 2: step_time_ms is 'x'; expected a time above 0"),
+        ("running,context_tokens,step_time_ms\n1,2,-3\n", "line 2: step_time_ms is '-3'; expected a time above 0"),
+        ("running,context_tokens,step_time_ms\n1,2,0\n", "line 2: step_time_ms is '0'; expected a time above 0"),
         ("running,context_tokens,step_time_ms\n0,2,3\n", "line 2: .*running is 0.0; expected a number above 0"),
         ("running,context_tokens,step_time_ms,tp\n1,2,3,1.5\n", "line 2: tp is 1.5; expected a whole number"),
         ("running,context_tokens,step_time_ms,experts\n1,2,3,all\n", "line 2: experts are 'all'; expected parallel"),
