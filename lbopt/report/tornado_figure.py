@@ -37,4 +37,4 @@ def _bars(axes: Axes, device: DeviceCost) -> None:
         axes.barh(height, one.high - nominal, left=nominal, color=COLOURS[1], height=0.6)
     axes.set_yticks(range(len(device.sensitivities)), [one.constant for one in reversed(device.sensitivities)])
     axes.axvline(nominal, color="black", linewidth=0.8)
-    axes.set_xlabel(f"{device.card.name}, {device.points[0].point.label}: USD a million tokens", fontsize=9)
+    axes.set_xlabel(f"{device.card.name}: USD a million tokens", fontsize=9)
