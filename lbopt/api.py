@@ -355,20 +355,21 @@ def cost(
     >>> outcome.devices[0].card.name
     'h800'
     """
-    from lbopt.report.cost_sources import of_numbers, read_cost_source
     from lbopt.studies.cost import CostConfig, run_cost
     from lbopt.studies.cost.config import DEFAULT_DEVICES
+    from lbopt.studies.cost.source import of_numbers
 
     plain = {"mean_load": mean_load, "imbalance": imbalance, "workers": workers, "running": running}
     given = [name for name, value in plain.items() if value is not None]
     if source is not None and given:
         raise InputError(f"the loads come from '{source}'; leave {', '.join(given)} out")
     config = config_of(CostConfig, more, devices=several("devices", devices or DEFAULT_DEVICES))
-    found = (
-        of_numbers(None, mean_load, imbalance, workers, running)
-        if source is None
-        else read_cost_source(Path(source), router, allow_code=allow_code)
-    )
+    if source is None:
+        found = of_numbers(None, mean_load, imbalance, workers, running)
+    else:
+        from lbopt.report.cost_sources import read_cost_source
+
+        found = read_cost_source(Path(source), router, allow_code=allow_code)
     outcome = run_cost(found.points, config, progress, None, found.rerun, found.step_time)
     outcome.source, outcome.notes = found.title, [*found.notes, *outcome.notes]
     return outcome

@@ -7,17 +7,17 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-from matplotlib.figure import Figure
-
-from lbopt.report.figures import png_of, svg_of
 from lbopt.report.folder import write_csv, write_json, write_whole
 from lbopt.report.provenance import provenance
 
-#: Rows by column, a frame, or None where the file is not written.
-Rows = Sequence[dict[str, Any]] | pd.DataFrame | None
+if TYPE_CHECKING:  # Matplotlib and pandas take half a second, and most commands write no folder
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    #: Rows by column, a frame, or None where the file is not written.
+    Rows = Sequence[dict[str, Any]] | pd.DataFrame | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +63,19 @@ class Contents:
     def write(self, target: Path) -> None:
         """Write every file into the folder `target`, which exists."""
         for name, rows in self.tables.items():
-            if isinstance(rows, pd.DataFrame):
-                rows.to_csv(target / f"{name}.csv", index=False)
-            elif rows is not None:
+            if rows is None:
+                continue
+            if isinstance(rows, Sequence):
                 write_csv(target / f"{name}.csv", rows)
+            else:
+                rows.to_csv(target / f"{name}.csv", index=False)
         for name, records in self.records.items():
             lines = "".join(f"{json.dumps(record)}\n" for record in records)
             (target / f"{name}.jsonl").write_text(lines, encoding="utf-8")
         for name, figure in self.figures.items():
             if figure is not None:
+                from lbopt.report.figures import png_of, svg_of
+
                 (target / f"{name}.png").write_bytes(png_of(figure))
                 (target / f"{name}.svg").write_bytes(svg_of(figure, name))
         for name, content in self.others.items():

@@ -9,7 +9,7 @@ what better placement is worth over time, and perfect balance overstates it; the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +25,13 @@ from lbopt.spec import unknown
 from lbopt.statistics import standard_error
 from lbopt.studies.cost import LEVEL, NEXT_STEP, LoadPoint, Rerun
 from lbopt.studies.cost.load_point import NEEDED
+from lbopt.studies.cost.source import CostSource
 from lbopt.studies.gap.study import STUDY as GAP
 from lbopt.studies.gap.study import baseline_of
 from lbopt.studies.scenario import Scenario
 from lbopt.studies.simulation import STUDY as SIMULATION
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class CostSource:
-    """Load points, the first of them today's, what runs their routers on another fleet, and the law they ran with."""
-
-    title: str
-    points: list[LoadPoint]
-    notes: list[str] = field(default_factory=list)
-    rerun: Rerun | None = None
-    step_time: str | None = None
 
 
 def read_cost_source(folder: Path, router: str | None, *, allow_code: bool = False) -> CostSource:
@@ -70,49 +60,6 @@ def read_cost_source(folder: Path, router: str | None, *, allow_code: bool = Fal
         with edition(edition_of(account, mark)):
             return _of_simulation(folder, router)
     raise InputError(f"'{folder}' was written as '{kind}'; a cost is computed from folders of lbopt gap or simulate")
-
-
-def of_numbers(
-    loads: str | None, mean_load: float | None, imbalance: float | None, workers: int | None, running: float | None
-) -> CostSource:
-    """Return the point that plain numbers give: the loads of one step, or a mean load and a mean imbalance.
-
-    Parameters
-    ----------
-    loads
-        Loads of one step, tokens, separated by commas; None takes the means.
-    mean_load, imbalance
-        Mean load of a worker and mean imbalance of the fleet, tokens.
-    workers
-        Number of workers.
-    running
-        Running requests of a worker.
-    """
-    means = {"--mean-load": mean_load, "--imbalance": imbalance, "--workers": workers}
-    if loads is None and mean_load is None:
-        raise InputError(
-            "there is nothing to price: give an output folder of lbopt gap or simulate, or --loads, or --mean-load "
-            "with --imbalance and --workers"
-        )
-    if running is None:
-        raise InputError("--running is missing: a price a token needs the running requests of a worker")
-    if loads is not None:
-        named = [name for name, value in means.items() if value is not None]
-        if named:
-            raise InputError(f"--loads says all of the loads; leave {', '.join(named)} out")
-        try:
-            point = LoadPoint.of_loads([float(part) for part in loads.split(",")], running)
-        except ValueError as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"loads '{loads}' are not numbers; expected tokens such as 100000,80000") from None
-    else:
-        missing = [name for name, value in means.items() if value is None]
-        if missing:
-            raise InputError(f"{', '.join(missing)} must be given with --mean-load")
-        assert mean_load is not None and imbalance is not None and workers is not None
-        point = LoadPoint.of_means(mean_load, imbalance, workers, running)
-    return CostSource(title="plain numbers", points=[point, point.balanced(LEVEL)])
 
 
 def _account(folder: Path) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from typing import Any
 from lbopt.report import numbers
 from lbopt.studies.cost import LEVEL, NEXT_STEP, CostOutcome, DeviceCost, LoadPoint, PointCost
 from lbopt.studies.cost.config import CHARGE_NAMES
-from lbopt.studies.cost.device_law import AUDITED, CALIBRATED
+from lbopt.studies.cost.device_law import AUDITED, CALIBRATED, PUBLISHED, SIMULATED
 from lbopt.studies.cost.figures import Figure
+from lbopt.studies.cost.load_point import GIVEN
 from lbopt.studies.cost.outcome import BILLED, PRICED, SAVED
 from lbopt.table import Table
 
@@ -27,6 +28,13 @@ _COLUMNS: tuple[tuple[str, str, numbers.Format], ...] = (
     ("dollars_per_million", "USD / M tokens", numbers.three),
 )
 _PERCENT = numbers.fixed(1, 100, " %")
+#: What a heading calls a law; one that a user named is called as typed.
+_LAWS = {
+    CALIBRATED: "the calibrated law",
+    PUBLISHED: "the published slope",
+    SIMULATED: "the law of the simulation",
+    AUDITED: "the audited law",
+}
 
 
 def _round(value: float | None) -> str:
@@ -65,7 +73,7 @@ def lead(outcome: CostOutcome) -> list[str]:
         if not others or not today.imbalance:
             continue
         text = f"{device.card.name}, {device.law}: perfect balance saves {_span(others, LEVEL, 'time_saved_share')} of "
-        text += f"the time of {today.label}"
+        text += f"the time of {_named(today)}"
         best = _best_router(others)
         if best:
             text += f", {best} over its own run {_span(others, best, 'time_saved_share')}"
@@ -75,6 +83,11 @@ def lead(outcome: CostOutcome) -> list[str]:
         text += f"; perfect balance is worth {dollars} USD a year on {device.billed:,} devices" if dollars else ""
         lines.append(text + ".")
     return lines
+
+
+def _named(point: LoadPoint) -> str:
+    """Return what a sentence calls today's point: its router, or these loads where only numbers were given."""
+    return "these loads" if point.label == GIVEN else point.label
 
 
 def _best_router(costs: Sequence[PointCost]) -> str | None:
@@ -164,12 +177,13 @@ def _device_table(device: DeviceCost, outcome: CostOutcome) -> Table:
     columns = [c for c in _COLUMNS if c[0] != "grams_per_million" or config.carbon is not None]
     parts = ", ".join(f"{kind} {_PERCENT(share)}" for kind, share in device.bound.items() if share > 0)
     interval = "; the step-time law as it stands" if config.step_time and device.law != AUDITED else ""
+    law = _LAWS.get(device.law, device.law)
     return Table(
         title=f"{device.card.title}: {G} workers × {device.devices_per_worker} = "
-        f"{G * device.devices_per_worker} devices (each a {device.card.part}), {config.model} by {device.law}",
+        f"{G * device.devices_per_worker} devices (each a {device.card.part}), {config.model} by {law}",
         caption=f"Nominal values; in brackets, where 90 % of {config.draws:,} draws of the constants lie{interval}."
         + (" A step is the time per output token (TPOT)." if config.tokens_per_request == 1 else "")
-        + (f" Of {device.points[0].point.label}'s step: {parts}." if parts else "")
+        + (f" Of a step of {_named(device.points[0].point)}: {parts}." if parts else "")
         + (
             " The constants were measured on the machine."
             if device.card.origin == "measurement"
@@ -198,7 +212,7 @@ def _saving_table(devices: Sequence[DeviceCost], title: str) -> Table:
         for cost in device.points[1:]
     ]
     return Table(
-        title=f"{title} {devices[0].points[0].point.label}",
+        title=f"{title} {_named(devices[0].points[0].point)}",
         caption="Time for the same tokens, and money with it. Energy: the same work takes less time, and what is saved "
         "is the waiting, at the power at which it is waited: between idle power (wait-idle) and that of a busy device "
         "(wait-busy); wait-spins is what is measured in between. A minus sign is a router with more imbalance, or with "
@@ -228,7 +242,7 @@ def bill_table(devices: Sequence[DeviceCost], outcome: CostOutcome) -> Table:
         for cost in device.points
     ]
     return Table(
-        title=f"The bill of the tokens that {devices[0].points[0].point.label} makes",
+        title=f"The bill of the tokens of {_named(devices[0].points[0].point)}",
         caption="In round numbers: two digits. Every row buys the same tokens; a router with less waiting needs the "
         "devices for less of the month. A month is a twelfth of 8,760 hours.",
         headers=("device, law: router", "devices", *(header for _, header in columns)),
@@ -240,7 +254,7 @@ def _sensitivity_table(device: DeviceCost) -> Table:
     nominal = device.points[0].figures["dollars_per_million"].nominal
     return Table(
         title=f"What the price on {device.card.name} hangs on",
-        caption=f"USD a million tokens of {device.points[0].point.label}, {numbers.three(nominal)} by the nominal "
+        caption=f"USD a million tokens of {_named(device.points[0].point)}, {numbers.three(nominal)} by the nominal "
         "values, with one group of constants at its 5 and at its 95 % end.",
         headers=("constants", "low", "high", "high / low"),
         rows=[

@@ -10,7 +10,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import lbopt
-from lbopt.policies.editions import present_edition
 
 _PACKAGES = ("numpy", "numba", "scipy", "pandas", "highspy", "ortools", "pulp")
 
@@ -25,6 +24,8 @@ def provenance(command: str, packages: Sequence[str] = ()) -> dict[str, Any]:
     packages
         Packages that can move a number of this study alone.
     """
+    from lbopt.policies.editions import present_edition  # the policies take a third of a second to import
+
     return {
         "command": command,
         "versions": {

@@ -12,7 +12,6 @@ from typing import Any
 
 from lbopt.exceptions import InputError
 from lbopt.files import exists, read_json, shown
-from lbopt.policies.outside_code import code_in
 from lbopt.report.contents import Contents, Made, write_folder
 from lbopt.report.folder import MARK, check_target, write_whole
 from lbopt.report.provenance import provenance
@@ -106,6 +105,8 @@ def write_study_folder(name: str, outcome: Any, folder: Path, command: str) -> N
     command
         The command line.
     """
+    from lbopt.policies.outside_code import code_in  # the policies take a third of a second to import
+
     study, report = find_study(name), report_of(name)
     if study.store is not None and (folder / f"{study.store}-lock").exists():
         raise InputError(f"'{folder / study.store}' is being written by another run; wait for that to end")

@@ -21,6 +21,11 @@ def tornado_figure(outcome: CostOutcome) -> Figure | None:
     for place, device in enumerate(devices):
         axes = first if place == 0 else figure.add_subplot(grid[place])
         axes.set_subplotspec(grid[place])
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(visible=True, axis="x", alpha=0.25)
+        axes.grid(visible=False, axis="y")
+        axes.set_axisbelow(True)
+        axes.use_sticky_edges = False  # else the longest bar begins on the axis and looks cut off
         _bars(axes, device)
     return figure
 
@@ -32,4 +37,4 @@ def _bars(axes: Axes, device: DeviceCost) -> None:
         axes.barh(height, one.high - nominal, left=nominal, color=COLOURS[1], height=0.6)
     axes.set_yticks(range(len(device.sensitivities)), [one.constant for one in reversed(device.sensitivities)])
     axes.axvline(nominal, color="black", linewidth=0.8)
-    axes.set_xlabel(f"USD a million tokens of {device.points[0].point.label} on {device.card.name}", fontsize=9)
+    axes.set_xlabel(f"{device.card.name}: USD a million tokens", fontsize=9)

@@ -58,7 +58,8 @@ def validation_tables(validation: Validation) -> list[Table]:
     return [
         _table(
             "Sources that no fit has seen",
-            "Drawn by a seed before the first fit. In brackets, where 90 % of the forecast's draws lie.",
+            "Drawn by a seed before any fit of theirs. The law was changed after the first two had been forecast once, "
+            "for reasons that the other sources give; so only the last was never seen.",
             validation.never_used,
         ),
         _table(
@@ -67,8 +68,7 @@ def validation_tables(validation: Validation) -> list[Table]:
             f"{len(validation.left_out)} sources {numbers.fixed(1, 100, ' %')(validation.error)}; of {rows} rows "
             f"{_PERCENT(validation.covered)} lie within their 90 % interval, whose ends are a factor of "
             f"{validation.width:.2f} apart in the median of the rows, {validation.width_of_sources:.2f} of the "
-            "sources. The form of the law was chosen with these errors in view, so they flatter it a little; those of "
-            "the table above do not.",
+            "sources. The form of the law was chosen with these errors in view, so they flatter it a little.",
             validation.left_out,
         ),
     ]

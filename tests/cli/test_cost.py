@@ -307,7 +307,7 @@ def test_every_law_has_a_closing_sentence_of_its_own():
     assert len(outcome.devices) == 2
     for device, line in zip(outcome.devices, lead(outcome), strict=True):
         saved = device.points[1].figures["time_saved_share"]
-        said = f"perfect balance saves {100 * saved.low:.1f} to {100 * saved.high:.1f} % of the time of as given"
+        said = f"perfect balance saves {100 * saved.low:.1f} to {100 * saved.high:.1f} % of the time of these loads"
         assert line.startswith(f"ascend-910c, {device.law}: {said}")
 
 

@@ -28,6 +28,10 @@ FAMILIES = ("nvidia", "amd", "ascend", "tpu")
 _PREFIXES = {"a100": 0, "b200": 0, "gb200": 0, "h": 0, "mi": 1, "ascend": 2, "tpu": 3}
 OTHER = len(FAMILIES)
 
+#: Parameters of at most so many bytes are of four bits, scales of small blocks included. Devices without arithmetic in
+#: four bits unpack them and compute in sixteen.
+PACKED = 0.75
+
 #: Decode kernels that share keys and values among the query heads of a group came with FlashDecoding (October 2023) and
 #: reached engines in the half year after.
 GROUPED_SINCE = 2024.5
@@ -117,9 +121,12 @@ def features_of(step: DecodeStep, device: DeviceCard, model: ModelCard) -> dict[
     reached = device["compute_efficiency"].value
     wide = device["flops_16bit"].value * reached
     narrow = device["flops_8bit"].value * reached if "flops_8bit" in device.constants else wide
+    packed = device["flops_4bit"].value * reached if "flops_4bit" in device.constants else wide
 
     def rate(size: float) -> float:
-        return narrow if size <= 1 else wide
+        if size > 1:
+            return wide
+        return narrow if size > PACKED else packed
 
     domain = device["link_domain"].value if "link_domain" in device.constants else 8.0
     link = device.constants.get("link_bandwidth")

@@ -52,7 +52,7 @@ COMMON = (
     Parameter("link", -0.3, 0.5, "factor on the bytes that links carry"),
     _of_seconds("fixed", 2e-3, 2.5, "s a step: scheduler, sampling"),
     _of_seconds("launch", 6e-5, 2.0, "s a layer: launches, norms, small kernels"),
-    _of_seconds("host", 5e-6, 2.0, "s a token of a worker: sampling, bookkeeping"),
+    _of_seconds("host", 1e-5, 3.0, "s a token of a worker: sampling, bookkeeping, small kernels"),
     _of_seconds("reduce", 1.2e-5, 2.0, "s of an all-reduce of no payload within the fast link"),
     _of_seconds("beyond", 5.0, 1.6, "how many times as long beyond the fast link (25 to 62 us: NCCL issue 1453)"),
     _of_seconds("call", 4e-5, 2.0, "s of a dispatch or combine of no payload"),

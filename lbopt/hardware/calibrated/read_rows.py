@@ -59,7 +59,10 @@ def read_measured_rows(file: str | Path, asked: DecodeStep) -> tuple[MeasuredSte
     missing = [column for column in _NEEDED if column not in header]
     times = [column for column in header if column in _TIMES]
     if missing or len(times) != 1:
-        what = f"no {' and no '.join(missing)}" if missing else f"{len(times)} columns of a step's time"
+        if times and not missing:
+            what = f"{len(times)} columns of a step's time, {' and '.join(times)}"
+        else:
+            what = f"no column {' and no '.join(missing or ['of a step time'])}"
         raise InputError(f"{name} has {what}; it needs running, context_tokens and one of {', '.join(_TIMES)}")
     return tuple(
         _step(f"{name}, line {line}", dict(zip(header, cells, strict=True)), times[0], asked) for line, cells in rows
@@ -86,9 +89,9 @@ def _step(where: str, row: Mapping[str, str], time: str, asked: DecodeStep) -> M
         raise InputError(f"{where}: experts are '{experts}'; expected parallel or local")
     more: dict[str, Any] = {column: _number(where, column, row[column]) for column in _NUMBERS if row.get(column)}
     more |= sizes | {column: int(value) for column, value in counts.items()}
-    seconds = _number(where, time, row[time]) * _TIMES[time]
+    seconds = _number(where, time, row[time], what="a time above 0") * _TIMES[time]
     if not seconds > 0:
-        raise InputError(f"{where}: {time} is {row[time]}; expected a time above 0")
+        raise InputError(f"{where}: {time} is '{row[time]}'; expected a time above 0")
     try:
         shape = replace(
             asked,
@@ -106,11 +109,11 @@ def _step(where: str, row: Mapping[str, str], time: str, asked: DecodeStep) -> M
     return MeasuredStep(**given, source="own", run="own", place=where, seconds=seconds, doubt=_DOUBT)
 
 
-def _number(where: str, column: str, cell: str) -> float:
+def _number(where: str, column: str, cell: str, what: str = "a number of zero or more") -> float:
     try:
         value = float(cell)
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or value < 0:
-        raise InputError(f"{where}: {column} is '{cell.strip()[:40]}'; expected a number of zero or more")
+        raise InputError(f"{where}: {column} is '{cell.strip()[:40]}'; expected {what}")
     return value

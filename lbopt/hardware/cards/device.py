@@ -20,6 +20,7 @@ CONSTANTS: dict[str, tuple[str, str]] = {
     "memory_capacity": ("B", "device memory"),
     "flops_16bit": ("FLOP/s", "dense matrix arithmetic in bf16 or fp16"),
     "flops_8bit": ("FLOP/s", "dense matrix arithmetic in fp8 or int8"),
+    "flops_4bit": ("FLOP/s", "dense matrix arithmetic in fp4; none where weights of 4 bits are unpacked to 16"),
     "compute_efficiency": ("1", "share of that arithmetic which compute-bound kernels reach"),
     "link_bandwidth": ("B/s", "rate, one direction, at which the device sends to others of its group"),
     "link_domain": ("1", "devices that reach each other at the high end of link_bandwidth"),

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from lbopt.exceptions import InputError
-from lbopt.simulator.metrics import NUM_BATCHES
 from lbopt.statistics import standard_error, student_quantile
 
 #: Label of the same work perfectly level.
 LEVEL = "perfectly level"
+
+#: Label of loads that were given as numbers.
+GIVEN = "as given"
 
 #: Label of a router whose next decision is an optimal one.
 NEXT_STEP = "best next step"
@@ -145,7 +147,7 @@ class LoadPoint:
         if not np.isfinite(values).all() or (values < 0).any():
             raise InputError(f"loads hold {values[~(values >= 0)][0]:g}; expected tokens of zero or more")
         return cls(
-            label="as given",
+            label=GIVEN,
             num_workers=values.size,
             slots_per_worker=slots or _slots_for(running),
             max_load=float(values.max()),
@@ -175,7 +177,7 @@ class LoadPoint:
         if workers < 1:
             raise InputError(f"workers are {workers}; expected at least 1")
         return cls(
-            label="as given",
+            label=GIVEN,
             num_workers=workers,
             slots_per_worker=slots or _slots_for(running),
             max_load=mean_load + imbalance / workers,
@@ -243,6 +245,8 @@ def _batch_error(run: Mapping[str, Any]) -> float:
     interval = run.get("imbalance_tokens_interval")
     if interval is None:
         return 0.0
+    from lbopt.simulator.metrics import NUM_BATCHES  # compiled code comes with it, which plain numbers do not need
+
     low, high = interval
     half = (float(high) - float(low)) / 2
     return half / student_quantile(NUM_BATCHES - 1)

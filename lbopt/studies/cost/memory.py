@@ -77,8 +77,12 @@ class MemoryNeed:
             if fewest is not None
             else "no number of devices up to the heads is enough: give a smaller load or more workers"
         )
+        on = (
+            f"on each of {devices} devices a worker, which have"
+            if devices > 1
+            else "on a worker's one device, which has"
+        )
         return (
             f"{self.model.name} on {self.card.name}: {need / 1e9:,.0f} GB of weights, cache and activations would be "
-            f"on each of {devices} devices a worker, which have {has / 1e9:,.0f} GB, a tenth of it for the engine; "
-            f"{way_out}"
+            f"{on} {has / 1e9:,.0f} GB, a tenth of it for the engine; {way_out}"
         )

@@ -3,7 +3,8 @@
 Constants of the calibrated law are taken in groups that a reader knows: what the engine does beside bytes and
 arithmetic, memory, arithmetic, experts, messages, and the effects of the engine's own run. The logarithm of the step is
 taken as linear in them, so a group moves it by 1.645 standard deviations of g'x, where g are the slopes of the group's
-constants and x is normal with their covariance under what is believed.
+constants and x is normal with their covariance under what is believed. The effects of a run of which no row is known
+have Student's law, and move it by that law's quantile.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def sensitivities(device: DeviceDraws, point: LoadPoint, devices: int) -> list[S
         spread = float(np.sqrt(moved @ believed.covariance[np.ix_(chosen, chosen)] @ moved))
         if spread < _FLAT:
             continue
-        found.append(Sensitivity(group, float(nominal * np.exp(-_Z * spread)), float(nominal * np.exp(_Z * spread))))
+        moves = np.exp((believed.reach if group == RUN else _Z) * spread)
+        found.append(Sensitivity(group, float(nominal / moves), float(nominal * moves)))
     rental = np.quantile(device.rental[1:], (0.05, 0.95)) / device.rental[0] if device.rental[0] > 0 else np.ones(2)
     found.append(Sensitivity(RENTAL, float(nominal * rental[0]), float(nominal * rental[1])))
     return sorted(found, key=lambda one: -one.swing)

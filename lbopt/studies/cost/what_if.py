@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lbopt.exceptions import InputError
-from lbopt.policies import make_policy
-from lbopt.simulator import simulate
 from lbopt.studies.cost.load_point import LEVEL, MOST_RUNNING, LoadPoint
 from lbopt.studies.progress import Progress
-from lbopt.studies.scenario import Scenario
-from lbopt.studies.training import training_for
-from lbopt.theory.laws.normal_maximum import expected_maximum
+
+if TYPE_CHECKING:
+    from lbopt.studies.scenario import Scenario
 
 #: What may be changed.
 CHANGES = ("workers", "slots")
@@ -101,6 +99,10 @@ def changed(scenario: Scenario, name: str, value: int) -> Scenario:
 
 
 def _run_again(given_run: Rerun, progress: Progress) -> list[LoadPoint]:
+    from lbopt.policies import make_policy  # compiled code comes with these, which a price of means does not need
+    from lbopt.simulator import simulate
+    from lbopt.studies.training import training_for
+
     scenario, seeds = given_run.scenario, given_run.seeds
     points = []
     for label, (spec, given) in given_run.routers.items():
@@ -120,6 +122,8 @@ def by_order_statistics(point: LoadPoint, workers: int) -> LoadPoint:
     """Return the point on another number of workers with loads spread alike."""
     if point.num_workers < 2:
         raise InputError("one worker has no imbalance from which that of more could follow; give loads of two or more")
+    from lbopt.theory.laws.normal_maximum import expected_maximum
+
     ratio = expected_maximum(workers) / expected_maximum(point.num_workers)
     return replace(point, num_workers=workers).with_imbalance(
         workers * (point.max_load - point.mean_load) * ratio, point.label

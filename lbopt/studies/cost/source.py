@@ -1,0 +1,63 @@
+"""Where the loads of a price come from: load points, what runs their routers again, and points of plain numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lbopt.exceptions import InputError
+from lbopt.studies.cost.load_point import LEVEL, LoadPoint
+from lbopt.studies.cost.what_if import Rerun
+
+
+@dataclass(frozen=True, slots=True)
+class CostSource:
+    """Load points, the first of them today's, what runs their routers on another fleet, and the law they ran with."""
+
+    title: str
+    points: list[LoadPoint]
+    notes: list[str] = field(default_factory=list)
+    rerun: Rerun | None = None
+    step_time: str | None = None
+
+
+def of_numbers(
+    loads: str | None, mean_load: float | None, imbalance: float | None, workers: int | None, running: float | None
+) -> CostSource:
+    """Return the point that plain numbers give: the loads of one step, or a mean load and a mean imbalance.
+
+    Parameters
+    ----------
+    loads
+        Loads of one step, tokens, separated by commas; None takes the means.
+    mean_load, imbalance
+        Mean load of a worker and mean imbalance of the fleet, tokens.
+    workers
+        Number of workers.
+    running
+        Running requests of a worker.
+    """
+    means = {"--mean-load": mean_load, "--imbalance": imbalance, "--workers": workers}
+    if loads is None and mean_load is None:
+        raise InputError(
+            "there is nothing to price: give an output folder of lbopt gap or simulate, or --loads, or --mean-load "
+            "with --imbalance and --workers"
+        )
+    if running is None:
+        raise InputError("--running is missing: a price a token needs the running requests of a worker")
+    if loads is not None:
+        named = [name for name, value in means.items() if value is not None]
+        if named:
+            raise InputError(f"--loads says all of the loads; leave {', '.join(named)} out")
+        try:
+            point = LoadPoint.of_loads([float(part) for part in loads.split(",")], running)
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"loads '{loads}' are not numbers; expected tokens such as 100000,80000") from None
+    else:
+        missing = [name for name, value in means.items() if value is None]
+        if missing:
+            raise InputError(f"{', '.join(missing)} must be given with --mean-load")
+        assert mean_load is not None and imbalance is not None and workers is not None
+        point = LoadPoint.of_means(mean_load, imbalance, workers, running)
+    return CostSource(title="plain numbers", points=[point, point.balanced(LEVEL)])
