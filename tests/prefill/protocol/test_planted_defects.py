@@ -14,7 +14,7 @@ from prefill.protocol.defects import (
     RequeuesOnAWatchdog,
     ResetsTheLedger,
 )
-from prefill.protocol.schedules import UNTIL, check_outcome, draw
+from prefill.protocol.schedules import UNTIL, check_outcome, draw, run_and_check
 
 from lbopt.prefill.protocol import BrokenPromiseError
 
@@ -24,7 +24,7 @@ def test_is_caught(defect):
     said = set()
     for seed in range(200):
         try:
-            check_outcome(draw(seed, defect).run(UNTIL))
+            run_and_check(draw(seed, defect))
         except BrokenPromiseError as error:
             said.add(str(error))
             if len(said) == 3:
