@@ -1,20 +1,20 @@
 """The per-request ledger: where every request is, by name, whatever happens to the counters of the instances.
 
-A request is queued, in flight with one holder (instance, seq), done or refused. The first answer counts: the first token of
-any batch that the request was ever in makes it done, also if its holder was given up meanwhile and it is queued again.
+A request is queued, in flight with one holder (instance, seq), done or refused. The first answer counts: the first
+token of any batch that the request was ever in makes it done, also if its holder was given up meanwhile and it is
+queued again.
 
-The ledger has an entry for each request that is not yet done or refused, and remembers the numbers of the last few that are,
-so that what comes a second time is recognised. Entries are in a persistent map (a hash array mapped trie): an event makes a
-new ledger without copying the old one, in time that does not grow with the requests of the past.
+The ledger has an entry for each request that is not yet done or refused, and remembers the numbers of the last few
+that are, so that what comes a second time is recognised. Entries are in a persistent map (a hash array mapped trie):
+an event makes a new ledger without copying the old one, in time that does not grow with the requests of the past.
 
-The queue is what was given up, in the order of arrival, and then what was never sent. Everything that was ever sent came
-before everything that was not, because batches take the oldest.
+The queue is what was given up, in the order of arrival, and then what was never sent. Everything that was ever sent
+came before everything that was not, because batches take the oldest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from heapq import merge
 from typing import Literal, NamedTuple
 
@@ -59,8 +59,7 @@ class Sums(NamedTuple):
     refused: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(NamedTuple):
     """Every change returns a new ledger.
 
     Parameters
@@ -78,21 +77,21 @@ class Ledger:
     dispatches
         Batches sent.
     past, finished
-        The requests that were last done or refused: by the order in which they were, from `number_finished` back, and by
-        name.
+        The requests that were last done or refused: by the order in which they were, from `number_finished` back, and
+        by name.
     sums
         Tokens.
     """
 
-    entries: Map[int, Entry] = field(default_factory=Map)
-    fresh: Map[int, int] = field(default_factory=Map)
+    entries: Map[int, Entry] = Map()
+    fresh: Map[int, int] = Map()
     first: int = 0
     arrived: int = 0
     back: tuple[tuple[int, int], ...] = ()
     waiting: int = 0
     dispatches: int = 0
-    past: Map[int, int] = field(default_factory=Map)
-    finished: Map[int, int] = field(default_factory=Map)
+    past: Map[int, int] = Map()
+    finished: Map[int, int] = Map()
     number_finished: int = 0
     sums: Sums = Sums()
 

@@ -1,9 +1,9 @@
 """What the scheduler hears (events) and what it does (actions): small frozen records, times in s.
 
-Every message may be lost, late, doubled or out of order. Whatever an instance says carries its *epoch*, a number that is
-higher after every restart (the start time of its process will do); 0 = not told, taken for the known one. Batches of an
-instance are numbered without gaps, over all of its epochs. An instance takes a batch only if its number is above all that it
-has received: one that was overtaken counts as lost, and is named in `missing`.
+Every message may be lost, late, doubled or out of order. Whatever an instance says carries its *epoch*, a number that
+is higher after every restart (the start time of its process will do); 0 = not told, taken for the known one. Batches
+of an instance are numbered without gaps, over all of its epochs. An instance takes a batch only if its number is above
+all that it has received: one that was overtaken counts as lost, and is named in `missing`.
 
 Timers are the scheduler's own: one for the interval and one for each instance, and to set one voids what it was set to
 before. They may fire early or late; a spurious one changes nothing. Times are readings of one clock, which may step.

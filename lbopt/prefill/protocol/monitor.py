@@ -1,17 +1,17 @@
 """Watches a scheduler from outside, and says which promise it breaks.
 
 It keeps books of its own from events and actions alone: which batches are live, where each request is, since when the
-oldest wait, what the timers are set to. From the scheduler's state it takes the typical pass, the interval's due time and
-the claims to be checked.
+oldest wait, what the timers are set to. From the scheduler's state it takes the typical pass, the interval's due time
+and the claims to be checked.
 
 Safety, at every event
     an instance gets no batch while one is live at it (a batch retires when its end of pass or an empty poll that knew
-    of it is heard, when its deadline, fixed at dispatch, has passed and the watchdog rung, with the instance, or when the
-    instance names a newer epoch); queued + in flight + done + refused = arrived, in tokens and by name; no request is
-    delivered twice; U_flight >= 0.
+    of it is heard, when its deadline, fixed at dispatch, has passed and the watchdog rung, with the instance, or when
+    the instance names a newer epoch); queued + in flight + done + refused = arrived, in tokens and by name; no request
+    is delivered twice; U_flight >= 0.
 Requests come back into the queue
-    at once, if their instance is removed or names a newer epoch, or a batch is named as missing, or was acknowledged and
-    is not known any more; by a timer not sooner than a watchdog's time after they were sent; for no other reason.
+    at once, if their instance is removed or names a newer epoch, or a batch is named as missing, or was acknowledged
+    and is not known any more; by a timer not sooner than a watchdog's time after they were sent; for no other reason.
 No idle head
     the interval elapsed, a request waits, an instance is READY: a batch leaves.
 No prompt to a suspect while another lives
@@ -35,9 +35,9 @@ Served within
     where n requests were not served yet, their work and that on the devices takes p passes, and f is how often the
     request is queued again. Proof: each of at most n + 1 dispatches takes one or more of the n requests and it. On an
     instance, it waits for at most p passes, of each of which is heard within W, or it is queued again by the timer: W
-    for the live batch to be acknowledged or given up, W for answers on their way. Without faults from that time on, f is
-    at most N for N instances: each other one can lose what it held, once, as no suspect is served while the living one
-    lives, and the living one what it was sent before.
+    for the live batch to be acknowledged or given up, W for answers on their way. Without faults from that time on, f
+    is at most N for N instances: each other one can lose what it held, once, as no suspect is served while the living
+    one lives, and the living one what it was sent before.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ from lbopt.prefill.protocol.messages import (
     PollTick,
     Refuse,
     Send,
+    WakeAt,
     Watchdog,
 )
 from lbopt.prefill.protocol.setting import ProtocolSetting
@@ -66,6 +67,8 @@ from lbopt.prefill.protocol.state import Phase, SchedulerState
 
 #: s, of rounding in sums of times, and of a timer's resolution.
 SLACK = 1e-8
+#: Among the timers, that of the interval.
+_INTERVAL = -1
 
 
 class BrokenPromiseError(LbOptError):
@@ -100,6 +103,8 @@ class Monitor:
         self.sums = dict.fromkeys(("queued", "in flight", "done", "refused"), 0)
         self.open: set[int] = set()
         self._named_newer = False
+        self.tried: set[tuple[int, int, int]] = set()
+        self.gone: dict[str | tuple[int, int], float] = {}
 
     @property
     def gap(self) -> float:
@@ -146,7 +151,10 @@ class Monitor:
         """
         now = event.time if now is None else now
         # The scheduler's own time: it stands still where the clock steps back.
-        self.ahead = max(self.ahead, self.clock - event.time)
+        step = max(0.0, self.clock - event.time - self.ahead)
+        self.ahead += step
+        # Timers were set to readings of the clock, which come so much later now.
+        self.timer = {which: time + step for which, time in self.timer.items()} if step else self.timer
         self.clock = event.time + self.ahead
         if abs(state.now - self.clock) > SLACK:
             raise BrokenPromiseError(f"the scheduler's time is {state.now:g} s; expected {self.clock:g} s")
@@ -163,7 +171,10 @@ class Monitor:
                     self._sent(action, state, now)
                 case ArmWatchdog():
                     self.timer[action.instance] = action.deadline + self.ahead
+                case WakeAt():
+                    self.timer[_INTERVAL] = action.time + self.ahead
         self._check_instances(state, now)
+        self._check_pace(before, state)
         self._check_head(before, event, state, actions)
 
     def _enter(self, event: Event, now: float) -> None:
@@ -184,6 +195,9 @@ class Monitor:
                 if not 0 < event.epoch < self.epoch[event.instance]:
                     self._epoch(event.instance, event.epoch)
                     self._retire(event)
+                    self._left(event, now)
+            case IntervalTick():
+                self.timer.pop(_INTERVAL, None)
             case Watchdog():
                 self.timer.pop(event.instance, None)
                 self._ring(event.instance)
@@ -202,6 +216,17 @@ class Monitor:
             return
         if event.seq == self.live[event.instance][0] and (isinstance(event, EndForward) or event.depth == 0):
             del self.live[event.instance]
+
+    def _left(self, event: EndForward | PollAnswer | FirstToken, now: float) -> None:
+        """Note the batches of which the instance says that nothing is left."""
+        if isinstance(event, FirstToken):
+            return
+        left = event.remaining if isinstance(event, EndForward) else event.depth
+        oldest = event.oldest if left else event.seq + 1
+        for request in self.open:
+            at = self.where[request]
+            if isinstance(at, tuple) and at[0] == event.instance and at[1] < oldest and at[1] <= event.seq:
+                self.gone.setdefault(at, now)
 
     def _ring(self, g: int) -> None:
         if g in self.live and self.clock >= self.live[g][1]:
@@ -292,7 +317,12 @@ class Monitor:
                 self._expect(request, "queued")
                 self._move(request, "in flight")
                 self.where[request] = sent[request]
+                self.tried.add((request, *sent[request]))
+        if isinstance(event, FirstToken) and self._counts(event) and event.request not in ended:
+            raise BrokenPromiseError(f"{event} is the first answer, and is not handed on")
         for request, action in ended.items():
+            if isinstance(action, Deliver) and not (isinstance(event, FirstToken) and self._counts(event)):
+                raise BrokenPromiseError(f"request {request} is handed on at {event}")
             if request not in self.open:
                 raise BrokenPromiseError(f"request {request} is ended by {action}, but it is {self.where.get(request)}")
             if isinstance(action, Refuse):
@@ -312,6 +342,12 @@ class Monitor:
         if state.ledger.tokens() != self.sums:
             raise BrokenPromiseError(f"the ledger says {state.ledger.tokens()} tokens, what was heard says {self.sums}")
 
+    def _counts(self, event: FirstToken) -> bool:
+        """Whether a first token is the first of its request, and of an instance that had it and lives."""
+        g = event.instance
+        void = g not in self.joined or 0 < event.epoch < self.epoch[g]
+        return not void and event.request in self.open and (event.request, g, event.seq) in self.tried
+
     def _expect(self, request: int, place: str) -> None:
         if self.where.get(request) != place:
             raise BrokenPromiseError(f"request {request} is taken for {place}, but it is {self.where.get(request)}")
@@ -323,6 +359,12 @@ class Monitor:
 
     def _check_instances(self, state: SchedulerState, now: float) -> None:
         holders = {self.where[request][0] for request in self.open if isinstance(self.where[request], tuple)}
+        answers = self.setting.timeout(self.largest_pass) + self.late + SLACK
+        for request in self.open if self.gone else ():
+            if now > self.gone.get(self.where[request], math.inf) + answers:
+                raise BrokenPromiseError(
+                    f"request {request} waits for an answer of {self.where[request]}, which has none"
+                )
         for g, at in enumerate(state.instances):
             if at.in_flight < 0 or at.backlog < 0:
                 raise BrokenPromiseError(f"instance {g} has {at.in_flight} tokens in flight and {at.backlog} left")
@@ -333,10 +375,24 @@ class Monitor:
                     raise BrokenPromiseError(f"instance {g} waits for batch {at.seq}, which has retired")
                 if now > self.live[g][2] + self.late + SLACK:
                     raise BrokenPromiseError(f"instance {g} is busy after its deadline {self.live[g][2]:g} s")
+            if g in holders and at.phase is Phase.SUSPECT:
+                raise BrokenPromiseError(f"instance {g} is suspected, and still holds requests")
             if g in holders or at.phase in (Phase.BUSY, Phase.SUSPECT):
                 rings, timeout = self.timer.get(g, math.inf), self.setting.timeout(self.largest_pass)
                 if rings > min(at.due, self.clock + timeout) + SLACK:
                     raise BrokenPromiseError(f"instance {g} is {at.phase.value}, due {at.due:g} s, rings {rings:g} s")
+
+    def _check_pace(self, before: SchedulerState, state: SchedulerState) -> None:
+        rings = self.timer.get(_INTERVAL, math.inf)
+        if state.ledger.waiting and self.clock < state.due - SLACK and rings > state.due + SLACK:
+            raise BrokenPromiseError(f"requests wait until {state.due:g} s, and the interval's timer rings {rings:g} s")
+        if state.pace is not before.pace:
+            values = sorted(state.pace.measured)
+            low, high = values[(len(values) - 1) // 2], values[len(values) // 2]
+            if not low <= state.pace.typical <= high:
+                raise BrokenPromiseError(
+                    f"the typical pass is {state.pace.typical:g} s; expected {low:g} to {high:g} s"
+                )
 
     def _check_head(
         self, before: SchedulerState, event: Event, state: SchedulerState, actions: tuple[Action, ...]

@@ -1,21 +1,22 @@
 """The interval and the typical pass, from a median that no minority of outliers can move.
 
-Algorithm 1 of SBS (arXiv 2512.16134) sets interval = (mean pass + latency) / instances. One pass reported as 3,600 s would
-move a mean of eight to 450 s, the interval with it, and the watchdog to five times that. Here the *typical pass* is the
-median of the last w measurements; two copies of the default stand before the first of them, as if they had been measured.
+Algorithm 1 of SBS (arXiv 2512.16134) sets interval = (mean pass + latency) / instances. One pass reported as 3,600 s
+would move a mean of eight to 450 s, the interval with it, and the watchdog to five times that. Here the *typical pass*
+is the median of the last w measurements; two copies of the default stand before the first of them, as if they had been
+measured.
 
 Bound. Let at most (w - 1) // 2 of the last w values be outliers, of any size, and let all others and the default lie
 between a and b. Then the typical pass lies between a and b, the interval is at most (b + latency) / instances, and the
 watchdog at most its multiple of b.
 
 Proof. Sort the n values of the window, 3 <= n <= w. If more than half of them lie in [a, b], so does each of the middle
-values: fewer than n / 2 values are below a, so that the upper of the middle ones, and for even n the lower one too (there at
-most n / 2 - 1 are below), is at least a; likewise for b. With n = 3 one outlier is allowed. While the window is not full
-it holds two defaults, so that the outliers among n values are at most n - 2 of the measured ones: the claim then needs no
-more than (n - 1) // 2 of them.
+values: fewer than n / 2 values are below a, so that the upper of the middle ones, and for even n the lower one too
+(there at most n / 2 - 1 are below), is at least a; likewise for b. With n = 3 one outlier is allowed. While the window
+is not full it holds two defaults, so that the outliers among n values are at most n - 2 of the measured ones: the
+claim then needs no more than (n - 1) // 2 of them.
 
-Where the outliers are a majority, the typical pass still lies between default / spread and default x spread, because every
-measurement is brought between these ends.
+Where the outliers are a majority, the typical pass still lies between default / spread and default x spread, because
+every measurement is brought between these ends.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """What an instance should have against what it says it has, and what becomes of the requests that it lost.
 
-Three things tell that requests are lost, without waiting for a timer: a newer epoch (the instance has restarted), a batch
-named as missing (a newer one came), and less known to the instance than it had acknowledged (it has restarted under the
-same epoch). A fourth takes time: nothing is left on the device of a batch, but first tokens of it have not come. They may be
-on their way, so that the batch is *gone*, and is queued again only after as long as a watchdog takes.
+Three things tell that requests are lost, without waiting for a timer: a newer epoch (the instance has restarted), a
+batch named as missing (a newer one came), and less known to the instance than it had acknowledged (it has restarted
+under the same epoch). A fourth takes time: nothing is left on the device of a batch, but first tokens of it have not
+come. They may be on their way, so that the batch is *gone*, and is queued again only after as long as a watchdog
+takes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from lbopt.prefill.protocol.messages import Action, ArmWatchdog
 from lbopt.prefill.protocol.state import Batch, InstanceState, Phase, SchedulerState
@@ -20,7 +20,7 @@ Step = tuple[SchedulerState, tuple[Action, ...]]
 def counted(state: SchedulerState, **more: int) -> SchedulerState:
     """Return the state with its counts raised."""
     counts = state.counts
-    return replace(state, counts=counts._replace(**{name: getattr(counts, name) + n for name, n in more.items()}))
+    return state._replace(counts=counts._replace(**{name: getattr(counts, name) + n for name, n in more.items()}))
 
 
 def given_up(state: SchedulerState, instance: int, batches: Sequence[Batch]) -> SchedulerState:
@@ -28,18 +28,18 @@ def given_up(state: SchedulerState, instance: int, batches: Sequence[Batch]) -> 
     if not batches:
         return state
     ledger = state.ledger.requeue(instance, [(batch.seq, batch.requests) for batch in batches])
-    return counted(replace(state, ledger=ledger), again=ledger.waiting - state.ledger.waiting)
+    return counted(state._replace(ledger=ledger), again=ledger.waiting - state.ledger.waiting)
 
 
 def without(at: InstanceState, batches: Sequence[Batch]) -> InstanceState:
     """Return the instance without these batches."""
-    return replace(at, batches=tuple(batch for batch in at.batches if batch not in batches))
+    return at._replace(batches=tuple(batch for batch in at.batches if batch not in batches))
 
 
 def answered(at: InstanceState, seq: int) -> InstanceState:
     """Return the instance after one more request of batch `seq` is done."""
     less = (batch._replace(left=batch.left - 1) if batch.seq == seq else batch for batch in at.batches)
-    return replace(at, batches=tuple(batch for batch in less if batch.left))
+    return at._replace(batches=tuple(batch for batch in less if batch.left))
 
 
 def in_new_epoch(state: SchedulerState, instance: int, epoch: int) -> SchedulerState:
@@ -47,11 +47,11 @@ def in_new_epoch(state: SchedulerState, instance: int, epoch: int) -> SchedulerS
     at = state.instances[instance]
     if at.epoch:
         state = counted(given_up(state, instance, at.batches), restarts=1)
-        at = replace(
-            at, phase=Phase.READY, in_flight=0, backlog=0, known_empty=False, fence=at.seq, batches=(), on_trial=False
+        at = at._replace(
+            phase=Phase.READY, in_flight=0, backlog=0, known_empty=False, fence=at.seq, batches=(), on_trial=False
         )
-    at = replace(at, epoch=epoch)
-    return replace(state, instances=(*state.instances[:instance], at, *state.instances[instance + 1 :]))
+    at = at._replace(epoch=epoch)
+    return state._replace(instances=(*state.instances[:instance], at, *state.instances[instance + 1 :]))
 
 
 def compared(
@@ -81,7 +81,7 @@ def compared(
             batch._replace(gone=min(batch.gone, answers_by)) if batch.seq < oldest and batch.seq <= newest else batch
             for batch in at.batches
         )
-        at = replace(at, batches=tuple(batches))
+        at = at._replace(batches=tuple(batches))
     return state, at
 
 
@@ -89,4 +89,4 @@ def armed(instance: int, at: InstanceState) -> tuple[InstanceState, tuple[Action
     """Set the instance's timer if something is due before it would ring; one that rings too early is set again then."""
     if at.due >= at.armed:
         return at, ()
-    return replace(at, armed=at.due), (ArmWatchdog(instance, at.due),)
+    return at._replace(armed=at.due), (ArmWatchdog(instance, at.due),)

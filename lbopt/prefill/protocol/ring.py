@@ -22,11 +22,13 @@ def target(state: SchedulerState, elapsed: bool, idle_bypass: bool) -> int | Non
     idle_bypass
         Whether an instance known to be empty may be served before.
     """
+    if not (elapsed or idle_bypass):
+        return None
     count = len(state.instances)
     ring = [(state.turn + step) % count for step in range(count)]
     if not elapsed:
         ready = (g for g in ring if state.instances[g].phase is Phase.READY and state.instances[g].known_empty)
-        return next(ready, None) if idle_bypass else None
+        return next(ready, None)
     lives = any(at.lives for at in state.instances)
     wanted = Phase.READY if lives else Phase.SUSPECT
     return next((g for g in ring if state.instances[g].phase is wanted), None)

@@ -5,15 +5,14 @@ every event one dispatch is tried: it needs the interval AND a ready target. Rea
 poll answered with depth 0), the pushed end of a pass, the watchdog. Source: staggered batch scheduling (arXiv
 2512.16134), section on synchronisation; the states are ours.
 
-What goes beyond the source, because a batch, an answer or an instance may be lost unnoticed: whoever holds a request has a
-timer (`armed` is never later than `due`), and what is heard of an instance is compared with what it should have
+What goes beyond the source, because a batch, an answer or an instance may be lost unnoticed: whoever holds a request
+has a timer (`armed` is never later than `due`), and what is heard of an instance is compared with what it should have
 (`reconcile`). Requests that it lost are queued again.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from lbopt.exceptions import InputError
@@ -65,8 +64,8 @@ class TripleCheck:
     def step(self, state: SchedulerState, event: Event) -> Step:
         """Return the state after the event, and what is to be done.
 
-        The times of events and actions are readings of the clock. If it steps back, the scheduler's own time stands still
-        for this event and then goes on, and all timers are set anew.
+        The times of events and actions are readings of the clock. If it steps back, the scheduler's own time stands
+        still for this event and then goes on, and all timers are set anew.
 
         Raises
         ------
@@ -83,13 +82,14 @@ class TripleCheck:
         now = event.time + state.ahead
         stepped = now < state.now
         if stepped:
-            state = replace(counted(state, clock_steps=1), ahead=state.now - event.time)
+            state = counted(state, clock_steps=1)._replace(ahead=state.now - event.time)
         else:
-            state = replace(state, now=now)
+            state = state._replace(now=now)
         elapsed = self.interval_elapsed(state, event)
         state, actions = self._heard(state, event)
-        state, sent = self.try_dispatch(state, elapsed)
-        actions = (*actions, *sent)
+        if state.ledger.waiting:
+            state, sent = self.try_dispatch(state, elapsed)
+            actions = (*actions, *sent)
         if stepped:
             actions = (*actions, *self.timers(state))
         if state.ahead:
@@ -127,7 +127,7 @@ class TripleCheck:
         """Queue a request; one that has arrived before is counted."""
         if state.ledger.knows(event.request):
             return counted(state, doubled=1)
-        return replace(state, ledger=state.ledger.arrive(event.request, event.tokens))
+        return state._replace(ledger=state.ledger.arrive(event.request, event.tokens))
 
     def on_new_epoch(self, state: SchedulerState, instance: int, epoch: int) -> SchedulerState:
         """Any but REMOVED, a newer epoch -> READY, all its requests queued again. The first one named is only noted."""
@@ -146,14 +146,13 @@ class TripleCheck:
         actions: tuple[Action, ...] = ()
         if event.seq > at.measured:
             # Once a seq: a duplicate is no second measurement, nor are the further passes of a chunked backlog.
-            at = replace(at, measured=event.seq)
+            at = at._replace(measured=event.seq)
             pace = state.pace.after_pass(event.seconds, state.healthy, self.setting)
-            state, actions = self.rearmed(replace(state, pace=pace))
+            state, actions = self.rearmed(state._replace(pace=pace))
         current = event.seq == at.seq
         if current and at.phase is Phase.READY:
             # A further pass of a backlog, or a duplicate, or one that was overtaken: the backlog of a seq only falls.
-            at = replace(
-                at,
+            at = at._replace(
                 backlog=min(at.backlog, event.remaining),
                 known_empty=at.known_empty or not event.remaining,
                 deadline=self.by_when(state),
@@ -183,54 +182,55 @@ class TripleCheck:
         """In flight or queued again, the first answer of any batch it was in -> done. SUSPECT, any -> READY."""
         g = event.instance
         at = state.instances[g]
+        newest = event.seq if max(at.fence, at.answered) < event.seq <= at.seq else at.answered
         if at.phase is Phase.SUSPECT:
             at = self.ready(state, at, None)
-        elif at.phase is Phase.READY:
-            at = replace(at, deadline=self.by_when(state))
-        if at.fence < event.seq <= at.seq:
-            at = replace(at, answered=max(at.answered, event.seq))
-        at, actions = armed(g, at)
-        state = _with(state, g, at)
+        if at.phase is Phase.READY:
+            at = at._replace(deadline=self.by_when(state), answered=newest)
+        elif newest > at.answered:
+            at = at._replace(answered=newest)
         entry = state.ledger.entries.get(event.request)
-        if entry is None:
-            return counted(state, duplicates=1), actions
-        if (g, event.seq) not in entry.tried:
-            return counted(state, stale=1), actions
-        state = replace(state, ledger=state.ledger.close(event.request, "done", self.setting.remembered))
+        if entry is None or (g, event.seq) not in entry.tried:
+            state = counted(state, duplicates=1) if entry is None else counted(state, stale=1)
+            return self.heard_of(state, g, at)
+        ledger = state.ledger.close(event.request, "done", self.setting.remembered)
         if entry.holder is not None:
             holder, seq = entry.holder
-            state = _with(state, holder, answered(state.instances[holder], seq))
+            if holder == g:
+                at = answered(at, seq)
+            else:
+                state = _with(state, holder, answered(state.instances[holder], seq))
+        state, actions = self.heard_of(state._replace(ledger=ledger), g, at)
         return state, (*actions, Deliver(event.request))
 
     def on_watchdog(self, state: SchedulerState, instance: int) -> Step:
         """BUSY, or READY with batches, and now >= deadline -> SUSPECT, its counters reset, its requests queued again.
 
-        Not so if a first token of the live batch came: then only the end of its pass was lost. A ring before the deadline
-        sets the timer again.
+        Not so if a first token of the live batch came: then only the end of its pass was lost. A ring before the
+        deadline sets the timer again.
         """
-        at = replace(state.instances[instance], armed=math.inf)
+        at = state.instances[instance]._replace(armed=math.inf)
         actions: tuple[Action, ...] = ()
         if (gone := [batch for batch in at.batches if batch.gone <= state.now]) and at.phase is not Phase.REMOVED:
             state = counted(given_up(state, instance, gone), unanswered=len(gone))
             at = without(at, gone)
         if at.due <= state.now:
             if at.phase is Phase.BUSY and at.answered == at.seq:
-                state, at = counted(state, faults=1), replace(self.ready(state, at, None), acknowledged=at.seq)
+                state, at = counted(state, faults=1), self.ready(state, at, None)._replace(acknowledged=at.seq)
             elif at.phase is Phase.SUSPECT:
-                at, actions = replace(at, deadline=self.by_when(state)), (Poll(instance, at.acknowledged),)
+                at, actions = at._replace(deadline=self.by_when(state)), (Poll(instance, at.acknowledged),)
             else:
                 state, at = self.suspected(state, instance, at)
                 actions = (Poll(instance, at.acknowledged),)
-        at, arm = armed(instance, at)
-        return _with(state, instance, at), (*actions, *arm)
+        state, arm = self.heard_of(state, instance, at)
+        return state, (*actions, *arm)
 
     def suspected(
         self, state: SchedulerState, instance: int, at: InstanceState
     ) -> tuple[SchedulerState, InstanceState]:
         """Give an instance up for now, with all that it holds."""
         state = counted(given_up(state, instance, at.batches), faults=1)
-        at = replace(
-            at,
+        at = at._replace(
             phase=Phase.SUSPECT,
             deadline=self.by_when(state),
             in_flight=0,
@@ -264,11 +264,10 @@ class TripleCheck:
             return state, ()
         if event.healthy:
             # What it may still have is void, and unknown.
-            at = replace(at, phase=Phase.READY, epoch=max(at.epoch, event.epoch))
+            at = at._replace(phase=Phase.READY, epoch=max(at.epoch, event.epoch))
         else:
             state = given_up(state, g, at.batches)
-            at = replace(
-                at,
+            at = at._replace(
                 phase=Phase.REMOVED,
                 in_flight=0,
                 backlog=0,
@@ -278,7 +277,7 @@ class TripleCheck:
                 on_trial=False,
             )
         state = _with(state, g, at)
-        return self.rearmed(replace(state, pace=state.pace.after_change(state.healthy, self.setting)))
+        return self.rearmed(state._replace(pace=state.pace.after_change(state.healthy, self.setting)))
 
     # What an instance has, against what it should have.
 
@@ -299,19 +298,25 @@ class TripleCheck:
         state, instance, at
             The state, and the instance as it will be in it.
         newest, oldest, missing
-            The newest batch that it had, the oldest of which something is left (0 = not told), and those that never came.
+            The newest batch that it had, the oldest of which something is left (0 = not told), and those that never
+            came.
         actions
             What is to be done besides.
         """
         if at.batches:
             state, at = compared(state, instance, at, newest, oldest, missing, self.by_when(state))
+        state, arm = self.heard_of(state, instance, at)
+        return state, (*actions, *arm) if actions else arm
+
+    def heard_of(self, state: SchedulerState, instance: int, at: InstanceState) -> Step:
+        """Take the instance into the state, with its timer."""
         at, arm = armed(instance, at)
-        return _with(state, instance, at), (*actions, *arm)
+        return _with(state, instance, at), arm
 
     def forgotten(
         self, state: SchedulerState, instance: int, at: InstanceState, asked: int
     ) -> tuple[SchedulerState, InstanceState]:
-        """Queue again what was acknowledged up to `asked`: the instance has been asked with this number, and knows less."""
+        """Queue again what was acknowledged up to `asked`: the instance was asked with this number, and knows less."""
         lost = [batch for batch in at.batches if batch.seq <= asked]
         if not lost:
             return state, at
@@ -331,7 +336,7 @@ class TripleCheck:
             return state, ()
         missed = math.floor((state.now - state.due) / state.pace.interval)
         due = state.due + (missed + 1) * state.pace.interval
-        return replace(state, due=due), (WakeAt(due),)
+        return state._replace(due=due), (WakeAt(due),)
 
     def rearmed(self, state: SchedulerState) -> Step:
         """Take a new interval: it counts from the last dispatch (never from now, or events could postpone it for ever).
@@ -341,7 +346,7 @@ class TripleCheck:
         if self.setting.timer == "tick" or state.last_dispatch is None:
             return state, ()
         due = state.last_dispatch + state.pace.interval
-        return replace(state, due=due), (WakeAt(max(due, state.now)),)
+        return state._replace(due=due), (WakeAt(max(due, state.now)),)
 
     def timers(self, state: SchedulerState) -> tuple[Action, ...]:
         """Return all timers as they have to be set now."""
@@ -360,8 +365,7 @@ class TripleCheck:
         None: it was heard of, and what it has is not known.
         """
         known = remaining is not None
-        return replace(
-            at,
+        return at._replace(
             phase=Phase.READY,
             in_flight=0,
             backlog=remaining or 0,
@@ -387,8 +391,7 @@ class TripleCheck:
         requests = state.ledger.head(None if limit is None else limit - at.backlog)
         seq, deadline = at.seq + 1, self.by_when(state)
         ledger = state.ledger.dispatch(requests, (g, seq))
-        at = replace(
-            at,
+        at = at._replace(
             phase=Phase.BUSY,
             seq=seq,
             deadline=deadline,
@@ -404,13 +407,13 @@ class TripleCheck:
         if self.setting.timer == "spacing":
             changes["due"] = state.now + state.pace.interval
             actions.append(WakeAt(changes["due"]))
-        state = replace(_with(state, g, at), **changes)
+        state = _with(state, g, at)._replace(**changes)
         return counted(state, degraded=1) if suspect else state, tuple(actions)
 
 
 def _with(state: SchedulerState, instance: int, at: InstanceState) -> SchedulerState:
     instances = (*state.instances[:instance], at, *state.instances[instance + 1 :])
-    return replace(state, instances=instances)
+    return state._replace(instances=instances)
 
 
 def _by_the_clock(action: Action, ahead: float) -> Action:

@@ -45,7 +45,8 @@ class ProtocolSetting:
         A request that more dispatches than this have left behind is refused (flow control, N_limit of Algorithm 2);
         None = never. It counts anew when a prompt that an instance lost is queued again.
     spread
-        The typical pass stays between `default_pass` / `spread` and `default_pass` x `spread`, whatever is measured; > 1.
+        The typical pass stays between `default_pass` / `spread` and `default_pass` x `spread`, whatever is measured; >
+        1.
     remembered
         So many requests that were last done or refused are remembered, to recognise what comes a second time; >= 0.
     """

@@ -1,7 +1,7 @@
 """Engines, network and clock around a scheduler: an event loop that injects the faults of a plan.
 
-Deterministic from its seed. Every step of the scheduler is shown to a `Monitor`. The world has a true time; the scheduler
-reads a clock that may step, and its timers run by true time from when they are set.
+Deterministic from its seed. Every step of the scheduler is shown to a `Monitor`. The world has a true time; the
+scheduler reads a clock that may step, and its timers run by true time from when they are set.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ class World:
         Raises
         ------
         BrokenPromiseError
-            The scheduler broke one, or requests are still not served after `most_events` events, or later than the bound
-            after all faults are over.
+            The scheduler broke one, or requests are still not served after `most_events` events, or later than the
+            bound after all faults are over.
         """
         over, served_by = self.plan.over, math.inf
         while self._heap and (self._heap[0][0] <= until or self._open):
@@ -138,8 +138,8 @@ class World:
                 served_by = now + self.allowed
             if self.events > most_events or (now > served_by and self._open):
                 raise BrokenPromiseError(
-                    f"at {now:g} s, after {self.events} events, requests {sorted(self._open)} are not served; faults were "
-                    f"over at {over:g} s, and the bound was {served_by:g} s"
+                    f"at {now:g} s, after {self.events} events, requests {sorted(self._open)} are not served; faults "
+                    f"were over at {over:g} s, and the bound was {served_by:g} s"
                 )
             happen(now)
             if self._open:
@@ -162,8 +162,8 @@ class World:
     def bound(self) -> float:
         """Return how long it may take from now on until all that have arrived are served, s, if no more goes wrong.
 
-        See `served_within` of the monitor, with all requests not yet served, and all passes that they and the work on the
-        devices may take.
+        See `served_within` of the monitor, with all requests not yet served, and all passes that they and the work on
+        the devices may take.
         """
         tokens = [self.tokens[request] for request in self._open] + [
             work.tokens for engine in self.engines for work in engine.work
@@ -228,7 +228,7 @@ class World:
                 self._hear(then, event)
 
         fires = self.plan.off(self._rng, now, target)
-        # Every timer takes some time, if only by the clock's resolution: one that fired early and is set again moves on.
+        # Every timer takes some time, if only by the clock's resolution: time goes on where one fires early again.
         self._at(max(fires, now + _RESOLUTION), _TIMER, ring)
         return target
 

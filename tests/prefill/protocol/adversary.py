@@ -9,7 +9,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lbopt.prefill.protocol import Monitor, Phase, ProtocolSetting, TripleCheck, initial_state
+from lbopt.prefill.protocol import Monitor, ProtocolSetting, TripleCheck, initial_state
 from lbopt.prefill.protocol.messages import (
     ArmWatchdog,
     Arrival,

@@ -1,4 +1,4 @@
-"""What a deployment adds to the table: lost batches, restarts, early timers, outliers, dead instances, clocks that step."""
+"""What a deployment adds: lost batches, restarts, early timers, outliers, dead instances, clocks that step."""
 
 import math
 

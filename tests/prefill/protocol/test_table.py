@@ -1,7 +1,6 @@
 """The table of states and events, row by row."""
 
 import math
-from dataclasses import replace
 
 import pytest
 from prefill.protocol.story import Story
@@ -207,7 +206,7 @@ def test_health_check_fails():
 def test_removed_hears_nothing():
     story = busy()
     story.hear(HealthCheck(1.0, 0, False))
-    removed = replace(story.at(), armed=math.inf)
+    removed = story.at()._replace(armed=math.inf)
     story.hear(EndForward(1.1, 0, 1, 1.0, 0), PollAnswer(1.2, 0, 1, 0), Watchdog(6.0, 0), HealthCheck(7.0, 0, False))
     assert story.at() == removed
     assert story.state.pace.measured == (1.0, 1.0)
