@@ -61,6 +61,7 @@ def test_an_outlier_moves_neither_interval_nor_watchdog():
     for i, seconds in enumerate((0.9, 3600.0)):
         story.arrive(10.0 * i)
         (send,) = story.sent
+        story.hear(FirstToken(10.0 * i + 1, send.instance, send.seq, i))
         story.hear(EndForward(10.0 * i + 1, send.instance, send.seq, seconds, 0))
     assert story.state.pace.interval <= 1 / 3
     story.arrive(20.0)
