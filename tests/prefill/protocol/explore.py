@@ -1,23 +1,24 @@
-"""All interleavings of two instances and three requests up to a depth, with faults: a model checker over the pure `step`.
+"""All interleavings of two instances and three requests up to a depth, with faults: a model checker over the pure
+`step`.
 
     cd tests && python -m prefill.protocol.explore --depth 9 --faults 2
 
-A *system* is the scheduler's state, the two engines, the messages on their way, the timers that are set and the true time.
-What may happen next: a request comes; a message on its way is delivered, whichever; time goes on to what is due first, a
-timer or the end of a pass. As often as there are faults left: a message is lost or doubled; an instance restarts unnoticed,
-forgets under its epoch, or dies (not both); all that is on its way to and from an instance is lost; a timer fires early,
-or late; a pass is reported as 3,600 s; the clock steps back or forward.
+A *system* is the scheduler's state, the two engines, the messages on their way, the timers that are set and the true
+time. What may happen next: a request comes; a message on its way is delivered, whichever; time goes on to what is due
+first, a timer or the end of a pass. As often as there are faults left: a message is lost or doubled; an instance
+restarts unnoticed, forgets under its epoch, or dies (not both); all that is on its way to and from an instance is
+lost; a timer fires early, or late; a pass is reported as 3,600 s; the clock steps back or forward.
 
-Breadth first: each system is reached by a shortest path, and expanded once; systems that differ only in the time at which
-they are reached, or in what was counted, are one. Two things are checked.
+Breadth first: each system is reached by a shortest path, and expanded once; systems that differ only in the time at
+which they are reached, or in what was counted, are one. Two things are checked.
 
 Safety
     the monitor watches the first path to each system.
 Liveness
     from every system that is reached, once nothing more goes wrong, all requests are served or refused within X (see
-    `lbopt.prefill.protocol.monitor`). What then happens is determined: messages arrive at once and in order, requests come
-    now, timers and passes end when they are due. These continuations run into each other, so that each is followed only
-    until it meets a system whose time is known.
+    `lbopt.prefill.protocol.monitor`). What then happens is determined: messages arrive at once and in order, requests
+    come now, timers and passes end when they are due. These continuations run into each other, so that each is
+    followed only until it meets a system whose time is known.
 """
 
 from __future__ import annotations
@@ -75,7 +76,18 @@ class System:
 
     def copied(self) -> System:
         monitor = copy.copy(self.monitor)
-        for name in ("tokens", "where", "waits_since", "requeued", "live", "sent_at", "timer", "joined", "sums", "gone"):
+        for name in (
+            "tokens",
+            "where",
+            "waits_since",
+            "requeued",
+            "live",
+            "sent_at",
+            "timer",
+            "joined",
+            "sums",
+            "gone",
+        ):
             setattr(monitor, name, dict(getattr(monitor, name)))
         monitor.epoch, monitor.open, monitor.tried = list(monitor.epoch), set(monitor.open), set(monitor.tried)
         return replace(
@@ -141,10 +153,12 @@ class Explorer:
         The one to check.
     polls
         Whether instances are polled every second pass.
+    monitored
+        Whether the monitor watches.
     """
 
-    def __init__(self, scheduler: TripleCheck, polls: bool) -> None:
-        self.scheduler, self.polls = scheduler, polls
+    def __init__(self, scheduler: TripleCheck, polls: bool, monitored: bool = True) -> None:
+        self.scheduler, self.polls, self.monitored = scheduler, polls, monitored
         self.remaining: dict[tuple, float] = {}
         self.worst = 0.0
         self.closest = 0.0
@@ -166,7 +180,8 @@ class Explorer:
     def hear(self, system: System, event) -> None:
         before = system.state
         system.state, actions = self.scheduler.step(before, event)
-        system.monitor.after(before, event, system.state, actions, system.now)
+        if self.monitored:
+            system.monitor.after(before, event, system.state, actions, system.now)
         for action in actions:
             match action:
                 case Send():
@@ -210,9 +225,7 @@ class Explorer:
 
     def answer(self, system: System, g: int, asked: int) -> None:
         engine = system.engines[g]
-        told = PollAnswer(
-            0.0, g, engine.newest, len(engine.work), engine.epoch, engine.oldest, engine.missing, asked
-        )
+        told = PollAnswer(0.0, g, engine.newest, len(engine.work), engine.epoch, engine.oldest, engine.missing, asked)
         system.net.append(("event", g, 0, told))
 
     def begin(self, system: System, g: int) -> None:
@@ -225,9 +238,7 @@ class Explorer:
         seq = engine.pass_seq
         for work in engine.end():
             system.net.append(("event", g, 0, FirstToken(0.0, g, work.seq, work.request, engine.epoch)))
-        ended = EndForward(
-            0.0, g, seq, seconds, engine.remaining(), engine.epoch, engine.oldest, engine.missing
-        )
+        ended = EndForward(0.0, g, seq, seconds, engine.remaining(), engine.epoch, engine.oldest, engine.missing)
         system.net.append(("event", g, 0, ended))
         self.begin(system, g)
 
@@ -362,6 +373,7 @@ def explore(
     scheduler: type[TripleCheck] = TripleCheck,
     polls: bool = False,
     progress: bool = False,
+    monitored: bool = True,
     **setting,
 ) -> tuple[Counter, Explorer]:
     """Check all systems within `depth` moves of the start; returns the number of systems by depth, and the explorer.
@@ -376,10 +388,12 @@ def explore(
         Whether instances are polled.
     progress
         Whether to print each depth.
+    monitored
+        Whether the monitor watches.
     setting
         Of the protocol.
     """
-    explorer = Explorer(scheduler(ProtocolSetting(2, **{"window": 3, "watchdog": 3.0, **setting})), polls)
+    explorer = Explorer(scheduler(ProtocolSetting(2, **{"window": 3, "watchdog": 3.0, **setting})), polls, monitored)
     start = explorer.start(faults)
     seen, layer, count = {hash(start.key())}, [start], Counter({0: 1})
     for level in range(1, depth + 1):

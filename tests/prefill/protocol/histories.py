@@ -2,8 +2,8 @@
 
     cd tests && python -m prefill.protocol.histories 100000
 
-A history has one to three instances, three to six requests and four seconds of faults; then nothing more goes wrong, and all
-requests have to be served or refused within the bound X. `--first` goes on from a seed.
+A history has one to three instances, three to six requests and four seconds of faults; then nothing more goes wrong,
+and all requests have to be served or refused within the bound X. `--first` goes on from a seed.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def main() -> None:
             closest = max(closest, (world.last_open - world.calm) / world.allowed)
     spent = time.process_time() - began
     print(
-        f"{given.count:,} histories, {events:,} events, {spent:.0f} s CPU: {stranded} stranded, {broken} broken promises; "
-        f"at most {100 * closest:.0f} % of the bound. Histories with: "
+        f"{given.count:,} histories, {events:,} events, {spent:.0f} s CPU: {stranded} stranded, {broken} broken "
+        f"promises; at most {100 * closest:.0f} % of the bound. Histories with: "
         + ", ".join(f"{name} {count:,}" for name, count in counts.items())
     )
 
