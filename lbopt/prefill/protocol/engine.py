@@ -61,9 +61,14 @@ class Engine:
         return min((work.seq for work in self.work), default=self.newest + 1)
 
     def receive(self, seq: int, fence: int, epoch: int, requests: list[tuple[int, int]]) -> bool:
-        """Take a batch of (request, tokens); a duplicate, an overtaken and a void one come to nothing.
+        """Take a batch, unless it is a duplicate, overtaken or void; returns False if it is for another epoch.
 
-        Returns False if it was for another epoch.
+        Parameters
+        ----------
+        seq, fence, epoch
+            See `Send`.
+        requests
+            (request, tokens) of each.
         """
         if epoch not in (0, self.epoch):
             return False

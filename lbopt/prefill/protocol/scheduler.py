@@ -316,7 +316,15 @@ class TripleCheck:
     def forgotten(
         self, state: SchedulerState, instance: int, at: InstanceState, asked: int
     ) -> tuple[SchedulerState, InstanceState]:
-        """Queue again what was acknowledged up to `asked`: the instance was asked with this number, and knows less."""
+        """Queue again what was acknowledged up to `asked`, and is not known to the instance any more.
+
+        Parameters
+        ----------
+        state, instance, at
+            The state, and the instance as it will be in it.
+        asked
+            The number with which it was asked: it knows of no batch so new.
+        """
         lost = [batch for batch in at.batches if batch.seq <= asked]
         if not lost:
             return state, at
