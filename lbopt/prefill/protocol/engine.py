@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+#: Missing batches that are named.
+REMEMBERED = 64
+
 
 @dataclass(slots=True)
 class Work:
@@ -28,16 +31,24 @@ class Engine:
     ----------
     chunk
         Most tokens of a pass.
-    incarnation
-        How often it crashed: connections to an earlier one are broken.
+    epoch
+        One more after every restart.
+    life
+        One more whenever it lost its memory: passes and connections of before are void.
+    newest
+        The newest batch received, or that need not be received any more; older ones are not taken.
+    missing
+        Batches that never came although newer ones did, the last few.
     """
 
     chunk: int
-    incarnation: int = 0
+    epoch: int = 1
+    life: int = 0
     up: bool = True
     work: list[Work] = field(default_factory=list)
-    received: set[int] = field(default_factory=set)
+    newest: int = 0
     fence: int = 0
+    missing: tuple[int, ...] = ()
     passes: int = 0
     running: list[tuple[Work, int]] | None = None
     pass_seq: int = 0
@@ -45,21 +56,35 @@ class Engine:
     done: Counter[int] = field(default_factory=Counter)
 
     @property
-    def newest(self) -> int:
-        """The newest batch received, 0 = none."""
-        return max(self.received, default=0)
+    def oldest(self) -> int:
+        """The oldest batch of which something is left."""
+        return min((work.seq for work in self.work), default=self.newest + 1)
 
-    def receive(self, seq: int, fence: int, requests: list[tuple[int, int]]) -> None:
-        """Take a batch of (request, tokens); a duplicate or a void one comes to nothing."""
-        self.fence = max(self.fence, fence)
-        taken = {id(work) for work, _ in self.running or ()}
-        # What is in the running pass ends with it; its first token has no holder any more.
-        self.work = [work for work in self.work if work.seq > self.fence or id(work) in taken]
-        if seq <= self.fence or seq in self.received:
-            return
-        self.received.add(seq)
+    def receive(self, seq: int, fence: int, epoch: int, requests: list[tuple[int, int]]) -> bool:
+        """Take a batch, unless it is a duplicate, overtaken or void; returns False if it is for another epoch.
+
+        Parameters
+        ----------
+        seq, fence, epoch
+            See `Send`.
+        requests
+            (request, tokens) of each.
+        """
+        if epoch not in (0, self.epoch):
+            return False
+        if fence > self.fence:
+            self.fence = fence
+            taken = {id(work) for work, _ in self.running or ()}
+            # What is in the running pass is worth its end: the first answer counts, whoever gives it.
+            self.work = [work for work in self.work if work.seq > fence or id(work) in taken]
+        known = max(self.newest, self.fence)
+        if seq <= known:
+            return True
+        self.missing = (*self.missing, *range(known + 1, seq))[-REMEMBERED:]
+        self.newest = seq
         self.late_top_ups += self.running is not None
         self.work += [Work(seq, request, tokens) for request, tokens in requests]
+        return True
 
     def start(self) -> int | None:
         """Start a pass if there is work and none runs; returns its tokens."""
@@ -91,7 +116,13 @@ class Engine:
         return sum(work.tokens for work in self.work)
 
     def crash(self) -> None:
-        """Forget everything; batches on their way to it are gone too."""
-        self.up, self.work, self.running, self.fence = False, [], None, 0
-        self.received = set()
-        self.incarnation += 1
+        """Stop, and forget everything; batches on their way to it are gone too."""
+        self.up = False
+        self.forget()
+        self.epoch += 1
+
+    def forget(self) -> None:
+        """Forget everything, and go on under the same epoch."""
+        self.work, self.running, self.fence, self.newest, self.missing = [], None, 0, 0, ()
+        self.pass_seq = 0
+        self.life += 1

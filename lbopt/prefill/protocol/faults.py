@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from lbopt.exceptions import InputError
+
+Kind = Literal["event", "batch", "answer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,48 +38,107 @@ class FaultPlan:
 
     Parameters
     ----------
-    lose, duplicate, delay
-        Probability that a message is lost (pushed events and poll answers only), comes twice, or comes late.
+    lose, lose_batch, lose_answer
+        Probability that a pushed event, a poll or its answer is lost; a batch; a first token.
+    duplicate, delay
+        Probability that a message comes twice (arrivals too), or late.
     longest_delay
         s; a late message takes up to this much longer, so that others overtake it.
     slow, slow_factor
         Probability that a pass takes so many times as long; a factor above the watchdog makes false alarms.
+    outlier
+        Probability that a pass is reported as 3,600 s, or as a microsecond.
     spurious
         Probability that a watchdog rings a second time, at a random time before its deadline.
+    early, late, timer_error
+        Probability that a timer fires too early or too late, and by how much at most, s.
     mute
         Instances that work, but whose events and poll answers are lost.
     partitions
         Nothing goes to or from an instance: events are lost, batches and first tokens wait until the end.
+    cut_loses
+        Whether a partition loses batches and first tokens as well.
     crashes
-        Instances that stop and forget everything.
+        Instances that stop and forget everything, which a health check notices.
+    restarts
+        Likewise, but no health check notices: they come back in a new epoch.
+    lapses
+        Instances that forget everything at the start of the outage, and go on in the same epoch.
+    clock
+        (time, step), s: when the scheduler's clock steps, and by how much, forward or back.
     detection
         s from the start of a partition or crash until the health check fails, if it lasts so long; a crash is always
         noticed before its end.
+    until
+        s; after it nothing goes wrong by chance any more. Outages have ends of their own.
     """
 
     lose: float = 0.0
+    lose_batch: float = 0.0
+    lose_answer: float = 0.0
     duplicate: float = 0.0
     delay: float = 0.0
     longest_delay: float = 0.0
     slow: float = 0.0
     slow_factor: float = 1.0
+    outlier: float = 0.0
     spurious: float = 0.0
+    early: float = 0.0
+    late: float = 0.0
+    timer_error: float = 0.0
     mute: tuple[Outage, ...] = ()
     partitions: tuple[Outage, ...] = ()
+    cut_loses: bool = False
     crashes: tuple[Outage, ...] = ()
+    restarts: tuple[Outage, ...] = ()
+    lapses: tuple[Outage, ...] = ()
+    clock: tuple[tuple[float, float], ...] = ()
     detection: float = 1.0
+    until: float = math.inf
 
     def __post_init__(self) -> None:
-        for name in ("lose", "duplicate", "delay", "slow", "spurious"):
+        for name in ("lose", "lose_batch", "lose_answer", "duplicate", "delay", "slow", "outlier", "spurious", "late"):
             value = getattr(self, name)
             if not 0 <= value <= 1:
                 raise InputError(f"{name} is {value}; expected a probability, 0 to 1")
-        for name in ("longest_delay", "detection"):
+        if not 0 <= self.early < 1:
+            raise InputError(
+                f"early is {self.early}; expected 0 or more, and less than 1, or no timer would ever be on time"
+            )
+        for name in ("longest_delay", "detection", "timer_error"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
                 raise InputError(f"{name} is {value} s; expected 0 or more")
         if not (math.isfinite(self.slow_factor) and self.slow_factor > 0):
             raise InputError(f"slow_factor is {self.slow_factor}; expected more than 0")
+        if not all(math.isfinite(value) for step in self.clock for value in step):
+            raise InputError(f"clock is {self.clock}; expected finite times and steps")
+
+    @property
+    def outages(self) -> tuple[Outage, ...]:
+        """All that happens to instances."""
+        return (*self.mute, *self.partitions, *self.crashes, *self.restarts, *self.lapses)
+
+    @property
+    def over(self) -> float:
+        """When all faults are over, s."""
+        return max([self.until, *(o.end for o in self.outages), *(time for time, _ in self.clock)])
+
+    def reading(self, time: float) -> float:
+        """Return what the scheduler's clock shows at a time, s."""
+        return time + sum(step for at, step in self.clock if at <= time)
+
+    def happens(self, chance: float, rng: np.random.Generator, now: float) -> bool:
+        """Draw whether something of probability `chance` goes wrong at `now` s."""
+        return chance > 0 and now < self.until and bool(rng.random() < chance)
+
+    def off(self, rng: np.random.Generator, now: float, target: float) -> float:
+        """Return when a timer fires that is set to `target` s, both in true time."""
+        if self.happens(self.early, rng, now):
+            return max(now, target - self.timer_error * rng.random())
+        if self.happens(self.late, rng, now):
+            return target + self.timer_error * rng.random()
+        return max(now, target)
 
     def removals(self) -> tuple[Outage, ...]:
         """Return when health checks fail, an outage each from its detection to its end."""
@@ -97,7 +159,7 @@ class FaultPlan:
         """Return whether what the instance says at a time is lost."""
         return any(o.covers(instance, time) for o in (*self.mute, *self.partitions))
 
-    def arrivals(self, rng: np.random.Generator, instance: int, now: float, latency: float, lossy: bool) -> list[float]:
+    def arrivals(self, rng: np.random.Generator, instance: int, now: float, latency: float, kind: Kind) -> list[float]:
         """Return when a message to or from an instance, sent at `now` s, comes in: never, once or twice.
 
         Parameters
@@ -108,25 +170,28 @@ class FaultPlan:
             Number of the instance.
         now, latency
             Time of sending, and latency of the network, seconds.
-        lossy
-            Whether the message can be lost; one that cannot waits for the end of a partition.
+        kind
+            A batch, an answer (first token), or anything else (event), which a mute instance does not say.
         """
-        if lossy and (self.silent(instance, now) or rng.random() < self.lose):
+        if kind == "event":
+            lost, cut = self.silent(instance, now), 0.0
+            chance = self.lose
+        else:
+            cut = self.cut(instance, now) - now
+            lost = cut > 0 and self.cut_loses
+            chance = self.lose_batch if kind == "batch" else self.lose_answer
+        if lost or self.happens(chance, rng, now):
             return []
-        leaves = self.cut(instance, now)
-        copies = 1 + int(rng.random() < self.duplicate)
-        is_late, how_late = rng.random((2, copies))
-        return [
-            float(leaves + latency + self.longest_delay * how_late[i] * (is_late[i] < self.delay))
-            for i in range(copies)
-        ]
+        copies = 1 + self.happens(self.duplicate, rng, now)
+        late = [self.longest_delay * rng.random() if self.happens(self.delay, rng, now) else 0.0 for _ in range(copies)]
+        return [now + cut + latency + more for more in late]
 
     def _is_long(self, outage: Outage) -> bool:
         return outage.start + self.detection < outage.end
 
 
 def random_plan(rng: np.random.Generator, num_instances: int, until: float, mean_pass: float) -> FaultPlan:
-    """Draw faults that end by `until` s: each kind in about half of the plans, mild or wild.
+    """Draw faults that are over at `until` s: each kind in some of the plans, mild or wild.
 
     Parameters
     ----------
@@ -141,10 +206,10 @@ def random_plan(rng: np.random.Generator, num_instances: int, until: float, mean
     """
 
     def chance(most: float) -> float:
-        return float(rng.random() * most) if rng.random() < 0.5 else 0.0
+        return float(rng.random() * most) if rng.random() < 0.4 else 0.0
 
-    def outages() -> tuple[Outage, ...]:
-        if rng.random() < 0.5:
+    def outages(least: float = 0.0) -> tuple[Outage, ...]:
+        if rng.random() < 0.6:
             return ()
         drawn = []
         for _ in range(int(rng.integers(1, 4))):
@@ -155,16 +220,34 @@ def random_plan(rng: np.random.Generator, num_instances: int, until: float, mean
             drawn += [Outage(g, start, end) for g in hit]
         return tuple(drawn)
 
+    def steps() -> tuple[tuple[float, float], ...]:
+        if rng.random() < 0.6:
+            return ()
+        size = float(rng.choice([1e-6, 1.0, 20.0])) * mean_pass
+        count = int(rng.integers(1, 4))
+        return tuple((float(rng.random() * until), float(rng.normal() * size)) for _ in range(count))
+
     return FaultPlan(
         lose=1.0 if rng.random() < 0.03 else chance(0.6),
+        lose_batch=chance(0.5),
+        lose_answer=chance(0.5),
         duplicate=chance(0.6),
         delay=chance(0.8),
         longest_delay=float(rng.choice([0.1, 1.0, 8.0])) * mean_pass,
         slow=chance(0.3),
         slow_factor=float(rng.choice([0.2, 3.0, 7.0, 20.0])),
+        outlier=chance(0.3),
         spurious=chance(0.5),
+        early=chance(0.6),
+        late=chance(0.6),
+        timer_error=float(rng.choice([1e-9, 0.1, 3.0])) * mean_pass,
         mute=outages(),
         partitions=outages(),
+        cut_loses=bool(rng.random() < 0.5),
         crashes=outages(),
+        restarts=outages(),
+        lapses=outages(),
+        clock=steps(),
         detection=float(rng.choice([0.0, 1.0, 4.0])) * mean_pass,
+        until=until,
     )

@@ -1,15 +1,24 @@
 """The per-request ledger: where every request is, by name, whatever happens to the counters of the instances.
 
-A request is queued, in flight with one holder (instance, seq), done or refused. Only its holder can finish it: a first
-token from an instance that lost the request (it was removed, and the request requeued) comes to nothing. A watchdog
-resets counters; it has no business here.
+A request is queued, in flight with one holder (instance, seq), done or refused. The first answer counts: the first
+token of any batch that the request was ever in makes it done, also if its holder was given up meanwhile and it is
+queued again.
+
+The ledger has an entry for each request that is not yet done or refused, and remembers the numbers of the last few
+that are, so that what comes a second time is recognised. Entries are in a persistent map (a hash array mapped trie):
+an event makes a new ledger without copying the old one, in time that does not grow with the requests of the past.
+
+The queue is what was given up, in the order of arrival, and then what was never sent. Everything that was ever sent
+came before everything that was not, because batches take the oldest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Iterable, Iterator
+from heapq import merge
+from typing import Literal, NamedTuple
+
+from immutables import Map
 
 from lbopt.exceptions import InputError
 
@@ -17,91 +26,239 @@ Place = Literal["queued", "in flight", "done", "refused"]
 PLACES: tuple[Place, ...] = ("queued", "in flight", "done", "refused")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One request.
+class Entry(NamedTuple):
+    """One request that is queued or in flight.
 
     Parameters
     ----------
     tokens
         Of its prompt.
-    place
-        Where it is.
+    order
+        So many requests arrived before it.
+    since
+        So many dispatches had been made when it was queued, the last time.
     holder
-        (instance, seq) of the batch it is in, while in flight.
-    left_behind
-        Dispatches that went without it.
+        (instance, seq) of the batch it is in; None = queued.
+    tried
+        All batches that it was ever in.
     """
 
     tokens: int
-    place: Place = "queued"
+    order: int
+    since: int
     holder: tuple[int, int] | None = None
-    left_behind: int = 0
+    tried: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """All requests that ever arrived, and the queue, the next one first. Every change returns a new ledger."""
+class Sums(NamedTuple):
+    """Tokens in each place."""
 
-    entries: Mapping[int, Entry]
-    queue: tuple[int, ...] = ()
+    queued: int = 0
+    in_flight: int = 0
+    done: int = 0
+    refused: int = 0
+
+
+class Ledger(NamedTuple):
+    """Every change returns a new ledger.
+
+    Parameters
+    ----------
+    entries
+        By request: what is queued or in flight.
+    fresh
+        By order: requests that were never sent.
+    first, arrived
+        Order of the oldest of them, and of the next to come.
+    back
+        (order, request) of those queued again, ascending; one that is done by now may still be in it.
+    waiting
+        Number of requests that are queued.
+    dispatches
+        Batches sent.
+    past, finished
+        The requests that were last done or refused: by the order in which they were, from `number_finished` back, and
+        by name.
+    sums
+        Tokens.
+    """
+
+    entries: Map[int, Entry] = Map()
+    fresh: Map[int, int] = Map()
+    first: int = 0
+    arrived: int = 0
+    back: tuple[tuple[int, int], ...] = ()
+    waiting: int = 0
+    dispatches: int = 0
+    past: Map[int, int] = Map()
+    finished: Map[int, int] = Map()
+    number_finished: int = 0
+    sums: Sums = Sums()
+
+    @property
+    def queue(self) -> tuple[int, ...]:
+        """All requests that are queued, the next one first."""
+        return tuple(request for request, _ in self._queued())
+
+    def knows(self, request: int) -> bool:
+        """Return whether a request has arrived, as far as the ledger remembers."""
+        return request in self.entries or request in self.finished
 
     def arrive(self, request: int, tokens: int) -> Ledger:
-        """Enter a request at the end of the queue."""
-        if request in self.entries:
-            raise InputError(f"request {request} arrives a second time; expected every request to have its own number")
+        """Enter a new request at the end of the queue."""
         if tokens < 1:
             raise InputError(f"request {request} has {tokens} tokens; expected at least 1")
-        return Ledger({**self.entries, request: Entry(tokens)}, (*self.queue, request))
+        sums = self.sums
+        return Ledger(
+            self.entries.set(request, Entry(tokens, self.arrived, self.dispatches)),
+            self.fresh.set(self.arrived, request),
+            self.first,
+            self.arrived + 1,
+            self.back,
+            self.waiting + 1,
+            self.dispatches,
+            self.past,
+            self.finished,
+            self.number_finished,
+            Sums(sums.queued + tokens, *sums[1:]),
+        )
 
     def head(self, room: int | None) -> tuple[int, ...]:
         """Return the oldest requests that `room` tokens of headroom admit, at least one; None = all."""
         if room is None:
             return self.queue
         taken: list[int] = []
-        for request in self.queue:
+        for request, entry in self._queued():
             if taken and room <= 0:
                 break
             taken.append(request)
-            room -= self.entries[request].tokens
+            room -= entry.tokens
         return tuple(taken)
 
     def dispatch(self, requests: tuple[int, ...], holder: tuple[int, int]) -> Ledger:
-        """Move requests from the queue to a holder; all others in the queue were left behind."""
-        entries = dict(self.entries)
-        for request in requests:
-            entries[request] = replace(entries[request], place="in flight", holder=holder)
-        rest = tuple(request for request in self.queue if entries[request].place == "queued")
-        for request in rest:
-            entries[request] = replace(entries[request], left_behind=entries[request].left_behind + 1)
-        return Ledger(entries, rest)
+        """Move the oldest requests from the queue to a holder; all others in the queue were left behind."""
+        tokens, last = 0, -1
+        with self.entries.mutate() as entries:
+            for request in requests:
+                entry = entries[request]
+                tokens, last = tokens + entry.tokens, entry.order
+                entries[request] = Entry(entry.tokens, entry.order, entry.since, holder, (*entry.tried, holder))
+            moved = entries.finish()
+        kept, first = self.fresh, self.first
+        if last >= first:
+            with kept.mutate() as fresh:
+                for order in range(first, last + 1):
+                    fresh.pop(order, None)
+                kept = fresh.finish()
+            first = last + 1
+        sums = self.sums
+        return Ledger(
+            moved,
+            kept,
+            first,
+            self.arrived,
+            tuple(pair for pair in self.back if pair[0] > last),
+            self.waiting - len(requests),
+            self.dispatches + 1,
+            self.past,
+            self.finished,
+            self.number_finished,
+            Sums(sums.queued - tokens, sums.in_flight + tokens, sums.done, sums.refused),
+        )
 
-    def refuse_impatient(self, patience: int | None) -> tuple[Ledger, tuple[int, ...]]:
+    def refuse_impatient(self, patience: int | None, remembered: int) -> tuple[Ledger, tuple[int, ...]]:
         """Refuse who was left behind more than `patience` times; returns the ledger and the refused."""
-        refused = tuple(r for r in self.queue if patience is not None and self.entries[r].left_behind > patience)
-        if not refused:
+        if patience is None or not self.waiting:
             return self, ()
-        changed = {request: replace(self.entries[request], place="refused") for request in refused}
-        return Ledger({**self.entries, **changed}, tuple(r for r in self.queue if r not in changed)), refused
+        latest = self.dispatches - patience
+        refused = [request for request, entry in self._again() if entry.since < latest]
+        # Those never sent wait in the order of arrival: the first that is patient ends the search.
+        for request, entry in self._never_sent():
+            if entry.since >= latest:
+                break
+            refused.append(request)
+        ledger = self
+        for request in refused:
+            ledger = ledger.close(request, "refused", remembered)
+        return ledger, tuple(refused)
 
-    def finish(self, request: int, holder: tuple[int, int]) -> Ledger | None:
-        """Note a first token; None if it did not come from the request's holder."""
-        entry = self.entries.get(request)
-        if entry is None or entry.place != "in flight" or entry.holder != holder:
-            return None
-        return Ledger({**self.entries, request: replace(entry, place="done", holder=None)}, self.queue)
+    def close(self, request: int, place: Literal["done", "refused"], remembered: int) -> Ledger:
+        """Take a request off the ledger, done or refused, and remember it as one of the last `remembered`."""
+        entry, sums = self.entries[request], self.sums
+        waits = entry.holder is None
+        fresh = self.fresh.delete(entry.order) if waits and not entry.tried else self.fresh
+        past, finished, number = self.past.set(self.number_finished, request), self.finished, self.number_finished
+        finished = finished.set(request, number)
+        if number >= remembered:
+            forgotten = past[number - remembered]
+            past = past.delete(number - remembered)
+            if finished.get(forgotten) == number - remembered:
+                finished = finished.delete(forgotten)
+        done = place == "done"
+        return Ledger(
+            self.entries.delete(request),
+            fresh,
+            self.first,
+            self.arrived,
+            self.back,
+            self.waiting - waits,
+            self.dispatches,
+            past,
+            finished,
+            number + 1,
+            Sums(
+                sums.queued - waits * entry.tokens,
+                sums.in_flight - (not waits) * entry.tokens,
+                sums.done + done * entry.tokens,
+                sums.refused + (not done) * entry.tokens,
+            ),
+        )
 
-    def requeue(self, instance: int) -> Ledger:
-        """Put all that an instance holds, of whatever batch, back into the queue, in the order of arrival."""
-        back = [request for request, entry in self.entries.items() if entry.holder and entry.holder[0] == instance]
-        changed = {request: replace(self.entries[request], place="queued", holder=None) for request in back}
-        waiting = {*back, *self.queue}
-        entries = {**self.entries, **changed}  # in the order of arrival, as dictionaries keep theirs
-        return Ledger(entries, tuple(request for request in entries if request in waiting))
+    def requeue(self, instance: int, batches: Iterable[tuple[int, tuple[int, ...]]]) -> Ledger:
+        """Put what an instance still holds of (seq, requests) back into the queue, in the order of arrival."""
+        returned, tokens = [], 0
+        with self.entries.mutate() as entries:
+            for seq, requests in batches:
+                for request in requests:
+                    entry = entries.get(request)
+                    if entry is not None and entry.holder == (instance, seq):
+                        entries[request] = Entry(entry.tokens, entry.order, self.dispatches, None, entry.tried)
+                        returned.append((entry.order, request))
+                        tokens += entry.tokens
+            moved = entries.finish()
+        if not returned:
+            return self
+        sums = self.sums
+        return Ledger(
+            moved,
+            self.fresh,
+            self.first,
+            self.arrived,
+            tuple(merge(self.back, sorted(returned))),
+            self.waiting + len(returned),
+            self.dispatches,
+            self.past,
+            self.finished,
+            self.number_finished,
+            Sums(sums.queued + tokens, sums.in_flight - tokens, sums.done, sums.refused),
+        )
 
     def tokens(self) -> dict[Place, int]:
         """Return the tokens in each place; together they are all that arrived."""
-        sums: dict[Place, int] = dict.fromkeys(PLACES, 0)
-        for entry in self.entries.values():
-            sums[entry.place] += entry.tokens
-        return sums
+        return dict(zip(PLACES, self.sums, strict=True))
+
+    def _queued(self) -> Iterator[tuple[int, Entry]]:
+        yield from self._again()
+        yield from self._never_sent()
+
+    def _again(self) -> Iterator[tuple[int, Entry]]:
+        for order, request in self.back:
+            entry = self.entries.get(request)
+            if entry is not None and entry.order == order and entry.holder is None:
+                yield request, entry
+
+    def _never_sent(self) -> Iterator[tuple[int, Entry]]:
+        for order in range(self.first, self.arrived):
+            request = self.fresh.get(order)
+            if request is not None:
+                yield request, self.entries[request]

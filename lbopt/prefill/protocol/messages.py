@@ -1,8 +1,12 @@
 """What the scheduler hears (events) and what it does (actions): small frozen records, times in s.
 
-Batches and first tokens go over connections that deliver late, twice and out of order, but lose nothing as long as the
-instance is not removed: the table of the source has no way back from a batch that never arrives at a healthy instance.
-Pushed events and poll answers may be lost. Timers are the scheduler's own; a spurious one changes nothing.
+Every message may be lost, late, doubled or out of order. Whatever an instance says carries its *epoch*, a number that
+is higher after every restart (the start time of its process will do); 0 = not told, taken for the known one. Batches
+of an instance are numbered without gaps, over all of its epochs. An instance takes a batch only if its number is above
+all that it has received: one that was overtaken counts as lost, and is named in `missing`.
+
+Timers are the scheduler's own: one for the interval and one for each instance, and to set one voids what it was set to
+before. They may fire early or late; a spurious one changes nothing. Times are readings of one clock, which may step.
 """
 
 from __future__ import annotations
@@ -21,9 +25,24 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class EndForward:
-    """A pass of `seconds` ended on the instance; `seq` is the newest batch it had when the pass began.
+    """A pass ended on the instance.
 
-    `remaining` is the backlog on the device, tokens.
+    Parameters
+    ----------
+    time, instance
+        When it is heard, s, and of whom.
+    seq
+        The newest batch that the instance had when the pass began.
+    seconds
+        How long the pass took, s.
+    remaining
+        Backlog on the device, tokens.
+    epoch
+        Of the instance.
+    oldest
+        The oldest batch of which something is left on the device; 0 = not told. Of no older one is anything left.
+    missing
+        Batches that never came although newer ones did; the instance will not take them any more.
     """
 
     time: float
@@ -31,6 +50,9 @@ class EndForward:
     seq: int
     seconds: float
     remaining: int
+    epoch: int = 0
+    oldest: int = 0
+    missing: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +63,38 @@ class FirstToken:
     instance: int
     seq: int
     request: int
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PollAnswer:
-    """`depth` requests were on the device when it answered; `seq` is the newest batch it had received by then.
+    """What an instance has; it also says so unasked when it has started, and when a batch for another epoch comes.
 
     The echoed `seq` is our reading of "the poll was sent after delivery is certain": an answer that names the batch was
     given after its delivery, whatever the clocks and the network do.
+
+    Parameters
+    ----------
+    time, instance
+        When it is heard, s, and of whom.
+    seq
+        The newest batch that it had received when it answered.
+    depth
+        Requests on the device then.
+    epoch, oldest, missing
+        See `EndForward`.
+    asked
+        The number in the poll: if it is above `seq`, the instance has forgotten batches that it had acknowledged.
     """
 
     time: float
     instance: int
     seq: int
     depth: int
+    epoch: int = 0
+    oldest: int = 0
+    missing: tuple[int, ...] = ()
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +126,7 @@ class HealthCheck:
     time: float
     instance: int
     healthy: bool
+    epoch: int = 0
 
 
 Event = Arrival | EndForward | FirstToken | PollAnswer | Watchdog | IntervalTick | PollTick | HealthCheck
@@ -93,17 +134,21 @@ Event = Arrival | EndForward | FirstToken | PollAnswer | Watchdog | IntervalTick
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send a batch; the instance forgets what it has of batches up to `fence`, which were given to others."""
+    """Send a batch; the instance forgets what it has of batches up to `fence`, which were given to others.
+
+    An instance of another epoch does not take it, and says what its epoch is. 0 = any.
+    """
 
     instance: int
     seq: int
     fence: int
     requests: tuple[int, ...]
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ArmWatchdog:
-    """Ring `Watchdog` for the instance at `deadline`."""
+    """Ring `Watchdog` for the instance at `deadline`, and not at the time set before."""
 
     instance: int
     deadline: float
@@ -111,16 +156,17 @@ class ArmWatchdog:
 
 @dataclass(frozen=True, slots=True)
 class WakeAt:
-    """Ring `IntervalTick` at `time`."""
+    """Ring `IntervalTick` at `time`, and not at the time set before."""
 
     time: float
 
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """Ask an instance how many requests it has."""
+    """Ask an instance how many requests it has; `asked` is the newest batch that it has acknowledged."""
 
     instance: int
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ class Outcome:
         s, when the first token of each of `delivered` was handed on.
     false_alarms
         Watchdogs that ran out, out of `state.faults`, while a pass was running on the instance.
+    sent_to_dead
+        Requests that were sent to an instance that was down, once for each time.
     """
 
     state: SchedulerState
@@ -40,3 +42,4 @@ class Outcome:
     late_top_ups: int
     delivered_at: tuple[float, ...]
     false_alarms: int
+    sent_to_dead: tuple[int, ...]

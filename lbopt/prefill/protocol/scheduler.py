@@ -4,13 +4,15 @@ One method a kind of event; where a row of the transition table applies it is qu
 every event one dispatch is tried: it needs the interval AND a ready target. Readiness has three sources: quiescence (a
 poll answered with depth 0), the pushed end of a pass, the watchdog. Source: staggered batch scheduling (arXiv
 2512.16134), section on synchronisation; the states are ours.
+
+What goes beyond the source, because a batch, an answer or an instance may be lost unnoticed: whoever holds a request
+has a timer (`armed` is never later than `due`), and what is heard of an instance is compared with what it should have
+(`reconcile`). Requests that it lost are queued again.
 """
 
 from __future__ import annotations
 
-import copy
 import math
-from dataclasses import replace
 from typing import Any
 
 from lbopt.exceptions import InputError
@@ -32,11 +34,19 @@ from lbopt.prefill.protocol.messages import (
     WakeAt,
     Watchdog,
 )
+from lbopt.prefill.protocol.reconcile import (
+    Step,
+    answered,
+    armed,
+    compared,
+    counted,
+    given_up,
+    in_new_epoch,
+    without,
+)
 from lbopt.prefill.protocol.ring import target
 from lbopt.prefill.protocol.setting import ProtocolSetting
-from lbopt.prefill.protocol.state import InstanceState, Phase, SchedulerState
-
-Step = tuple[SchedulerState, tuple[Action, ...]]
+from lbopt.prefill.protocol.state import Batch, InstanceState, Phase, SchedulerState
 
 
 class TripleCheck:
@@ -54,48 +64,74 @@ class TripleCheck:
     def step(self, state: SchedulerState, event: Event) -> Step:
         """Return the state after the event, and what is to be done.
 
+        The times of events and actions are readings of the clock. If it steps back, the scheduler's own time stands
+        still for this event and then goes on, and all timers are set anew.
+
         Raises
         ------
         InputError
-            The event lies before its predecessor or before 0, or names an instance that there is not.
+            The event has no finite time, or names an instance that there is not.
         """
-        kind = type(event).__name__
-        if not (math.isfinite(event.time) and event.time >= 0):
-            raise InputError(f"{kind} comes at {event.time} s; expected a time from 0 on")
-        if event.time < state.now:
-            raise InputError(
-                f"{kind} comes at {event.time} s after an event at {state.now} s; expected times to ascend"
-            )
+        if not math.isfinite(event.time):
+            raise InputError(f"{type(event).__name__} comes at {event.time} s; expected a finite time")
         instance = getattr(event, "instance", 0)
         if not 0 <= instance < len(state.instances):
-            raise InputError(f"{kind} names instance {instance}; expected 0 to {len(state.instances) - 1}")
+            raise InputError(
+                f"{type(event).__name__} names instance {instance}; expected 0 to {len(state.instances) - 1}"
+            )
+        now = event.time + state.ahead
+        stepped = now < state.now
+        if stepped:
+            state = counted(state, clock_steps=1)._replace(ahead=state.now - event.time)
+        else:
+            state = state._replace(now=now)
         elapsed = self.interval_elapsed(state, event)
-        state, actions = self._heard(replace(state, now=event.time), event)
-        state, sent = self.try_dispatch(state, elapsed)
-        return state, (*actions, *sent)
+        state, actions = self._heard(state, event)
+        if state.ledger.waiting:
+            state, sent = self.try_dispatch(state, elapsed)
+            actions = (*actions, *sent)
+        if stepped:
+            actions = (*actions, *self.timers(state))
+        if state.ahead:
+            actions = tuple(_by_the_clock(action, state.ahead) for action in actions)
+        return state, actions
 
     def _heard(self, state: SchedulerState, event: Event) -> Step:
         match event:
             case Arrival():
-                return replace(state, ledger=state.ledger.arrive(event.request, event.tokens)), ()
-            case EndForward():
-                return self.on_end_forward(state, event)
-            case FirstToken():
-                return self.on_first_token(state, event)
-            case PollAnswer():
-                return self.on_poll_answer(state, event), ()
+                return self.on_arrival(state, event), ()
+            case EndForward() | FirstToken() | PollAnswer():
+                at = state.instances[event.instance]
+                if at.phase is Phase.REMOVED or 0 < event.epoch < at.epoch:
+                    return counted(state, stale=1), ()
+                if event.epoch > at.epoch:
+                    state = self.on_new_epoch(state, event.instance, event.epoch)
+                match event:
+                    case EndForward():
+                        return self.on_end_forward(state, event)
+                    case FirstToken():
+                        return self.on_first_token(state, event)
+                return self.on_poll_answer(state, event)
             case Watchdog():
-                return self.on_watchdog(state, event), ()
+                return self.on_watchdog(state, event.instance)
             case IntervalTick():
                 return self.on_interval_tick(state)
             case PollTick():
-                # Known to be empty: the answer would say nothing new.
-                asked = (g for g, at in enumerate(state.instances) if at.phase is not Phase.REMOVED)
-                return state, tuple(Poll(g) for g in asked if not state.instances[g].known_empty)
+                return self.on_poll_tick(state)
             case HealthCheck():
                 return self.on_health_check(state, event)
 
     # The rows of the table.
+
+    def on_arrival(self, state: SchedulerState, event: Arrival) -> SchedulerState:
+        """Queue a request; one that has arrived before is counted."""
+        if state.ledger.knows(event.request):
+            return counted(state, doubled=1)
+        return state._replace(ledger=state.ledger.arrive(event.request, event.tokens))
+
+    def on_new_epoch(self, state: SchedulerState, instance: int, epoch: int) -> SchedulerState:
+        """Any but REMOVED, a newer epoch -> READY, all its requests queued again. The first one named is only noted."""
+        return in_new_epoch(state, instance, epoch)
 
     def on_end_forward(self, state: SchedulerState, event: EndForward) -> Step:
         """BUSY, EndForward of its seq -> READY; of an older one -> BUSY. SUSPECT, any -> READY."""
@@ -103,85 +139,212 @@ class TripleCheck:
             raise InputError(f"a pass of instance {event.instance} took {event.seconds} s; expected more than 0")
         if event.remaining < 0:
             raise InputError(f"a pass of instance {event.instance} left {event.remaining} tokens; expected 0 or more")
-        at = state.instances[event.instance]
-        if at.phase is Phase.REMOVED or not at.fence < event.seq <= at.seq:
+        g = event.instance
+        at = state.instances[g]
+        if event.seq > at.seq:
             return state, ()
         actions: tuple[Action, ...] = ()
         if event.seq > at.measured:
             # Once a seq: a duplicate is no second measurement, nor are the further passes of a chunked backlog.
-            at = replace(at, measured=event.seq)
-            pace = copy.deepcopy(state.pace)
-            pace.on_end_forward(event.seconds)
-            state, actions = self.rearmed(replace(state, pace=pace))
+            at = at._replace(measured=event.seq)
+            pace = state.pace.after_pass(event.seconds, state.healthy, self.setting)
+            state, actions = self.rearmed(state._replace(pace=pace))
         current = event.seq == at.seq
-        if at.phase is Phase.BUSY and current:
-            # Acknowledged: at most one seq is live, so that nothing else is in flight. This cancels the watchdog too,
-            # for it rings in BUSY only.
-            at = self.ready(at, event.remaining)
-        elif at.phase is Phase.SUSPECT:
-            # Its counters were reset already: nothing is subtracted a second time.
-            at = self.ready(at, event.remaining) if current else replace(at, phase=Phase.READY)
-        elif at.phase is Phase.READY and current:
+        if current and at.phase is Phase.READY:
             # A further pass of a backlog, or a duplicate, or one that was overtaken: the backlog of a seq only falls.
-            at = replace(
-                at, backlog=min(at.backlog, event.remaining), known_empty=at.known_empty or not event.remaining
+            at = at._replace(
+                backlog=min(at.backlog, event.remaining),
+                known_empty=at.known_empty or not event.remaining,
+                deadline=self.by_when(state),
             )
-        return _with(state, event.instance, at), actions
+        elif current or at.phase is Phase.SUSPECT:
+            # Acknowledged: at most one seq is live, so that nothing else is in flight. The counters of a SUSPECT were
+            # reset already: nothing is subtracted a second time.
+            at = self.ready(state, at, event.remaining if current else None)
+        oldest = event.oldest if event.remaining else event.seq + 1
+        return self.reconcile(state, g, at, event.seq, oldest, event.missing, actions)
 
-    def on_poll_answer(self, state: SchedulerState, event: PollAnswer) -> SchedulerState:
+    def on_poll_answer(self, state: SchedulerState, event: PollAnswer) -> Step:
         """BUSY, depth 0 and certainly delivered -> READY. SUSPECT, any answer -> READY."""
-        at = state.instances[event.instance]
-        delivered = event.seq == at.seq
-        if at.phase in (Phase.BUSY, Phase.READY) and event.depth == 0 and delivered:
-            at = self.ready(at, 0)
-        elif at.phase is Phase.SUSPECT:
-            at = self.ready(at, 0) if event.depth == 0 and delivered else replace(at, phase=Phase.READY)
-        return _with(state, event.instance, at)
+        g = event.instance
+        at = state.instances[g]
+        if event.seq > at.seq:
+            return state, ()
+        delivered_and_done = event.depth == 0 and event.seq == at.seq
+        if delivered_and_done or at.phase is Phase.SUSPECT:
+            at = self.ready(state, at, 0 if delivered_and_done else None)
+        if event.asked > event.seq:
+            state, at = self.forgotten(state, g, at, event.asked)
+        oldest = event.oldest if event.depth else event.seq + 1
+        return self.reconcile(state, g, at, event.seq, oldest, event.missing)
 
-    def on_watchdog(self, state: SchedulerState, event: Watchdog) -> SchedulerState:
-        """BUSY, now >= deadline -> SUSPECT, its counters reset (the ledger is not theirs)."""
-        at = state.instances[event.instance]
-        if at.phase is not Phase.BUSY or event.time < at.deadline:
-            return state
-        at = replace(at, phase=Phase.SUSPECT, in_flight=0, backlog=0, known_empty=False)
-        return replace(_with(state, event.instance, at), faults=state.faults + 1)
+    def on_first_token(self, state: SchedulerState, event: FirstToken) -> Step:
+        """In flight or queued again, the first answer of any batch it was in -> done. SUSPECT, any -> READY."""
+        g = event.instance
+        at = state.instances[g]
+        newest = event.seq if max(at.fence, at.answered) < event.seq <= at.seq else at.answered
+        if at.phase is Phase.SUSPECT:
+            at = self.ready(state, at, None)
+        if at.phase is Phase.READY:
+            at = at._replace(deadline=self.by_when(state), answered=newest)
+        elif newest > at.answered:
+            at = at._replace(answered=newest)
+        entry = state.ledger.entries.get(event.request)
+        if entry is None or (g, event.seq) not in entry.tried:
+            state = counted(state, duplicates=1) if entry is None else counted(state, stale=1)
+            return self.heard_of(state, g, at)
+        ledger = state.ledger.close(event.request, "done", self.setting.remembered)
+        if entry.holder is not None:
+            holder, seq = entry.holder
+            if holder == g:
+                at = answered(at, seq)
+            else:
+                state = _with(state, holder, answered(state.instances[holder], seq))
+        state, actions = self.heard_of(state._replace(ledger=ledger), g, at)
+        return state, (*actions, Deliver(event.request))
+
+    def on_watchdog(self, state: SchedulerState, instance: int) -> Step:
+        """BUSY, or READY with batches, and now >= deadline -> SUSPECT, its counters reset, its requests queued again.
+
+        Not so if a first token of the live batch came: then only the end of its pass was lost. A ring before the
+        deadline sets the timer again.
+        """
+        at = state.instances[instance]._replace(armed=math.inf)
+        actions: tuple[Action, ...] = ()
+        if (gone := [batch for batch in at.batches if batch.gone <= state.now]) and at.phase is not Phase.REMOVED:
+            state = counted(given_up(state, instance, gone), unanswered=len(gone))
+            at = without(at, gone)
+        if at.due <= state.now:
+            if at.phase is Phase.BUSY and at.answered == at.seq:
+                state, at = counted(state, faults=1), self.ready(state, at, None)._replace(acknowledged=at.seq)
+            elif at.phase is Phase.SUSPECT:
+                at, actions = at._replace(deadline=self.by_when(state)), (Poll(instance, at.acknowledged),)
+            else:
+                state, at = self.suspected(state, instance, at)
+                actions = (Poll(instance, at.acknowledged),)
+        state, arm = self.heard_of(state, instance, at)
+        return state, (*actions, *arm)
+
+    def suspected(
+        self, state: SchedulerState, instance: int, at: InstanceState
+    ) -> tuple[SchedulerState, InstanceState]:
+        """Give an instance up for now, with all that it holds."""
+        state = counted(given_up(state, instance, at.batches), faults=1)
+        at = at._replace(
+            phase=Phase.SUSPECT,
+            deadline=self.by_when(state),
+            in_flight=0,
+            backlog=0,
+            known_empty=False,
+            fence=at.seq,
+            batches=(),
+            on_trial=False,
+        )
+        return state, at
+
+    def on_poll_tick(self, state: SchedulerState) -> Step:
+        """Ask all that may have something; look after timers that should have rung."""
+        actions: list[Action] = []
+        for g, at in enumerate(state.instances):
+            if at.due <= state.now:
+                state, rung = self.on_watchdog(state, g)
+                actions += rung
+        # Known to be empty: the answer would say nothing new.
+        asked = ((g, at) for g, at in enumerate(state.instances) if at.phase is not Phase.REMOVED)
+        actions += [Poll(g, at.acknowledged) for g, at in asked if not at.known_empty]
+        return state, tuple(actions)
 
     def on_health_check(self, state: SchedulerState, event: HealthCheck) -> Step:
         """Any, not healthy -> REMOVED, its requests requeued. REMOVED, healthy -> READY. Algorithm 1 both times."""
-        at = state.instances[event.instance]
+        g = event.instance
+        at = state.instances[g]
+        if event.healthy and at.phase is not Phase.REMOVED and event.epoch > at.epoch:
+            return self.on_new_epoch(state, g, event.epoch), ()
         if event.healthy == (at.phase is not Phase.REMOVED):
             return state, ()
         if event.healthy:
             # What it may still have is void, and unknown.
-            at = replace(at, phase=Phase.READY, known_empty=False)
+            at = at._replace(phase=Phase.READY, epoch=max(at.epoch, event.epoch))
         else:
-            at = replace(at, phase=Phase.REMOVED, in_flight=0, backlog=0, known_empty=False, fence=at.seq)
-            state = replace(state, ledger=state.ledger.requeue(event.instance))
-        state = _with(state, event.instance, at)
-        pace = copy.deepcopy(state.pace)
-        pace.on_topology_change(state.healthy)
-        return self.rearmed(replace(state, pace=pace))
+            state = given_up(state, g, at.batches)
+            at = at._replace(
+                phase=Phase.REMOVED,
+                in_flight=0,
+                backlog=0,
+                known_empty=False,
+                fence=at.seq,
+                batches=(),
+                on_trial=False,
+            )
+        state = _with(state, g, at)
+        return self.rearmed(state._replace(pace=state.pace.after_change(state.healthy, self.setting)))
 
-    def on_first_token(self, state: SchedulerState, event: FirstToken) -> Step:
-        """In flight, first token from its holder -> done; anything else comes to nothing."""
-        ledger = state.ledger.finish(event.request, (event.instance, event.seq))
-        if ledger is None:
-            return state, ()
-        return replace(state, ledger=ledger), (Deliver(event.request),)
+    # What an instance has, against what it should have.
+
+    def reconcile(
+        self,
+        state: SchedulerState,
+        instance: int,
+        at: InstanceState,
+        newest: int,
+        oldest: int,
+        missing: tuple[int, ...],
+        actions: tuple[Action, ...] = (),
+    ) -> Step:
+        """Take what an instance says of its batches into the state, and `at` with it.
+
+        Parameters
+        ----------
+        state, instance, at
+            The state, and the instance as it will be in it.
+        newest, oldest, missing
+            The newest batch that it had, the oldest of which something is left (0 = not told), and those that never
+            came.
+        actions
+            What is to be done besides.
+        """
+        if at.batches:
+            state, at = compared(state, instance, at, newest, oldest, missing, self.by_when(state))
+        state, arm = self.heard_of(state, instance, at)
+        return state, (*actions, *arm) if actions else arm
+
+    def heard_of(self, state: SchedulerState, instance: int, at: InstanceState) -> Step:
+        """Take the instance into the state, with its timer."""
+        at, arm = armed(instance, at)
+        return _with(state, instance, at), arm
+
+    def forgotten(
+        self, state: SchedulerState, instance: int, at: InstanceState, asked: int
+    ) -> tuple[SchedulerState, InstanceState]:
+        """Queue again what was acknowledged up to `asked`, and is not known to the instance any more.
+
+        Parameters
+        ----------
+        state, instance, at
+            The state, and the instance as it will be in it.
+        asked
+            The number with which it was asked: it knows of no batch so new.
+        """
+        lost = [batch for batch in at.batches if batch.seq <= asked]
+        if not lost:
+            return state, at
+        return counted(given_up(state, instance, lost), restarts=1), without(at, lost)
 
     # The interval.
 
     def interval_elapsed(self, state: SchedulerState, event: Event) -> bool:
         """Return whether the interval has elapsed at the event: always so after `due`, or at a tick only."""
-        return event.time >= state.due and (self.setting.timer == "spacing" or isinstance(event, IntervalTick))
+        return state.now >= state.due and (self.setting.timer == "spacing" or isinstance(event, IntervalTick))
 
     def on_interval_tick(self, state: SchedulerState) -> Step:
-        """Go on to the next tick of the lattice, sent or not."""
-        if self.setting.timer == "spacing" or state.now < state.due:
+        """Go on to the next tick of the lattice, sent or not. A timer that fired early is set again."""
+        if state.now < state.due:
+            return state, (WakeAt(state.due),)
+        if self.setting.timer == "spacing":
             return state, ()
         missed = math.floor((state.now - state.due) / state.pace.interval)
         due = state.due + (missed + 1) * state.pace.interval
-        return replace(state, due=due), (WakeAt(due),)
+        return state._replace(due=due), (WakeAt(due),)
 
     def rearmed(self, state: SchedulerState) -> Step:
         """Take a new interval: it counts from the last dispatch (never from now, or events could postpone it for ever).
@@ -191,13 +354,34 @@ class TripleCheck:
         if self.setting.timer == "tick" or state.last_dispatch is None:
             return state, ()
         due = state.last_dispatch + state.pace.interval
-        return replace(state, due=due), (WakeAt(max(due, state.now)),)
+        return state._replace(due=due), (WakeAt(max(due, state.now)),)
+
+    def timers(self, state: SchedulerState) -> tuple[Action, ...]:
+        """Return all timers as they have to be set now."""
+        rings = [ArmWatchdog(g, at.armed) for g, at in enumerate(state.instances) if at.armed < math.inf]
+        return (WakeAt(max(state.due, state.now)), *rings)
+
+    def by_when(self, state: SchedulerState) -> float:
+        """Return the time by which something must be heard of an instance, from now on."""
+        return state.now + self.setting.timeout(state.pace.typical)
 
     # Dispatch.
 
-    def ready(self, at: InstanceState, remaining: int) -> InstanceState:
-        """Return the instance after its batch was acknowledged, with `remaining` tokens left on the device."""
-        return replace(at, phase=Phase.READY, in_flight=0, backlog=remaining, known_empty=remaining == 0)
+    def ready(self, state: SchedulerState, at: InstanceState, remaining: int | None) -> InstanceState:
+        """Return the instance after its batch was acknowledged, with `remaining` tokens left on the device.
+
+        None: it was heard of, and what it has is not known.
+        """
+        known = remaining is not None
+        return at._replace(
+            phase=Phase.READY,
+            in_flight=0,
+            backlog=remaining or 0,
+            known_empty=remaining == 0,
+            acknowledged=at.seq if known else at.acknowledged,
+            deadline=self.by_when(state),
+            on_trial=False,
+        )
 
     def next_target(self, state: SchedulerState, elapsed: bool) -> int | None:
         """Return the instance to serve now, or None."""
@@ -207,27 +391,43 @@ class TripleCheck:
         """READY or SUSPECT, the interval elapsed, a request waits -> BUSY, with a deadline that stays as it is now."""
         # An event may have moved the interval (spacing); a tick has moved it already.
         elapsed = elapsed if self.setting.timer == "tick" else state.now >= state.due
-        g = self.next_target(state, elapsed) if state.ledger.queue else None
+        g = self.next_target(state, elapsed) if state.ledger.waiting else None
         if g is None:
             return state, ()
         at, limit = state.instances[g], self.setting.batch_tokens
         suspect = at.phase is Phase.SUSPECT
         requests = state.ledger.head(None if limit is None else limit - at.backlog)
-        seq, deadline = at.seq + 1, state.now + self.setting.timeout(state.pace.mean_pass)
-        tokens = sum(state.ledger.entries[request].tokens for request in requests)
-        at = replace(
-            at, phase=Phase.BUSY, seq=seq, deadline=deadline, in_flight=at.in_flight + tokens, known_empty=False
+        seq, deadline = at.seq + 1, self.by_when(state)
+        ledger = state.ledger.dispatch(requests, (g, seq))
+        at = at._replace(
+            phase=Phase.BUSY,
+            seq=seq,
+            deadline=deadline,
+            in_flight=at.in_flight + ledger.sums.in_flight - state.ledger.sums.in_flight,
+            known_empty=False,
+            batches=(*at.batches, Batch(seq, requests, len(requests))),
+            on_trial=suspect,
         )
-        ledger, refused = state.ledger.dispatch(requests, (g, seq)).refuse_impatient(self.setting.patience)
+        at, arm = armed(g, at)
+        ledger, refused = ledger.refuse_impatient(self.setting.patience, self.setting.remembered)
         changes: dict[str, Any] = {"ledger": ledger, "last_dispatch": state.now, "turn": (g + 1) % len(state.instances)}
-        changes["degraded"] = state.degraded + suspect
-        actions: list[Action] = [Send(g, seq, at.fence, requests), ArmWatchdog(g, deadline), *map(Refuse, refused)]
+        actions: list[Action] = [Send(g, seq, at.fence, requests, at.epoch), *arm, *map(Refuse, refused)]
         if self.setting.timer == "spacing":
             changes["due"] = state.now + state.pace.interval
             actions.append(WakeAt(changes["due"]))
-        return replace(_with(state, g, at), **changes), tuple(actions)
+        state = _with(state, g, at)._replace(**changes)
+        return counted(state, degraded=1) if suspect else state, tuple(actions)
 
 
 def _with(state: SchedulerState, instance: int, at: InstanceState) -> SchedulerState:
     instances = (*state.instances[:instance], at, *state.instances[instance + 1 :])
-    return replace(state, instances=instances)
+    return state._replace(instances=instances)
+
+
+def _by_the_clock(action: Action, ahead: float) -> Action:
+    match action:
+        case WakeAt():
+            return WakeAt(action.time - ahead)
+        case ArmWatchdog():
+            return ArmWatchdog(action.instance, action.deadline - ahead)
+    return action

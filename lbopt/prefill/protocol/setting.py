@@ -29,13 +29,13 @@ class ProtocolSetting:
     num_instances
         Instances of the fleet, >= 1, numbered from 0; all of them are healthy at the start.
     default_pass
-        s, the mean pass until one was measured, > 0.
+        s, the typical pass until some were measured, > 0.
     latency
         s, from the scheduler to an instance, >= 0.
     window
-        Measured passes that Algorithm 1 averages over, >= 1.
+        Measured passes that the typical pass is the median of, >= 3: of fewer, one outlier would move it.
     watchdog
-        Timeout of a batch in mean passes, as they were at its dispatch.
+        Timeout of a batch in typical passes, as they were at its dispatch.
     timer, idle_bypass
         The readings; see the module.
     batch_tokens
@@ -43,7 +43,12 @@ class ProtocolSetting:
         at least one; None = all that wait.
     patience
         A request that more dispatches than this have left behind is refused (flow control, N_limit of Algorithm 2);
-        None = never.
+        None = never. It counts anew when a prompt that an instance lost is queued again.
+    spread
+        The typical pass stays between `default_pass` / `spread` and `default_pass` x `spread`, whatever is measured; >
+        1.
+    remembered
+        So many requests that were last done or refused are remembered, to recognise what comes a second time; >= 0.
     """
 
     num_instances: int
@@ -55,6 +60,8 @@ class ProtocolSetting:
     idle_bypass: bool = False
     batch_tokens: int | None = None
     patience: int | None = None
+    spread: float = 100.0
+    remembered: int = 4096
 
     def __post_init__(self) -> None:
         if self.num_instances < 1:
@@ -63,8 +70,14 @@ class ProtocolSetting:
             raise InputError(f"default_pass is {self.default_pass} s; expected more than 0")
         if not (math.isfinite(self.latency) and self.latency >= 0):
             raise InputError(f"latency is {self.latency} s; expected 0 or more")
-        if self.window < 1:
-            raise InputError(f"window is {self.window}; expected at least 1 measured pass to average over")
+        if self.window < 3:
+            raise InputError(
+                f"window is {self.window}; expected at least 3 measured passes, so that one outlier is outvoted"
+            )
+        if not (math.isfinite(self.spread) and self.spread > 1):
+            raise InputError(f"spread is {self.spread}; expected more than 1")
+        if self.remembered < 0:
+            raise InputError(f"remembered is {self.remembered} requests; expected 0 or more")
         if self.timer not in TIMERS:
             raise unknown("timer", self.timer, TIMERS)
         if self.batch_tokens is not None and self.batch_tokens < 1:
@@ -75,9 +88,19 @@ class ProtocolSetting:
             )
         self._check_watchdog()
 
-    def timeout(self, mean_pass: float) -> float:
-        """Return how long a batch may stay unanswered, s, if it leaves when the mean pass is `mean_pass` s."""
-        return self.watchdog * mean_pass
+    @property
+    def shortest_pass(self) -> float:
+        """The least that the typical pass can be, s."""
+        return self.default_pass / self.spread
+
+    @property
+    def longest_pass(self) -> float:
+        """The most that the typical pass can be, s."""
+        return self.default_pass * self.spread
+
+    def timeout(self, typical_pass: float) -> float:
+        """Return how long an instance may be silent about a batch, s, if a typical pass takes `typical_pass` s."""
+        return self.watchdog * typical_pass
 
     def _check_watchdog(self) -> None:
         if not math.isfinite(self.watchdog):

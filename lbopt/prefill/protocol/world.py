@@ -1,13 +1,13 @@
 """Engines, network and clock around a scheduler: an event loop that injects the faults of a plan.
 
-Deterministic from its seed. Batches and first tokens are delivered late, twice and out of order, but get lost only with
-an instance that crashes; ends of passes and poll answers get lost as well (see `messages`). Every step of the scheduler
-is shown to a `Monitor`.
+Deterministic from its seed. Every step of the scheduler is shown to a `Monitor`. The world has a true time; the
+scheduler reads a clock that may step, and its timers run by true time from when they are set.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from lbopt.exceptions import InputError
 from lbopt.prefill.protocol.engine import Engine
-from lbopt.prefill.protocol.faults import FaultPlan
+from lbopt.prefill.protocol.faults import FaultPlan, Kind
 from lbopt.prefill.protocol.messages import (
     Action,
     ArmWatchdog,
@@ -41,6 +41,8 @@ from lbopt.prefill.protocol.state import initial_state
 
 #: Events at one moment: timers before what comes over the network.
 _TIMER, _NETWORK = 0, 1
+#: s, of the clock: a timer that fires early, and is set again, fires later.
+_RESOLUTION = 1e-9
 
 
 class World:
@@ -80,15 +82,18 @@ class World:
         if not per_token >= 0:
             raise InputError(f"per_token is {per_token} s; expected 0 or more")
         setting = scheduler.setting
-        for o in (*plan.mute, *plan.partitions, *plan.crashes):
+        for o in plan.outages:
             if not 0 <= o.instance < setting.num_instances:
                 raise InputError(f"an outage concerns instance {o.instance}; expected 0 to {setting.num_instances - 1}")
         self.scheduler, self.plan, self.setting = scheduler, plan, setting
-        self.monitor = Monitor(setting)
+        self.monitor = Monitor(setting, self._lateness(plan, poll_period))
         self.state = initial_state(setting)
         self.engines = [Engine(chunk) for _ in range(setting.num_instances)]
         self.per_token, self.poll_period = per_token, poll_period
         self.tokens = [tokens for _, tokens in arrivals]
+        self._open = set(range(len(arrivals)))
+        self.calm, self.allowed, self.last_open = math.inf, math.inf, 0.0
+        self.sent_to_dead: list[int] = []
         self.events = 0
         self.saw_no_instance = False
         self.delivered: list[int] = []
@@ -98,14 +103,20 @@ class World:
         self._rng = np.random.default_rng([seed, 5])
         self._heap: list[tuple[float, int, int, Callable[[float], None]]] = []
         self._count = 0
-        self._down = [0] * setting.num_instances
+        self._timers: dict[int, int] = {}
+        self._down, self._failed = [0] * setting.num_instances, [0] * setting.num_instances
         for request, (time, tokens) in enumerate(arrivals):
-            self._hear_at(time, _NETWORK, partial(Arrival, request=request, tokens=tokens))
+            arrives = partial(Arrival, request=request, tokens=tokens)
+            self._hear_at(time, _NETWORK, arrives)
+            if plan.happens(plan.duplicate, self._rng, time):
+                self._hear_at(time + plan.longest_delay * self._rng.random(), _NETWORK, arrives)
         self._hear_at(0.0, _TIMER, IntervalTick)
         self._at(0.0, _TIMER, self._poll_tick)
-        for o in plan.crashes:
+        for o in (*plan.crashes, *plan.restarts):
             self._at(o.start, _NETWORK, partial(self._crash, g=o.instance))
             self._at(o.end, _NETWORK, partial(self._restart, g=o.instance))
+        for o in plan.lapses:
+            self._at(o.start, _NETWORK, partial(self._lapse, g=o.instance))
         for o in plan.removals():
             self._at(o.start, _NETWORK, partial(self._health, g=o.instance, more=1))
             self._at(o.end, _NETWORK, partial(self._health, g=o.instance, more=-1))
@@ -116,13 +127,23 @@ class World:
         Raises
         ------
         BrokenPromiseError
-            The scheduler broke one, or requests are still not served after `most_events` events.
+            The scheduler broke one, or requests are still not served after `most_events` events, or later than the
+            bound after all faults are over.
         """
-        while self._heap and (self._heap[0][0] <= until or self._unserved()):
-            if self.events > most_events:
-                raise BrokenPromiseError(f"after {self.events} events requests {self._unserved()} are not served")
+        over, served_by = self.plan.over, math.inf
+        while self._heap and (self._heap[0][0] <= until or self._open):
             now, _, _, happen = heapq.heappop(self._heap)
+            if now > over and served_by == math.inf:
+                self.calm, self.allowed = now, self.bound()
+                served_by = now + self.allowed
+            if self.events > most_events or (now > served_by and self._open):
+                raise BrokenPromiseError(
+                    f"at {now:g} s, after {self.events} events, requests {sorted(self._open)} are not served; faults "
+                    f"were over at {over:g} s, and the bound was {served_by:g} s"
+                )
             happen(now)
+            if self._open:
+                self.last_open = now
         executions = {request: sum(e.done[request] for e in self.engines) for request in range(len(self.tokens))}
         late = sum(engine.late_top_ups for engine in self.engines)
         return Outcome(
@@ -135,80 +156,118 @@ class World:
             late,
             tuple(self.delivered_at),
             self.false_alarms,
+            tuple(self.sent_to_dead),
         )
 
-    def _unserved(self) -> list[int]:
-        served = {*self.delivered, *self.refused}
-        return [request for request in range(len(self.tokens)) if request not in served]
+    def bound(self) -> float:
+        """Return how long it may take from now on until all that have arrived are served, s, if no more goes wrong.
+
+        See `served_within` of the monitor, with all requests not yet served, and all passes that they and the work on
+        the devices may take.
+        """
+        tokens = [self.tokens[request] for request in self._open] + [
+            work.tokens for engine in self.engines for work in engine.work
+        ]
+        passes = sum(math.ceil(count / self.engines[0].chunk) for count in tokens)
+        slowest = self.plan.slow_factor * (0.5 * self.setting.default_pass + self.per_token * self.engines[0].chunk)
+        return self.monitor.served_within(len(self._open), passes, max(1.0, slowest) + self.plan.longest_delay)
+
+    @staticmethod
+    def _lateness(plan: FaultPlan, poll_period: float) -> float:
+        # Each time that the clock steps back, the scheduler's time stands still from the last event to the next.
+        return 2 * plan.timer_error + poll_period * sum(step < 0 for _, step in plan.clock)
 
     def _at(self, time: float, rank: int, happen: Callable[[float], None]) -> None:
         self._count += 1
         heapq.heappush(self._heap, (time, rank, self._count, happen))
 
     def _hear_at(self, time: float, rank: int, event: Callable[[float], Event]) -> None:
-        self._at(time, rank, lambda now: self._hear(event(now)))
+        self._at(time, rank, lambda now: self._hear(now, event))
 
-    def _hear(self, event: Event) -> None:
-        before = self.state
+    def _hear(self, now: float, make: Callable[[float], Event]) -> None:
+        before, event = self.state, make(self.plan.reading(now))
         self.state, actions = self.scheduler.step(before, event)
         self.events += 1
-        self.saw_no_instance |= self.state.healthy == 0
         if isinstance(event, Watchdog) and self.state.faults > before.faults:
             self.false_alarms += self.engines[event.instance].running is not None
-        self.monitor.after(before, event, self.state, actions)
+        self.saw_no_instance |= isinstance(event, HealthCheck) and self.state.healthy == 0
+        self.monitor.after(before, event, self.state, actions, now)
         for action in actions:
-            self._do(event.time, action)
+            self._do(now, action)
 
     def _do(self, now: float, action: Action) -> None:
         match action:
             case Send():
                 self._send(now, action)
             case ArmWatchdog():
-                self._hear_at(action.deadline, _TIMER, partial(Watchdog, instance=action.instance))
-                if self._rng.random() < self.plan.spurious:
-                    early = now + self._rng.random() * (action.deadline - now)
-                    self._hear_at(early, _TIMER, partial(Watchdog, instance=action.instance))
+                ring = partial(Watchdog, instance=action.instance)
+                target = self._set(now, action.instance, action.deadline, ring)
+                if self.plan.happens(self.plan.spurious, self._rng, now):
+                    self._hear_at(now + self._rng.random() * max(target - now, 0.0), _TIMER, ring)
             case WakeAt():
-                self._hear_at(max(action.time, now), _TIMER, IntervalTick)
+                self._set(now, -1, action.time, IntervalTick)
             case Poll():
                 g = action.instance
-                for at in self._ways(now, g, lossy=True):
-                    self._at(at, _NETWORK, partial(self._polled, g=g))
+                for at in self._ways(now, g, "event"):
+                    self._at(at, _NETWORK, partial(self._polled, g=g, asked=action.asked))
             case Deliver():
                 self.delivered.append(action.request)
                 self.delivered_at.append(now)
+                self._open.discard(action.request)
             case Refuse():
                 self.refused.append(action.request)
+                self._open.discard(action.request)
 
-    def _ways(self, now: float, instance: int, lossy: bool) -> list[float]:
-        return self.plan.arrivals(self._rng, instance, now, self.setting.latency, lossy)
+    def _set(self, now: float, which: int, reading: float, event: Callable[[float], Event]) -> float:
+        """Set a timer, and void what it was set to; returns the true time meant."""
+        self._timers[which] = mine = self._timers.get(which, 0) + 1
+        target = now + (reading - self.plan.reading(now))
+
+        def ring(then: float) -> None:
+            if self._timers[which] == mine:
+                self._hear(then, event)
+
+        fires = self.plan.off(self._rng, now, target)
+        # Every timer takes some time, if only by the clock's resolution: time goes on where one fires early again.
+        self._at(max(fires, now + _RESOLUTION), _TIMER, ring)
+        return target
+
+    def _ways(self, now: float, instance: int, kind: Kind) -> list[float]:
+        return self.plan.arrivals(self._rng, instance, now, self.setting.latency, kind)
 
     # What happens at the instances.
 
     def _send(self, now: float, action: Send) -> None:
-        engine = self.engines[action.instance]
-        incarnation, batch = engine.incarnation, [(request, self.tokens[request]) for request in action.requests]
+        g = action.instance
+        engine = self.engines[g]
+        epoch, batch = engine.epoch, [(request, self.tokens[request]) for request in action.requests]
 
         def receive(then: float) -> None:
-            if engine.up and engine.incarnation == incarnation:
-                engine.receive(action.seq, action.fence, batch)
-                self._start(then, action.instance)
+            # A connection to an earlier epoch is broken.
+            if not engine.up or engine.epoch != epoch:
+                return
+            if engine.receive(action.seq, action.fence, action.epoch, batch):
+                self._start(then, g)
+            else:
+                self._polled(then, g, 0)
 
         if engine.up:
-            for at in self._ways(now, action.instance, lossy=False):
+            for at in self._ways(now, g, "batch"):
                 self._at(at, _NETWORK, receive)
+        else:
+            self.sent_to_dead += action.requests
 
     def _start(self, now: float, g: int) -> None:
         engine = self.engines[g]
         tokens = engine.start()
         if tokens is None:
             return
-        slow = self.plan.slow_factor if self._rng.random() < self.plan.slow else 1.0
+        slow = self.plan.slow_factor if self.plan.happens(self.plan.slow, self._rng, now) else 1.0
         seconds = slow * (0.5 * self.setting.default_pass + self.per_token * tokens)
-        incarnation = engine.incarnation
+        life = engine.life
 
         def end(then: float) -> None:
-            if engine.incarnation == incarnation:
+            if engine.life == life:
                 self._end(then, g, seconds)
 
         self._at(now + seconds, _NETWORK, end)
@@ -217,31 +276,59 @@ class World:
         engine = self.engines[g]
         seq = engine.pass_seq
         for work in engine.end():
-            for at in self._ways(now, g, lossy=False):
-                self._hear_at(at, _NETWORK, partial(FirstToken, instance=g, seq=work.seq, request=work.request))
-        ended = partial(EndForward, instance=g, seq=seq, seconds=seconds, remaining=engine.remaining())
-        for at in self._ways(now, g, lossy=True):
+            for at in self._ways(now, g, "answer"):
+                token = partial(FirstToken, instance=g, seq=work.seq, request=work.request, epoch=engine.epoch)
+                self._hear_at(at, _NETWORK, token)
+        if self.plan.happens(self.plan.outlier, self._rng, now):
+            seconds = float(self._rng.choice([1e-6, 3600.0]))
+        ended = partial(
+            EndForward,
+            instance=g,
+            seq=seq,
+            seconds=seconds,
+            remaining=engine.remaining(),
+            epoch=engine.epoch,
+            oldest=engine.oldest,
+            missing=engine.missing,
+        )
+        for at in self._ways(now, g, "event"):
             self._hear_at(at, _NETWORK, ended)
         self._start(now, g)
 
-    def _polled(self, now: float, g: int) -> None:
+    def _polled(self, now: float, g: int, asked: int) -> None:
         engine = self.engines[g]
-        answer = partial(PollAnswer, instance=g, seq=engine.newest, depth=len(engine.work))
+        answer = partial(
+            PollAnswer,
+            instance=g,
+            seq=engine.newest,
+            depth=len(engine.work),
+            epoch=engine.epoch,
+            oldest=engine.oldest,
+            missing=engine.missing,
+            asked=asked,
+        )
         if engine.up:
-            for at in self._ways(now, g, lossy=True):
+            for at in self._ways(now, g, "event"):
                 self._hear_at(at, _NETWORK, answer)
 
     def _poll_tick(self, now: float) -> None:
-        self._hear(PollTick(now))
+        self._hear(now, PollTick)
         self._at(now + self.poll_period, _TIMER, self._poll_tick)
 
     def _crash(self, now: float, g: int) -> None:
+        self._failed[g] += 1
         self.engines[g].crash()
 
     def _restart(self, now: float, g: int) -> None:
-        self.engines[g].up = True
+        self._failed[g] -= 1
+        self.engines[g].up = self._failed[g] == 0
+        self._polled(now, g, 0)
+
+    def _lapse(self, now: float, g: int) -> None:
+        self.engines[g].forget()
 
     def _health(self, now: float, g: int, more: int) -> None:
         self._down[g] += more
         if more > 0 or self._down[g] == 0:
-            self._hear(HealthCheck(now, g, more < 0))
+            epoch = self.engines[g].epoch
+            self._hear(now, partial(HealthCheck, instance=g, healthy=more < 0, epoch=epoch if more < 0 else 0))

@@ -5,13 +5,11 @@ often as it likes; first tokens are claimed by anybody; instances come and go. R
 breaks a promise.
 """
 
-import heapq
-
 from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lbopt.prefill.protocol import Monitor, Phase, ProtocolSetting, TripleCheck, initial_state
+from lbopt.prefill.protocol import Monitor, ProtocolSetting, TripleCheck, initial_state
 from lbopt.prefill.protocol.messages import (
     ArmWatchdog,
     Arrival,
@@ -37,7 +35,7 @@ class Adversary(RuleBasedStateMachine):
     @initialize(
         count=st.integers(1, 4),
         latency=st.sampled_from([0.0, 0.3]),
-        window=st.integers(1, 3),
+        window=st.integers(3, 5),
         watchdog=st.sampled_from([2.0, 5.0]),
         timer=st.sampled_from(["spacing", "tick"]),
         idle_bypass=st.booleans(),
@@ -48,7 +46,7 @@ class Adversary(RuleBasedStateMachine):
         self.setting = ProtocolSetting(count, **setting)
         self.scheduler, self.monitor = self.scheduler_class(self.setting), Monitor(self.setting)
         self.state, self.now = initial_state(self.setting), 0.0
-        self.timers, self.order = [], 0
+        self.timers: dict[int, tuple[float, object]] = {}
         self.arrived, self.refused = {}, []
         self.sent: list[Send] = []
         self.delivered: list[int] = []
@@ -61,9 +59,9 @@ class Adversary(RuleBasedStateMachine):
         for action in actions:
             match action:
                 case ArmWatchdog():
-                    self.ring(action.deadline, lambda at, g=action.instance: Watchdog(at, g))
+                    self.timers[action.instance] = action.deadline, lambda at, g=action.instance: Watchdog(at, g)
                 case WakeAt():
-                    self.ring(action.time, IntervalTick)
+                    self.timers[-1] = action.time, IntervalTick
                 case Send():
                     self.sent.append(action)
                 case Deliver():
@@ -71,16 +69,16 @@ class Adversary(RuleBasedStateMachine):
                 case Refuse():
                     self.refused.append(action.request)
 
-    def ring(self, time, event):
-        self.order += 1
-        heapq.heappush(self.timers, (time, self.order, event))
-
     @rule(seconds=st.sampled_from([0.01, 0.3, 1.0, 4.0, 30.0]))
     def pass_time(self, seconds):
         until = self.now + seconds
-        while self.timers and self.timers[0][0] <= until:
-            time, _, event = heapq.heappop(self.timers)
-            self.hear(event(time))
+        while self.timers:
+            which = min(self.timers, key=lambda one: self.timers[one][0])
+            time, event = self.timers[which]
+            if time > until:
+                break
+            del self.timers[which]
+            self.hear(event(max(time, self.state.now)))
         self.now = until
         self.hear(PollTick(until))
 
@@ -91,24 +89,32 @@ class Adversary(RuleBasedStateMachine):
         self.hear(Arrival(self.now, request, tokens))
 
     @precondition(lambda self: self.sent)
-    @rule(choice=which, seconds=st.sampled_from([0.05, 1.0, 3.0]), remaining=st.sampled_from([0, 40]))
-    def end_forward(self, choice, seconds, remaining):
+    @rule(
+        choice=which,
+        seconds=st.sampled_from([0.05, 1.0, 3.0, 3600.0]),
+        remaining=st.sampled_from([0, 40]),
+        epoch=which,
+        oldest=which,
+        missing=st.lists(which, max_size=2),
+    )
+    def end_forward(self, choice, seconds, remaining, epoch, oldest, missing):
         send = self.sent[-1 - choice % len(self.sent)]
-        self.hear(EndForward(self.now, send.instance, send.seq, seconds, remaining))
+        named = tuple(max(1, send.seq - older) for older in missing)
+        self.hear(EndForward(self.now, send.instance, send.seq, seconds, remaining, epoch, oldest, named))
 
     @precondition(lambda self: self.sent)
-    @rule(choice=which, older=st.integers(0, 2), depth=st.integers(0, 1))
-    def poll_answer(self, choice, older, depth):
+    @rule(choice=which, older=st.integers(0, 2), depth=st.integers(0, 1), epoch=which, asked=which)
+    def poll_answer(self, choice, older, depth, epoch, asked):
         send = self.sent[-1 - choice % len(self.sent)]
-        self.hear(PollAnswer(self.now, send.instance, max(0, send.seq - older), depth))
+        self.hear(PollAnswer(self.now, send.instance, max(0, send.seq - older), depth, epoch, 0, (), asked))
 
     @precondition(lambda self: self.sent)
-    @rule(choice=which, other=which, request=which)
-    def first_token(self, choice, other, request):
+    @rule(choice=which, other=which, request=which, epoch=which)
+    def first_token(self, choice, other, request, epoch):
         """Mostly of a batch that had the request; sometimes it is made up."""
         send = self.sent[-1 - choice % len(self.sent)]
         claimed = send.requests[request % len(send.requests)] if other else request
-        self.hear(FirstToken(self.now, send.instance, send.seq, claimed))
+        self.hear(FirstToken(self.now, send.instance, send.seq, claimed, epoch))
 
     @rule(instance=which)
     def spurious_watchdog(self, instance):
@@ -118,6 +124,12 @@ class Adversary(RuleBasedStateMachine):
     @rule()
     def spurious_tick(self):
         self.hear(IntervalTick(self.now))
+
+    @precondition(lambda self: self.arrived)
+    @rule(request=which)
+    def doubled_arrival(self, request):
+        if request in self.arrived:
+            self.hear(Arrival(self.now, request, self.arrived[request]))
 
     @rule(instance=which, healthy=st.booleans())
     def health_check(self, instance, healthy):
@@ -134,13 +146,15 @@ class Adversary(RuleBasedStateMachine):
         assert len({*self.delivered, *self.refused}) == len(self.delivered) + len(self.refused)
 
     def teardown(self):
-        """With one instance back, and not a word from anybody, all that wait are dispatched or refused."""
+        """With one instance that answers, and not a word from anybody else, all are served or refused."""
         if not hasattr(self, "state"):
             return
-        if self.state.healthy == 0:
-            self.hear(HealthCheck(self.now, 0, True))
-        for _ in range(len(self.arrived) + 1):
+        self.hear(HealthCheck(self.now, 0, True))
+        for _ in range(4 * (len(self.arrived) + 2)):
+            told = len(self.sent)
             self.pass_time(self.monitor.gap)
-        assert self.state.ledger.queue == ()
-        self.pass_time(self.setting.timeout(self.monitor.largest_mean))
-        assert all(at.phase is not Phase.BUSY for at in self.state.instances)
+            for send in [send for send in self.sent[max(0, told - 4) :] if send.instance == 0]:
+                for request in send.requests:
+                    self.hear(FirstToken(self.now, 0, send.seq, request, self.state.instances[0].epoch))
+                self.hear(EndForward(self.now, 0, send.seq, 1.0, 0, self.state.instances[0].epoch))
+        assert len(self.state.ledger.entries) == 0

@@ -32,7 +32,7 @@ def test_no_fault(timer, idle_bypass):
 
 @everywhere
 def test_every_end_of_pass_is_lost_and_no_poll_answered(timer, idle_bypass):
-    """Watchdog only: the fixed interval of degraded mode carries everybody."""
+    """Watchdog only: first tokens show that nobody is dead."""
     outcome = run(FaultPlan(lose=1.0), timer, idle_bypass)
     assert outcome.state.faults > 4
     assert set(outcome.executions.values()) == {1}
@@ -41,16 +41,17 @@ def test_every_end_of_pass_is_lost_and_no_poll_answered(timer, idle_bypass):
 @everywhere
 def test_duplicates_and_reordering(timer, idle_bypass):
     outcome = run(FaultPlan(duplicate=1.0, delay=0.7, longest_delay=4.0), timer, idle_bypass)
-    assert set(outcome.executions.values()) == {1}
+    assert outcome.state.counts.doubled == len(STREAM)
+    assert outcome.state.counts.duplicates > len(STREAM) / 2
 
 
 @everywhere
 def test_passes_longer_than_the_watchdog(timer, idle_bypass):
-    """False alarms: two batches come together on a device, and both are served, once."""
+    """False alarms: what a slow instance has is done again elsewhere, and handed on once."""
     outcome = run(FaultPlan(slow=0.3, slow_factor=20.0), timer, idle_bypass)
     assert outcome.state.faults > 0
     assert outcome.late_top_ups > 0
-    assert set(outcome.executions.values()) == {1}
+    assert outcome.state.counts.again > 0
 
 
 @everywhere
@@ -62,10 +63,11 @@ def test_a_silent_instance_costs_a_watchdog_and_no_more(timer, idle_bypass):
 
 @everywhere
 def test_partition_of_all(timer, idle_bypass):
-    """They are alive, and given up: what they did meanwhile is done again, and delivered once."""
+    """They are alive, and given up: what they did meanwhile is handed on when it comes, once."""
     outcome = run(FaultPlan(partitions=(Outage(0, 3.0, 12.0), Outage(1, 3.0, 12.0))), timer, idle_bypass)
     assert outcome.requeued
-    assert max(outcome.executions.values()) == 2
+    lost = run(FaultPlan(partitions=(Outage(0, 3.0, 12.0), Outage(1, 3.0, 12.0)), cut_loses=True), timer, idle_bypass)
+    assert max(lost.executions.values()) == 2, "its answers were lost"
 
 
 @everywhere
@@ -81,7 +83,8 @@ def test_alarms_and_degraded_batches_are_told():
     assert 0 < slow.false_alarms <= slow.state.faults
     lost = run(FaultPlan(lose=1.0), "spacing", False, poll_period=1e6)
     assert lost.false_alarms == 0 < lost.state.faults
-    assert 0 < lost.state.degraded <= lost.state.faults, "a batch on suspicion needs an alarm before it"
+    gone = run(FaultPlan(restarts=(Outage(0, 3.0, 20.0), Outage(1, 3.0, 20.0))), "spacing", False)
+    assert 0 < gone.state.degraded <= gone.state.faults, "a batch on suspicion needs an alarm before it"
     assert run(FaultPlan(), "spacing", False).state.degraded == 0
 
 
@@ -109,19 +112,19 @@ def test_poll_race():
 
 def test_end_of_pass_after_a_reset():
     """The counters were reset by the watchdog: the late event takes nothing off them."""
-    story = Story()
+    story = Story(count=2)
     story.arrive(0.0, tokens=70)
     story.hear(Watchdog(5.0, 0), EndForward(5.5, 0, 1, 5.4, 0))
     assert (story.at().phase, story.at().in_flight) == (Phase.READY, 0)
-    story.arrive(12.0, tokens=5)
-    story.hear(EndForward(12.1, 0, 1, 5.4, 0))
+    story.arrive(6.0, tokens=5)
+    story.hear(EndForward(6.1, 0, 1, 5.4, 0))
     assert (story.at().phase, story.at().in_flight) == (Phase.BUSY, 5)
 
 
 def test_the_mean_shrinks_and_grows_after_dispatch():
     """The deadline is the one of the moment of dispatch."""
     for seconds in (0.01, 50.0):
-        story = Story(count=2, window=1)
+        story = Story(count=2)
         story.arrive(0.0)
         story.arrive(0.6)
         story.hear(EndForward(1.0, 1, 1, seconds, 0))

@@ -1,5 +1,7 @@
 """The table of states and events, row by row."""
 
+import math
+
 import pytest
 from prefill.protocol.story import Story
 
@@ -29,8 +31,10 @@ def busy(**setting) -> Story:
 
 
 def suspect() -> Story:
-    story = busy()
+    """Instance 0 is suspected, and its prompt went to 1, which is busy."""
+    story = busy(count=2)
     story.hear(Watchdog(5.0, 0))
+    assert story.sent == [Send(1, 1, 0, (0,))]
     return story
 
 
@@ -54,21 +58,20 @@ def test_busy_end_forward_of_its_seq():
     story.hear(EndForward(2.0, 0, 1, 1.6, 12))
     at = story.at()
     assert (at.phase, at.in_flight, at.backlog) == (Phase.READY, 0, 12)
-    assert story.state.pace.measured == (1.6,)
+    assert story.state.pace.measured == (1.0, 1.0, 1.6)
     assert story.actions == (WakeAt(2.0),), "the interval counts from the last dispatch, and never ends before now"
 
 
 def test_busy_end_forward_of_an_old_seq():
     story = busy()
     story.hear(Watchdog(5.0, 0))
-    story.arrive(6.0)
-    assert story.sent == [Send(0, 2, 0, (1,))]
+    assert story.sent == [Send(0, 2, 1, (0,))], "degraded mode: nobody else lives"
     story.hear(EndForward(6.5, 0, 1, 6.0, 10))
     assert story.at().phase is Phase.BUSY
-    assert story.at().in_flight == 10
-    assert story.state.pace.measured == (6.0,), "it may feed the window"
+    assert story.at().in_flight == 30
+    assert story.state.pace.measured == (1.0, 1.0, 6.0), "it may feed the window"
     story.hear(EndForward(6.6, 0, 1, 6.0, 10))
-    assert story.state.pace.measured == (6.0,), "once"
+    assert story.state.pace.measured == (1.0, 1.0, 6.0), "once"
 
 
 @pytest.mark.parametrize(("seq", "depth", "phase"), [(1, 0, Phase.READY), (0, 0, Phase.BUSY), (1, 2, Phase.BUSY)])
@@ -80,23 +83,90 @@ def test_busy_poll_answer(seq, depth, phase):
 
 
 def test_busy_watchdog():
-    story = busy()
+    story = busy(count=2)
     story.hear(Watchdog(4.9, 0))
     assert story.at().phase is Phase.BUSY, "before the deadline it says nothing"
+    assert story.actions == (ArmWatchdog(0, 5.0),), "and rings again"
     story.hear(Watchdog(5.0, 0))
     at = story.at()
     assert (at.phase, at.in_flight, at.backlog, story.state.faults) == (Phase.SUSPECT, 0, 0, 1)
-    assert story.state.ledger.tokens()["in flight"] == 30, "the ledger is not the counters'"
+    assert story.actions[:2] == (Poll(0), ArmWatchdog(0, 10.0)), "it is asked, now and later"
+    assert story.sent == [Send(1, 1, 0, (0,))], "its prompt goes to the other"
+
+
+def test_busy_watchdog_after_a_first_token():
+    """The end of the pass was lost, no more."""
+    story = busy(count=2)
+    story.hear(FirstToken(1.0, 0, 1, 0), Watchdog(5.0, 0))
+    assert (story.at().phase, story.at().acknowledged, story.state.faults) == (Phase.READY, 1, 1)
+
+
+def test_ready_watchdog():
+    """Acknowledged, but no pass ends and no first token comes."""
+    story = busy(count=2)
+    story.hear(EndForward(2.0, 0, 1, 1.0, 12), Watchdog(5.0, 0))
+    assert (story.at().phase, story.actions) == (Phase.READY, (ArmWatchdog(0, 7.0),))
+    story.hear(Watchdog(7.0, 0))
+    assert (story.at().phase, story.sent) == (Phase.SUSPECT, [Send(1, 1, 0, (0,))])
+
+
+def test_answers_that_do_not_come():
+    """Nothing is left on the device, and no first token came: it is queued again after the time of a watchdog."""
+    story = busy(count=2)
+    story.hear(EndForward(2.0, 0, 1, 1.0, 0), Watchdog(6.9, 0))
+    assert not story.sent
+    story.hear(Watchdog(7.0, 0))
+    assert (story.state.counts.unanswered, story.state.counts.again, story.state.faults) == (1, 1, 0)
+    assert [send.requests for send in story.sent] == [(0,)]
+
+
+def test_a_newer_epoch():
+    """The first one is only noted; what an older one says is void."""
+    story = busy(count=2)
+    story.hear(PollAnswer(0.5, 0, 1, 1, epoch=7))
+    assert (story.at().epoch, story.at().phase) == (7, Phase.BUSY)
+    story.hear(PollAnswer(1.0, 0, 0, 0, epoch=9))
+    assert story.at().phase is Phase.READY
+    assert story.sent == [Send(1, 1, 0, (0,))]
+    story.hear(FirstToken(1.1, 0, 1, 0, epoch=7), EndForward(1.2, 0, 1, 1.0, 0, epoch=7))
+    assert (story.state.counts.restarts, story.state.counts.stale) == (1, 2)
+    story.arrive(2.0)
+    assert story.sent == [Send(0, 2, 1, (1,), epoch=9)]
+
+
+def test_a_gap():
+    """Batch 2 came and 1 did not: the instance restarted in between, under the same epoch."""
+    story = busy(count=2)
+    story.hear(EndForward(1.0, 0, 1, 1.0, 30))
+    story.arrive(1.1)
+    story.hear(EndForward(1.9, 1, 1, 0.5, 10))
+    story.arrive(2.0)
+    assert story.sent == [Send(0, 2, 0, (2,))]
+    story.hear(EndForward(3.0, 0, 2, 1.0, 5, missing=(1,)))
+    assert (story.state.counts.gaps, [send.requests for send in story.sent]) == (1, [(0,)])
+
+
+def test_a_lower_newest():
+    """It was asked when it had acknowledged batch 1, and knows of none."""
+    story = busy(count=2)
+    story.hear(EndForward(1.0, 0, 1, 1.0, 30), PollTick(1.5))
+    assert story.actions == (Poll(0, asked=1),)
+    story.hear(PollAnswer(1.6, 0, 0, 0))
+    assert not story.sent, "an answer to an earlier poll says nothing"
+    story.hear(PollAnswer(1.7, 0, 0, 0, asked=1))
+    assert [send.requests for send in story.sent] == [(0,)]
 
 
 def test_suspect_interval_tick():
     story = suspect()
-    story.hear(IntervalTick(5.5))
-    assert not story.sent, "nobody waits"
     story.arrive(5.6)
-    assert story.sent == [Send(0, 2, 0, (1,))], "degraded mode: on the interval alone"
-    story.hear(Watchdog(10.6, 0))
-    story.arrive(10.7)
+    assert not story.sent, "1 is busy, and may live"
+    story.hear(Watchdog(10.0, 1))
+    assert story.sent == [Send(0, 2, 1, (0, 1))], "degraded mode: on the interval alone"
+    story.arrive(10.1)
+    story.hear(IntervalTick(10.5))
+    assert story.sent == [Send(1, 2, 1, (2,))], "0 is on trial, and does not count as living"
+    story.hear(Watchdog(15.0, 0))
     assert [send.seq for send in story.sent] == [3]
 
 
@@ -114,7 +184,7 @@ def test_ready_hears_of_further_passes():
     story = busy()
     story.hear(EndForward(1.0, 0, 1, 1.0, 20), EndForward(3.0, 0, 1, 1.0, 0), EndForward(3.1, 0, 1, 1.0, 10))
     assert (story.at().backlog, story.at().known_empty) == (0, True)
-    assert story.state.pace.measured == (1.0,), "one pass a seq"
+    assert story.state.pace.measured == (1.0, 1.0, 1.0), "one pass a seq"
 
 
 def test_health_check_fails():
@@ -136,10 +206,10 @@ def test_health_check_fails():
 def test_removed_hears_nothing():
     story = busy()
     story.hear(HealthCheck(1.0, 0, False))
-    removed = story.at()
+    removed = story.at()._replace(armed=math.inf)
     story.hear(EndForward(1.1, 0, 1, 1.0, 0), PollAnswer(1.2, 0, 1, 0), Watchdog(6.0, 0), HealthCheck(7.0, 0, False))
     assert story.at() == removed
-    assert story.state.pace.measured == ()
+    assert story.state.pace.measured == (1.0, 1.0)
 
 
 def test_first_tokens():
@@ -195,16 +265,3 @@ def test_the_ring_skips():
     story.arrive(1.0)
     story.hear(EndForward(1.1, 1, 1, 0.6, 0))
     assert story.sent == [Send(1, 2, 0, (2,))], "2 is removed and 0 is busy"
-
-
-def test_a_suspect_is_served_only_where_nobody_is_ready():
-    story = busy(count=2)
-    story.hear(Watchdog(5.0, 0))
-    for time in (5.0, 6.0, 7.0):
-        story.arrive(time)
-        if story.sent:
-            story.hear(EndForward(time + 0.9, story.sent[0].instance, story.sent[0].seq, 1.0, 0))
-            assert story.at(0).phase is Phase.SUSPECT
-    story.arrive(8.0)
-    story.arrive(8.6)
-    assert [send.instance for send in story.sent] == [0], "1 is busy"

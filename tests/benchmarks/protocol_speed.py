@@ -1,0 +1,48 @@
+"""Time of an event of the triple check after many requests: thread CPU time, with the past and without it.
+
+    python tests/benchmarks/protocol_speed.py 1000000
+
+A request is three events: it arrives, its first token comes, the pass ends.
+"""
+
+import sys
+import time
+
+from lbopt.prefill.protocol import ProtocolSetting, TripleCheck, initial_state
+from lbopt.prefill.protocol.messages import Arrival, EndForward, FirstToken, Send
+
+#: Requests that are timed together.
+BATCH = 20_000
+
+
+def main(requests: int, instances: int = 10, remembered: int = 4096) -> None:
+    """Print microseconds an event, early and late in the run."""
+    scheduler = TripleCheck(ProtocolSetting(instances, window=50, batch_tokens=3000, remembered=remembered))
+    state, now, held = initial_state(scheduler.setting), 0.0, {}
+    for first in range(0, requests, BATCH):
+        began, events = time.thread_time(), 0
+        for request in range(first, min(first + BATCH, requests)):
+            now += 0.02
+            state, actions = scheduler.step(state, Arrival(now, request, 100))
+            events += 1
+            for g, (seq, waiting, since) in tuple(held.items()):
+                if now - since < 0.9:
+                    continue
+                del held[g]
+                for one in waiting:
+                    state, more = scheduler.step(state, FirstToken(now, g, seq, one, 1))
+                    actions += more
+                state, more = scheduler.step(state, EndForward(now, g, seq, 0.9, 0, 1))
+                actions += more
+                events += len(waiting) + 1
+            for action in actions:
+                if isinstance(action, Send):
+                    held[action.instance] = action.seq, action.requests, now
+        spent = time.thread_time() - began
+        if first % (10 * BATCH) == 0 or first + BATCH >= requests:
+            each, still = 1e6 * spent / events, len(state.ledger.entries)
+            print(f"{first + BATCH:>9,} requests: {each:5.1f} us an event, {still} open")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
