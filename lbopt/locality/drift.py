@@ -10,15 +10,18 @@ charts a statistic (rises alone for the third)
 which are the quickest of their kind for a shift of half a deviation a request. For the last, shares of the centroids
 over about the last 250 requests, m = (1 - w) m + w (shares of the block) with w = 0.1, against those of calibration,
 
-    Q = sum over centroids of (m - p)^2 / p.
+    Q = sum over centroids of (m - p)^2 / q,   q = (p + 1 / K) / 2,
 
-A chart sounds the alarm at a threshold, and the alarm stays until `reset`.
+whose divisor is no smaller than half an even share: a centroid that is rarely the nearest must not be the loudest. A
+chart sounds the alarm at a threshold, and the alarm stays until `reset`.
 
 Thresholds come from the calibration requests: 4,000 streams of blocks drawn from them with replacement, each with
-means, deviations and shares of its own, drawn anew as well, since those that are known are estimates from as many
-requests. Charts are scaled by the 99th percentile of their own greatest value in a stream, and the common factor is
-the one that so many streams stay below as `false_alarms` says. So all charts together sound a false alarm in at most
-that share of runs of `horizon` requests, as far as calibration requests stand for live ones.
+means, deviations and shares of its own, drawn anew as well, since those that are known are estimates. They are drawn
+from a quarter as many requests as there are, because a request that is left out of its cluster has still had its part
+in the layers, the weights and the other clusters: what is known is that much less sure. Charts are scaled by the 99th
+percentile of their own greatest value in a stream, and the common factor is the one that so many streams stay below
+as `false_alarms` says. So all charts together sound a false alarm in at most that share of runs of `horizon` requests,
+as far as calibration requests stand for live ones.
 
 Source of the charts: Page, Continuous inspection schemes (Biometrika 41, 1954); Roberts, Control chart tests based on
 geometric moving averages (Technometrics 1, 1959). Their use here, and the thresholds, are ours.
@@ -46,8 +49,10 @@ STATISTICS = ("similarity", "band", "strange", "centroids")
 _NUMBERS = 3  # of the statistics that are means of numbers
 _STREAMS = 4000
 _BLOCKS = 8000
+#: As if so many times fewer requests had been measured.
+_LESS_SURE = 4
 #: Blocks from which the means of a simulated stream are drawn at most.
-_MOST_ESTIMATED = 400
+_MOST_ESTIMATED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,7 @@ class _Charts:
         far = self.shares - law.shares
         charts = np.empty((*z.shape[:-1], len(STATISTICS)))
         charts[..., :_NUMBERS] = np.maximum(self.up, self.down)
-        charts[..., _NUMBERS] = np.sum(far * far / law.shares, axis=-1)
+        charts[..., _NUMBERS] = np.sum(far * far / (0.5 * law.shares + 0.5 / far.shape[-1]), axis=-1)
         return charts
 
 
@@ -155,7 +160,9 @@ class DriftWatch:
         if not 1 / _STREAMS < false_alarms < 1:
             raise InputError(f"false_alarms is {false_alarms!r}; expected a share between {1 / _STREAMS:g} and 1")
         values, nearest = features(reference, tau)
-        self._law, self.thresholds = _thresholds(values, nearest, reference.cosines.shape[1], horizon, false_alarms, seed)
+        self._law, self.thresholds = _thresholds(
+            values, nearest, reference.cosines.shape[1], horizon, false_alarms, seed
+        )
         self._places = reference.cosines.shape[1]
         self._expected = values.mean(axis=0)
         self._lock = threading.Lock()
@@ -240,8 +247,7 @@ def _law(values: Floats, squares: Floats, shares: Floats, number: int) -> _Law:
     spread = np.sqrt(np.maximum(squares - values * values, 0.0))
     # none that was the same for all requests is the same for ever: as if one of `number` had been off by 0.01
     deviation = np.maximum(spread, 0.01 / np.sqrt(number)) / np.sqrt(BLOCK)
-    smooth = (shares * number + 1.0) / (number + shares.shape[-1])  # a centroid that was nearest to none may be so yet
-    return _Law(values, deviation, smooth)
+    return _Law(values, deviation, shares)
 
 
 def _thresholds(
@@ -266,7 +272,7 @@ def _thresholds(
     means, squares = values[picks].mean(axis=1), (values[picks] ** 2).mean(axis=1)
     flat = (nearest[picks] + K * np.arange(_BLOCKS)[:, np.newaxis]).ravel()
     shares = np.bincount(flat, minlength=_BLOCKS * K).reshape(_BLOCKS, K) / BLOCK
-    estimated = min(max(N // BLOCK, 1), _MOST_ESTIMATED)  # blocks that stand for N requests
+    estimated = min(max(N // (_LESS_SURE * BLOCK), 1), _MOST_ESTIMATED)  # blocks
     told = [np.zeros((_STREAMS, _NUMBERS)), np.zeros((_STREAMS, _NUMBERS)), np.zeros((_STREAMS, K))]
     for _ in range(estimated):
         drawn = rng.integers(_BLOCKS, size=_STREAMS)

@@ -49,7 +49,9 @@ class DriftReference:
                 f"of shape {used.shape}; expected (N, K), (N,) and (layers, E)"
             )
         if not (np.abs(cosines) <= 1 + 1e-5).all() or not ((strange >= 0) & (strange <= 1)).all():
-            raise InputError("a drift reference holds a cosine outside -1 to 1, or a share outside 0 to 1; fit it again")
+            raise InputError(
+                "a drift reference holds a cosine outside -1 to 1, or a share outside 0 to 1; fit it again"
+            )
         for name, array in (("cosines", cosines), ("strange", strange), ("used", used)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)

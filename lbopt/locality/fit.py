@@ -75,9 +75,7 @@ class RoutingFit:
         """Requests of each cluster, int64 (K,)."""
         return np.bincount(self.labels, minlength=self.table.num_workers)
 
-    def for_workers(
-        self, num_workers: int, *, balanced: bool | None = None, workers: Sequence[str] = ()
-    ) -> RoutingFit:
+    def for_workers(self, num_workers: int, *, balanced: bool | None = None, workers: Sequence[str] = ()) -> RoutingFit:
         """Return the fit for another number of workers, or another kind of clusters, with the same signatures.
 
         Parameters

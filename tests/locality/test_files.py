@@ -85,7 +85,11 @@ def test_what_a_table_is_of_comes_back(tmp_path):
 def test_a_table_is_known_by_what_decides():
     same = replace(TABLE, made=NAMED.made, drift=NAMED.drift, centroids=np.eye(3))
     assert same.table_id == TABLE.table_id and len(TABLE.table_id) == 16
-    others = [replace(TABLE, centroids=np.eye(3)[::-1]), replace(TABLE, workers=NAMED.workers), replace(TABLE, model="")]
+    others = [
+        replace(TABLE, centroids=np.eye(3)[::-1]),
+        replace(TABLE, workers=NAMED.workers),
+        replace(TABLE, model=""),
+    ]
     others += [replace(TABLE, layers=np.array([0])), replace(TABLE, idf=IdfTable(np.ones((2, 3)), 9))]
     assert len({table.table_id for table in (TABLE, *others)}) == 6
 
