@@ -21,6 +21,7 @@ from lbopt.locality.quality import cosine_distances, rank_correlation, sample_pa
 from lbopt.locality.routing_table import Made, RoutingTable
 from lbopt.locality.signature import TRANSFORMS, IdfTable, fit_idf, signatures, transformed
 from lbopt.locality.signature_cache import BlockState, SignatureCache
+from lbopt.locality.wire_form import counts_as_text, counts_of_text
 from lbopt.locality.workload import (
     ExpertActivity,
     WorkloadConfig,
@@ -59,6 +60,8 @@ __all__ = [
     "check_model",
     "check_workers",
     "cosine_distances",
+    "counts_as_text",
+    "counts_of_text",
     "draw_activity",
     "draw_domains",
     "draw_scores",

@@ -57,8 +57,14 @@ class LoadedTable:
             band: Band = self._of_thread.band
         except AttributeError:
             room, K = self._shared["centroids"].shape[1], self.table.num_workers
-            scratch = {"cells": np.zeros(room), "rounded": np.zeros(room, dtype=np.int16), "sums": np.empty(room // 4)}
-            band = Band(**self._shared, **scratch, least=np.empty(K), most=np.empty(K))
+            band = Band(
+                **self._shared,
+                cells=np.zeros(room),
+                rounded=np.zeros(room, dtype=np.int16),
+                sums=np.empty(room // 4),
+                least=np.empty(K),
+                most=np.empty(K),
+            )
             self._of_thread.band = band
         return band
 
