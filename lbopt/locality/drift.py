@@ -18,10 +18,10 @@ chart sounds the alarm at a threshold, and the alarm stays until `reset`.
 Thresholds come from the calibration requests: 4,000 streams of blocks drawn from them with replacement, each with
 means, deviations and shares of its own, drawn anew as well, since those that are known are estimates. They are drawn
 from a quarter as many requests as there are, because a request that is left out of its cluster has still had its part
-in the layers, the weights and the other clusters: what is known is that much less sure. Charts are scaled by the 99th
-percentile of their own greatest value in a stream, and the common factor is the one that so many streams stay below
-as `false_alarms` says. So all charts together sound a false alarm in at most that share of runs of `horizon` requests,
-as far as calibration requests stand for live ones.
+in the layers, the weights and the other clusters: what is known is that much less sure. A chart's threshold is what
+its greatest value in a stream stays below in all but a quarter of the share of streams that `false_alarms` says. So the
+four charts together sound a false alarm in at most that share of runs of `horizon` requests, as far as calibration
+requests stand for live ones.
 
 Source of the charts: Page, Continuous inspection schemes (Biometrika 41, 1954); Roberts, Control chart tests based on
 geometric moving averages (Technometrics 1, 1959). Their use here, and the thresholds, are ours.
@@ -49,6 +49,10 @@ STATISTICS = ("similarity", "band", "strange", "centroids")
 _NUMBERS = 3  # of the statistics that are means of numbers
 _STREAMS = 4000
 _BLOCKS = 8000
+#: Deviations below which a number counts as scattering that much: what was the same for all will not be so for ever.
+_LEAST_SPREAD = np.array([0.005, 0.05, 0.002])
+#: Thresholds at least: a chart that no stream has raised must not sound at the first block that does.
+_LEAST_THRESHOLDS = np.array([4.0, 4.0, 4.0, 0.05])
 #: As if so many times fewer requests had been measured.
 _LESS_SURE = 4
 #: Blocks from which the means of a simulated stream are drawn at most.
@@ -242,12 +246,10 @@ def features(reference: DriftReference, tau: float) -> tuple[Floats, NDArray[np.
     return np.column_stack([greatest, np.log(within), reference.strange]), cosines.argmax(axis=1).astype(np.int64)
 
 
-def _law(values: Floats, squares: Floats, shares: Floats, number: int) -> _Law:
-    """Return the law of means, mean squares and shares of centroids that were estimated from `number` requests."""
+def _law(values: Floats, squares: Floats, shares: Floats) -> _Law:
+    """Return the law of means, mean squares and shares of centroids."""
     spread = np.sqrt(np.maximum(squares - values * values, 0.0))
-    # none that was the same for all requests is the same for ever: as if one of `number` had been off by 0.01
-    deviation = np.maximum(spread, 0.01 / np.sqrt(number)) / np.sqrt(BLOCK)
-    return _Law(values, deviation, shares)
+    return _Law(values, np.maximum(spread, _LEAST_SPREAD) / np.sqrt(BLOCK), shares)
 
 
 def _thresholds(
@@ -278,13 +280,12 @@ def _thresholds(
         drawn = rng.integers(_BLOCKS, size=_STREAMS)
         for total, of_blocks in zip(told, (means, squares, shares), strict=True):
             total += of_blocks[drawn]
-    law = _law(told[0] / estimated, told[1] / estimated, told[2] / estimated, N)
+    law = _law(told[0] / estimated, told[1] / estimated, told[2] / estimated)
     charts = law.start()
     greatest = np.zeros((_STREAMS, len(STATISTICS)))
     for _ in range(-(-horizon // BLOCK)):
         drawn = rng.integers(_BLOCKS, size=_STREAMS)
         np.maximum(greatest, charts.advance(law, means[drawn], shares[drawn]), out=greatest)
-    scale = np.maximum(np.quantile(greatest, 0.99, axis=0), 1e-9)
-    factor = np.quantile((greatest / scale).max(axis=1), 1.0 - false_alarms)
+    thresholds = np.maximum(np.quantile(greatest, 1.0 - false_alarms / len(STATISTICS), axis=0), _LEAST_THRESHOLDS)
     own = np.bincount(nearest, minlength=K) / N
-    return _law(values.mean(axis=0), (values**2).mean(axis=0), own, N), scale * factor
+    return _law(values.mean(axis=0), (values**2).mean(axis=0), own), thresholds

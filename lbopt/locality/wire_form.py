@@ -47,6 +47,31 @@ def counts_as_text(counts: ArrayLike, layers: ArrayLike | None = None) -> str:
     return base64.b64encode(zlib.compress(told.astype("<u2").tobytes())).decode("ascii")
 
 
+def rows_as_text(rows: ArrayLike, num_experts: int) -> str:
+    """Return the text of the counts of a prompt whose tokens chose the experts of `rows`, int (n, L, k).
+
+    Layers with zeros alone have no experts, as engines tell it, and are left out.
+
+    Raises
+    ------
+    InputError
+        If a token's experts are not known (-1), or none of `num_experts`.
+    """
+    experts = np.asarray(rows)
+    if experts.ndim != 3 or not experts.size or experts.dtype.kind not in "iu":
+        raise InputError(
+            f"rows are of shape {experts.shape} and type {experts.dtype}; expected whole numbers, (n, L, k)"
+        )
+    if experts.min() < 0 or experts.max() >= num_experts:
+        raise InputError(
+            f"rows hold experts {experts.min()} to {experts.max()}; expected 0 to {num_experts - 1}, all of them known"
+        )
+    experts = experts[:, (experts != 0).any(axis=(0, 2))]
+    L = experts.shape[1]
+    cells = experts.astype(np.int64) + num_experts * np.arange(L)[:, np.newaxis]
+    return counts_as_text(np.bincount(cells.ravel(), minlength=L * num_experts).reshape(L, num_experts))
+
+
 def counts_of_text(text: str, shape: MoEShape, layers: Ints) -> Ints:
     """Return the counts that a text tells, int64 (L, E); layers that it does not tell are 0.
 
