@@ -47,5 +47,9 @@ def _table_rows(table: RoutingTable) -> list[tuple[str, str]]:
         ("shape", f"{shape.num_layers} layers, {shape.num_experts} experts, {shape.experts_per_token} a token"),
         ("transform", table.transform),
         ("layers kept", f"{len(layers)} of {shape.num_layers}: {' '.join(map(str, layers))}"),
-        ("workers", f"{table.num_workers:,}"),
+        ("workers", f"{table.num_workers:,}" + (f": {' '.join(table.workers)}" if table.workers else ", not named")),
+        ("table", table.table_id),
+        ("calibration requests are", table.made.calibration or "unknown: the file is of an earlier version"),
+        ("fitted", table.made.fitted or "unknown: the file is of an earlier version"),
+        ("drift is held against", "the calibration requests" if table.drift is not None else "nothing"),
     ]

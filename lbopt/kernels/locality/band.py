@@ -220,13 +220,13 @@ def _share_of_strange(measured: Ints, band: Band) -> float:
     """
     if band.strange.size == 0:
         return 0.0
-    E = measured.shape[1]
+    E, layers = measured.shape[1], band.layers
     total, strange = 0.0, 0.0
     for e in range(E):
-        total += measured[band.layers[0], e]
+        total += measured[layers[0], e]
     for i in range(band.strange.size):
         strange += measured[band.strange[i] // E, band.strange[i] % E]
-    return strange / (total * band.layers.size) if total > 0.0 else 0.0
+    return strange / (total * layers.size) if total > 0.0 else 0.0
 
 
 @kernel
