@@ -2,7 +2,7 @@
 
 Right: eight threads begin and end requests on one router while another closes workers and exchanges tables; every
 decision of the log is compared with the naive one on the counts of its version. Quick: processor time of the deciding
-thread for `begin` and for `end`, signature given, 48 layers of 128 experts and none masked out, as a mean over
+thread for `begin` and for `end`, counts given, 48 layers of 128 experts, all kept or those that a fit keeps, over
 decisions one after the other; and wall time of single decisions with two threads at once.
 """
 
@@ -18,8 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from lbopt.locality import LiveRouter, draw_workload, fit_routing, task_workload
-from lbopt.locality.fit import RoutingFit
+from lbopt.locality import ExpertActivity, LiveRouter, draw_workload, fit_routing, task_workload
 from tests.locality.live_log import TAU, replay, run_threads, tables
 
 
@@ -38,22 +37,22 @@ def right(decisions: int, threads: int) -> Table:
 
 
 @cache
-def calibration() -> RoutingFit:
-    """A fit at the size of the paper, no layer masked out, to 300 requests of a task workload."""
-    activity = draw_workload(task_workload(requests=300, decode_steps=8), seed=1)[1]
-    return fit_routing(activity, 16, mask=False, starts=1)
+def activity() -> ExpertActivity:
+    """300 requests of a task workload at the size of the paper."""
+    return draw_workload(task_workload(requests=300, decode_steps=8), seed=1)[1]
 
 
-def quick(workers: int, decisions: int) -> tuple[str, ...]:
+def quick(workers: int, decisions: int, *, mask: bool) -> tuple[str, ...]:
     """Time decisions; the processor time of the thread alone, since others share the machine."""
-    fit = calibration()
-    router, counts = LiveRouter(fit.for_workers(workers).table, 0.1), fit.measured
+    counts = activity().counts
+    table = fit_routing(activity(), workers, mask=mask, starts=1).table
+    router = LiveRouter(table, 0.1)
     order = np.random.default_rng(1).integers(len(counts), size=decisions).tolist()
     for i in order[:1000]:
         router.end(router.begin(counts[i]).ticket)
     live, best = [], [np.inf, np.inf]
-    for part in range(10):  # the best of ten parts, and all of them
-        some = order[part::10]
+    for part in range(50):  # the best of fifty parts, and all of them
+        some = order[part::50]
         start = time.thread_time_ns()
         for i in some:
             placed = router.begin(counts[i])
@@ -84,7 +83,7 @@ def quick(workers: int, decisions: int) -> tuple[str, ...]:
         thread.join()
     wall = np.quantile(np.concatenate(waits), [0.5, 0.99]) / 1e3
     return (
-        *(str(workers), f"{best[0] / 1e3:.1f}", f"{best[1] / 1e3:.1f}", f"{whole / 1e3:.1f}"),
+        *(str(workers), str(table.layers.size), f"{best[0] / 1e3:.1f}", f"{best[1] / 1e3:.1f}", f"{whole / 1e3:.1f}"),
         *(f"{wall[0]:.0f}", f"{wall[1]:.0f}"),
     )
 
@@ -99,10 +98,18 @@ def main() -> None:
     console = Console(width=160)
     if given.timed:
         table = Table(
-            "workers", "begin, best (us)", "end, best (us)", "begin and end, mean (us)", "wall P50", "P99", box=None
+            "workers",
+            "layers kept",
+            "begin, best (us)",
+            "end, best (us)",
+            "begin and end, mean (us)",
+            "wall P50",
+            "P99",
+            box=None,
         )
         for workers in (16, 144):
-            table.add_row(*quick(workers, given.timed))
+            for mask in (False, True):
+                table.add_row(*quick(workers, given.timed, mask=mask))
         console.print(table)
     if given.decisions:
         console.print(right(given.decisions, given.threads))
