@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.drift_alarms task --first 9200`: false alarms of the watch on drift, and delays of alarms.
+"""`python -m tests.benchmarks.drift_alarms task --first 9200`: false alarms of the watch on drift, delays of true ones.
 
 Worlds of 6 layers of 128 experts, 16 workers, 1,000 calibration requests. A stream draws from 3,000 fresh requests of
 the calibration's mix; after 500 to 2,000 of them, one of another mix begins.
@@ -13,8 +13,16 @@ from dataclasses import replace
 import numpy as np
 from rich.console import Console
 
-from lbopt.locality import MoEShape, RoutingTable, World, draw_activity, draw_workload, fit_routing
-from lbopt.locality import language_workload, task_workload
+from lbopt.locality import (
+    MoEShape,
+    RoutingTable,
+    World,
+    draw_activity,
+    draw_workload,
+    fit_routing,
+    language_workload,
+    task_workload,
+)
 from lbopt.locality.domains import draw_domains
 from lbopt.locality.drift import DriftWatch
 
