@@ -58,6 +58,9 @@ def fit(
     capture: Annotated[Path, typer.Argument(metavar="CAPTURE", help="A capture of calibration requests, .npz.")],
     workers: Annotated[int, typer.Option("--workers", "-G", help="Number of decode workers.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File for the routing table, .npz.")],
+    name: Annotated[
+        list[str] | None, typer.Option(help="Name of a worker, in the order of the centroids; once for each of them.")
+    ] = None,
     transform: Transform = "count-idf",
     pairs: Annotated[int, typer.Option(help="Pairs of requests by which layers are chosen, at most 100,000.")] = 50_000,
     vanilla: Annotated[bool, typer.Option("--vanilla", help="Let clusters be of any size: plain K-means.")] = False,
@@ -84,6 +87,7 @@ def fit(
         requests,
         workers,
         transform=transform,
+        workers=name or (),
         balanced=not vanilla,
         mask=not all_layers,
         num_pairs=pairs,

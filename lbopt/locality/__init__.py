@@ -3,20 +3,25 @@
 A synthetic workload (`gate`, `domains`, `workload`), signatures of requests (`signature`), how well they foretell
 decode (`quality`), which layers to keep (`layer_mask`), and the cache that keeps them beside KV blocks
 (`signature_cache`). The offline fit (`fit`) of a capture (`capture`), the routing table that it makes (`routing_table`)
-as a file (`artifact`), and the decision for a live request (`band_router`).
+as a file (`artifact`), and the decision for a live request (`band_router`); a router that keeps the books of a live
+fleet (`live_router`), and the watch on drift (`drift`).
 """
 
 from lbopt.locality.artifact import check_model, check_workers, read_table, write_table
 from lbopt.locality.band_router import BandRouter
 from lbopt.locality.capture import Capture, capture_of, read_capture, write_capture
 from lbopt.locality.domains import draw_domains, language_shares, task_shares, zipf_shares
+from lbopt.locality.drift import Alarm, DriftReading, DriftWatch
+from lbopt.locality.drift_reference import DriftReference, drift_reference
 from lbopt.locality.fit import RoutingFit, fit_routing
 from lbopt.locality.gate import GateLaw, MoEShape, World, draw_scores, draw_world
 from lbopt.locality.layer_mask import LayerMask, fit_layer_mask
+from lbopt.locality.live_router import FleetSight, LiveRouter, Placement
 from lbopt.locality.quality import cosine_distances, rank_correlation, sample_pairs, signature_quality
-from lbopt.locality.routing_table import RoutingTable
+from lbopt.locality.routing_table import Made, RoutingTable
 from lbopt.locality.signature import TRANSFORMS, IdfTable, fit_idf, signatures, transformed
 from lbopt.locality.signature_cache import BlockState, SignatureCache
+from lbopt.locality.wire_form import counts_as_text, counts_of_text
 from lbopt.locality.workload import (
     ExpertActivity,
     WorkloadConfig,
@@ -30,14 +35,22 @@ from lbopt.locality.workload import (
 
 __all__ = [
     "TRANSFORMS",
+    "Alarm",
     "BandRouter",
     "BlockState",
     "Capture",
+    "DriftReading",
+    "DriftReference",
+    "DriftWatch",
     "ExpertActivity",
+    "FleetSight",
     "GateLaw",
     "IdfTable",
     "LayerMask",
+    "LiveRouter",
+    "Made",
     "MoEShape",
+    "Placement",
     "RoutingFit",
     "RoutingTable",
     "SignatureCache",
@@ -47,11 +60,14 @@ __all__ = [
     "check_model",
     "check_workers",
     "cosine_distances",
+    "counts_as_text",
+    "counts_of_text",
     "draw_activity",
     "draw_domains",
     "draw_scores",
     "draw_workload",
     "draw_world",
+    "drift_reference",
     "expected_union",
     "fit_idf",
     "fit_layer_mask",

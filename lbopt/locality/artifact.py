@@ -1,7 +1,10 @@
 """The routing table as a file: one .npz that the router loads when it starts.
 
 Entries: `layers`, `centroids`, `idf` where the transform has weights, and the JSON text `about` with format, version,
-model, shape, transform and the numbers of workers, kept layers and calibration requests. What is read is checked as a
+model, shape, transform and the numbers of workers, kept layers and calibration requests. Version 2 adds the names of
+the workers, the table's number, the hash of the calibration requests and the date of the fit, and with `drift_cosines`,
+`drift_strange` and `drift_used` what drift is held against. A file of version 1 is read, and one sentence in the log
+says what it does not tell. What is read is checked as a
 new table is, so a file that was tampered with or cut is refused when it is loaded, not when a request comes.
 
 Source: ELDR (arXiv 2607.00466), whose router loads one such file: layer mask, IDF table, K unit centroids.
@@ -9,25 +12,35 @@ Source: ELDR (arXiv 2607.00466), whose router loads one such file: layer mask, I
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.locality.archive import Format, member, read_archive, write_archive
+from lbopt.locality.drift_reference import DriftReference
 from lbopt.locality.gate import MoEShape
-from lbopt.locality.routing_table import RoutingTable
+from lbopt.locality.routing_table import Made, RoutingTable
 from lbopt.locality.signature import IdfTable
 
-FORMAT = Format("lbopt-routing-table", 1, "routing table", "lbopt locality fit")
+FORMAT = Format("lbopt-routing-table", 2, "routing table", "lbopt locality fit")
+
+_log = logging.getLogger(__name__)
 
 
 def write_table(table: RoutingTable, path: str | os.PathLike[str]) -> None:
     """Write a routing table to `path`, whole or not at all; what was there is replaced."""
-    arrays = {"layers": table.layers, "centroids": table.centroids}
+    arrays: dict[str, NDArray[Any]] = {"layers": table.layers, "centroids": table.centroids}
     if table.idf is not None:
         arrays["idf"] = table.idf.weights
+    if table.drift is not None:
+        arrays["drift_cosines"], arrays["drift_strange"] = table.drift.cosines, table.drift.strange
+        arrays["drift_used"] = table.drift.used.astype(np.uint8)
     shape = table.shape
     about = {
         "model": table.model,
@@ -36,6 +49,10 @@ def write_table(table: RoutingTable, path: str | os.PathLike[str]) -> None:
         "num_workers": table.num_workers,
         "kept_layers": int(table.layers.size),
         "calibration_requests": None if table.idf is None else int(table.idf.num_requests),
+        "workers": list(table.workers),
+        "table_id": table.table_id,
+        "calibration": table.made.calibration,
+        "fitted": table.made.fitted,
     }
     write_archive(Path(path), FORMAT, about, arrays)
 
@@ -57,7 +74,15 @@ def read_table(path: str | os.PathLike[str]) -> RoutingTable:
         shape = MoEShape(*about["shape"])
         idf = None if weights is None else IdfTable(np.asarray(weights, np.float64), int(about["calibration_requests"]))
         table = RoutingTable(
-            str(about["model"]), shape, str(about["transform"]), idf, layers.astype(np.int64), centroids
+            str(about["model"]),
+            shape,
+            str(about["transform"]),
+            idf,
+            layers.astype(np.int64),
+            centroids,
+            workers=tuple(about.get("workers") or ()),
+            made=Made(str(about.get("calibration") or ""), str(about.get("fitted") or "")),
+            drift=_drift(arrays, where),
         )
         told, found = (about["num_workers"], about["kept_layers"]), (table.num_workers, table.layers.size)
     except InputError as error:
@@ -69,7 +94,25 @@ def read_table(path: str | os.PathLike[str]) -> RoutingTable:
             f"{where} is damaged: it says {told[0]} workers and {told[1]} layers, and holds {found[0]} and {found[1]}; "
             "fit it again"
         )
+    if about.get("table_id", table.table_id) != table.table_id:
+        raise InputError(
+            f"{where} is damaged: it says that it is table {about['table_id']}, and holds table {table.table_id}; fit "
+            "it again"
+        )
+    if about["version"] < FORMAT.version:
+        _log.warning("%s is of version %d: %s; fit it again to know", where, about["version"], table.unknown)
     return table
+
+
+def _drift(arrays: Mapping[str, NDArray[Any]], where: str) -> DriftReference | None:
+    """Return what drift is held against, None where the file does not hold it."""
+    if "drift_cosines" not in arrays:
+        return None
+    return DriftReference(
+        member(arrays, "drift_cosines", "f", 2, where).astype(np.float32),
+        member(arrays, "drift_strange", "f", 1, where).astype(np.float32),
+        member(arrays, "drift_used", "iu", 2, where) != 0,
+    )
 
 
 def check_model(table: RoutingTable, shape: MoEShape, model: str = "") -> None:

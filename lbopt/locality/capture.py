@@ -1,7 +1,8 @@
 """A capture: what calibration requests did to the experts of one model, in a file.
 
 It is an .npz archive with `counts` and `decode`, (N, L, E) each, optionally `gate_prob` and `gate_logit` of that shape
-and `domain`, (N,), and a JSON text `about` with the format's name and version, the model's name and experts_per_token.
+and `domain`, (N,), and a JSON text `about` with the format's name and version, the model's name and experts_per_token,
+and optionally the engine that they are from (`source`), which readers before it leave aside.
 Counts may be of any integer type, activations of any real one: a capture of 1,000 requests is some tens of megabytes.
 
 Two laws hold of every capture and are checked: each layer of a request's counts sums to k times its prompt tokens, the
@@ -46,6 +47,7 @@ class Capture:
     gate_prob: Floats | None = None
     gate_logit: Floats | None = None
     domain: Ints | None = None
+    source: str = ""
 
     def __post_init__(self) -> None:
         for name in ("counts", "decode", "gate_prob", "gate_logit", "domain"):
@@ -93,6 +95,8 @@ def write_capture(capture: Capture, path: str | os.PathLike[str]) -> None:
     if capture.domain is not None:
         arrays["domain"] = _narrow(capture.domain)
     about = {"model": capture.model, "experts_per_token": capture.experts_per_token}
+    if capture.source:
+        about["source"] = capture.source
     write_archive(Path(path), FORMAT, about, arrays)
 
 
@@ -117,7 +121,8 @@ def read_capture(path: str | os.PathLike[str]) -> Capture:
     if not isinstance(model, str) or not isinstance(k, int) or isinstance(k, bool):
         raise InputError(f"{where} does not say its model and experts_per_token; write it with write_capture")
     try:
-        return Capture(model, k, counts.astype(np.int64), domain=domain, **reals)
+        source = str(about.get("source") or "")
+        return Capture(model, k, counts.astype(np.int64), domain=domain, source=source, **reals)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 

@@ -9,19 +9,24 @@ Source: ELDR (arXiv 2607.00466), sections on signatures and on balanced clusteri
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lbopt.assignment import BalancedKMeans
 from lbopt.exceptions import InputError
 from lbopt.locality.capture import Capture
+from lbopt.locality.drift_reference import drift_reference
 from lbopt.locality.gate import Floats, Ints, MoEShape, check_whole
 from lbopt.locality.layer_mask import LayerMask, fit_layer_mask
 from lbopt.locality.quality import MOST_PAIRS, sample_pairs, signature_quality
-from lbopt.locality.routing_table import RoutingTable
+from lbopt.locality.routing_table import Made, RoutingTable
 from lbopt.locality.signature import TRANSFORMS, IdfTable, fit_idf, signatures, transformed
 from lbopt.locality.workload import ExpertActivity
+from lbopt.runner.provenance import utc_now
 from lbopt.spec import unknown
 
 #: Fewer requests have no two pairs to rank.
@@ -44,6 +49,8 @@ class RoutingFit:
         float64 (N, N* * E), the signatures.
     labels
         int64 (N,), the cluster of each request.
+    measured
+        (N, N*, E), what the signatures are made of, kept layers alone.
     objective
         Sum over requests of 1 - cosine to the centroid of their cluster.
     balanced, strict, starts, seed
@@ -56,6 +63,7 @@ class RoutingFit:
     quality_of_all: float
     rows: Floats
     labels: Ints
+    measured: NDArray[np.generic]
     objective: float
     balanced: bool
     strict: bool
@@ -67,13 +75,28 @@ class RoutingFit:
         """Requests of each cluster, int64 (K,)."""
         return np.bincount(self.labels, minlength=self.table.num_workers)
 
-    def for_workers(self, num_workers: int, *, balanced: bool | None = None) -> RoutingFit:
-        """Return the fit for another number of workers, or another kind of clusters, with the same signatures."""
+    def for_workers(self, num_workers: int, *, balanced: bool | None = None, workers: Sequence[str] = ()) -> RoutingFit:
+        """Return the fit for another number of workers, or another kind of clusters, with the same signatures.
+
+        Parameters
+        ----------
+        num_workers
+            Decode workers.
+        balanced
+            As of `fit_routing`; None = as it was.
+        workers
+            Their names.
+        """
         kind = self.balanced if balanced is None else balanced
         model = _clustered(self.rows, num_workers, kind, self.strict, self.starts, self.seed)
         return replace(
             self,
-            table=replace(self.table, centroids=model.cluster_centers_),
+            table=replace(
+                self.table,
+                centroids=model.cluster_centers_,
+                workers=tuple(workers),
+                drift=drift_reference(self.rows, model.labels_, model.cluster_centers_, self.measured),
+            ),
             labels=model.labels_,
             objective=model.inertia_,
             balanced=kind,
@@ -86,6 +109,7 @@ def fit_routing(
     *,
     transform: str = "count-idf",
     model: str = "",
+    workers: Sequence[str] = (),
     balanced: bool = True,
     strict: bool = False,
     mask: bool = True,
@@ -105,6 +129,8 @@ def fit_routing(
         One of `TRANSFORMS`.
     model
         Name of the model; that of the capture by default.
+    workers
+        Names of the workers, in the order of the centroids; none = they are called by their numbers.
     balanced
         Whether no cluster may exceed ceil(N / K); else it is plain spherical K-means.
     strict
@@ -142,21 +168,40 @@ def fit_routing(
     rows = signatures(transformed(transform, measured[:, layers], kept_idf))
     quality = signature_quality(rows, activity.decode, pairs) if chosen is None else chosen.quality
     clusters = _clustered(rows, num_workers, balanced, strict, starts, seed)
+    kept = measured[:, layers]
     return RoutingFit(
         table=RoutingTable(
-            model or getattr(activity, "model", ""), _shape(activity), transform, idf, layers, clusters.cluster_centers_
+            model or getattr(activity, "model", ""),
+            _shape(activity),
+            transform,
+            idf,
+            layers,
+            clusters.cluster_centers_,
+            workers=tuple(workers),
+            made=Made(_digest(measured), utc_now()),
+            drift=drift_reference(rows, clusters.labels_, clusters.cluster_centers_, kept),
         ),
         mask=chosen,
         quality=quality,
         quality_of_all=quality if chosen is None else float(chosen.curve[-1]),
         rows=rows,
         labels=clusters.labels_,
+        measured=kept,
         objective=clusters.inertia_,
         balanced=balanced,
         strict=strict,
         starts=starts,
         seed=seed,
     )
+
+
+def _digest(measured: NDArray[np.generic]) -> str:
+    """Return a hash of calibration requests, the same whatever type of numbers holds them."""
+    kind = "<i8" if measured.dtype.kind in "iu" else "<f8"
+    sha = hashlib.blake2b(repr(measured.shape).encode(), digest_size=8, person=b"lbopt-calibrate")
+    for row in measured:
+        sha.update(np.ascontiguousarray(row, dtype=kind).tobytes())
+    return sha.hexdigest()
 
 
 def _clustered(rows: Floats, K: int, balanced: bool, strict: bool, starts: int, seed: int) -> BalancedKMeans:

@@ -7,17 +7,22 @@ to a worker is the cosine to that worker's centroid. Two facts follow from the d
 - A live request may use an expert that no calibration request used. Under 'count-idf' that expert weighs log(N + 1),
   more than any other, but no centroid has mass there, so it lowers all similarities alike.
 
-Source: ELDR (arXiv 2607.00466), sections on signatures and on routing.
+A table says what it is: its number is a hash of its content, and `made` says of which calibration requests and when it
+was fitted. Its workers may have names, by which a fleet whose workers come and go finds their centroids.
+
+Source: ELDR (arXiv 2607.00466), sections on signatures and on routing; names, number and `made` are ours.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lbopt.exceptions import InputError
+from lbopt.locality.drift_reference import DriftReference
 from lbopt.locality.gate import Floats, Ints, MoEShape
 from lbopt.locality.signature import TRANSFORMS, IdfTable, check_layers, transformed
 from lbopt.spec import unknown
@@ -27,6 +32,25 @@ _CELLS_AT_A_TIME = 1 << 17
 
 #: By how much the length of a centroid may differ from 1.
 _UNIT = 1e-6
+
+#: Letters of a worker's name at most.
+_LONGEST_NAME = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Where a routing table is from.
+
+    Parameters
+    ----------
+    calibration
+        Hash of the calibration requests' counts, 16 hexadecimal digits; "" where nobody knows.
+    fitted
+        When, in UTC, ISO 8601; "" where nobody knows.
+    """
+
+    calibration: str = ""
+    fitted: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +71,12 @@ class RoutingTable:
         int64 (N*,), the kept layers, in the order in which they lie in a centroid.
     centroids
         float64 (K, N* * E), rows of length 1, or 0 for a cluster of requests without mass.
+    workers
+        Names of the K workers, or none at all: then they are called by their numbers.
+    made
+        Where it is from.
+    drift
+        What drift is held against; None where the table was fitted by a version that did not keep it.
 
     Raises
     ------
@@ -60,6 +90,9 @@ class RoutingTable:
     idf: IdfTable | None
     layers: Ints
     centroids: Floats
+    workers: tuple[str, ...] = ()
+    made: Made = Made()
+    drift: DriftReference | None = None
 
     def __post_init__(self) -> None:
         L, E = self.shape.num_layers, self.shape.num_experts
@@ -88,6 +121,48 @@ class RoutingTable:
         for name, array in (("layers", layers), ("centroids", centroids)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
+        object.__setattr__(self, "workers", checked_names(self.workers, len(centroids)))
+        drift = self.drift
+        if drift is not None and (drift.cosines.shape[1] != len(centroids) or drift.used.shape != (layers.size, E)):
+            raise InputError(
+                f"the drift reference is of {drift.cosines.shape[1]} workers and experts of shape {drift.used.shape}; "
+                f"the table has {len(centroids)} workers, {layers.size} kept layers and {E} experts"
+            )
+
+    @property
+    def table_id(self) -> str:
+        """The number of the table, 16 hexadecimal digits: a hash of all that decides where a request goes."""
+        sha = hashlib.blake2b(digest_size=8, person=b"lbopt-table")
+        shape = self.shape
+        about = (self.model, shape.num_layers, shape.num_experts, shape.experts_per_token, self.transform, self.workers)
+        sha.update(repr(about).encode())
+        weights = [] if self.idf is None else [np.asarray(self.idf.weights, dtype="<f8")]
+        for array in (self.layers.astype("<i8"), self.centroids.astype("<f8", copy=False), *weights):
+            sha.update(np.ascontiguousarray(array).tobytes())
+        return sha.hexdigest()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the workers; their numbers as text where they have none."""
+        return self.workers or tuple(map(str, range(self.num_workers)))
+
+    @property
+    def unknown(self) -> str:
+        """One sentence that says what nobody knows of the table; "" where all is known."""
+        lacking = [
+            words
+            for words, known in (
+                ("the names of its workers", self.workers),
+                ("its calibration requests", self.made.calibration),
+                ("the date of the fit", self.made.fitted),
+                ("what drift is held against", self.drift is not None),
+            )
+            if not known
+        ]
+        if not lacking:
+            return ""
+        listed = lacking[0] if len(lacking) == 1 else f"{', '.join(lacking[:-1])} and {lacking[-1]}"
+        return f"routing table {self.table_id} does not tell {listed}"
 
     @property
     def num_workers(self) -> int:
@@ -130,3 +205,16 @@ class RoutingTable:
             np.divide(some, length, out=found[start : start + step], where=length > 0)
             found[start : start + step][length[:, 0] == 0] = 0.0
         return found
+
+
+def checked_names(names: object, num_workers: int) -> tuple[str, ...]:
+    """Return the names of workers; refuse another number of them than centroids, empty ones, and one given twice."""
+    found = tuple(names) if isinstance(names, list | tuple) else ()
+    if not all(isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable() for name in found):
+        raise InputError(f"workers are called {str(names)[:200]}; expected texts of 1 to {_LONGEST_NAME} letters")
+    if found and len(found) != num_workers:
+        raise InputError(f"{len(found)} workers are named and the table has {num_workers} centroids; name each of them")
+    if len(set(found)) != len(found):
+        twice = next(name for name in found if found.count(name) > 1)
+        raise InputError(f"worker '{twice}' is named twice; give each centroid a worker of its own")
+    return found

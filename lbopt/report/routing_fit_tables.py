@@ -48,4 +48,9 @@ def _table_rows(table: RoutingTable) -> list[tuple[str, str]]:
         ("transform", table.transform),
         ("layers kept", f"{len(layers)} of {shape.num_layers}: {' '.join(map(str, layers))}"),
         ("workers", f"{table.num_workers:,}"),
+        ("names of workers", " ".join(table.workers) or "none"),
+        ("table", table.table_id),
+        ("calibration requests are", table.made.calibration or "unknown: the file is of an earlier version"),
+        ("fitted", table.made.fitted or "unknown: the file is of an earlier version"),
+        ("drift is held against", "the calibration requests" if table.drift is not None else "nothing"),
     ]

@@ -26,9 +26,11 @@ from lbopt.kernels.routing.codes import (
 from lbopt.kernels.routing.state import parameters_of, turn_of
 from lbopt.model import Trace
 from lbopt.policies import ActiveRequests, CompiledPolicy, DecidingPolicy, Memory, Policy, foresight_of
+from lbopt.policies.eldr import FittedGuide
 from lbopt.policies.relative_age import RelativeAge
 from lbopt.policies.replay import Replay
 from lbopt.predictors import Forecast, Forecaster, make_predictor
+from lbopt.serving.locality import LocalityRule, locality_of
 from lbopt.serving.state import BarrierGroup, FleetState, RequestTracker, Sight, WorkerMirror
 from lbopt.serving.state.group import Forecasting
 from lbopt.simulator.legality import bound_worker, refuse_infeasible
@@ -76,6 +78,7 @@ class LiveRule:
         self._slots = slots
         self._kv_capacity = None if isinstance(policy, CompiledPolicy) else kv_capacity  # these look at their own
         self._turn = turn_of(0)
+        self.locality: LocalityRule | None = locality_of(policy, num_workers)
         self._forecasts = None if foresight_of(policy) is None else _Forecasts(policy, training)
         if isinstance(policy, CompiledPolicy):
             given = dict(policy.parameters)
@@ -163,7 +166,9 @@ class LiveRule:
             Where a policy in Python breaks a rule.
         """
         seen = sight.observation
-        if isinstance(self.policy, CompiledPolicy):
+        if self.locality is not None:
+            worker = self.locality.choose(sight.workers, sight.waiting[0].signature)
+        elif isinstance(self.policy, CompiledPolicy):
             worker = self._bound_by_kernel(sight)
         else:
             assert isinstance(self.policy, DecidingPolicy)
@@ -245,6 +250,8 @@ def warm_rule(rule: LiveRule, num_workers: int, slots: int) -> None:
     for size in (300, 20, 700):
         fleet.prefilled(fleet.arrived("warm", size, 0.0), 0.0)
     turn = rule.turn
+    if rule.locality is not None:
+        rule.locality.warm()
     waiting = list(group.pool)
     if rule.is_immediate:
         rule.bind(rule.see(group, waiting[:1], 0.0))
@@ -265,10 +272,16 @@ def refuse_offline(policy: Policy, training: Trace | None) -> None:
         raise policy.not_in_a_run()
     if isinstance(policy, Replay):
         raise InputError(f"policy '{policy.name}' follows a log of past requests; a live router needs a rule")
-    if isinstance(policy, CompiledPolicy) and (policy.guide is not None or policy.code == BAND):
+    if isinstance(policy, CompiledPolicy) and isinstance(policy.guide, FittedGuide) and policy.guide.table is None:
         raise InputError(
-            f"policy '{policy.name}' goes by the experts that requests use, which no engine tells a router; take "
-            "a rule that goes by tokens or requests"
+            f"policy '{policy.name}' fits a table to requests that tell their experts, and a live router has none; fit "
+            "one with `lbopt locality fit` and name it: eldr:table=FILE"
+        )
+    is_table = isinstance(policy, CompiledPolicy) and isinstance(policy.guide, FittedGuide)
+    if isinstance(policy, CompiledPolicy) and not is_table and (policy.guide is not None or policy.code == BAND):
+        raise InputError(
+            f"policy '{policy.name}' goes by labels of requests, which no engine tells a router; take eldr with a "
+            "table, or a rule that goes by tokens or requests"
         )
     wanted = foresight_of(policy)
     if wanted is not None and wanted.predictor.partition(":")[0] == "oracle":

@@ -14,7 +14,8 @@ from lbopt.locality import artifact as tables
 from lbopt.locality import capture as captures
 from lbopt.locality.artifact import check_model, check_workers, read_table, write_table
 from lbopt.locality.capture import capture_of, read_capture, write_capture
-from lbopt.locality.routing_table import RoutingTable
+from lbopt.locality.drift_reference import DriftReference
+from lbopt.locality.routing_table import Made, RoutingTable
 
 TABLE = RoutingTable(
     "qwen", MoEShape(2, 3, 2), "count-idf", IdfTable(np.arange(6.0).reshape(2, 3), 9), np.array([1]), np.eye(3)
@@ -64,9 +65,51 @@ def test_a_capture_comes_back(tmp_path):
         assert back.gate_prob is None or back.gate_prob.dtype == np.float64
 
 
+NAMED = replace(
+    TABLE,
+    workers=("a", "b", "c"),
+    made=Made("0123456789abcdef", "2026-01-02T03:04:05Z"),
+    drift=DriftReference(np.array([[0.9, 0.1, 0.0], [0.2, 0.3, 0.8]]), np.array([0.0, 0.25]), np.array([[1, 1, 0]])),
+)
+
+
+def test_what_a_table_is_of_comes_back(tmp_path):
+    write_table(NAMED, tmp_path / "t.npz")
+    back = read_table(tmp_path / "t.npz")
+    assert (back.workers, back.made, back.table_id) == (NAMED.workers, NAMED.made, NAMED.table_id)
+    assert back.unknown == "" and back.names == ("a", "b", "c") and TABLE.names == ("0", "1", "2")
+    for name in ("cosines", "strange", "used"):
+        assert np.array_equal(getattr(back.drift, name), getattr(NAMED.drift, name))
+
+
+def test_a_table_is_known_by_what_decides():
+    same = replace(TABLE, made=NAMED.made, drift=NAMED.drift, centroids=np.eye(3))
+    assert same.table_id == TABLE.table_id and len(TABLE.table_id) == 16
+    others = [
+        replace(TABLE, centroids=np.eye(3)[::-1]),
+        replace(TABLE, workers=NAMED.workers),
+        replace(TABLE, model=""),
+    ]
+    others += [replace(TABLE, layers=np.array([0])), replace(TABLE, idf=IdfTable(np.ones((2, 3)), 9))]
+    assert len({table.table_id for table in (TABLE, *others)}) == 6
+
+
+def test_a_file_of_the_first_version_is_read_and_says_what_it_does_not_tell(tmp_path, caplog):
+    place = tmp_path / "old.npz"
+    write_table(TABLE, place)
+    changed(place, version=1, workers="gone", table_id="gone", calibration="gone", fitted="gone")
+    with caplog.at_level("WARNING", logger="lbopt.locality"):
+        back = read_table(place)
+    assert np.array_equal(back.centroids, TABLE.centroids) and back.drift is None
+    assert caplog.messages == [
+        f"routing table '{place}' is of version 1: routing table {TABLE.table_id} does not tell the names of its "
+        "workers, its calibration requests, the date of the fit and what drift is held against; fit it again to know"
+    ]
+
+
 @pytest.fixture
 def table_file(tmp_path):
-    write_table(TABLE, tmp_path / "t.npz")
+    write_table(NAMED, tmp_path / "t.npz")
     return tmp_path / "t.npz"
 
 
@@ -112,7 +155,7 @@ def test_a_flipped_byte_is_noticed(table_file):
 @pytest.mark.parametrize(
     ("arrays", "about", "words"),
     [
-        ({}, {"version": 2}, "is of version 2; this lbopt reads up to version 1: update lbopt"),
+        ({}, {"version": 3}, "is of version 3; this lbopt reads up to version 2: update lbopt"),
         ({}, {"version": None}, "is of version None"),
         ({}, {"format": "lbopt-expert-capture"}, "is no routing table"),
         ({}, {"shape": "gone"}, r"damaged \(entry 'shape'\)"),
@@ -124,6 +167,11 @@ def test_a_flipped_byte_is_noticed(table_file):
         ({"layers": None}, {}, "holds no 'layers'; write it again"),
         ({"idf": None}, {}, "has no IDF weights"),
         ({"centroids": 2 * np.eye(3)}, {}, "centroid 0 has the length 2"),
+        ({"centroids": np.eye(3)[::-1]}, {}, "it says that it is table .*, and holds table"),
+        ({}, {"workers": ["a"]}, "1 workers are named and the table has 3 centroids"),
+        ({}, {"workers": 7}, "damaged"),
+        ({"drift_used": None}, {}, "holds no 'drift_used'"),
+        ({"drift_strange": np.zeros(5, np.float32)}, {}, r"shares of shape \(5,\)"),
         ({"centroids": np.array([[{}]], dtype=object)}, {}, "damaged"),
     ],
 )

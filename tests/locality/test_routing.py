@@ -13,6 +13,7 @@ from lbopt.exceptions import InputError
 from lbopt.kernels.locality.band import SCALE
 from lbopt.locality import TRANSFORMS, IdfTable, MoEShape, fit_idf, transformed
 from lbopt.locality.band_router import BandRouter
+from lbopt.locality.drift_reference import DriftReference
 from lbopt.locality.routing_table import RoutingTable
 
 WORKED = RoutingTable("", MoEShape(1, 3, 2), "count", None, np.array([0]), [[1, 0, 0], [0.6, 0.8, 0], [0, 0, 1]])
@@ -141,8 +142,9 @@ def test_fixed_point_keeps_its_bound():
     router = BandRouter(table, 0.0)
     for request, s in zip(counts, table.similarities(counts), strict=True):
         router.band(request)
-        assert (router._band.least <= s + 1e-12).all() and (s - 1e-12 <= router._band.most).all()
-        assert np.mean(router._band.least == router._band.most) < 0.5  # few cosines are taken twice
+        band = router._loaded.band()
+        assert (band.least <= s + 1e-12).all() and (s - 1e-12 <= band.most).all()
+        assert np.mean(band.least == band.most) < 0.5  # few cosines are taken twice
 
 
 def test_what_fixed_point_cannot_tell_is_decided_as_in_float64():
@@ -164,6 +166,27 @@ def test_what_fixed_point_cannot_tell_is_decided_as_in_float64():
             best = naive.route(s.tolist(), load.tolist(), tau)
             assert load[chosen] == load[best] and abs(s[chosen] - s[best]) < 1e-12
             assert set(router.band(request)) == set(naive.band(s.tolist(), tau))
+
+
+@given(*sizes, st.sampled_from([0, 0.05, 1]))
+def test_closed_workers_are_as_if_they_were_not_there(seed, L, E, K, tau):
+    table, counts, _, rng = drawn(seed, L, E, K)
+    is_open = rng.random(K) < 0.5
+    is_open[rng.integers(K)] = True
+    here = np.flatnonzero(is_open)
+    fewer = RoutingTable("", table.shape, table.transform, table.idf, table.layers, table.centroids[here])
+    router, small = BandRouter(table, tau), BandRouter(fewer, tau)
+    load = rng.integers(0, 3, K)
+    for request in counts:
+        assert router.route(request, load, is_open) == here[small.route(request, load[here])]
+        assert router.band(request, is_open).tolist() == here[small.band(request)].tolist()
+
+
+def test_without_an_open_worker_there_is_no_decision():
+    closed = np.zeros(3, dtype=np.bool_)
+    with pytest.raises(InputError, match="no worker is open; expected at least one"):
+        BandRouter(WORKED).route(REQUEST, [5, 3, 0], closed)
+    assert BandRouter(WORKED).band(REQUEST, closed).size == 0
 
 
 def test_equal_centroids_leave_it_to_load_and_index():
@@ -217,6 +240,17 @@ def table(**changes):
         (lambda: BandRouter(WORKED, True), "tau is True"),
         (lambda: BandRouter(WORKED).route(REQUEST, [1, 2]), r"in_flight has shape \(2,\); the routing table has 3"),
         (lambda: BandRouter(WORKED).route(REQUEST, [1.0, 2.0, 3.0]), "in_flight is of type float64"),
+        (lambda: BandRouter(WORKED).route(REQUEST, [1, 2, 3], [1, 0, 1]), r"is_open is of shape \(3,\) and type int64"),
+        (lambda: BandRouter(WORKED).route(REQUEST, [1, 2, 3], [True]), "expected a truth value for each of 3 workers"),
+        (lambda: table(workers=("a", "b")), "2 workers are named and the table has 3 centroids"),
+        (lambda: table(workers=("a", "b", "a")), "worker 'a' is named twice"),
+        (lambda: table(workers=("a", "", "b")), "expected texts of 1 to 128 letters"),
+        (
+            lambda: table(drift=DriftReference(np.zeros((4, 2)), np.zeros(4), np.ones((1, 3), bool))),
+            r"drift reference is of 2 workers and experts of shape \(1, 3\); the table has 3 workers",
+        ),
+        (lambda: DriftReference(np.full((4, 2), 2.0), np.zeros(4), np.ones((1, 3), bool)), "outside -1 to 1"),
+        (lambda: DriftReference(np.zeros((4, 2)), np.zeros(3), np.ones((1, 3), bool)), r"shares of shape \(3,\)"),
         (lambda: BandRouter(WORKED).route(REQUEST[0], [1, 2, 3]), r"of shape \(3,\); the routing table is of 1 layers"),
         (lambda: BandRouter(WORKED).route(REQUEST / 2, [1, 2, 3]), "expected whole numbers of tokens"),
         (lambda: BandRouter(WORKED).route(-REQUEST, [1, 2, 3]), "a value below 0"),

@@ -59,6 +59,7 @@ class Engine:
         self.handoff = False
         self.disconnects = 0
         self.extra = b""
+        self.answer_headers = {}
         self.url = ""
         self._runner = None
 
@@ -146,8 +147,10 @@ class Engine:
                     "remote_host": "h",
                     "remote_port": 1,
                 }
-            return web.json_response(answer, headers={"X-Engine": "yes"})
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Engine": "yes"})
+            return web.json_response(answer, headers={"X-Engine": "yes", **self.answer_headers})
+        response = web.StreamResponse(
+            headers={"Content-Type": "text/event-stream", "X-Engine": "yes", **self.answer_headers}
+        )
         await response.prepare(request)
         kind, _, after = (fault or "").partition(":")
         for number in range(count):

@@ -84,6 +84,11 @@ class PrefixHasher:
         return f"<hasher of prefixes, blocks of {self.block} bytes, key {self.fingerprint}>"
 
 
+def hasher_of(is_wanted: bool, key: str | os.PathLike[str] | None, block: int) -> PrefixHasher | None:
+    """Return the hasher of an installation; None where none is wanted."""
+    return PrefixHasher(prefix_key(key), block) if is_wanted else None
+
+
 def prefix_key(path: str | os.PathLike[str] | None = None) -> bytes:
     """Return the key of the installation, and make it where there is none.
 

@@ -3,7 +3,8 @@
 A request waits in the pool like any other; the answer names its worker. From then on the gateway reports
 (`POST /route/ID`) tokens that were made, the prompt tokens that the engine counted, and once how the request ended. One
 of which nothing is heard for `idle_seconds` counts as failed, so that a gateway that dies leaks no slot. Workers of a
-group that is *advised* need no address: a gateway names them and takes them away.
+group that is *advised* need no address: a gateway names them and takes them away. For a rule that goes by experts a
+gateway may say what the prompt did to them (`experts`), and a key by which requests like it are known (`locality_key`).
 """
 
 from __future__ import annotations
@@ -73,11 +74,14 @@ async def route(request: web.Request) -> web.Response:
     if not allowed(request, router.options.api_key):
         return refuse(401, "the API key is missing or wrong", "invalid_request_error", code="invalid_api_key")
     try:
-        ask = _asked(await document(request))
+        data = await document(request)
+        ask = _asked(data)
     except InputError as error:
         return refuse(400, str(error), "invalid_request_error")
     except TimeoutError:
         return refuse(408, "the body took longer than body_seconds to arrive", "timeout")
+    if router.signatures is not None:
+        ask.experts = router.signatures.of_gateway(data, router.model_of(ask.model))
     try:
         job = router.admit(ask, b"", ADVICE, {}, chat=False)
     except Refusal as refusal:

@@ -37,6 +37,8 @@ class Ask:
         The body, parsed.
     prefix
         What the prompt begins with, in keyed hashes; None where nobody wants to know.
+    experts
+        What is known of its experts, see `signatures`; None where no rule asks.
     """
 
     model: str | None
@@ -47,6 +49,7 @@ class Ask:
     most_tokens: int | None
     data: dict[str, Any]
     prefix: Prefix | None = None
+    experts: Any = None
 
 
 def read_ask(body: bytes, *, chat: bool) -> Ask:

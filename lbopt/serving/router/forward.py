@@ -20,6 +20,7 @@ from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.events import error_event
 from lbopt.serving.router.flow import Flow
 from lbopt.serving.router.job import Job
+from lbopt.serving.router.signatures import HEADER, KEY_HEADER
 from lbopt.serving.router.wire import Head, Wire, request_bytes
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ _HOP = frozenset(
     )
 )
 #: The rank is the router's to name.
-_NOT_TO_ENGINES = _HOP | {"x-data-parallel-rank"}
+_NOT_TO_ENGINES = _HOP | {"x-data-parallel-rank", HEADER.lower(), KEY_HEADER.lower()}
+#: What an engine says of experts is for the router.
+_NOT_TO_CLIENTS = _HOP | {HEADER.lower()}
 #: Answers of an engine, or of what stands before it, that mean that another engine may do better.
 _ELSEWHERE = frozenset({429, 502, 503, 504})
 #: Bytes that a client has not taken yet, above which the engine is not read: where transports say that they are full.
@@ -67,7 +70,7 @@ def headers_for_engine(headers: Any) -> dict[str, str]:
 def headers_for_client(headers: Any) -> list[tuple[str, str]]:
     """Return the engine's headers that go to the client."""
     pairs = headers if isinstance(headers, list) else headers.items()
-    return [(name, value) for name, value in pairs if name.lower() not in _HOP]
+    return [(name, value) for name, value in pairs if name.lower() not in _NOT_TO_CLIENTS]
 
 
 def body_for_engine(job: Job, *, ask_usage: bool) -> bytes:
@@ -130,6 +133,8 @@ class Attempt:
             else:
                 endpoint.last_heard = router.now()
                 endpoint.breaker.succeed()
+            if router.signatures is not None and head.status == 200:
+                router.signatures.heard(job, head.get(HEADER.lower()))
             if head.status == 200 and head.get("content-type").lower().startswith("text/event-stream"):
                 return await self._stream(wire, head)
             return await self._whole(wire, head)

@@ -73,6 +73,8 @@ async def _answer(request: web.Request, *, chat: bool) -> web.StreamResponse:
         return refuse(400, str(error), "invalid_request_error")
     if router.prefixes is not None:
         ask.prefix = router.prefixes.of(ask.data, router.model_of(ask.model) or "", chat=chat)
+    if router.signatures is not None:
+        ask.experts = router.signatures.of_request(request.headers, ask.data, router.model_of(ask.model), chat=chat)
     if router.prefill is None:
         ask.data = {}  # nothing of it is needed beside the bytes
     elif "kv_transfer_params" in ask.data:

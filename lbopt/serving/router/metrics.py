@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from lbopt.serving.router.locality_metrics import locality_metrics
 from lbopt.serving.state import Ending, Health, RequestTracker
 
 if TYPE_CHECKING:
@@ -136,6 +137,8 @@ class RouterMetrics(Collector):
                 share.add_metric([name], prefiller.share)
                 held.add_metric([name], prefiller.blocks)
             yield from (share, held)
+        if router.signatures is not None:
+            yield from locality_metrics(router.signatures)
         if router.shadow is not None:
             yield from router.shadow.collect()
 

@@ -1,11 +1,12 @@
-"""The doors to operators: health, metrics, workers, what the shadow saw.
+"""The doors to operators: health, metrics, workers, routing tables, what the shadow saw.
 
-`/workers` needs the admin token, always: without one it is closed. An address that is added must lie in the ranges of
-the fleet file.
+`/workers` and `/locality/reload` need the admin token, always: without one they are closed. An address that is added
+must lie in the ranges of the fleet file.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from aiohttp import web
@@ -134,6 +135,26 @@ def _named(request: web.Request) -> Endpoint | None:
         group = next(iter(router.groups))
     found = router.fleet.worker(group, name) if group in router.groups else None
     return None if found is None else router.endpoints.get(found)
+
+
+async def reload_locality(request: web.Request) -> web.Response:
+    """Read the files of routing tables anew and decide by them; all of them, or none where one is refused."""
+    if (closed := _closed(request)) is not None:
+        return closed
+    signatures = request.app[ROUTER].signatures
+    if signatures is None:
+        return refuse(404, "no rule goes by experts; start with --policy eldr:table=FILE", "invalid_request_error")
+    rules = [rule for of_model in signatures.rules.values() for rule in of_model]
+    try:
+        fresh = [await asyncio.to_thread(rule.prepare) for rule in rules]
+        for rule, prepared in zip(rules, fresh, strict=True):
+            rule.check(prepared)
+    except InputError as error:
+        return refuse(400, str(error), "invalid_request_error")
+    for rule, prepared in zip(rules, fresh, strict=True):
+        rule.exchange(prepared)
+    signatures.forget()
+    return as_json({"tables": [rule.table_id for rule in rules]})
 
 
 async def drain_worker(request: web.Request) -> web.Response:

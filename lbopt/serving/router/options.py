@@ -30,6 +30,7 @@ _ENDS: dict[str, tuple[float, float]] = {
     "failures": (1, 1000),
     "drain_seconds": (0, 86400),
     "prefix_bytes": (64, 2**20),
+    "locality_memory": (0, 1_000_000),
 }
 
 
@@ -82,6 +83,9 @@ class RouterOptions:
     prefixes, prefix_bytes, prefix_key
         Whether the record tells in keyed hashes what prompts begin with, the bytes of a block, and the file of the key;
         None = the installation's, see `prefix_key`.
+    locality_memory
+        Signatures that a rule that goes by experts remembers of each model, by beginnings of prompts of `prefix_bytes`
+        a block and by keys; 0 = none.
     shadow
         Rule by which requests really are forwarded while `policy` decides beside it; None = `policy` decides.
     """
@@ -121,6 +125,7 @@ class RouterOptions:
     prefixes: bool = False
     prefix_bytes: int = 512
     prefix_key: str | None = None
+    locality_memory: int = 4096
     shadow: str | None = None
 
     def __post_init__(self) -> None:

@@ -48,6 +48,7 @@ def application(router: Router) -> web.Application:
             web.post("/workers", operators.add_worker),
             web.post("/workers/{name:.+}/drain", operators.drain_worker),
             web.delete("/workers/{name:.+}", operators.remove_worker),
+            web.post("/locality/reload", operators.reload_locality),
             web.post("/route", advice.route),
             web.post("/route/{id}", advice.report),
         ]

@@ -18,7 +18,7 @@ from aiohttp import web
 
 from lbopt import __version__
 from lbopt.model import Trace
-from lbopt.serving.record.prefixes import PrefixHasher, prefix_key
+from lbopt.serving.record.prefixes import hasher_of
 from lbopt.serving.record.writer import DecisionRecord
 from lbopt.serving.router.answers import refuse
 from lbopt.serving.router.ask import Ask
@@ -37,6 +37,7 @@ from lbopt.serving.router.prefill import PrefillHop
 from lbopt.serving.router.reaper import reap
 from lbopt.serving.router.rules import fallback_for, rule_for, warm
 from lbopt.serving.router.shadow import Shadow
+from lbopt.serving.router.signatures import signatures_of
 from lbopt.serving.router.step_ends import StepEnds
 from lbopt.serving.router.wire import Wires
 from lbopt.serving.state import FleetState, RequestTracker, Stage, WorkerMirror
@@ -54,10 +55,6 @@ class Refusal(Exception):
         super().__init__(why)
         self.answer = answer
         self.why = why
-
-
-def _hasher(options: RouterOptions) -> PrefixHasher | None:
-    return PrefixHasher(prefix_key(options.prefix_key), options.prefix_bytes) if options.prefixes else None
 
 
 class Router:
@@ -99,7 +96,9 @@ class Router:
                 self.add_worker(group.name, address)
         self.estimates = {model: PromptEstimate() for model in self.fleet.pools}
         self.metrics = RouterMetrics(self)
-        self.prefixes = _hasher(options)
+        self.prefixes = hasher_of(options.prefixes, options.prefix_key, options.prefix_bytes)
+        by_group = {group.name: (group.model, rules[group.name]) for group in plan.groups}
+        self.signatures = signatures_of(by_group, options.locality_memory, options.prefix_bytes)
         self.record = None
         if options.record is not None:
             self.record = DecisionRecord(options.record, self._versions(), plan, prefixes=self.prefixes)
@@ -299,6 +298,7 @@ class Router:
         tokens = max(1, ask.units) if exact else self.estimates[model].tokens(ask.units)
         tracker = self.fleet.arrived(model, tokens, self.now())
         tracker.estimated = not exact
+        tracker.signature = None if ask.experts is None else ask.experts.signature
         job = Job(tracker, ask, body, path, headers, chat=chat)
         job.limit = self.now() + self.options.request_seconds
         job.key = f"{self._prefix}-{tracker.number}"

@@ -98,6 +98,7 @@ class Shadow:
         """Let the twin of a request arrive."""
         self.advance()
         twin = self.fleet.arrived(real.pool.model, real.prompt, real.arrived_at)
+        twin.signature = real.signature
         self._twins[real.number] = twin
         self.fleet.prefilled(twin, real.arrived_at)
         self._dispatcher.round()

@@ -72,6 +72,7 @@ class RequestTracker:
         "prompt",
         "recomputations",
         "revealed",
+        "signature",
         "stage",
         "started_step",
         "ticket",
@@ -104,6 +105,7 @@ class RequestTracker:
         self.first_at = 0.0
         self.ended_at = 0.0
         self.handoff: Any = None  # what the prefiller answered; nothing here reads it
+        self.signature: Any = None  # what its prompt does to the experts, for a rule that goes by that
         self.payload: Any = None  # of whoever drives the state; nothing here reads it
 
     @property

@@ -1,0 +1,291 @@
+"""The watch on drift: whether live requests still are what the routing table was fitted to.
+
+Four things are watched of every decision: the cosine to the nearest centroid, the workers in the band (its logarithm),
+the share of choices at experts that no calibration request used, and which centroid is the nearest. Requests are taken
+in blocks of 25. For the first three, with block means x standardised by the calibration requests, two one-sided CUSUM
+charts a statistic (rises alone for the third)
+
+    S = max(0, S + z - k),   z = (x - mean) / (deviation / sqrt(25)),   k = 0.25 sqrt(25),
+
+which are the quickest of their kind for a shift of half a deviation a request. For the last, shares of the centroids
+over about the last 250 requests, m = (1 - w) m + w (shares of the block) with w = 0.1, against those of calibration,
+
+    Q = sum over centroids of (m - p)^2 / q,   q = (p + 1 / K) / 2,
+
+whose divisor is no smaller than half an even share: a centroid that is rarely the nearest must not be the loudest. A
+chart sounds the alarm at a threshold, and the alarm stays until `reset`.
+
+Thresholds come from the calibration requests: 4,000 streams of blocks drawn from them with replacement, each with
+means, deviations and shares of its own, drawn anew as well, since those that are known are estimates. They are drawn
+from a quarter as many requests as there are, because a request that is left out of its cluster has still had its part
+in the layers, the weights and the other clusters: what is known is that much less sure. A chart's threshold is what
+its greatest value in a stream stays below in all but a quarter of the share of streams that `false_alarms` says. So the
+four charts together sound a false alarm in at most that share of runs of `horizon` requests, as far as calibration
+requests stand for live ones.
+
+Source of the charts: Page, Continuous inspection schemes (Biometrika 41, 1954); Roberts, Control chart tests based on
+geometric moving averages (Technometrics 1, 1959). Their use here, and the thresholds, are ours.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.locality.drift_reference import DriftReference
+from lbopt.locality.gate import Floats, check_whole
+
+#: Requests of a block, the slack of a CUSUM in deviations of a block mean, and the weight of a block in the shares.
+BLOCK = 25
+SLACK = 0.25 * BLOCK**0.5
+WEIGHT = 0.1
+
+#: What is watched, in the order of the charts.
+STATISTICS = ("similarity", "band", "strange", "centroids")
+_NUMBERS = 3  # of the statistics that are means of numbers
+_STREAMS = 4000
+_BLOCKS = 8000
+#: Deviations below which a number counts as scattering that much: what was the same for all will not be so for ever.
+_LEAST_SPREAD = np.array([0.005, 0.05, 0.002])
+#: Thresholds at least: a chart that no stream has raised must not sound at the first block that does.
+_LEAST_THRESHOLDS = np.array([4.0, 4.0, 4.0, 0.05])
+#: As if so many times fewer requests had been measured.
+_LESS_SURE = 4
+#: Blocks from which the means of a simulated stream are drawn at most.
+_MOST_ESTIMATED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """What sounded: the statistic, at which request since the watch began, and its chart over its threshold."""
+
+    statistic: str
+    request: int
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
+class DriftReading:
+    """What a watch knows.
+
+    Parameters
+    ----------
+    requests
+        Seen since the watch began.
+    similarity, band, strange
+        Means over the last blocks, weighed as the shares of centroids are: cosine to the nearest centroid, workers in
+        the band, share of choices at experts that no calibration request used.
+    expected
+        The same three of the calibration requests.
+    levels
+        Each chart over its threshold, by statistic; 1 sounds the alarm.
+    alarm
+        The first alarm; None where there was none.
+    """
+
+    requests: int
+    similarity: float
+    band: float
+    strange: float
+    expected: tuple[float, float, float]
+    levels: dict[str, float]
+    alarm: Alarm | None
+
+
+@dataclass(slots=True)
+class _Charts:
+    """State of the charts, for one stream or, with a leading axis, for many at a time."""
+
+    up: Floats  # (..., 3)
+    down: Floats  # (..., 3)
+    shares: Floats  # (..., K)
+    means: Floats = field(default_factory=lambda: np.zeros(0))  # (..., 3)
+
+    def advance(self, law: _Law, block: Floats, counts: Floats) -> Floats:
+        """Take a block in, its means (..., 3) and its shares (..., K); return the charts, (..., 4)."""
+        z = (block - law.mean) / law.deviation
+        self.up = np.maximum(0.0, self.up + z - SLACK)
+        self.down = np.maximum(0.0, self.down - z - SLACK)
+        self.down[..., 2] = 0.0  # fewer strange experts than expected are no trouble
+        self.shares = (1 - WEIGHT) * self.shares + WEIGHT * counts
+        far = self.shares - law.shares
+        charts = np.empty((*z.shape[:-1], len(STATISTICS)))
+        charts[..., :_NUMBERS] = np.maximum(self.up, self.down)
+        charts[..., _NUMBERS] = np.sum(far * far / (0.5 * law.shares + 0.5 / far.shape[-1]), axis=-1)
+        return charts
+
+
+@dataclass(frozen=True, slots=True)
+class _Law:
+    """What blocks are held against: mean and deviation of block means, (..., 3), and shares of centroids, (..., K)."""
+
+    mean: Floats
+    deviation: Floats
+    shares: Floats
+
+    def start(self) -> _Charts:
+        """Return charts at rest."""
+        zero = np.zeros_like(self.mean)
+        return _Charts(zero, zero.copy(), self.shares.copy(), self.mean.copy())
+
+
+class DriftWatch:
+    """Watches the decisions of one routing table; threads may share it.
+
+    Parameters
+    ----------
+    reference
+        Calibration requests as the table sees them.
+    tau
+        Width of the band.
+    horizon
+        Requests in which a false alarm is to be rare.
+    false_alarms
+        Share of runs of `horizon` requests in which there may be one.
+    seed
+        Of the streams by which thresholds are set.
+    """
+
+    def __init__(
+        self,
+        reference: DriftReference,
+        tau: float,
+        *,
+        horizon: int = 10_000,
+        false_alarms: float = 0.005,
+        seed: int = 0,
+    ) -> None:
+        check_whole("horizon", horizon, BLOCK)
+        check_whole("seed", seed, 0)
+        if not 1 / _STREAMS < false_alarms < 1:
+            raise InputError(f"false_alarms is {false_alarms!r}; expected a share between {1 / _STREAMS:g} and 1")
+        values, nearest = features(reference, tau)
+        self._law, self.thresholds = _thresholds(
+            values, nearest, reference.cosines.shape[1], horizon, false_alarms, seed
+        )
+        self._places = reference.cosines.shape[1]
+        self._expected = values.mean(axis=0)
+        self._lock = threading.Lock()
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew, without an alarm."""
+        with self._lock:
+            self._pending: list[tuple[float, int, float, int]] = []
+            self._charts = self._law.start()
+            self._levels = np.zeros(len(STATISTICS))
+            self._blocks = 0
+            self._alarm: Alarm | None = None
+
+    def observe(self, similarity: float, within: int, strange: float, nearest: int) -> None:
+        """Take one decision in.
+
+        Parameters
+        ----------
+        similarity
+            Cosine to the nearest centroid.
+        within
+            Workers whose centroids are within tau of it, open or not.
+        strange
+            Share of choices at experts that no calibration request used.
+        nearest
+            The centroid.
+        """
+        pending = self._pending
+        pending.append((similarity, within, strange, nearest))
+        if len(pending) >= BLOCK:
+            self._take(pending)
+
+    def _take(self, pending: list[tuple[float, int, float, int]]) -> None:
+        """Take whole blocks in; of several threads that come at once one does it."""
+        with self._lock:
+            while len(pending) >= BLOCK:
+                rows = np.array(pending[:BLOCK], dtype=np.float64)
+                del pending[:BLOCK]  # what others append meanwhile stands behind
+                rows[:, 1] = np.log(np.maximum(rows[:, 1], 1.0))
+                counts = np.bincount(rows[:, 3].astype(np.int64), minlength=self._places) / BLOCK
+                block = rows[:, :_NUMBERS].mean(axis=0)
+                charts = self._charts
+                self._levels = charts.advance(self._law, block, counts) / self.thresholds
+                charts.means = (1 - WEIGHT) * charts.means + WEIGHT * block
+                self._blocks += 1
+                if self._alarm is None and self._levels.max() >= 1.0:
+                    worst = int(self._levels.argmax())
+                    self._alarm = Alarm(STATISTICS[worst], self._blocks * BLOCK, float(self._levels[worst]))
+
+    @property
+    def alarm(self) -> Alarm | None:
+        """The first alarm; None where there was none."""
+        return self._alarm
+
+    def reading(self) -> DriftReading:
+        """Return what is known."""
+        with self._lock:
+            similarity, band, strange = self._charts.means.tolist()
+            first, second, third = self._expected.tolist()
+            return DriftReading(
+                self._blocks * BLOCK + len(self._pending),
+                similarity,
+                float(np.exp(band)),
+                strange,
+                (first, float(np.exp(second)), third),
+                dict(zip(STATISTICS, self._levels.tolist(), strict=True)),
+                self._alarm,
+            )
+
+
+def features(reference: DriftReference, tau: float) -> tuple[Floats, NDArray[np.int64]]:
+    """Return what is watched of calibration requests: numbers, float64 (N, 3), and nearest centroids, int64 (N,)."""
+    cosines = reference.cosines.astype(np.float64)
+    greatest = cosines.max(axis=1)
+    within = (cosines >= greatest[:, np.newaxis] - tau).sum(axis=1)
+    return np.column_stack([greatest, np.log(within), reference.strange]), cosines.argmax(axis=1).astype(np.int64)
+
+
+def _law(values: Floats, squares: Floats, shares: Floats) -> _Law:
+    """Return the law of means, mean squares and shares of centroids."""
+    spread = np.sqrt(np.maximum(squares - values * values, 0.0))
+    return _Law(values, np.maximum(spread, _LEAST_SPREAD) / np.sqrt(BLOCK), shares)
+
+
+def _thresholds(
+    values: Floats, nearest: NDArray[np.int64], K: int, horizon: int, false_alarms: float, seed: int
+) -> tuple[_Law, Floats]:
+    """Return the law of calibration requests and the threshold of each chart.
+
+    Parameters
+    ----------
+    values
+        float64 (N, 3), the numbers that are watched.
+    nearest
+        int64 (N,), the nearest centroid of each request.
+    K
+        Number of centroids.
+    horizon, false_alarms, seed
+        As of `DriftWatch`.
+    """
+    rng = np.random.default_rng(seed)
+    N = len(values)
+    picks = rng.integers(N, size=(_BLOCKS, BLOCK))
+    means, squares = values[picks].mean(axis=1), (values[picks] ** 2).mean(axis=1)
+    flat = (nearest[picks] + K * np.arange(_BLOCKS)[:, np.newaxis]).ravel()
+    shares = np.bincount(flat, minlength=_BLOCKS * K).reshape(_BLOCKS, K) / BLOCK
+    estimated = min(max(N // (_LESS_SURE * BLOCK), 1), _MOST_ESTIMATED)  # blocks
+    told = [np.zeros((_STREAMS, _NUMBERS)), np.zeros((_STREAMS, _NUMBERS)), np.zeros((_STREAMS, K))]
+    for _ in range(estimated):
+        drawn = rng.integers(_BLOCKS, size=_STREAMS)
+        for total, of_blocks in zip(told, (means, squares, shares), strict=True):
+            total += of_blocks[drawn]
+    law = _law(told[0] / estimated, told[1] / estimated, told[2] / estimated)
+    charts = law.start()
+    greatest = np.zeros((_STREAMS, len(STATISTICS)))
+    for _ in range(-(-horizon // BLOCK)):
+        drawn = rng.integers(_BLOCKS, size=_STREAMS)
+        np.maximum(greatest, charts.advance(law, means[drawn], shares[drawn]), out=greatest)
+    thresholds = np.maximum(np.quantile(greatest, 1.0 - false_alarms / len(STATISTICS), axis=0), _LEAST_THRESHOLDS)
+    own = np.bincount(nearest, minlength=K) / N
+    return _law(values.mean(axis=0), (values**2).mean(axis=0), own), thresholds

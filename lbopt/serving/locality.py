@@ -1,0 +1,220 @@
+"""The rule `eldr` on a live fleet: a request goes where its experts are in use already, within a band of similarity.
+
+The rule binds a request on arrival, by its signature: what its prompt did to the experts, where anybody knows that
+(`router/signatures` says who). A request without one goes to the worker with the fewest requests; of equal ones to that
+with fewer tokens, then to the first.
+
+A worker has the centroid that has its name. One whose name the table does not have takes the first centroid that is
+nobody's, and keeps it until it leaves the group. One for which no centroid is left is as similar as the most similar
+worker: it is in every band, and takes a request where it has fewer than the band's worker has.
+
+Source: ELDR (arXiv 2607.00466), section on routing; names, and workers without a centroid, are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.exceptions import InputError
+from lbopt.kernels.locality.band import choose, measure
+from lbopt.kernels.routing.codes import BAND, BAND_UNIT
+from lbopt.locality.artifact import check_model, read_table
+from lbopt.locality.band_router import DEFAULT_TAU
+from lbopt.locality.drift import DriftWatch
+from lbopt.locality.loaded_table import LoadedTable
+from lbopt.locality.routing_table import RoutingTable
+from lbopt.policies import CompiledPolicy, Policy
+from lbopt.policies.eldr import FittedGuide
+from lbopt.serving.state import WorkerMirror
+
+Ints = NDArray[np.int64]
+
+
+class Signature(NamedTuple):
+    """What a request's prompt did to the experts.
+
+    Parameters
+    ----------
+    counts
+        int64 (L, E).
+    is_own
+        Whether it was counted for this request; else it is what requests like it did.
+    """
+
+    counts: Ints
+    is_own: bool
+
+
+class Prepared(NamedTuple):
+    """A table that is ready to decide."""
+
+    loaded: LoadedTable
+    watch: DriftWatch | None
+    table_id: str
+
+
+class LocalityRule:
+    """Binds requests of one group by a routing table.
+
+    Parameters
+    ----------
+    table
+        File of the table.
+    tau
+        Width of the band.
+    num_workers
+        Workers of the group.
+
+    Raises
+    ------
+    InputError
+        Where the table cannot be read, asks for sums of the gate, or has fewer centroids than the group has workers.
+    """
+
+    def __init__(self, table: str, tau: float = DEFAULT_TAU, *, num_workers: int = 1) -> None:
+        self.path = Path(table)
+        self.tau = tau
+        self._now = self.prepare()
+        if num_workers > self.table.num_workers:
+            raise InputError(
+                f"routing table '{table}' has {self.table.num_workers} centroids and the group {num_workers} workers; "
+                f"fit it again with --workers {num_workers}"
+            )
+        self._places: dict[str, int] = {}
+        self._names: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> RoutingTable:
+        """The table that decides now."""
+        return self._now.loaded.table
+
+    @property
+    def table_id(self) -> str:
+        """Its number."""
+        return self._now.table_id
+
+    @property
+    def watch(self) -> DriftWatch | None:
+        """The watch on drift; None where the table does not hold what that is held against."""
+        return self._now.watch
+
+    def prepare(self) -> Prepared:
+        """Read the file anew and return what decides by it, without deciding by it yet; a second or two."""
+        table = read_table(self.path)
+        if table.measurement != "counts":
+            raise InputError(
+                f"routing table '{self.path}' is of transform '{table.transform}', and a live router is told counts "
+                "alone; fit one with --transform count-idf"
+            )
+        watch = None if table.drift is None else DriftWatch(table.drift, self.tau)
+        return Prepared(LoadedTable(table), watch, table.table_id)
+
+    def check(self, prepared: Prepared) -> None:
+        """Refuse a table of another model, or of fewer centroids than workers have now."""
+        table = prepared.loaded.table
+        check_model(table, self.table.shape, self.table.model)
+        if len(self._names) > table.num_workers:
+            raise InputError(
+                f"the new routing table has {table.num_workers} centroids and the group {len(self._names)} workers; "
+                f"fit it again with --workers {len(self._names)}"
+            )
+
+    def exchange(self, prepared: Prepared) -> None:
+        """Decide by another table from now on, which `check` has not refused."""
+        self._now, self._places, self._names = prepared, {}, ()
+
+    def place_of(self, name: str) -> int:
+        """Return the number of a worker's centroid, -1 where it has none."""
+        return self._places.get(name, -1)
+
+    def choose(self, workers: Sequence[WorkerMirror], signature: Signature | None) -> int:
+        """Return the position of the worker that a request is bound to.
+
+        Parameters
+        ----------
+        workers
+            Those to which requests may be bound, at least one.
+        signature
+            Of the request; None where nobody knows it.
+        """
+        if signature is None:
+            return min(range(len(workers)), key=lambda i: (workers[i].bound, workers[i].virtual_load, i))
+        self._settle(tuple(worker.name for worker in workers[0].group.workers))
+        loaded, watch = self._now.loaded, self._now.watch
+        band = loaded.band()
+        inverse, greatest, nearest, within, strange = measure(
+            loaded.measured(signature.counts), loaded.kind, band, self.tau
+        )
+        if inverse < 0:
+            raise loaded.refusal(inverse)
+        if watch is not None and signature.is_own:
+            watch.observe(greatest, within, strange, nearest)
+        load = np.zeros(loaded.table.num_workers, dtype=np.int64)
+        is_open = np.zeros(load.size, dtype=np.bool_)
+        position = dict[int, int]()
+        spare = -1
+        for i, worker in enumerate(workers):
+            place = self._places.get(worker.name, -1)
+            if place >= 0:
+                load[place], is_open[place], position[place] = worker.bound, True, i
+            elif spare < 0 or worker.bound < workers[spare].bound:
+                spare = i
+        place = choose(band, inverse, self.tau, load, is_open)
+        if place < 0:
+            return spare
+        if spare >= 0 and workers[spare].bound < load[place]:
+            return spare
+        return position[place]
+
+    def observe(self, counts: Ints) -> None:
+        """Take into the watch what a request did that was bound without anybody knowing it."""
+        loaded, watch = self._now.loaded, self._now.watch
+        if watch is None:
+            return
+        inverse, greatest, nearest, within, strange = measure(
+            loaded.measured(counts), loaded.kind, loaded.band(), self.tau
+        )
+        if inverse >= 0:
+            watch.observe(greatest, within, strange, nearest)
+
+    def warm(self) -> None:
+        """Compile what decisions need."""
+        loaded = self._now.loaded
+        band = loaded.band()
+        shape = (loaded.table.shape.num_layers, loaded.table.shape.num_experts)
+        inverse = measure(loaded.measured(np.ones(shape, dtype=np.int64)), loaded.kind, band, self.tau)[0]
+        K = loaded.table.num_workers
+        choose(band, inverse, self.tau, np.zeros(K, dtype=np.int64), np.ones(K, dtype=np.bool_))
+
+    def _settle(self, names: tuple[str, ...]) -> None:
+        """Give centroids to the workers of the group, and take them from those that have left."""
+        if names == self._names:
+            return
+        own = {name: place for place, name in enumerate(self.table.workers)}
+        places = {name: own[name] for name in names if name in own}
+        taken = set(places.values())
+        for name in names:
+            held = self._places.get(name, -1)
+            if name not in places and held >= 0 and held not in taken:
+                places[name] = held
+                taken.add(held)
+        vacant = (place for place in range(self.table.num_workers) if place not in taken)
+        for name in names:
+            if name not in places and (place := next(vacant, -1)) >= 0:
+                places[name] = place
+        self._names, self._places = names, places
+
+
+def locality_of(policy: Policy, num_workers: int) -> LocalityRule | None:
+    """Return the rule that decides for `eldr:table=FILE`; None for every other policy."""
+    if not isinstance(policy, CompiledPolicy) or policy.code != BAND or not isinstance(policy.guide, FittedGuide):
+        return None
+    if policy.guide.table is None:
+        return None
+    width = dict(policy.parameters)["width"]
+    return LocalityRule(policy.guide.table, width * BAND_UNIT, num_workers=num_workers)
