@@ -58,8 +58,9 @@ def validation_tables(validation: Validation) -> list[Table]:
     return [
         _table(
             "Sources that no fit has seen",
-            "Drawn by a seed before any fit of theirs. The law was changed after the first two had been forecast once, "
-            "for reasons that the other sources give; so only the last was never seen.",
+            "Drawn by a seed before any fit of theirs. The law was changed, for reasons that the other sources give, "
+            "after the first two had been forecast once, and all three by a law that was dropped: no error is quite "
+            "blind.",
             validation.never_used,
         ),
         _table(
