@@ -409,6 +409,8 @@ class TripleCheck:
             on_trial=suspect,
         )
         at, arm = armed(g, at)
+        # Set again even if it is early enough: set before the clock stepped ahead, it would ring late by that step.
+        arm = arm or (ArmWatchdog(g, at.armed),)
         ledger, refused = ledger.refuse_impatient(self.setting.patience, self.setting.remembered)
         changes: dict[str, Any] = {"ledger": ledger, "last_dispatch": state.now, "turn": (g + 1) % len(state.instances)}
         actions: list[Action] = [Send(g, seq, at.fence, requests, at.epoch), *arm, *map(Refuse, refused)]
