@@ -106,7 +106,7 @@ def _constants(found: Measurement, times: AttentionTimes) -> dict[str, Quantity]
 def _of_products(found: Measurement) -> dict[str, Quantity]:
     """Return the rate of matrix arithmetic, and the share of it that a layer reaches at its largest batch."""
     square = next((rate for one in found.layers if (rate := one.square_rate()) is not None), None)
-    if square is None:
+    if square is None or found.dtype == "float32":  # no card has a constant for that rate
         return {}
     one = found.layers[0]
     constants = {
@@ -125,7 +125,7 @@ def _of_products(found: Measurement) -> dict[str, Quantity]:
         for times in found.layers
         if times.batches and 2 * min(one.value for one in times.medians) < times.medians[-1].value
     }
-    if reached and found.dtype != "float32":
+    if reached:
         best = max(reached, key=lambda name: reached[name].value)
         rate = reached[best]
         least = min(one.value for one in reached.values())

@@ -2,8 +2,8 @@
 
 The forecasts are those of the roofline (`lbopt/hardware/step_time/roofline.py`), for one layer: attention by the
 resident token and products by the batch take the longer of bytes over ``bandwidth x efficiency`` and arithmetic over
-``rate x efficiency``; power is the card's idle and peak, and a waiting device draws half of the way, 0.1 to 1.0
-(docs/hardware.md, "Energy"). The ends are those that the card's ends give.
+``rate x efficiency``; power is the card's idle and peak, and a waiting device draws the share of the way that a price
+takes (`lbopt/hardware/price.py`). The ends are those that the card's ends give.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from lbopt.hardware.measure.measurement import Measurement
 from lbopt.hardware.measure.power import SPINS
 from lbopt.hardware.measure.products import Layer, whole_layers
 from lbopt.hardware.measure.timing import Estimate
+from lbopt.hardware.price import SPIN
 from lbopt.hardware.quantity import Quantity
 
-#: Share of the way from idle to peak that a waiting device draws: value and ends.
 _Key = tuple[str, str, int | None, int | None]
-WAITING_SHARE = (0.5, 0.1, 1.0)
 _NEEDED = ("memory_bandwidth", "memory_efficiency", "flops_16bit", "compute_efficiency")
 
 
@@ -159,7 +158,7 @@ def _power(known: Mapping[str, Quantity]) -> list[Forecast]:
     value, low, high = (
         floor + share * (top - floor)
         for share, floor, top in zip(
-            WAITING_SHARE,
+            (SPIN.value, SPIN.low, SPIN.high),
             (idle.value, idle.low, idle.high),
             (peak.value, max(peak.low, idle.low), peak.high),
             strict=True,
