@@ -101,6 +101,14 @@ def test_rows_that_cannot_be_are_refused(text, message, tmp_path):
         ({"prompt_share": -1.0}, "prompt_share is -1; expected 0 to 1000"),
         ({"bill_devices": 0}, "bill_devices is 0; expected at least 1"),
         ({"calibrate": "a.csv", "step_time": "affine"}, "calibrate updates the calibrated law, and step_time replaces"),
+        (
+            {"step_time": "affine", "overlap": True},
+            "overlap belongs to the calibrated law, and step_time replaces it; leave it out, or give step_time a law",
+        ),
+        (
+            {"step_time": "affine", "prompt_share": 2.0, "balancedness": 0.8},
+            "balancedness, prompt_share belong to the calibrated law, .*; leave them out, or .* calibrated:device",
+        ),
         ({"step_time": "affine:fixed=0,per_token=0"}, "a step would take no time"),
         ({"seed": -1}, "seed is -1"),
     ],

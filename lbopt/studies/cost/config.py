@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from lbopt.exceptions import InputError
-from lbopt.files import called, read_text
+from lbopt.files import called, listed, read_text
 from lbopt.hardware import make_step_time
 from lbopt.hardware.cards import device_card, model_card
 from lbopt.hardware.price import CHARGES
@@ -33,6 +33,9 @@ _LATER: dict[str, Any] = {
     "calibrate": None,
     "bill_devices": None,
 }
+
+#: Of these, what only the calibrated law takes.
+_OF_THE_LAW = ("overlap", "balancedness", "prompt_share")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +177,8 @@ class CostConfig:
             raise InputError(f"prompt_share is {self.prompt_share:g}; expected 0 to 1000 tokens an output token")
         if self.calibrate is not None and self.step_time is not None:
             raise InputError("calibrate updates the calibrated law, and step_time replaces it; leave one of them out")
+        if self.step_time is not None:
+            self._check_replaced()
         if self.calibrate is not None:
             read_text(self.calibrate, called(Path(self.calibrate)))  # refused before anything is shown
         if self.bill_devices is not None and self.bill_devices < 1:
@@ -192,6 +197,16 @@ class CostConfig:
             raise InputError(f"draws are {self.draws}; expected 100 to 100000, fewer give no interval")
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; expected zero or more")
+
+    def _check_replaced(self) -> None:
+        """Refuse options of the calibrated law where another one replaces it."""
+        unused = [name for name in _OF_THE_LAW if getattr(self, name) != _LATER[name]]
+        if unused:
+            raise InputError(
+                f"{listed(unused)} belong{'s' if len(unused) == 1 else ''} to the calibrated law, and "
+                f"step_time replaces it; leave {'it' if len(unused) == 1 else 'them'} out, or give step_time a law "
+                "with options of its own, such as calibrated:device=h800,overlap=yes"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON holds; what is newer than version 0.1 only where it is used."""
