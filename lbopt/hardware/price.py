@@ -32,17 +32,19 @@ SECONDS_PER_HOUR = 3600.0
 #: How the wait is charged; the first is the one that totals go by.
 CHARGES = ("waiting spins", "waiting draws idle power", "waiting draws busy power")
 
-#: What a waiting worker draws between idle and busy.
+#: What a waiting worker draws between idle and busy; idle is a board that a process holds and that does nothing.
 SPIN = Quantity(
-    value=0.5,
-    low=0.1,
+    value=0.35,
+    low=0.01,
     high=1.0,
     unit="1",
     basis="derived",
     source="value: an H100 that mostly waits for launches and for others, gpt-oss-120b at 4 requests on 8 devices, "
-    "draws 222 W, and 397 W at 64 requests on 2, with 75 W idle: (222 - 75) / (397 - 75) = 0.46 (SemiAnalysis, "
-    "InferenceX issue 828); high: a device that spins in a collective counts as fully utilised (cupy issue 3557, NCCL "
-    "issue 1025); low: assumed. Execution-idle states took 10.7 % of the energy of a fleet (arXiv 2604.04745)",
+    "draws 222 W, and 397 W at 64 requests on 2 (SemiAnalysis, InferenceX issue 828), and one that a process holds "
+    "draws 127 W idle (card h100-measured): (222 - 127) / (397 - 127) = 0.35; low: a board that only polls a flag was "
+    "measured at 1.3 to 3.5 % of the way (manual, Two measured GPUs), rounded down; high: a device that spins in a "
+    "collective counts as fully utilised (cupy issue 3557, NCCL issue 1025). Execution-idle states took 10.7 % of the "
+    "energy of a fleet (arXiv 2604.04745)",
 )
 
 Values = NDArray[np.float64]
