@@ -87,7 +87,7 @@ async def _answer(request: web.Request, *, chat: bool) -> web.StreamResponse:
     except Refusal as refusal:
         router.metrics.refused[refusal.why] += 1
         return refusal.answer
-    return await router.carry(job, request)
+    return await router.carrier.carry(job, request)
 
 
 @web.middleware

@@ -1,8 +1,6 @@
-"""The router itself: the state of the fleet, the rules that decide on it, and the life of each request through both.
+"""The router itself: the state of the fleet, the rules that decide on it, and what happens to workers and requests.
 
-The order of a request's life: `admit` (or a refusal), prefill where that is a hop of its own, the pool, a place from
-the dispatcher, attempts, and exactly one end. Every way out of `carry` ends the request in the state, so that slots and
-blocks come back whatever happens: an answer, an engine that goes, a client that goes, a limit, the end of the router.
+A request's life begins with `admit`, or a refusal; `carry.py` brings it to its end.
 """
 
 from __future__ import annotations
@@ -22,14 +20,13 @@ from lbopt.serving.record.prefixes import hasher_of
 from lbopt.serving.record.writer import DecisionRecord
 from lbopt.serving.router.answers import refuse
 from lbopt.serving.router.ask import Ask
-from lbopt.serving.router.breaker import delay
+from lbopt.serving.router.carry import Carrier
 from lbopt.serving.router.continuation import continued
 from lbopt.serving.router.dispatcher import Dispatcher
 from lbopt.serving.router.endpoint import Endpoint
 from lbopt.serving.router.estimate import PromptEstimate
 from lbopt.serving.router.fleet_file import FleetPlan, WorkerAddress
-from lbopt.serving.router.forward import Attempt, ClientGone, Result, end_with_error
-from lbopt.serving.router.job import ADVICE, SAID, Job, Stop
+from lbopt.serving.router.job import ADVICE, Job, Stop
 from lbopt.serving.router.metrics import RouterMetrics
 from lbopt.serving.router.options import RouterOptions
 from lbopt.serving.router.poller import Poller
@@ -40,7 +37,7 @@ from lbopt.serving.router.shadow import Shadow
 from lbopt.serving.router.signatures import signatures_of
 from lbopt.serving.router.step_ends import StepEnds
 from lbopt.serving.router.wire import Wires
-from lbopt.serving.state import FleetState, RequestTracker, Stage, WorkerMirror
+from lbopt.serving.state import FleetState, RequestTracker, WorkerMirror
 
 _log = logging.getLogger(__name__)
 
@@ -115,6 +112,7 @@ class Router:
             settle_seconds=options.settle_seconds,
         )
         self.prefill = PrefillHop(self) if plan.prefillers else None
+        self.carrier = Carrier(self)
         self.poller = Poller(self)
         self.jobs: set[Job] = set()
         self.is_draining = False
@@ -335,13 +333,13 @@ class Router:
         if not tracker.has_ended and self.fleet.finished(tracker, self.now(), attempt):
             if worker is not None:
                 self.dispatcher.rules[worker.group.name].tell_ended(tracker)
-            self._ended(tracker, worker)
+            self.ended(tracker, worker)
 
     def failed(self, job: Job) -> None:
         """Note that the request cannot be answered, or was refused by the engine."""
         worker = job.tracker.worker
         if not job.tracker.has_ended and self.fleet.failed(job.tracker, self.now()):
-            self._ended(job.tracker, worker)
+            self.ended(job.tracker, worker)
 
     def recomputed(self, job: Job, attempt: int) -> None:
         """Let a pre-empted request wait in the pool again, its tokens in its prompt."""
@@ -357,124 +355,14 @@ class Router:
         """Whether what is generated is kept until a request ends, because an engine may ask for it again."""
         return self.prefill is not None
 
-    async def carry(self, job: Job, request: web.Request) -> web.StreamResponse:
-        """Bring a request to its end, whatever happens; returns the answer to the client."""
-        tracker = job.tracker
-        try:
-            while True:
-                job.reason = Stop.LIMIT
-                try:
-                    async with asyncio.timeout_at(job.limit) as job.deadline:
-                        answer = await self._try(job, request)
-                except TimeoutError:
-                    reason, job.heard_at = job.reason, 0.0
-                    if reason is Stop.DOWN and not tracker.has_ended and job.begun is None:
-                        continue  # it is in the pool again
-                    if reason is Stop.SILENT and self._silent(job):
-                        continue
-                    return await self._stopped(job, request)
-                if answer is not None:
-                    return answer
-        except (asyncio.CancelledError, ClientGone) as gone:
-            worker = tracker.worker
-            if not tracker.has_ended and self.fleet.cancelled(tracker, self.now()):
-                self._ended(tracker, worker)
-            if isinstance(gone, ClientGone) and job.begun is not None:
-                return job.begun  # type: ignore[no-any-return]
-            raise
-        finally:
-            if not tracker.has_ended:
-                self.failed(job)
-            self.jobs.discard(job)
-            self.dispatcher.wake()
-
-    async def _try(self, job: Job, request: web.Request) -> web.StreamResponse | None:
-        """Make one attempt, from wherever the request is; None = another one is to be made."""
-        tracker = job.tracker
-        if tracker.stage is Stage.ARRIVED:
-            if "kv_transfer_params" in job.extra and tracker.prefiller is None:
-                del job.extra["kv_transfer_params"]  # its blocks were given back: the prompt is computed again
-                tracker.ticket = -1
-            if tracker.ticket >= 0:
-                job.retries += 1
-                await asyncio.sleep(delay(job.retries, self.options.retry_seconds, self.options.retry_cap))
-                job.renew()
-                self.fleet.resumed(tracker)
-            else:
-                if self.prefill is not None and tracker.pool.model in self.prefill.models:
-                    refused = await self.prefill.run(job)
-                    if refused is not None:
-                        self.failed(job)
-                        return refused
-                else:
-                    await self._tokenize(job)
-                    self.fleet.prefilled(tracker, self.now())
-            self.dispatcher.wake()
-        worker = await job.placed
-        endpoint = self.endpoints.get(worker)
-        attempt = tracker.attempt
-        assert endpoint is not None
-        self.metrics.note_wait(tracker)
-        made = Attempt(self, job, endpoint, request)
-        result = await made.make()
-        if result is Result.ANSWERED:
-            return made.answer
-        if result is Result.RECOMPUTED:
-            if not tracker.has_ended:
-                return None
-            if job.begun is None:
-                return refuse(502, f"{made.why}, which cannot be continued", "upstream_error")
-            await end_with_error(job.begun, f"{made.why}, which cannot be continued")
-            return job.begun  # type: ignore[no-any-return]
-        if result is Result.AGAIN and not tracker.has_ended:
-            if tracker.attempt != attempt or tracker.stage not in (Stage.RUNNING, Stage.QUEUED):
-                return None  # its worker went down meanwhile: it is in the pool again
-            if self.may_retry(job) and tracker.produced == 0 and self.fleet.withdrawn(tracker, attempt):
-                self.metrics.retries += 1
-                return None
-        self.failed(job)
-        return refuse(502, made.why, "upstream_error") if job.begun is None else made.answer
-
-    def _silent(self, job: Job) -> bool:
-        """Note that an engine has sent nothing for too long; True where another attempt is to be made."""
-        tracker = job.tracker
-        if tracker.worker is not None and tracker.worker in self.endpoints:
-            self.note_fault(self.endpoints[tracker.worker])
-        again = job.begun is None and tracker.produced == 0 and self.may_retry(job)
-        if again and self.fleet.withdrawn(tracker, tracker.attempt):
-            self.metrics.retries += 1
-        return again and not tracker.has_ended
-
-    async def _tokenize(self, job: Job) -> None:
-        """Ask an engine for the length of the prompt, where the operator wants that."""
-        if self.options.tokenize and job.tracker.estimated:
-            count = await self.poller.tokenize(job)
-            if count is not None:
-                self.fleet.corrected(job.tracker, count)
-
-    async def _stopped(self, job: Job, request: web.Request) -> web.StreamResponse:
-        """End a request that was interrupted."""
-        status, why, kind = SAID[job.reason]
-        tracker, now = job.tracker, self.now()
-        worker = tracker.worker
-        if not tracker.has_ended:
-            overdue = job.reason in (Stop.EXPIRED, Stop.NO_PREFILLER, Stop.PREFILLER)
-            ended = self.fleet.expired(tracker, now) if overdue else self.fleet.failed(tracker, now)
-            if ended:
-                self._ended(tracker, worker)
-        self.metrics.stopped[job.reason.value] += 1
-        if job.begun is None:
-            return refuse(status, why, kind, retry_after=5 if status == 503 else None)
-        if job.reason is Stop.SLOW_CLIENT:
-            if request.transport is not None:
-                request.transport.abort()
-        else:
-            try:
-                async with asyncio.timeout(1.0):
-                    await end_with_error(job.begun, why, kind)
-            except TimeoutError:
-                pass
-        return job.begun  # type: ignore[no-any-return]
+    def ended(self, tracker: RequestTracker, worker: WorkerMirror | None) -> None:
+        """Tell those who keep account of requests that one has ended."""
+        self.metrics.note_end(tracker)
+        if self.record is not None:
+            self.record.ended(tracker, worker)
+        if self.shadow is not None:
+            self.shadow.ended(tracker, worker)
+        self.dispatcher.wake()
 
     # -- beside requests
 
@@ -486,14 +374,6 @@ class Router:
     def _ages(self, sight: Any) -> list[float]:
         now = self.now()
         return [now - e.last_heard if e.last_heard >= 0 else -1.0 for e in (w.payload for w in sight.workers)]
-
-    def _ended(self, tracker: RequestTracker, worker: WorkerMirror | None) -> None:
-        self.metrics.note_end(tracker)
-        if self.record is not None:
-            self.record.ended(tracker, worker)
-        if self.shadow is not None:
-            self.shadow.ended(tracker, worker)
-        self.dispatcher.wake()
 
     def _versions(self) -> dict[str, str]:
         return {"lbopt": __version__, "rule": self.rule_name, "fallback": self.options.fallback}

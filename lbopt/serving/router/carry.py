@@ -1,0 +1,153 @@
+"""The life of an admitted request: prefill where that is a hop of its own, the pool, a place, attempts, and one end.
+
+Every way out of `carry` ends the request in the state, so that slots and blocks come back whatever
+happens: an answer, an engine that goes, a client that goes, a limit, the end of the router.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from lbopt.serving.router.answers import refuse
+from lbopt.serving.router.breaker import delay
+from lbopt.serving.router.forward import Attempt, ClientGone, Result, end_with_error
+from lbopt.serving.router.job import SAID, Job, Stop
+from lbopt.serving.state import Stage
+
+if TYPE_CHECKING:
+    from lbopt.serving.router.service import Router
+
+
+class Carrier:
+    """Brings requests of a router to their end.
+
+    Parameters
+    ----------
+    router
+        The router that admitted them.
+    """
+
+    def __init__(self, router: Router) -> None:
+        self.router = router
+
+    async def carry(self, job: Job, request: web.Request) -> web.StreamResponse:
+        """Bring a request to its end, whatever happens; returns the answer to the client."""
+        tracker = job.tracker
+        try:
+            while True:
+                job.reason = Stop.LIMIT
+                try:
+                    async with asyncio.timeout_at(job.limit) as job.deadline:
+                        answer = await self._try(job, request)
+                except TimeoutError:
+                    reason, job.heard_at = job.reason, 0.0
+                    if reason is Stop.DOWN and not tracker.has_ended and job.begun is None:
+                        continue  # it is in the pool again
+                    if reason is Stop.SILENT and self._silent(job):
+                        continue
+                    return await self._stopped(job, request)
+                if answer is not None:
+                    return answer
+        except (asyncio.CancelledError, ClientGone) as gone:
+            worker = tracker.worker
+            if not tracker.has_ended and self.router.fleet.cancelled(tracker, self.router.now()):
+                self.router.ended(tracker, worker)
+            if isinstance(gone, ClientGone) and job.begun is not None:
+                return job.begun  # type: ignore[no-any-return]
+            raise
+        finally:
+            if not tracker.has_ended:
+                self.router.failed(job)
+            self.router.jobs.discard(job)
+            self.router.dispatcher.wake()
+
+    async def _try(self, job: Job, request: web.Request) -> web.StreamResponse | None:
+        """Make one attempt, from wherever the request is; None = another one is to be made."""
+        tracker, options = job.tracker, self.router.options
+        if tracker.stage is Stage.ARRIVED:
+            if "kv_transfer_params" in job.extra and tracker.prefiller is None:
+                del job.extra["kv_transfer_params"]  # its blocks were given back: the prompt is computed again
+                tracker.ticket = -1
+            if tracker.ticket >= 0:
+                job.retries += 1
+                await asyncio.sleep(delay(job.retries, options.retry_seconds, options.retry_cap))
+                job.renew()
+                self.router.fleet.resumed(tracker)
+            else:
+                if self.router.prefill is not None and tracker.pool.model in self.router.prefill.models:
+                    refused = await self.router.prefill.run(job)
+                    if refused is not None:
+                        self.router.failed(job)
+                        return refused
+                else:
+                    await self._tokenize(job)
+                    self.router.fleet.prefilled(tracker, self.router.now())
+            self.router.dispatcher.wake()
+        worker = await job.placed
+        endpoint = self.router.endpoints.get(worker)
+        attempt = tracker.attempt
+        assert endpoint is not None
+        self.router.metrics.note_wait(tracker)
+        made = Attempt(self.router, job, endpoint, request)
+        result = await made.make()
+        if result is Result.ANSWERED:
+            return made.answer
+        if result is Result.RECOMPUTED:
+            if not tracker.has_ended:
+                return None
+            if job.begun is None:
+                return refuse(502, f"{made.why}, which cannot be continued", "upstream_error")
+            await end_with_error(job.begun, f"{made.why}, which cannot be continued")
+            return job.begun  # type: ignore[no-any-return]
+        if result is Result.AGAIN and not tracker.has_ended:
+            if tracker.attempt != attempt or tracker.stage not in (Stage.RUNNING, Stage.QUEUED):
+                return None  # its worker went down meanwhile: it is in the pool again
+            if self.router.may_retry(job) and tracker.produced == 0 and self.router.fleet.withdrawn(tracker, attempt):
+                self.router.metrics.retries += 1
+                return None
+        self.router.failed(job)
+        return refuse(502, made.why, "upstream_error") if job.begun is None else made.answer
+
+    def _silent(self, job: Job) -> bool:
+        """Note that an engine has sent nothing for too long; True where another attempt is to be made."""
+        tracker = job.tracker
+        if tracker.worker is not None and tracker.worker in self.router.endpoints:
+            self.router.note_fault(self.router.endpoints[tracker.worker])
+        again = job.begun is None and tracker.produced == 0 and self.router.may_retry(job)
+        if again and self.router.fleet.withdrawn(tracker, tracker.attempt):
+            self.router.metrics.retries += 1
+        return again and not tracker.has_ended
+
+    async def _tokenize(self, job: Job) -> None:
+        """Ask an engine for the length of the prompt, where the operator wants that."""
+        if self.router.options.tokenize and job.tracker.estimated:
+            count = await self.router.poller.tokenize(job)
+            if count is not None:
+                self.router.fleet.corrected(job.tracker, count)
+
+    async def _stopped(self, job: Job, request: web.Request) -> web.StreamResponse:
+        """End a request that was interrupted."""
+        status, why, kind = SAID[job.reason]
+        tracker, now = job.tracker, self.router.now()
+        worker = tracker.worker
+        if not tracker.has_ended:
+            overdue = job.reason in (Stop.EXPIRED, Stop.NO_PREFILLER, Stop.PREFILLER)
+            ended = self.router.fleet.expired(tracker, now) if overdue else self.router.fleet.failed(tracker, now)
+            if ended:
+                self.router.ended(tracker, worker)
+        self.router.metrics.stopped[job.reason.value] += 1
+        if job.begun is None:
+            return refuse(status, why, kind, retry_after=5 if status == 503 else None)
+        if job.reason is Stop.SLOW_CLIENT:
+            if request.transport is not None:
+                request.transport.abort()
+        else:
+            try:
+                async with asyncio.timeout(1.0):
+                    await end_with_error(job.begun, why, kind)
+            except TimeoutError:
+                pass
+        return job.begun  # type: ignore[no-any-return]
