@@ -1,0 +1,122 @@
+"""Which steps are timed: numbers of requests, contexts and active experts of each part; and who chooses which expert."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lbopt.hardware.measure.experts.shape import DecoderShape
+from lbopt.hardware.step_time.experts import expected_active
+
+#: Parts that are timed by themselves, and the step that has them all.
+PARTS = ("experts", "attention", "head", "step")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One thing to time: a part over so many requests.
+
+    Parameters
+    ----------
+    part
+        Of `PARTS`.
+    requests
+        Running requests.
+    context
+        Tokens of each, the newest among them; 0 where the part does not see them.
+    active
+        Distinct experts of a layer; 0 where the part has none.
+    generalists
+        Experts that every request uses; the others are spread evenly.
+    """
+
+    part: str
+    requests: int
+    context: int = 0
+    active: int = 0
+    generalists: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What the places are made of.
+
+    Parameters
+    ----------
+    requests, contexts, active
+        Numbers that are combined where they can be; the most resident tokens of a layer are `most_tokens`.
+    most_tokens
+        As it says.
+    """
+
+    requests: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
+    contexts: tuple[int, ...] = (512, 1024, 2048, 4096, 8192)
+    active: tuple[int, ...] = (8, 16, 24, 32, 48, 64, 80, 96, 112, 128)
+    most_tokens: int = 1 << 20
+
+
+def places(shape: DecoderShape, sizes: Sizes) -> list[Place]:
+    """Return everything that is timed of a decoder; a step is timed with the experts of even use and with fewer."""
+    chosen = shape.experts_per_token
+    found = [
+        Place("experts", requests, 0, active, 0)
+        for requests in sizes.requests
+        for active in sizes.active
+        if chosen <= active <= min(shape.experts, chosen * requests)
+    ]
+    few = chosen // 2
+    found += [
+        Place("experts", one.requests, 0, one.active, few)
+        for one in found
+        if one.active >= 2 * chosen and one.active - few <= (chosen - few) * one.requests
+    ]
+    contexts = [
+        (requests, context)
+        for requests in sizes.requests
+        for context in sizes.contexts
+        if requests * context <= sizes.most_tokens
+    ]
+    found += [Place("attention", requests, context) for requests, context in contexts]
+    found += [Place("head", requests) for requests in sizes.requests]
+    for requests, context in contexts:
+        if context in sizes.contexts[::2]:
+            even = round(float(expected_active(np.array(requests), shape.experts, chosen)))
+            found += [Place("step", requests, context, active) for active in {even, max(chosen, round(0.6 * even))}]
+    return found
+
+
+def choices(place: Place, shape: DecoderShape, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return the experts of each request, (requests, chosen): exactly `place.active` different ones.
+
+    Generalists are among all requests' experts; the others follow each other in a random order, so that each is used
+    by as many requests as any other, within one.
+
+    Parameters
+    ----------
+    place
+        Requests, active experts, generalists.
+    shape
+        Experts, and how many of them a request uses.
+    rng
+        Draws which experts are active.
+    """
+    experts = rng.permutation(shape.experts)[: place.active]
+    common, rest = experts[: place.generalists], experts[place.generalists :]
+    free = shape.experts_per_token - place.generalists
+    turn = np.arange(place.requests * free).reshape(place.requests, free) % max(1, len(rest))
+    return np.concatenate([np.broadcast_to(common, (place.requests, len(common))), rest[turn]], axis=1).astype(np.int64)
+
+
+def steering(chosen: NDArray[np.int64], experts: int) -> NDArray[np.float32]:
+    """Return what is added to the gate's scores so that these experts are taken, (requests, experts)."""
+    bias = np.zeros((len(chosen), experts), dtype=np.float32)
+    np.put_along_axis(bias, chosen, 100.0, axis=1)
+    return bias
+
+
+def checked(places_: Sequence[Place]) -> list[Place]:
+    """Return the places, each once and in order."""
+    return list(dict.fromkeys(places_))
