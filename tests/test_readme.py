@@ -119,6 +119,30 @@ def test_notebook_is_paired(script: Path) -> None:
     assert [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]] == paired
 
 
+@pytest.mark.jit
+def test_the_readme_shows_the_answer_of_its_audit(tmp_path: Path) -> None:
+    """Rule, times, waits, workers and money that the README quotes are those of the command above them."""
+    from lbopt import audit
+
+    said = audit(ROOT / "examples" / "logs" / "fleet.csv", price=2.5, gpus=8).recommendation
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = text[text.index("**switch to") : text.index("From Python: `lbopt.audit")]
+    rule = re.search(r"`([^`]+)`", shown)
+    assert rule is not None and rule.group(1) in str(said)
+    numbers = re.findall(r"−?\d+\.\d+ %|\d of \d workers|[\d,]+ USD", shown)
+    assert len(numbers) == 5
+    assert [number for number in numbers if number not in str(said)] == []
+
+
+def test_the_index_counts_the_notebooks() -> None:
+    """The manual's first page, its list of notebooks and the folder agree."""
+    count = sum(script.with_suffix(".ipynb").exists() for script in SCRIPTS)
+    words = ("seven", "eight", "nine", "ten", "eleven", "twelve")
+    start = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    assert f"{words[count - 7]} notebooks" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"^\| \{doc\}`.* <examples/", start, re.MULTILINE)) == count
+
+
 def test_one_step_example_opens() -> None:
     """The step problem of the examples is the one of the README."""
     from lbopt import StepProblem

@@ -6,7 +6,7 @@ mean is for the readers, which call it.
 """
 
 from lbopt.files.blocks import TextBlocks, without_blank_end
-from lbopt.files.csv_text import CsvTable, csv_records, csv_table
+from lbopt.files.csv_text import CsvTable, csv_records, csv_table, not_by_commas
 from lbopt.files.expansion import gunzipped
 from lbopt.files.json_text import JsonFault, json_lines, json_value, parse_json, read_json
 from lbopt.files.regular import LARGEST_DOCUMENT, called, check_name, exists, opened, read_bytes, starts_with
@@ -29,6 +29,7 @@ __all__ = [
     "json_value",
     "line_of",
     "listed",
+    "not_by_commas",
     "opened",
     "parse_json",
     "parse_toml",

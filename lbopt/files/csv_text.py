@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -90,6 +90,17 @@ def _long_line(text: str) -> int:
     return -1
 
 
+def not_by_commas(header: Sequence[str]) -> str | None:
+    """Return what is wrong where a header of one column is one whose columns are separated by something else."""
+    mark = next((mark for mark in (";", "\t", "|") if mark in header[0]), None) if len(header) == 1 else None
+    if mark is None:
+        return None
+    return (
+        f"the columns are separated by {mark!r}; expected commas: export it once more with commas between columns and "
+        "points in decimals"
+    )
+
+
 def csv_table(text: str, name: str, *, or_none: bool = False) -> CsvTable:
     """Return header and rows of a CSV file; blank lines are passed over.
 
@@ -105,13 +116,15 @@ def csv_table(text: str, name: str, *, or_none: bool = False) -> CsvTable:
     Raises
     ------
     InputError
-        Where there is no row; a column's name stands twice in the header; a row is wider or narrower than the header,
-        or repeats it.
+        Where there is no row; a column's name stands twice in the header, or its columns are not separated by commas; a
+        row is wider or narrower than the header, or repeats it.
     """
     # A row of empty fields is a row: what it lacks is for the reader to say.
     records = ((line, row) for line, row in csv_records(text, name) if len(row) > 1 or (row and row[0].strip()))
     line, first = next(records, (1, []))
     header = [cell.strip() for cell in first]
+    if wrong := not_by_commas(header):
+        raise InputError(f"{name}, line {line:,}: {wrong}")
     twice = next((cell for place, cell in enumerate(header) if cell in header[:place]), None)
     if twice is not None:
         raise InputError(f"{name} has the column {shown(twice)} twice; every column needs a name of its own")

@@ -1,17 +1,21 @@
 """`run_stored`: the tasks of a study, run on an engine through a store, or only collected from it.
 
+`of_tasks` makes a study of what is its own: its tasks, and what becomes of their answers.
+
 What every study needs around its tasks: a store of one's own or none, progress, Ctrl-C that keeps what has ended,
 failures said in a sentence each, and figures made of a store that was filled elsewhere.
 """
 
 from __future__ import annotations
 
+import inspect
 import tempfile
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from lbopt.exceptions import InputError
 from lbopt.runner import Collection, Failure, Outcome, Store, Summary, Task, collect, make_engine, run_tasks
@@ -110,6 +114,87 @@ def run_stored(
             interrupted = True
         found = collect(everything, opened)
     return _stored(found, _interruption_said(found, store) if interrupted else [], interrupted=interrupted)
+
+
+class TimedOutcome(Protocol):
+    """An outcome that says how long it took."""
+
+    seconds: float
+
+
+#: Runs the tasks of a study as its caller wants them run; a task that refuses its parameters is raised.
+RunTasks = Callable[[Iterable[Task]], Stored]
+
+_Config = TypeVar("_Config", contravariant=True)
+_Made = TypeVar("_Made", bound=TimedOutcome)
+_Outcome = TypeVar("_Outcome", bound=TimedOutcome, covariant=True)
+
+_PARAMETERS = """
+
+Parameters
+----------
+config
+    What is asked.
+progress
+    Shows progress; None shows nothing.
+store
+    File that keeps the answers of tasks; None keeps none after the run.
+engine
+    Where tasks run, such as "joblib:jobs=2".
+collect_only
+    Whether to run nothing and to read what the store holds.
+"""
+
+
+class StudyOfTasks(Protocol[_Config, _Outcome]):
+    """A function that runs a study of tasks."""
+
+    def __call__(
+        self,
+        config: _Config,
+        progress: Progress | None = None,
+        *,
+        store: Path | None = None,
+        engine: str = "serial",
+        collect_only: bool = False,
+    ) -> _Outcome:
+        """Run the study; the parameters are those of `run_stored`."""
+
+
+def of_tasks(what: str) -> Callable[[Callable[[_Config, RunTasks], _Made]], StudyOfTasks[_Config, _Made]]:
+    """Return a decorator that makes a study's function of one of its configuration and of what runs its tasks.
+
+    Progress shows one stage, called `what`. Store, engine and clock are here: the study says which tasks it has, calls
+    ``run(tasks)``, and makes its outcome of the answers.
+    """
+
+    def decorated(body: Callable[[_Config, RunTasks], _Made]) -> StudyOfTasks[_Config, _Made]:
+        def study(
+            config: _Config,
+            progress: Progress | None = None,
+            *,
+            store: Path | None = None,
+            engine: str = "serial",
+            collect_only: bool = False,
+        ) -> _Made:
+            def run(tasks: Iterable[Task]) -> Stored:
+                stored = run_stored(
+                    tasks, store=store, engine=engine, collect_only=collect_only, progress=progress, what=what
+                )
+                stored.raise_refusals()
+                return stored
+
+            begin = time.perf_counter()
+            outcome = body(config, run)
+            outcome.seconds = time.perf_counter() - begin
+            return outcome
+
+        study.__name__, study.__qualname__, study.__module__ = body.__name__, body.__qualname__, body.__module__
+        study.__doc__ = inspect.cleandoc(body.__doc__ or "") + _PARAMETERS
+        study.__annotations__ |= {name: body.__annotations__[name] for name in ("config", "return")}
+        return study
+
+    return decorated
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from lbopt.studies.reproduction import study
+from lbopt.studies import running
 from lbopt.studies.running import Stored
 
 
@@ -54,7 +54,7 @@ def test_energy_of_a_stand_in_says_what_is_missing(reproduction):
 def test_what_is_done_is_kept(reproduction, here, monkeypatch):
     """Ctrl-C: rows that need no run are there, and the exit code says that it was not the whole."""
     monkeypatch.setattr(
-        study,
+        running,
         "run_stored",
         lambda tasks, **_: Stored(answers={}, failures={}, missing=(), interrupted=True, notes=("interrupted",)),
     )

@@ -153,6 +153,8 @@ def test_csv():
         "a,b\n1\n": r"f, line 2: 1 fields under 2 columns \(a, b\)",
         "a,b\n1,2\na,b\n": "f, line 3: the header is repeated",
         "a,a\n1,2\n": "f has the column 'a' twice",
+        "a;b\n1,5;2\n": "f, line 1: the columns are separated by ';'; expected commas: .* and points in decimals",
+        "\n a\tb \n1\t2\n": r"f, line 2: the columns are separated by '\\t'; expected commas",
         'a,b\n1,"2\n': "f, line 2: not a CSV row",
         "a,b\n1," + "2" * 10**6: "f, line 2: not a CSV row",
     }

@@ -113,7 +113,7 @@ FILES = {
     "gzip with wrong sum": (gzip.compress(AZURE.encode())[:-8] + b"\0" * 8, "damaged gzip"),
     "gzip of nothing": (gzip.compress(b""), "is empty"),
     "gzip of zip": (gzip.compress(b"PK\x03\x04"), "is a zip archive"),
-    "semicolons": (AZURE.replace(",", ";"), LINE_1 + "the columns are separated by ';'; expected commas"),
+    "semicolons": (AZURE.replace(",", ";"), LINE_1 + "the columns are separated by ';'; expected commas: export it"),
     "tabs": (BURST.replace(",", "\t"), LINE_1 + r"the columns are separated by '\\t'"),
     "unknown header": ("a,b,c\n1,2,3\n", LINE_1 + "'a,b,c' is the header of no known trace; expected one of Azure"),
     "no header": (AZURE.split("\n", 1)[1], LINE_1 + "'2023-11-16 18:15:46.6805900,374,44' is the header of no"),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from naive.rules import ENGINE_RULES, Seen
+from naive.engine_rules import ENGINE_RULES, Seen
 
 from lbopt.policies import Observation
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from kernels.rules import ENGINE, many, random_observation, random_seen
 from lengths import quick_and_long
-from naive.rules import Seen, bind_of_engine, place_of_engine, tensorrt_llm
+from naive.engine_rules import Seen, bind_of_engine, place_of_engine, tensorrt_llm
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.routing.books import entry_of

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from kernels.rules import many
 from lengths import quick_and_long
-from naive.detail import Counted, Plan
-from naive.detail import balance as naive_balance
+from naive.pausing import Counted, Plan
+from naive.pausing import balance as naive_balance
 
 from lbopt.kernels.pausing.plan import balance, write_difference
 from lbopt.kernels.pausing.state import Pausing

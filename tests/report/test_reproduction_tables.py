@@ -7,27 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from studies.reproduction_answers import FIGURES
 
-from lbopt.hardware.energy import READINGS
 from lbopt.report.reproduction_figure import dilution_figure
 from lbopt.report.reproduction_tables import groups_of, reasons_of, reproduction_csv, reproduction_tables
 from lbopt.studies.reproduction import ITEMS, ReproductionConfig, ReproductionOutcome, Row
 from lbopt.studies.reproduction.study import QUESTIONS
 from lbopt.studies.verdict import VERDICTS
-
-#: What every cell returned.
-FIGURES = {
-    "running": 500.0,
-    "waiting": 4.0,
-    "step_seconds": 0.06,
-    "max_load": 90e3,
-    "mean_load": 80e3,
-    "spread": 20e3,
-    "deviation": 5e3,
-    "band_deviation": 9e3,
-    "seconds": 100.0,
-    **dict.fromkeys(READINGS, 3e5),
-}
 
 
 def made_up(seeds: int = 3) -> ReproductionOutcome:

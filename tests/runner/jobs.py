@@ -48,6 +48,13 @@ def fails_until(there):
     return "done"
 
 
+def refuses():
+    """Refuse what the user asked."""
+    from lbopt.exceptions import InputError
+
+    raise InputError("nothing was given; expected something")
+
+
 def leaves(how):
     """End in a way in which no function should."""
     if how == "exit":

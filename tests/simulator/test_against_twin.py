@@ -65,7 +65,7 @@ def assert_same_metrics(run: Run, twin: naive.Trajectory) -> None:
     close(ours.tpot_mean_seconds, theirs.tpot)
     assert ours.waiting_max_steps == max(theirs.waiting_steps)
     close(ours.waiting_mean_steps, sum(theirs.waiting_steps) / len(theirs.waiting_steps))
-    close(ours.first_token_mean_seconds, naive.simulation.mean(theirs.time_to_first_token))
+    close(ours.first_token_mean_seconds, naive.figures.mean(theirs.time_to_first_token))
     assert ours.first_step == 1
     if theirs.cut == 0:  # no window before the last admission: lbopt then takes all steps, the twin none
         assert ours.last_step == run.num_steps

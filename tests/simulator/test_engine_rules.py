@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from kernels.rules import ENGINE, many
 from lengths import quick_and_long
-from naive.rules import Seen, bind_of_engine, tensorrt_llm
+from naive.engine_rules import Seen, bind_of_engine, tensorrt_llm
 from simulator.traces import Case, random_case
 
 from lbopt.exceptions import InputError

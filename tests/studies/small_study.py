@@ -38,3 +38,8 @@ def small_outcome():
 def seeds_outcome():
     """Three seeds of two policies, two behaviours."""
     return run_gap(small_config(policies=("fcfs", "random", "br-0"), behaviours=("fcfs", "br-0"), states=3, seeds=3))
+
+
+def gaps(outcome):
+    """Gaps of every state by policy."""
+    return [{name: d.objective - s.best for name, d in s.decisions.items()} for s in outcome.solved]

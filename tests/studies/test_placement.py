@@ -163,7 +163,8 @@ def test_study_from_end_to_end(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_is_not_proved_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lbopt.studies.placement import PlacementOutcome, study
+    from lbopt.studies import running
+    from lbopt.studies.placement import PlacementOutcome
     from lbopt.studies.running import Stored
 
     row = {
@@ -175,7 +176,7 @@ def test_what_is_not_proved_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         answers = {task.key: {"layers": [row]} for task in tasks}
         return Stored(answers=answers, failures={}, missing=(), interrupted=False, notes=())
 
-    monkeypatch.setattr(study, "run_stored", stored)
+    monkeypatch.setattr(running, "run_stored", stored)
     outcome: PlacementOutcome = run_placement(PlacementConfig(**{**SMALL, "kinds": ("uniform",), "ranks": (4,)}))
     assert outcome.notes == [
         "not proved in time at R = 4: 1 of 1 layers; the placements found are at most 0.1 above the least"

@@ -6,25 +6,14 @@ import dataclasses
 import json
 
 import pytest
+from studies.reproduction_answers import FIGURES
 
-from lbopt.hardware.energy import READINGS
 from lbopt.studies.reproduction import ITEMS, ReproductionConfig, Row, balance_route, reasons
 from lbopt.studies.reproduction.drawn import pool_of
 from lbopt.studies.reproduction.study import QUESTIONS
 
 QUICK = {"requests": 600, "seeds": 2, "seed": 3}
-FIGURES = {
-    "running": 500.0,
-    "waiting": 4.0,
-    "step_seconds": 0.06,
-    "max_load": 90e3,
-    "mean_load": 80e3,
-    "spread": 20e3,
-    "deviation": 5e3,
-    "band_deviation": 9e3,
-    "seconds": 100.0,
-    **{reading: 3e5 + place for place, reading in enumerate(READINGS)},
-}
+
 #: Every figure larger, each by another factor, so that no ratio stays.
 OTHERS = {name: value * (1.2 + 0.1 * place) for place, (name, value) in enumerate(FIGURES.items())}
 

@@ -1,10 +1,13 @@
 """`run_stored`: what a study gets of its tasks, with and without a store, interrupted, and without running."""
 
+import inspect
+from dataclasses import dataclass, field
+
 import pytest
 
 from lbopt.exceptions import InputError
 from lbopt.runner import Store, StoreError, Task
-from lbopt.studies.running import run_stored
+from lbopt.studies.running import RunTasks, of_tasks, run_stored
 
 
 class Told:
@@ -98,3 +101,35 @@ def test_what_cannot_be_asked(tmp_path):
     with pytest.raises(InputError, match="unknown engine 'seriel': did you mean serial"):
         run_stored([], store=tmp_path / "s.sqlite", engine="seriel")
     assert list(tmp_path.iterdir()) == []
+
+
+@dataclass
+class Sum:
+    answers: list[int] = field(default_factory=list)
+    seconds: float = -1.0
+
+
+@of_tasks("adding")
+def add(config: list[Task], run: RunTasks) -> Sum:
+    """Add nothing up."""
+    return Sum(list(run(config).answers.values()))
+
+
+def test_a_study_of_tasks_has_store_engine_and_clock(tmp_path):
+    """They are the decorator's; tasks, outcome, name and first sentence are the study's."""
+    path, told = tmp_path / "s.sqlite", Told()
+    first = add(tasks_of(tmp_path, [2, 1]), told, store=path, engine="joblib:jobs=2")
+    assert (first.answers, told.stages, told.units) == ([2, 1], [("adding", 2)], 2)
+    assert 0 <= first.seconds < 60
+    assert add(tasks_of(tmp_path, [1, 2]), store=path, collect_only=True).answers == [1, 2]
+    assert sorted(calls(tmp_path)) == [1, 2]
+    names = ["config", "progress", "store", "engine", "collect_only"]
+    assert list(inspect.signature(add).parameters) == names
+    assert (add.__name__, add.__module__) == ("add", __name__)
+    assert add.__doc__.startswith("Add nothing up.\n\nParameters\n---")
+    assert all(f"\n{name}\n    " in add.__doc__ for name in names)
+
+
+def test_a_value_that_a_task_refuses_is_no_failure_of_the_study(tmp_path):
+    with pytest.raises(InputError, match="expected"):
+        add([Task("runner.jobs:refuses", {}, None)])

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from lbopt.exceptions import InputError
+from lbopt.studies import running
 from lbopt.studies.running import Stored
-from lbopt.studies.scaling import ScalingConfig, cell, run_scaling, study
+from lbopt.studies.scaling import ScalingConfig, cell, run_scaling
 from lbopt.studies.scaling.config import REPLETE, requests_of, steps_of
 from lbopt.studies.scaling.fleet import FleetTheory
 from lbopt.theory.chains.batch_means import batch_steps, burn_in_steps
@@ -159,7 +160,7 @@ def test_decisions_that_nobody_proved_are_counted(proved: int, says: str | None,
         answers = {task.key: answer for task in tasks}
         return Stored(answers=answers, failures={}, missing=(), interrupted=False, notes=())
 
-    monkeypatch.setattr(study, "run_stored", stored)
+    monkeypatch.setattr(running, "run_stored", stored)
     outcome = run_scaling(ScalingConfig(**{**SMALL, "policies": ("bf-io",)}))
     if says is None:
         assert outcome.notes == []

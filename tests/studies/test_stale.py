@@ -9,7 +9,7 @@ from lbopt.report.stale_report import ages_figure, stale_csv, stale_tables
 from lbopt.studies.requests import RequestSource
 from lbopt.studies.stale import StaleConfig, run_stale
 from lbopt.studies.stale.forecast import added, forecast
-from lbopt.theory.laws.stale import Lives, stale_floor
+from lbopt.theory.laws.stale import Lives, ReportedFleet
 
 SMALL = {
     "requests": RequestSource(trace="azure-like", count=600),
@@ -76,7 +76,7 @@ def test_the_forecast_of_many_steps_is_the_law_at_every_age() -> None:
     trace = RequestSource(trace="azure-like", count=500).draw_for(1)
     lives = Lives.observed(trace.prompt, trace.output)
     found = forecast(8, lives, 40.0, 300.4)
-    assert found.floor == pytest.approx(stale_floor(8, lives, 40.0 / lives.mean, 300), rel=0.01)
+    assert found.floor == pytest.approx(ReportedFleet(8, lives, 40.0 / lives.mean, 300).floor(), rel=0.01)
     assert forecast(8, lives, 40.0, 0.2).floor == 0
 
 

@@ -16,7 +16,13 @@ from lbopt.theory.claims import lemma_2, lemma_2_pools, lemma_2_printed
 from lbopt.theory.claims.lemma_2 import corrected_bound, measure_corrected, measure_steps, sharp_bound
 from lbopt.theory.claims.lemma_2_printed import measure_leximax, measure_printed
 from lbopt.theory.steps.lemma_2_cases import CASES, denies, stubborn_step
-from lbopt.theory.steps.sampled_steps import any_overloaded_steps, overloaded_steps, replete_steps, two_plenty_steps
+from lbopt.theory.steps.sampled_steps import (
+    StepShape,
+    any_overloaded_steps,
+    overloaded_steps,
+    replete_steps,
+    two_plenty_steps,
+)
 from lbopt.theory.steps.shrink import shrink
 from lbopt.theory.steps.small_step import SmallStep
 from lbopt.theory.verdict import Verdict, gravest
@@ -36,8 +42,8 @@ def test_the_quick_verdict_is_the_expected_one(claim):
 @jit
 @pytest.mark.parametrize("bound", [corrected_bound, sharp_bound])
 def test_a_bound_too_small_by_one_is_caught_with_an_example(bound, solved_at_the_terminal):
-    draw, rng = replete_steps(2, 3, 4, 2, 12), np.random.default_rng(0)
-    (finding,) = measure_steps("", draw, lambda step: bound(step) - 1, 2_000, 0, rng)
+    draw, rng = replete_steps(StepShape(G=2, c_max=3, s_max=4, classes=2, spread=12)), np.random.default_rng(0)
+    (finding,) = measure_steps("", draw, lambda step: bound(step) - 1, 2_000, rng)
     assert finding.verdict() == Verdict.REFUTED
     problem, loads = solved_at_the_terminal(finding.counterexample)
     step = SmallStep.of(problem.base[:, 0], problem.slots, problem.work[:, 0])
@@ -51,9 +57,10 @@ def test_a_bound_too_small_by_one_is_caught_with_an_example(bound, solved_at_the
     [(two_plenty_steps, "has_two_replete", False), (any_overloaded_steps, "is_overloaded", True)],
 )
 def test_other_pools_meet_their_hypotheses_and_a_bound_too_small_is_caught(sampler, meets, leximax):
-    meets, draw, rng = attrgetter(meets), sampler(3, 3, 3, 3, 10), np.random.default_rng(0)
+    shape = StepShape(G=3, c_max=3, s_max=3, classes=3, spread=10)
+    meets, draw, rng = attrgetter(meets), sampler(shape), np.random.default_rng(0)
     assert all(meets(draw(rng)) for _ in range(300))
-    (finding,) = measure_steps("", draw, lambda step: corrected_bound(step) - 2, 2_000, 0, rng, meets, leximax=leximax)
+    (finding,) = measure_steps("", draw, lambda step: corrected_bound(step) - 2, 2_000, rng, meets, leximax=leximax)
     assert finding.verdict() == Verdict.REFUTED
     problem = StepProblem.from_dict(finding.counterexample["problem"])
     assert meets(SmallStep.of(problem.base[:, 0], problem.slots, problem.work[:, 0]))
@@ -160,7 +167,7 @@ def test_what_is_found_opens_in_lbopt_solve(name, solved_at_the_terminal):
 @jit
 def test_nothing_more_can_be_taken_from_what_was_shrunk():
     case, rng = CASES["tie-break"], np.random.default_rng(4)
-    draw = overloaded_steps(4, 1, 6, 3, 20)
+    draw = overloaded_steps(StepShape(G=4, c_max=1, s_max=6, classes=3, spread=20))
     step = next(step for step in iter(lambda: draw(rng), None) if denies(case, step) is not None)
     smaller, placement = shrink(step, lambda other: denies(case, other))
     assert shrink(smaller, lambda other: denies(case, other))[0] == smaller

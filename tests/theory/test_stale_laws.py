@@ -56,7 +56,7 @@ def test_observed_lives_are_counted() -> None:
 def test_lives_of_one_length_hide_nothing() -> None:
     """Who knows when each request ends needs no report."""
     lives = Lives.observed(np.array([3, 8]), np.array([4, 4]))
-    assert stale.stale_floor(8, lives, 10.0, 5) == 0
+    assert stale.ReportedFleet(8, lives, 10.0, 5).floor() == 0
 
 
 def test_a_random_split_is_the_stationary_load() -> None:
@@ -90,14 +90,15 @@ def herd_by_hand(G: int, p: float, arrivals: float, period: int) -> float:
 
 @pytest.mark.parametrize(("G", "period"), [(2, 1), (3, 4), (8, 2)])
 def test_the_herd_is_a_cycle(G: int, period: int) -> None:
-    found = stale.herd_imbalance(G, Lives.geometric(0.1, PROMPTS), 2.0, period)
+    found = stale.ReportedFleet(G, Lives.geometric(0.1, PROMPTS), 2.0, period).herd()
     assert found == pytest.approx(herd_by_hand(G, 0.1, 2.0, period), rel=1e-6)
 
 
 def test_a_short_cycle_is_an_even_ladder() -> None:
     prompts = PromptLaw.uniform(1000)
-    lives = Lives.geometric(0.001, prompts)
-    assert stale.herd_imbalance(4, lives, 1.0, 1) == pytest.approx(stale.even_ladder(4, 500.5, 1.0, 1), rel=0.01)
+    fleet = stale.ReportedFleet(4, Lives.geometric(0.001, prompts), 1.0, 1)
+    assert fleet.even_ladder() == pytest.approx(4 * 3 * 500.5 / 2)
+    assert fleet.herd() == pytest.approx(fleet.even_ladder(), rel=0.01)
 
 
 def test_the_gaps_of_power_of_two_add_up() -> None:
@@ -189,7 +190,7 @@ REFUSED = [
     (lambda: Lives.geometric(1e-9, PROMPTS), "expected a larger one"),
     (lambda: Lives.observed(np.array([1]), np.array([0])), "outputs from 1"),
     (lambda: Lives.geometric(0.5, PROMPTS).known(-1), "the age of a sight is -1 steps"),
-    (lambda: stale.stale_floor(2, Lives.geometric(0.5, PROMPTS), 1.0, 0), "the period of reports is 0 steps"),
+    (lambda: stale.ReportedFleet(2, Lives.geometric(0.5, PROMPTS), 1.0, 0), "the period of reports is 0 steps"),
     (lambda: stale_choice.power_of_two(2, 0.5, PROMPTS, 1.0, 0), "the period of reports is 0 steps"),
     (lambda: stale_binding.bound_slot(0.5, PROMPTS, -1), "bound -1 steps before"),
     (lambda: stale_binding.random_waiting(9.0, 0.1, 64), "expected less than all"),

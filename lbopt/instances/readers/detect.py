@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from lbopt.exceptions import InputError
-from lbopt.files import shown
+from lbopt.files import not_by_commas, shown
 from lbopt.instances.readers import azure, burstgpt
 from lbopt.instances.readers.faults import RowFault
 from lbopt.instances.readers.json_values import parse
-from lbopt.instances.readers.layout import Columns, header_of, other_delimiter
+from lbopt.instances.readers.layout import Columns, header_of
 
 KNOWN = "Azure CSV, BurstGPT CSV, Mooncake JSON lines, lengths JSON"
 
@@ -23,9 +23,8 @@ def detect(data: bytes, source: str) -> str:
     for name, columns in (("azure", azure.COLUMNS), ("burstgpt", burstgpt.COLUMNS)):
         if _has(header, columns):
             return name
-    mark = other_delimiter(header)
-    if mark is not None:
-        raise InputError(f"{source}, line 1: the columns are separated by {mark!r}; expected commas")
+    if wrong := not_by_commas(header):
+        raise InputError(f"{source}, line 1: {wrong}")
     raise InputError(
         f"{source}, line 1: {shown(','.join(header))} is the header of no known trace; expected one of {KNOWN}, "
         "or name the columns that hold prompt and output tokens"

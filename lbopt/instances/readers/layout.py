@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lbopt.exceptions import InputError
-from lbopt.files import shown
+from lbopt.files import not_by_commas, shown
 from lbopt.instances.names import did_you_mean
 
 Clock = Literal["seconds", "date-time", "auto"]
@@ -66,6 +66,8 @@ def locate(header: tuple[str, ...], columns: Columns, clock: Clock, source: str)
     if len(set(wanted)) < len(wanted):
         raise InputError(f"prompt, output and arrival must be different columns; got {', '.join(map(repr, wanted))}")
     for name in wanted:
+        if name not in header and (wrong := not_by_commas(header)):
+            raise InputError(f"{source}, line 1: {wrong}")
         if name not in header:
             raise InputError(f"{source}, line 1: no column {name!r}; {_what_is_there(header, name)}")
         if header.count(name) > 1:
@@ -74,16 +76,6 @@ def locate(header: tuple[str, ...], columns: Columns, clock: Clock, source: str)
     return Layout(header, places[0], places[1], places[2] if len(places) > 2 else None, clock)
 
 
-def other_delimiter(header: tuple[str, ...]) -> str | None:
-    """Return the delimiter that a one-column header seems to use in place of the comma."""
-    if len(header) != 1:
-        return None
-    return next((mark for mark in (";", "\t", "|") if mark in header[0]), None)
-
-
 def _what_is_there(header: tuple[str, ...], wanted: str) -> str:
-    mark = other_delimiter(header)
-    if mark is not None:
-        return f"the columns are separated by {mark!r}; expected commas"
     names = ", ".join(shown(name) for name in header[:12]) + (", ..." if len(header) > 12 else "")
     return f"the columns are {names[:250]}{did_you_mean(wanted, header)}"

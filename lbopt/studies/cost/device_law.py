@@ -84,12 +84,7 @@ class DeviceDraws:
     @property
     def formats(self) -> Formats:
         """Precision of cache and weights: the user's, else the model card's."""
-        config, card = self.config, self.model
-        own = card.quantities["weight_bytes"].value if config.weight_bytes is None else config.weight_bytes
-        # Where the card tells experts from the rest, the user's size is that of the experts.
-        common = own if "common_bytes" not in card.quantities else card.common_bytes.value
-        kv = card.quantities["kv_bytes"].value if config.kv_bytes is None else config.kv_bytes
-        return Formats(kv_bytes=kv, expert_bytes=own, common_bytes=common)
+        return Formats.of(self.model, self.config.kv_bytes, self.config.weight_bytes)
 
     @property
     def audited(self) -> AuditedLaw | None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from pathlib import Path
 
-from lbopt.studies.progress import Progress
 from lbopt.studies.reproduction import balance_route, dilution, energy, kv_spread, scaling
 from lbopt.studies.reproduction.config import ReproductionConfig
 from lbopt.studies.reproduction.outcome import ReproductionOutcome
 from lbopt.studies.reproduction.question import Question
-from lbopt.studies.running import run_stored
+from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.study import Study
 
 QUESTIONS: dict[str, Callable[[ReproductionConfig], list[Question]]] = {
@@ -23,40 +20,11 @@ QUESTIONS: dict[str, Callable[[ReproductionConfig], list[Question]]] = {
 }
 
 
-def run_reproduction(
-    config: ReproductionConfig,
-    progress: Progress | None = None,
-    *,
-    store: Path | None = None,
-    engine: str = "serial",
-    collect_only: bool = False,
-) -> ReproductionOutcome:
-    """Run the study; Ctrl-C keeps the rows whose runs have ended.
-
-    Parameters
-    ----------
-    config
-        What is asked.
-    progress
-        Shows progress; None shows nothing.
-    store
-        File that keeps the answers of tasks; None keeps none after the run.
-    engine
-        Where tasks run, such as "joblib:jobs=2".
-    collect_only
-        Whether to run nothing and to read what the store holds.
-    """
-    begin = time.perf_counter()
+@of_tasks("reproductions")
+def run_reproduction(config: ReproductionConfig, run: RunTasks) -> ReproductionOutcome:
+    """Run the study; Ctrl-C keeps the rows whose runs have ended."""
     questions = [question for item in config.items for question in QUESTIONS[item](config)]
-    stored = run_stored(
-        [task for question in questions for task in question.tasks()],
-        store=store,
-        engine=engine,
-        collect_only=collect_only,
-        progress=progress,
-        what="reproductions",
-    )
-    stored.raise_refusals()
+    stored = run([task for question in questions for task in question.tasks()])
     rows = [question.answer(stored.answers) for question in questions]
     outcome = ReproductionOutcome(
         config,
@@ -66,7 +34,6 @@ def run_reproduction(
     )
     if "energy" in config.items and config.logs is None:
         outcome.notes.append("energy: BF-IO's own rows replay its authors' decision logs; name their folder by --logs")
-    outcome.seconds = time.perf_counter() - begin
     return outcome
 
 

@@ -2,51 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-
-from lbopt.studies.progress import Progress
-from lbopt.studies.running import run_stored
+from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.scaling.config import ScalingConfig
 from lbopt.studies.scaling.fleet import FleetTheory
 from lbopt.studies.scaling.outcome import ScalingCell, ScalingOutcome
 from lbopt.studies.study import Study
 
 
-def run_scaling(
-    config: ScalingConfig,
-    progress: Progress | None = None,
-    *,
-    store: Path | None = None,
-    engine: str = "serial",
-    collect_only: bool = False,
-) -> ScalingOutcome:
-    """Run the study; Ctrl-C keeps the cells that have ended.
-
-    Parameters
-    ----------
-    config
-        What is asked.
-    progress
-        Shows progress; None shows nothing.
-    store
-        File that keeps the answers of tasks; None keeps none after the run.
-    engine
-        Where tasks run, such as "joblib:jobs=2".
-    collect_only
-        Whether to run nothing and to read what the store holds.
-    """
-    begin = time.perf_counter()
+@of_tasks("fleets and rules")
+def run_scaling(config: ScalingConfig, run: RunTasks) -> ScalingOutcome:
+    """Run the study; Ctrl-C keeps the cells that have ended."""
     tasks = {(policy, G, B): config.task(policy, G, B) for G, B in config.fleets() for policy in config.policies}
-    stored = run_stored(
-        tasks.values(),
-        store=store,
-        engine=engine,
-        collect_only=collect_only,
-        progress=progress,
-        what="fleets and rules",
-    )
-    stored.raise_refusals()
+    stored = run(tasks.values())
     outcome = ScalingOutcome(config, notes=list(stored.notes), interrupted=stored.interrupted)
     theory = {(G, B): FleetTheory.of(G, B, config.end_probability(B), config.s_max) for G, B in config.fleets()}
     for (policy, G, B), task in tasks.items():
@@ -63,7 +30,6 @@ def run_scaling(
             f"cells with decisions that were not proved optimal within {config.time_limit:g} s: {len(unproved)}; the "
             f"largest share is {100 * unproved[policy, G, B]:.3g} %, {policy} at G = {G}, B = {B}"
         )
-    outcome.seconds = time.perf_counter() - begin
     return outcome
 
 

@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-
-from lbopt.studies.progress import Progress
-from lbopt.studies.running import run_stored
+from lbopt.studies.running import RunTasks, of_tasks
 from lbopt.studies.stale.config import StaleConfig
 from lbopt.studies.stale.outcome import StaleOutcome, cell_of
 from lbopt.studies.study import Study
 
 
-def run_stale(
-    config: StaleConfig,
-    progress: Progress | None = None,
-    *,
-    store: Path | None = None,
-    engine: str = "serial",
-    collect_only: bool = False,
-) -> StaleOutcome:
-    """Run the study; Ctrl-C keeps the runs that have ended.
-
-    Parameters
-    ----------
-    config
-        What is asked.
-    progress
-        Shows progress; None shows nothing.
-    store
-        File that keeps the answers of tasks; None keeps none after the run.
-    engine
-        Where tasks run, such as "joblib:jobs=2".
-    collect_only
-        Whether to run nothing and to read what the store holds.
-    """
-    begin = time.perf_counter()
+@of_tasks("runs")
+def run_stale(config: StaleConfig, run: RunTasks) -> StaleOutcome:
+    """Run the study; Ctrl-C keeps the runs that have ended."""
     tasks = {cell: config.task(*cell) for cell in config.cells()}
-    stored = run_stored(
-        tasks.values(), store=store, engine=engine, collect_only=collect_only, progress=progress, what="runs"
-    )
-    stored.raise_refusals()
+    stored = run(tasks.values())
     outcome = StaleOutcome(config, notes=list(stored.notes), interrupted=stored.interrupted)
     for (G, policy, period), task in tasks.items():
         if task.key in stored.answers:
@@ -48,7 +20,6 @@ def run_stale(
     pooled = sorted({cell.policy for cell in outcome.cells if cell.admission == "pooled"})
     if config.sight == "blind" and pooled:
         outcome.notes.append(f"rules with a pool count what they send in any case: {', '.join(pooled)}")
-    outcome.seconds = time.perf_counter() - begin
     return outcome
 
 

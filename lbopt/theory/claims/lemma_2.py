@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
@@ -10,10 +11,11 @@ import numpy as np
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import MOST, require, require_fleet, require_prompts
+from lbopt.theory.regime import Regime, measured_in
 from lbopt.theory.steps.sampled_steps import (
     MOST_PLACEMENTS,
     Draw,
-    placements_of,
+    StepShape,
     replete_steps,
     second_opinion,
     until,
@@ -39,140 +41,77 @@ def sharp_bound(step: SmallStep) -> int:
     return max(apart - 1, s - v - 1 + step.gap_before - (s * min(step.free) - v * max(step.free)))
 
 
-def measure_corrected(
-    *,
-    G: int = 3,
-    c_max: int = 2,
-    s_max: int = 5,
-    classes: int = 2,
-    spread: int = 12,
-    optima: int = 2_000,
-    solved: int = 40,
-    seed: int,
-) -> list[Finding]:
-    """List all optima of random replete steps until there are `optima`; the first `solved` steps are solved twice.
+@dataclass(frozen=True, kw_only=True)
+class ListedSteps(StepShape, Regime):
+    """Random steps all of whose optima are listed.
 
     Parameters
     ----------
-    G
-        Number of workers.
-    c_max
-        Most free slots of a worker.
-    s_max
-        Largest prompt, tokens.
-    classes
-        Number of different sizes.
-    spread
-        Largest difference of loads before admission, tokens.
     optima
         Number of optima to list.
+    """
+
+    optima: int = 2_000
+
+    def require(self, claim: str) -> None:
+        """Refuse what no step can be drawn from, or too many placements to list."""
+        G, c, s_max, classes = self.G, self.c_max, self.s_max, self.classes
+        require_fleet(claim, G, 1)
+        require_prompts(claim, s_max)
+        require(claim, c >= 1, "a free slot somewhere", f"the most free slots of a worker are {c}")
+        require(
+            claim, 2 <= classes <= s_max, "a pool of 2 to s_max sizes", f"classes is {classes} and s_max is {s_max}"
+        )
+        differ = f"loads that differ by 0 to {MOST:,} tokens"
+        require(claim, 0 <= self.spread <= MOST, differ, f"spread is {self.spread}")
+        require(claim, self.optima >= 1, "something to look at", f"optima is {self.optima}")
+        require(
+            claim,
+            self.placements <= MOST_PLACEMENTS,
+            f"steps of at most {MOST_PLACEMENTS:,} placements here (all optima are listed)",
+            f"G = {G} workers with {c} free slots and {classes} sizes give {self.placements:,}",
+        )
+
+    def __str__(self) -> str:
+        """Return the regime in the words of the report."""
+        return f"G={self.G}, c<={self.c_max}, {self.classes} sizes<={self.s_max}, loads<={self.spread}"
+
+    def rng(self, claim: str, seed: int) -> np.random.Generator:
+        """Return the regime's own randomness."""
+        drawn = (self.G, self.c_max, self.s_max, self.classes, self.spread)
+        return np.random.default_rng(np.random.SeedSequence([seed, *claim.encode(), *drawn]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolvedSteps(ListedSteps):
+    """Of them, some are solved as well.
+
+    Parameters
+    ----------
     solved
         First steps that the exact search solves as well.
-    seed
-        Seed of the samples.
     """
-    return _measure("lemma-2", corrected_bound, G, c_max, s_max, classes, spread, optima, solved, seed)
+
+    solved: int = 40
+
+    def require(self, claim: str) -> None:
+        """Refuse fewer than no step."""
+        super().require(claim)
+        require(claim, self.solved >= 0, "zero or more steps to solve", f"solved is {self.solved}")
 
 
-def measure_sharp(
-    *,
-    G: int = 3,
-    c_max: int = 2,
-    s_max: int = 5,
-    classes: int = 2,
-    spread: int = 12,
-    optima: int = 2_000,
-    seed: int,
-) -> list[Finding]:
-    """As `measure_corrected`, against the sharper bound.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    c_max
-        Most free slots of a worker.
-    s_max
-        Largest prompt, tokens.
-    classes
-        Number of different sizes.
-    spread
-        Largest difference of loads before admission, tokens.
-    optima
-        Number of optima to list.
-    seed
-        Seed of the samples.
-    """
-    return _measure("lemma-2-sharp", sharp_bound, G, c_max, s_max, classes, spread, optima, 0, seed)
-
-
-def _measure(
-    claim: str, bound: Bound, G: int, c: int, s_max: int, classes: int, spread: int, optima: int, solved: int, seed: int
-) -> list[Finding]:
-    rng = require_steps(claim, G, c, s_max, classes, spread, optima, solved, seed)
-    draw = replete_steps(G, c, s_max, classes, spread)
-    return measure_steps(regime_of(G, c, s_max, classes, spread), draw, bound, optima, solved, rng)
-
-
-def require_steps(
-    claim: str, G: int, c: int, s_max: int, classes: int, spread: int, optima: int, solved: int, seed: int
-) -> np.random.Generator:
-    """Refuse what no step can be drawn from, or too many placements to list; return the regime's own randomness.
-
-    Parameters
-    ----------
-    claim
-        Name of the claim, for error messages.
-    G
-        Number of workers.
-    c
-        Free slots of each worker.
-    s_max
-        Largest prompt, tokens.
-    classes
-        Number of different sizes.
-    spread
-        Largest difference of loads before admission, tokens.
-    optima
-        Number of optima to list.
-    solved
-        First steps that the exact search solves as well.
-    seed
-        Seed of the samples.
-    """
-    require_fleet(claim, G, 1)
-    require_prompts(claim, s_max)
-    require(claim, c >= 1, "a free slot somewhere", f"the most free slots of a worker are {c}")
-    require(claim, 2 <= classes <= s_max, "a pool of 2 to s_max sizes", f"classes is {classes} and s_max is {s_max}")
-    require(claim, 0 <= spread <= MOST, f"loads that differ by 0 to {MOST:,} tokens", f"spread is {spread}")
-    require(claim, optima >= 1 and solved >= 0, "something to look at", f"optima is {optima} and solved is {solved}")
-    many = placements_of(G, c, classes)
-    require(
-        claim,
-        many <= MOST_PLACEMENTS,
-        f"steps of at most {MOST_PLACEMENTS:,} placements here (all optima are listed)",
-        f"G = {G} workers with {c} free slots and {classes} sizes give {many:,}",
+@measured_in("lemma-2", SolvedSteps)
+def measure_corrected(at: SolvedSteps, seed: int) -> list[Finding]:
+    """List all optima of random replete steps until there are `optima`; the first `solved` steps are solved twice."""
+    return measure_steps(
+        str(at), replete_steps(at), corrected_bound, at.optima, at.rng("lemma-2", seed), solved=at.solved
     )
-    return np.random.default_rng(np.random.SeedSequence([seed, *claim.encode(), G, c, s_max, classes, spread]))
 
 
-def regime_of(G: int, c: int, s_max: int, classes: int, spread: int) -> str:
-    """Return the regime in the words of the report.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    c
-        Free slots of each worker.
-    s_max
-        Largest prompt, tokens.
-    classes
-        Number of different sizes.
-    spread
-        Largest difference of loads before admission, tokens.
-    """
-    return f"G={G}, c<={c}, {classes} sizes<={s_max}, loads<={spread}"
+@measured_in("lemma-2-sharp", ListedSteps)
+def measure_sharp(at: ListedSteps, seed: int) -> list[Finding]:
+    """As `measure_corrected`, against the sharper bound."""
+    return measure_steps(str(at), replete_steps(at), sharp_bound, at.optima, at.rng("lemma-2-sharp", seed))
 
 
 def measure_steps(
@@ -180,10 +119,10 @@ def measure_steps(
     draw: Draw,
     bound: Bound,
     optima: int,
-    solved: int,
     rng: np.random.Generator,
     meets: Callable[[SmallStep], bool] = attrgetter("is_replete"),
     *,
+    solved: int = 0,
     leximax: bool = False,
 ) -> list[Finding]:
     """Return the row of gaps over `bound` among the optima of drawn steps, and the second opinion on some.
@@ -198,12 +137,12 @@ def measure_steps(
         Returns the bound of a step, tokens.
     optima
         Number of optima to list.
-    solved
-        First steps that the exact search solves as well.
     rng
         Draws the steps.
     meets
         Whether a step meets the hypotheses; what refutes the bound is shrunk within them.
+    solved
+        First steps that the exact search solves as well.
     leximax
         Whether only the optima of lexicographically least sorted loads count.
     """

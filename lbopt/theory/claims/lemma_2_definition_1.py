@@ -48,7 +48,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lbopt.theory.claim import Claim
-from lbopt.theory.claims.lemma_2 import require_steps
+from lbopt.theory.claims.lemma_2 import ListedSteps
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require
 from lbopt.theory.regime import Regime, measured_in
@@ -96,7 +96,8 @@ class RandomSteps(Regime):
 
     def require(self, claim: str) -> None:
         """Refuse what cannot be listed."""
-        require_steps(claim, self.G, self.c_max, self.s_max, self.classes, self.spread, self.optima, 0, 0)
+        shape = {"G": self.G, "c_max": self.c_max, "s_max": self.s_max, "classes": self.classes, "spread": self.spread}
+        ListedSteps(**shape, optima=self.optima).require(claim)
         slots = f"c_min is {self.c_min} and c_max is {self.c_max}"
         require(claim, 0 <= self.c_min <= self.c_max, "0 <= c_min <= c_max", slots)
         widest = f"loads that differ by at most {_WIDEST:,} tokens"

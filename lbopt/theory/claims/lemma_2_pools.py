@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from operator import attrgetter
 
 from lbopt.theory.claim import Claim
-from lbopt.theory.claims.lemma_2 import corrected_bound, measure_steps, regime_of, require_steps
+from lbopt.theory.claims.lemma_2 import ListedSteps, corrected_bound, measure_steps
 from lbopt.theory.finding import Finding
+from lbopt.theory.regime import measured_in
 from lbopt.theory.steps.sampled_steps import any_overloaded_steps, two_plenty_steps
 from lbopt.theory.steps.small_step import SmallStep
 from lbopt.theory.verdict import Verdict
@@ -15,76 +17,41 @@ from lbopt.theory.verdict import Verdict
 STORED = SmallStep((1, 0, 1, 1, 1), (1, 1, 1, 1, 1), (1, 2, 3), (3, 2, 4))
 
 
-def measure_two(
-    *,
-    G: int = 3,
-    c_max: int = 3,
-    s_max: int = 4,
-    classes: int = 3,
-    spread: int = 10,
-    optima: int = 2_000,
-    seed: int,
-) -> list[Finding]:
-    """List all optima of random steps in which the largest size and one other are plentiful.
+@dataclass(frozen=True, kw_only=True)
+class TwoPlenty(ListedSteps):
+    """Steps in which the largest size and one other are plentiful."""
 
-    Parameters
-    ----------
-    G
-        Number of workers.
-    c_max
-        Most free slots of a worker.
-    s_max
-        Largest prompt, tokens.
-    classes
-        Number of different sizes.
-    spread
-        Largest difference of loads before admission, tokens.
-    optima
-        Number of optima to list.
-    seed
-        Seed of the samples.
-    """
-    rng = require_steps("lemma-2-two", G, c_max, s_max, classes, spread, optima, 0, seed)
-    draw = two_plenty_steps(G, c_max, s_max, classes, spread)
-    regime = regime_of(G, c_max, s_max, classes, spread)
-    return measure_steps(regime, draw, corrected_bound, optima, 0, rng, attrgetter("has_two_replete"))
+    c_max: int = 3
+    s_max: int = 4
+    classes: int = 3
+    spread: int = 10
 
 
-def measure_every(
-    *,
-    G: int = 6,
-    c_max: int = 2,
-    s_max: int = 3,
-    classes: int = 3,
-    spread: int = 8,
-    optima: int = 5_000,
-    seed: int,
-) -> list[Finding]:
-    """List all optima of a stored step, and of random ones, under Definition 1.
+@dataclass(frozen=True, kw_only=True)
+class AnyOverloaded(ListedSteps):
+    """Steps under Definition 1."""
 
-    Parameters
-    ----------
-    G
-        Number of workers.
-    c_max
-        Most free slots of a worker.
-    s_max
-        Largest prompt, tokens.
-    classes
-        Number of different sizes.
-    spread
-        Largest difference of loads before admission, tokens.
-    optima
-        Number of optima to list.
-    seed
-        Seed of the samples.
-    """
-    rng = require_steps("lemma-2-every", G, c_max, s_max, classes, spread, optima, 0, seed)
-    draw = any_overloaded_steps(G, c_max, s_max, classes, spread)
-    regime, meets = regime_of(G, c_max, s_max, classes, spread), attrgetter("is_overloaded")
+    G: int = 6
+    s_max: int = 3
+    classes: int = 3
+    spread: int = 8
+    optima: int = 5_000
+
+
+@measured_in("lemma-2-two", TwoPlenty)
+def measure_two(at: TwoPlenty, seed: int) -> list[Finding]:
+    """List all optima of random steps in which the largest size and one other are plentiful."""
+    rng, meets = at.rng("lemma-2-two", seed), attrgetter("has_two_replete")
+    return measure_steps(str(at), two_plenty_steps(at), corrected_bound, at.optima, rng, meets)
+
+
+@measured_in("lemma-2-every", AnyOverloaded)
+def measure_every(at: AnyOverloaded, seed: int) -> list[Finding]:
+    """List all optima of a stored step, and of random ones, under Definition 1."""
+    rng, meets = at.rng("lemma-2-every", seed), attrgetter("is_overloaded")
     return [
-        *measure_steps("stored: G=5, c=1, sizes 1, 2, 3", lambda _: STORED, corrected_bound, 1, 0, rng, meets),
-        *measure_steps(regime, draw, corrected_bound, optima, 0, rng, meets),
+        *measure_steps("stored: G=5, c=1, sizes 1, 2, 3", lambda _: STORED, corrected_bound, 1, rng, meets),
+        *measure_steps(str(at), any_overloaded_steps(at), corrected_bound, at.optima, rng, meets),
     ]
 
 

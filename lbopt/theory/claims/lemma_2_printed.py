@@ -6,6 +6,7 @@ one is shrunk.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ import numpy as np
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import MOST, require, require_fleet, require_prompts
+from lbopt.theory.regime import Regime, measured_in
 from lbopt.theory.steps.lemma_2_cases import CASES, Case, denies
-from lbopt.theory.steps.sampled_steps import overloaded_steps, placements_of
+from lbopt.theory.steps.sampled_steps import StepShape, overloaded_steps
 from lbopt.theory.steps.shrink import Placement, counterexample, shrink
 from lbopt.theory.steps.small_step import SmallStep, gaps
 from lbopt.theory.verdict import Verdict
@@ -23,19 +25,9 @@ from lbopt.theory.verdict import Verdict
 MOST_LISTED = 20_000
 
 
-def measure_printed(
-    *,
-    case: str = "min-max",
-    G: int = 2,
-    c: int = 1,
-    s_max: int = 6,
-    classes: int = 3,
-    spread: int = 40,
-    steps: int = 2_000,
-    stored: bool = True,
-    seed: int,
-) -> list[Finding]:
-    """Look at the stored steps of a case, then at random ones until its assertion is denied; that one is shrunk.
+@dataclass(frozen=True, kw_only=True)
+class CaseSteps(Regime):
+    """The stored steps of a case, and random ones.
 
     Parameters
     ----------
@@ -55,77 +47,83 @@ def measure_printed(
         Number of steps.
     stored
         Whether the stored steps are looked at first.
-    seed
-        Seed of the samples.
     """
-    require("lemma-2-printed", case in CASES, f"one of the cases {', '.join(CASES)}", f"case is '{case}'")
-    return _measure("lemma-2-printed", case, G, c, s_max, classes, spread, steps, stored, seed)
+
+    case: str = "min-max"
+    G: int = 2
+    c: int = 1
+    s_max: int = 6
+    classes: int = 3
+    spread: int = 40
+    steps: int = 2_000
+    stored: bool = True
+
+    @property
+    def shape(self) -> StepShape:
+        """What the random steps are drawn with."""
+        return StepShape(G=self.G, c_max=self.c, s_max=self.s_max, classes=self.classes, spread=self.spread)
+
+    def require(self, claim: str) -> None:
+        """Refuse an unknown case, and what cannot be listed."""
+        G, c, s_max, classes = self.G, self.c, self.s_max, self.classes
+        require(claim, self.case in CASES, f"one of the cases {', '.join(CASES)}", f"case is '{self.case}'")
+        require_fleet(claim, G, 1)
+        require_prompts(claim, s_max)
+        require(claim, c >= 1, "c >= 1 free slots on every worker", f"c is {c}")
+        require(
+            claim, 2 <= classes <= s_max, "a pool of 2 to s_max sizes", f"classes is {classes} and s_max is {s_max}"
+        )
+        differ = f"loads that differ by 0 to {MOST:,} tokens"
+        require(claim, 0 <= self.spread <= MOST, differ, f"spread is {self.spread}")
+        require(claim, self.steps >= 1, "at least one step to look at", f"steps is {self.steps}")
+        many = self.shape.placements
+        require(
+            claim,
+            many <= MOST_LISTED,
+            f"steps of at most {MOST_LISTED:,} placements here (they are listed)",
+            f"G = {G} workers with {c} free slots and {classes} sizes give {many:,}",
+        )
 
 
-def measure_leximax(
-    *,
-    G: int = 4,
-    c: int = 1,
-    s_max: int = 10,
-    classes: int = 4,
-    spread: int = 30,
-    steps: int = 6_000,
-    stored: bool = True,
-    seed: int,
-) -> list[Finding]:
-    """As `measure_printed`, for what the tie-break alone was hoped to repair.
+@dataclass(frozen=True, kw_only=True)
+class LeximaxSteps(CaseSteps):
+    """What the tie-break alone was hoped to repair."""
 
-    Parameters
-    ----------
-    G
-        Number of workers.
-    c
-        Free slots of each worker.
-    s_max
-        Largest prompt, tokens.
-    classes
-        Number of different sizes.
-    spread
-        Largest difference of loads before admission, tokens.
-    steps
-        Number of steps.
-    stored
-        Whether the stored steps are looked at first.
-    seed
-        Seed of the samples.
-    """
-    return _measure("lemma-2-leximax", "definition-1", G, c, s_max, classes, spread, steps, stored, seed)
+    case: str = "definition-1"
+    G: int = 4
+    s_max: int = 10
+    classes: int = 4
+    spread: int = 30
+    steps: int = 6_000
 
 
-def _measure(
-    claim: str, case: str, G: int, c: int, s_max: int, classes: int, spread: int, steps: int, stored: bool, seed: int
-) -> list[Finding]:
-    require_fleet(claim, G, 1)
-    require_prompts(claim, s_max)
-    require(claim, c >= 1, "c >= 1 free slots on every worker", f"c is {c}")
-    require(claim, 2 <= classes <= s_max, "a pool of 2 to s_max sizes", f"classes is {classes} and s_max is {s_max}")
-    require(claim, 0 <= spread <= MOST, f"loads that differ by 0 to {MOST:,} tokens", f"spread is {spread}")
-    require(claim, steps >= 1, "at least one step to look at", f"steps is {steps}")
-    many = placements_of(G, c, classes)
-    require(
-        claim,
-        many <= MOST_LISTED,
-        f"steps of at most {MOST_LISTED:,} placements here (they are listed)",
-        f"G = {G} workers with {c} free slots and {classes} sizes give {many:,}",
-    )
-    rng = np.random.default_rng(np.random.SeedSequence([seed, 25, G, c, s_max, classes, spread]))
-    draw, one = overloaded_steps(G, c, s_max, classes, spread), CASES[case]
+@measured_in("lemma-2-printed", CaseSteps)
+def measure_printed(at: CaseSteps, seed: int) -> list[Finding]:
+    """Look at the stored steps of a case, then at random ones until its assertion is denied; that one is shrunk."""
+    return _measure(at, seed)
+
+
+@measured_in("lemma-2-leximax", LeximaxSteps, without=("case",))
+def measure_leximax(at: LeximaxSteps, seed: int) -> list[Finding]:
+    """As `measure_printed`, for what the tie-break alone was hoped to repair."""
+    return _measure(at, seed)
+
+
+def _measure(at: CaseSteps, seed: int) -> list[Finding]:
+    drawn = (at.G, at.c, at.s_max, at.classes, at.spread)
+    rng = np.random.default_rng(np.random.SeedSequence([seed, 25, *drawn]))
+    draw, one = overloaded_steps(at.shape), CASES[at.case]
     looked, found = 0, None
-    for _ in range(steps):
+    for _ in range(at.steps):
         step = draw(rng)
         looked += len(one.among(step))
         if denies(one, step) is not None:
             found = step
             break
-    regime = f"{case}: G={G}, c={c}, {classes} sizes<={s_max}, loads<={spread}"
+    regime = f"{at.case}: G={at.G}, c={at.c}, {at.classes} sizes<={at.s_max}, loads<={at.spread}"
     known = [
-        _row(one, f"{case}: stored, c={step.free[0]}, s={step.sizes[-1]}", step, len(one.among(step)), smaller=False)
-        for step in (one.stored if stored else ())
+        _row(one, f"{at.case}: stored, c={step.free[0]}, s={step.sizes[-1]}", step, len(one.among(step)), smaller=False)
+        for step in (one.stored if at.stored else ())
     ]
     return [*known, _row(one, regime, found, looked, smaller=True)]
 

@@ -11,7 +11,7 @@ from lbopt.theory.chains.open_fleet import RULES, OpenFleet
 from lbopt.theory.claim import Claim
 from lbopt.theory.finding import Finding
 from lbopt.theory.hypotheses import require
-from lbopt.theory.laws.stale import herd_imbalance, stale_floor
+from lbopt.theory.laws.stale import ReportedFleet
 from lbopt.theory.laws.stale_choice import power_of_two
 from lbopt.theory.open_regime import OpenRegime
 from lbopt.theory.regime import measured_in
@@ -96,7 +96,7 @@ def measure_floor(at: RuledFleet, seed: int) -> list[Finding]:
     """Hold a rule's imbalance against the floor of its sight."""
     fleet = at.fleet(seed)
     mean = imbalance_of(fleet, at.rule, at.batches, seed)
-    law = stale_floor(at.G, fleet.requests.lives, at.arrivals, at.period)
+    law = ReportedFleet(at.G, fleet.requests.lives, at.arrivals, at.period).floor()
     return [
         mean_finding(
             mean,
@@ -123,7 +123,7 @@ def measure_level(at: LevelledFleet, seed: int) -> list[Finding]:
         outside = f"a report's news takes {steps:.2g} steps of arrivals to level, more than a tenth of T"
     return _within(
         imbalance_of(fleet, "levelled", at.batches, seed),
-        stale_floor(at.G, lives, at.arrivals, at.period),
+        ReportedFleet(at.G, lives, at.arrivals, at.period).floor(),
         LEVEL_TOLERANCE,
         regime=str(at),
         quantity="mean imbalance of levelling (tokens)",
@@ -146,7 +146,7 @@ def measure_herd(at: OpenRegime, seed: int) -> list[Finding]:
         outside = f"a worker's turn comes every {turn:.2g} lives: most are empty by then"
     return _within(
         imbalance_of(fleet, "blind", at.batches, seed),
-        herd_imbalance(at.G, lives, at.arrivals, at.period),
+        ReportedFleet(at.G, lives, at.arrivals, at.period).herd(),
         HERD_TOLERANCE,
         regime=str(at),
         quantity="mean imbalance of the herd (tokens)",
@@ -201,7 +201,8 @@ CLAIMS = (
         ),
         expected=Verdict.HOLDS,
         remark="By Jensen over the permutations of the workers; the normal form has an error of the order of one "
-        "part in the number of requests that end unseen. A rule that knows outputs is none of these.",
+        "part in the number of requests that end unseen. A rule that knows outputs sees more, and the floor does not "
+        "hold for it.",
     ),
     Claim(
         name="stale-level",

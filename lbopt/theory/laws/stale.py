@@ -26,7 +26,7 @@ F(a)) m_2(a), which is what even arrivals leave.
 **Herd.** A router that sends to the least loaded by a report of every T steps, and adds nothing, sends a whole window,
 M = lambda G T requests, to one worker. While windows stand out of the noise each worker is hit in turn, every G T
 steps, and the loads are the steps of a ladder, M times the sums of F(t) m_1(t) over the windows at distance G T:
-`herd_imbalance`. Where G T is short against lives the ladder is even, and its imbalance is
+`ReportedFleet.herd`. Where G T is short against lives the ladder is even, and its imbalance is
 
     G (G - 1) lambda E[S] T / 2.
 
@@ -159,29 +159,9 @@ class Unseen:
         return max(0.0, G * (expected_maximum(G) * math.sqrt(self.variance) + skew))
 
 
-def stale_floor(G: int, lives: Lives, arrivals: float, period: int) -> float:
-    """Return the least mean imbalance (tokens) of a router that sees reports of every `period` steps.
-
-    Sight is then 0 to period - 1 steps old, each as often.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    lives
-        Of the requests.
-    arrivals
-        Requests a worker and step.
-    period
-        Steps between reports.
-    """
-    if period < 1:
-        raise InputError(f"the period of reports is {period} steps; expected at least 1")
-    return float(np.mean([lives.unseen(arrivals, age).imbalance(G) for age in range(period)]))
-
-
-def herd_imbalance(G: int, lives: Lives, arrivals: float, period: int) -> float:
-    """Return the mean imbalance (tokens) where each window of arrivals goes whole to the worker whose turn it is.
+@dataclass(frozen=True, slots=True)
+class ReportedFleet:
+    """An open fleet whose router sees reports: sight is 0 to period - 1 steps old, each as often.
 
     Parameters
     ----------
@@ -194,29 +174,33 @@ def herd_imbalance(G: int, lives: Lives, arrivals: float, period: int) -> float:
     period
         Steps between reports.
     """
-    cycle = G * period
-    length = -(-(lives.alive.size + cycle) // cycle) * cycle
-    one = np.zeros(length)
-    one[: lives.alive.size] = lives.alive * lives.moments[0]
-    # x steps after its window began a worker holds the ages x, x - 1, ..., x - period + 1 of it.
-    window = np.convolve(one, np.ones(period))[:length]
-    load = arrivals * G * window.reshape(-1, cycle).sum(axis=0)  # by steps since the worker's last window began
-    by_phase = load.reshape(G, period)
-    return float(np.mean(G * by_phase.max(axis=0) - by_phase.sum(axis=0)))
 
+    G: int
+    lives: Lives
+    arrivals: float
+    period: int
 
-def even_ladder(G: int, prompt: float, arrivals: float, period: int) -> float:
-    """Return the herd's imbalance where a cycle of all workers is short against lives: G (G - 1) lambda E[S] T / 2.
+    def __post_init__(self) -> None:
+        if self.period < 1:
+            raise InputError(f"the period of reports is {self.period} steps; expected at least 1")
 
-    Parameters
-    ----------
-    G
-        Number of workers.
-    prompt
-        Mean prompt, tokens.
-    arrivals
-        Requests a worker and step.
-    period
-        Steps between reports.
-    """
-    return G * (G - 1) * arrivals * prompt * period / 2
+    def floor(self) -> float:
+        """Return the least mean imbalance of any router, tokens."""
+        unseen = [self.lives.unseen(self.arrivals, age) for age in range(self.period)]
+        return float(np.mean([each.imbalance(self.G) for each in unseen]))
+
+    def herd(self) -> float:
+        """Return the mean imbalance where each window of arrivals goes whole to the worker whose turn it is, tokens."""
+        lives, cycle = self.lives, self.G * self.period
+        length = -(-(lives.alive.size + cycle) // cycle) * cycle
+        one = np.zeros(length)
+        one[: lives.alive.size] = lives.alive * lives.moments[0]
+        # x steps after its window began a worker holds the ages x, x - 1, ..., x - period + 1 of it.
+        window = np.convolve(one, np.ones(self.period))[:length]
+        by_step = self.arrivals * self.G * window.reshape(-1, cycle).sum(axis=0)  # since the worker's last window began
+        by_phase = by_step.reshape(self.G, self.period)
+        return float(np.mean(self.G * by_phase.max(axis=0) - by_phase.sum(axis=0)))
+
+    def even_ladder(self) -> float:
+        """Return the herd's imbalance where a cycle is short against lives: G (G - 1) lambda E[S] T / 2, tokens."""
+        return self.G * (self.G - 1) * self.arrivals * float(self.lives.moments[0, 0]) * self.period / 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,36 @@ Draw = Callable[[np.random.Generator], SmallStep]
 MOST_PLACEMENTS = 3_000_000
 
 
+@dataclass(frozen=True, kw_only=True)
+class StepShape:
+    """What steps are drawn with.
+
+    Parameters
+    ----------
+    G
+        Number of workers.
+    c_max
+        Most free slots of a worker.
+    s_max
+        Largest prompt, tokens.
+    classes
+        Number of different sizes.
+    spread
+        Largest difference of loads before admission, tokens.
+    """
+
+    G: int = 3
+    c_max: int = 2
+    s_max: int = 5
+    classes: int = 2
+    spread: int = 12
+
+    @property
+    def placements(self) -> int:
+        """How many placements a step has at most when copies are plenty."""
+        return placements_of(self.G, self.c_max, self.classes)
+
+
 def whole_rounds(G: int, B: int, s_max: int) -> Draw:
     """Rounds of Theorem 1: G B requests, all admitted at once, B to a worker; few or many different sizes in turn."""
 
@@ -28,107 +59,53 @@ def whole_rounds(G: int, B: int, s_max: int) -> Draw:
     return draw
 
 
-def replete_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) -> Draw:
-    """Steps with plenty of `classes` sizes.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    c_max
-        Most free slots of a worker.
-    s_max
-        Largest prompt, tokens.
-    classes
-        Number of different sizes.
-    spread
-        Largest difference of loads before admission, tokens.
-    """
+def replete_steps(shape: StepShape) -> Draw:
+    """Steps with plenty of `classes` sizes."""
 
     def draw(rng: np.random.Generator) -> SmallStep:
-        free, sizes = _slots(rng, G, c_max), _sizes(rng, s_max, classes)
-        return _step(rng.integers(0, spread + 1, G), free, sizes, np.full(classes, free.sum()))
+        free, sizes = _slots(rng, shape.G, shape.c_max), _sizes(rng, shape.s_max, shape.classes)
+        return _step(rng.integers(0, shape.spread + 1, shape.G), free, sizes, np.full(shape.classes, free.sum()))
 
     return draw
 
 
-def two_plenty_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) -> Draw:
-    """Steps with plenty of the largest size and of one other; there are 1 .. U copies of each of the rest.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    c_max
-        Most free slots of a worker.
-    s_max
-        Largest prompt, tokens.
-    classes
-        Number of different sizes.
-    spread
-        Largest difference of loads before admission, tokens.
-    """
+def two_plenty_steps(shape: StepShape) -> Draw:
+    """Steps with plenty of the largest size and of one other; there are 1 .. U copies of each of the rest."""
 
     def draw(rng: np.random.Generator) -> SmallStep:
-        free, sizes = _slots(rng, G, c_max), _sizes(rng, s_max, classes)
-        copies = rng.integers(1, free.sum() + 1, classes)
-        copies[-1] = copies[rng.integers(0, classes - 1)] = free.sum()
-        return _step(_levels(rng, G, spread), free, sizes, copies)
+        free, sizes = _slots(rng, shape.G, shape.c_max), _sizes(rng, shape.s_max, shape.classes)
+        copies = rng.integers(1, free.sum() + 1, shape.classes)
+        copies[-1] = copies[rng.integers(0, shape.classes - 1)] = free.sum()
+        return _step(_levels(rng, shape.G, shape.spread), free, sizes, copies)
 
     return draw
 
 
-def any_overloaded_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) -> Draw:
-    """Steps whose pool meets Definition 1 with little to spare, some sizes rare and others common.
-
-    Parameters
-    ----------
-    G
-        Number of workers.
-    c_max
-        Most free slots of a worker.
-    s_max
-        Largest prompt, tokens.
-    classes
-        Number of different sizes.
-    spread
-        Largest difference of loads before admission, tokens.
-    """
+def any_overloaded_steps(shape: StepShape) -> Draw:
+    """Steps whose pool meets Definition 1 with little to spare, some sizes rare and others common."""
 
     def draw(rng: np.random.Generator) -> SmallStep:
-        free, sizes = _slots(rng, G, c_max), _sizes(rng, s_max, classes)
-        shares = rng.random(classes) + 0.05
-        copies = np.ones(classes, np.int64)
+        free, sizes = _slots(rng, shape.G, shape.c_max), _sizes(rng, shape.s_max, shape.classes)
+        shares = rng.random(shape.classes) + 0.05
+        copies = np.ones(shape.classes, np.int64)
         while copies.sum() - copies.max() < free.sum():
-            copies[rng.choice(classes, p=shares / shares.sum())] += 1
-        return _step(_levels(rng, G, spread), free, sizes, copies)
+            copies[rng.choice(shape.classes, p=shares / shares.sum())] += 1
+        return _step(_levels(rng, shape.G, shape.spread), free, sizes, copies)
 
     return draw
 
 
-def overloaded_steps(G: int, c_max: int, s_max: int, classes: int, spread: int) -> Draw:
-    """Steps with c_max free slots on every worker, whose pool meets Definition 1 with little to spare.
+def overloaded_steps(shape: StepShape) -> Draw:
+    """Steps with c_max free slots on every worker, whose pool meets Definition 1 with little to spare."""
 
-    Parameters
-    ----------
-    G
-        Number of workers.
-    c_max
-        Most free slots of a worker.
-    s_max
-        Largest prompt, tokens.
-    classes
-        Number of different sizes.
-    spread
-        Largest difference of loads before admission, tokens.
-    """
+    G, c = shape.G, shape.c_max
 
     def draw(rng: np.random.Generator) -> SmallStep:
-        sizes = rng.choice(np.arange(1, s_max + 1), classes, replace=False)
-        waiting = list(rng.choice(sizes, G * c_max))
-        while len(waiting) - max(np.unique(waiting, return_counts=True)[1]) < G * c_max:
+        sizes = rng.choice(np.arange(1, shape.s_max + 1), shape.classes, replace=False)
+        waiting = list(rng.choice(sizes, G * c))
+        while len(waiting) - max(np.unique(waiting, return_counts=True)[1]) < G * c:
             waiting.append(rng.choice(sizes))
-        return SmallStep.of(_levels(rng, G, spread), [c_max] * G, waiting)
+        return SmallStep.of(_levels(rng, G, shape.spread), [c] * G, waiting)
 
     return draw
 
