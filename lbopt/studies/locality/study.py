@@ -63,8 +63,8 @@ constants that are assumed; `first-token`, `cache`, `models` and `large` are wha
 tables.
 
 With --out, writes claims.csv, runs.csv, signatures.csv, constants.csv, pictures (png, svg) and run.json. Takes about
-25 s a world and workload: 8 minutes in full with `--engine joblib:jobs=2`, and a minute with
-`--seeds 2 --rates 60 --seconds 60`; `constants` takes about 60 s more a world and workload.
+11 s a world and workload: 4 minutes in full with `--engine joblib:jobs=2`, and half a minute with
+`--seeds 2 --rates 60 --seconds 60`; `constants` takes about 14 s more a world and workload.
 
 Example: `lbopt study locality band clusters --seeds 2 --rates 60 --seconds 60 --out my-locality`
 """
