@@ -134,7 +134,7 @@ class _Charts:
 
 
 class _Block(NamedTuple):
-    """A block, or many: means (..., 3), shares of centroids (..., K), of kinds (..., B), of groups of kinds (..., M)."""
+    """A block, or many: means (..., 3), shares of centroids (..., K), of kinds (..., B), of groups of them (..., M)."""
 
     means: Floats
     shares: Floats
@@ -144,7 +144,7 @@ class _Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Law:
-    """What blocks are held against: mean and deviation of block means, (..., 3), shares of centroids, (..., K), and mix."""
+    """What blocks are held against: mean and deviation of their means, (..., 3), shares of centroids, (..., K), mix."""
 
     mean: Floats
     deviation: Floats

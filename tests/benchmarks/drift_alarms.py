@@ -54,7 +54,7 @@ def information(p: float, q: float) -> float:
 
 
 def least_delay(p: float, part: float, requests: float, deviations: float) -> tuple[float, float]:
-    """Return the information, and the least expected delay, where `part` of the traffic moves to a domain of share p."""
+    """Return the information, and the least expected delay, where `part` of the traffic moves to a domain."""
     q = p + part * (1 - p)
     p += deviations * math.sqrt(2 * p * (1 - p) / requests)
     found = information(p, q) if p < q else 0.0

@@ -144,7 +144,7 @@ def test_rarer_alarms_need_higher_thresholds(town):
 
 
 def test_a_quarter_that_moves_to_a_known_kind_is_found(town):
-    """By the chart of the mix: within 700 requests in every run, in most within 500; the others alone take thousands."""
+    """By the chart of the mix, within 500 requests as a rule; the other charts alone take thousands."""
     table, seen = town
     rng = np.random.default_rng(6)
     watch = DriftWatch(table.drift, 0.1)
