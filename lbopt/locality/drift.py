@@ -12,12 +12,17 @@ over about the last 250 requests, m = (1 - w) m + w (shares of the block) with w
 
     Q = sum over centroids of (m - p)^2 / q,   q = (p + 1 / K) / 2,
 
-whose divisor is no smaller than half an even share: a centroid that is rarely the nearest must not be the loudest. A
-chart sounds the alarm at a threshold, and the alarm stays until `reset`.
+whose divisor is no smaller than half an even share: a centroid that is rarely the nearest must not be the loudest. And
+with each block the logarithm of the likelihood that 0.3 of the traffic has moved to one kind of request is summed up,
+for each of many kinds (`mix_charts`): that finds a quarter of the traffic that moves to a known kind, where the squares
+of all centroids' shares have the noise of all centroids.
+
+A chart sounds the alarm at a threshold, and the alarm stays until `reset`.
 
 Thresholds come from the calibration requests: 4,000 streams of blocks drawn from them with replacement, each with
 means, deviations and shares of its own, drawn anew as well, since those that are known are estimates. They are drawn
-from a quarter as many requests as there are, because a request that is left out of its cluster has still had its part
+from a quarter as many requests as there are (half as many for groups, whose members are the nearest to the same
+requests whichever of them is), because a request that is left out of its cluster has still had its part
 in the layers, the weights and the other clusters: what is known is that much less sure. A chart's threshold is what
 its greatest value in a stream stays below in all but a quarter of the share of streams that `false_alarms` says. So the
 four charts together sound a false alarm in at most that share of runs of `horizon` requests, as far as calibration
@@ -31,30 +36,36 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lbopt.exceptions import InputError
+from lbopt.locality.centroid_groups import centroid_groups, centroid_kinds
 from lbopt.locality.drift_reference import DriftReference
 from lbopt.locality.gate import Floats, check_whole
+from lbopt.locality.mix_charts import BLOCK, WEIGHT, MixCharts, MixLaw, mix_law
 
-#: Requests of a block, the slack of a CUSUM in deviations of a block mean, and the weight of a block in the shares.
-BLOCK = 25
+#: The slack of a CUSUM in deviations of a block mean.
 SLACK = 0.25 * BLOCK**0.5
-WEIGHT = 0.1
 
 #: What is watched, in the order of the charts.
-STATISTICS = ("similarity", "band", "strange", "centroids")
+STATISTICS = ("similarity", "band", "strange", "centroids", "mix")
 _NUMBERS = 3  # of the statistics that are means of numbers
-_STREAMS = 4000
+#: Streams, how many are drawn at a time, so that they stay in the cache, and blocks that they are drawn from.
+_STREAMS, _TOGETHER = 4000, 500
 _BLOCKS = 8000
 #: Deviations below which a number counts as scattering that much: what was the same for all will not be so for ever.
 _LEAST_SPREAD = np.array([0.005, 0.05, 0.002])
 #: Thresholds at least: a chart that no stream has raised must not sound at the first block that does.
-_LEAST_THRESHOLDS = np.array([4.0, 4.0, 4.0, 0.05])
-#: As if so many times fewer requests had been measured.
-_LESS_SURE = 4
+_LEAST_THRESHOLDS = np.array([4.0, 4.0, 4.0, 0.05, 1.0])
+#: Of the false alarms that may be, the part of each chart.
+_PARTS = (0.15, 0.15, 0.15, 0.15, 0.4)
+#: A chart of the mix is told in units of what this share of streams stays below, and of no less than the second.
+_USUAL, _LEAST_SCALE = 0.998, 8.0
+#: As if so many times fewer requests had been measured; the second for the mix of kinds.
+_LESS_SURE, _LESS_SURE_OF_KINDS = 4, 2
 #: Blocks from which the means of a simulated stream are drawn at most.
 _MOST_ESTIMATED = 200
 
@@ -103,34 +114,47 @@ class _Charts:
     up: Floats  # (..., 3)
     down: Floats  # (..., 3)
     shares: Floats  # (..., K)
+    mix: MixCharts
     means: Floats = field(default_factory=lambda: np.zeros(0))  # (..., 3)
 
-    def advance(self, law: _Law, block: Floats, counts: Floats) -> Floats:
-        """Take a block in, its means (..., 3) and its shares (..., K); return the charts, (..., 4)."""
-        z = (block - law.mean) / law.deviation
+    def advance(self, law: _Law, block: _Block) -> Floats:
+        """Take a block in; return the charts, (..., 5)."""
+        z = (block.means - law.mean) / law.deviation
         self.up = np.maximum(0.0, self.up + z - SLACK)
         self.down = np.maximum(0.0, self.down - z - SLACK)
         self.down[..., 2] = 0.0  # fewer strange experts than expected are no trouble
-        self.shares = (1 - WEIGHT) * self.shares + WEIGHT * counts
+        self.shares = (1 - WEIGHT) * self.shares + WEIGHT * block.shares
         far = self.shares - law.shares
+        self.mix.advance(law.mix, block.kinds, block.groups)
         charts = np.empty((*z.shape[:-1], len(STATISTICS)))
         charts[..., :_NUMBERS] = np.maximum(self.up, self.down)
         charts[..., _NUMBERS] = np.sum(far * far / (0.5 * law.shares + 0.5 / far.shape[-1]), axis=-1)
+        charts[..., _NUMBERS + 1] = self.mix.level(law.mix)
         return charts
+
+
+class _Block(NamedTuple):
+    """A block, or many: means (..., 3), shares of centroids (..., K), of kinds (..., B), of groups of them (..., M)."""
+
+    means: Floats
+    shares: Floats
+    kinds: Floats
+    groups: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class _Law:
-    """What blocks are held against: mean and deviation of block means, (..., 3), and shares of centroids, (..., K)."""
+    """What blocks are held against: mean and deviation of their means, (..., 3), shares of centroids, (..., K), mix."""
 
     mean: Floats
     deviation: Floats
     shares: Floats
+    mix: MixLaw
 
     def start(self) -> _Charts:
         """Return charts at rest."""
         zero = np.zeros_like(self.mean)
-        return _Charts(zero, zero.copy(), self.shares.copy(), self.mean.copy())
+        return _Charts(zero, zero.copy(), self.shares.copy(), MixCharts.start(self.mix), self.mean.copy())
 
 
 class DriftWatch:
@@ -164,10 +188,12 @@ class DriftWatch:
         if not 1 / _STREAMS < false_alarms < 1:
             raise InputError(f"false_alarms is {false_alarms!r}; expected a share between {1 / _STREAMS:g} and 1")
         values, nearest = features(reference, tau)
-        self._law, self.thresholds = _thresholds(
-            values, nearest, reference.cosines.shape[1], horizon, false_alarms, seed
-        )
-        self._places = reference.cosines.shape[1]
+        cosines = reference.cosines.astype(np.float64)
+        self._places = cosines.shape[1]
+        self._kinds = kinds = centroid_kinds(cosines)
+        shares = np.bincount(nearest, minlength=self._places) / len(nearest)
+        self._groups = centroid_groups(cosines @ (kinds / kinds.sum(axis=0)), shares @ kinds).astype(np.float64)
+        self._law, self.thresholds = _thresholds(values, nearest, kinds, self._groups, horizon, false_alarms, seed)
         self._expected = values.mean(axis=0)
         self._lock = threading.Lock()
         self.reset()
@@ -207,11 +233,12 @@ class DriftWatch:
                 rows = np.array(pending[:BLOCK], dtype=np.float64)
                 del pending[:BLOCK]  # what others append meanwhile stands behind
                 rows[:, 1] = np.log(np.maximum(rows[:, 1], 1.0))
-                counts = np.bincount(rows[:, 3].astype(np.int64), minlength=self._places) / BLOCK
-                block = rows[:, :_NUMBERS].mean(axis=0)
+                shares = np.bincount(rows[:, 3].astype(np.int64), minlength=self._places) / BLOCK
+                kinds, means = shares @ self._kinds, rows[:, :_NUMBERS].mean(axis=0)
+                block = _Block(means, shares, kinds, kinds @ self._groups)
                 charts = self._charts
-                self._levels = charts.advance(self._law, block, counts) / self.thresholds
-                charts.means = (1 - WEIGHT) * charts.means + WEIGHT * block
+                self._levels = charts.advance(self._law, block) / self.thresholds
+                charts.means = (1 - WEIGHT) * charts.means + WEIGHT * means
                 self._blocks += 1
                 if self._alarm is None and self._levels.max() >= 1.0:
                     worst = int(self._levels.argmax())
@@ -246,14 +273,20 @@ def features(reference: DriftReference, tau: float) -> tuple[Floats, NDArray[np.
     return np.column_stack([greatest, np.log(within), reference.strange]), cosines.argmax(axis=1).astype(np.int64)
 
 
-def _law(values: Floats, squares: Floats, shares: Floats) -> _Law:
-    """Return the law of means, mean squares and shares of centroids."""
+def _law(values: Floats, squares: Floats, shares: Floats, mix: MixLaw) -> _Law:
+    """Return the law of means, mean squares, shares of centroids and mix."""
     spread = np.sqrt(np.maximum(squares - values * values, 0.0))
-    return _Law(values, np.maximum(spread, _LEAST_SPREAD) / np.sqrt(BLOCK), shares)
+    return _Law(values, np.maximum(spread, _LEAST_SPREAD) / np.sqrt(BLOCK), shares, mix)
 
 
 def _thresholds(
-    values: Floats, nearest: NDArray[np.int64], K: int, horizon: int, false_alarms: float, seed: int
+    values: Floats,
+    nearest: NDArray[np.int64],
+    kinds: Floats,
+    groups: Floats,
+    horizon: int,
+    false_alarms: float,
+    seed: int,
 ) -> tuple[_Law, Floats]:
     """Return the law of calibration requests and the threshold of each chart.
 
@@ -263,29 +296,41 @@ def _thresholds(
         float64 (N, 3), the numbers that are watched.
     nearest
         int64 (N,), the nearest centroid of each request.
-    K
-        Number of centroids.
+    kinds, groups
+        float64 (K, B) and (B, M), 1 where a centroid is of a kind, and a kind in a group.
     horizon, false_alarms, seed
         As of `DriftWatch`.
     """
     rng = np.random.default_rng(seed)
-    N = len(values)
+    N, K = len(values), len(kinds)
     picks = rng.integers(N, size=(_BLOCKS, BLOCK))
-    means, squares = values[picks].mean(axis=1), (values[picks] ** 2).mean(axis=1)
+    squares = (values[picks] ** 2).mean(axis=1)
     flat = (nearest[picks] + K * np.arange(_BLOCKS)[:, np.newaxis]).ravel()
     shares = np.bincount(flat, minlength=_BLOCKS * K).reshape(_BLOCKS, K) / BLOCK
-    estimated = min(max(N // (_LESS_SURE * BLOCK), 1), _MOST_ESTIMATED)  # blocks
-    told = [np.zeros((_STREAMS, _NUMBERS)), np.zeros((_STREAMS, _NUMBERS)), np.zeros((_STREAMS, K))]
-    for _ in range(estimated):
-        drawn = rng.integers(_BLOCKS, size=_STREAMS)
-        for total, of_blocks in zip(told, (means, squares, shares), strict=True):
-            total += of_blocks[drawn]
-    law = _law(told[0] / estimated, told[1] / estimated, told[2] / estimated)
-    charts = law.start()
-    greatest = np.zeros((_STREAMS, len(STATISTICS)))
-    for _ in range(-(-horizon // BLOCK)):
-        drawn = rng.integers(_BLOCKS, size=_STREAMS)
-        np.maximum(greatest, charts.advance(law, means[drawn], shares[drawn]), out=greatest)
-    thresholds = np.maximum(np.quantile(greatest, 1.0 - false_alarms / len(STATISTICS), axis=0), _LEAST_THRESHOLDS)
+    pool = _Block(values[picks].mean(axis=1), shares, shares @ kinds, shares @ kinds @ groups)
     own = np.bincount(nearest, minlength=K) / N
-    return _law(values.mean(axis=0), (values**2).mean(axis=0), own), thresholds
+    estimated = min(max(N // (_LESS_SURE * BLOCK), 1), _MOST_ESTIMATED)  # blocks
+    known = max(N // _LESS_SURE_OF_KINDS, 1)
+    greatest = np.zeros((_STREAMS, len(STATISTICS)))
+    of_each = np.zeros((_STREAMS, groups.shape[1] + 1))
+    for start in range(0, _STREAMS, _TOGETHER):
+        some = slice(start, start + _TOGETHER)
+        told = [np.zeros((_TOGETHER, width)) for width in (_NUMBERS, _NUMBERS, K)]
+        for _ in range(estimated):
+            drawn = rng.integers(_BLOCKS, size=_TOGETHER)
+            for total, of_blocks in zip(told, (pool.means, squares, shares), strict=True):
+                total += of_blocks[drawn]
+        mix = mix_law(rng.multinomial(known, own @ kinds, size=_TOGETHER) / known, groups, known)
+        law = _law(told[0] / estimated, told[1] / estimated, told[2] / estimated, mix)
+        charts = law.start()
+        for _ in range(-(-horizon // BLOCK)):
+            drawn = rng.integers(_BLOCKS, size=_TOGETHER)
+            found = charts.advance(law, _Block(*(part[drawn] for part in pool)))
+            np.maximum(greatest[some], found, out=greatest[some])
+            np.maximum(of_each[some], charts.mix.sums, out=of_each[some])
+    scale = np.maximum(np.quantile(of_each, _USUAL, axis=0), _LEAST_SCALE)
+    greatest[:, _NUMBERS + 1] = (of_each / scale).max(axis=1)
+    wanted = [np.quantile(greatest[:, j], 1.0 - part * false_alarms) for j, part in enumerate(_PARTS)]
+    mix = mix_law(own @ kinds, groups, N)._replace(scale=scale)
+    law = _law(values.mean(axis=0), (values**2).mean(axis=0), own, mix)
+    return law, np.maximum(wanted, _LEAST_THRESHOLDS)

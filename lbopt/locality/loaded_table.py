@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lbopt.exceptions import InputError
 from lbopt.kernels.locality.band import NEGATIVE, PRESENT, ROOT, SCALE, SIGNED, WEIGHED, Band
+from lbopt.locality.basis import basis_of
 from lbopt.locality.gate import Floats
 from lbopt.locality.routing_table import RoutingTable
 
@@ -64,6 +65,8 @@ class LoadedTable:
                 sums=np.empty(room // 4),
                 least=np.empty(K),
                 most=np.empty(K),
+                seen=np.empty(self._shared["basis"].shape[0]),
+                taken=np.empty(K, dtype=np.bool_),
             )
             self._of_thread.band = band
         return band
@@ -104,6 +107,7 @@ def _shared(table: RoutingTable) -> dict[str, NDArray[Any]]:
     if table.drift is not None and table.measurement == "counts":
         place, expert = np.nonzero(~table.drift.used)
         strange = np.array(table.layers)[place] * E + expert
+    cosine = None if table.drift is None else float(np.median(table.drift.cosines.max(axis=1)))
     return {
         "layers": np.array(table.layers),
         "weights": weights,
@@ -112,4 +116,5 @@ def _shared(table: RoutingTable) -> dict[str, NDArray[Any]]:
         "length": np.linalg.norm(fixed / SCALE, axis=1),
         "error": np.linalg.norm(centroids - fixed / SCALE, axis=1),
         "strange": strange.astype(np.int64),
+        **basis_of(centroids, cosine)._asdict(),
     }

@@ -7,6 +7,7 @@ import pytest
 
 from lbopt.exceptions import InputError
 from lbopt.locality import MoEShape, draw_activity, draw_workload, fit_routing, task_workload
+from lbopt.locality.centroid_groups import centroid_groups, centroid_kinds
 from lbopt.locality.domains import draw_domains
 from lbopt.locality.drift import BLOCK, DriftWatch, features
 from lbopt.locality.drift_reference import DriftReference
@@ -56,8 +57,29 @@ def naive_levels(watch, reference, rows):
         for k in range(K):
             m[k] = 0.9 * m[k] + 0.1 * sum(1 for r in block if r[3] == k) / BLOCK
     q = sum((m[k] - p[k]) ** 2 / (0.5 * p[k] + 0.5 / K) for k in range(K))
-    charts = [max(up[0], down[0]), max(up[1], down[1]), up[2], q]
+    charts = [max(up[0], down[0]), max(up[1], down[1]), up[2], q, naive_mix(watch, [r[3] for r in rows], p, N)]
     return [chart / threshold for chart, threshold in zip(charts, watch.thresholds, strict=True)]
+
+
+def naive_mix(watch, nearest, p, N):
+    """The greatest chart of the mix after requests with these nearest centroids; every centroid is a kind."""
+    K = len(p)
+    assert (watch._kinds == np.eye(K)).all()
+    p = [(x * N + 0.5) / (N + 0.5 * K) for x in p]
+    groups = [[k for k in range(K) if watch._groups[k, m]] for m in range(watch._groups.shape[1])]
+    sums, recent = [0.0] * (len(groups) + 1), list(p)
+    for start in range(0, len(nearest) - BLOCK + 1, BLOCK):
+        block = nearest[start : start + BLOCK]
+        for m, group in enumerate(groups):
+            of = sum(p[k] for k in group)
+            q, n = of + 0.3 * (1 - of), sum(1 for k in block if k in group)
+            sums[m] = max(0.0, sums[m] + n * np.log(q / of) + (BLOCK - n) * np.log((1 - q) / (1 - of)))
+        over = [max(0.0, recent[k] - p[k] - (p[k] * (1 - p[k]) * 0.1 / 1.9 / BLOCK) ** 0.5) for k in range(K)]
+        if sum(over) > 0:
+            sums[-1] += sum(np.log(0.7 + 0.3 * over[k] / sum(over) / p[k]) for k in block)
+        sums[-1] = max(0.0, sums[-1])
+        recent = [0.9 * recent[k] + 0.1 * block.count(k) / BLOCK for k in range(K)]
+    return max(s / unit for s, unit in zip(sums, watch._law.mix.scale, strict=True))
 
 
 def test_charts_are_their_naive_twins(town):
@@ -115,10 +137,59 @@ def test_rarer_alarms_need_higher_thresholds(town):
     loose, strict = (DriftWatch(table.drift, 0.1, horizon=1000, false_alarms=share) for share in (0.2, 0.001))
     longer = DriftWatch(table.drift, 0.1, horizon=5000, false_alarms=0.2)
     assert loose.thresholds[2] == strict.thresholds[2] == 4.0  # no stream had a strange expert
-    others = [0, 1, 3]
+    others = [0, 1, 3, 4]
     assert (loose.thresholds < strict.thresholds)[others].all() and (loose.thresholds <= longer.thresholds).all()
     again = DriftWatch(table.drift, 0.1, horizon=1000, false_alarms=0.2)
     assert np.array_equal(loose.thresholds, again.thresholds)
+
+
+def test_a_quarter_that_moves_to_a_known_kind_is_found(town):
+    """By the chart of the mix, within 500 requests as a rule; the other charts alone take thousands."""
+    table, seen = town
+    rng = np.random.default_rng(6)
+    watch = DriftWatch(table.drift, 0.1)
+    late = []
+    for _ in range(10):
+        watch.reset()
+        for i in rng.integers(1500, size=500):
+            watch.observe(*seen["same"][i])
+        while watch.alarm is None and watch.reading().requests < 2500:
+            mix = "one" if rng.random() < 0.25 else "same"
+            watch.observe(*seen[mix][rng.integers(len(seen[mix]))])
+        late.append(watch.reading().requests - 500)
+        assert watch.alarm.statistic == "mix"
+    assert np.median(late) <= 500 and max(late) <= 1000, late
+
+
+def test_kinds_and_groups_of_centroids():
+    """Six centroids of three pairs: pairs are groups, and forty of them are joined to 32 kinds."""
+    rng = np.random.default_rng(0)
+    near = rng.random((300, 3))
+    cosines = np.repeat(near, 2, axis=1) + 0.05 * rng.random((300, 6))
+    shares = np.full(6, 1 / 6)
+    members = centroid_groups(cosines, shares)
+    found = {frozenset(np.flatnonzero(group).tolist()) for group in members.T}
+    assert {frozenset(pair) for pair in ((0, 1), (2, 3), (4, 5))} <= found
+    assert {frozenset([k]) for k in range(6)} <= found and len(found) == members.shape[1]
+    assert ((shares @ members) <= 0.5).all()
+    assert (centroid_kinds(cosines) == np.eye(6)).all()
+    many = np.repeat(rng.random((300, 20)), 2, axis=1) + 0.01 * rng.random((300, 40))
+    kinds = centroid_kinds(many)
+    assert kinds.shape == (40, 32) and (kinds.sum(axis=1) == 1).all()
+    joined = np.flatnonzero(kinds.sum(axis=0) == 2)
+    assert len(joined) == 8  # of the twenty pairs
+    assert all(a // 2 == b // 2 for a, b in (np.flatnonzero(kinds[:, kind]) for kind in joined))
+
+
+@pytest.mark.parametrize("K", [1, 2])
+def test_one_or_two_workers_have_a_mix_too(K):
+    rng = np.random.default_rng(1)
+    reference = DriftReference(rng.uniform(0.2, 0.9, (100, K)), np.zeros(100), np.ones((1, 8), bool))
+    watch = DriftWatch(reference, 0.1, horizon=500)
+    values, nearest = features(reference, 0.1)
+    for i in rng.integers(100, size=100):
+        watch.observe(values[i, 0], int(np.exp(values[i, 1]) + 0.5), 0.0, int(nearest[i]))
+    assert watch.alarm is None and np.isfinite(list(watch.reading().levels.values())).all()
 
 
 def test_threads_lose_no_request(town):

@@ -16,7 +16,15 @@ the choice open (who is the most similar, who is in the band and idle enough to 
 float64. The choice is therefore that of float64 throughout; few cosines are taken twice. Sums fit into 32 bits: they
 are at most (32767 + sqrt(d) / 2)^2, part or whole, which stays below 2^31 for up to 7 * 10^8 cells.
 
-Source: ELDR (arXiv 2607.00466), section on routing; the tie rules and the tolerance are ours.
+Most of many centroids are far from a request, and a few products tell so of all of them. With R rows B that are nearly
+orthonormal (`lbopt/locality/basis`), c = B'w + r, p = B s and G = B B',
+
+    |<s, c> - <w, p>| <= |s - B'p| |r| + |p| |B r|,   |s - B'p|^2 <= 1 - |p|^2 + |p|^2 |G - I| + 2 |p| |p - B s|,
+
+where p comes from fixed point itself. Products with centroids that this leaves below the band are never taken, unless
+those above are closed: then `choose` takes them.
+
+Source: ELDR (arXiv 2607.00466), section on routing; the tie rules, the tolerance and the bounds are ours.
 """
 
 from typing import NamedTuple
@@ -51,7 +59,7 @@ NOBODY = -1
 class Band(NamedTuple):
     """The routing table as the kernel reads it, and room to work in; d cells, padded with zeros to a multiple of 32.
 
-    Threads share the arrays down to `strange`; each needs its own of those below.
+    Threads share the arrays down to `skew`; each needs its own of those below.
     """
 
     layers: Ints  # (N*,)
@@ -61,9 +69,17 @@ class Band(NamedTuple):
     length: Floats  # (K,) |c'|
     error: Floats  # (K,) |c - c'|
     strange: Ints  # (s,) layer * E + expert of kept cells that no calibration request used
+    basis: ShortInts  # (R, d) B times SCALE; R = 0: all products are taken
+    parts: Floats  # (K, R) w
+    steep: Floats  # (K,) |w|
+    rest: Floats  # (K,) |r|
+    leak: Floats  # (K,) |B r|
+    skew: Floats  # (1,) |G - I| at most
     cells: Floats  # (d,) of the request
     rounded: ShortInts  # (d,) the same, of length SCALE
     sums: Floats  # (d / 4,) scratch
+    seen: Floats  # (R,) p
+    taken: Bools  # (K,) whether the product with the centroid was taken
     least: Floats  # (K,) the cosine is no less,
     most: Floats  # (K,) and no more
 
@@ -93,7 +109,7 @@ def measure(measured: Ints, kind: int, band: Band, tau: float) -> tuple[float, f
     inverse = _read(measured, kind, band)
     if inverse < 0.0:
         return inverse, 0.0, 0, 0, 0.0
-    _bound(band, inverse)
+    _bound(band, inverse, tau)
     least, most = band.least, band.most
     greatest, nearest = -2.0, 0
     for k in range(least.size):
@@ -125,10 +141,23 @@ def choose(band: Band, inverse: float, tau: float, load: Ints, is_open: Bools) -
     is_open
         bool (K,), whether the worker takes requests.
     """
-    floor = _greatest(band, inverse, is_open) - tau - TOLERANCE
+    lower = _bound_open(band, inverse, tau, is_open) - tau - TOLERANCE  # the floor of the band is no lower,
     least, most = band.least, band.most
     K = load.size
+    floor = -2.0
+    for k in range(K):
+        if is_open[k]:
+            floor = max(floor, most[k])
+    floor -= tau + TOLERANCE  # and no higher
     lowest = np.iinfo(np.int64).max
+    for k in range(K):
+        if is_open[k] and least[k] >= floor:
+            lowest = min(lowest, load[k])
+    doubt = False
+    for k in range(K):
+        doubt |= is_open[k] and least[k] < floor and most[k] >= lower and load[k] <= lowest
+    if doubt:
+        floor = _greatest(band, inverse, is_open) - tau - TOLERANCE
     for k in range(K):
         if is_open[k] and least[k] >= floor:
             lowest = min(lowest, load[k])
@@ -137,16 +166,22 @@ def choose(band: Band, inverse: float, tau: float, load: Ints, is_open: Bools) -
             _look_again(band, inverse, k)
             if least[k] >= floor:
                 lowest = load[k]
-    nearest = -2.0
+    chosen, nearest = NOBODY, -2.0
     for k in range(K):
-        if is_open[k] and load[k] == lowest and least[k] >= floor:
-            nearest = max(nearest, least[k])
-    chosen, cosine = NOBODY, -3.0
+        if is_open[k] and load[k] == lowest and least[k] >= floor and least[k] > nearest:
+            chosen, nearest = k, least[k]
+    number = 0
+    for k in range(K):
+        number += is_open[k] and load[k] == lowest and least[k] >= floor and most[k] >= nearest
+    if number <= 1:
+        return chosen
+    _look_again(band, inverse, chosen)
+    nearest = least[chosen]
     for k in range(K):
         if is_open[k] and load[k] == lowest and least[k] >= floor and most[k] >= nearest:
             _look_again(band, inverse, k)
-            if least[k] > cosine:
-                chosen, cosine = k, least[k]
+            if least[k] > nearest or (least[k] == nearest and k < chosen):
+                chosen, nearest = k, least[k]
     return chosen
 
 
@@ -167,6 +202,7 @@ def members(band: Band, inverse: float, tau: float, is_open: Bools, found: Ints)
     found
         int64 (K,), written: the workers, ascending.
     """
+    _bound_open(band, inverse, tau, is_open)
     floor = _greatest(band, inverse, is_open) - tau - TOLERANCE
     number = 0
     for k in range(band.least.size):
@@ -230,32 +266,101 @@ def _share_of_strange(measured: Ints, band: Band) -> float:
 
 
 @kernel
-def _bound(band: Band, inverse: float) -> None:
-    """Set bounds of all cosines, in fixed point."""
-    fixed, rounded, least, most = band.fixed, band.rounded, band.least, band.most
-    K, d = fixed.shape
-    off = 0.5 * np.sqrt(float(d)) / SCALE if inverse > 0.0 else 0.0
+def _bound(band: Band, inverse: float, tau: float) -> None:
+    """Set bounds of all cosines: in fixed point of those that may be in the band, by the basis of the others."""
+    K, R = band.parts.shape
+    band.taken[:] = False
+    if R == 0:
+        for k in range(K):
+            _take(band, inverse, k)
+        return
+    least, most = band.least, band.most
+    first = _bound_by_basis(band, inverse)
+    _take(band, inverse, first)
+    floor = least[first] - tau - TOLERANCE
     for k in range(K):
-        row = fixed[k]
-        total = np.int32(0)
-        for i in range(d):
-            total = np.int32(total + np.int32(np.int32(row[i]) * np.int32(rounded[i])))
-        cosine = total / (SCALE * SCALE)
-        slack = off * band.length[k] + band.error[k] + _ROUNDING
-        least[k], most[k] = cosine - slack, cosine + slack
+        if most[k] >= floor and not band.taken[k]:
+            _take(band, inverse, k)
+            floor = max(floor, least[k] - tau - TOLERANCE)
+
+
+@kernel
+def _bound_open(band: Band, inverse: float, tau: float, is_open: Bools) -> float:
+    """Set bounds in fixed point of all open workers that may be in their band; returns the greatest lower bound."""
+    least, most, taken = band.least, band.most, band.taken
+    top = -2.0
+    for k in range(least.size):
+        if is_open[k]:
+            top = max(top, least[k])
+    for k in range(least.size):
+        if is_open[k] and not taken[k] and most[k] >= top - tau - TOLERANCE:
+            _take(band, inverse, k)
+            top = max(top, least[k])
+    return top
+
+
+@kernel
+def _bound_by_basis(band: Band, inverse: float) -> int:
+    """Set bounds of all cosines by products with the basis alone; returns whose is the greatest by them."""
+    parts, seen, least, most = band.parts, band.seen, band.least, band.most
+    K, R = parts.shape
+    square = 0.0
+    for j in range(R):
+        seen[j] = _fixed_product(band.basis[j], band.rounded)
+        square += seen[j] * seen[j]
+    length, skew = np.sqrt(square), band.skew[0]
+    off = _rounding_of(band, inverse) * np.sqrt(1.0 + skew)  # |p - B s| at most
+    beside = np.sqrt(max(0.0, 1.0 - square + square * skew + 2.0 * length * off))
+    greatest, first = -3.0, 0
+    for k in range(K):
+        middle = 0.0
+        for j in range(R):
+            middle += parts[k, j] * seen[j]
+        slack = beside * band.rest[k] + band.steep[k] * off + length * band.leak[k] + _ROUNDING
+        least[k], most[k] = middle - slack, middle + slack
+        if middle > greatest:
+            greatest, first = middle, k
+    return first
+
+
+@kernel
+def _take(band: Band, inverse: float, k: int) -> None:
+    """Set the bounds of the cosine to centroid k, in fixed point."""
+    cosine = _fixed_product(band.fixed[k], band.rounded)
+    slack = _rounding_of(band, inverse) * band.length[k] + band.error[k] + _ROUNDING
+    band.least[k], band.most[k] = cosine - slack, cosine + slack
+    band.taken[k] = True
+
+
+@kernel
+def _fixed_product(row: ShortInts, rounded: ShortInts) -> float:
+    """Return the product of two rows in fixed point, exact."""
+    total = np.int32(0)
+    for i in range(row.size):
+        total = np.int32(total + np.int32(np.int32(row[i]) * np.int32(rounded[i])))
+    return total / (SCALE * SCALE)
+
+
+@kernel
+def _rounding_of(band: Band, inverse: float) -> float:
+    """Return |s - s'| at most."""
+    return 0.5 * np.sqrt(float(band.rounded.size)) / SCALE if inverse > 0.0 else 0.0
 
 
 @kernel
 def _greatest(band: Band, inverse: float, is_open: Bools) -> float:
     """Return the greatest cosine to an open worker; those that may be it are taken again."""
     least, most = band.least, band.most
-    top = -2.0
+    first, top = NOBODY, -2.0
     for k in range(least.size):
-        if is_open[k]:
-            top = max(top, least[k])
-    greatest = -2.0
+        if is_open[k] and least[k] > top:
+            first, top = k, least[k]
+    if first == NOBODY:
+        return top
+    _look_again(band, inverse, first)
+    greatest = least[first]
     for k in range(least.size):
-        if is_open[k] and most[k] >= top:
+        if is_open[k] and most[k] >= greatest:
             _look_again(band, inverse, k)
             greatest = max(greatest, least[k])
     return greatest
